@@ -1,0 +1,190 @@
+"""BPE encoding: the state a thread encodes with, and the loop that feeds words to the kernel."""
+
+from __future__ import annotations
+
+import secrets
+from collections import deque
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.bpe.model import BPE, MISSING
+from subwords.errors import InputError
+from subwords.split.scanner import Marks, Splitter
+
+__all__ = ["Encoder"]
+
+FIRST_SLOTS = 1 << 10  # 32 KB: a first short text costs microseconds
+MOST_SLOTS = 1 << 20  # 32 MB; beyond its half the table starts again from nothing
+MOST_ARENA = 1 << 23  # entries of either arena
+LONGEST_KEPT = 1 << 10  # bytes; a longer word is segmented anew each time
+LONGEST_SCRATCH = 1 << 16  # bytes of a word; scratch for a longer one is given back after the text
+POOL = 64  # states kept for reuse
+
+
+class _State:
+    """What one thread encodes with: the table of words seen, scratch, and counters. Never shared while in use."""
+
+    def __init__(self, ranks: int) -> None:
+        from subwords.kernels.words import key_masks
+
+        self.marks = Marks()
+        self.seeds = np.concatenate([np.array([secrets.randbits(64) | 1 for _ in range(4)], np.uint64), key_masks()])
+        self.ranks = ranks
+        self.counters = np.zeros(7, np.int64)
+        self.chains = np.zeros(0, np.int32)
+        self.clear()
+        self.fit_word(32)
+
+    def clear(self) -> None:
+        """Forget all words."""
+        self.slots = _slots(FIRST_SLOTS)
+        self.ids = np.empty(1 << 12, np.int32)
+        self.arena = np.empty((1 << 12) + 8, np.uint8)
+        self.counters[2:5] = 0
+
+    def fit_word(self, length: int) -> None:
+        """Make room to segment a word of this many bytes."""
+        self.wide = np.empty(3 * 256 + length, np.uint64)
+        self.narrow = np.empty(12 * length, np.int32)
+        if length > 32 and not len(self.chains):
+            self.chains = np.full(4 * self.ranks, -1, np.int32)
+
+    def grow_slots(self) -> None:
+        """Double the table, or start again where it is as large as it may be."""
+        from subwords.kernels.words import rehash
+
+        if len(self.slots) >= MOST_SLOTS * 4:
+            self.clear()
+            return
+        slots = _slots(len(self.slots) // 2)
+        rehash(self.slots, slots, self.seeds)
+        self.slots = slots
+
+    def grow_arena(self) -> None:
+        """Enlarge the arenas, or start again where they are as large as they may be."""
+        if len(self.ids) >= MOST_ARENA:
+            self.clear()
+            return
+        self.ids = np.resize(self.ids, 4 * len(self.ids))
+        self.arena = np.resize(self.arena, 4 * len(self.arena))
+
+
+class Encoder:
+    """Encodes text with one BPE model and one splitter; any number of threads may share it (A4)."""
+
+    def __init__(self, model: BPE, splitter: Splitter) -> None:
+        self.model = model
+        self.splitter = splitter
+        self._settings = np.array(
+            [
+                MISSING if model.unk_id is None else model.unk_id,
+                model.fuse_unk,
+                model.unknown == "drop",
+                LONGEST_KEPT,
+                secrets.randbits(62),
+            ],
+            np.int64,
+        )
+        self._pairs: NDArray[np.uint64] | None = None
+        self._pool: deque[_State] = deque(maxlen=POOL)
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"model": self.model, "splitter": self.splitter}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
+    def encode(self, data: bytes) -> NDArray[np.uint32]:
+        """Return the ids of a text, uint32."""
+        state = self._take()
+        try:
+            text = np.frombuffer(data, np.uint8)
+            out = np.empty(min(len(data), 1 << 16) + 4, np.uint32)
+            state.counters[1] = 0
+            for base, ends, count in self.splitter.chunks(text, 0, len(text), state.marks):
+                out = self._encode_words(state, text, base, ends, count, out)
+            found = int(state.counters[1])
+            if len(out) > 1 << 16:
+                out.resize(found, refcheck=False)
+                return out
+            return out[:found].copy()
+        finally:
+            self._give(state)
+
+    def _encode_words(
+        self, state: _State, text: NDArray[np.uint8], base: int, ends: NDArray[np.uint32], count: int, out: NDArray[np.uint32]
+    ) -> NDArray[np.uint32]:
+        from subwords.kernels.bpe_encode import DONE, NEED_ARENA, NEED_OUT, NEED_SCRATCH, NEED_SLOTS, encode_words
+
+        counters = state.counters
+        counters[0] = 0
+        while True:
+            status = encode_words(
+                text, base, ends, count, out, state.slots, state.seeds, state.ids, state.arena, self.model.alphabet,
+                self._pair_table, self._settings, state.wide, state.narrow, state.chains, counters,
+            )  # fmt: skip
+            if status == DONE:
+                return out
+            if status == NEED_OUT:
+                read = base + (int(ends[counters[0] - 1]) if counters[0] else 0)
+                out = _larger(out, int(counters[1]), int(counters[6]), len(text) / max(read, 1))
+            elif status == NEED_SLOTS:
+                state.grow_slots()
+            elif status == NEED_ARENA:
+                state.grow_arena()
+            elif status == NEED_SCRATCH:
+                state.fit_word(int(counters[6]) * 3 // 2)
+            else:
+                raise self._unknown(text, int(counters[5]))
+
+    def _unknown(self, text: NDArray[np.uint8], at: int) -> InputError:
+        symbol = text[at : at + 4].tobytes()
+        shown = f"byte 0x{symbol[0]:02X}" if self.model.byte_level else repr(symbol.decode("utf-8", "replace")[0])
+        return InputError(f"expected only symbols of the alphabet; {shown} at byte {at} is none, and there is no unk token")
+
+    @property
+    def _pair_table(self) -> NDArray[np.uint64]:
+        if self._pairs is None:
+            from subwords.kernels.merge import fill_pairs
+
+            merges, ranks = self.model.merges, self._ranks
+            keys = merges[:, 0].astype(np.uint64) << np.uint64(32) | merges[:, 1].astype(np.uint64)
+            values = ranks.astype(np.uint64) << np.uint64(32) | merges[:, 2].astype(np.uint64)
+            size = 2 << max(4, (2 * len(keys)).bit_length())
+            table = np.full(size, np.iinfo(np.uint64).max, np.uint64)
+            fill_pairs(keys, values, int(self._settings[4]), table)
+            self._pairs = table
+        return self._pairs
+
+    @property
+    def _ranks(self) -> NDArray[np.int64]:
+        return np.arange(len(self.model.merges)) if self.model.ranks is None else self.model.ranks
+
+    def _take(self) -> _State:
+        try:
+            return self._pool.pop()
+        except IndexError:
+            ranks = self._ranks
+            return _State(int(ranks[-1]) + 1 if len(ranks) else 1)
+
+    def _give(self, state: _State) -> None:
+        if len(state.narrow) > 12 * LONGEST_SCRATCH:
+            state.fit_word(32)
+        self._pool.append(state)
+
+
+def _slots(count: int) -> NDArray[np.uint64]:
+    # A slot that straddles two cache lines costs both: NumPy aligns large arrays to 16 bytes only.
+    room = np.empty(count * 4 + 8, np.uint64)
+    skip = -room.ctypes.data % 64 // 8
+    slots = room[skip : skip + count * 4]
+    slots[:] = 0
+    return slots
+
+
+def _larger(out: NDArray[np.uint32], filled: int, needed: int, expansion: float) -> NDArray[np.uint32]:
+    # Sized by the ids a byte took so far. Growing by `resize` would clear what it adds: -25 % on a large text.
+    larger = np.empty(max(needed, int(filled * expansion * 1.1)) + 1024, np.uint32)
+    larger[:filled] = out[:filled]
+    return larger

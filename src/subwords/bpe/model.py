@@ -1,0 +1,94 @@
+"""The BPE model: a vocabulary and its merges, validated once, immutable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.errors import FormatError
+from subwords.vocab import Vocab
+
+__all__ = ["BPE"]
+
+MISSING = -1
+LARGEST_ID = 2**31 - 2
+
+
+@dataclass(frozen=True, eq=False)
+class BPE:
+    """A BPE model.
+
+    merges: int64, shape (m, 3): left id, right id, resulting id, in order of rank.
+    ranks: int64, shape (m,), ascending; None where the rank is the position. Equal ranks are equal in priority.
+    byte_level: the symbols a word starts from are its bytes; otherwise its characters.
+    unk_id, fuse_unk: what stands for an unknown symbol; without one, `unknown` says "error" or "drop" (E4).
+    whole_words: a word that is a token is taken at once (E2).
+    special_ids: ids that no text yields by itself (A3).
+    """
+
+    vocab: Vocab
+    merges: NDArray[np.int64]
+    ranks: NDArray[np.int64] | None = None
+    byte_level: bool = True
+    unk_id: int | None = None
+    fuse_unk: bool = False
+    unknown: Literal["error", "drop"] = "error"
+    whole_words: bool = False
+    special_ids: frozenset[int] = frozenset()
+
+    def __post_init__(self) -> None:
+        size = len(self.vocab)
+        if size > LARGEST_ID:
+            raise FormatError(f"expected at most {LARGEST_ID} tokens, not {size}")
+        if self.merges.size and not (0 <= self.merges.min() and self.merges.max() < size):
+            raise FormatError(f"expected merges of ids below {size}; one names {self.merges.max()}")
+        self._check_results()
+
+    def _check_results(self) -> None:
+        lengths = np.diff(self.vocab.offsets)
+        left, right, result = self.merges.T
+        wrong = np.flatnonzero(lengths[left] + lengths[right] != lengths[result])
+        if not len(wrong):
+            data, starts = self.vocab.data.tobytes(), self.vocab.offsets
+            joined = zip(*(starts[ids].tolist() for ids in (left, right, result)), lengths[left].tolist(), lengths[right].tolist(), strict=True)
+            wrong = np.array(
+                [k for k, (a, b, c, m, n) in enumerate(joined) if data[a : a + m] != data[c : c + m] or data[b : b + n] != data[c + m : c + m + n]],
+                np.int64,
+            )
+        if len(wrong):
+            a, b, c = (self.vocab[int(i)] for i in self.merges[wrong[0]])
+            raise FormatError(f"expected merge {wrong[0]} to yield {a + b!r}, the joint of its parts; it yields {c!r}")
+
+    @classmethod
+    def from_ranks(cls, tokens: Sequence[bytes], *, special_ids: Iterable[int] = ()) -> BPE:
+        """Return the model of a rank file: any two tokens whose joint is a token merge, lowest id first (E2, tiktoken)."""
+        special = frozenset(special_ids)
+        vocab = Vocab(tokens)
+        ids = {token: i for i, token in enumerate(tokens) if i not in special}
+        merges = [
+            (left, right, i)
+            for token, i in ids.items()
+            for cut in range(1, len(token))
+            if (left := ids.get(token[:cut])) is not None and (right := ids.get(token[cut:])) is not None
+        ]
+        merges.sort(key=lambda merge: merge[2])
+        table = np.array(merges, np.int64).reshape(-1, 3)
+        return cls(vocab, table, ranks=table[:, 2].copy(), whole_words=True, special_ids=special)
+
+    @cached_property
+    def alphabet(self) -> NDArray[np.int32]:
+        """The id of every byte (256 of them) or of every code point (0x110000), -1 where there is none."""
+        table = np.full(256 if self.byte_level else 0x110000, MISSING, np.int32)
+        for index, token in enumerate(self.vocab):
+            if index not in self.special_ids and index != self.unk_id:
+                if self.byte_level:
+                    if len(token) == 1:
+                        table[token[0]] = index
+                elif 1 <= len(token) <= 4 and len(character := token.decode("utf-8", "ignore")) == 1:
+                    table[ord(character)] = index
+        return table

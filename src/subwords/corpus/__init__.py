@@ -1,0 +1,1 @@
+"""Text on its way in: reading files and texts, counting their words, showing progress."""

@@ -1,0 +1,68 @@
+"""A progress line on standard error, where somebody is watching."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from subwords.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.progress import ProgressColumn
+
+__all__ = ["Progress", "progress"]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Takes what was done; may be called from any thread."""
+
+    advance: Callable[[int], None]
+
+
+@contextmanager
+def progress(
+    total: int | None,
+    label: str,
+    *,
+    unit: Literal["bytes", "merges"] = "bytes",
+    enabled: bool | None = None,
+) -> Iterator[Progress]:
+    """Show how much of `total` (None: not known) is done, at what speed, and the time left, on standard error.
+
+    `enabled=None` shows it only where standard error is a terminal; where it is not shown, Rich is not imported.
+
+    >>> with progress(1_000, "reading") as bar:
+    ...     bar.advance(1_000)
+    """
+    if unit not in ("bytes", "merges"):
+        raise InputError(f'unit: expected "bytes" or "merges", got {unit!r}')
+    if not (_watched() if enabled is None else enabled):
+        yield Progress(lambda amount: None)
+        return
+    import rich.console
+    import rich.progress
+
+    # Standard output carries results: Rich must not take it over.
+    console = rich.console.Console(file=sys.stderr)
+    with rich.progress.Progress(*_columns(unit), console=console, redirect_stdout=False) as bar:
+        task = bar.add_task(label, total=total)
+        yield Progress(lambda amount: bar.advance(task, amount))
+
+
+def _watched() -> bool:
+    # sys.stderr is None in a windowed Python.
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+def _columns(unit: str) -> list[ProgressColumn]:
+    from rich import progress as show
+
+    amount: list[ProgressColumn] = [show.DownloadColumn(), show.TransferSpeedColumn()]
+    if unit == "merges":
+        amount = [show.MofNCompleteColumn(), show.TextColumn("merges")]
+    label = show.TextColumn("{task.description}", markup=False)
+    return [label, show.BarColumn(), *amount, show.TimeRemainingColumn()]

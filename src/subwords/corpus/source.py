@@ -1,0 +1,115 @@
+"""What a source names: files, folders and globs, or the texts themselves."""
+
+from __future__ import annotations
+
+import errno
+import glob
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+from pathlib import Path
+from typing import TypeAlias
+
+from subwords.errors import CorpusError, InputError
+
+__all__ = ["Source", "files_and_texts", "shown", "source_size"]
+
+Source: TypeAlias = str | os.PathLike[str] | Iterable[str] | Iterable[os.PathLike[str]]
+
+_TEXT_NAME = re.compile(r".\.(txt|text|md)(\.gz|\.zst)?\Z", re.IGNORECASE | re.DOTALL)
+
+
+def source_size(source: Source) -> int | None:
+    """Bytes on disk of a file, folder, glob or list of paths; None where not known without reading (texts, pipes).
+
+    Raises `CorpusError` as `read_blocks` does.
+
+    >>> source_size(["a text"]) is None
+    True
+    """
+    if not isinstance(source, str | os.PathLike | list | tuple):
+        return None  # an iterator would be used up by looking into it
+    files, _ = files_and_texts(source)
+    try:
+        stats = [path.stat() for path in files]
+    except OSError as error:
+        raise CorpusError(f"{error.filename}: expected a readable file: {error.strerror}") from error
+    if not files or not all(stat.S_ISREG(entry.st_mode) for entry in stats):
+        return None
+    return sum(entry.st_size for entry in stats)
+
+
+def files_and_texts(source: Source) -> tuple[list[Path], Iterable[object]]:
+    """The files a source names, or its texts; the other of the two is empty."""
+    if isinstance(source, str | os.PathLike):
+        return _files_at(source), ()
+    if isinstance(source, bytes | bytearray | dict) or not isinstance(source, Iterable):
+        raise InputError(f"source: expected a path, or an iterable of str or of pathlib.Path, got {shown(source)}")
+    if isinstance(source, list | tuple) and source and all(_names_file(item) for item in source):
+        raise InputError(
+            f"source: each of the {len(source)} texts is the name of an existing file, the first is {source[0]!r}: "
+            "pass pathlib.Path objects to read the files, or iter(texts) if these names are the text"
+        )
+    items: Iterator[object] = iter(source)
+    first = list(islice(items, 1))
+    if not first or not isinstance(first[0], os.PathLike):
+        return [], chain(first, items)
+    files: list[Path] = []
+    for index, item in enumerate(chain(first, items)):
+        if not isinstance(item, os.PathLike):
+            raise InputError(f"source: item {index} is {shown(item)} where the items before it are paths: do not mix")
+        files += _files_at(item)
+    return files, ()
+
+
+def _files_at(source: str | os.PathLike[str]) -> list[Path]:
+    name = os.fspath(source)
+    path = Path(name)
+    try:
+        if name and path.is_dir():
+            return _files_below(path)
+        if name and path.exists():
+            return [path]
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:  # a text taken for a name, most often: reported below
+            raise CorpusError(f"{name}: expected a readable file or folder: {error.strerror}") from error
+    # Path.glob takes no absolute pattern
+    found = sorted(Path(match) for match in glob.glob(name, recursive=True))  # noqa: PTH207
+    files = [match for match in found if not match.is_dir()]
+    if not files:
+        what = "matches the glob" if glob.has_magic(name) else "or folder"
+        hint = "; a str is a path: to pass a text itself, pass a list: [text]" if isinstance(source, str) else ""
+        raise CorpusError(f"no file {what} {name!r:.80}{hint}")
+    return files
+
+
+def _files_below(folder: Path) -> list[Path]:
+    files: list[Path] = []
+
+    def refuse(error: OSError) -> None:
+        raise CorpusError(f"{error.filename}: expected a readable folder: {error.strerror}") from error
+
+    for here, folders, names in os.walk(folder, onerror=refuse):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        files += [Path(here, name) for name in names if _TEXT_NAME.search(name) and not name.startswith(".")]
+    files = sorted(path for path in files if path.is_file())
+    if not files:
+        raise CorpusError(
+            f"{folder}: no text in this folder: looked at any depth for visible files named .txt, .text or .md, "
+            "plain or with .gz or .zst; name other files by a glob"
+        )
+    return files
+
+
+def _names_file(item: object) -> bool:
+    try:
+        return isinstance(item, str) and Path(item).is_file()
+    except OSError:
+        return False
+
+
+def shown(item: object) -> str:
+    """What came, for a message."""
+    return f"{type(item).__name__} {item!r:.60}"

@@ -1,0 +1,301 @@
+"""Words to ids: a table of words already segmented, and BPE on a miss.
+
+A call handles words in blocks of BLOCK: first every key is made, hashed and its table line asked for, then every word is
+looked up and its ids written. One loop doing both, word by word, ran at two thirds of the speed.
+
+A slot (see words.py for its key) holds up to INSIDE ids, and their number in the owner's bits. More ids, or a long
+word's, lie in the arenas: then these bits say ELSEWHERE, and the slot holds the ids' place and number, and the bytes' place.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from subwords.kernels.jit import U64, advance, helper, inlined, kernel, pointer, prefetch, store64
+from subwords.kernels.merge import Merges, merge_word
+from subwords.kernels.utf8 import decode_at
+from subwords.kernels.words import LENGTH, MARKED, SLOT, differs, home, inline_key, same_bytes, word_key
+
+# Why a call returned.
+DONE, NEED_OUT, NEED_SLOTS, NEED_ARENA, NEED_SCRATCH, UNKNOWN = range(6)
+# Fields of `state`, which outlives a call ...
+WORD, OUT, USED, IDS, BYTES, POSITION, NEEDED = range(7)
+# ... and of `settings`, which no call changes.
+UNK, FUSE, DROP, LONGEST, SEED = range(5)
+
+BLOCK = 256
+MISSING = -1
+INSIDE = 4
+ZERO, HALF, LOW = U64(0), U64(32), U64(0xFFFFFFFF)
+NUMBER = U64(60)
+ELSEWHERE = U64(15)
+
+
+class Table(NamedTuple):
+    """The words already segmented."""
+
+    slots: object
+    mask: object
+    seeds: object
+    ids: object
+    bytes: object
+    load: object  # how many slots may be used
+    ids_room: object
+    bytes_room: object
+    state: object
+
+
+class Model(NamedTuple):
+    """What turns a word into ids."""
+
+    alphabet: object  # int32: the id of each byte (256 of them) or code point, or MISSING
+    by_character: object
+    settings: object
+    scratch: object  # the longest word there is room for
+    merges: object
+
+
+@helper
+def find(table, text, at, length, low, high, slot):
+    """The slot of the key, or the free slot where it belongs."""
+    slots = table.slots
+    while slots[slot * SLOT + 1] != ZERO:
+        if differs(slots, slot * SLOT, low, high) == ZERO:
+            if high & LENGTH != ZERO:
+                return slot
+            if same_bytes(table.bytes, int(slots[slot * SLOT + 3] >> HALF), text, at, length):
+                return slot
+        slot = int(U64(slot + 1) & table.mask)
+    return slot
+
+
+@helper
+def insert(table, text, at, length, low, high, slot, symbols, n):
+    """Remember the n ids of a word in the free slot; the arenas have room."""
+    state, base = table.state, slot * SLOT
+    table.slots[base] = low
+    if n <= INSIDE and high & LENGTH != ZERO:
+        values = (ZERO, ZERO)
+        for k in range(n):
+            shift = U64(32 * (k & 1))
+            values = (values[0] | U64(symbols[k]) << shift, ZERO) if k < 2 else (values[0], values[1] | U64(symbols[k]) << shift)
+        table.slots[base + 1] = high | U64(n) << NUMBER
+        table.slots[base + 2], table.slots[base + 3] = values
+    else:
+        table.slots[base + 1] = high | ELSEWHERE << NUMBER
+        table.slots[base + 2] = U64(state[IDS]) | U64(n) << HALF
+        table.slots[base + 3] = U64(state[BYTES]) << HALF
+        for k in range(n):
+            table.ids[state[IDS] + k] = symbols[k]
+        state[IDS] += n
+        if high & LENGTH == ZERO:
+            for k in range(length):
+                table.bytes[state[BYTES] + k] = text[at + k]
+            state[BYTES] += length
+    state[USED] += 1
+
+
+@helper
+def first_symbols(model, text, at, length):
+    """Write a word's bytes or characters as ids; how many, or MISSING - i for an unknown one at byte i."""
+    symbols, settings = model.merges.symbols, model.settings
+    n, i, after_unknown = 0, 0, False
+    while i < length:
+        code, step = int(text[at + i]), 1
+        if model.by_character:
+            code, step = decode_at(text, at + i, at + length)
+        symbol = MISSING
+        if code >= 0:
+            symbol = int(model.alphabet[code])
+        unknown = symbol == MISSING
+        if unknown:
+            symbol = int(settings[UNK])
+            if symbol == MISSING and settings[DROP] == 0:
+                return MISSING - i
+        if symbol != MISSING and not (unknown and after_unknown and settings[FUSE] != 0):
+            symbols[n] = symbol
+            n += 1
+        after_unknown = unknown
+        i += step
+    return n
+
+
+@helper
+def lacking(model, table, length):
+    """What must grow before a word of this length can be segmented and remembered, or DONE."""
+    if length > model.scratch:
+        return NEED_SCRATCH
+    if table.state[USED] >= table.load:
+        return NEED_SLOTS
+    if length <= model.settings[LONGEST] and (
+        table.state[IDS] + length > table.ids_room or table.state[BYTES] + length > table.bytes_room
+    ):
+        return NEED_ARENA
+    return DONE
+
+
+@helper
+def segment(model, table, text, at, length):
+    """The ids of a word the table lacks into the model's symbols: (DONE, how many), or why it cannot be done now."""
+    status = lacking(model, table, length)
+    if status != DONE:
+        table.state[NEEDED] = length
+        return status, 0
+    n = first_symbols(model, text, at, length)
+    if n < 0:
+        table.state[POSITION] = at + MISSING - n
+        return UNKNOWN, 0
+    return DONE, merge_word(model.merges, n)
+
+
+@helper
+def make_keys(table, masks, text, size, at, start, ends, first, last, keys):
+    """Write (low, high, home) of the words first..last into `keys` and ask for their table lines."""
+    safe = last  # the words up to here begin 16 bytes or more before the text ends
+    while safe > first and start + (int(ends[safe - 2]) if safe > 1 else 0) + 16 > size:
+        safe -= 1
+    odd = last - safe
+    for w in range(first, safe):
+        stop = start + int(ends[w])
+        low, high = inline_key(text, at, stop - at, masks)
+        slot = home(low, high, table.seeds, table.mask)
+        prefetch(table.slots, slot * SLOT)
+        k = 3 * (w - first)
+        keys[k], keys[k + 1], keys[k + 2] = low, high, U64(slot)
+        if high >= MARKED:
+            odd += 1
+        at = stop
+    if odd > 0:
+        for w in range(safe, last):
+            keys[3 * (w - first) + 1] = MARKED
+        make_odd_keys(table, text, start, ends, first, last, keys)
+
+
+@helper
+def make_odd_keys(table, text, start, ends, first, last, keys):
+    """Make the keys that are marked: those of long words and of the last bytes of the text."""
+    for w in range(first, last):
+        k = 3 * (w - first)
+        if keys[k + 1] >= MARKED:
+            at = start + (int(ends[w - 1]) if w > 0 else 0)
+            low, high = word_key(text, at, start + int(ends[w]) - at, table.seeds)
+            keys[k], keys[k + 1], keys[k + 2] = low, high, U64(home(low, high, table.seeds, table.mask))
+            prefetch(table.slots, int(keys[k + 2]) * SLOT)
+
+
+@inlined
+def emit_slot(slots, ids, at, out, count):
+    """Write the ids of the slot that starts at `at`; the new count. Up to INSIDE places after it may be overwritten."""
+    n = slots[at + 1] >> NUMBER
+    value = slots[at + 2]
+    if n != ELSEWHERE:
+        store64(out, count, value)
+        store64(out, count + 2, slots[at + 3])
+        return count + int(n)
+    place = int(value & LOW)
+    for k in range(int(value >> HALF)):
+        out[count + k] = ids[place + k]
+    return count + int(value >> HALF)
+
+
+@inlined
+def emit_run(slots, mask, ids, keys, k, stop, out, count):
+    """Write the ids of words as long as they are inline and in the table; how far it came.
+
+    Nearly all words are. The rest is left to `emit_odd`, so that this loop's few values stay in registers.
+    """
+    while k < stop:
+        at = int(keys[k + 2]) * SLOT
+        low, high = keys[k], keys[k + 1]
+        while differs(slots, at, low, high) != ZERO:
+            if slots[at + 1] == ZERO:
+                return k, count
+            at = int(U64(at // SLOT + 1) & mask) * SLOT
+        if high & LENGTH == ZERO:
+            return k, count
+        count = emit_slot(slots, ids, at, out, count)
+        k += 3
+    return k, count
+
+
+@helper
+def emit_odd(model, table, text, at, length, keys, k, out, count):
+    """Write the ids of any word, segmenting and remembering it where the table lacks it: (status, new count)."""
+    low, high = keys[k], keys[k + 1]
+    slot = find(table, text, at, length, low, high, int(keys[k + 2]))
+    if table.slots[slot * SLOT + 1] != ZERO:
+        return DONE, emit_slot(table.slots, table.ids, slot * SLOT, out, count)
+    status, n = segment(model, table, text, at, length)
+    if status != DONE:
+        return status, count
+    symbols = model.merges.symbols
+    for j in range(n):
+        out[count + j] = symbols[j]
+    if length <= model.settings[LONGEST]:
+        insert(table, text, at, length, low, high, slot, symbols, n)
+    return DONE, count + n
+
+
+@helper
+def encode_block(model, table, text, start, ends, first, last, keys, out):
+    """Write the ids of the words first..last; state says how far it came."""
+    count, k, status = int(table.state[OUT]), 0, DONE
+    stop = 3 * (last - first)
+    while status == DONE:
+        k, count = emit_run(table.slots, table.mask, table.ids, keys, k, stop, out, count)
+        if k == stop:
+            break
+        w = first + k // 3
+        at = start + (int(ends[w - 1]) if w > 0 else 0)
+        status, count = emit_odd(model, table, text, at, start + int(ends[w]) - at, keys, k, out, count)
+        if status == DONE:
+            k += 3
+    table.state[WORD], table.state[OUT] = first + k // 3, count
+    return status
+
+
+@kernel
+def encode_words(text, start, ends, words, out, slots, seeds, ids, arena, alphabet, pairs, settings, wide, narrow, chains, state):
+    """Append the ids of the words text[start + ends[w - 1] : start + ends[w]], from state[WORD] on, and say why it stopped.
+
+    out: state[OUT] ids so far. slots, seeds, ids, arena: the table. wide, narrow, chains: scratch (bpe/encode.py sizes all).
+    Resumable: give it what it needs and call again. Same ids as `reference.bpe.encode_word`, word by word.
+    """
+    p, e, o, keys, work = pointer(text), pointer(ends), pointer(out), pointer(wide), pointer(narrow)
+    rule, st = pointer(settings), pointer(state)
+    scratch = len(wide) - 3 * BLOCK
+    merges = Merges(
+        pairs=pointer(pairs),
+        mask=U64(len(pairs) // 2 - 1),
+        seed=U64(rule[SEED]),
+        symbols=work,
+        found=advance(keys, 3 * BLOCK),
+        links=advance(work, scratch),
+        entries=advance(work, 3 * scratch),
+        order=advance(work, 9 * scratch),
+        chains=pointer(chains),
+        heap=advance(pointer(chains), len(chains) // 4 * 3),
+    )
+    model = Model(pointer(alphabet), len(alphabet) > 256, rule, scratch, merges)
+    table = Table(
+        slots=pointer(slots),
+        mask=U64(len(slots) // SLOT - 1),
+        seeds=pointer(seeds),
+        ids=pointer(ids),
+        bytes=pointer(arena),
+        load=len(slots) // SLOT // 2,
+        ids_room=len(ids),
+        bytes_room=len(arena),
+        state=st,
+    )
+    status = DONE
+    while status == DONE and st[WORD] < words:
+        first = int(st[WORD])
+        last = min(first + BLOCK, words)
+        at = start + (int(e[first - 1]) if first > 0 else 0)
+        st[NEEDED] = st[OUT] + start + int(e[last - 1]) - at + 4
+        if st[NEEDED] > len(out):
+            return NEED_OUT
+        make_keys(table, advance(table.seeds, 4), p, len(text), at, start, e, first, last, keys)
+        status = encode_block(model, table, p, start, e, first, last, keys, o)
+    return status

@@ -1,0 +1,185 @@
+"""BPE inside one word (E1): lowest rank first, leftmost first, one at a time.
+
+A pair table holds (key, value) pairs of uint64: key = left << 32 | right, value = rank << 32 | merged id. NONE, an
+impossible pair, marks a free slot.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from subwords.kernels.heap import heap_pop, heap_push
+from subwords.kernels.jit import U64, helper, kernel, mix, pointer
+
+NONE = U64(0xFFFFFFFFFFFFFFFF)
+HALF = U64(32)
+LOW = U64(0xFFFFFFFF)
+ONE = U64(1)
+SHORT = 32  # up to here scanning for the lowest rank is cheaper than keeping chains
+
+
+class Merges(NamedTuple):
+    """The pointers a merge loop works with."""
+
+    pairs: object
+    mask: object
+    seed: object
+    symbols: object  # int32[n]: the word's symbols, in and out
+    found: object  # uint64[n]: the pair table's value of each adjacent pair
+    links: object  # int32[2n]: previous and next of each symbol, -1 at the ends
+    entries: object  # int32[6n]: (position, next entry), chained by rank
+    order: object  # int32[3n]: positions being sorted
+    chains: object  # int32[3r]: first and last entry of each rank, and whether out of order; first is -1 between words
+    heap: object  # int32[r]: the ranks that have a chain
+
+
+@helper
+def merge_word(merges, n):
+    """Merge the n symbols of a word in place and return how many are left."""
+    if n <= SHORT:
+        return merge_short(merges, n)
+    return merge_long(merges, n)
+
+
+@helper
+def pair_value(merges, left, right):
+    """The value of the pair (left, right), or NONE."""
+    key = U64(left) << HALF | U64(right)
+    slot = mix(key ^ merges.seed, U64(0x9E3779B97F4A7C15)) & merges.mask
+    while True:
+        at = int(slot) * 2
+        if merges.pairs[at] == key:
+            return merges.pairs[at + 1]
+        if merges.pairs[at] == NONE:
+            return NONE
+        slot = (slot + ONE) & merges.mask
+
+
+@kernel
+def fill_pairs(keys, values, seed, table):
+    """Put the pairs into the empty `table` (a power of two of slots); of equal keys the last one stays."""
+    pairs, mask = pointer(table), U64(len(table) // 2 - 1)
+    for k in range(len(keys)):
+        slot = mix(keys[k] ^ U64(seed), U64(0x9E3779B97F4A7C15)) & mask
+        while pairs[int(slot) * 2] != NONE and pairs[int(slot) * 2] != keys[k]:
+            slot = (slot + ONE) & mask
+        pairs[int(slot) * 2] = keys[k]
+        pairs[int(slot) * 2 + 1] = values[k]
+
+
+@helper
+def merge_short(merges, n):
+    """Merge n symbols in place and return how many are left; quadratic, for short words."""
+    symbols, found = merges.symbols, merges.found
+    for k in range(n - 1):
+        found[k] = pair_value(merges, symbols[k], symbols[k + 1])
+    while n > 1:
+        best, at = NONE, 0
+        for k in range(n - 1):
+            if found[k] < best:
+                best, at = found[k], k
+        if best == NONE:
+            break
+        symbols[at] = int(best & LOW)
+        n -= 1
+        for k in range(at + 1, n):
+            symbols[k] = symbols[k + 1]
+            found[k - 1] = found[k]
+        # found[at] now belongs to the pair after the merged symbol; both its neighbours have to be asked anew.
+        if at > 0:
+            found[at - 1] = pair_value(merges, symbols[at - 1], symbols[at])
+        if at < n - 1:
+            found[at] = pair_value(merges, symbols[at], symbols[at + 1])
+    return n
+
+
+@helper
+def ask_pair(merges, at, following, entry, size):
+    """Look up the pair at `at`, chain its position to its rank, and return the next free entry and the heap's size."""
+    value = pair_value(merges, merges.symbols[at], merges.symbols[following])
+    merges.found[at] = value
+    if value == NONE:
+        return entry, size
+    chains, entries = merges.chains, merges.entries
+    rank = int(value >> HALF)
+    entries[2 * entry], entries[2 * entry + 1] = at, -1
+    if chains[3 * rank] < 0:
+        chains[3 * rank], chains[3 * rank + 2] = entry, 0
+        size = heap_push(merges.heap, size, rank)
+    else:
+        last = chains[3 * rank + 1]
+        entries[2 * last + 1] = entry
+        if entries[2 * last] > at:
+            chains[3 * rank + 2] = 1
+    chains[3 * rank + 1] = entry
+    return entry + 1, size
+
+
+@helper
+def sort_chain(merges, rank):
+    """Put the positions chained to a rank in ascending order; only lists no trainer writes ever need it."""
+    order, entries = merges.order, merges.entries
+    size, entry = 0, merges.chains[3 * rank]
+    while entry >= 0:
+        size = heap_push(order, size, entries[2 * entry])
+        entry = entries[2 * entry + 1]
+    entry = merges.chains[3 * rank]
+    while entry >= 0:
+        entries[2 * entry] = order[0]
+        size = heap_pop(order, size)
+        entry = entries[2 * entry + 1]
+    merges.chains[3 * rank + 2] = 0
+
+
+@helper
+def merge_long(merges, n):
+    """The same as `merge_short` in O(n log r): positions wait in chains by rank, a heap holds the ranks (E5).
+
+    All positions of the lowest rank are merged in one sweep to the right. A merge that creates a pair of lower rank
+    interrupts the sweep, so the order is E1's for any list of merges, trained or not.
+    """
+    symbols, found, links = merges.symbols, merges.found, merges.links
+    entry, size = 0, 0
+    for k in range(n):
+        links[2 * k], links[2 * k + 1] = k - 1, k + 1
+    links[2 * n - 1] = -1
+    found[n - 1] = NONE
+    for k in range(n - 1):
+        entry, size = ask_pair(merges, k, k + 1, entry, size)
+    while size > 0:
+        rank = int(merges.heap[0])
+        size = heap_pop(merges.heap, size)
+        if merges.chains[3 * rank + 2] != 0:
+            sort_chain(merges, rank)
+        this = merges.chains[3 * rank]
+        while this >= 0:
+            if size > 0 and merges.heap[0] < rank:
+                size = heap_push(merges.heap, size, rank)
+                break
+            at = merges.entries[2 * this]
+            if int(found[at] >> HALF) == rank:
+                gone = links[2 * at + 1]
+                following = links[2 * gone + 1]
+                symbols[at] = int(found[at] & LOW)
+                links[2 * at + 1] = following
+                found[gone] = NONE
+                found[at] = NONE
+                if following >= 0:
+                    links[2 * following] = at
+                    entry, size = ask_pair(merges, at, following, entry, size)
+                if links[2 * at] >= 0:
+                    entry, size = ask_pair(merges, links[2 * at], at, entry, size)
+            this = merges.entries[2 * this + 1]
+        merges.chains[3 * rank] = this
+    return gather(symbols, links)
+
+
+@helper
+def gather(symbols, links):
+    """Close the gaps that merging left and return how many symbols there are."""
+    count, at = 0, 0
+    while at >= 0:
+        symbols[count] = symbols[at]
+        count += 1
+        at = links[2 * at + 1]
+    return count

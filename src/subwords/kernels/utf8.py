@@ -1,0 +1,49 @@
+"""UTF-8 inside kernels: decode one character, and find the first byte that is not part of one."""
+
+from __future__ import annotations
+
+from subwords.kernels.jit import helper, kernel, pointer, range_mask, trailing_zeros
+
+INVALID = -1
+
+
+@helper
+def decode_at(p, i, stop):
+    """The character at p[i] as (code point, length); (INVALID, 1) for a byte that starts none (S2)."""
+    lead = int(p[i])
+    if lead < 0x80:
+        return lead, 1
+    if lead < 0xE0:
+        if lead >= 0xC2 and i + 1 < stop and int(p[i + 1]) >> 6 == 2:
+            return (lead & 0x1F) << 6 | (int(p[i + 1]) & 0x3F), 2
+    elif lead < 0xF0:
+        if i + 2 < stop and int(p[i + 1]) >> 6 == 2 and int(p[i + 2]) >> 6 == 2:
+            code = (lead & 0x0F) << 12 | (int(p[i + 1]) & 0x3F) << 6 | (int(p[i + 2]) & 0x3F)
+            if code >= 0x800 and not 0xD800 <= code < 0xE000:
+                return code, 3
+    elif lead < 0xF5 and i + 3 < stop:
+        b1, b2, b3 = int(p[i + 1]), int(p[i + 2]), int(p[i + 3])
+        if b1 >> 6 == 2 and b2 >> 6 == 2 and b3 >> 6 == 2:
+            code = (lead & 0x07) << 18 | (b1 & 0x3F) << 12 | (b2 & 0x3F) << 6 | (b3 & 0x3F)
+            if 0x10000 <= code < 0x110000:
+                return code, 4
+    return INVALID, 1
+
+
+@kernel
+def first_invalid(text):
+    """The index of the first byte that is no part of a UTF-8 character, or -1; same result as `bytes.decode`."""
+    p = pointer(text)
+    i, n = 0, len(text)
+    while i < n:
+        if i + 64 <= n:
+            high = range_mask(p, i, 0x80, 0xFF)
+            if high == 0:
+                i += 64
+                continue
+            i += trailing_zeros(high)
+        code, length = decode_at(p, i, n)
+        if code == INVALID:
+            return i
+        i += length
+    return -1

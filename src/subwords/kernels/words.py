@@ -1,0 +1,111 @@
+"""Words as table keys: 15 bytes inline with their length, or a keyed hash and a copy to compare with.
+
+A slot is four uint64: key low, key high, and two the table's owner uses. Bits 56..59 of key high are the length of an
+inline word; a longer word has zero there, its length in the low bits, and its hash as key low. Bits 60..63 are zero in
+a key and free for the owner in a slot. No key high is zero, so zero marks a free slot. Hashes are keyed with random
+seeds: nobody can prepare words that collide.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.kernels.jit import U64, helper, inlined, kernel, load64, mix, pointer
+
+INLINE = 15  # bytes of a word that fit its key
+SLOT = 4
+LENGTH = U64(0xF) << U64(56)  # zero in the key high of a long word
+MARKED = U64(INLINE + 1) << U64(56)  # a key high from here on is still to be made
+OWNED = U64(4)  # bits of key high that are the owner's
+ZERO = U64(0)
+
+
+def key_masks() -> NDArray[np.uint64]:
+    """What `inline_key` keeps of 16 bytes, two words for each length from 0 to INLINE + 1; nothing of a long word."""
+    lengths = range(INLINE + 1)
+    rows = [((1 << 8 * min(n, 8)) - 1, (1 << 8 * max(n - 8, 0)) - 1) for n in lengths] + [(0, 0)]
+    return np.array(rows, np.uint64).ravel()
+
+
+@helper
+def load_tail(p, i, stop):
+    """The bytes p[i:stop], at most eight, as one little-endian integer."""
+    value = ZERO
+    for k in range(min(8, stop - i)):
+        value |= U64(p[i + k]) << U64(8 * k)
+    return value
+
+
+@inlined
+def inline_key(p, i, length, masks):
+    """The key of the word p[i : i + length], length <= INLINE; reads 16 bytes. A longer one gets a mark and no more."""
+    row = min(length, INLINE + 1)
+    return load64(p, i) & masks[2 * row], load64(p, i + 8) & masks[2 * row + 1] | U64(row) << U64(56)
+
+
+@helper
+def tail_key(p, i, length):
+    """The same key, reading no more than the word."""
+    return load_tail(p, i, i + length), load_tail(p, i + 8, i + length) | U64(length) << U64(56)
+
+
+@helper
+def long_key(p, i, length, seeds):
+    """The key of a longer word: its keyed hash and its length."""
+    state = seeds[0] ^ U64(length)
+    stop = i + length
+    while i + 16 <= stop:
+        state = mix(load64(p, i) ^ state, load64(p, i + 8) ^ seeds[1])
+        i += 16
+    if i + 8 <= stop:
+        state = mix(load64(p, i) ^ state, seeds[2])
+        i += 8
+    state = mix(load_tail(p, i, stop) ^ state, seeds[3])
+    return state, U64(length)
+
+
+@helper
+def word_key(p, i, length, seeds):
+    """The key of any word anywhere."""
+    if length > INLINE:
+        return long_key(p, i, length, seeds)
+    return tail_key(p, i, length)
+
+
+@inlined
+def home(low, high, seeds, mask):
+    """The slot a key wants."""
+    return int(mix(low ^ seeds[0], high ^ seeds[1]) & mask)
+
+
+@inlined
+def differs(slots, at, low, high):
+    """Zero where the slot that starts at `at` has this key, whatever its owner's bits."""
+    return slots[at] ^ low | (slots[at + 1] ^ high) << OWNED
+
+
+@helper
+def same_bytes(p, i, q, j, length):
+    """Whether p[i : i + length] equals q[j : j + length]."""
+    k = 0
+    while k + 8 <= length:
+        if load64(p, i + k) != load64(q, j + k):
+            return False
+        k += 8
+    return load_tail(p, i + k, i + length) == load_tail(q, j + k, j + length)
+
+
+@kernel
+def rehash(old, new, seeds):
+    """Move every slot of table `old` into the larger, zeroed table `new`; both hold a power of two slots."""
+    source, target, seed = pointer(old), pointer(new), pointer(seeds)
+    mask = U64(len(new) // SLOT - 1)
+    for slot in range(len(old) // SLOT):
+        at = slot * SLOT
+        if source[at + 1] != ZERO:
+            free = home(source[at], source[at + 1] << OWNED >> OWNED, seed, mask)
+            while target[free * SLOT + 1] != ZERO:
+                free = int(U64(free + 1) & mask)
+            for k in range(SLOT):
+                target[free * SLOT + k] = source[at + k]

@@ -1,0 +1,309 @@
+"""Byte-pair encoding as the textbook has it: everything is recounted at every step.
+
+Words and tokens are `bytes`. A *symbol* is what training starts from: a byte of the word (byte-level) or a character.
+Bytes that are not UTF-8 travel through `str` as lone surrogates, one per byte, and come back unchanged.
+
+>>> counts = count_words(["low lower lowest"], GPT2_PATTERN)
+>>> counts
+{b'low': 1, b' lower': 1, b' lowest': 1}
+>>> vocab, merges = train(counts, 260)
+>>> merges
+[(b'l', b'o'), (b'lo', b'w'), (b' ', b'low'), (b' low', b'e')]
+>>> encode("lowly", vocab, merges)
+[257, 75, 88]
+>>> decode([257, 75, 88], vocab)
+b'lowly'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from itertools import groupby, pairwise
+from typing import Literal
+
+import regex
+
+__all__ = [
+    "GPT2_PATTERN",
+    "apply_merge",
+    "byte_to_char",
+    "count_pairs",
+    "count_words",
+    "decode",
+    "encode",
+    "encode_word",
+    "encode_word_ranks",
+    "split",
+    "split_bytes",
+    "train",
+]
+
+Pair = tuple[bytes, bytes]
+
+GPT2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+
+
+def byte_to_char() -> dict[int, str]:
+    """Map the 256 bytes to printable characters, in code-point order of the characters (the GPT-2 map).
+
+    A byte that is a printable Latin-1 character is itself; the 68 others take the code points from 256 on.
+
+    >>> chars = byte_to_char()
+    >>> chars[ord("A")], chars[ord(" ")], chars[0], list(chars)[:3]
+    ('A', 'Ġ', 'Ā', [33, 34, 35])
+    """
+    printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {byte: chr(byte) for byte in printable} | {byte: chr(256 + n) for n, byte in enumerate(others)}
+
+
+BYTE_ORDER = {bytes([byte]): order for order, byte in enumerate(byte_to_char())}
+
+
+def _to_chars(text: str | bytes) -> str:
+    data = text.encode() if isinstance(text, str) else text
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _to_bytes(chars: str) -> bytes:
+    return chars.encode("utf-8", "surrogateescape")
+
+
+def split(text: str, pattern: str) -> list[str]:
+    """Cut a text into words: the matches of `pattern`, and whatever lies between them.
+
+    >>> split("Hello world  again", GPT2_PATTERN)
+    ['Hello', ' world', ' ', ' again']
+    >>> split("ab, cd", "[a-z]+")
+    ['ab', ', ', 'cd']
+    """
+    pieces, end = [], 0
+    for match in regex.finditer(pattern, text):
+        pieces += [text[end : match.start()], text[match.start() : match.end()]]
+        end = match.end()
+    return [piece for piece in [*pieces, text[end:]] if piece]
+
+
+def split_bytes(data: bytes, pattern: str) -> list[bytes]:
+    r"""Cut bytes into words; a byte that is not UTF-8 is one character that only a negated class matches.
+
+    Such a byte is a lone surrogate to `regex`: a pattern that names `\p{C}` or `\p{Cs}` matches it too.
+
+    >>> split_bytes(b"caf\xc3\xa9 \xff\xfe!", GPT2_PATTERN)
+    [b'caf\xc3\xa9', b' \xff\xfe!']
+    """
+    return [_to_bytes(piece) for piece in split(_to_chars(data), pattern)]
+
+
+def _cut_specials(chars: str, special_tokens: Iterable[str]) -> list[str]:
+    """Text, special, text, special, ..., text: the specials are at the odd places."""
+    longest_first = sorted(special_tokens, key=len, reverse=True)
+    if "" in longest_first:
+        raise ValueError("special_tokens: expected non-empty strings, got an empty one")
+    alternatives = "|".join(map(regex.escape, longest_first))
+    return list(regex.split(f"({alternatives})", chars)) if alternatives else [chars]
+
+
+def count_words(texts: Iterable[str | bytes], pattern: str, special_tokens: Iterable[str] = ()) -> dict[bytes, int]:
+    """Count the words of the texts, in order of first occurrence; special tokens are cut out and not counted.
+
+    >>> count_words(["a b<s>a", " b"], GPT2_PATTERN, ["<s>"])
+    {b'a': 2, b' b': 2}
+    """
+    special_tokens = list(special_tokens)
+    counts: dict[bytes, int] = {}
+    for text in texts:
+        for part in _cut_specials(_to_chars(text), special_tokens)[::2]:
+            for word in map(_to_bytes, split(part, pattern)):
+                counts[word] = counts.get(word, 0) + 1
+    return counts
+
+
+def _symbols(word: bytes, byte_level: bool) -> list[bytes]:
+    return [bytes([byte]) for byte in word] if byte_level else [_to_bytes(char) for char in _to_chars(word)]
+
+
+def _alphabet(word_counts: Mapping[bytes, int], byte_level: bool, alphabet: str, limit: int | None) -> list[bytes]:
+    """The symbols training starts from, in the order of their ids."""
+    if alphabet not in ("full", "corpus"):
+        raise ValueError(f"alphabet: expected 'full' or 'corpus', got {alphabet!r}")
+    weights: dict[bytes, int] = dict.fromkeys(BYTE_ORDER, 0) if byte_level and alphabet == "full" else {}
+    for word, count in word_counts.items():
+        for symbol in _symbols(word, byte_level):
+            weights[symbol] = weights.get(symbol, 0) + count
+    ordered = sorted(weights, key=BYTE_ORDER.__getitem__ if byte_level else _to_chars)
+    kept = sorted(ordered, key=lambda symbol: -weights[symbol])[:limit]  # stable: ties stay in order
+    return [symbol for symbol in ordered if symbol in kept]
+
+
+def _known_runs(symbols: Iterable[bytes], alphabet: Container[bytes]) -> list[list[bytes]]:
+    """Break a word at the symbols outside the alphabet: b'aXbc' without X is [[b'a'], [b'b', b'c']]."""
+    return [list(run) for known, run in groupby(symbols, alphabet.__contains__) if known]
+
+
+def count_pairs(words: Iterable[tuple[Sequence[bytes], int]]) -> dict[Pair, int]:
+    """Count adjacent pairs, window by window, in order of first occurrence.
+
+    >>> count_pairs([([b"a", b"a", b"a"], 5), ([b"a", b"b"], 1)])
+    {(b'a', b'a'): 10, (b'a', b'b'): 1}
+    """
+    counts: dict[Pair, int] = {}
+    for tokens, count in words:
+        for pair in pairwise(tokens):
+            counts[pair] = counts.get(pair, 0) + count
+    return counts
+
+
+def apply_merge(tokens: Sequence[bytes], pair: Pair) -> list[bytes]:
+    """Join every occurrence of the pair, left to right and without overlap.
+
+    >>> apply_merge([b"a", b"a", b"a"], (b"a", b"a"))
+    [b'aa', b'a']
+    """
+    merged: list[bytes] = []
+    i = 0
+    while i < len(tokens):
+        width = 2 if tuple(tokens[i : i + 2]) == pair else 1
+        merged.append(b"".join(tokens[i : i + width]))
+        i += width
+    return merged
+
+
+def _best_pair(counts: Mapping[Pair, int], tie_break: str, ids: Mapping[bytes, int]) -> Pair:
+    """The most frequent pair; `counts` is in order of first occurrence and `min` keeps the first of its ties."""
+    if tie_break == "first":
+        return min(counts, key=lambda pair: -counts[pair])
+    if tie_break == "ids":
+        return min(counts, key=lambda pair: (-counts[pair], ids[pair[0]], ids[pair[1]]))
+    if tie_break == "bytes":
+        return min(counts, key=lambda pair: (-counts[pair], pair))
+    raise ValueError(f"tie_break: expected 'ids', 'first' or 'bytes', got {tie_break!r}")
+
+
+def train(
+    word_counts: Mapping[bytes, int],
+    vocab_size: int,
+    *,
+    byte_level: bool = True,
+    alphabet: Literal["full", "corpus"] = "full",
+    special_tokens: Iterable[str] = (),
+    tie_break: Literal["ids", "first", "bytes"] = "ids",
+    min_frequency: int = 0,
+    max_token_length: int | None = None,
+    limit_alphabet: int | None = None,
+) -> tuple[list[bytes], list[Pair]]:
+    """Learn the vocabulary, in id order (specials, alphabet, merges), and the merges, in the order learned.
+
+    `alphabet="full"` is all 256 bytes; without `byte_level` it is always the characters of the corpus.
+    `limit_alphabet` keeps the most frequent symbols; the others break their word. `max_token_length` is in bytes,
+    or in characters without `byte_level`. Raises ValueError if specials and alphabet exceed `vocab_size`.
+
+    >>> train({b"hug": 10, b"pug": 5, b"hugs": 5}, 8, alphabet="corpus", special_tokens=["<s>"])
+    ([b'<s>', b'g', b'h', b'p', b's', b'u', b'ug', b'hug'], [(b'u', b'g'), (b'h', b'ug')])
+    """
+    base = _alphabet(word_counts, byte_level, alphabet, limit_alphabet)
+    vocab = list(dict.fromkeys([token.encode() for token in special_tokens] + base))
+    if len(vocab) > vocab_size:
+        raise ValueError(f"special tokens and alphabet are {len(vocab)} tokens, more than vocab_size={vocab_size}")
+    ids = {token: id_ for id_, token in enumerate(vocab)}
+    words = [(run, n) for word, n in word_counts.items() for run in _known_runs(_symbols(word, byte_level), base)]
+    merges: list[Pair] = []
+    while len(vocab) < vocab_size:
+        counts = count_pairs(words)
+        if max_token_length is not None:
+            counts = {p: n for p, n in counts.items() if len(_symbols(p[0] + p[1], byte_level)) <= max_token_length}
+        if max(counts.values(), default=0) < max(min_frequency, 1):
+            break
+        pair = _best_pair(counts, tie_break, ids)
+        merges.append(pair)
+        words = [(apply_merge(tokens, pair), n) for tokens, n in words]
+        token = pair[0] + pair[1]
+        if token not in ids:  # a special token may spell the same: its id is reused
+            ids[token] = len(vocab)
+            vocab.append(token)
+    return vocab, merges
+
+
+def _merge_by_rank(tokens: list[bytes], rank: Callable[[Pair], int | None]) -> list[bytes]:
+    """Join the pair of lowest rank, the leftmost of them first, one at a time, until no pair has a rank."""
+    while True:
+        ranked = [(r, i) for i, pair in enumerate(pairwise(tokens)) if (r := rank(pair)) is not None]
+        if not ranked:
+            return tokens
+        _, i = min(ranked)
+        tokens = [*tokens[:i], tokens[i] + tokens[i + 1], *tokens[i + 2 :]]
+
+
+def encode_word(
+    word: bytes,
+    merges: Sequence[Pair] | Mapping[Pair, int],
+    *,
+    byte_level: bool = True,
+    vocab: Container[bytes] | None = None,
+    unk: str | None = None,
+) -> list[bytes]:
+    """Segment one word by merges, given in rank order or as pair -> rank; a token no merge reaches is not produced.
+
+    With a `vocab`, each symbol outside it becomes `unk`, or is a ValueError if there is no such token.
+
+    >>> encode_word(b"thug", [(b"u", b"g"), (b"h", b"ug")], vocab=[b"g", b"h", b"u", b"[UNK]"], unk="[UNK]")
+    [b'[UNK]', b'hug']
+    """
+    ranks = merges if isinstance(merges, Mapping) else {pair: rank for rank, pair in enumerate(merges)}
+    tokens = _symbols(word, byte_level)
+    if vocab is not None:
+        unknown = next((symbol for symbol in tokens if symbol not in vocab), None)
+        if unknown is not None and (unk is None or unk.encode() not in vocab):
+            raise ValueError(f"{unknown!r} of word {word!r} is not in the vocabulary, nor is an unk token ({unk=})")
+        tokens = [symbol if unk is None or symbol in vocab else unk.encode() for symbol in tokens]
+    return _merge_by_rank(tokens, ranks.get)
+
+
+def encode_word_ranks(word: bytes, ranks: Mapping[bytes, int]) -> list[int]:
+    """Segment one word by token ranks, which are the ids (tiktoken): the word itself if it is a token, else by merging.
+
+    >>> ranks = {b"a": 0, b"b": 1, b"c": 2, b"bc": 3, b"aabb": 4}
+    >>> encode_word_ranks(b"aabb", ranks), encode_word_ranks(b"abc", ranks)
+    ([4], [0, 3])
+    """
+    tokens = [word] if word in ranks else _merge_by_rank(_symbols(word, True), lambda pair: ranks.get(b"".join(pair)))
+    unknown = [token for token in tokens if token not in ranks]
+    if unknown:
+        raise ValueError(f"{unknown[0]!r} of word {word!r} has no rank")
+    return [ranks[token] for token in tokens]
+
+
+def encode(
+    text: str | bytes,
+    vocab: Sequence[bytes],
+    merges: Sequence[Pair],
+    *,
+    pattern: str = GPT2_PATTERN,
+    byte_level: bool = True,
+    special_tokens: Iterable[str] = (),
+    unk: str | None = None,
+) -> list[int]:
+    """Turn a text into ids; only the `special_tokens` named here are recognised in it.
+
+    >>> encode("ab<s>", [b"<s>", b"a", b"b", b"ab"], [(b"a", b"b")], special_tokens=["<s>"])
+    [3, 0]
+    """
+    ids = {token: id_ for id_, token in enumerate(vocab)}
+    ranks = {pair: rank for rank, pair in enumerate(merges)}
+    tokens: list[bytes] = []
+    for place, part in enumerate(_cut_specials(_to_chars(text), special_tokens)):
+        if place % 2:
+            tokens.append(part.encode())
+            continue
+        for word in map(_to_bytes, split(part, pattern)):
+            tokens += encode_word(word, ranks, byte_level=byte_level, vocab=ids, unk=unk)
+    return [ids[token] for token in tokens]
+
+
+def decode(ids: Iterable[int], vocab: Sequence[bytes]) -> bytes:
+    """Join the bytes of the tokens; part of a character stays as it is.
+
+    >>> decode([0, 1], [b"caf", "é".encode()]).decode()
+    'café'
+    """
+    return b"".join(vocab[id_] for id_ in ids)

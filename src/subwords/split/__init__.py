@@ -1,0 +1,1 @@
+"""Pre-tokenization: text into words."""

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from subwords.corpus.progress import progress
+from subwords.errors import InputError
+
+pty = pytest.importorskip("pty", reason="pseudo-terminals are a POSIX thing")
+
+
+def shown_on_a_terminal(run: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> str:
+    """What appears on a terminal in place of standard error while `run` runs, without the control sequences."""
+    master, slave = pty.openpty()
+    shown = bytearray()
+
+    def watch() -> None:
+        try:
+            while data := os.read(master, 4096):
+                shown.extend(data)
+        except OSError:  # Linux: the other end was closed
+            pass
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    with os.fdopen(slave, "w") as stream, monkeypatch.context() as patch:
+        patch.setenv("TERM", "xterm")
+        patch.setenv("COLUMNS", "120")
+        patch.setattr(sys, "stderr", stream)
+        run()
+    watcher.join()
+    os.close(master)
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
+
+
+def test_progress_on_a_terminal_shows_bytes_and_speed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run() -> None:
+        with progress(4_000_000, "reading [x]") as bar:
+            for _ in range(4):
+                bar.advance(1_000_000)
+
+    last = shown_on_a_terminal(run, monkeypatch).strip().splitlines()[-1]
+    assert "reading [x]" in last
+    assert "4.0/4.0 MB" in last
+    assert "B/s" in last
+    assert "0:00:00" in last
+
+
+def test_progress_counts_merges(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run() -> None:
+        with progress(300, "training", unit="merges") as bar:
+            bar.advance(299)
+            bar.advance(1)
+
+    assert "300/300 merges" in shown_on_a_terminal(run, monkeypatch).strip().splitlines()[-1]
+
+
+def test_progress_without_a_total_shows_what_was_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run() -> None:
+        with progress(None, "reading") as bar:
+            bar.advance(5_000)
+
+    assert "5.0/? kB" in shown_on_a_terminal(run, monkeypatch)
+
+
+def test_progress_leaves_standard_output_alone(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def run() -> None:
+        before = sys.stdout
+        with progress(10, "reading"):
+            assert sys.stdout is before
+            print("a result")
+
+    assert "a result" not in shown_on_a_terminal(run, monkeypatch)
+    assert capfd.readouterr().out == "a result\n"
+
+
+def test_progress_ends_when_the_body_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run() -> None:
+        with pytest.raises(KeyError, match="mine"), progress(10, "reading"):
+            raise KeyError("mine")
+
+    assert "reading" in shown_on_a_terminal(run, monkeypatch)
+    assert not [thread for thread in threading.enumerate() if "Refresh" in type(thread).__name__]
+
+
+def test_progress_switched_off_on_a_terminal_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run() -> None:
+        with progress(10, "reading", enabled=False) as bar:
+            bar.advance(10)
+
+    assert shown_on_a_terminal(run, monkeypatch) == ""
+
+
+def test_progress_away_from_a_terminal_is_silent_unless_asked_for(capfd: pytest.CaptureFixture[str]) -> None:
+    with progress(10, "reading") as bar:
+        bar.advance(10)
+    assert capfd.readouterr() == ("", "")
+    with progress(10, "reading", enabled=True) as bar:
+        bar.advance(10)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "10/10 bytes" in err
+
+
+def test_progress_without_standard_error_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    with progress(10, "reading") as bar:
+        bar.advance(10)
+
+
+def test_progress_refuses_an_unknown_unit() -> None:
+    with pytest.raises(InputError, match='unit: expected "bytes" or "merges", got \'tokens\''):
+        progress(10, "reading", unit="tokens").__enter__()  # type: ignore[arg-type]
+
+
+def test_progress_not_shown_does_not_import_rich() -> None:
+    code = """
+import sys
+from subwords.corpus.progress import progress
+with progress(10, "reading") as bar:
+    bar.advance(10)
+raise SystemExit("rich" in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, check=False).returncode == 0

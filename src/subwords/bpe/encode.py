@@ -54,10 +54,11 @@ class _State:
         """Double the table, or start again where it is as large as it may be."""
         from subwords.kernels.words import rehash
 
-        if len(self.slots) >= MOST_SLOTS * 4:
+        count = len(self.slots) // 4
+        if count >= MOST_SLOTS:
             self.clear()
             return
-        slots = _slots(len(self.slots) // 2)
+        slots = _slots(2 * count)
         rehash(self.slots, slots, self.seeds)
         self.slots = slots
 

@@ -4,8 +4,8 @@
 *checked* (`SUBWORDS_KERNELS=checked`): the pointer function returns the array itself and every access is bounds-checked.
 *interpreted* (`NUMBA_DISABLE_JIT=1`): plain Python, for coverage and debugging.
 
-All modes run the same kernel source, so integers are written with explicit widths: `U64` constants for bits and hashes,
-plain (64-bit signed) integers for positions.
+All modes run the same kernel source, so integers are written with explicit widths: `U64` for bits and hashes, `I64`
+(or a plain literal) for positions and ids.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from numba.extending import intrinsic
 from subwords.kernels.cache import KernelCache
 
 __all__ = [
+    "I64",
     "MODE",
     "U64",
     "advance",
@@ -41,6 +42,7 @@ __all__ = [
     "write_bits",
 ]
 
+I64 = np.int64
 U64 = np.uint64
 F = TypeVar("F", bound=Callable[..., Any])
 

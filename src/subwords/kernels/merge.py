@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from subwords.kernels.heap import heap_pop, heap_push
-from subwords.kernels.jit import U64, helper, kernel, mix, pointer
+from subwords.kernels.jit import I64, U64, helper, kernel, mix, pointer
 
 NONE = U64(0xFFFFFFFFFFFFFFFF)
 HALF = U64(32)
@@ -47,7 +47,7 @@ def pair_value(merges, left, right):
     key = U64(left) << HALF | U64(right)
     slot = mix(key ^ merges.seed, U64(0x9E3779B97F4A7C15)) & merges.mask
     while True:
-        at = int(slot) * 2
+        at = I64(slot) * 2
         if merges.pairs[at] == key:
             return merges.pairs[at + 1]
         if merges.pairs[at] == NONE:
@@ -61,10 +61,10 @@ def fill_pairs(keys, values, seed, table):
     pairs, mask = pointer(table), U64(len(table) // 2 - 1)
     for k in range(len(keys)):
         slot = mix(keys[k] ^ U64(seed), U64(0x9E3779B97F4A7C15)) & mask
-        while pairs[int(slot) * 2] != NONE and pairs[int(slot) * 2] != keys[k]:
+        while pairs[I64(slot) * 2] != NONE and pairs[I64(slot) * 2] != keys[k]:
             slot = (slot + ONE) & mask
-        pairs[int(slot) * 2] = keys[k]
-        pairs[int(slot) * 2 + 1] = values[k]
+        pairs[I64(slot) * 2] = keys[k]
+        pairs[I64(slot) * 2 + 1] = values[k]
 
 
 @helper
@@ -80,7 +80,7 @@ def merge_short(merges, n):
                 best, at = found[k], k
         if best == NONE:
             break
-        symbols[at] = int(best & LOW)
+        symbols[at] = I64(best & LOW)
         n -= 1
         for k in range(at + 1, n):
             symbols[k] = symbols[k + 1]
@@ -101,7 +101,7 @@ def ask_pair(merges, at, following, entry, size):
     if value == NONE:
         return entry, size
     chains, entries = merges.chains, merges.entries
-    rank = int(value >> HALF)
+    rank = I64(value >> HALF)
     entries[2 * entry], entries[2 * entry + 1] = at, -1
     if chains[3 * rank] < 0:
         chains[3 * rank], chains[3 * rank + 2] = entry, 0
@@ -147,7 +147,7 @@ def merge_long(merges, n):
     for k in range(n - 1):
         entry, size = ask_pair(merges, k, k + 1, entry, size)
     while size > 0:
-        rank = int(merges.heap[0])
+        rank = I64(merges.heap[0])
         size = heap_pop(merges.heap, size)
         if merges.chains[3 * rank + 2] != 0:
             sort_chain(merges, rank)
@@ -157,10 +157,10 @@ def merge_long(merges, n):
                 size = heap_push(merges.heap, size, rank)
                 break
             at = merges.entries[2 * this]
-            if int(found[at] >> HALF) == rank:
+            if I64(found[at] >> HALF) == rank:
                 gone = links[2 * at + 1]
                 following = links[2 * gone + 1]
-                symbols[at] = int(found[at] & LOW)
+                symbols[at] = I64(found[at] & LOW)
                 links[2 * at + 1] = following
                 found[gone] = NONE
                 found[at] = NONE

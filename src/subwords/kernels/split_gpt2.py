@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from subwords.kernels.jit import U64, fold_mask, helper, kernel, pointer, range_mask, trailing_zeros, write_bits
+from subwords.kernels.jit import I64, U64, fold_mask, helper, kernel, pointer, range_mask, trailing_zeros, write_bits
 from subwords.kernels.utf8 import decode_at
 
 LETTER, NUMBER, SPACE = 1, 2, 3  # as in split/unicode.py
@@ -77,7 +77,7 @@ def classify_high(p, i, stop, classes, high, found):
         code, length = decode_at(p, i + k, stop)
         member = 0
         if code >= 0:
-            member = int(classes[code])
+            member = I64(classes[code])
         bits = low_bits(length) << U64(k)
         found = add_class(found, member, bits)
         if member == SPACE and not is_space_at(p, i + k + length, stop, classes):

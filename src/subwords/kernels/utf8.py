@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from subwords.kernels.jit import helper, kernel, pointer, range_mask, trailing_zeros
+from subwords.kernels.jit import I64, helper, kernel, pointer, range_mask, trailing_zeros
 
 INVALID = -1
 
@@ -10,19 +10,19 @@ INVALID = -1
 @helper
 def decode_at(p, i, stop):
     """The character at p[i] as (code point, length); (INVALID, 1) for a byte that starts none (S2)."""
-    lead = int(p[i])
+    lead = I64(p[i])
     if lead < 0x80:
         return lead, 1
     if lead < 0xE0:
-        if lead >= 0xC2 and i + 1 < stop and int(p[i + 1]) >> 6 == 2:
-            return (lead & 0x1F) << 6 | (int(p[i + 1]) & 0x3F), 2
+        if lead >= 0xC2 and i + 1 < stop and I64(p[i + 1]) >> 6 == 2:
+            return (lead & 0x1F) << 6 | (I64(p[i + 1]) & 0x3F), 2
     elif lead < 0xF0:
-        if i + 2 < stop and int(p[i + 1]) >> 6 == 2 and int(p[i + 2]) >> 6 == 2:
-            code = (lead & 0x0F) << 12 | (int(p[i + 1]) & 0x3F) << 6 | (int(p[i + 2]) & 0x3F)
+        if i + 2 < stop and I64(p[i + 1]) >> 6 == 2 and I64(p[i + 2]) >> 6 == 2:
+            code = (lead & 0x0F) << 12 | (I64(p[i + 1]) & 0x3F) << 6 | (I64(p[i + 2]) & 0x3F)
             if code >= 0x800 and not 0xD800 <= code < 0xE000:
                 return code, 3
     elif lead < 0xF5 and i + 3 < stop:
-        b1, b2, b3 = int(p[i + 1]), int(p[i + 2]), int(p[i + 3])
+        b1, b2, b3 = I64(p[i + 1]), I64(p[i + 2]), I64(p[i + 3])
         if b1 >> 6 == 2 and b2 >> 6 == 2 and b3 >> 6 == 2:
             code = (lead & 0x07) << 18 | (b1 & 0x3F) << 12 | (b2 & 0x3F) << 6 | (b3 & 0x3F)
             if 0x10000 <= code < 0x110000:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.kernels.jit import U64, helper, inlined, kernel, load64, mix, pointer
+from subwords.kernels.jit import I64, U64, helper, inlined, kernel, load64, mix, pointer
 
 INLINE = 15  # bytes of a word that fit its key
 SLOT = 4
@@ -76,7 +76,7 @@ def word_key(p, i, length, seeds):
 @inlined
 def home(low, high, seeds, mask):
     """The slot a key wants."""
-    return int(mix(low ^ seeds[0], high ^ seeds[1]) & mask)
+    return I64(mix(low ^ seeds[0], high ^ seeds[1]) & mask)
 
 
 @inlined
@@ -98,7 +98,7 @@ def same_bytes(p, i, q, j, length):
 
 @kernel
 def rehash(old, new, seeds):
-    """Move every slot of table `old` into the larger, zeroed table `new`; both hold a power of two slots."""
+    """Move every slot of table `old` into the larger, zeroed table `new`; both hold a power of two of slots."""
     source, target, seed = pointer(old), pointer(new), pointer(seeds)
     mask = U64(len(new) // SLOT - 1)
     for slot in range(len(old) // SLOT):
@@ -106,6 +106,6 @@ def rehash(old, new, seeds):
         if source[at + 1] != ZERO:
             free = home(source[at], source[at + 1] << OWNED >> OWNED, seed, mask)
             while target[free * SLOT + 1] != ZERO:
-                free = int(U64(free + 1) & mask)
+                free = I64(U64(free + 1) & mask)
             for k in range(SLOT):
                 target[free * SLOT + k] = source[at + k]

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import secrets
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subwords.bpe.model import BPE, MISSING
 from subwords.errors import InputError
+from subwords.result import TokenBatch
 from subwords.split.scanner import Marks, Splitter
+from subwords.threads import thread_count
 
 __all__ = ["Encoder"]
 
@@ -20,6 +23,10 @@ MOST_ARENA = 1 << 23  # entries of either arena
 LONGEST_KEPT = 1 << 10  # bytes; a longer word is segmented anew each time
 LONGEST_SCRATCH = 1 << 16  # bytes of a word; scratch for a longer one is given back after the text
 POOL = 64  # states kept for reuse
+PART = 1 << 18  # bytes of short texts a thread takes at a time
+
+# Fields of a state's counters, as in kernels/bpe_encode.py, which is imported no earlier than needed.
+TEXT, WORD, OUT, USED, IDS, BYTES, POSITION, NEEDED = range(8)
 
 
 class _State:
@@ -31,7 +38,7 @@ class _State:
         self.marks = Marks()
         self.seeds = np.concatenate([np.array([secrets.randbits(64) | 1 for _ in range(4)], np.uint64), key_masks()])
         self.ranks = ranks
-        self.counters = np.zeros(7, np.int64)
+        self.counters = np.zeros(8, np.int64)
         self.chains = np.zeros(0, np.int32)
         self.clear()
         self.fit_word(32)
@@ -41,7 +48,7 @@ class _State:
         self.slots = _slots(FIRST_SLOTS)
         self.ids = np.empty(1 << 12, np.int32)
         self.arena = np.empty((1 << 12) + 8, np.uint8)
-        self.counters[2:5] = 0
+        self.counters[[USED, IDS, BYTES]] = 0
 
     def fit_word(self, length: int) -> None:
         """Make room to segment a word of this many bytes."""
@@ -87,6 +94,7 @@ class Encoder:
             ],
             np.int64,
         )
+        self._alphabet = model.alphabet
         self._pairs: NDArray[np.uint64] | None = None
         self._pool: deque[_State] = deque(maxlen=POOL)
 
@@ -98,46 +106,71 @@ class Encoder:
 
     def encode(self, data: bytes) -> NDArray[np.uint32]:
         """Return the ids of a text, uint32."""
+        return self._encode(np.frombuffer(data, np.uint8), np.array([0, len(data)], np.int64)).ids
+
+    def encode_batch(self, texts: list[bytes], threads: int | None = None) -> TokenBatch:
+        """Return the ids of many texts; parts of about PART bytes go to the threads."""
+        parts = _parts(texts)
+        count = min(len(parts), thread_count(threads))
+        if count <= 1:
+            return TokenBatch.join([self._encode_texts(part) for part in parts])
+        with ThreadPoolExecutor(count) as pool:
+            return TokenBatch.join(list(pool.map(self._encode_texts, parts)))
+
+    def _encode_texts(self, texts: list[bytes]) -> TokenBatch:
+        bounds = np.cumsum(np.fromiter(map(len, [b"", *texts]), np.int64, len(texts) + 1))
+        return self._encode(np.frombuffer(b"".join(texts), np.uint8), bounds)
+
+    def _encode(self, text: NDArray[np.uint8], bounds: NDArray[np.int64]) -> TokenBatch:
         state = self._take()
+        offsets = np.zeros(len(bounds), np.int64)
         try:
-            text = np.frombuffer(data, np.uint8)
-            out = np.empty(min(len(data), 1 << 16) + 4, np.uint32)
-            state.counters[1] = 0
-            for base, ends, count in self.splitter.chunks(text, 0, len(text), state.marks):
-                out = self._encode_words(state, text, base, ends, count, out)
-            found = int(state.counters[1])
-            if len(out) > 1 << 16:
-                out.resize(found, refcheck=False)
-                return out
-            return out[:found].copy()
+            out = np.empty(min(len(text), 1 << 16) + 4, np.uint32)
+            state.counters[OUT] = 0
+            done = 1
+            for base, ends, marks, complete in self.splitter.texts(text, bounds, state.marks):
+                out = self._encode_words(state, text, base, ends, marks, out)
+                offsets[done : done + len(marks)] = marks
+                done += len(marks) if complete else 0
+            found = int(state.counters[OUT])
         finally:
             self._give(state)
+        if len(out) > 1 << 16:
+            out.resize(found, refcheck=False)
+            return TokenBatch(out, offsets)
+        return TokenBatch(out[:found].copy(), offsets)
 
     def _encode_words(
-        self, state: _State, text: NDArray[np.uint8], base: int, ends: NDArray[np.uint32], count: int, out: NDArray[np.uint32]
+        self,
+        state: _State,
+        text: NDArray[np.uint8],
+        base: int,
+        ends: NDArray[np.uint32],
+        marks: NDArray[np.int64],
+        out: NDArray[np.uint32],
     ) -> NDArray[np.uint32]:
         from subwords.kernels.bpe_encode import DONE, NEED_ARENA, NEED_OUT, NEED_SCRATCH, NEED_SLOTS, encode_words
 
         counters = state.counters
-        counters[0] = 0
+        counters[TEXT] = counters[WORD] = 0
         while True:
             status = encode_words(
-                text, base, ends, count, out, state.slots, state.seeds, state.ids, state.arena, self.model.alphabet,
-                self._pair_table, self._settings, state.wide, state.narrow, state.chains, counters,
+                text, base, ends, marks, len(marks), out, state.slots, state.seeds, state.ids, state.arena,
+                self._alphabet, self._pair_table, self._settings, state.wide, state.narrow, state.chains, counters,
             )  # fmt: skip
             if status == DONE:
                 return out
             if status == NEED_OUT:
-                read = base + (int(ends[counters[0] - 1]) if counters[0] else 0)
-                out = _larger(out, int(counters[1]), int(counters[6]), len(text) / max(read, 1))
+                read = base + (int(ends[counters[WORD] - 1]) if counters[WORD] else 0)
+                out = _larger(out, int(counters[OUT]), int(counters[NEEDED]), len(text) / max(read, 1))
             elif status == NEED_SLOTS:
                 state.grow_slots()
             elif status == NEED_ARENA:
                 state.grow_arena()
             elif status == NEED_SCRATCH:
-                state.fit_word(int(counters[6]) * 3 // 2)
+                state.fit_word(int(counters[NEEDED]) * 3 // 2)
             else:
-                raise self._unknown(text, int(counters[5]))
+                raise self._unknown(text, int(counters[POSITION]))
 
     def _unknown(self, text: NDArray[np.uint8], at: int) -> InputError:
         symbol = text[at : at + 4].tobytes()
@@ -189,3 +222,15 @@ def _larger(out: NDArray[np.uint32], filled: int, needed: int, expansion: float)
     larger = np.empty(max(needed, int(filled * expansion * 1.1)) + 1024, np.uint32)
     larger[:filled] = out[:filled]
     return larger
+
+
+def _parts(texts: list[bytes]) -> list[list[bytes]]:
+    parts: list[list[bytes]] = []
+    size = PART
+    for text in texts:
+        if size >= PART:
+            parts.append([])
+            size = 0
+        parts[-1].append(text)
+        size += len(text)
+    return parts

@@ -92,3 +92,8 @@ class BPE:
                 elif 1 <= len(token) <= 4 and len(character := token.decode("utf-8", "ignore")) == 1:
                     table[ord(character)] = index
         return table
+
+    @cached_property
+    def lossless(self) -> bool:
+        """Whether every text can be had back from its ids: only where every byte has an id."""
+        return self.byte_level and bool((self.alphabet >= 0).all())

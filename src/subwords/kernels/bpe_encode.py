@@ -1,7 +1,7 @@
 """Words to ids: a table of words already segmented, and BPE on a miss.
 
-A call handles words in blocks of BLOCK: first every key is made, hashed and its table line asked for, then every word is
-looked up and its ids written. One loop doing both, word by word, ran at two thirds of the speed.
+A call handles words in blocks of BLOCK: first all keys are made and their table lines asked for, then every word is looked
+up and its ids written. One loop doing both, word by word, ran at two thirds of the speed.
 
 A slot (see words.py for its key) holds up to INSIDE ids, and their number in the owner's bits. More ids, or a long
 word's, lie in the arenas: then these bits say ELSEWHERE, and the slot holds the ids' place and number, and the bytes' place.
@@ -13,19 +13,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from subwords.kernels.jit import I64, U64, advance, helper, inlined, kernel, pointer, prefetch, store64
+from subwords.kernels.jit import I64, U64, advance, helper, inlined, kernel, pointer, store64
 from subwords.kernels.merge import Merges, merge_word
 from subwords.kernels.utf8 import decode_at
-from subwords.kernels.words import LENGTH, MARKED, SLOT, differs, home, inline_key, same_bytes, word_key
+from subwords.kernels.words import BLOCK, LENGTH, SLOT, differs, make_keys, same_bytes
 
 # Why a call returned.
 DONE, NEED_OUT, NEED_SLOTS, NEED_ARENA, NEED_SCRATCH, UNKNOWN = range(6)
 # Fields of `state`, which outlives a call ...
-WORD, OUT, USED, IDS, BYTES, POSITION, NEEDED = range(7)
+TEXT, WORD, OUT, USED, IDS, BYTES, POSITION, NEEDED = range(8)
 # ... and of `settings`, which no call changes.
 UNK, FUSE, DROP, LONGEST, SEED = range(5)
 
-BLOCK = 256
 MISSING = -1
 INSIDE = 4
 ZERO, HALF, LOW = U64(0), U64(32), U64(0xFFFFFFFF)
@@ -150,41 +149,6 @@ def segment(model, table, text, at, length):
     return DONE, merge_word(model.merges, n)
 
 
-@helper
-def make_keys(table, masks, text, size, at, start, ends, first, last, keys):
-    """Write (low, high, slots) of the words first..last into `keys` and ask for their table lines."""
-    safe = last  # the words up to here begin 16 bytes or more before the text ends
-    while safe > first and start + (I64(ends[safe - 2]) if safe > 1 else 0) + 16 > size:
-        safe -= 1
-    odd = last - safe
-    for w in range(first, safe):
-        stop = start + I64(ends[w])
-        low, high = inline_key(text, at, stop - at, masks)
-        slot = home(low, high, table.seeds, table.mask)
-        prefetch(table.slots, slot * SLOT)
-        k = 3 * (w - first)
-        keys[k], keys[k + 1], keys[k + 2] = low, high, U64(slot)
-        if high >= MARKED:
-            odd += 1
-        at = stop
-    if odd > 0:
-        for w in range(safe, last):
-            keys[3 * (w - first) + 1] = MARKED
-        make_odd_keys(table, text, start, ends, first, last, keys)
-
-
-@helper
-def make_odd_keys(table, text, start, ends, first, last, keys):
-    """Make the keys that are marked: those of long words and of the last bytes of the text."""
-    for w in range(first, last):
-        k = 3 * (w - first)
-        if keys[k + 1] >= MARKED:
-            at = start + (I64(ends[w - 1]) if w > 0 else 0)
-            low, high = word_key(text, at, start + I64(ends[w]) - at, table.seeds)
-            keys[k], keys[k + 1], keys[k + 2] = low, high, U64(home(low, high, table.seeds, table.mask))
-            prefetch(table.slots, I64(keys[k + 2]) * SLOT)
-
-
 @inlined
 def emit_slot(slots, ids, at, out, count):
     """Write the ids of the slot that starts at `at`; the new count. Up to INSIDE places after it may be overwritten."""
@@ -256,11 +220,12 @@ def encode_block(model, table, text, start, ends, first, last, keys, out):
 
 
 @kernel
-def encode_words(text, start, ends, words, out, slots, seeds, ids, arena, alphabet, pairs, settings, wide, narrow, chains, state):
+def encode_words(text, start, ends, marks, texts, out, slots, seeds, ids, arena, alphabet, pairs, settings, wide, narrow, chains, state):
     """Append the ids of the words text[start + ends[w - 1] : start + ends[w]], from state[WORD] on, and say why it stopped.
 
-    out: state[OUT] ids so far. slots, seeds, ids, arena: the table. wide, narrow, chains: scratch (bpe/encode.py sizes all).
-    Resumable: give it what it needs and call again. Same ids as `reference.bpe.encode_word`, word by word.
+    marks[i], of `texts` in all: how many words there are by the end of text i; when it is done, how many ids in `out`.
+    slots, seeds, ids, arena: the table. wide, narrow, chains: scratch (bpe/encode.py sizes all). Resumable: give it what it
+    needs and call again. Same ids as `reference.bpe.encode_word`, word by word.
     """
     p, e, o, keys, work = pointer(text), pointer(ends), pointer(out), pointer(wide), pointer(narrow)
     rule, st = pointer(settings), pointer(state)
@@ -289,14 +254,19 @@ def encode_words(text, start, ends, words, out, slots, seeds, ids, arena, alphab
         bytes_room=len(arena),
         state=st,
     )
-    status = DONE
-    while status == DONE and st[WORD] < words:
-        first = I64(st[WORD])
-        last = min(first + BLOCK, words)
-        at = start + (I64(e[first - 1]) if first > 0 else 0)
-        st[NEEDED] = st[OUT] + start + I64(e[last - 1]) - at + 4
-        if st[NEEDED] > len(out):
-            return NEED_OUT
-        make_keys(table, advance(table.seeds, 4), p, len(text), at, start, e, first, last, keys)
-        status = encode_block(model, table, p, start, e, first, last, keys, o)
-    return status
+    while st[TEXT] < texts:
+        words = marks[st[TEXT]]
+        while st[WORD] < words:
+            first = I64(st[WORD])
+            last = min(first + BLOCK, words)
+            at = I64(e[first - 1]) if first > 0 else 0
+            st[NEEDED] = st[OUT] + I64(e[last - 1]) - at + INSIDE
+            if st[NEEDED] > len(out):
+                return NEED_OUT
+            make_keys(table.slots, table.mask, table.seeds, p, len(text), start, e, first, last, keys)
+            status = encode_block(model, table, p, start, e, first, last, keys, o)
+            if status != DONE:
+                return status
+        marks[st[TEXT]] = st[OUT]
+        st[TEXT] += 1
+    return DONE

@@ -18,6 +18,7 @@ from subwords.kernels.utf8 import decode_at
 
 LETTER, NUMBER, SPACE = 1, 2, 3  # as in split/unicode.py
 LANES = 64
+MOST_BYTES = 1 << 31  # of texts split in one call: ends are 32 bits wide
 ZERO, ONE, ALL = U64(0), U64(1), U64(0xFFFFFFFFFFFFFFFF)
 LAST = U64(63)
 
@@ -176,3 +177,25 @@ def split_gpt2(text, start, stop, classes, tail, ends):
     `tail` is scratch of 64 bytes; `ends` (uint32) has room for 65 words at least. Same words as `reference.bpe.split_bytes`.
     """
     return scan(pointer(text), start, stop, pointer(classes), pointer(tail), pointer(ends), 0, len(ends) - 1)
+
+
+@kernel
+def split_gpt2_many(text, bounds, first, classes, tail, ends, marks):
+    """Write the word ends of whole texts, text[bounds[i]:bounds[i + 1]] from i = first on, relative to bounds[first].
+
+    Return the index of the first text there was no room for; marks[i - first + 1] says how many words end by text i.
+    """
+    p, b, c, t, e, m = pointer(text), pointer(bounds), pointer(classes), pointer(tail), pointer(ends), pointer(marks)
+    count, i = 0, first
+    m[0] = 0
+    while i + 1 < len(bounds):
+        start, stop = b[i], b[i + 1]
+        if count + (stop - start) + LANES > len(ends) or stop - b[first] > MOST_BYTES or i - first + 1 >= len(marks):
+            break
+        more = scan(p, start, stop, c, t, e, count, len(ends))
+        for k in range(count, more):
+            e[k] += start - b[first]
+        count = more
+        i += 1
+        m[i - first] = count
+    return i

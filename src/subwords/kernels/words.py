@@ -11,12 +11,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.kernels.jit import I64, U64, helper, inlined, kernel, load64, mix, pointer
+from subwords.kernels.jit import I64, U64, advance, helper, inlined, kernel, load64, mix, pointer, prefetch
 
+BLOCK = 256  # words whose keys are made at once
 INLINE = 15  # bytes of a word that fit its key
 SLOT = 4
 LENGTH = U64(0xF) << U64(56)  # zero in the key high of a long word
 MARKED = U64(INLINE + 1) << U64(56)  # a key high from here on is still to be made
+SEEDS = 4  # random numbers before the masks of `key_masks` in a table's seeds
 OWNED = U64(4)  # bits of key high that are the owner's
 ZERO = U64(0)
 
@@ -94,6 +96,43 @@ def same_bytes(p, i, q, j, length):
             return False
         k += 8
     return load_tail(p, i + k, i + length) == load_tail(q, j + k, j + length)
+
+
+@helper
+def make_keys(slots, mask, seeds, text, size, start, ends, first, last, keys):
+    """Write (low, high, slots) of the words first..last into `keys` and ask for their table lines."""
+    masks = advance(seeds, SEEDS)
+    at = start + (I64(ends[first - 1]) if first > 0 else 0)
+    safe = last  # the words up to here begin 16 bytes or more before the text ends
+    while safe > first and start + (I64(ends[safe - 2]) if safe > 1 else 0) + 16 > size:
+        safe -= 1
+    odd = last - safe
+    for w in range(first, safe):
+        stop = start + I64(ends[w])
+        low, high = inline_key(text, at, stop - at, masks)
+        slot = home(low, high, seeds, mask)
+        prefetch(slots, slot * SLOT)
+        k = 3 * (w - first)
+        keys[k], keys[k + 1], keys[k + 2] = low, high, U64(slot)
+        if high >= MARKED:
+            odd += 1
+        at = stop
+    if odd > 0:
+        for w in range(safe, last):
+            keys[3 * (w - first) + 1] = MARKED
+        make_odd_keys(slots, mask, seeds, text, start, ends, first, last, keys)
+
+
+@helper
+def make_odd_keys(slots, mask, seeds, text, start, ends, first, last, keys):
+    """Make the keys that are marked: those of long words and of the last bytes of the text."""
+    for w in range(first, last):
+        k = 3 * (w - first)
+        if keys[k + 1] >= MARKED:
+            at = start + (I64(ends[w - 1]) if w > 0 else 0)
+            low, high = word_key(text, at, start + I64(ends[w]) - at, seeds)
+            keys[k], keys[k + 1], keys[k + 2] = low, high, U64(home(low, high, seeds, mask))
+            prefetch(slots, I64(keys[k + 2]) * SLOT)
 
 
 @kernel

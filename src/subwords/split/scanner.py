@@ -22,6 +22,7 @@ Bytes = NDArray[np.uint8]
 
 # Words a scan writes at once: small enough that their ends stay in the processor's second cache.
 CHUNK_WORDS = 16384
+CHUNK_TEXTS = 1024
 # Offsets are relative to a chunk and 32 bits wide; a scan that cannot end a word by then says so.
 LONGEST_WORD = 2**31
 
@@ -29,10 +30,11 @@ LONGEST_WORD = 2**31
 class Marks:
     """Reusable room for the word ends of one chunk, owned by one thread at a time."""
 
-    __slots__ = ("ends", "tail")
+    __slots__ = ("ends", "tail", "words")
 
     def __init__(self) -> None:
         self.ends = np.empty(CHUNK_WORDS + 1, np.uint32)
+        self.words = np.empty(CHUNK_TEXTS + 1, np.int64)
         self.tail = np.empty(64, np.uint8)
 
 
@@ -49,6 +51,28 @@ class Splitter(ABC):
     @abstractmethod
     def chunks(self, text: Bytes, start: int, stop: int, marks: Marks) -> Iterator[tuple[int, NDArray[np.uint32], int]]:
         """Yield (base, ends, count): `count` words of text[start:stop] end at base + ends[i]; `ends` is reused."""
+
+    def texts(
+        self, text: Bytes, bounds: NDArray[np.int64], marks: Marks
+    ) -> Iterator[tuple[int, NDArray[np.uint32], NDArray[np.int64], bool]]:
+        """Split many texts, text[bounds[i]:bounds[i + 1]], in order.
+
+        Yield (base, ends, words, complete): the next len(words) texts, text i having words[i] words by its end, word j
+        ending at base + ends[j]. Where `complete` is False the text goes on in the next item. All is reused.
+        """
+        for start, stop in zip(bounds.tolist(), bounds[1:].tolist(), strict=False):
+            yield from self._long_text(text, start, stop, marks)
+
+    def _long_text(
+        self, text: Bytes, start: int, stop: int, marks: Marks
+    ) -> Iterator[tuple[int, NDArray[np.uint32], NDArray[np.int64], bool]]:
+        words = marks.words[:1]
+        words[0] = 0
+        if start == stop:
+            yield start, marks.ends, words, True
+        for base, ends, count in self.chunks(text, start, stop, marks):
+            words[0] = count
+            yield base, ends, words, base + int(ends[count - 1]) == stop
 
     @abstractmethod
     def cut(self, text: Bytes, at: int) -> int:
@@ -102,6 +126,22 @@ class Gpt2Splitter(Splitter):
                 raise InputError(f"expected words under 2 GiB; the one at byte {start} is longer")
             yield start, ends, count
             start += last
+
+    def texts(
+        self, text: Bytes, bounds: NDArray[np.int64], marks: Marks
+    ) -> Iterator[tuple[int, NDArray[np.uint32], NDArray[np.int64], bool]]:
+        """Split many texts, hundreds a call where they are short."""
+        from subwords.kernels.split_gpt2 import split_gpt2_many
+
+        first = 0
+        while first < len(bounds) - 1:
+            last = split_gpt2_many(text, bounds, first, self._classes, marks.tail, marks.ends, marks.words)
+            if last == first:
+                yield from self._long_text(text, int(bounds[first]), int(bounds[first + 1]), marks)
+                last += 1
+            else:
+                yield int(bounds[first]), marks.ends, marks.words[1 : last - first + 1], True
+            first = last
 
     def cut(self, text: Bytes, at: int) -> int:
         """Cut before an ASCII blank that follows an ASCII non-blank: a run of blanks starts a word, always."""

@@ -1,0 +1,70 @@
+"""Train, run, explain and audit subword tokenizers.
+
+>>> import subwords
+>>> tok = subwords.train(["low lower lowest"] * 9, vocab_size=265)
+>>> tok.encode("lowest")
+[264]
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from subwords.errors import CorpusError as CorpusError
+from subwords.errors import FormatError as FormatError
+from subwords.errors import InputError as InputError
+from subwords.errors import SubwordsError as SubwordsError
+from subwords.errors import TrainingError as TrainingError
+
+if TYPE_CHECKING:
+    from subwords.corpus.counts import WordCounts as WordCounts
+    from subwords.formats import load as load
+    from subwords.result import TokenBatch as TokenBatch
+    from subwords.split.scanner import splitter as splitter
+    from subwords.tokenizer import Tokenizer as Tokenizer
+    from subwords.training import count as count
+    from subwords.training import train as train
+    from subwords.training import warmup as warmup
+
+__version__ = "0.1.0"
+
+# Where each name lives; a module is imported when one of its names is first used, so that `import subwords` costs little.
+_HOMES = {
+    "TokenBatch": "subwords.result",
+    "Tokenizer": "subwords.tokenizer",
+    "WordCounts": "subwords.corpus.counts",
+    "count": "subwords.training",
+    "load": "subwords.formats",
+    "splitter": "subwords.split.scanner",
+    "train": "subwords.training",
+    "warmup": "subwords.training",
+}
+
+__all__ = [
+    "CorpusError",
+    "FormatError",
+    "InputError",
+    "SubwordsError",
+    "TokenBatch",
+    "Tokenizer",
+    "TrainingError",
+    "WordCounts",
+    "count",
+    "load",
+    "splitter",
+    "train",
+    "warmup",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'subwords' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -26,10 +26,14 @@ class Vocab(Sequence[bytes]):
 
     __slots__ = ("__dict__", "data", "offsets")
 
-    def __init__(self, tokens: Sequence[bytes]) -> None:
-        lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
-        self.offsets: NDArray[np.int64] = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-        self.data: NDArray[np.uint8] = np.frombuffer(b"".join(tokens) + bytes(64), np.uint8)
+    def __init__(self, tokens: Sequence[bytes] | bytes, offsets: NDArray[np.int64] | None = None) -> None:
+        """Take a token's bytes for every id, or all bytes joined and where each token begins."""
+        if offsets is None:
+            lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))  # type: ignore[arg-type]
+            offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+            tokens = b"".join(tokens)  # type: ignore[arg-type]
+        self.offsets = offsets
+        self.data = np.frombuffer(bytes(tokens) + bytes(64), np.uint8)  # type: ignore[arg-type]
         self.offsets.flags.writeable = False
 
     def __len__(self) -> int:

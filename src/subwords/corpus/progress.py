@@ -21,6 +21,7 @@ class Progress:
     """Takes what was done; may be called from any thread."""
 
     advance: Callable[[int], None]
+    shown: bool
 
 
 @contextmanager
@@ -41,7 +42,7 @@ def progress(
     if unit not in ("bytes", "merges"):
         raise InputError(f'unit: expected "bytes" or "merges", got {unit!r}')
     if not (_watched() if enabled is None else enabled):
-        yield Progress(lambda amount: None)
+        yield Progress(lambda amount: None, shown=False)
         return
     import rich.console
     import rich.progress
@@ -50,7 +51,7 @@ def progress(
     console = rich.console.Console(file=sys.stderr)
     with rich.progress.Progress(*_columns(unit), console=console, redirect_stdout=False) as bar:
         task = bar.add_task(label, total=total)
-        yield Progress(lambda amount: bar.advance(task, amount))
+        yield Progress(lambda amount: bar.advance(task, amount), shown=True)
 
 
 def _watched() -> bool:

@@ -13,7 +13,22 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from subwords.kernels.jit import I64, U64, advance, helper, inlined, kernel, pointer, store64
+from subwords.kernels.jit import (
+    I32s,
+    I64,
+    I64s,
+    Int,
+    U32s,
+    U64,
+    U64s,
+    U8s,
+    advance,
+    helper,
+    inlined,
+    kernel,
+    pointer,
+    store64,
+)
 from subwords.kernels.merge import Merges, merge_word
 from subwords.kernels.utf8 import decode_at
 from subwords.kernels.words import BLOCK, LENGTH, SLOT, differs, make_keys, same_bytes
@@ -220,7 +235,25 @@ def encode_block(model, table, text, start, ends, first, last, keys, out):
 
 
 @kernel
-def encode_words(text, start, ends, marks, texts, out, slots, seeds, ids, arena, alphabet, pairs, settings, wide, narrow, chains, state):
+def encode_words(
+    text: U8s,
+    start: Int,
+    ends: U32s,
+    marks: I64s,
+    texts: Int,
+    out: U32s,
+    slots: U64s,
+    seeds: U64s,
+    ids: I32s,
+    arena: U8s,
+    alphabet: I32s,
+    pairs: U64s,
+    settings: I64s,
+    wide: U64s,
+    narrow: I32s,
+    chains: I32s,
+    state: I64s,
+) -> Int:
     """Append the ids of the words text[start + ends[w - 1] : start + ends[w]], from state[WORD] on, and say why it stopped.
 
     marks[i], of `texts` in all: how many words there are by the end of text i; when it is done, how many ids in `out`.
@@ -228,7 +261,7 @@ def encode_words(text, start, ends, marks, texts, out, slots, seeds, ids, arena,
     needs and call again. Same ids as `reference.bpe.encode_word`, word by word.
     """
     p, e, o, keys, work = pointer(text), pointer(ends), pointer(out), pointer(wide), pointer(narrow)
-    rule, st = pointer(settings), pointer(state)
+    rule, st, mark = pointer(settings), pointer(state), pointer(marks)
     scratch = len(wide) - 3 * BLOCK
     merges = Merges(
         pairs=pointer(pairs),
@@ -255,7 +288,7 @@ def encode_words(text, start, ends, marks, texts, out, slots, seeds, ids, arena,
         state=st,
     )
     while st[TEXT] < texts:
-        words = marks[st[TEXT]]
+        words = mark[st[TEXT]]
         while st[WORD] < words:
             first = I64(st[WORD])
             last = min(first + BLOCK, words)
@@ -267,6 +300,6 @@ def encode_words(text, start, ends, marks, texts, out, slots, seeds, ids, arena,
             status = encode_block(model, table, p, start, e, first, last, keys, o)
             if status != DONE:
                 return status
-        marks[st[TEXT]] = st[OUT]
+        mark[st[TEXT]] = st[OUT]
         st[TEXT] += 1
     return DONE

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from subwords.kernels.jit import I64, U64, helper, inlined, kernel, load64, pointer
+from subwords.kernels.jit import I64, I64s, Int, U32s, U64, U64s, U8s, helper, inlined, kernel, load64, pointer
 from subwords.kernels.words import BLOCK, LENGTH, SLOT, differs, make_keys, same_bytes
 
 DONE, NEED_SLOTS, NEED_ARENA = range(3)
@@ -98,7 +98,18 @@ def open_counts(slots, seeds, arena, state):
 
 
 @kernel
-def count_words(text, start, ends, words, place, slots, seeds, arena, wide, state):
+def count_words(
+    text: U8s,
+    start: Int,
+    ends: U32s,
+    words: Int,
+    place: Int,
+    slots: U64s,
+    seeds: U64s,
+    arena: U8s,
+    wide: U64s,
+    state: I64s,
+) -> Int:
     """Count the words text[start + ends[w - 1] : start + ends[w]] from state[WORD] on, and say why it stopped.
 
     `place` is the corpus offset of text[start]. Resumable. Same counts, in the same order, as `reference.bpe.count_words`.
@@ -132,7 +143,17 @@ def count_words(text, start, ends, words, place, slots, seeds, arena, wide, stat
 
 
 @kernel
-def add_words(text, ends, weights, places, slots, seeds, arena, wide, state):
+def add_words(
+    text: U8s,
+    ends: I64s,
+    weights: U64s,
+    places: I64s,
+    slots: U64s,
+    seeds: U64s,
+    arena: U8s,
+    wide: U64s,
+    state: I64s,
+) -> Int:
     """Add words with a count and a place each, text[ends[w - 1] : ends[w]], from state[WORD] on; why it stopped."""
     p, e, keys = pointer(text), pointer(ends), pointer(wide)
     table = open_counts(slots, seeds, arena, state)
@@ -154,7 +175,7 @@ def add_words(text, ends, weights, places, slots, seeds, arena, wide, state):
 
 
 @kernel
-def measure_words(slots, arena, lengths, weights, places):
+def measure_words(slots: U64s, arena: U8s, lengths: I64s, weights: U64s, places: I64s) -> Int:
     """Write length, count and place of every word in slot order and return how many there are."""
     s, a = pointer(slots), pointer(arena)
     n, w, f = pointer(lengths), pointer(weights), pointer(places)
@@ -172,7 +193,7 @@ def measure_words(slots, arena, lengths, weights, places):
 
 
 @kernel
-def write_words(slots, arena, starts, out):
+def write_words(slots: U64s, arena: U8s, starts: I64s, out: U8s) -> Int:
     """Write the bytes of every word, in slot order, to out[starts[i]:]."""
     s, a, t, o = pointer(slots), pointer(arena), pointer(starts), pointer(out)
     count = 0
@@ -190,3 +211,4 @@ def write_words(slots, arena, starts, out):
         for k in range(I64(high >> U64(56))):
             half = s[base] if k < 8 else high
             o[at + k] = half >> U64(8 * (k & 7)) & U64(0xFF)
+    return count

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from subwords.kernels.heap import heap_pop, heap_push
-from subwords.kernels.jit import I64, U64, helper, kernel, mix, pointer
+from subwords.kernels.jit import I64, Int, U64, U64s, helper, kernel, mix, pointer
 
 NONE = U64(0xFFFFFFFFFFFFFFFF)
 HALF = U64(32)
@@ -56,15 +56,16 @@ def pair_value(merges, left, right):
 
 
 @kernel
-def fill_pairs(keys, values, seed, table):
+def fill_pairs(keys: U64s, values: U64s, seed: Int, table: U64s) -> Int:
     """Put the pairs into the empty `table` (a power of two of slots); of equal keys the last one stays."""
-    pairs, mask = pointer(table), U64(len(table) // 2 - 1)
+    key, value, pairs, mask = pointer(keys), pointer(values), pointer(table), U64(len(table) // 2 - 1)
     for k in range(len(keys)):
-        slot = mix(keys[k] ^ U64(seed), U64(0x9E3779B97F4A7C15)) & mask
-        while pairs[I64(slot) * 2] != NONE and pairs[I64(slot) * 2] != keys[k]:
+        slot = mix(key[k] ^ U64(seed), U64(0x9E3779B97F4A7C15)) & mask
+        while pairs[I64(slot) * 2] != NONE and pairs[I64(slot) * 2] != key[k]:
             slot = (slot + ONE) & mask
-        pairs[I64(slot) * 2] = keys[k]
-        pairs[I64(slot) * 2 + 1] = values[k]
+        pairs[I64(slot) * 2] = key[k]
+        pairs[I64(slot) * 2 + 1] = value[k]
+    return 0
 
 
 @helper

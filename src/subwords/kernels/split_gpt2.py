@@ -13,7 +13,21 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from subwords.kernels.jit import I64, U64, fold_mask, helper, kernel, pointer, range_mask, trailing_zeros, write_bits
+from subwords.kernels.jit import (
+    I64,
+    I64s,
+    Int,
+    U32s,
+    U64,
+    U8s,
+    fold_mask,
+    helper,
+    kernel,
+    pointer,
+    range_mask,
+    trailing_zeros,
+    write_bits,
+)
 from subwords.kernels.utf8 import decode_at
 
 LETTER, NUMBER, SPACE = 1, 2, 3  # as in split/unicode.py
@@ -171,7 +185,7 @@ def move_bit(now, later, k):
 
 
 @kernel
-def split_gpt2(text, start, stop, classes, tail, ends):
+def split_gpt2(text: U8s, start: Int, stop: Int, classes: U8s, tail: U8s, ends: U32s) -> Int:
     """Write word ends of text[start:stop] relative to `start` and return how many; the text is done when the last is stop.
 
     `tail` is scratch of 64 bytes; `ends` (uint32) has room for 65 words at least. Same words as `reference.bpe.split_bytes`.
@@ -180,7 +194,7 @@ def split_gpt2(text, start, stop, classes, tail, ends):
 
 
 @kernel
-def split_gpt2_many(text, bounds, first, classes, tail, ends, marks):
+def split_gpt2_many(text: U8s, bounds: I64s, first: Int, classes: U8s, tail: U8s, ends: U32s, marks: I64s) -> Int:
     """Write the word ends of whole texts, text[bounds[i]:bounds[i + 1]] from i = first on, relative to bounds[first].
 
     Return the index of the first text there was no room for; marks[i - first + 1] says how many words end by text i.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.kernels.jit import I64, U64, advance, helper, inlined, kernel, load64, mix, pointer, prefetch
+from subwords.kernels.jit import I64, Int, U64, U64s, advance, helper, inlined, kernel, load64, mix, pointer, prefetch
 
 BLOCK = 256  # words whose keys are made at once
 INLINE = 15  # bytes of a word that fit its key
@@ -136,7 +136,7 @@ def make_odd_keys(slots, mask, seeds, text, start, ends, first, last, keys):
 
 
 @kernel
-def rehash(old, new, seeds):
+def rehash(old: U64s, new: U64s, seeds: U64s) -> Int:
     """Move every slot of table `old` into the larger, zeroed table `new`; both hold a power of two of slots."""
     source, target, seed = pointer(old), pointer(new), pointer(seeds)
     mask = U64(len(new) // SLOT - 1)
@@ -148,3 +148,4 @@ def rehash(old, new, seeds):
                 free = I64(U64(free + 1) & mask)
             for k in range(SLOT):
                 target[free * SLOT + k] = source[at + k]
+    return 0

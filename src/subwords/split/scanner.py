@@ -81,7 +81,16 @@ class Splitter(ABC):
     @property
     def identity(self) -> str:
         """What makes two splitters the same rule: counts made with one may be trained on with the other."""
-        return f"{self.pattern} (Unicode {UNICODE_VERSION if self.compiled else 'of the regex package'})"
+        return self.pattern
+
+    @property
+    def unicode_version(self) -> str:
+        """The version its character classes come from."""
+        if self.compiled:
+            return UNICODE_VERSION
+        import regex
+
+        return f"of regex {regex.__version__}"
 
     def split(self, text: str) -> list[str]:
         """Return the words of a text.

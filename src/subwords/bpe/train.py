@@ -1,0 +1,221 @@
+"""BPE training: word counts to a model. Python decides, kernels loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.bpe.model import BPE
+from subwords.bytemap import BYTES
+from subwords.corpus.counts import WordCounts
+from subwords.errors import InputError, TrainingError
+from subwords.vocab import Vocab
+
+__all__ = ["TIES", "BPESettings", "train_bpe"]
+
+TIES = {"ids": 0, "first": 1, "bytes": 2}
+# Fields of the trainer's state and settings, as in kernels/bpe_train.py.
+USED, HEAP, POSTINGS, TOKENS, MERGES, STRINGS, WORD = range(7)
+SPAN, STRING = 6, 7
+HEADER, ENTRY = 3, 4
+EMPTY = np.iinfo(np.uint64).max
+MOST_SYMBOLS = 2**32 - 1
+PAUSE = 256  # merges between two looks at the progress line
+
+
+@dataclass(frozen=True, kw_only=True)
+class BPESettings:
+    """What to learn; see `subwords.train`."""
+
+    vocab_size: int
+    byte_level: bool = True
+    alphabet: Literal["full", "corpus"] = "full"
+    special_tokens: Sequence[str] = ()
+    tie_break: Literal["ids", "first", "bytes"] = "ids"
+    min_frequency: int = 0
+    max_token_length: int | None = None
+    limit_alphabet: int | None = None
+    unk_token: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, least, optional in (
+            ("vocab_size", 1, False),
+            ("min_frequency", 0, False),
+            ("max_token_length", 1, True),
+            ("limit_alphabet", 1, True),
+        ):
+            value = getattr(self, name)
+            if optional and value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**31 - 1:
+                raise InputError(f"expected {name} to be an integer from {least} to 2**31 - 2, not {value!r}")
+        if self.tie_break not in TIES:
+            raise InputError(f"expected tie_break to be one of {', '.join(TIES)}, not {self.tie_break!r}")
+        if self.alphabet not in ("full", "corpus"):
+            raise InputError(f'expected alphabet to be "full" or "corpus", not {self.alphabet!r}')
+        if self.unk_token is not None and self.unk_token not in self.special_tokens:
+            raise InputError(f"expected unk_token {self.unk_token!r} to be among special_tokens")
+
+
+def train_bpe(
+    counts: WordCounts, settings: BPESettings, *, on_merges: Callable[[int], object] | None = None
+) -> BPE:
+    """Learn a model from word counts (B1-B7); TrainingError says what does not fit.
+
+    `on_merges` is called with the number of merges just done.
+    """
+    if not len(counts):
+        raise TrainingError("expected words to learn from; the corpus is empty")
+    symbols = _alphabet(counts, settings)
+    specials = [token.encode() for token in settings.special_tokens]
+    names = [_name(symbol, settings) for symbol in symbols]
+    base = [*specials, *(name for name in names if name not in set(specials))]
+    if len(base) > settings.vocab_size:
+        raise TrainingError(
+            f"expected vocab_size to hold the {len(base) - len(specials)} symbols of the alphabet and {len(specials)} special "
+            f"tokens, {len(base)} in all; it is {settings.vocab_size}. Raise it, or set limit_alphabet"
+        )
+    ids = {name: i for i, name in reversed(list(enumerate(base)))}
+    code_ids = np.full(256 if settings.byte_level else 0x110000, -1, np.int32)
+    code_ids[symbols] = [ids[name] for name in names]
+    loop = _Loop(counts, settings, base, code_ids)
+    loop.run(on_merges)
+    merges = loop.merges[: 3 * loop.state[MERGES]].astype(np.int64).reshape(-1, 3)
+    vocab = Vocab(loop.strings[: loop.state[STRINGS]].tobytes(), loop.offsets)
+    unk_id = None if settings.unk_token is None else ids[settings.unk_token.encode()]
+    special_ids = frozenset(range(len(specials)))
+    return BPE(vocab, merges, byte_level=settings.byte_level, unk_id=unk_id, special_ids=special_ids)
+
+
+def _name(symbol: int, settings: BPESettings) -> bytes:
+    return bytes([symbol]) if settings.byte_level else chr(symbol).encode()
+
+
+def _alphabet(counts: WordCounts, settings: BPESettings) -> list[int]:
+    """The bytes or code points to start from, in the order of their ids (B3, B6)."""
+    from subwords.kernels.bpe_train import symbol_weights
+
+    order = np.frombuffer(BYTES, np.uint8) if settings.byte_level else np.arange(0x110000)
+    full = settings.byte_level and settings.alphabet == "full"
+    if full and settings.limit_alphabet is None:
+        return order.tolist()
+    weights = np.zeros(len(order), np.uint64)
+    symbol_weights(counts.data, counts.offsets, counts.counts, int(not settings.byte_level), weights)
+    kept = order if full else order[weights[order] > 0]
+    if settings.limit_alphabet is not None and settings.limit_alphabet < len(kept):
+        # The most frequent ones; a stable sort lets the earlier symbol win a tie.
+        chosen = np.argsort(np.iinfo(np.int64).max - weights[kept].astype(np.int64), kind="stable")[: settings.limit_alphabet]
+        kept = kept[np.sort(chosen)]
+    return kept.tolist()
+
+
+class _Loop:
+    """The arrays of one training run."""
+
+    def __init__(self, counts: WordCounts, settings: BPESettings, base: list[bytes], code_ids: NDArray[np.int32]) -> None:
+        from subwords.kernels.bpe_train import fill_arena
+
+        size = len(counts.data) + HEADER * len(counts)
+        if counts.total * (1 + int(np.diff(counts.offsets).max())) >= 2**63 or size > MOST_SYMBOLS:
+            raise TrainingError(f"expected fewer than 2**32 symbols and 2**63 pairs; {counts!r} has more")
+        arena = np.empty(size + len(counts.data), np.uint32)
+        self.used = fill_arena(counts.data, counts.offsets, counts.counts, code_ids, arena)
+        self.arena = arena[: self.used + 1]
+        self.size = settings.vocab_size
+        self.state = np.zeros(7, np.int64)
+        self.floor = max(1, settings.min_frequency)
+        self.threshold = max(self.floor, counts.total // (16 * self.size))
+        self.longest = settings.max_token_length or 0
+        self.tie = TIES[settings.tie_break]
+        self.specials = len(settings.special_tokens)
+        self.merges = np.empty(3 * self.size, np.int32)
+        self._name_base(base)
+
+    def _name_base(self, base: list[bytes]) -> None:
+        self.tokens = np.zeros(8 * (self.size + 2), np.int64)
+        rows = self.tokens.reshape(-1, 8)
+        rows[:, 4:6] = -1
+        ends = np.cumsum([0, *map(len, base)])
+        rows[: len(ends), STRING] = ends
+        rows[: len(base), SPAN] = 1
+        self.strings = np.empty(max(1 << 16, 16 * self.size + int(ends[-1])), np.uint8)
+        self.strings[: ends[-1]] = np.frombuffer(b"".join(base), np.uint8)
+        self.state[[TOKENS, STRINGS]] = len(base), ends[-1]
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """Where each token's bytes begin in `strings`."""
+        return self.tokens.reshape(-1, 8)[: self.state[TOKENS] + 1, STRING].copy()
+
+    def run(self, on_merges: Callable[[int], object] | None) -> None:
+        """Merge until there are enough tokens or no pair is frequent enough (B4)."""
+        from subwords.kernels.bpe_train import DONE, EXHAUSTED, NEED_PAIRS, NEED_STRINGS, PAUSED, merge_pairs
+
+        self._index()
+        reported = 0
+        pause = PAUSE if on_merges else self.size + 1
+        while True:
+            settings = self._settings(int(self.state[MERGES]) + pause)
+            status = merge_pairs(
+                self.arena, self.pairs, self.postings, self.heap, self.buffer, self.tokens, self.strings, self.merges,
+                self.state, settings,
+            )  # fmt: skip
+            if on_merges and self.state[MERGES] > reported:
+                on_merges(int(self.state[MERGES]) - reported)
+                reported = int(self.state[MERGES])
+            if status == NEED_PAIRS:
+                self._grow_pairs()
+            elif status == NEED_STRINGS:
+                self.strings = np.concatenate([self.strings, np.empty_like(self.strings)])
+            elif status == EXHAUSTED and self.threshold > self.floor:
+                self.threshold = max(self.floor, self.threshold // 4)
+                self._index()
+            elif status != PAUSED:
+                assert status in (DONE, EXHAUSTED)
+                return
+
+    def _settings(self, pause: int) -> NDArray[np.int64]:
+        return np.array([self.threshold, self.floor, self.size, self.tie, self.longest, pause, self.specials], np.int64)
+
+    def _index(self) -> None:
+        """Read the words: count all pairs, keep the live ones, write their postings and the heap."""
+        from subwords.kernels.bpe_train import NEED_PAIRS, count_pairs, fill_postings, move_pairs, start_heap
+
+        every = self._table(1 << 12)
+        self.state[[USED, WORD]] = 0
+        while count_pairs(self.arena, self.used, every, self.tokens, self.longest, self.state) == NEED_PAIRS:
+            larger = self._table(len(every) // ENTRY * 2)
+            move_pairs(every, larger, 0, 0, self.state)
+            every = larger
+        live = every.reshape(-1, ENTRY)
+        number = int(np.count_nonzero((live[:, 0] != EMPTY) & (live[:, 1] >= np.uint64(self.threshold))))
+        self.pairs = self._table(number)
+        move_pairs(every, self.pairs, self.threshold, 1, self.state)
+        symbols = self.used
+        self.postings = np.empty(3 * symbols + 64, np.uint32)
+        self.buffer = np.empty(2 * symbols + 64, np.uint32)
+        self.heap = np.empty(3 * (len(self.pairs) // ENTRY), np.uint64)
+        fill_postings(self.arena, self.used, self.pairs, self.postings)
+        start_heap(
+            self.arena, self.pairs, self.postings, self.heap, self.tokens, self.strings, self.merges, self.state,
+            self._settings(0),
+        )  # fmt: skip
+
+    def _table(self, pairs: int) -> NDArray[np.uint64]:
+        """An empty table for this many pairs and those that one merge may add."""
+        room = 2 * (pairs + 2 * self.size + 4)
+        return np.full((1 << (room - 1).bit_length()) * ENTRY, EMPTY, np.uint64)
+
+    def _grow_pairs(self) -> None:
+        from subwords.kernels.bpe_train import move_pairs
+
+        pairs = self._table(2 * int(self.state[USED]))
+        move_pairs(self.pairs, pairs, self.threshold, 0, self.state)
+        self.pairs = pairs
+        heap = np.empty(max(len(self.heap), 3 * (2 * int(self.state[HEAP]) + 2 * self.size + 4)), np.uint64)
+        heap[: 3 * self.state[HEAP]] = self.heap[: 3 * self.state[HEAP]]
+        self.heap = heap

@@ -1,0 +1,237 @@
+"""Counting: blocks of text to WordCounts, on several threads, in one fixed order."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.corpus.counts import Provenance, WordCounts
+from subwords.corpus.read import Block
+from subwords.split.scanner import Marks, Splitter
+
+__all__ = ["Table", "count_blocks"]
+
+FIRST_SLOTS = 1 << 12
+FIRST_ARENA = 1 << 16
+
+WORD, USED, BYTES = range(3)  # fields of a table's state, as in kernels/count.py
+_SEEDS = [secrets.randbits(64) | 1 for _ in range(4)]
+
+
+def aligned_slots(count: int) -> NDArray[np.uint64]:
+    """Return `count` free slots of 32 bytes, none of which straddles two cache lines."""
+    room = np.empty(count * 4 + 8, np.uint64)
+    skip = -room.ctypes.data % 64 // 8
+    slots = room[skip : skip + count * 4]
+    slots[:] = 0
+    return slots
+
+
+class Table:
+    """Word counts of one thread, growing as needed."""
+
+    def __init__(self) -> None:
+        from subwords.kernels.words import key_masks
+
+        self.slots = aligned_slots(FIRST_SLOTS)
+        self.arena = np.empty(FIRST_ARENA, np.uint8)
+        self.seeds = np.concatenate([np.array(_SEEDS, np.uint64), key_masks()])
+        self.wide = np.empty(3 * 256, np.uint64)
+        self.state = np.zeros(3, np.int64)
+        self.marks = Marks()
+
+    def count(self, text: NDArray[np.uint8], bounds: NDArray[np.int64], place: int, splitter: Splitter) -> None:
+        """Count the words of the texts text[bounds[i]:bounds[i + 1]]; text[0] is at `place` of the corpus."""
+        from subwords.kernels.count import DONE, count_words
+
+        for base, ends, marks, _ in splitter.texts(text, bounds, self.marks):
+            self.state[WORD] = 0
+            words = int(marks[-1])
+            while True:
+                status = count_words(
+                    text, base, ends, words, place + base, self.slots, self.seeds, self.arena, self.wide, self.state
+                )
+                if status == DONE:
+                    break
+                self._grow(status, int(ends[words - 1]))
+
+    def add(self, counts: WordCounts, place: int) -> None:
+        """Add counts; the first of their words is at `place`."""
+        places = np.arange(place, place + len(counts), dtype=np.int64)
+        self._add(counts.data, counts.offsets[1:], counts.counts, places)
+
+    def merge(self, other: Table) -> None:
+        """Add another thread's words."""
+        lengths, weights, places = other._measure()
+        ends = np.cumsum(lengths)
+        self._add(other._bytes(ends - lengths), ends, weights, places)
+
+    def counts(self, provenance: Provenance) -> WordCounts:
+        """Return the words in the order of their first places."""
+        lengths, weights, places = self._measure()
+        order = np.argsort(places)
+        starts = np.empty(len(order), np.int64)
+        ends = np.cumsum(lengths[order])
+        starts[order] = ends - lengths[order]
+        offsets = np.concatenate([np.zeros(1, np.int64), ends])
+        return WordCounts(self._bytes(starts), offsets, weights[order], provenance)
+
+    def _add(
+        self, data: NDArray[np.uint8], ends: NDArray[np.int64], weights: NDArray[np.uint64], places: NDArray[np.int64]
+    ) -> None:
+        from subwords.kernels.count import DONE, add_words
+
+        self.state[WORD] = 0
+        arrays = [np.ascontiguousarray(array).view(np.ndarray) for array in (data, ends, weights, places)]
+        for array in arrays:
+            array.flags.writeable = False
+        while True:
+            status = add_words(*arrays, self.slots, self.seeds, self.arena, self.wide, self.state)
+            if status == DONE:
+                return
+            at = int(self.state[WORD])
+            self._grow(status, int(ends[at] - (ends[at - 1] if at else 0)))
+
+    def _grow(self, status: int, length: int) -> None:
+        from subwords.kernels.count import NEED_SLOTS
+        from subwords.kernels.words import rehash
+
+        if status == NEED_SLOTS:
+            slots = aligned_slots(len(self.slots) // 2)
+            rehash(self.slots, slots, self.seeds)
+            self.slots = slots
+        else:
+            arena = np.empty(2 * len(self.arena) + length + 64, np.uint8)
+            arena[: self.state[BYTES]] = self.arena[: self.state[BYTES]]
+            self.arena = arena
+
+    def _measure(self) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int64]]:
+        from subwords.kernels.count import measure_words
+
+        n = int(self.state[USED])
+        lengths, weights, places = np.empty(n, np.int64), np.empty(n, np.uint64), np.empty(n, np.int64)
+        measure_words(self.slots, self.arena, lengths, weights, places)
+        return lengths, weights, places
+
+    def _bytes(self, starts: NDArray[np.int64]) -> NDArray[np.uint8]:
+        from subwords.kernels.count import write_words
+
+        lengths = self._measure()[0]
+        data = np.empty(int(lengths.sum()), np.uint8)
+        write_words(self.slots, self.arena, starts, data)
+        return data
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Whole texts, ready to be counted: text[bounds[i]:bounds[i + 1]], the first byte at `place` of the corpus."""
+
+    text: bytes
+    bounds: NDArray[np.int64]
+    place: int
+
+
+def count_blocks(
+    blocks: Iterable[Block], splitter: Splitter, *, special_tokens: Sequence[str] = (), threads: int = 1
+) -> WordCounts:
+    """Count the words of blocks of text; the result does not depend on threads or on where blocks end (W1, S4)."""
+    provenance = Provenance(splitter.identity, None, splitter.unicode_version, tuple(special_tokens))
+    pieces = _pieces(blocks, splitter, _Specials(special_tokens))
+    tables = [Table() for _ in range(threads)]
+    idle = list(tables)
+
+    def run(piece: _Piece) -> None:
+        # A thread takes any table that is free: words carry their place, so it does not matter which.
+        table = idle.pop()
+        try:
+            table.count(np.frombuffer(piece.text, np.uint8), piece.bounds, piece.place, splitter)
+        finally:
+            idle.append(table)
+
+    if threads == 1:
+        for piece in pieces:
+            run(piece)
+    else:
+        _run_ahead(pieces, run, threads)
+    first = tables.pop()
+    while tables:
+        first.merge(tables.pop())
+    return first.counts(provenance)
+
+
+def _run_ahead(pieces: Iterator[_Piece], run: object, threads: int) -> None:
+    """Count on `threads` threads, reading no more than one piece ahead of each: memory is bounded."""
+    with ThreadPoolExecutor(threads) as pool:
+        waiting: list[Future[None]] = []
+        try:
+            for piece in pieces:
+                waiting.append(pool.submit(run, piece))  # type: ignore[arg-type]
+                if len(waiting) > threads:
+                    waiting.pop(0).result()
+            for future in waiting:
+                future.result()
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _pieces(blocks: Iterable[Block], splitter: Splitter, specials: _Specials) -> Iterator[_Piece]:
+    """Cut blocks where no word and no special token is cut; what follows the last cut waits for the next block."""
+    carry, place = b"", 0
+    for block in blocks:
+        data = carry + block.data if carry else block.data
+        ends = block.ends + len(carry)
+        whole = begins = int(ends[-1]) if len(ends) else 0
+        if whole < len(data):
+            cut = splitter.cut(np.frombuffer(data, np.uint8), len(data) - specials.reach)
+            whole = max(begins, specials.before(data, begins, cut))
+        if whole:
+            bounds = np.concatenate([np.zeros(1, np.int64), ends])
+            if bounds[-1] != whole:
+                bounds = np.append(bounds, whole)
+            yield specials.remove(_Piece(data[:whole], bounds, place))
+        carry = data[whole:]
+        place += whole
+    if carry:
+        yield specials.remove(_Piece(carry, np.array([0, len(carry)], np.int64), place))
+
+
+class _Specials:
+    """Special tokens are cut out of the text before counting (W3), the longest first where several match."""
+
+    def __init__(self, tokens: Sequence[str]) -> None:
+        self.tokens = sorted((token.encode() for token in tokens), key=len, reverse=True)
+        self.reach = len(self.tokens[0]) if self.tokens else 0
+        self._pattern = re.compile(b"|".join(map(re.escape, self.tokens)))
+
+    def before(self, data: bytes, begins: int, cut: int) -> int:
+        """Return the cut of the text that begins at `begins`, moved before a special token that it would divide."""
+        for start, stop in self._spans(data, begins, len(data)):
+            if start < cut < stop:
+                return start
+            if start >= cut:
+                break
+        return cut
+
+    def remove(self, piece: _Piece) -> _Piece:
+        """Return the piece without special tokens: what is between them are texts of their own."""
+        if not any(token in piece.text for token in self.tokens):  # a memory scan each, where the pattern is slow
+            return piece
+        bounds = piece.bounds.tolist()
+        spans = [span for a, b in zip(bounds, bounds[1:], strict=False) for span in self._spans(piece.text, a, b)]
+        edges = np.unique(np.concatenate([piece.bounds, np.array(spans, np.int64).ravel()]))
+        kept = np.flatnonzero(~np.isin(edges[:-1], [a for a, _ in spans]))
+        text = b"".join(piece.text[edges[k] : edges[k + 1]] for k in kept)
+        lengths = np.diff(edges)[kept]
+        return _Piece(text, np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]), piece.place)
+
+    def _spans(self, data: bytes, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        if not any(data.find(token, start, stop) >= 0 for token in self.tokens):
+            return iter(())
+        return (match.span() for match in self._pattern.finditer(data, start, stop))

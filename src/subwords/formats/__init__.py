@@ -1,0 +1,60 @@
+"""Tokenizer files: read and written whole, in the formats that others use."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from subwords.errors import FormatError, InputError
+from subwords.formats.atomic import atomic_write
+
+if TYPE_CHECKING:
+    from subwords.tokenizer import Tokenizer
+
+__all__ = ["load", "save"]
+
+_KNOWN = "tokenizer.json (HF tokenizers, BPE models), or a folder that holds one"
+
+
+def load(path: str | PathLike[str]) -> Tokenizer:
+    """Return the tokenizer of a file, or of a folder that holds a tokenizer.json.
+
+    A file that is missing, damaged or of another kind is a FormatError that says what was expected where.
+
+    >>> import tempfile
+    >>> import subwords
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     subwords.train(["ab ab"], vocab_size=258).save(f"{folder}/tokenizer.json")
+    ...     subwords.load(folder).encode("ab")
+    [256]
+    """
+    from subwords.formats import tokenizer_json
+
+    file = Path(path)
+    if file.is_dir():
+        file = file / "tokenizer.json"
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise FormatError(f"expected a tokenizer file ({_KNOWN}); {file}: {error.strerror}") from None
+    if not data.lstrip().startswith(b"{"):
+        raise FormatError(f"expected a tokenizer file ({_KNOWN}); {file} begins with {data[:16]!r}")
+    return tokenizer_json.read(data, str(file))
+
+
+def save(tokenizer: Tokenizer, path: str | PathLike[str]) -> None:
+    """Write a tokenizer to a .json file, or as tokenizer.json into a folder; an interrupted write changes nothing.
+
+    InputError where the file cannot be written, FormatError where the format cannot hold the tokenizer.
+    """
+    from subwords.formats import tokenizer_json
+
+    file = Path(path)
+    if file.is_dir():
+        file = file / "tokenizer.json"
+    if file.suffix != ".json":
+        raise InputError(f"expected a file to be named .json, or a folder; not {file}")
+    data = tokenizer_json.write(tokenizer)
+    with atomic_write(file) as stream:
+        stream.write(data)

@@ -1,0 +1,283 @@
+"""The one file that imports Numba: kernels to machine code, and the primitives as LLVM instructions.
+
+A door array is an object pointer to Numba, a `Buffer`: its data and length are read from the array object itself, so that a
+compiled kernel is a plain C function of objects and integers, which runs in a process without Numba.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import binding, ir
+from numba import cfunc, njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic, models, overload, register_model
+
+from subwords.kernels import jit
+from subwords.kernels.jit import HELPERS, INLINED, MODE, PRIMITIVES, Kernel
+
+# PyArrayObject: the object's head, then data, number of dimensions, and the place of the dimensions.
+DATA = object.__basicsize__
+DIMENSIONS = DATA + 16
+
+DTYPES = {"U8s": np.uint8, "U32s": np.uint32, "U64s": np.uint64, "I32s": np.int32, "I64s": np.int64}
+OPTIONS: dict[str, Any] = {"error_model": "numpy", "boundscheck": MODE == "checked"}
+# The one instruction that packs the positions of a mask; elsewhere LLVM would spell it out byte by byte.
+PACKS_BYTES = bool(binding.get_host_cpu_features().get("avx512vbmi2"))
+
+
+class Buffer(types.Type):
+    """A one-dimensional contiguous array, passed as its object."""
+
+    def __init__(self, dtype: types.Type) -> None:
+        self.dtype = dtype
+        super().__init__(name=f"Buffer({dtype})")
+
+
+register_model(Buffer)(models.OpaqueModel)
+
+
+def machine_code(kernel: Kernel) -> tuple[str, bytes]:
+    """Compile a kernel: the name of its C function, and the object file."""
+    _activate()
+    parameters = [types.int64 if name == "Int" else Buffer(_numba_type(name)) for name in kernel.parameters]
+    compiled = cfunc(types.int64(*parameters), **OPTIONS)(kernel.function)
+    return compiled.native_name, compiled._library._get_compiled_object()
+
+
+def checked(kernel: Kernel) -> Callable[..., int]:
+    """Compile a kernel with bounds checks on the arrays themselves, whose types are checked too."""
+    _activate()
+    dispatcher = njit(nogil=True, **OPTIONS)(kernel.function)
+
+    def run(*args: Any) -> int:
+        for name, value in zip(kernel.parameters, args, strict=True):
+            if name == "Int":
+                assert isinstance(value, (int, np.integer)), (kernel.name, value)
+            else:
+                assert value.dtype == DTYPES[name] and value.ndim == 1 and value.flags.c_contiguous, (kernel.name, name)
+        return int(dispatcher(*args))
+
+    return run
+
+
+def _numba_type(name: str) -> types.Type:
+    return getattr(types, np.dtype(DTYPES[name]).name)
+
+
+def _activate() -> None:
+    """Put the compiled forms of helpers and primitives where the modules of kernels look for them."""
+    for function in (*HELPERS, *INLINED):
+        if function not in _COMPILED:
+            inline = function in INLINED
+            _COMPILED[function] = njit(no_cpython_wrapper=True, forceinline=inline, nogil=True, **OPTIONS)(function)
+    for function in PRIMITIVES:
+        if function not in _COMPILED:
+            own = MODE == "compiled" and function.__name__ in _INSTRUCTIONS
+            _COMPILED[function] = _INSTRUCTIONS[function.__name__] if own else njit(no_cpython_wrapper=True, **OPTIONS)(function)
+    for name, module in list(sys.modules.items()):
+        if name.startswith("subwords.kernels.") and name != __name__:
+            for key, value in list(vars(module).items()):
+                if inspect.isfunction(value) and value in _COMPILED:
+                    setattr(module, key, _COMPILED[value])
+
+
+_COMPILED: dict[Callable[..., Any], Any] = {}
+
+
+# ---------------------------------------------------------------------- primitives as instructions
+
+
+def _field(builder, array, offset):
+    return builder.gep(array, [ir.Constant(ir.IntType(64), offset)])
+
+
+@intrinsic
+def _length(typingctx, array):
+    def codegen(context, builder, signature, args):
+        place = ir.IntType(64).as_pointer().as_pointer()
+        return builder.load(builder.load(builder.bitcast(_field(builder, args[0], DIMENSIONS), place)))
+
+    return types.int64(array), codegen
+
+
+@overload(len)
+def _len(array):
+    if isinstance(array, Buffer):
+        return lambda array: _length(array)
+    return None
+
+
+@intrinsic
+def pointer(typingctx, array):
+    """The typed pointer to an array's data."""
+
+    def codegen(context, builder, signature, args):
+        target = context.get_data_type(signature.return_type).as_pointer()
+        return builder.load(builder.bitcast(_field(builder, args[0], DATA), target))
+
+    return types.CPointer(array.dtype)(array), codegen
+
+def _lanes(builder, p, i):
+    """Load 64 bytes at p + i, however aligned, as a vector."""
+    vector = ir.VectorType(ir.IntType(8), 64)
+    address = builder.bitcast(builder.gep(p, [i]), vector.as_pointer())
+    return builder.load(address, align=1)
+
+def _splat(builder, value):
+    zero = ir.Constant(ir.VectorType(ir.IntType(8), 64), None)
+    one_lane = builder.insert_element(zero, value, ir.Constant(ir.IntType(32), 0))
+    return builder.shuffle_vector(one_lane, zero, ir.Constant(ir.VectorType(ir.IntType(32), 64), None))
+
+def _range(builder, lanes, lo, hi):
+    """Bit k says lo <= lanes[k] <= hi, by one subtraction and one unsigned comparison."""
+    byte = ir.IntType(8)
+    lo, hi = builder.trunc(lo, byte), builder.trunc(hi, byte)
+    shifted = builder.sub(lanes, _splat(builder, lo))
+    inside = builder.icmp_unsigned("<=", shifted, _splat(builder, builder.sub(hi, lo)))
+    return builder.bitcast(inside, ir.IntType(64))
+
+@intrinsic
+def range_mask(typingctx, p, i, lo, hi):
+    """Bit k says lo <= p[i + k] <= hi, for 64 bytes."""
+
+    def codegen(context, builder, signature, args):
+        return _range(builder, _lanes(builder, args[0], args[1]), args[2], args[3])
+
+    return types.uint64(p, types.int64, types.int64, types.int64), codegen
+
+@intrinsic
+def fold_mask(typingctx, p, i, lo, hi):
+    """Bit k says lo <= (p[i + k] | 32) <= hi, for 64 bytes: a range of ASCII letters in either case."""
+
+    def codegen(context, builder, signature, args):
+        lanes = _lanes(builder, args[0], args[1])
+        return _range(builder, builder.or_(lanes, _splat(builder, ir.Constant(ir.IntType(8), 32))), args[2], args[3])
+
+    return types.uint64(p, types.int64, types.int64, types.int64), codegen
+
+@intrinsic
+def load64(typingctx, p, i):
+    """The eight bytes at p + i as one little-endian integer, however aligned."""
+
+    def codegen(context, builder, signature, args):
+        word = ir.IntType(64).as_pointer()
+        return builder.load(builder.bitcast(builder.gep(args[0], [args[1]]), word), align=1)
+
+    return types.uint64(p, types.int64), codegen
+
+@intrinsic
+def advance(typingctx, p, k):
+    """The pointer to p[k]."""
+
+    def codegen(context, builder, signature, args):
+        return builder.gep(args[0], [args[1]])
+
+    return p(p, types.int64), codegen
+
+@intrinsic
+def store64(typingctx, p, i, value):
+    """Write the halves of `value` to p[i] and p[i + 1], elements of 32 bits."""
+
+    def codegen(context, builder, signature, args):
+        address = builder.bitcast(builder.gep(args[0], [args[1]]), ir.IntType(64).as_pointer())
+        builder.store(args[2], address, align=4)
+        return context.get_dummy_value()
+
+    return types.void(p, types.int64, types.uint64), codegen
+
+@intrinsic
+def prefetch(typingctx, p, i):
+    """Ask for the cache line of p[i]."""
+
+    def codegen(context, builder, signature, args):
+        byte = ir.IntType(8).as_pointer()
+        word = ir.IntType(32)
+        function = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(ir.VoidType(), [byte, word, word, word]), "llvm.prefetch.p0i8"
+        )
+        address = builder.bitcast(builder.gep(args[0], [args[1]]), byte)
+        builder.call(function, [address, word(0), word(3), word(1)])
+        return context.get_dummy_value()
+
+    return types.void(p, types.int64), codegen
+
+@intrinsic
+def trailing_zeros(typingctx, x):
+    """The number of zero bits below the lowest one; 64 for 0."""
+
+    def codegen(context, builder, signature, args):
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.int64(types.uint64), codegen
+
+@intrinsic
+def popcount(typingctx, x):
+    """The number of one bits."""
+
+    def codegen(context, builder, signature, args):
+        return builder.ctpop(args[0])
+
+    return types.int64(types.uint64), codegen
+
+
+@intrinsic
+def mix(typingctx, a, b):
+    """The high half of the 128-bit product a * b, xor its low half: the step of a keyed hash."""
+
+    def codegen(context, builder, signature, args):
+        wide = ir.IntType(128)
+        product = builder.mul(builder.zext(args[0], wide), builder.zext(args[1], wide))
+        low = builder.trunc(product, ir.IntType(64))
+        high = builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64))
+        return builder.xor(low, high)
+
+    return types.uint64(types.uint64, types.uint64), codegen
+
+
+@intrinsic
+def write_bits(typingctx, p, i, base, mask):
+    """Write base + k to p from index i on for every bit k of mask and return the index after; all 64 places are used."""
+
+    def codegen(context, builder, signature, args):
+        byte, word = ir.IntType(8), ir.IntType(32)
+        lanes = ir.VectorType(byte, 64)
+        every = ir.Constant(lanes, [ir.Constant(byte, k) for k in range(64)])
+        mask = builder.bitcast(args[3], ir.VectorType(ir.IntType(1), 64))
+        function = cgutils.get_or_insert_function(
+            builder.module,
+            ir.FunctionType(lanes, [lanes, lanes, mask.type]),
+            "llvm.x86.avx512.mask.compress.v64i8",
+        )
+        packed = builder.call(function, [every, ir.Constant(lanes, None), mask])
+        start = builder.trunc(args[2], word)
+        for part in range(4):
+            chosen = ir.Constant(ir.VectorType(word, 16), [word(16 * part + k) for k in range(16)])
+            wide = builder.zext(builder.shuffle_vector(packed, packed, chosen), ir.VectorType(word, 16))
+            splat = builder.insert_element(ir.Constant(wide.type, None), start, word(0))
+            splat = builder.shuffle_vector(splat, splat, ir.Constant(ir.VectorType(word, 16), None))
+            address = builder.gep(args[0], [builder.add(args[1], ir.Constant(ir.IntType(64), 16 * part))])
+            builder.store(builder.add(wide, splat), builder.bitcast(address, wide.type.as_pointer()), align=4)
+        return builder.add(args[1], builder.ctpop(args[3]))
+
+    return types.int64(p, types.int64, types.int64, types.uint64), codegen
+
+
+_INSTRUCTIONS: dict[str, Any] = {
+    "pointer": pointer,
+    "range_mask": range_mask,
+    "fold_mask": fold_mask,
+    "load64": load64,
+    "advance": advance,
+    "store64": store64,
+    "prefetch": prefetch,
+    "trailing_zeros": trailing_zeros,
+    "popcount": popcount,
+    "mix": mix,
+}
+if PACKS_BYTES:
+    _INSTRUCTIONS["write_bits"] = write_bits

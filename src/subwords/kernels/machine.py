@@ -1,0 +1,130 @@
+"""Machine code on disk and in memory: found in the cache or compiled, linked by llvmlite, called through ctypes.
+
+A file's name holds a digest of every kernel's source, of the processor and of all versions that matter, so an edited file can
+never leave a stale caller behind; two processes that warm up together write the same bytes; and nothing here is ever a
+reason to fail: what cannot be read is compiled, what cannot be written is forgotten.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import hashlib
+import os
+import platform
+import re
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import numpy as np
+from llvmlite import binding
+
+from subwords.kernels.jit import Kernel
+
+__all__ = ["cache_root", "load"]
+
+CHECKSUM = 32  # bytes before the content of a file
+# Names in an object file that Numba would provide. Only the code that reports an exception uses them, and kernels raise none.
+FOREIGN = re.compile(rb"\0((?:numba|NRT|nrt)_\w+)")
+
+
+def cache_root() -> Path | None:
+    """The folder machine code is kept in, or None where there is no home for one (`SUBWORDS_CACHE_DIR` overrides)."""
+    if chosen := os.environ.get("SUBWORDS_CACHE_DIR"):
+        return Path(chosen)
+    with contextlib.suppress(RuntimeError):
+        if sys.platform == "win32":
+            return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData/Local") / "subwords" / "cache"
+        if sys.platform == "darwin":
+            return Path.home() / "Library/Caches/subwords"
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "subwords"
+    return None
+
+
+def load(kernel: Kernel) -> Callable[..., int]:
+    """Return a kernel as a function of array objects and integers, which runs without the GIL."""
+    code = _read(kernel)
+    if code is None:
+        from subwords.kernels.compile import machine_code
+
+        code = machine_code(kernel)
+        _write(kernel, *code)
+    name, body = code
+    engine = _engine()
+    for foreign in set(FOREIGN.findall(body)):
+        binding.add_symbol(foreign.decode(), _stop_address())
+    engine.add_object_file(binding.ObjectFileRef.from_data(body))
+    engine.finalize_object()
+    types = [ctypes.c_int64 if parameter == "Int" else ctypes.py_object for parameter in kernel.parameters]
+    return ctypes.CFUNCTYPE(ctypes.c_int64, *types)(engine.get_function_address(name))
+
+
+@cache
+def _stop_address() -> int:
+    return ctypes.cast(ctypes.pythonapi.Py_FatalError, ctypes.c_void_p).value or 0
+
+
+@cache
+def _engine() -> Any:
+    _check_layout()
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    machine = binding.Target.from_default_triple().create_target_machine(jit=True)
+    return binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
+
+
+def _check_layout() -> None:
+    # Kernels read an array's address and length from the array object (see compile.py).
+    probe = np.arange(7)
+    head = object.__basicsize__
+    data = ctypes.c_void_p.from_address(id(probe) + head).value
+    shape = ctypes.c_void_p.from_address(id(probe) + head + 16).value
+    if data != probe.ctypes.data or not shape or ctypes.c_ssize_t.from_address(shape).value != 7:
+        raise ImportError("this Python lays arrays out in a way the compiled kernels do not know; set SUBWORDS_KERNELS=checked")
+
+
+@cache
+def _digest() -> str:
+    processor = (platform.machine(), binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten())
+    versions = (sys.version, version("numba"), llvmlite.__version__, np.__version__)
+    state = hashlib.sha256(repr((processor, versions)).encode())
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        state.update(path.name.encode() + b"\0" + path.read_bytes())
+    return state.hexdigest()[:16]
+
+
+def _path(kernel: Kernel) -> Path | None:
+    root = cache_root()
+    return None if root is None else root / _digest() / f"{kernel.name}.o"
+
+
+def _read(kernel: Kernel) -> tuple[str, bytes] | None:
+    with contextlib.suppress(OSError, ValueError):
+        path = _path(kernel)
+        raw = path.read_bytes() if path else b""
+        if hashlib.sha256(raw[CHECKSUM:]).digest() == raw[:CHECKSUM]:
+            name, _, body = raw[CHECKSUM:].partition(b"\n")
+            return name.decode(), body
+    return None
+
+
+def _write(kernel: Kernel, name: str, body: bytes) -> None:
+    with contextlib.suppress(OSError):
+        if path := _path(kernel):
+            content = name.encode() + b"\n" + body
+            # 0o700: what is read from here is run, so nobody else may write here.
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            handle, temporary = tempfile.mkstemp(dir=path.parent)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(hashlib.sha256(content).digest() + content)
+                os.replace(temporary, path)
+            except BaseException:
+                os.unlink(temporary)
+                raise

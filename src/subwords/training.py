@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["count", "train", "warmup"]
 
+BLOCK = 1 << 19  # bytes read at a time: a few are in memory for every thread
+
 
 def count(
     source: Source,
@@ -47,7 +49,7 @@ def count(
     rule = make_splitter(splitter)
     special_tokens = _checked_specials(special_tokens)
     with progress_line(source_size(source), "counting", enabled=progress) as bar:
-        blocks = read_blocks(source, documents=documents, errors=errors, on_bytes=bar.advance)
+        blocks = read_blocks(source, documents=documents, errors=errors, block_size=BLOCK, on_bytes=bar.advance)
         counts = count_blocks(blocks, rule, special_tokens=special_tokens, threads=thread_count(threads))
     if not len(counts):
         raise CorpusError("expected text to count; every document is empty")

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.arrays import zeros
 from subwords.bpe.model import BPE, MISSING
 from subwords.errors import InputError
 from subwords.result import TokenBatch
@@ -45,7 +46,7 @@ class _State:
 
     def clear(self) -> None:
         """Forget all words."""
-        self.slots = _slots(FIRST_SLOTS)
+        self.slots = zeros(4 * FIRST_SLOTS, np.uint64, random=True)
         self.ids = np.empty(1 << 12, np.int32)
         self.arena = np.empty((1 << 12) + 8, np.uint8)
         self.counters[[USED, IDS, BYTES]] = 0
@@ -65,7 +66,7 @@ class _State:
         if count >= MOST_SLOTS:
             self.clear()
             return
-        slots = _slots(2 * count)
+        slots = zeros(8 * count, np.uint64, random=True)
         rehash(self.slots, slots, self.seeds)
         self.slots = slots
 
@@ -206,15 +207,6 @@ class Encoder:
         if len(state.narrow) > 12 * LONGEST_SCRATCH:
             state.fit_word(32)
         self._pool.append(state)
-
-
-def _slots(count: int) -> NDArray[np.uint64]:
-    # A slot that straddles two cache lines costs both: NumPy aligns large arrays to 16 bytes only.
-    room = np.empty(count * 4 + 8, np.uint64)
-    skip = -room.ctypes.data % 64 // 8
-    slots = room[skip : skip + count * 4]
-    slots[:] = 0
-    return slots
 
 
 def _larger(out: NDArray[np.uint32], filled: int, needed: int, expansion: float) -> NDArray[np.uint32]:

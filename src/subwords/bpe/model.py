@@ -50,16 +50,15 @@ class BPE:
         self._check_results()
 
     def _check_results(self) -> None:
-        lengths = np.diff(self.vocab.offsets)
+        offsets, data = self.vocab.offsets, self.vocab.data
+        lengths = np.diff(offsets)
         left, right, result = self.merges.T
         wrong = np.flatnonzero(lengths[left] + lengths[right] != lengths[result])
         if not len(wrong):
-            data, starts = self.vocab.data.tobytes(), self.vocab.offsets
-            joined = zip(*(starts[ids].tolist() for ids in (left, right, result)), lengths[left].tolist(), lengths[right].tolist(), strict=True)
-            wrong = np.array(
-                [k for k, (a, b, c, m, n) in enumerate(joined) if data[a : a + m] != data[c : c + m] or data[b : b + n] != data[c + m : c + m + n]],
-                np.int64,
-            )
+            # All joined parts, in the order of the merges, against all results: one comparison of two byte arrays.
+            parts = data[_spans(offsets, self.merges[:, :2].ravel())]
+            wrong = np.flatnonzero(parts != data[_spans(offsets, result)])
+            wrong = np.searchsorted(np.cumsum(lengths[result]), wrong, side="right")
         if len(wrong):
             a, b, c = (self.vocab[int(i)] for i in self.merges[wrong[0]])
             raise FormatError(f"expected merge {wrong[0]} to yield {a + b!r}, the joint of its parts; it yields {c!r}")
@@ -84,16 +83,25 @@ class BPE:
     def alphabet(self) -> NDArray[np.int32]:
         """The id of every byte (256 of them) or of every code point (0x110000), -1 where there is none."""
         table = np.full(256 if self.byte_level else 0x110000, MISSING, np.int32)
-        for index, token in enumerate(self.vocab):
-            if index not in self.special_ids and index != self.unk_id:
-                if self.byte_level:
-                    if len(token) == 1:
-                        table[token[0]] = index
-                elif 1 <= len(token) <= 4 and len(character := token.decode("utf-8", "ignore")) == 1:
-                    table[ord(character)] = index
+        lengths = np.diff(self.vocab.offsets)
+        for index in np.flatnonzero((lengths >= 1) & (lengths <= (1 if self.byte_level else 4))).tolist():
+            if index in self.special_ids or index == self.unk_id:
+                continue
+            token = self.vocab[index]
+            if self.byte_level:
+                table[token[0]] = index
+            elif len(character := token.decode("utf-8", "replace")) == 1 and character != "\ufffd":
+                table[ord(character)] = index
         return table
 
     @cached_property
     def lossless(self) -> bool:
         """Whether every text can be had back from its ids: only where every byte has an id."""
         return self.byte_level and bool((self.alphabet >= 0).all())
+
+
+def _spans(offsets: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The positions of the bytes of these ids, one id after the other."""
+    lengths = offsets[ids + 1] - offsets[ids]
+    ends = np.cumsum(lengths)
+    return np.repeat(offsets[ids] - (ends - lengths), lengths) + np.arange(int(ends[-1]) if len(ends) else 0)

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.arrays import zeros
 from subwords.bpe.model import BPE
 from subwords.bytemap import BYTES
 from subwords.corpus.counts import WordCounts
@@ -21,7 +22,7 @@ TIES = {"ids": 0, "first": 1, "bytes": 2}
 # Fields of the trainer's state and settings, as in kernels/bpe_train.py.
 USED, HEAP, POSTINGS, TOKENS, MERGES, STRINGS, WORD = range(7)
 SPAN, STRING = 6, 7
-HEADER, ENTRY = 3, 4
+HEADER, ENTRY = 4, 4
 EMPTY = np.iinfo(np.uint64).max
 MOST_SYMBOLS = 2**32 - 1
 PAUSE = 256  # merges between two looks at the progress line
@@ -122,7 +123,7 @@ class _Loop:
         size = len(counts.data) + HEADER * len(counts)
         if counts.total * (1 + int(np.diff(counts.offsets).max())) >= 2**63 or size > MOST_SYMBOLS:
             raise TrainingError(f"expected fewer than 2**32 symbols and 2**63 pairs; {counts!r} has more")
-        arena = np.empty(size + len(counts.data), np.uint32)
+        arena = zeros(size + len(counts.data), np.uint32)
         self.used = fill_arena(counts.data, counts.offsets, counts.counts, code_ids, arena)
         self.arena = arena[: self.used + 1]
         self.size = settings.vocab_size
@@ -185,37 +186,39 @@ class _Loop:
         """Read the words: count all pairs, keep the live ones, write their postings and the heap."""
         from subwords.kernels.bpe_train import NEED_PAIRS, count_pairs, fill_postings, move_pairs, start_heap
 
-        every = self._table(1 << 12)
+        every = _table(1 << 12)
         self.state[[USED, WORD]] = 0
         while count_pairs(self.arena, self.used, every, self.tokens, self.longest, self.state) == NEED_PAIRS:
-            larger = self._table(len(every) // ENTRY * 2)
+            larger = _table(len(every) // ENTRY)
             move_pairs(every, larger, 0, 0, self.state)
             every = larger
         live = every.reshape(-1, ENTRY)
         number = int(np.count_nonzero((live[:, 0] != EMPTY) & (live[:, 1] >= np.uint64(self.threshold))))
-        self.pairs = self._table(number)
+        self.pairs = _table(number + 2 * self.size + 4)
         move_pairs(every, self.pairs, self.threshold, 1, self.state)
         symbols = self.used
-        self.postings = np.empty(3 * symbols + 64, np.uint32)
-        self.buffer = np.empty(2 * symbols + 64, np.uint32)
-        self.heap = np.empty(3 * (len(self.pairs) // ENTRY), np.uint64)
+        self.postings = zeros(3 * symbols + 64, np.uint32)
+        self.buffer = zeros(2 * symbols + 64, np.uint32)
+        self.heap = zeros(3 * (len(self.pairs) // ENTRY), np.uint64)
         fill_postings(self.arena, self.used, self.pairs, self.postings)
         start_heap(
             self.arena, self.pairs, self.postings, self.heap, self.tokens, self.strings, self.merges, self.state,
             self._settings(0),
         )  # fmt: skip
 
-    def _table(self, pairs: int) -> NDArray[np.uint64]:
-        """An empty table for this many pairs and those that one merge may add."""
-        room = 2 * (pairs + 2 * self.size + 4)
-        return np.full((1 << (room - 1).bit_length()) * ENTRY, EMPTY, np.uint64)
-
     def _grow_pairs(self) -> None:
         from subwords.kernels.bpe_train import move_pairs
 
-        pairs = self._table(2 * int(self.state[USED]))
+        pairs = _table(2 * int(self.state[USED]) + 2 * self.size + 4)
         move_pairs(self.pairs, pairs, self.threshold, 0, self.state)
         self.pairs = pairs
         heap = np.empty(max(len(self.heap), 3 * (2 * int(self.state[HEAP]) + 2 * self.size + 4)), np.uint64)
         heap[: 3 * self.state[HEAP]] = self.heap[: 3 * self.state[HEAP]]
         self.heap = heap
+
+
+def _table(pairs: int) -> NDArray[np.uint64]:
+    """An empty table, less than half full with this many pairs."""
+    table = zeros((1 << (2 * pairs).bit_length()) * ENTRY, np.uint64)
+    table[:] = EMPTY
+    return table

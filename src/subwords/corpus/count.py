@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.arrays import zeros
 from subwords.corpus.counts import Provenance, WordCounts
 from subwords.corpus.read import Block
 from subwords.split.scanner import Marks, Splitter
@@ -19,18 +20,10 @@ __all__ = ["Table", "count_blocks"]
 
 FIRST_SLOTS = 1 << 12
 FIRST_ARENA = 1 << 16
+CHUNK_WORDS = 1 << 17  # words split at once: a thread that comes back to Python often waits for the others there
 
 WORD, USED, BYTES = range(3)  # fields of a table's state, as in kernels/count.py
 _SEEDS = [secrets.randbits(64) | 1 for _ in range(4)]
-
-
-def aligned_slots(count: int) -> NDArray[np.uint64]:
-    """Return `count` free slots of 32 bytes, none of which straddles two cache lines."""
-    room = np.empty(count * 4 + 8, np.uint64)
-    skip = -room.ctypes.data % 64 // 8
-    slots = room[skip : skip + count * 4]
-    slots[:] = 0
-    return slots
 
 
 class Table:
@@ -39,12 +32,12 @@ class Table:
     def __init__(self) -> None:
         from subwords.kernels.words import key_masks
 
-        self.slots = aligned_slots(FIRST_SLOTS)
+        self.slots = zeros(4 * FIRST_SLOTS, np.uint64, random=True)
         self.arena = np.empty(FIRST_ARENA, np.uint8)
         self.seeds = np.concatenate([np.array(_SEEDS, np.uint64), key_masks()])
         self.wide = np.empty(3 * 256, np.uint64)
         self.state = np.zeros(3, np.int64)
-        self.marks = Marks()
+        self.marks = Marks(CHUNK_WORDS)
 
     def count(self, text: NDArray[np.uint8], bounds: NDArray[np.int64], place: int, splitter: Splitter) -> None:
         """Count the words of the texts text[bounds[i]:bounds[i + 1]]; text[0] is at `place` of the corpus."""
@@ -103,11 +96,11 @@ class Table:
         from subwords.kernels.words import rehash
 
         if status == NEED_SLOTS:
-            slots = aligned_slots(len(self.slots) // 2)
+            slots = zeros(2 * len(self.slots), np.uint64, random=True)
             rehash(self.slots, slots, self.seeds)
             self.slots = slots
         else:
-            arena = np.empty(2 * len(self.arena) + length + 64, np.uint8)
+            arena = zeros(2 * len(self.arena) + length + 64, np.uint8)
             arena[: self.state[BYTES]] = self.arena[: self.state[BYTES]]
             self.arena = arena
 

@@ -22,8 +22,8 @@ def atomic_write(path: str | PathLike[str], mode: Literal["wb", "w"] = "wb") -> 
     r"""Open a file for writing that takes its name only when the block ends without an exception.
 
     Text is UTF-8 with "\n" as it stands. Until then a file of that name stays as it was; afterwards it keeps its
-    permissions, and a new one has those of `open`. A pipe or a device is written directly. A folder that is missing, or a
-    file that cannot be written, is an InputError.
+    permissions, and a new one has those of `open`. A pipe or a device is written directly. A missing folder, or a file
+    that cannot be written, is an InputError.
 
     >>> import tempfile
     >>> from subwords.formats.atomic import atomic_write
@@ -36,24 +36,26 @@ def atomic_write(path: str | PathLike[str], mode: Literal["wb", "w"] = "wb") -> 
 
 @contextmanager
 def _write(path: Path, mode: str, options: dict[str, Any]) -> Iterator[IO[Any]]:
-    if path.exists() and not path.is_file() and not path.is_dir():
-        with _open(path, path, mode, options) as file:
-            yield file
-        return
-    target = _target(path)
-    # The name is short whatever the target's: names end at 255 bytes.
-    temporary = target.with_name(f".subwords-{secrets.token_hex(8)}.tmp")
+    temporary: Path | None = None
     try:
-        with _open(path, temporary, mode.replace("w", "x"), options) as file:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            with path.open(mode, **options) as file:
+                yield file
+            return
+        target = _target(path)
+        # The name is short whatever the target's: names end at 255 bytes.
+        temporary = target.with_name(f".subwords-{secrets.token_hex(8)}.tmp")
+        with temporary.open(mode.replace("w", "x"), **options) as file:
             if target.exists():
                 temporary.chmod(target.stat().st_mode & 0o7777)
             yield file
         temporary.replace(target)
     except BaseException as error:
-        temporary.unlink(missing_ok=True)
-        # An error of the file written here names no file; one that does comes from what the caller reads.
-        if isinstance(error, OSError) and error.filename in (None, str(temporary)):
-            raise _unwritable(path, error) from error
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+        # An error of what is written here names no file or one of these; another comes from what the caller reads.
+        if isinstance(error, OSError) and str(error.filename) in ("None", str(path), str(temporary)):
+            raise InputError(f"expected a file that can be written; {path}: {error.strerror}") from None
         raise
 
 
@@ -65,14 +67,3 @@ def _target(path: Path) -> Path:
     if target.is_dir():
         raise InputError(f"expected a file to write; {path} is a folder")
     return target
-
-
-def _open(path: Path, actual: Path, mode: str, options: dict[str, Any]) -> IO[Any]:
-    try:
-        return actual.open(mode, **options)
-    except OSError as error:
-        raise _unwritable(path, error) from error
-
-
-def _unwritable(path: Path, error: OSError) -> InputError:
-    return InputError(f"expected a file that can be written; {path}: {error.strerror}")

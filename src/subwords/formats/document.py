@@ -39,8 +39,19 @@ class Node:
 
     def unsupported(self, instead: str) -> FormatError:
         """Return the error of a component that is understood but not supported."""
-        kind = self.value.get("type") if isinstance(self.value, dict) else None
-        return FormatError(f"{self.file}: {self.path}: {shown(kind or self.value)} is not supported yet; {instead} is")
+        return FormatError(f"{self.file}: {self.path}: {self._kind()} is not supported yet; {instead} is")
+
+    def _kind(self) -> str:
+        if not isinstance(self.value, dict) or "type" not in self.value:
+            return shown(self.value)
+        steps = [
+            step.get("type")
+            for part in self.value.values()
+            if isinstance(part, list)
+            for step in part
+            if isinstance(step, dict)
+        ]
+        return shown(self.value["type"]) + (f" of {', '.join(map(shown, steps))}" if steps else "")
 
     def object(self) -> dict[str, Any]:
         """Return the value, an object."""

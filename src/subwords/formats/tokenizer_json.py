@@ -28,6 +28,7 @@ _SPARSEST = 16
 _FREE_HOLES = 65536
 _FRAME_END = '{},\n    "merges": []\n  }\n}'
 _BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
+_KEPT = ("truncation", "padding", "post_processor")
 _FLAGS = ("single_word", "lstrip", "rstrip", "normalized")
 
 
@@ -46,42 +47,50 @@ def read(data: bytes, name: str) -> Tokenizer:
     [2, 1, 0]
     """
     top = parse(data, name)
+    _check_model(top["model"])
     if top["version"].value not in (None, "1.0"):
-        raise top["version"].wrong('version "1.0"')
+        raise top["version"].wrong('"1.0"')
     if top["normalizer"].value is not None:
         raise top["normalizer"].unsupported("null")
-    _check_model(top["model"])
     splitter, byte_level = _read_splitter(top["pre_tokenizer"])
     _check_decoder(top["decoder"], byte_level)
 
     vocab = _read_vocab(top["model"]["vocab"])
     added = _read_added(top["added_tokens"], vocab)
-    merges = _read_merges(top["model"]["merges"], vocab)
-    unk = top["model"]["unk_token"]
-    unk_id = None if unk.value is None else vocab.get(unk.string())
-    model = BPE(
-        Vocab(_token_bytes(top["model"]["vocab"], vocab, added, merges, byte_level)),
-        merges,
-        byte_level=byte_level,
-        unk_id=unk_id,
-        fuse_unk=top["model"]["fuse_unk"].boolean(False),
-        # HF drops what it does not know only where the file names no unk token; one that is no token is an error.
-        unknown="drop" if unk.value is None else "error",
-        whole_words=top["model"]["ignore_merges"].boolean(False),
-        special_ids=added.special_ids | {token.id for token in added if token.content not in vocab},
-    )
-    extras: dict[str, Any] = {key: top[key].value for key in ("truncation", "padding", "post_processor")}
-    extras = {key: value for key, value in extras.items() if value is not None}
+    extras = {key: value for key in _KEPT if (value := top[key].value) is not None}
     extras |= {"decoder": top["decoder"].value, "model_vocab_size": len(vocab)}
+    model = _read_model(top["model"], vocab, added, byte_level)
     return Tokenizer(model, splitter, added_tokens=added, extras=extras)
 
 
+def _read_model(node: Node, vocab: dict[str, int], added: AddedTokens, byte_level: bool) -> BPE:
+    merges = _read_merges(node["merges"], vocab)
+    tokens = Vocab(_token_bytes(node["vocab"], vocab, added, merges, byte_level))
+    unk = node["unk_token"]
+    try:
+        return BPE(
+            tokens,
+            merges,
+            byte_level=byte_level,
+            unk_id=None if unk.value is None else vocab.get(unk.string()),
+            fuse_unk=node["fuse_unk"].boolean(False),
+            # HF drops what it does not know only where the file names no unk token; one that is no token is an error.
+            unknown="drop" if unk.value is None else "error",
+            whole_words=node["ignore_merges"].boolean(False),
+            special_ids=added.special_ids | {token.id for token in added if token.content not in vocab},
+        )
+    except FormatError as error:
+        raise node["merges"].wrong("merges of these tokens", f"these: {error}") from None
+
+
 def _check_model(model: Node) -> None:
-    if model.value is None:
-        raise model.wrong("a model; this is no tokenizer.json")
+    if not isinstance(model.value, dict):
+        raise model.wrong("the model of a tokenizer.json")
     kind = model["type"]
-    if kind.value != "BPE" and (kind.value is not None or model["merges"].value is None):
+    if kind.value not in ("BPE", None):
         raise model.unsupported("BPE")
+    if kind.value is None and model["merges"].value is None:
+        raise model["merges"].wrong("the merges of a BPE model (no other is supported yet)")
     if model["dropout"].value not in (None, 0):
         raise model["dropout"].unsupported("null")
     for key in ("continuing_subword_prefix", "end_of_word_suffix"):
@@ -98,7 +107,7 @@ def _read_splitter(node: Node) -> tuple[Splitter, bool]:
     steps = list(node["pretokenizers"].items()) if node["type"].value == "Sequence" else [node]
     kinds = [step["type"].value for step in steps]
     if kinds not in (["ByteLevel"], ["Split"], ["Split", "ByteLevel"]):
-        raise node.unsupported("ByteLevel, Split, or the two in this order")
+        raise node.unsupported("ByteLevel, Split, or Split before ByteLevel")
     byte_level = kinds[-1] == "ByteLevel"
     if byte_level:
         if steps[-1]["add_prefix_space"].boolean(True):
@@ -188,8 +197,11 @@ def _read_merges(node: Node, vocab: dict[str, int]) -> NDArray[np.int64]:
         _refuse_merge(node, vocab)
         raise
     merges = np.array([left, right, result], np.int64).T.copy()
-    _, latest = np.unique((merges[::-1, 0] << 32) | merges[::-1, 1], return_index=True)
-    return merges if len(latest) == len(merges) else merges[np.sort(len(merges) - 1 - latest)]
+    keys = (merges[:, 0] << 32) | merges[:, 1]
+    if not np.diff(np.sort(keys)).all():
+        _, latest = np.unique(keys[::-1], return_index=True)
+        merges = merges[np.sort(len(keys) - 1 - latest)]
+    return merges
 
 
 def _refuse_merge(node: Node, vocab: dict[str, int]) -> None:
@@ -244,7 +256,7 @@ def _is_of_model(token: AddedToken, vocab: dict[str, int], merges: NDArray[np.in
 def write(tokenizer: Tokenizer) -> bytes:
     """Return the tokenizer.json of a tokenizer, as HF tokenizers 0.23 would write it.
 
-    Merges are written in order of rank; that some have equal ranks is lost. What the format cannot hold is a FormatError.
+    Merges are written in order of rank: that some ranks are equal is lost. What cannot be written is a FormatError.
 
     >>> import subwords
     >>> from subwords.formats.tokenizer_json import read, write

@@ -1,6 +1,7 @@
 """BPE training (B1-B5): words in one arena, live pairs in one table, and exact pruning.
 
-A word in the arena (uint32) is its length, its weight in two halves, and its symbols; merging closes the gaps in place.
+A word in the arena (uint32) is its length, its weight in two halves, its first length, and its symbols; merging closes the
+gaps in place.
 A pair in the table (uint64) is left << 32 | right, its count, and the place and number of its postings: the arena
 positions of the words that held it when it arose, ascending. Postings and heap entries go stale and are checked when used.
 
@@ -26,7 +27,8 @@ THRESHOLD, FLOOR, SIZE, TIE, LONGEST, PAUSE, SPECIALS = range(7)
 # Fields of `tokens`, eight int64 an id: one cache line.
 LEFT, RIGHT, LEFT_WORDS, RIGHT_WORDS, LAST_LEFT, LAST_RIGHT, SPAN, STRING = range(8)
 
-HEADER = 3
+HEADER = 4
+EXTENT = 3
 ENTRY = 4
 NONE = U64(0xFFFFFFFFFFFFFFFF)
 ZERO, ONE, HALF, LOW = U64(0), U64(1), U64(32), U64(0xFFFFFFFF)
@@ -92,7 +94,7 @@ def fill_arena(data: U8s, offsets: I64s, counts: U64s, ids: I32s, arena: U32s) -
                 n += 1
             else:
                 if n > 1:
-                    a[used], a[used + 1], a[used + 2] = n, c[word] & LOW, c[word] >> HALF
+                    a[used], a[used + 1], a[used + 2], a[used + EXTENT] = n, c[word] & LOW, c[word] >> HALF, n
                     used += HEADER + n
                 n = 0
             i += step
@@ -145,7 +147,7 @@ def count_pairs(arena: U32s, used: Int, pairs: U64s, tokens: I64s, longest: Int,
                 if p[at + 2] != U64(word):  # the place of postings is not needed yet: it holds the last word seen
                     p[at + 2] = U64(word)
                     p[at + 3] += ONE
-        st[WORD] += HEADER + n
+        st[WORD] += HEADER + I64(a[word + EXTENT])
     return DONE
 
 
@@ -186,7 +188,7 @@ def fill_postings(arena: U32s, used: Int, pairs: U64s, postings: U32s) -> Int:
                 if p[at + 3] == ZERO or q[end - 1] != word:
                     q[end] = word
                     p[at + 3] += ONE
-        word += HEADER + n
+        word += HEADER + I64(a[word + EXTENT])
     return 0
 
 

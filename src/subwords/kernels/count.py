@@ -93,7 +93,7 @@ def open_counts(slots, seeds, arena, state):
     """The table's pointers and limits."""
     count = len(slots) // SLOT
     return Counts(
-        pointer(slots), U64(count - 1), pointer(seeds), pointer(arena), count // 4 * 3, len(arena), pointer(state)
+        pointer(slots), U64(count - 1), pointer(seeds), pointer(arena), count // 16 * 13, len(arena), pointer(state)
     )
 
 

@@ -17,7 +17,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from functools import cache
-from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -92,11 +92,20 @@ def _check_layout() -> None:
 @cache
 def _digest() -> str:
     processor = (platform.machine(), binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten())
-    versions = (sys.version, version("numba"), llvmlite.__version__, np.__version__)
+    versions = (sys.version, _numba_version(), llvmlite.__version__, np.__version__)
     state = hashlib.sha256(repr((processor, versions)).encode())
     for path in sorted(Path(__file__).parent.glob("*.py")):
         state.update(path.name.encode() + b"\0" + path.read_bytes())
     return state.hexdigest()[:16]
+
+
+def _numba_version() -> str | bytes:
+    # Its version file, without importing it or looking through all installed packages: 0.3 ms instead of 12.
+    with contextlib.suppress(OSError, AttributeError, TypeError):
+        return (Path(find_spec("numba").origin).parent / "_version.py").read_bytes()  # type: ignore[union-attr, arg-type]
+    from importlib.metadata import version
+
+    return version("numba")
 
 
 def _path(kernel: Kernel) -> Path | None:

@@ -32,8 +32,8 @@ class Marks:
 
     __slots__ = ("ends", "tail", "words")
 
-    def __init__(self) -> None:
-        self.ends = np.empty(CHUNK_WORDS + 1, np.uint32)
+    def __init__(self, words: int = CHUNK_WORDS) -> None:
+        self.ends = np.empty(words + 1, np.uint32)
         self.words = np.empty(CHUNK_TEXTS + 1, np.int64)
         self.tail = np.empty(64, np.uint8)
 

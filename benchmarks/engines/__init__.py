@@ -1,0 +1,1 @@
+"""One module per engine, each run in a process of its own: `python -m benchmarks.engines.<name>`."""

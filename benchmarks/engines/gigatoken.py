@@ -1,0 +1,56 @@
+"""gigatoken: its own trainer and its own `Tokenizer`, which takes bytes and returns a NumPy array."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from benchmarks.engines.bytelevel import bytes_to_text
+from benchmarks.engines.protocol import Engine, serve
+
+
+class Gigatoken(Engine):
+    """The number of threads of its trainer is set by RAYON_NUM_THREADS, which the runner sets for every engine."""
+
+    packages = ("gigatoken", "numpy", "awkward")
+
+    def __init__(self, library: Any) -> None:
+        self.library = library
+
+    def load(self, path: str) -> Any:
+        return self.library.Tokenizer(path)
+
+    def encode(self, tokenizer: Any, data: bytes) -> Any:
+        return tokenizer.encode(data)
+
+    def encode_list(self, tokenizer: Any, text: str) -> list[int]:
+        return tokenizer.encode(text).tolist()  # type: ignore[no-any-return]
+
+    def train(self, file: str, output: str, *, vocab_size: int, special_tokens: list[str], threads: int) -> None:
+        source = self.library.TextFileSource([file])
+        vocab, merges = self.library.train_bpe(source, vocab_size, special_tokens)
+        # It has no writer of its own; without this part its work would be less than that of the others.
+        specials = {index: vocab[index].decode() for index in vocab if vocab[index].decode("utf-8", "replace") in special_tokens}
+        document = {
+            "version": "1.0",
+            "added_tokens": [{"id": index, "content": text, "special": True} for index, text in specials.items()],
+            "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
+            "decoder": {"type": "ByteLevel"},
+            "model": {
+                "type": "BPE",
+                "vocab": {specials.get(index) or bytes_to_text(token): index for index, token in vocab.items()},
+                "merges": [[bytes_to_text(left), bytes_to_text(right)] for left, right in merges],
+            },
+        }
+        Path(output).write_text(json.dumps(document, ensure_ascii=False), "utf-8")
+
+
+def connect() -> Engine:
+    import gigatoken
+
+    return Gigatoken(gigatoken)
+
+
+if __name__ == "__main__":
+    serve(connect)

@@ -1,0 +1,215 @@
+"""What every engine process does: read one job from standard input, do it, print one line of JSON.
+
+All engines are timed by this one piece of code. It imports nothing but the standard library until a job needs more, so that
+what an engine imports is the engine's own cost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Engine", "Refused", "serve", "strings_of"]
+
+Answer = dict[str, Any]
+
+
+class Refused(Exception):
+    """The engine does not do what was asked."""
+
+
+class Engine:
+    """What an engine may be asked; one that cannot do it says so."""
+
+    packages: tuple[str, ...] = ()
+
+    def prepare(self) -> None:
+        """Fill whatever the engine keeps on disk between processes."""
+
+    def load(self, path: str) -> Any:
+        """Return a new tokenizer object made from a tokenizer.json."""
+        raise Refused("does not load a tokenizer.json")
+
+    def encode(self, tokenizer: Any, data: bytes) -> NDArray[Any]:
+        """Return the ids of one text as a NumPy array."""
+        raise Refused("does not encode bytes to an array")
+
+    def encode_list(self, tokenizer: Any, text: str) -> list[int]:
+        """Return the ids of one text as a list of int."""
+        raise Refused("does not encode a str to a list")
+
+    def train(self, file: str, output: str, *, vocab_size: int, special_tokens: list[str], threads: int) -> None:
+        """Train on a file taken as one document and save the result."""
+        raise Refused("does not train")
+
+
+def serve(connect: Callable[[], Engine]) -> None:
+    """Do the job given on standard input with the engine that `connect` imports and returns."""
+    entered = time.perf_counter()
+    job = json.load(sys.stdin)
+    try:
+        seconds, _, engine = _timed(connect)
+        answer = _TASKS[job["task"]](engine, job)
+        answer["seconds"]["import"] = seconds
+        if "started" in job:
+            # Both clocks are the system's: a perf_counter of one process may be compared with that of another.
+            answer["seconds"]["interpreter"] = entered - job["started"]
+        answer = {"status": "ok", "peak_bytes": _peak_bytes(), **answer}
+    except ModuleNotFoundError as error:
+        answer = {"status": "not installed", "message": f"no module named {error.name}"}
+    except BaseException as error:  # a Rust panic derives from BaseException; whatever it is, it is this engine's result
+        answer = {"status": "refused", "message": f"{type(error).__name__}: {error}"[:200]}
+    sys.stdout.write("\n" + json.dumps(answer) + "\n")
+
+
+def strings_of(text: str, count: int, length: int) -> list[str]:
+    """Return `count` strings of `length` characters, from places spread evenly over the text."""
+    step = (len(text) - length) // count
+    if step < 1:
+        raise ValueError(f"expected a text of more than {count + length} characters, not {len(text)}")
+    return [text[start : start + length] for start in range(0, step * count, step)]
+
+
+def _timed(function: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[float, float, Any]:
+    """Return the seconds on the wall, the seconds on all processors, and the result."""
+    processors = time.process_time()
+    begin = time.perf_counter()
+    result = function(*arguments, **options)
+    end = time.perf_counter()
+    return end - begin, time.process_time() - processors, result
+
+
+def _peak_bytes() -> int:
+    # On Linux ru_maxrss starts at the parent's peak when the parent started us by vfork; VmHWM is this program's own.
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    try:
+        import resource
+    except ImportError:
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _digest_and_save(ids: NDArray[Any], output: str | None) -> Answer:
+    import numpy as np
+
+    flat = np.ascontiguousarray(ids, np.uint32)
+    if output:
+        np.save(output, flat)
+    return {"ids": len(flat), "digest": hashlib.sha256(flat.tobytes()).hexdigest()[:16]}
+
+
+def _prepare(engine: Engine, job: Answer) -> Answer:
+    from importlib.metadata import PackageNotFoundError, version
+
+    engine.prepare()
+    versions = {"python": sys.version.split()[0]}
+    for package in engine.packages:
+        with contextlib.suppress(PackageNotFoundError):
+            versions[package] = version(package)
+    return {"versions": versions, "seconds": {}}
+
+
+def _train(engine: Engine, job: Answer) -> Answer:
+    seconds, processors, _ = _timed(
+        engine.train,
+        job["file"],
+        job["output"],
+        vocab_size=job["vocab_size"],
+        special_tokens=job["special_tokens"],
+        threads=job["threads"],
+    )
+    return {"seconds": {"call": seconds}, "processor_seconds": processors, "saved": os.path.getsize(job["output"])}
+
+
+def _passes(engine: Engine, path: str, data: bytes, warm: int) -> tuple[Answer, NDArray[Any]]:
+    """Time a first pass by a new tokenizer object and `warm` later ones; every pass must give the same ids."""
+    import numpy as np
+
+    load, _, tokenizer = _timed(engine.load, path)
+    cold, processors, first = _timed(engine.encode, tokenizer, data)
+    seconds: Answer = {"load": load, "cold": cold, "warm": []}
+    peak = _peak_bytes()  # later passes hold a second array of ids, which only the comparison needs
+    for _ in range(warm):
+        again, used, ids = _timed(engine.encode, tokenizer, data)
+        if not np.array_equal(first, ids):
+            raise RuntimeError("a later pass gave other ids than the first")
+        del ids
+        seconds["warm"].append(again)
+        processors += used
+    return {"seconds": seconds, "processor_seconds": processors, "peak_bytes": peak}, first
+
+
+def _encode(engine: Engine, job: Answer) -> Answer:
+    data = Path(job["file"]).read_bytes()
+    answer, ids = _passes(engine, job["tokenizer"], data, job["warm"])
+    if job["warm"]:
+        fresh, _ = _passes(engine, job["tokenizer"], data, 0)
+        answer["seconds"]["fresh"] = fresh["seconds"]["cold"]
+    return {**answer, "bytes": len(data), **_digest_and_save(ids, job.get("output"))}
+
+
+def _short(engine: Engine, job: Answer) -> Answer:
+    import numpy as np
+
+    strings = strings_of(Path(job["file"]).read_text("utf-8"), job["count"], job["length"])
+    load, _, tokenizer = _timed(engine.load, job["tokenizer"])
+
+    def once() -> list[list[int]]:
+        return [engine.encode_list(tokenizer, text) for text in strings]
+
+    # A call before the first pass, so that "cold" is about strings not seen rather than about loading code.
+    engine.encode_list(tokenizer, "x")
+    cold, _, first = _timed(once)
+    warm = [_timed(once)[0] for _ in range(job["warm"])]
+    ids = np.array([len(row) for row in first] + [index for row in first for index in row], np.uint32)
+    seconds = {"load": load, "cold": cold / len(strings), "warm": [one / len(strings) for one in warm]}
+    return {"seconds": seconds, **_digest_and_save(ids, job.get("output"))}
+
+
+def _startup(engine: Engine, job: Answer) -> Answer:
+    if job["what"] == "train":
+        answer = _train(engine, job)
+        answer["seconds"]["total"] = time.perf_counter() - job["started"]
+        return answer
+    load, _, tokenizer = _timed(engine.load, job["tokenizer"])
+    call, _, ids = _timed(engine.encode_list, tokenizer, job["text"])
+    total = time.perf_counter() - job["started"]
+    import numpy as np
+
+    seconds = {"load": load, "call": call, "total": total}
+    return {"seconds": seconds, **_digest_and_save(np.array(ids, np.uint32), job.get("output"))}
+
+
+def _adversarial(engine: Engine, job: Answer) -> Answer:
+    english = Path(job["baseline"]).read_bytes()
+    data = Path(job["file"]).read_bytes()
+    path = job["tokenizer"]
+    _passes(engine, path, english[:1000], 0)
+    base, _ = _passes(engine, path, english, job["warm"])
+    answer, ids = _passes(engine, path, data, job["warm"])
+    answer["baseline"] = {**base["seconds"], "bytes": len(english)}
+    return {**answer, "bytes": len(data), **_digest_and_save(ids, job.get("output"))}
+
+
+_TASKS: dict[str, Callable[[Engine, Answer], Answer]] = {
+    "prepare": _prepare,
+    "train": _train,
+    "encode": _encode,
+    "short": _short,
+    "startup": _startup,
+    "adversarial": _adversarial,
+}

@@ -1,0 +1,40 @@
+"""sentencepiece: its BPE trainer, which starts from characters, line by line, and so does other work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from benchmarks.engines.protocol import Engine, serve
+
+
+class Sentencepiece(Engine):
+    """Lines of any length are taken, as by the other engines; by default it would leave out those over 4,192 bytes."""
+
+    packages = ("sentencepiece",)
+
+    def __init__(self, library: Any) -> None:
+        self.library = library
+
+    def train(self, file: str, output: str, *, vocab_size: int, special_tokens: list[str], threads: int) -> None:
+        self.library.SentencePieceTrainer.train(
+            input=file,
+            model_prefix=output,
+            model_type="bpe",
+            vocab_size=vocab_size,
+            user_defined_symbols=special_tokens,
+            num_threads=threads,
+            max_sentence_length=1 << 30,
+            minloglevel=2,
+        )
+        Path(output + ".model").replace(output)
+
+
+def connect() -> Engine:
+    import sentencepiece
+
+    return Sentencepiece(sentencepiece)
+
+
+if __name__ == "__main__":
+    serve(connect)

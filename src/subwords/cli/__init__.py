@@ -1,0 +1,49 @@
+"""The command line: one command per public function; parsing and printing only."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from subwords import __version__
+from subwords.cli.console import Commands, json_option, print_values
+from subwords.cli.corpus import count, train
+from subwords.cli.inspect import inspect
+from subwords.cli.text import decode, encode
+
+__all__ = ["main"]
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="subwords")
+def main() -> None:
+    """Train, run and inspect subword tokenizers.
+
+    \b
+    Example:
+      subwords train corpus/ --vocab-size 32000 -o tok.json
+      subwords encode tok.json --text "a text"
+
+    Exit codes: 0 all is well, 1 the input cannot be used, 2 wrong usage, 130 interrupted.
+    """
+
+
+@main.command()
+@json_option
+def warmup(as_json: bool) -> None:
+    """Compile everything now, so that later commands start fast.
+
+    \b
+    Example:
+      subwords warmup
+    """
+    from subwords.training import warmup as compile_kernels
+
+    started = time.perf_counter()
+    compile_kernels()
+    print_values({"seconds": round(time.perf_counter() - started, 3)}, as_json)
+
+
+for command in (train, count, encode, decode, inspect):
+    main.add_command(command)

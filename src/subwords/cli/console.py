@@ -1,0 +1,201 @@
+"""What the commands share: errors as exit codes, output files, tables, and tokens made readable."""
+
+from __future__ import annotations
+
+import errno
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from io import TextIOWrapper
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from subwords.errors import SubwordsError
+
+if TYPE_CHECKING:
+    from subwords.tokenizer import Tokenizer
+
+__all__ = [
+    "Commands",
+    "Utf8",
+    "check_output",
+    "json_option",
+    "load_tokenizer",
+    "open_output",
+    "print_rows",
+    "print_values",
+    "shown",
+    "tokenizer_argument",
+    "unshown",
+]
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+tokenizer_argument = click.argument("tokenizer", type=click.Path(path_type=Path))
+
+SPACE = "\u2423"  # the open box
+_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", " ": SPACE}
+_CHARACTERS = {escape: character for character, escape in _ESCAPES.items()}
+_ESCAPED = re.compile(rf"\\x[0-9a-fA-F]{{2}}|\\u[0-9a-fA-F]{{4}}|\\U[0-9a-fA-F]{{8}}|\\[nrt\\]|{SPACE}")
+
+
+class Commands(click.Group):
+    """Commands whose failures are one line on standard error and an exit code: 1, or 130 when interrupted."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that was asked for."""
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may not know every character
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except SubwordsError as error:
+            _fail(ctx, str(error))
+        except KeyboardInterrupt:
+            click.echo("subwords: interrupted", err=True)
+            ctx.exit(130)
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise  # the reader went away: click ends quietly
+            _drop_output()
+            _fail(ctx, f"{error.filename or 'standard output'}: {error.strerror or error}")
+        return result
+
+
+def _fail(ctx: click.Context, message: str) -> NoReturn:
+    click.echo(f"subwords: error: {_printable(' '.join(message.splitlines()))}", err=True)
+    ctx.exit(1)
+
+
+def _drop_output() -> None:
+    # What waits to be written will not go out at exit either, and Python would say so at length.
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with suppress(OSError):
+            sys.stdout.close()
+
+
+class Utf8(click.ParamType):
+    """Text that is Unicode: the shell may pass any bytes."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the text as it is."""
+        text = str(value)
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            self.fail(f"expected UTF-8, not {text!r}", param, ctx)
+        return text
+
+
+def load_tokenizer(path: Path) -> Tokenizer:
+    """Return the tokenizer of a file."""
+    from subwords.formats import load
+
+    return load(path)
+
+
+def check_output(path: Path | None) -> None:
+    """Raise now what writing the file would raise after hours of work: open it for writing, and change nothing."""
+    from subwords.formats.atomic import atomic_write
+
+    class Undo(Exception):  # noqa: N818
+        pass
+
+    if path is None or (path.exists() and not (path.is_file() or path.is_dir())):
+        return  # opening a pipe would tell its reader that all is over
+    with suppress(Undo), atomic_write(path):
+        raise Undo
+
+
+@contextmanager
+def open_output(path: Path | None) -> Iterator[IO[bytes]]:
+    """Open a file that is written whole or not at all, or standard output."""
+    if path is None:
+        yield click.get_binary_stream("stdout")
+        return
+    from subwords.formats.atomic import atomic_write
+
+    with atomic_write(path) as file:
+        yield file
+
+
+def print_values(values: Mapping[str, object], as_json: bool) -> None:
+    """Print names and their values, or a JSON object in ASCII."""
+    if as_json:
+        click.echo(json.dumps(values))
+    else:
+        print_rows([], ((name, _value(value)) for name, value in values.items()))
+
+
+def print_rows(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table with the names of its columns on a terminal, otherwise rows with tabs between."""
+    if not sys.stdout.isatty():
+        click.echo("".join("\t".join(row) + "\n" for row in rows), nl=False)
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*columns, box=None, show_header=bool(columns), pad_edge=False)
+    for row in rows:
+        table.add_row(*(Text(cell, overflow="fold") for cell in row))
+    Console().print(table)
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int) and sys.stdout.isatty():
+        return f"{value:,}"
+    if isinstance(value, dict):
+        return " ".join(f"{shown(key.encode())}={item}" for key, item in value.items()) or "none"
+    return "none" if value is None else _printable(str(value))
+
+
+def _printable(text: str) -> str:
+    return "".join(character if character.isprintable() else _escape(character) for character in text)
+
+
+def shown(token: bytes) -> str:
+    r"""Return a token on one line without blanks: a space is U+2423, the rest that is not printable is escaped.
+
+    >>> print(shown(b" caf\xc3\xa9\n"), shown(b"\xc3"))
+    ␣café\n \xc3
+    """
+    return "".join(map(_escape, token.decode("utf-8", "surrogateescape")))
+
+
+def _escape(character: str) -> str:
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    code = ord(character)
+    if 0xDC80 <= code <= 0xDCFF:
+        return f"\\x{code - 0xDC00:02x}"  # a byte that is no character by itself
+    if character.isprintable() and character != SPACE:
+        return character
+    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def unshown(text: str) -> bytes:
+    r"""Return the token that `shown` shows so; a space may also stand for itself.
+
+    >>> unshown("\u2423the") == unshown(" the"), unshown(r"\xc3")
+    (True, b'\xc3')
+    """
+    return _ESCAPED.sub(_unescape, text).encode("utf-8", "surrogateescape")
+
+
+def _unescape(match: re.Match[str]) -> str:
+    if match[0] in _CHARACTERS:
+        return _CHARACTERS[match[0]]
+    code = int(match[0][2:], 16)
+    if match[0][1] == "x" and code >= 0x80:
+        return chr(0xDC00 + code)
+    return match[0] if 0xD800 <= code < 0xE000 or code > sys.maxunicode else chr(code)

@@ -1,0 +1,242 @@
+from __future__ import annotations
+
+import pickle
+import random
+import time
+from dataclasses import FrozenInstanceError
+
+import pytest
+import tokenizers
+from tokenizers.models import BPE
+
+from subwords.errors import InputError
+from subwords.special import AddedToken, AddedTokens
+
+EOS = AddedToken("<eos>", 5)
+ADDED = AddedTokens(
+    [EOS, AddedToken("<eos>>", 6), AddedToken("  ", 7, special=False), AddedToken("<mask>", 8, lstrip=True)]
+)
+
+
+# ------------------------------------------------------------------ what may be found
+
+
+def test_text_leaves_special_tokens_as_text() -> None:
+    assert AddedTokens([EOS]).split("a<eos>b") == ["a<eos>b"]
+    assert AddedTokens([EOS]).split("a<eos>b", "text") == ["a<eos>b"]
+
+
+def test_text_finds_tokens_that_are_not_special() -> None:
+    assert ADDED.split("a<eos>  b", "text") == ["a<eos>", 7, "b"]
+    assert ADDED.split("   <mask>", "text") == [7, " <mask>"]
+
+
+def test_allow_finds_all_the_longest_first() -> None:
+    assert ADDED.split("a<eos>b<eos>>", "allow") == ["a", 5, "b", 6]
+    assert ADDED.split("<eos><eos>", "allow") == [5, 5]
+
+
+def test_set_finds_those_named_and_leaves_the_others() -> None:
+    assert ADDED.split("<eos><mask><eos>>", {"<eos>"}) == [5, "<mask>", 5, ">"]
+    assert ADDED.split("<eos>  <eos>>", frozenset({"<eos>>"})) == ["<eos>", 7, 6]
+    assert ADDED.split("<eos>  ", set()) == ["<eos>", 7]
+
+
+def test_set_with_an_unknown_name_lists_the_known() -> None:
+    with pytest.raises(InputError, match=r"\('<eos>', '<eos>>', '  ', '<mask>'\), not '<bos>', '<sos>'"):
+        ADDED.split("a", {"<sos>", "<eos>", "<bos>"})
+
+
+def test_error_names_token_position_and_what_to_pass() -> None:
+    with pytest.raises(InputError) as caught:
+        ADDED.split("é  <eos>", "error")
+    for part in ("'<eos>'", "character 3", "special='text'", "special='allow'", "{'<eos>'}", "id 5"):
+        assert part in str(caught.value)
+    assert ADDED.split("a  b", "error") == ["a", 7, "b"]
+    assert ADDED.split("<eos", "error") == ["<eos"]
+
+
+@pytest.mark.parametrize("special", ["all", "", None, 3, ["<eos>"]])
+def test_unknown_rule_is_an_input_error(special: object) -> None:
+    with pytest.raises(InputError, match="'text', 'error', 'allow' or a set"):
+        ADDED.split("a", special)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("special", ["text", "error", "allow", {"<eos>"}])
+def test_nothing_found_is_the_text_itself(special: str | set[str]) -> None:
+    for added in (ADDED, AddedTokens([EOS]), AddedTokens([AddedToken("<eos>", 1, single_word=True)])):
+        for text in ("", "a b", "x" * 1000):
+            assert added.split(text, special) == [text]
+            assert added.split(text.encode(), special) == [text.encode()]
+
+
+def test_many_sets_do_not_pile_up() -> None:
+    added = AddedTokens([AddedToken(f"<{i}>", i) for i in range(300)])
+    for i in range(300):
+        assert added.split(f"<{i}><{(i + 1) % 300}>", {f"<{i}>"}) == [i, f"<{(i + 1) % 300}>"]
+    assert len(added._finders) <= 64
+
+
+# ------------------------------------------------------------------ how it is found
+
+
+def test_single_word_needs_no_word_character_beside_it() -> None:
+    added = AddedTokens([AddedToken("foo", 1, single_word=True)])
+    for beside in ("a", "_", "é", "中", "5", "\u0301", "\u200d"):
+        assert added.split(f"foo{beside}", "allow") == [f"foo{beside}"]
+        assert added.split(f"{beside}foo", "allow") == [f"{beside}foo"]
+    for beside in (" ", "-", "²", "😀", "\n"):
+        assert added.split(f"foo{beside}foo", "allow") == [1, beside, 1]
+
+
+def test_rejected_match_hides_what_it_holds_as_in_hf() -> None:
+    added = AddedTokens([AddedToken("foo", 1, single_word=True), AddedToken("oo", 2)])
+    assert added.split("xfoo oo", "allow") == ["xfoo ", 2]
+
+
+def test_strip_takes_the_whitespace_of_its_side() -> None:
+    left = AddedTokens([AddedToken("<a>", 1, lstrip=True), AddedToken("<b>", 2)])
+    assert left.split("x \n\u2003<a> y", "allow") == ["x", 1, " y"]
+    assert left.split("<b>  <a>", "allow") == [2, 1]
+    assert left.split("x\x1c<a>", "allow") == ["x\x1c", 1]
+    right = AddedTokens([AddedToken("<a>", 1, rstrip=True), AddedToken("<b>", 2)])
+    assert right.split("x <a>\t\u3000y", "allow") == ["x ", 1, "y"]
+    assert right.split("<a>  <b>  ", "allow") == [1, 2, "  "]
+
+
+def test_stripped_whitespace_is_found_once() -> None:
+    # HF 0.23.3 yields the blanks twice here: inside <a> and as the token of blanks.
+    added = AddedTokens([AddedToken("<a>", 1, rstrip=True), AddedToken("  ", 2)])
+    assert added.split("<a>  y  ", "allow") == [1, "y", 2]
+
+
+def test_normalized_tokens_are_sought_after_the_others() -> None:
+    added = AddedTokens([AddedToken("AB", 1, normalized=True), AddedToken("BC", 2)])
+    assert added.split("ABC AB", "allow") == ["A", 2, " ", 1]
+
+
+def test_bytes_that_are_no_utf8_stay_and_tokens_are_found_around_them() -> None:
+    assert ADDED.split(b"\xff<eos>\xc3  \x80", "allow") == [b"\xff", 5, b"\xc3", 7, b"\x80"]
+    assert ADDED.split(b"\xff<eos>\xc3", "text") == [b"\xff<eos>\xc3"]
+    cut = AddedTokens([AddedToken("é", 1)])
+    assert cut.split("é".encode() + b"\xc3", "allow") == [1, b"\xc3"]
+    seed = 3
+    print("seed", seed)
+    rng = random.Random(seed)
+    for _ in range(300):
+        data = bytes(rng.choice(b"<eos> \xc3\xa9\xff\xed\xa0\x80") for _ in range(rng.randrange(40)))
+        parts = ADDED.split(data, {"<eos>"})
+        contents = {5: b"<eos>", 7: b"  "}
+        assert b"".join(contents[part] if isinstance(part, int) else part for part in parts) == data
+
+
+def test_random_texts_split_as_in_hf() -> None:
+    seed = 11
+    print("seed", seed)
+    rng = random.Random(seed)
+    vocab = {character: i for i, character in enumerate("ab_-<> \n")}
+    for round_ in range(400):
+        stripping = rng.random() < 0.5
+        contents = {
+            "".join(rng.choice("ab-<" if stripping else "ab-< ") for _ in range(rng.randint(2, 4))) for _ in range(4)
+        }
+        added, theirs = [], tokenizers.Tokenizer(BPE(vocab, []))
+        for i, content in enumerate(sorted(contents), len(vocab)):
+            flags = {
+                "single_word": rng.random() < 0.3,
+                "lstrip": stripping and rng.random() < 0.3,
+                "rstrip": stripping and rng.random() < 0.3,
+                "normalized": rng.random() < 0.3,
+                "special": rng.random() < 0.5,
+            }
+            theirs.add_tokens([tokenizers.AddedToken(content, **flags)])
+            added.append(AddedToken(content, i, **flags))
+        mine = AddedTokens(added)
+        for _ in range(20):
+            text = "".join(rng.choice("ab_-<> \nab-< ") for _ in range(rng.randrange(1, 30)))
+            ref = theirs.encode(text).ids
+            got: list[int] = []
+            for part in mine.split(text, "allow"):
+                got += [part] if isinstance(part, int) else [vocab[character] for character in part]
+            assert got == ref, (round_, text, added)
+
+
+def test_time_is_linear_in_blanks_and_in_tokens_found() -> None:
+    added = AddedTokens(
+        [
+            AddedToken("<a>", 1, lstrip=True),
+            AddedToken("<b>", 2, rstrip=True),
+            AddedToken("c" * 50, 3, single_word=True),
+        ]
+    )
+    start = time.perf_counter()
+    blanks = " " * 1_000_000
+    assert added.split(blanks + "x", "allow") == [blanks + "x"]
+    assert added.split("<b>" + blanks + "<a>", "allow") == [2, 1]
+    assert len(added.split("<a> <b> " * 100_000, "allow")) == 300_000
+    assert added.split("c" * 1_000_000, "allow") == ["c" * 1_000_000]
+    assert time.perf_counter() - start < 10  # quadratic: minutes
+
+
+def test_thousands_of_tokens_are_found() -> None:
+    seed = 5
+    print("seed", seed)
+    rng = random.Random(seed)
+    contents = sorted({"".join(rng.choices("abcdefgh", k=rng.randint(3, 8))) for _ in range(4000)})
+    added = AddedTokens(AddedToken(content, i) for i, content in enumerate(contents))
+    picked = [rng.randrange(len(contents)) for _ in range(3000)]
+    assert added.split("".join(f"{contents[i]}|" for i in picked), "allow")[::2] == picked
+
+
+# ------------------------------------------------------------------ the collection
+
+
+def test_collection_is_a_sequence_with_ids() -> None:
+    assert len(ADDED) == 4
+    assert ADDED[0] is EOS
+    assert list(ADDED)[1:3] == list(ADDED[1:3])
+    assert ADDED.ids == {"<eos>": 5, "<eos>>": 6, "  ": 7, "<mask>": 8}
+    assert ADDED.special_ids == {5, 6, 8}
+    assert [token.id for token in ADDED.ordinary] == [7]
+    assert AddedTokens(ADDED) == ADDED != AddedTokens([EOS])
+    assert hash(AddedTokens(ADDED)) == hash(ADDED)
+    assert "'<eos>'" in repr(ADDED)
+
+
+def test_collection_survives_pickling_after_use() -> None:
+    ADDED.split("<eos>", "allow")
+    copy = pickle.loads(pickle.dumps(ADDED))
+    assert copy == ADDED
+    assert copy.split("a<eos>b", "allow") == ["a", 5, "b"]
+
+
+def test_token_is_frozen() -> None:
+    with pytest.raises(FrozenInstanceError):
+        EOS.id = 6  # type: ignore[misc]
+
+
+def test_same_content_twice_names_both_ids() -> None:
+    with pytest.raises(InputError, match="'<eos>' has ids 5 and 9"):
+        AddedTokens([EOS, AddedToken("<eos>", 9)])
+
+
+def test_same_id_twice_names_both_tokens() -> None:
+    with pytest.raises(InputError, match="'<eos>' and '<bos>' share 5"):
+        AddedTokens([EOS, AddedToken("<bos>", 5)])
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        AddedToken("", 1),
+        AddedToken("a", -1),
+        AddedToken("a", True),
+        AddedToken("a", 1.0),  # type: ignore[arg-type]
+        AddedToken(b"a", 1),  # type: ignore[arg-type]
+        AddedToken("\ud800", 1),
+        "<eos>",
+    ],
+)
+def test_unusable_token_is_an_input_error(token: object) -> None:
+    with pytest.raises(InputError, match="expected"):
+        AddedTokens([token])  # type: ignore[list-item]

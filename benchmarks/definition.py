@@ -19,8 +19,8 @@ T = TypeVar("T")
 class Case:
     """One input: a corpus by name, cut to `bytes` or written `repeat` times, and what differs from the definition.
 
-    "english" is corpora/english.txt in the data folder, "opticks" the example text of this repository, "adversarial/*" one
-    case for every file of that folder.
+    "english" is corpora/english.txt in the data folder, "opticks" the example text of this repository, "adversarial/*"
+    one case for every file of that folder.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Case:
 
 @dataclass(frozen=True)
 class EngineUse:
-    """One engine: how much of each input it gets, in at most how many rounds, and whether its result must be the oracle's."""
+    """One engine: how much of each input it gets, in how many rounds at most, and whether the oracle judges it."""
 
     name: str
     bytes: int | None = None

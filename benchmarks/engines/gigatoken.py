@@ -15,9 +15,6 @@ class Gigatoken(Engine):
 
     packages = ("gigatoken", "numpy", "awkward")
 
-    def __init__(self, library: Any) -> None:
-        self.library = library
-
     def load(self, path: str) -> Any:
         return self.library.Tokenizer(path)
 
@@ -31,7 +28,8 @@ class Gigatoken(Engine):
         source = self.library.TextFileSource([file])
         vocab, merges = self.library.train_bpe(source, vocab_size, special_tokens)
         # It has no writer of its own; without this part its work would be less than that of the others.
-        specials = {index: vocab[index].decode() for index in vocab if vocab[index].decode("utf-8", "replace") in special_tokens}
+        known = {text.encode(): text for text in special_tokens}
+        specials = {index: known[token] for index, token in vocab.items() if token in known}
         document = {
             "version": "1.0",
             "added_tokens": [{"id": index, "content": text, "special": True} for index, text in specials.items()],
@@ -46,11 +44,5 @@ class Gigatoken(Engine):
         Path(output).write_text(json.dumps(document, ensure_ascii=False), "utf-8")
 
 
-def connect() -> Engine:
-    import gigatoken
-
-    return Gigatoken(gigatoken)
-
-
 if __name__ == "__main__":
-    serve(connect)
+    serve("gigatoken", Gigatoken)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from pathlib import Path
-from typing import Any
 
 from benchmarks.engines.protocol import Engine, serve
 
@@ -12,12 +11,9 @@ GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 
 
 class Rustbpe(Engine):
-    """It knows no special tokens: their number is taken from the vocabulary, which leaves as many merges as elsewhere."""
+    """It knows no special tokens: their number is taken from the vocabulary, which leaves the same number of merges."""
 
     packages = ("rustbpe",)
-
-    def __init__(self, library: Any) -> None:
-        self.library = library
 
     def train(self, file: str, output: str, *, vocab_size: int, special_tokens: list[str], threads: int) -> None:
         tokenizer = self.library.Tokenizer()
@@ -28,11 +24,5 @@ class Rustbpe(Engine):
         Path(output).write_bytes(b"".join(lines))
 
 
-def connect() -> Engine:
-    import rustbpe
-
-    return Rustbpe(rustbpe)
-
-
 if __name__ == "__main__":
-    serve(connect)
+    serve("rustbpe", Rustbpe)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from benchmarks.engines.protocol import Engine, serve
 
@@ -12,9 +11,6 @@ class Sentencepiece(Engine):
     """Lines of any length are taken, as by the other engines; by default it would leave out those over 4,192 bytes."""
 
     packages = ("sentencepiece",)
-
-    def __init__(self, library: Any) -> None:
-        self.library = library
 
     def train(self, file: str, output: str, *, vocab_size: int, special_tokens: list[str], threads: int) -> None:
         self.library.SentencePieceTrainer.train(
@@ -30,11 +26,5 @@ class Sentencepiece(Engine):
         Path(output + ".model").replace(output)
 
 
-def connect() -> Engine:
-    import sentencepiece
-
-    return Sentencepiece(sentencepiece)
-
-
 if __name__ == "__main__":
-    serve(connect)
+    serve("sentencepiece", Sentencepiece)

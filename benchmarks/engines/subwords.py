@@ -8,12 +8,9 @@ from benchmarks.engines.protocol import Engine, serve
 
 
 class Subwords(Engine):
-    """`import subwords` is lazy: NumPy, Numba and the kernels are loaded, and counted, in the first call that needs them."""
+    """Its import is lazy: NumPy, Numba and the kernels are loaded, and counted, in the first call that needs them."""
 
     packages = ("subwords", "numpy", "numba")
-
-    def __init__(self, library: Any) -> None:
-        self.library = library
 
     def prepare(self) -> None:
         self.library.warmup()
@@ -34,11 +31,5 @@ class Subwords(Engine):
         tokenizer.save(output)
 
 
-def connect() -> Engine:
-    import subwords
-
-    return Subwords(subwords)
-
-
 if __name__ == "__main__":
-    serve(connect)
+    serve("subwords", Subwords)

@@ -1,4 +1,4 @@
-"""tiktoken: ranks taken from the tokenizer.json the other engines load, split by tiktoken's own spelling of the GPT-2 rule."""
+"""tiktoken: ranks from the tokenizer.json the other engines load, and its own spelling of the GPT-2 rule."""
 
 from __future__ import annotations
 
@@ -16,11 +16,8 @@ class Tiktoken(Engine):
 
     packages = ("tiktoken", "numpy", "regex")
 
-    def __init__(self, library: Any) -> None:
-        self.library = library
-
     def load(self, path: str) -> Any:
-        from tiktoken_ext.openai_public import r50k_pat_str
+        from tiktoken_ext.openai_public import r50k_pat_str  # type: ignore[import-untyped]
 
         ranks = {}
         for token, index in json.loads(Path(path).read_bytes())["model"]["vocab"].items():
@@ -35,11 +32,5 @@ class Tiktoken(Engine):
         return tokenizer.encode_ordinary(text)  # type: ignore[no-any-return]
 
 
-def connect() -> Engine:
-    import tiktoken
-
-    return Tiktoken(tiktoken)
-
-
 if __name__ == "__main__":
-    serve(connect)
+    serve("tiktoken", Tiktoken)

@@ -13,9 +13,6 @@ class Tokenizers(Engine):
 
     packages = ("tokenizers", "numpy")
 
-    def __init__(self, library: Any) -> None:
-        self.library = library
-
     def load(self, path: str) -> Any:
         return self.library.Tokenizer.from_file(path)
 
@@ -42,11 +39,5 @@ class Tokenizers(Engine):
         tokenizer.save(output)
 
 
-def connect() -> Engine:
-    import tokenizers
-
-    return Tokenizers(tokenizers)
-
-
 if __name__ == "__main__":
-    serve(connect)
+    serve("tokenizers", Tokenizers)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["count", "train", "warmup"]
 
-BLOCK = 1 << 19  # bytes read at a time: a few are in memory for every thread
+BLOCK = 1 << 20  # bytes read at a time: a few are in memory for every thread
 
 
 def count(

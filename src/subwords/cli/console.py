@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Commands",
-    "Utf8",
     "check_output",
     "json_option",
     "load_tokenizer",
@@ -31,6 +30,7 @@ __all__ = [
     "shown",
     "tokenizer_argument",
     "unshown",
+    "utf8",
 ]
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -79,19 +79,13 @@ def _drop_output() -> None:
             sys.stdout.close()
 
 
-class Utf8(click.ParamType):
-    """Text that is Unicode: the shell may pass any bytes."""
-
-    name = "text"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the text as it is."""
-        text = str(value)
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            self.fail(f"expected UTF-8, not {text!r}", param, ctx)
-        return text
+def utf8(value: str) -> str:
+    """Return text from the command line, which may hold any bytes; what is no UTF-8 is wrong usage."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise click.BadParameter(f"expected UTF-8, not {value!r}") from None
+    return value
 
 
 def load_tokenizer(path: Path) -> Tokenizer:
@@ -118,7 +112,7 @@ def check_output(path: Path | None) -> None:
 def open_output(path: Path | None) -> Iterator[IO[bytes]]:
     """Open a file that is written whole or not at all, or standard output."""
     if path is None:
-        yield click.get_binary_stream("stdout")
+        yield sys.stdout.buffer
         return
     from subwords.formats.atomic import atomic_write
 

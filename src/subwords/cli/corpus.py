@@ -2,59 +2,79 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from subwords.cli.console import check_output, json_option, print_values, utf8
+from subwords.errors import InputError
+
+if TYPE_CHECKING:
+    from subwords.corpus.counts import WordCounts
+
+__all__ = ["count", "train"]
+
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
-_PATH = click.Path(path_type=Path)
+_AT_LEAST_1 = click.IntRange(min=1)
+# What shapes counts: the options of `subwords.count` that a file of counts has settled.
 _COUNTING = ("splitter", "special_tokens", "documents", "errors")
-_POSITIVE = click.IntRange(min=1)
 
 
-def _together(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Command]:
-    def apply(command: _Command) -> _Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
+def _corpus_options(command: _Command) -> _Command:
+    options: list[Callable[[_Command], _Command]] = [
+        click.argument("sources", metavar="SOURCE...", nargs=-1, required=True),
+        click.option(
+            "--splitter",
+            type=utf8,
+            metavar="NAME|REGEX",
+            help="What words are: gpt2, or a regular expression.  [default: gpt2]",
+        ),
+        click.option(
+            "--special",
+            "special_tokens",
+            type=utf8,
+            multiple=True,
+            metavar="TOKEN",
+            help="A special token; where text spells it, it is not counted. May be repeated.",
+        ),
+        click.option(
+            "--documents",
+            type=click.Choice(["file", "line"]),
+            help="What a document is: no word goes beyond its end.  [default: file]",
+        ),
+        click.option(
+            "--errors",
+            type=click.Choice(["strict", "replace"]),
+            help="Invalid UTF-8 is an error, or is read as U+FFFD.  [default: strict]",
+        ),
+        click.option(
+            "--threads", type=_AT_LEAST_1, metavar="N", help="Threads that count.  [default: one per processor]"
+        ),
+        click.option("-q", "--quiet", is_flag=True, help="Print no progress and no summary."),
+        json_option,
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
 
-    return apply
 
-
-_json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-_counting_options = _together(
-    click.option(
-        "--splitter",
-        type=Utf8(),
-        metavar="NAME|REGEX",
-        help="What words are: gpt2, or a regular expression.  [default: gpt2]",
-    ),
-    click.option(
-        "--special",
-        "special_tokens",
-        type=Utf8(),
-        multiple=True,
-        metavar="TOKEN",
-        help="A special token; text that spells it is not counted. May be repeated.",
-    ),
-    click.option(
-        "--documents",
-        type=click.Choice(["file", "line"]),
-        help="No word goes beyond the end of a document.  [default: file]",
-    ),
-    click.option(
-        "--errors",
-        type=click.Choice(["strict", "replace"]),
-        help="Invalid UTF-8 is an error, or is read as U+FFFD.  [default: strict]",
-    ),
-    click.option("--threads", type=_POSITIVE, metavar="N", help="Threads that count.  [default: one per processor]"),
-    click.option("-q", "--quiet", is_flag=True, help="Print no summary and no progress."),
+@click.command()
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="FILE",
+    help="The tokenizer.json to write.",
 )
-
-
-@main.command()
-@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
-@click.option("-o", "--output", type=_PATH, required=True, metavar="FILE", help="The tokenizer.json to write.")
-@click.option("--vocab-size", type=_POSITIVE, required=True, metavar="N", help="How many tokens, special ones and all.")
-@_counting_options
-@click.option("--character-level", is_flag=True, help="Start from the corpus's characters instead of bytes.")
+@click.option(
+    "--vocab-size", type=_AT_LEAST_1, required=True, metavar="N", help="How many tokens, special ones and all."
+)
+@click.option("--character-level", is_flag=True, help="Start from the characters of the corpus instead of bytes.")
 @click.option(
     "--alphabet",
     type=click.Choice(["full", "corpus"]),
@@ -67,13 +87,19 @@ _counting_options = _together(
     type=click.Choice(["ids", "first", "bytes"]),
     default="ids",
     show_default=True,
-    help="Of pairs equally frequent, merge the one with the smaller ids, that occurs first, or with the smaller bytes.",
+    help="Of equally frequent pairs, take that of smaller ids, the first in the corpus, or that of smaller bytes.",
 )
-@click.option("--min-frequency", type=click.IntRange(min=0), default=0, metavar="N", help="Merge no pair rarer than this.")
-@click.option("--max-token-length", type=_POSITIVE, metavar="N", help="In bytes; with --character-level in characters.")
-@click.option("--limit-alphabet", type=_POSITIVE, metavar="N", help="Keep only the N most frequent bytes or characters.")
-@click.option("--unk-token", type=Utf8(), metavar="TOKEN", help="The special token that stands for all others.")
-@_json_option
+@click.option(
+    "--min-frequency", type=click.IntRange(min=0), default=0, metavar="N", help="Merge no pair rarer than this."
+)
+@click.option(
+    "--max-token-length", type=_AT_LEAST_1, metavar="N", help="In bytes; with --character-level, in characters."
+)
+@click.option(
+    "--limit-alphabet", type=_AT_LEAST_1, metavar="N", help="Start from the N most frequent bytes or characters only."
+)
+@click.option("--unk-token", type=utf8, metavar="TOKEN", help="The special token that stands for unknown symbols.")
+@_corpus_options
 def train(
     sources: tuple[str, ...],
     output: Path,
@@ -85,8 +111,8 @@ def train(
 ) -> None:
     """Train a tokenizer on a corpus and save it as a tokenizer.json.
 
-    SOURCE is a text file (also .gz or .zst), a folder of such files, a glob in quotes, or one file made by
-    "subwords count".
+    SOURCE is a text file (also .gz or .zst), a folder of such files, a glob in quotes, or one file that "subwords
+    count" made.
 
     \b
     Example:
@@ -96,35 +122,31 @@ def train(
     from subwords.training import train as train_tokenizer
 
     started = time.perf_counter()
-    if output.suffix != ".json" and not output.is_dir():
-        raise click.UsageError(f"-o: expected a file named .json, or a folder, not {output}")
-    output = output / "tokenizer.json" if output.is_dir() else output
-    check_output(output)
+    output = _checked_target(output)
     counting = {name: options.pop(name) for name in _COUNTING}
-    special_tokens = counting["special_tokens"]
-    settings = {"byte_level": not character_level, "special_tokens": special_tokens, **options}
-    BPESettings(**settings)
+    settings = {**options, "byte_level": not character_level, "special_tokens": counting["special_tokens"]}
+    BPESettings(**settings)  # settings that cannot be used are refused before hours of counting
     progress = False if quiet else None
-    if any(map(_is_counts, sources)):
-        counts = _given_counts(sources, counting)
-        splitter = counting["splitter"] or counts.provenance.splitter
-    else:
-        counts = _count(sources, counting, threads, progress)
-        splitter = counting["splitter"] or "gpt2"
+    counts, splitter = _counts_to_train_on(sources, counting, threads, progress)
     tok = train_tokenizer(counts, splitter=splitter, progress=progress, **settings)
     tok.save(output)
     if tok.vocab_size < options["vocab_size"] and not quiet:
-        click.echo(f"subwords: note: no pair is left to merge; {tok.vocab_size} tokens instead", err=True)
+        click.echo(f"subwords: note: no pair is left to merge after {tok.vocab_size} tokens", err=True)
     learned = {"tokens": tok.vocab_size, "merges": len(tok.merges)}
-    _summarize({**_counted(counts), **learned, **_ended(started, output)}, as_json, quiet)
+    _summarize(counts, learned, started, output, as_json, quiet)
 
 
-@main.command()
-@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
-@click.option("-o", "--output", type=_PATH, required=True, metavar="FILE", help="Where to; a .parquet file is Parquet.")
-@click.option("--add", "adding", is_flag=True, help="The sources are files of counts: add them.")
-@_counting_options
-@_json_option
+@click.command()
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="FILE",
+    help="The file to write: Parquet where it is named .parquet.",
+)
+@click.option("--add", "adding", is_flag=True, help="The sources are files of counts: add them up.")
+@_corpus_options
 def count(
     sources: tuple[str, ...],
     output: Path,
@@ -134,10 +156,10 @@ def count(
     as_json: bool,
     **counting: Any,
 ) -> None:
-    """Count the words of a corpus once, to train on the counts as often as you like.
+    """Count the words of a corpus once, for any number of trainings.
 
-    SOURCE is a text file (also .gz or .zst), a folder of such files, or a glob in quotes; with --add a file made by
-    this command.
+    SOURCE is a text file (also .gz or .zst), a folder of such files, or a glob in quotes; with --add, a file that this
+    command made.
 
     \b
     Example:
@@ -147,14 +169,35 @@ def count(
     started = time.perf_counter()
     check_output(output)
     if adding:
-        _refuse_counting_options(counting)
-        counts = _add_counts(sources)
+        _refuse_options(counting, _COUNTING)
+        counts = _added(sources)
     elif found := next(filter(_is_counts, sources), None):
-        raise click.UsageError(f"{found} holds counts, not text; --add adds counts")
+        raise click.UsageError(f"{found} holds counts, not text; --add adds up counts")
     else:
         counts = _count(sources, counting, threads, False if quiet else None)
     counts.save(output)
-    _summarize({**_counted(counts), **_ended(started, output)}, as_json, quiet)
+    _summarize(counts, {}, started, output, as_json, quiet)
+
+
+def _checked_target(path: Path) -> Path:
+    target = path / "tokenizer.json" if path.is_dir() else path
+    if target.suffix != ".json":
+        raise click.UsageError(f"-o: expected a file named .json, or a folder, not {path}")
+    check_output(target)
+    return target
+
+
+def _counts_to_train_on(
+    sources: Sequence[str], counting: dict[str, Any], threads: int | None, progress: bool | None
+) -> tuple[WordCounts, str]:
+    """Return the counts and the splitter that made them."""
+    if not any(map(_is_counts, sources)):
+        return _count(sources, counting, threads, progress), counting["splitter"] or "gpt2"
+    if len(sources) > 1:
+        raise click.UsageError('expected text, or one file of counts; "subwords count --add" makes one of several')
+    _refuse_options(counting, ("documents", "errors"))
+    counts = _load(sources[0])
+    return counts, counting["splitter"] or counts.provenance.splitter
 
 
 def _count(sources: Sequence[str], counting: dict[str, Any], threads: int | None, progress: bool | None) -> WordCounts:
@@ -162,6 +205,22 @@ def _count(sources: Sequence[str], counting: dict[str, Any], threads: int | None
 
     options = {name: value for name, value in counting.items() if value is not None}
     return count_words([Path(source) for source in sources], threads=threads, progress=progress, **options)
+
+
+def _added(sources: Sequence[str]) -> WordCounts:
+    total = _load(sources[0])
+    for source in sources[1:]:
+        try:
+            total += _load(source)
+        except InputError as error:
+            raise InputError(f"{source}: {error}") from None
+    return total
+
+
+def _load(source: str) -> WordCounts:
+    from subwords.corpus.counts import WordCounts
+
+    return WordCounts.load(source)
 
 
 def _is_counts(source: str) -> bool:
@@ -174,45 +233,16 @@ def _is_counts(source: str) -> bool:
         return path.suffix == ".parquet" or file.read(len(MAGIC)) == MAGIC
 
 
-def _load_counts(source: str) -> WordCounts:
-    from subwords.corpus.counts import WordCounts
-
-    return WordCounts.load(source)
-
-
-def _add_counts(sources: Sequence[str]) -> WordCounts:
-    total = _load_counts(sources[0])
-    for source in sources[1:]:
-        try:
-            total += _load_counts(source)
-        except InputError as error:
-            raise InputError(f"{source}: {error}") from None
-    return total
+def _refuse_options(counting: dict[str, Any], names: Sequence[str]) -> None:
+    for name in names:
+        if counting[name]:
+            raise click.UsageError(f"--{name.removesuffix('_tokens')} is for text, and these are counts")
 
 
-def _given_counts(sources: Sequence[str], counting: dict[str, Any]) -> WordCounts:
-    if len(sources) > 1:
-        raise click.UsageError('expected text, or one file of counts; "subwords count --add" makes one of several')
-    _refuse_counting_options({name: counting[name] for name in ("documents", "errors")})
-    return _load_counts(sources[0])
-
-
-def _refuse_counting_options(given: dict[str, Any]) -> None:
-    for name in _COUNTING:
-        if given.get(name):
-            raise click.UsageError(f"--{name.removesuffix('_tokens')} is for text; these are counts")
-
-
-def _counted(counts: WordCounts) -> dict[str, object]:
-    return {"words": counts.total, "distinct": len(counts)}
-
-
-def _ended(started: float, output: Path) -> dict[str, object]:
-    return {"seconds": round(time.perf_counter() - started, 3), "saved": str(output)}
-
-
-def _summarize(values: dict[str, object], as_json: bool, quiet: bool = False) -> None:
-    if as_json:
-        print_json(values)
-    elif not quiet:
-        print_values(values)
+def _summarize(
+    counts: WordCounts, learned: dict[str, int], started: float, output: Path, as_json: bool, quiet: bool
+) -> None:
+    seconds = round(time.perf_counter() - started, 3)
+    if as_json or not quiet:
+        values = {"words": counts.total, "distinct": len(counts), **learned, "seconds": seconds, "saved": str(output)}
+        print_values(values, as_json)

@@ -2,18 +2,43 @@
 
 from __future__ import annotations
 
-@main.command()
-@click.argument("tokenizer", type=_PATH)
-@click.option("--vocab", "what", flag_value="vocab", help="List ids, tokens, and their bytes in hexadecimal.")
-@click.option("--merges", "what", flag_value="merges", help="List merges in order of rank.")
-@click.option("--token", "wanted", metavar="ID|TEXT", help="Show one token and the merges that make it and use it.")
-@click.option("--limit", type=_POSITIVE, metavar="N", help="List so many at most.")
-@_json_option
-def inspect(tokenizer: Path, what: str | None, wanted: str | None, limit: int | None, as_json: bool) -> None:
-    """Show what a tokenizer is made of.
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-    TOKENIZER is a tokenizer.json or a folder with one. In tokens a space is shown as U+2423, a byte that is no character
-    as \\xc3, and so they may be given to --token; digits alone are an id.
+import click
+
+from subwords.cli.console import (
+    json_option,
+    load_tokenizer,
+    print_rows,
+    print_values,
+    shown,
+    tokenizer_argument,
+    unshown,
+)
+from subwords.errors import InputError
+
+if TYPE_CHECKING:
+    from subwords.bpe.model import BPE
+    from subwords.tokenizer import Tokenizer
+
+__all__ = ["inspect"]
+
+
+@click.command()
+@tokenizer_argument
+@click.option("--vocab", is_flag=True, help="List ids, tokens, and the tokens' bytes in hexadecimal.")
+@click.option("--merges", is_flag=True, help="List the merges in order of rank.")
+@click.option("--token", metavar="ID|TEXT", help="Show one token, the merges that make it and those it is part of.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="List N at most.")
+@json_option
+def inspect(tokenizer: Path, vocab: bool, merges: bool, token: str | None, limit: int | None, as_json: bool) -> None:
+    r"""Show what a tokenizer is made of.
+
+    TOKENIZER is a tokenizer.json or a folder with one. In tokens a space is shown as U+2423 and a byte that is no
+    character as \xc3; --token takes them so, too. Digits alone are an id.
 
     \b
     Example:
@@ -21,10 +46,98 @@ def inspect(tokenizer: Path, what: str | None, wanted: str | None, limit: int | 
       subwords inspect tok.json --merges --limit 20
       subwords inspect tok.json --token " the"
     """
-    if what and wanted is not None:
+    if vocab + merges + (token is not None) > 1:
         raise click.UsageError("expected one of --vocab, --merges and --token")
-    tok = _load(tokenizer)
-    if wanted is not None:
-        _show_token(tok, wanted, limit, as_json)
-    elif what == "vocab":
-        rows = [_token(tok, i) for i in islice(filter(...)))]
+    tok = load_tokenizer(tokenizer)
+    if vocab:
+        present = (i for i, content in enumerate(tok.model.vocab) if content)
+        _print_tokens(tok.model, islice(present, limit), as_json)
+    elif merges:
+        _print_merges(tok.model, range(len(tok.model.merges))[:limit], as_json)
+    elif token is not None:
+        _print_token(tok.model, _find(tok, token), limit, as_json)
+    else:
+        print_values(_summary(tok), as_json)
+
+
+def _summary(tok: Tokenizer) -> dict[str, object]:
+    model = tok.model
+    return {
+        "model": "bpe",
+        "byte_level": model.byte_level,
+        "tokens": tok.vocab_size,
+        "merges": len(model.merges),
+        "longest_token": max(map(len, model.vocab), default=0),
+        "special_tokens": tok.special_tokens,
+        "unk_token": None if model.unk_id is None else model.vocab[model.unk_id].decode("utf-8", "replace"),
+        "splitter": tok.splitter.name or tok.splitter.pattern,
+        "lossless": tok.lossless,
+    }
+
+
+def _find(tok: Tokenizer, wanted: str) -> int:
+    if wanted.isascii() and wanted.isdigit() and len(wanted) < 20:
+        found = int(wanted)
+        if not (found < tok.vocab_size and tok.model.vocab[found]):
+            raise InputError(f"expected an id that has a token, up to {tok.vocab_size - 1}; {found} has none")
+        return found
+    content = unshown(wanted)
+    index = tok.model.vocab.ids.get(content) if content else None
+    if index is None:
+        raise InputError(f"expected a token of the vocabulary; {shown(content)!r} is none")
+    return index
+
+
+def _token(model: BPE, index: int) -> dict[str, Any]:
+    content = model.vocab[index]
+    return {"id": index, "token": content.decode("utf-8", "replace"), "bytes": content.hex()}
+
+
+def _merge(model: BPE, position: int) -> dict[str, Any]:
+    left, right, result = model.merges[position].tolist()
+    rank = position if model.ranks is None else int(model.ranks[position])
+    return {"rank": rank, "left": _token(model, left), "right": _token(model, right), "result": _token(model, result)}
+
+
+def _print_tokens(model: BPE, ids: Iterable[int], as_json: bool) -> None:
+    if as_json:
+        print_values({"vocab": [_token(model, i) for i in ids]}, as_json)
+        return
+    tokens = ((i, model.vocab[i]) for i in ids)
+    print_rows(("id", "token", "bytes"), ((str(i), shown(content), content.hex(" ")) for i, content in tokens))
+
+
+def _print_merges(model: BPE, positions: Iterable[int], as_json: bool) -> None:
+    found = [_merge(model, position) for position in positions]
+    if as_json:
+        print_values({"merges": found}, as_json)
+        return
+    print_rows(("rank", "left", "right", "id", "token"), map(_merge_row, found))
+
+
+def _merge_row(merge: dict[str, Any]) -> tuple[str, ...]:
+    left, right, result = (shown(bytes.fromhex(merge[part]["bytes"])) for part in ("left", "right", "result"))
+    return str(merge["rank"]), left, right, str(merge["result"]["id"]), result
+
+
+def _print_token(model: BPE, index: int, limit: int | None, as_json: bool) -> None:
+    special = index in model.special_ids
+    made = (model.merges[:, 2] == index).nonzero()[0].tolist()
+    part = (model.merges[:, :2] == index).any(1).nonzero()[0].tolist()
+    made_by = [_merge(model, position) for position in made[:limit]]
+    part_of = [_merge(model, position) for position in part[:limit]]
+    if as_json:
+        values = {**_token(model, index), "special": special, "made_by": made_by, "part_of": part_of}
+        print_values({**values, "merges_with_it": len(part)}, as_json)
+        return
+    content = model.vocab[index]
+    facts = [
+        ("id", str(index)),
+        ("token", shown(content)),
+        ("bytes", content.hex(" ")),
+        ("special", "yes" if special else "no"),
+    ]
+    listed = [("made by", made_by), ("part of", part_of)]
+    rows = [(name, "  ".join(_merge_row(merge))) for name, merges in listed for merge in merges]
+    more = [("", f"and {len(part) - len(part_of)} more")] if len(part) > len(part_of) else []
+    print_rows([], [*facts, *rows, *more])

@@ -2,28 +2,68 @@
 
 from __future__ import annotations
 
-@main.command()
-@click.argument("tokenizer", type=_PATH)
-@click.argument("file", default="-")
-@click.option("--text", "texts", type=Utf8(), multiple=True, help="Encode this text instead of a file. May be repeated.")
+import io
+import sys
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from subwords.cli.console import (
+    check_output,
+    json_option,
+    load_tokenizer,
+    open_output,
+    print_values,
+    shown,
+    tokenizer_argument,
+    utf8,
+)
+from subwords.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from subwords.result import TokenBatch
+    from subwords.vocab import Vocab
+
+__all__ = ["decode", "encode"]
+
+_NPY = b"\x93NUMPY"
+
+_file_argument = click.argument("file", default="-")
+_output_option = click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="OUT",
+    help="The file to write.  [default: standard output]",
+)
+
+
+@click.command()
+@tokenizer_argument
+@_file_argument
+@click.option("--text", "texts", type=utf8, multiple=True, metavar="TEXT", help="Encode this text. May be repeated.")
 @click.option("--lines", is_flag=True, help="Every line is a text; its line feed is left out.")
 @click.option(
     "--special",
     type=click.Choice(["text", "error", "allow"]),
     default="text",
     show_default=True,
-    help="Special tokens spelled out are ordinary text, an error, or their ids.",
+    help="Special tokens spelled out in text are ordinary text, an error, or their ids.",
 )
 @click.option("--tokens", "as_tokens", is_flag=True, help="Print tokens instead of ids, a space in them as U+2423.")
-@click.option("-o", "--output", "target", type=_PATH, metavar="FILE", help="Where to.  [default: standard output]")
+@_output_option
 @click.option(
     "--format",
     "form",
     type=click.Choice(["text", "npy", "bin"]),
-    help="Ids as text, a text a line; as a NumPy file; raw, little-endian.  [default: as OUT is named, or text]",
+    help="A line of ids for every text, a NumPy file, or raw little-endian ids.  [default: as OUT is named, or text]",
 )
-@click.option("--dtype", type=click.Choice(["uint16", "uint32"]), help="Of npy and bin.  [default: uint32]")
-@_json_option
+@click.option("--dtype", type=click.Choice(["uint16", "uint32"]), help="For npy and bin.  [default: uint32]")
+@json_option
 def encode(
     tokenizer: Path,
     file: str,
@@ -31,99 +71,105 @@ def encode(
     lines: bool,
     special: Any,
     as_tokens: bool,
-    target: Path | None,
+    output: Path | None,
     form: str | None,
     dtype: str | None,
     as_json: bool,
 ) -> None:
     """Turn text into ids, separated by spaces, a line for every text.
 
-    TOKENIZER is a tokenizer.json or a folder with one. FILE is the text, "-" or nothing standard input; all of it is one
-    text, without --lines. npy and bin hold the ids of all texts one after the other.
+    TOKENIZER is a tokenizer.json or a folder with one. FILE is the text; without it, or for "-", it is standard input.
+    All of it is one text, or with --lines each of its lines. npy and bin hold the ids of all texts in a row.
 
     \b
     Example:
       subwords encode tok.json --text "a text"
       subwords encode tok.json corpus.txt --lines -o ids.npy
     """
-    form = form or {".npy": "npy", ".bin": "bin"}.get(target.suffix if target else "", "text")
-    if texts and (file != "-" or lines):
-        raise click.UsageError("--text comes without FILE and --lines")
-    if form == "text" and dtype:
-        raise click.UsageError("--dtype is for --format npy and bin")
-    if form != "text" and (as_tokens or (target is None and as_json)):
-        raise click.UsageError(f"--format {form} holds ids alone; --tokens and --json need text, or --json a FILE for the ids")
-    tok = _load(tokenizer)
+    form = form or {".npy": "npy", ".bin": "bin"}.get(output.suffix if output else "", "text")
+    _check_encode_options(bool(texts), file != "-" or lines, form, dtype, as_tokens, as_json and output is None)
+    tok = load_tokenizer(tokenizer)
     if dtype == "uint16" and tok.vocab_size > 1 << 16:
         raise InputError(f"expected at most 65536 tokens for uint16; {tokenizer} has {tok.vocab_size}: use uint32")
-    if target is not None:
-        check_output(target)
+    check_output(output)
     batch = tok.encode_batch([text.encode() for text in texts] or _read_texts(file, lines), special=special)
+    vocab = tok.model.vocab
     values: dict[str, object] = {"texts": len(batch), "total": len(batch.ids)}
-    if target is not None or not as_json:
-        with output(target) as stream:
-            _write_ids(stream, tok, batch, form, dtype, as_tokens)
-        values["saved"] = str(target)
-    else:
+    if as_json and output is None:
         values["ids"] = batch.to_lists()
         if as_tokens:
-            values["tokens"] = [[tok.model.vocab[i].decode("utf-8", "replace") for i in ids] for ids in batch]
+            values["tokens"] = [[vocab[i].decode("utf-8", "replace") for i in ids] for ids in batch.to_lists()]
+    else:
+        with open_output(output) as stream:
+            if form == "text":
+                _write_lines(stream, batch, vocab if as_tokens else None)
+            else:
+                _write_binary(stream, batch, form, dtype or "uint32")
+        values["saved"] = str(output)
     if as_json:
-        print_json(values)
+        print_values(values, as_json)
 
 
-def _load(path: Path) -> Tokenizer:
-    from subwords.formats import load
-
-    return load(path)
+def _check_encode_options(
+    texts: bool, file_options: bool, form: str, dtype: str | None, as_tokens: bool, json_ids: bool
+) -> None:
+    if texts and file_options:
+        raise click.UsageError("--text comes without FILE and --lines")
+    if form == "text" and dtype:
+        raise click.UsageError("--dtype is for --format npy or bin")
+    if form != "text" and (as_tokens or json_ids):
+        raise click.UsageError(f"--format {form} holds ids only: leave out --tokens, and name a file by -o for --json")
 
 
 def _read(file: str) -> bytes:
-    return click.get_binary_stream("stdin").read() if file == "-" else Path(file).read_bytes()
+    return sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
 
 
 def _read_texts(file: str, lines: bool) -> list[bytes]:
     data = _read(file)
-    return data.removesuffix(b"\n").split(b"\n") if lines and data else [data][: not lines or None]
+    if not lines:
+        return [data]
+    return data.removesuffix(b"\n").split(b"\n") if data else []
 
 
-def _write_ids(
-    stream: IO[bytes], tok: Tokenizer, batch: TokenBatch, form: str, dtype: str | None, as_tokens: bool
-) -> None:
+def _write_lines(stream: IO[bytes], batch: TokenBatch, vocab: Vocab | None) -> None:
     import numpy as np
 
-    if form == "text":
-        name = {i: shown(tok.model.vocab[i]) if as_tokens else str(i) for i in np.unique(batch.ids).tolist()}
-        for ids in batch:
-            stream.write(" ".join(map(name.__getitem__, ids.tolist())).encode() + b"\n")
-        return
-    ids = batch.ids.astype(np.dtype(dtype or "uint32").newbyteorder("<"), copy=False)
-    if form == "npy":
+    names = {i: str(i) if vocab is None else shown(vocab[i]) for i in np.unique(batch.ids).tolist()}
+    for ids in batch:
+        stream.write(" ".join(map(names.__getitem__, ids.tolist())).encode() + b"\n")
+
+
+def _write_binary(stream: IO[bytes], batch: TokenBatch, form: str, dtype: str) -> None:
+    import numpy as np
+
+    ids = batch.ids.astype(np.dtype(dtype).newbyteorder("<"), copy=False)
+    if form == "npy":  # np.save cannot write to a pipe
         np.lib.format.write_array_header_1_0(stream, np.lib.format.header_data_from_array_1_0(ids))
     stream.write(ids.data)
 
 
-@main.command()
-@click.argument("tokenizer", type=_PATH)
-@click.argument("file", default="-")
-@click.option("--ids", "given", metavar="IDS", help='Decode these ids instead of a file, such as "1 2 3".')
-@click.option("--lines", is_flag=True, help="Every line of ids is a text and becomes a line.")
+@click.command()
+@tokenizer_argument
+@_file_argument
+@click.option("--ids", "given", metavar="IDS", help='Decode these ids, as in "1 2 3".')
+@click.option("--lines", is_flag=True, help="Every line of ids is a text, and becomes a line.")
 @click.option("--dtype", type=click.Choice(["uint16", "uint32"]), help="FILE holds raw little-endian ids of this type.")
-@click.option("-o", "--output", "target", type=_PATH, metavar="FILE", help="Where to.  [default: standard output]")
-@_json_option
+@_output_option
+@json_option
 def decode(
     tokenizer: Path,
     file: str,
     given: str | None,
     lines: bool,
     dtype: str | None,
-    target: Path | None,
+    output: Path | None,
     as_json: bool,
 ) -> None:
     """Turn ids into text, byte for byte.
 
-    TOKENIZER is a tokenizer.json or a folder with one. FILE holds ids separated by blanks, or is a NumPy file; "-" or
-    nothing is standard input.
+    TOKENIZER is a tokenizer.json or a folder with one. FILE holds ids separated by blanks, or is a NumPy file; without
+    it, or for "-", they come from standard input.
 
     \b
     Example:
@@ -132,34 +178,32 @@ def decode(
     """
     if given is not None and (file != "-" or dtype):
         raise click.UsageError("--ids comes without FILE and --dtype")
-    tok = _load(tokenizer)
-    if target is not None:
-        check_output(target)
+    if lines and dtype:
+        raise click.UsageError("--lines is for ids as text")
+    tok = load_tokenizer(tokenizer)
+    check_output(output)
     data = _read(file) if given is None else given.encode("utf-8", "replace")
     name = "--ids" if given is not None else "standard input" if file == "-" else file
-    rows = [_ids(row, dtype, name) for row in (data.splitlines() if lines else [data])]
-    texts = [tok.decode_bytes(row) for row in rows]
+    texts = [tok.decode_bytes(_parse_ids(row, dtype, name)) for row in (data.splitlines() if lines else [data])]
     values: dict[str, object] = {"texts": len(texts), "bytes": sum(map(len, texts))}
-    if target is not None or not as_json:
-        with output(target) as stream:
-            stream.writelines(text + b"\n" if lines else text for text in texts)
-        values["saved"] = str(target)
-    else:
+    if as_json and output is None:
         values["text"] = [text.decode("utf-8", "replace") for text in texts]
+    else:
+        with open_output(output) as stream:
+            stream.writelines(text + b"\n" if lines else text for text in texts)
+        values["saved"] = str(output)
     if as_json:
-        print_json(values)
+        print_values(values, as_json)
 
 
-def _ids(data: bytes, dtype: str | None, name: str) -> NDArray[np.integer[Any]] | list[int]:
-    import io
-
+def _parse_ids(data: bytes, dtype: str | None, name: str) -> NDArray[np.integer[Any]] | list[int]:
     import numpy as np
 
     try:
         if dtype:
             return np.frombuffer(data, np.dtype(dtype).newbyteorder("<"))
-        if data.startswith(b"\x93NUMPY"):
-            loaded: NDArray[Any] = np.load(io.BytesIO(data), allow_pickle=False)
+        if data.startswith(_NPY):
+            loaded: NDArray[np.integer[Any]] = np.load(io.BytesIO(data), allow_pickle=False)
             return loaded
         return [int(word) for word in data.split()]
     except (ValueError, EOFError) as error:

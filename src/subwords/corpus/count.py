@@ -20,7 +20,7 @@ __all__ = ["Table", "count_blocks"]
 
 FIRST_SLOTS = 1 << 12
 FIRST_ARENA = 1 << 16
-CHUNK_WORDS = 1 << 17  # words split at once: a thread that comes back to Python often waits for the others there
+CHUNK_WORDS = 1 << 18  # words split at once: a thread that comes back to Python often waits for the others there
 
 WORD, USED, BYTES = range(3)  # fields of a table's state, as in kernels/count.py
 _SEEDS = [secrets.randbits(64) | 1 for _ in range(4)]
@@ -159,13 +159,13 @@ def count_blocks(
 
 
 def _run_ahead(pieces: Iterator[_Piece], run: object, threads: int) -> None:
-    """Count on `threads` threads, reading no more than one piece ahead of each: memory is bounded."""
+    """Count on `threads` threads, reading a few pieces ahead: memory is bounded."""
     with ThreadPoolExecutor(threads) as pool:
         waiting: list[Future[None]] = []
         try:
             for piece in pieces:
                 waiting.append(pool.submit(run, piece))  # type: ignore[arg-type]
-                if len(waiting) > threads:
+                if len(waiting) > 2 * threads:
                     waiting.pop(0).result()
             for future in waiting:
                 future.result()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Provenance", "WordCounts"]
 
-# The file: MAGIC, the header's length (uint64, little endian), a JSON header, then counts, offsets and data, each where the
-# header says, counted from the file's start and a multiple of 64, so that all three can be mapped into memory as they are.
+# The file: MAGIC, the length and the CRC-32 of the header (uint64, little endian), the header in JSON, then counts,
+# offsets and data, each from the next multiple of 64 on, so that all three can be mapped into memory as they are.
 MAGIC = b"subwords-counts\x01"
 MOST = 2**63 - 1
 
@@ -40,6 +41,17 @@ class Provenance:
             if mine != theirs:
                 return f"{field} {mine!r} and {theirs!r}"
         return None
+
+    @classmethod
+    def from_fields(cls, fields: Any) -> Provenance:
+        """Return the provenance whose fields a file holds; what cannot be one is a ValueError or TypeError."""
+        if not isinstance(fields, dict) or not isinstance(fields.get("special_tokens"), list):
+            raise TypeError(f"it says {fields!r:.200} of how the words were made")
+        found = cls(**{**fields, "special_tokens": tuple(fields["special_tokens"])})
+        optional = [text for text in (found.normalizer, found.unicode) if text is not None]
+        if {*map(type, (found.splitter, *optional, *found.special_tokens))} != {str}:
+            raise TypeError(f"it says {fields!r:.200} of how the words were made")
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,11 +113,11 @@ class WordCounts:
 
             write_parquet(self, path)
             return
-        parts = (self.counts, self.offsets, self.data)
-        header, starts = _header(self.provenance, len(self), len(self.data))
-        with atomic_write(path, "wb") as file:
+        header = _header(self.provenance, len(self), len(self.data))
+        starts = _starts(len(header), len(self))
+        with atomic_write(path) as file:
             file.write(header)
-            for start, part in zip(starts, parts, strict=True):
+            for start, part in zip(starts, (self.counts, self.offsets, self.data), strict=True):
                 file.write(bytes(start - file.tell()))
                 file.write(np.ascontiguousarray(part).data)
 
@@ -123,18 +135,16 @@ class WordCounts:
             raise CorpusError(f"expected a file of word counts at {path}: {error.strerror or error}") from None
         except ValueError:
             raise FormatError(f"{path}: expected a file of word counts, found an empty file") from None
-        header, starts = _read_header(raw, path)
-        words, size = header["words"], header["bytes"]
+        words, provenance, starts = _read_header(raw, path)
         counts = raw[starts[0] : starts[0] + 8 * words].view(np.uint64)
         offsets = raw[starts[1] : starts[1] + 8 * (words + 1)].view(np.int64)
-        loaded = cls(raw[starts[2] : starts[2] + size], offsets, counts, header["provenance"])
-        return loaded.validated(str(path))
+        return cls(raw[starts[2] :], offsets, counts, provenance).validated(str(path))
 
     def validated(self, name: str) -> WordCounts:
         """Return these counts if their arrays fit together, else raise FormatError."""
         offsets, size = self.offsets, len(self.data)
         steps = np.diff(offsets)
-        if offsets[0] != 0 or offsets[-1] != size or (len(steps) and steps.min() < 1):
+        if offsets[0] != 0 or offsets[-1] != size or offsets.min() < 0 or (len(steps) and steps.min() < 1):
             raise FormatError(f"{name}: expected ascending word offsets from 0 to {size}")
         if len(self) and (self.counts.min() < 1 or float(self.counts.sum(dtype=np.float64)) > MOST):
             raise FormatError(f"{name}: expected counts from 1 up, with a sum below 2**63")
@@ -144,37 +154,41 @@ class WordCounts:
         return f"WordCounts({len(self)} words, {self.total} in all, splitter {self.provenance.splitter!r})"
 
 
-def _header(provenance: Provenance, words: int, size: int) -> tuple[bytes, list[int]]:
-    starts = [0, 0, 0]
-    while True:
-        fields = {"words": words, "bytes": size, "starts": starts, "provenance": vars(provenance)}
-        body = json.dumps(fields).encode()
-        first = _aligned(len(MAGIC) + 8 + len(body) + 64)
-        found = [first, _aligned(first + 8 * words), _aligned(first + 8 * words + 64 + 8 * (words + 1))]
-        if found == starts:
-            return MAGIC + len(body).to_bytes(8, "little") + body, starts
-        starts = found
+def _header(provenance: Provenance, words: int, size: int) -> bytes:
+    body = json.dumps({"words": words, "bytes": size, "provenance": vars(provenance)}).encode()
+    return MAGIC + len(body).to_bytes(8, "little") + zlib.crc32(body).to_bytes(8, "little") + body
+
+
+def _starts(header: int, words: int) -> tuple[int, int, int]:
+    """Return where counts, offsets and data begin."""
+    counts = _aligned(header)
+    offsets = _aligned(counts + 8 * words)
+    return counts, offsets, _aligned(offsets + 8 * (words + 1))
 
 
 def _aligned(size: int) -> int:
     return -(-size // 64) * 64
 
 
-def _read_header(raw: NDArray[np.uint8], path: Path) -> tuple[dict[str, Any], list[int]]:
+def _read_header(raw: NDArray[np.uint8], path: Path) -> tuple[int, Provenance, tuple[int, int, int]]:
+    def damaged(what: object) -> FormatError:
+        return FormatError(f"{path}: expected a file of word counts; {what}")
+
+    begin = len(MAGIC) + 16
+    fixed = raw[:begin].tobytes()
+    if not fixed.startswith(MAGIC):
+        raise damaged("it does not begin as one")
+    length = int.from_bytes(fixed[-16:-8], "little")
+    body = raw[begin : begin + length].tobytes()
+    if len(body) < length or zlib.crc32(body) != int.from_bytes(fixed[-8:], "little"):
+        raise damaged("its header is damaged")
     try:
-        if raw[: len(MAGIC)].tobytes() != MAGIC:
-            raise ValueError("it does not begin as one")
-        length = int.from_bytes(raw[len(MAGIC) : len(MAGIC) + 8].tobytes(), "little")
-        header = json.loads(raw[len(MAGIC) + 8 : len(MAGIC) + 8 + min(length, 1 << 24)].tobytes())
-        words, size, starts = header["words"], header["bytes"], header["starts"]
-        if not all(isinstance(n, int) and n >= 0 for n in (words, size, *starts)) or len(starts) != 3:
-            raise ValueError("its header holds impossible sizes")
-        if any(start % 64 for start in starts) or starts[2] + size > len(raw):
-            raise ValueError(f"it ends after {len(raw)} bytes of {starts[2] + size}")
-        if starts[0] + 8 * words > starts[1] or starts[1] + 8 * (words + 1) > starts[2]:
-            raise ValueError("its parts overlap")
-        origin = header["provenance"]
-        header["provenance"] = replace(Provenance(**origin), special_tokens=tuple(origin["special_tokens"]))
+        header = json.loads(body)
+        words, size = int(header["words"]), int(header["bytes"])
+        provenance = Provenance.from_fields(header["provenance"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise FormatError(f"{path}: expected a file of word counts; {error}") from None
-    return header, starts
+        raise damaged(error) from None
+    starts = _starts(begin + length, words)
+    if words < 0 or starts[2] + size != len(raw):
+        raise damaged(f"it is of {len(raw)} bytes instead of {starts[2] + size}")
+    return words, provenance, starts

@@ -87,6 +87,14 @@ class Node:
             raise self.wrong(f"an integer from 0 to {largest}")
         return self.value
 
+    def verbatim(self) -> Any:
+        """Return the value as it stands, if it can be written back."""
+        try:
+            json.dumps(self.value, ensure_ascii=False, allow_nan=False, indent=2).encode()
+        except (ValueError, RecursionError) as error:
+            raise self.wrong("a value that JSON can hold", f"this: {error}") from None
+        return self.value
+
     def distinct(self) -> dict[str, Any]:
         """Return the value, an object with no key twice."""
         if isinstance(self.value, _Twice):

@@ -57,8 +57,8 @@ def read(data: bytes, name: str) -> Tokenizer:
 
     vocab = _read_vocab(top["model"]["vocab"])
     added = _read_added(top["added_tokens"], vocab)
-    extras = {key: value for key in _KEPT if (value := top[key].value) is not None}
-    extras |= {"decoder": top["decoder"].value, "model_vocab_size": len(vocab)}
+    extras = {key: value for key in _KEPT if (value := top[key].verbatim()) is not None}
+    extras |= {"decoder": top["decoder"].verbatim(), "model_vocab_size": len(vocab)}
     model = _read_model(top["model"], vocab, added, byte_level)
     return Tokenizer(model, splitter, added_tokens=added, extras=extras)
 
@@ -67,18 +67,17 @@ def _read_model(node: Node, vocab: dict[str, int], added: AddedTokens, byte_leve
     merges = _read_merges(node["merges"], vocab)
     tokens = Vocab(_token_bytes(node["vocab"], vocab, added, merges, byte_level))
     unk = node["unk_token"]
+    settings: dict[str, Any] = {
+        "byte_level": byte_level,
+        "unk_id": None if unk.value is None else vocab.get(unk.string()),
+        "fuse_unk": node["fuse_unk"].boolean(False),
+        # HF drops what it does not know only where the file names no unk token; one that is no token is an error.
+        "unknown": "drop" if unk.value is None else "error",
+        "whole_words": node["ignore_merges"].boolean(False),
+        "special_ids": added.special_ids | {token.id for token in added if token.content not in vocab},
+    }
     try:
-        return BPE(
-            tokens,
-            merges,
-            byte_level=byte_level,
-            unk_id=None if unk.value is None else vocab.get(unk.string()),
-            fuse_unk=node["fuse_unk"].boolean(False),
-            # HF drops what it does not know only where the file names no unk token; one that is no token is an error.
-            unknown="drop" if unk.value is None else "error",
-            whole_words=node["ignore_merges"].boolean(False),
-            special_ids=added.special_ids | {token.id for token in added if token.content not in vocab},
-        )
+        return BPE(tokens, merges, **settings)
     except FormatError as error:
         raise node["merges"].wrong("merges of these tokens", f"these: {error}") from None
 

@@ -216,6 +216,16 @@ def trailing_zeros(typingctx, x):
     return types.int64(types.uint64), codegen
 
 @intrinsic
+def leading_zeros(typingctx, x):
+    """The number of zero bits above the highest one; 64 for 0."""
+
+    def codegen(context, builder, signature, args):
+        return builder.ctlz(args[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.int64(types.uint64), codegen
+
+
+@intrinsic
 def popcount(typingctx, x):
     """The number of one bits."""
 
@@ -276,6 +286,7 @@ _INSTRUCTIONS: dict[str, Any] = {
     "store64": store64,
     "prefetch": prefetch,
     "trailing_zeros": trailing_zeros,
+    "leading_zeros": leading_zeros,
     "popcount": popcount,
     "mix": mix,
 }

@@ -36,6 +36,7 @@ __all__ = [
     "helper",
     "inlined",
     "kernel",
+    "leading_zeros",
     "load64",
     "mix",
     "pointer",
@@ -195,6 +196,15 @@ def trailing_zeros(x):
     while n < 64 and (x >> U64(n)) & U64(1) == U64(0):
         n += 1
     return n
+
+@primitive
+def leading_zeros(x):
+    """The number of zero bits above the highest one; 64 for 0."""
+    n = 0
+    while n < 64 and (x << U64(n)) >> U64(63) == U64(0):
+        n += 1
+    return n
+
 
 @primitive
 def popcount(x):

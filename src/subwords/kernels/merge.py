@@ -9,13 +9,26 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from subwords.kernels.heap import heap_pop, heap_push
-from subwords.kernels.jit import I64, Int, U64, U64s, helper, kernel, mix, pointer
+from subwords.kernels.jit import (
+    I64,
+    Int,
+    U64,
+    U64s,
+    helper,
+    inlined,
+    kernel,
+    leading_zeros,
+    mix,
+    pointer,
+    trailing_zeros,
+)
 
 NONE = U64(0xFFFFFFFFFFFFFFFF)
 HALF = U64(32)
 LOW = U64(0xFFFFFFFF)
-ONE = U64(1)
-SHORT = 32  # up to here scanning for the lowest rank is cheaper than keeping chains
+RANK = LOW << HALF
+ZERO, ONE = U64(0), U64(1)
+SHORT = 48  # up to here scanning for the lowest rank is cheaper than keeping chains; at most 62, for the masks
 
 
 class Merges(NamedTuple):
@@ -41,7 +54,7 @@ def merge_word(merges, n):
     return merge_long(merges, n)
 
 
-@helper
+@inlined
 def pair_value(merges, left, right):
     """The value of the pair (left, right), or NONE."""
     key = U64(left) << HALF | U64(right)
@@ -68,30 +81,54 @@ def fill_pairs(keys: U64s, values: U64s, seed: Int, table: U64s) -> Int:
     return 0
 
 
+@inlined
+def lowest(found, blocks):
+    """The smallest rank of all positions and the first position that has it: rank << 32 | position."""
+    best = NONE
+    for block in range(blocks):
+        for k in range(8):  # of constant length, so that LLVM makes vectors of it
+            value = found[8 * block + k] & RANK | U64(8 * block + k)
+            best = min(best, value)
+    return best
+
+
 @helper
 def merge_short(merges, n):
-    """Merge n symbols in place and return how many are left; quadratic, for short words."""
+    """Merge at most SHORT symbols in place and return how many are left.
+
+    Bit k of `alive` says that a symbol begins at position k: neighbours are found by counting zeros, nothing is moved.
+    """
     symbols, found = merges.symbols, merges.found
+    blocks = (n + 7) >> 3
     for k in range(n - 1):
         found[k] = pair_value(merges, symbols[k], symbols[k + 1])
-    while n > 1:
-        best, at = NONE, 0
-        for k in range(n - 1):
-            if found[k] < best:
-                best, at = found[k], k
-        if best == NONE:
+    for k in range(n - 1, 8 * blocks):
+        found[k] = NONE
+    alive = (ONE << U64(n)) - ONE
+    while True:
+        best = lowest(found, blocks)
+        if best >= RANK:
             break
-        symbols[at] = I64(best & LOW)
-        n -= 1
-        for k in range(at + 1, n):
-            symbols[k] = symbols[k + 1]
-            found[k - 1] = found[k]
-        # found[at] now belongs to the pair after the merged symbol; both its neighbours have to be asked anew.
-        if at > 0:
-            found[at - 1] = pair_value(merges, symbols[at - 1], symbols[at])
-        if at < n - 1:
-            found[at] = pair_value(merges, symbols[at], symbols[at + 1])
-    return n
+        at = I64(best & LOW)
+        symbols[at] = I64(found[at] & LOW)
+        above = alive & ~((U64(2) << U64(at)) - ONE)
+        gone = trailing_zeros(above)
+        alive &= ~(ONE << U64(gone))
+        found[gone] = NONE
+        above &= alive
+        found[at] = NONE
+        if above != ZERO:
+            found[at] = pair_value(merges, symbols[at], symbols[trailing_zeros(above)])
+        below = alive & ((ONE << U64(at)) - ONE)
+        if below != ZERO:
+            before = 63 - leading_zeros(below)
+            found[before] = pair_value(merges, symbols[before], symbols[at])
+    count = 0
+    while alive != ZERO:
+        symbols[count] = symbols[trailing_zeros(alive)]
+        count += 1
+        alive &= alive - ONE
+    return count
 
 
 @helper
@@ -134,7 +171,7 @@ def sort_chain(merges, rank):
 
 @helper
 def merge_long(merges, n):
-    """The same as `merge_short` in O(n log r): positions wait in chains by rank, a heap holds the ranks (E5).
+    """The same for any word in O(n log r): positions wait in chains by rank, a heap holds the ranks (E5).
 
     All positions of the lowest rank are merged in one sweep to the right. A merge that creates a pair of lower rank
     interrupts the sweep, so the order is E1's for any list of merges, trained or not.

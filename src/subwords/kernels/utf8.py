@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from subwords.kernels.jit import I64, helper
+from subwords.kernels.jit import I64, Int, U8s, helper, kernel, pointer, range_mask, trailing_zeros
 
 INVALID = -1
 
@@ -28,3 +28,22 @@ def decode_at(p, i, stop):
             if 0x10000 <= code < 0x110000:
                 return code, 4
     return INVALID, 1
+
+
+@kernel
+def first_invalid(text: U8s) -> Int:
+    """The index of the first byte that is no part of a UTF-8 character, or -1; same result as `bytes.decode`."""
+    p = pointer(text)
+    i, n = 0, len(text)
+    while i < n:
+        if i + 64 <= n:
+            high = range_mask(p, i, 0x80, 0xFF)
+            if high == 0:
+                i += 64
+                continue
+            i += trailing_zeros(high)
+        code, length = decode_at(p, i, n)
+        if code == INVALID:
+            return i
+        i += length
+    return -1

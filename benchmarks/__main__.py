@@ -1,0 +1,108 @@
+"""python -m benchmarks run: measure, print, and with --record keep what was measured."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import shlex
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.definition import Definition, read_folder
+from benchmarks.inputs import ROOT, Inputs
+from benchmarks.process import Launcher
+from benchmarks.record import caption, save, splice
+from benchmarks.report import report
+from benchmarks.run import Result, log, run
+
+FOLDER = Path(__file__).resolve().parent
+PAGE = ROOT / "BENCHMARKS.md"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Return 0, or with --smoke 1 where an installed engine did not run or did not give the right result."""
+    options = _parser().parse_args(arguments)
+    definitions = _chosen(read_folder(FOLDER / "definitions" / ("smoke" if options.smoke else "")), options.only)
+    launcher = Launcher(dict(options.python))
+    results = []
+    with tempfile.TemporaryDirectory(prefix="subwords-benchmarks-") as work:
+        inputs = Inputs(options.data, Path(work), launcher)
+        for definition in definitions:
+            result = run(definition, inputs, launcher, rounds=options.rounds)
+            print(report(result), end="\n\n", flush=True)
+            results.append(result)
+    if options.record:
+        _record([result for result in results if "skipped" not in result], options)
+    return int(options.smoke and _failures(results))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    commands = parser.add_subparsers(required=True)
+    command = commands.add_parser("run", help="measure and print tables")
+    command.add_argument(
+        "--only", action="append", metavar="NAME", help="this definition; may be repeated (default: all)"
+    )
+    command.add_argument("--rounds", type=_positive, metavar="N", help="rounds, instead of what the definitions say")
+    command.add_argument(
+        "--python", action="append", type=_python, default=[], metavar="ENGINE=PATH", help="an engine's Python"
+    )
+    command.add_argument(
+        "--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder of the development data"
+    )
+    kinds = command.add_mutually_exclusive_group()
+    kinds.add_argument("--record", action="store_true", help="write benchmarks/records and the tables of BENCHMARKS.md")
+    kinds.add_argument("--smoke", action="store_true", help="a small text, one round: does everything installed run?")
+    return parser
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"expected a positive number, not {text!r}")
+    return int(text)
+
+
+def _python(text: str) -> tuple[str, str]:
+    engine, equals, path = text.partition("=")
+    if not (engine and equals and path):
+        raise argparse.ArgumentTypeError(f"expected ENGINE=PATH, not {text!r}")
+    return engine, path
+
+
+def _chosen(definitions: list[Definition], names: Sequence[str] | None) -> list[Definition]:
+    known = [definition.name for definition in definitions]
+    for name in names or ():
+        if name not in known:
+            sys.exit(f"expected --only to be one of {', '.join(known)}; not {name!r}")
+    return [definition for definition in definitions if not names or definition.name in names]
+
+
+def _record(results: list[Result], options: argparse.Namespace) -> None:
+    date = datetime.datetime.now(datetime.UTC).date()
+    page = PAGE.read_text("utf-8")
+    for result in results:
+        command = _command(result["name"], options)
+        log(f"recorded in {save(FOLDER / 'records', date, command, [result]).name}")
+        page = splice(page, result["name"], f"{report(result)}\n\n{caption(result, date, command)}")
+    PAGE.write_text(page, "utf-8")
+
+
+def _command(name: str, options: argparse.Namespace) -> str:
+    """The command that repeats one table; where its Pythons are is left to the reader."""
+    rounds = ["--rounds", str(options.rounds)] if options.rounds else []
+    pythons = [part for engine, _ in options.python for part in ("--python", f"{engine}=PYTHON")]
+    return shlex.join(["python", "-m", "benchmarks", "run", "--only", name, *rounds, *pythons, "--record"])
+
+
+def _failures(results: list[Result]) -> bool:
+    rows = [row for result in results for case in result.get("cases", ()) for row in case["engines"]]
+    failed = [row for row in rows if row["status"] not in ("ok", "not installed")]
+    for row in failed:
+        log(f"failed: {row['name']}: {row['status']}")
+    return bool(failed) or any("skipped" in result for result in results)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

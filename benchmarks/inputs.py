@@ -1,0 +1,94 @@
+"""The files a definition names, cut or repeated as it says; the development data is read in place and may be absent."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks.definition import Case, Definition
+from benchmarks.process import Launcher
+
+__all__ = ["ROOT", "Inputs", "MissingDataError", "cut"]
+
+ROOT = Path(__file__).resolve().parents[1]
+OPTICKS = ROOT / "examples" / "opticks.txt"
+
+
+class MissingDataError(Exception):
+    """A file that a definition needs is not there; what needs it is skipped."""
+
+
+class Inputs:
+    """Input files and tokenizer files; what is made is made once, in the temporary folder `work`."""
+
+    def __init__(self, data: Path, work: Path, launcher: Launcher) -> None:
+        self.data = data
+        self.work = work
+        self.launcher = launcher
+
+    def cases(self, definition: Definition) -> list[Case]:
+        """Return the definition's cases; one that names a folder becomes one for each of its files."""
+        found: list[Case] = []
+        for case in definition.cases:
+            if not case.corpus.endswith("/*"):
+                found.append(case)
+                continue
+            folder = self.data / case.corpus[:-2]
+            files = sorted(path for path in folder.glob("*") if path.suffix in (".txt", ".bin"))
+            if not files:
+                raise MissingDataError(f"no files in {case.corpus[:-2]} of the data folder (--data)")
+            found += [replace(case, name=path.name, corpus=f"{folder.name}/{path.name}") for path in files]
+        return found
+
+    def file(self, corpus: str, limit: int | None = None, repeat: int = 1) -> Path:
+        """Return the path of a corpus of which at most `limit` bytes are taken, `repeat` times over."""
+        path = self._corpus(corpus)
+        if repeat == 1 and (limit is None or path.stat().st_size <= limit):
+            return path
+        made = self.work / f"{path.stem}-{limit}-{repeat}.txt"
+        if not made.exists():
+            data = cut(path.read_bytes(), limit)
+            with made.open("wb") as file:
+                for _ in range(repeat):
+                    file.write(data)
+        return made
+
+    def tokenizer(self, name: str) -> Path:
+        """Return a tokenizer.json without added tokens, so that all text is text to every engine."""
+        made = self.work / f"{name}.tokenizer.json"
+        if not made.exists():
+            source = self._trained() if name == "trained" else self.data / "tokenizers" / name / "tokenizer.json"
+            if not source.exists():
+                raise MissingDataError(f"no tokenizers/{name}/tokenizer.json in the data folder (--data)")
+            document = json.loads(source.read_bytes())
+            document["added_tokens"] = []
+            made.write_text(json.dumps(document, ensure_ascii=False), "utf-8")
+        return made
+
+    def _corpus(self, name: str) -> Path:
+        if name == "opticks":
+            return OPTICKS
+        path = self.data / name if "/" in name else self.data / "corpora" / f"{name}.txt"
+        if not path.exists():
+            raise MissingDataError(f"no {path.relative_to(self.data).as_posix()} in the data folder (--data)")
+        return path
+
+    def _trained(self) -> Path:
+        output = self.work / "trained.json"
+        job = {"task": "train", "file": str(OPTICKS), "output": str(output), "vocab_size": 1_000, "threads": 1}
+        answer = self.launcher.run("subwords", {**job, "special_tokens": []}, timeout=300)
+        if answer["status"] != "ok":
+            raise MissingDataError(f"no tokenizer: subwords could not train one ({answer.get('message')})")
+        return output
+
+
+def cut(data: bytes, limit: int | None) -> bytes:
+    """Return at most `limit` bytes of a text, whole lines if it has any, whole characters otherwise."""
+    if limit is None or len(data) <= limit:
+        return data
+    if end := data.rfind(b"\n", 0, limit) + 1:
+        return data[:end]
+    while limit and data[limit] & 0xC0 == 0x80:
+        limit -= 1
+    return data[:limit]

@@ -1,0 +1,95 @@
+"""One job, one new process: start an engine, give it the job, and read its line of JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Launcher", "without_folders"]
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+class Launcher:
+    """Starts engines, each under its own Python where one is given, the present one otherwise."""
+
+    def __init__(self, pythons: Mapping[str, str] | None = None) -> None:
+        self.pythons = dict(pythons or {})
+        self._prepared: dict[str, dict[str, Any]] = {}
+
+    def prepare(self, engine: str) -> dict[str, Any]:
+        """Return the engine's versions, or that it is not installed; what it keeps on disk is there afterwards."""
+        if engine not in self._prepared:
+            self._prepared[engine] = self.run(engine, {"task": "prepare"}, timeout=600)
+        return self._prepared[engine]
+
+    def run(self, engine: str, job: Mapping[str, Any], *, timeout: float) -> dict[str, Any]:
+        """Return the engine's answer; an engine that crashes, stays silent or takes too long answers by a status.
+
+        seconds["process"] is the time from the start of the process to its end. With job["empty_cache"] the kernels
+        that subwords compiled earlier are out of its sight.
+        """
+        with tempfile.TemporaryDirectory(prefix="subwords-cache-") as empty:
+            environment = _environment(job, empty)
+            command = [self.pythons.get(engine, sys.executable), "-m", f"benchmarks.engines.{engine}"]
+            begin = time.perf_counter()
+            text = json.dumps({**job, "started": begin})
+            try:
+                done = subprocess.run(
+                    command, input=text, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=timeout
+                )
+            except subprocess.TimeoutExpired:
+                return {"status": "no answer", "message": f"no answer in {timeout:g} s"}
+            except OSError as error:
+                return {"status": "not installed", "message": f"no such Python: {error.strerror}"}
+            seconds = time.perf_counter() - begin
+        answer = _last_answer(done.stdout)
+        if answer is None:
+            answer = {"status": "crashed", "message": f"exit status {done.returncode}, {_last_line(done.stderr)}"}
+        if "seconds" in answer:
+            answer["seconds"]["process"] = seconds
+        if "message" in answer:
+            answer["message"] = without_folders(answer["message"])
+        return answer
+
+
+def without_folders(message: str) -> str:
+    """Return a message with paths cut to their last part: records are published, folders are private."""
+    return re.sub(r"(?:[A-Za-z]:)?(?:[/\\][\w.+~-]+)+[/\\](?=[\w.+~-])", "", message)
+
+
+def _environment(job: Mapping[str, Any], empty: str) -> dict[str, str]:
+    threads = int(job.get("threads", 1))
+    environment = {
+        **os.environ,
+        "PYTHONUTF8": "1",
+        "RAYON_NUM_THREADS": str(threads),
+        "TOKENIZERS_PARALLELISM": "true" if threads > 1 else "false",
+    }
+    if job.get("empty_cache"):
+        environment["SUBWORDS_CACHE_DIR"] = empty
+    return environment
+
+
+def _last_answer(output: str) -> dict[str, Any] | None:
+    for line in reversed(output.splitlines()):
+        try:
+            answer = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(answer, dict) and "status" in answer:
+            return answer
+    return None
+
+
+def _last_line(text: str) -> str:
+    lines = text.strip().splitlines()
+    return lines[-1][:200] if lines else "nothing on standard error"

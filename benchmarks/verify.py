@@ -1,0 +1,60 @@
+"""Whether two engines gave the same result, and where they part if not."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from benchmarks.engines.bytelevel import text_to_bytes
+
+__all__ = ["difference", "merges_digest", "read_merges", "round_trips"]
+
+
+def difference(got: Path, ref: Path) -> str | None:
+    """Return None where two results are the same, or the first place where they are not.
+
+    .npy files hold ids; others are tokenizer.json files, whose merges count.
+    """
+    if got.suffix == ".npy":
+        import numpy as np
+
+        ids, expected = np.load(got, mmap_mode="r"), np.load(ref, mmap_mode="r")
+        common = min(len(ids), len(expected))
+        unequal = np.flatnonzero(ids[:common] != expected[:common])
+        place = int(unequal[0]) if len(unequal) else common
+        return _describe("ids", place, ids, expected)
+    merges, wanted = read_merges(got), read_merges(ref)
+    common = min(len(merges), len(wanted))
+    return _describe("merges", next((i for i in range(common) if merges[i] != wanted[i]), common), merges, wanted)
+
+
+def read_merges(path: Path) -> list[tuple[str, str]]:
+    """Return the merges of a tokenizer.json, whichever of the two ways of writing them it uses."""
+    merges = json.loads(path.read_bytes())["model"]["merges"]
+    pairs = [merge.split(" ") if isinstance(merge, str) else merge for merge in merges]
+    return [(left, right) for left, right in pairs]
+
+
+def merges_digest(path: Path) -> str:
+    """Return a digest of the merges of a tokenizer.json."""
+    return hashlib.sha256(json.dumps(read_merges(path)).encode()).hexdigest()[:16]
+
+
+def round_trips(ids: Path, tokenizer: Path, text: Path) -> bool:
+    """Whether the ids of a byte-level tokenizer.json spell the text: all that can be said where no oracle takes it."""
+    import numpy as np
+
+    vocab = json.loads(tokenizer.read_bytes())["model"]["vocab"]
+    tokens = {index: text_to_bytes(token) for token, index in vocab.items()}
+    return b"".join([tokens.get(index, b"") for index in np.load(ids).tolist()]) == text.read_bytes()
+
+
+def _describe(what: str, place: int, got: Any, ref: Any) -> str | None:
+    if place == len(got) == len(ref):
+        return None
+    if place == min(len(got), len(ref)):
+        return f"different {what}: {len(got):,}, not {len(ref):,}"
+    found, expected = (" ".join(row[place]) if what == "merges" else str(row[place]) for row in (got, ref))
+    return f"different {what} at {place:,}: {found}, not {expected}"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import datetime
 import shlex
+import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.definition import Definition, read_folder
+from benchmarks.definition import ENGINES, Definition, read_folder
 from benchmarks.inputs import ROOT, Inputs
 from benchmarks.process import Launcher
 from benchmarks.record import caption, save, splice
@@ -66,9 +67,12 @@ def _positive(text: str) -> int:
 
 def _python(text: str) -> tuple[str, str]:
     engine, equals, path = text.partition("=")
-    if not (engine and equals and path):
-        raise argparse.ArgumentTypeError(f"expected ENGINE=PATH, not {text!r}")
-    return engine, path
+    if engine not in ENGINES or not equals:
+        raise argparse.ArgumentTypeError(f"expected ENGINE=PATH with an engine of {', '.join(ENGINES)}; not {text!r}")
+    if not (found := shutil.which(path)):
+        raise argparse.ArgumentTypeError(f"expected a Python that can be run, not {path!r}")
+    # Not resolved: a virtual environment is known by the link, not by what it points to.
+    return engine, str(Path(found).absolute())
 
 
 def _chosen(definitions: list[Definition], names: Sequence[str] | None) -> list[Definition]:

@@ -7,7 +7,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-__all__ = ["TASKS", "Case", "Definition", "EngineUse", "parse", "read_folder"]
+__all__ = ["ENGINES", "TASKS", "Case", "Definition", "EngineUse", "parse", "read_folder"]
 
 TASKS = ("train", "encode", "short", "startup", "adversarial")
 ENGINES = ("subwords", "gigatoken", "tokenizers", "tiktoken", "rustbpe", "sentencepiece")

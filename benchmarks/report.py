@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.adversarial import adversarial_report
 from benchmarks.stats import Summary, ratio, summarize
-from benchmarks.tables import number, spread, table, times
+from benchmarks.tables import spread, table, times
 
 __all__ = ["report"]
 
@@ -107,7 +107,7 @@ def _table(result: Result, columns: dict[str, Callable[[Row, Row | None], str]])
 
 
 def _engine(row: Row) -> str:
-    return row["name"] if row["whole"] else f"{row['name']}, first {number(row['bytes'] / 1e6)} MB"
+    return row["name"] if row["whole"] else f"{row['name']}, first {row['bytes'] / 1e6:.3g} MB"
 
 
 def _seconds(name: str, scale: float = 1.0) -> Times:

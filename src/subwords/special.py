@@ -51,7 +51,7 @@ class AddedToken:
 class AddedTokens(Sequence[AddedToken]):
     """The added tokens of a tokenizer, in the order given, immutable.
 
-    `ids`: the id of every content. `special_ids`: the ids of special tokens. `ordinary`: the tokens that are not special.
+    `ids`: the id of every content. `special_ids`: the ids of the special ones. `ordinary`: the other tokens.
     An empty content, or one content or one id twice, is an InputError.
 
     >>> from subwords.special import AddedToken, AddedTokens
@@ -166,8 +166,8 @@ class _Finder:
         for start, stop, token in self._find(text):
             if refuse_special and token.special:
                 raise InputError(
-                    f"expected text without special tokens; {token.content!r} comes at character {start}: "
-                    f"special='text' takes it as ordinary text, special='allow' or {{{token.content!r}}} as id {token.id}"
+                    f"expected text without special tokens; {token.content!r} comes at character {start}: special="
+                    f"'text' takes it as ordinary text, special='allow' or {{{token.content!r}}} as id {token.id}"
                 )
             if done < start:
                 parts.append(text[done:start])

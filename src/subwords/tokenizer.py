@@ -49,6 +49,9 @@ class Tokenizer:
         self.splitter = splitter
         self.added_tokens = AddedTokens(added_tokens)
         self.extras = dict(extras or {})
+        for token in self.added_tokens:
+            if token.id >= len(model.vocab) or model.vocab[token.id] != token.content.encode():
+                raise InputError(f"expected id {token.id} to be the added token {token.content!r} in the vocabulary too")
         self._encoder = Encoder(model, splitter)
 
     # ------------------------------------------------------------------ text to ids
@@ -63,6 +66,8 @@ class Tokenizer:
         >>> subwords.train(["ab ab"], vocab_size=258, special_tokens=["<s>"]).encode("<s>ab", special="allow")
         [0, 257]
         """
+        if special == "text" and not self.added_tokens.ordinary:
+            return self._encoder.encode_to_list(text if isinstance(text, bytes) else encode_text(text))
         return self.encode_to_numpy(text, special=special).tolist()
 
     def encode_to_numpy(self, text: str | bytes, *, special: Special = "text") -> NDArray[np.uint32]:

@@ -429,6 +429,20 @@ def test_random_small_models_give_hf_ids() -> None:
             )
 
 
+@pytest.mark.xfail(strict=True, reason="the encoder does not take whole words at once yet")
+def test_whole_word_that_no_merge_reaches_is_taken_at_once() -> None:
+    value = document(vocab={"a": 0, "b": 1, "d": 2, "bad": 3}, merges=[], ignore_merges=True)
+    ref = tokenizers.Tokenizer.from_str(json.dumps(value))
+    assert read_as(value).encode("bad") == ref.encode("bad").ids == [3]
+
+
+@pytest.mark.xfail(strict=True, reason="the encoder applies merges that yield a special token")
+def test_text_does_not_yield_a_special_token_that_merges_reach() -> None:
+    value = document()
+    value["added_tokens"] = [added("abc", 4)]
+    assert read_as(value).encode("abc") == [3, 2]
+
+
 def test_whole_words_become_ignore_merges() -> None:
     model = BPE.from_ranks([b"a", b"b", b"ab", b"abb", b"zz"])
     tok = Tokenizer(model, subwords.splitter("gpt2"))

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import secrets
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,24 +27,32 @@ MOST_ARENA = 1 << 23  # entries of either arena
 LONGEST_KEPT = 1 << 10  # bytes; a longer word is segmented anew each time
 LONGEST_SCRATCH = 1 << 16  # bytes of a word; scratch for a longer one is given back after the text
 POOL = 64  # states kept for reuse
-SHORT = 64  # bytes of a word there is always scratch for; kernels/merge.py needs chains for longer ones only
+SHORT_TEXT = 1 << 12  # bytes of a text for which calling costs more than encoding
+SHORT = 48  # as in kernels/merge.py: bytes of a word there is always scratch for; longer ones need chains
 PART = 1 << 18  # bytes of short texts a thread takes at a time
 
 # Fields of a state's counters, as in kernels/bpe_encode.py, which is imported no earlier than needed.
 TEXT, WORD, OUT, USED, IDS, BYTES, POSITION, NEEDED = range(8)
 
 
+_Model = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
+
+
 class _State:
     """What one thread encodes with: the table of words seen, scratch, and counters. Never shared while in use."""
 
-    def __init__(self, ranks: int) -> None:
+    def __init__(self, model: _Model, ranks: int, whole_words: _Model | None) -> None:
         from subwords.kernels.words import key_masks
 
+        self.model = model
+        self.whole_words = whole_words
         self.marks = Marks()
         self.seeds = np.concatenate([np.array([secrets.randbits(64) | 1 for _ in range(4)], np.uint64), key_masks()])
         self.ranks = ranks
         self.counters = np.zeros(8, np.int64)
         self.chains = np.zeros(0, np.int32)
+        self.out = np.empty(SHORT_TEXT + 4, np.uint32)
+        self.none = np.zeros(0, np.int64)
         self.clear()
         self.fit_word(SHORT)
 
@@ -51,6 +62,24 @@ class _State:
         self.ids = np.empty(1 << 12, np.int32)
         self.arena = np.empty((1 << 12) + 8, np.uint8)
         self.counters[[USED, IDS, BYTES]] = 0
+        if self.whole_words:
+            self.add_whole_words(*self.whole_words)
+        if hasattr(self, "frame"):
+            self.set_frame()
+
+    def add_whole_words(self, data: NDArray[np.uint8], ends: NDArray[np.int64], ids: NDArray[np.int32]) -> None:
+        """Enter every token as a word of its own: a word that is a token is then found before it is segmented (E2)."""
+        from subwords.kernels.bpe_encode import add_tokens
+
+        self.slots = zeros(4 << (3 * len(ends)).bit_length(), np.uint64, random=True)
+        self.ids = np.empty(2 * len(ends) + (1 << 12), np.int32)
+        self.arena = np.empty(len(data) + (1 << 12), np.uint8)
+        add_tokens(data, ends, ids, self.slots, self.seeds, self.ids, self.arena, np.empty(3 * 256, np.uint64), self.counters)
+
+    def set_frame(self) -> None:
+        """Bundle the arrays as the kernel wants them; after any of them was replaced."""
+        table = (self.slots, self.seeds, self.ids, self.arena)
+        self.frame = (*table, *self.model, self.wide, self.narrow, self.chains, self.counters)
 
     def expect(self, size: int) -> None:
         """Make room for the words of a text of this many bytes: growing to it by doubling costs 8 % of a first pass."""
@@ -58,6 +87,7 @@ class _State:
         slots = min(MOST_SLOTS, 1 << int(2 * distinct).bit_length())
         if not self.counters[USED] and slots > len(self.slots) // 4:
             self.slots = zeros(4 * slots, np.uint64, random=True)
+            self.set_frame()
 
     def fit_word(self, length: int) -> None:
         """Make room to segment a word of this many bytes."""
@@ -65,26 +95,29 @@ class _State:
         self.narrow = np.empty(12 * length, np.int32)
         if length > SHORT and not len(self.chains):
             self.chains = np.full(4 * self.ranks, -1, np.int32)
+        self.set_frame()
 
     def grow_slots(self) -> None:
         """Double the table, or start again where it is as large as it may be."""
         from subwords.kernels.words import rehash
 
         count = len(self.slots) // 4
-        if count >= MOST_SLOTS:
+        if count >= max(MOST_SLOTS, 4 * len(self.whole_words[1]) if self.whole_words else 0):
             self.clear()
             return
         slots = zeros(8 * count, np.uint64, random=True)
         rehash(self.slots, slots, self.seeds)
         self.slots = slots
+        self.set_frame()
 
     def grow_arena(self) -> None:
         """Enlarge the arenas, or start again where they are as large as they may be."""
-        if len(self.ids) >= MOST_ARENA:
+        if len(self.ids) >= max(MOST_ARENA, 8 * len(self.whole_words[0]) if self.whole_words else 0):
             self.clear()
             return
         self.ids = np.resize(self.ids, 4 * len(self.ids))
         self.arena = np.resize(self.arena, 4 * len(self.arena))
+        self.set_frame()
 
 
 class Encoder:
@@ -103,8 +136,6 @@ class Encoder:
             ],
             np.int64,
         )
-        self._alphabet = model.alphabet
-        self._pairs: NDArray[np.uint64] | None = None
         self._pool: deque[_State] = deque(maxlen=POOL)
 
     def __getstate__(self) -> dict[str, object]:
@@ -115,7 +146,30 @@ class Encoder:
 
     def encode(self, data: bytes) -> NDArray[np.uint32]:
         """Return the ids of a text, uint32."""
+        if len(data) <= SHORT_TEXT:
+            return self._encode_short(data).copy()
         return self._encode(np.frombuffer(data, np.uint8), np.array([0, len(data)], np.int64)).ids
+
+    def encode_to_list(self, data: bytes) -> list[int]:
+        """Return the ids of a text as a list."""
+        if len(data) <= SHORT_TEXT:
+            return self._encode_short(data).tolist()
+        return self.encode(data).tolist()
+
+    def _encode_short(self, data: bytes) -> NDArray[np.uint32]:
+        """The same for a short text with as little Python as possible; the array is the state's own, to be read at once."""
+        state = self._take()
+        text = np.frombuffer(data, np.uint8)
+        try:
+            words = self.splitter.short(text, state.marks)
+            if words < 0:
+                return self._encode(text, np.array([0, len(data)], np.int64)).ids
+            found = self._kernel(text, 0, state.marks.ends, words, state.none, 0, state.out, 0, state.frame)
+            if found < 0:
+                found = self._resume(state, text, 0, state.marks.ends, words, state.none, state.out, -found)[0]
+            return state.out[:found]
+        finally:
+            self._pool.append(state)
 
     def encode_batch(self, texts: list[bytes], threads: int | None = None) -> TokenBatch:
         """Return the ids of many texts; parts of about PART bytes go to the threads."""
@@ -135,15 +189,18 @@ class Encoder:
         offsets = np.zeros(len(bounds), np.int64)
         try:
             out = np.empty(min(len(text), 1 << 16) + 4, np.uint32)
-            state.counters[OUT] = 0
+            found = 0
             if len(text) > 1 << 20:
                 state.expect(len(text))
             done = 1
             for base, ends, marks, complete in self.splitter.texts(text, bounds, state.marks):
-                out = self._encode_words(state, text, base, ends, marks, out)
+                words = int(marks[-1])
+                status = self._kernel(text, base, ends, words, marks, len(marks), out, found, state.frame)
+                found = status
+                if status < 0:
+                    found, out = self._resume(state, text, base, ends, words, marks, out, -status)
                 offsets[done : done + len(marks)] = marks
                 done += len(marks) if complete else 0
-            found = int(state.counters[OUT])
         finally:
             self._give(state)
         if len(out) > 1 << 16:
@@ -151,56 +208,71 @@ class Encoder:
             return TokenBatch(out, offsets)
         return TokenBatch(out[:found].copy(), offsets)
 
-    def _encode_words(
+    def _resume(
         self,
         state: _State,
         text: NDArray[np.uint8],
         base: int,
         ends: NDArray[np.uint32],
+        words: int,
         marks: NDArray[np.int64],
         out: NDArray[np.uint32],
-    ) -> NDArray[np.uint32]:
-        from subwords.kernels.bpe_encode import DONE, NEED_ARENA, NEED_OUT, NEED_SCRATCH, NEED_SLOTS, encode_words
+        status: int,
+    ) -> tuple[int, NDArray[np.uint32]]:
+        """Give the kernel what it needs until it is done; how many ids there are, and the array, which may be a new one."""
+        from subwords.kernels import bpe_encode as needs
 
         counters = state.counters
-        counters[TEXT] = counters[WORD] = 0
-        while True:
-            status = encode_words(
-                text, base, ends, marks, len(marks), out, state.slots, state.seeds, state.ids, state.arena,
-                self._alphabet, self._pair_table, self._settings, state.wide, state.narrow, state.chains, counters,
-            )  # fmt: skip
-            if status == DONE:
-                return out
-            if status == NEED_OUT:
+        while status > 0:
+            if status == needs.NEED_OUT:
                 read = base + (int(ends[counters[WORD] - 1]) if counters[WORD] else 0)
                 out = _larger(out, int(counters[OUT]), int(counters[NEEDED]), len(text) / max(read, 1))
-            elif status == NEED_SLOTS:
+            elif status == needs.NEED_SLOTS:
                 state.grow_slots()
-            elif status == NEED_ARENA:
+            elif status == needs.NEED_ARENA:
                 state.grow_arena()
-            elif status == NEED_SCRATCH:
+            elif status == needs.NEED_SCRATCH:
                 state.fit_word(int(counters[NEEDED]) * 3 // 2)
             else:
+                counters[[TEXT, WORD]] = 0
                 raise self._unknown(text, int(counters[POSITION]))
+            texts = len(marks)
+            status = -self._kernel(text, base, ends, words, marks, texts, out, int(counters[OUT]), state.frame)
+        return -status, out
 
     def _unknown(self, text: NDArray[np.uint8], at: int) -> InputError:
         symbol = text[at : at + 4].tobytes()
         shown = f"byte 0x{symbol[0]:02X}" if self.model.byte_level else repr(symbol.decode("utf-8", "replace")[0])
         return InputError(f"expected only symbols of the alphabet; {shown} at byte {at} is none, and there is no unk token")
 
-    @property
-    def _pair_table(self) -> NDArray[np.uint64]:
-        if self._pairs is None:
-            from subwords.kernels.merge import fill_pairs
+    @cached_property
+    def _kernel(self) -> Callable[..., int]:
+        from subwords.kernels.bpe_encode import encode_words
 
-            merges, ranks = self.model.merges, self._ranks
-            keys = merges[:, 0].astype(np.uint64) << np.uint64(32) | merges[:, 1].astype(np.uint64)
-            values = ranks.astype(np.uint64) << np.uint64(32) | merges[:, 2].astype(np.uint64)
-            size = 2 << max(4, (2 * len(keys)).bit_length())
-            table = np.full(size, np.iinfo(np.uint64).max, np.uint64)
-            fill_pairs(keys, values, int(self._settings[4]), table)
-            self._pairs = table
-        return self._pairs
+        return encode_words.ready()
+
+    @cached_property
+    def _whole_words(self) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int32]]:
+        """Joined bytes, ends and ids of the tokens that a word may be."""
+        vocab = self.model.vocab
+        ids = [i for i, token in enumerate(vocab) if token and i not in self.model.special_ids]
+        tokens = [vocab[i] for i in ids]
+        ends = np.cumsum(np.fromiter(map(len, tokens), np.int64, len(tokens)))
+        return np.frombuffer(b"".join(tokens), np.uint8), ends, np.array(ids, np.int32)
+
+    @cached_property
+    def _pair_table(self) -> NDArray[np.uint64]:
+        from subwords.kernels.merge import fill_pairs
+
+        # A merge that spells a special token is left out: no text yields one by itself (A3).
+        kept = ~np.isin(self.model.merges[:, 2], list(self.model.special_ids))
+        merges, ranks = self.model.merges[kept], self._ranks[kept]
+        keys = merges[:, 0].astype(np.uint64) << np.uint64(32) | merges[:, 1].astype(np.uint64)
+        values = ranks.astype(np.uint64) << np.uint64(32) | merges[:, 2].astype(np.uint64)
+        size = 2 << max(4, (2 * len(keys)).bit_length())
+        table = np.full(size, np.iinfo(np.uint64).max, np.uint64)
+        fill_pairs(keys, values, int(self._settings[4]), table)
+        return table
 
     @property
     def _ranks(self) -> NDArray[np.int64]:
@@ -211,7 +283,9 @@ class Encoder:
             return self._pool.pop()
         except IndexError:
             ranks = self._ranks
-            return _State(int(ranks[-1]) + 1 if len(ranks) else 1)
+            most = int(ranks[-1]) + 1 if len(ranks) else 1
+            whole = self._whole_words if self.model.whole_words else None
+            return _State((self.model.alphabet, self._pair_table, self._settings), most, whole)
 
     def _give(self, state: _State) -> None:
         if len(state.narrow) > 12 * LONGEST_SCRATCH:

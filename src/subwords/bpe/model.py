@@ -48,6 +48,7 @@ class BPE:
         if self.merges.size and not (0 <= self.merges.min() and self.merges.max() < size):
             raise FormatError(f"expected merges of ids below {size}; one names {self.merges.max()}")
         self._check_results()
+        self._check_ranks()
 
     def _check_results(self) -> None:
         offsets, data = self.vocab.offsets, self.vocab.data
@@ -62,6 +63,15 @@ class BPE:
         if len(wrong):
             a, b, c = (self.vocab[int(i)] for i in self.merges[wrong[0]])
             raise FormatError(f"expected merge {wrong[0]} to yield {a + b!r}, the joint of its parts; it yields {c!r}")
+
+    def _check_ranks(self) -> None:
+        if self.ranks is None:
+            return
+        ranks, result = self.ranks, self.merges[:, 2]
+        if ranks.shape != result.shape or (len(ranks) and (ranks[0] < 0 or ranks[-1] > LARGEST_ID or np.diff(ranks).min(initial=0) < 0)):
+            raise FormatError(f"expected {len(result)} ascending ranks from 0 to {LARGEST_ID}, one for each merge")
+        if np.any((np.diff(ranks) == 0) & (np.diff(result) != 0)):
+            raise FormatError("expected merges of equal rank to have the same result")
 
     @classmethod
     def from_ranks(cls, tokens: Sequence[bytes], *, special_ids: Iterable[int] = ()) -> BPE:
@@ -88,10 +98,9 @@ class BPE:
             if index in self.special_ids or index == self.unk_id:
                 continue
             token = self.vocab[index]
-            if self.byte_level:
-                table[token[0]] = index
-            elif len(character := token.decode("utf-8", "replace")) == 1 and character != "\ufffd":
-                table[ord(character)] = index
+            symbol = token[0] if self.byte_level else _code_point(token)
+            if symbol is not None:
+                table[symbol] = index
         return table
 
     @cached_property
@@ -105,3 +114,11 @@ def _spans(offsets: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.int
     lengths = offsets[ids + 1] - offsets[ids]
     ends = np.cumsum(lengths)
     return np.repeat(offsets[ids] - (ends - lengths), lengths) + np.arange(int(ends[-1]) if len(ends) else 0)
+
+
+def _code_point(token: bytes) -> int | None:
+    try:
+        text = token.decode()
+    except UnicodeDecodeError:
+        return None
+    return ord(text) if len(text) == 1 else None

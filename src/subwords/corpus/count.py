@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,21 +62,36 @@ class Table:
         places = np.arange(place, place + len(counts), dtype=np.int64)
         self._add(counts.data, counts.offsets[1:], counts.counts, places)
 
-    def merge(self, other: Table) -> None:
-        """Add another thread's words."""
-        lengths, weights, places = other._measure()
-        ends = np.cumsum(lengths)
-        self._add(other._bytes(ends - lengths), ends, weights, places)
+    @classmethod
+    def joined(cls, tables: Sequence[Table]) -> Table:
+        """Return one table of the words of all, each at the first of its places."""
+        if len(tables) == 1:
+            return tables[0]
+        measured = [table._measure() for table in tables]
+        lengths, weights, places = (np.concatenate(column) for column in zip(*measured, strict=True))
+        order = np.argsort(places)
+        ends = np.cumsum(lengths[order])
+        starts = np.empty_like(ends)
+        starts[order] = ends - lengths[order]
+        data = np.empty(int(lengths.sum()), np.uint8)
+        first = 0
+        for table, (found, _, _) in zip(tables, measured, strict=True):
+            table._write(starts[first : first + len(found)], data)
+            first += len(found)
+        total = cls()
+        total._add(data, ends, weights[order], places[order])
+        return total
 
     def counts(self, provenance: Provenance) -> WordCounts:
         """Return the words in the order of their first places."""
         lengths, weights, places = self._measure()
         order = np.argsort(places)
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths[order])])
         starts = np.empty(len(order), np.int64)
-        ends = np.cumsum(lengths[order])
-        starts[order] = ends - lengths[order]
-        offsets = np.concatenate([np.zeros(1, np.int64), ends])
-        return WordCounts(self._bytes(starts), offsets, weights[order], provenance)
+        starts[order] = offsets[:-1]
+        data = np.empty(int(offsets[-1]), np.uint8)
+        self._write(starts, data)
+        return WordCounts(data, offsets, weights[order], provenance)
 
     def _add(
         self, data: NDArray[np.uint8], ends: NDArray[np.int64], weights: NDArray[np.uint64], places: NDArray[np.int64]
@@ -112,13 +130,10 @@ class Table:
         measure_words(self.slots, self.arena, lengths, weights, places)
         return lengths, weights, places
 
-    def _bytes(self, starts: NDArray[np.int64]) -> NDArray[np.uint8]:
+    def _write(self, starts: NDArray[np.int64], data: NDArray[np.uint8]) -> None:
         from subwords.kernels.count import write_words
 
-        lengths = self._measure()[0]
-        data = np.empty(int(lengths.sum()), np.uint8)
         write_words(self.slots, self.arena, starts, data)
-        return data
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +152,12 @@ def count_blocks(
     provenance = Provenance(splitter.identity, None, splitter.unicode_version, tuple(special_tokens))
     pieces = _pieces(blocks, splitter, _Specials(special_tokens))
     tables = [Table() for _ in range(threads)]
-    idle = list(tables)
+    idle, todo, taking = list(tables), deque[_Piece](), Lock()
 
-    def run(piece: _Piece) -> None:
-        # A thread takes any table that is free: words carry their place, so it does not matter which.
-        table = idle.pop()
+    def run() -> None:
+        # A table keeps the place where it first saw a word: it must get its pieces in the order of the corpus.
+        with taking:
+            table, piece = idle.pop(), todo.popleft()
         try:
             table.count(np.frombuffer(piece.text, np.uint8), piece.bounds, piece.place, splitter)
         finally:
@@ -149,24 +165,23 @@ def count_blocks(
 
     if threads == 1:
         for piece in pieces:
-            run(piece)
+            todo.append(piece)
+            run()
     else:
-        _run_ahead(pieces, run, threads)
-    first = tables.pop()
-    while tables:
-        first.merge(tables.pop())
-    return first.counts(provenance)
+        _run_ahead(pieces, todo, run, threads)
+    return Table.joined(tables).counts(provenance)
 
 
-def _run_ahead(pieces: Iterator[_Piece], run: object, threads: int) -> None:
+def _run_ahead(pieces: Iterator[_Piece], todo: deque[_Piece], run: Callable[[], None], threads: int) -> None:
     """Count on `threads` threads, reading a few pieces ahead: memory is bounded."""
     with ThreadPoolExecutor(threads) as pool:
-        waiting: list[Future[None]] = []
+        waiting: deque[Future[None]] = deque()
         try:
             for piece in pieces:
-                waiting.append(pool.submit(run, piece))  # type: ignore[arg-type]
+                todo.append(piece)
+                waiting.append(pool.submit(run))
                 if len(waiting) > 2 * threads:
-                    waiting.pop(0).result()
+                    waiting.popleft().result()
             for future in waiting:
                 future.result()
         except BaseException:
@@ -217,7 +232,7 @@ class _Specials:
         if not any(token in piece.text for token in self.tokens):  # a memory scan each, where the pattern is slow
             return piece
         bounds = piece.bounds.tolist()
-        spans = [span for a, b in zip(bounds, bounds[1:], strict=False) for span in self._spans(piece.text, a, b)]
+        spans = [span for a, b in pairwise(bounds) for span in self._spans(piece.text, a, b)]
         edges = np.unique(np.concatenate([piece.bounds, np.array(spans, np.int64).ravel()]))
         kept = np.flatnonzero(~np.isin(edges[:-1], [a for a, _ in spans]))
         text = b"".join(piece.text[edges[k] : edges[k + 1]] for k in kept)

@@ -146,7 +146,9 @@ class WordCounts:
         steps = np.diff(offsets)
         if offsets[0] != 0 or offsets[-1] != size or offsets.min() < 0 or (len(steps) and steps.min() < 1):
             raise FormatError(f"{name}: expected ascending word offsets from 0 to {size}")
-        if len(self) and (self.counts.min() < 1 or float(self.counts.sum(dtype=np.float64)) > MOST):
+        # Rounded, the sum tells whether the exact one wraps.
+        wraps = float(self.counts.sum(dtype=np.float64)) > 1.5 * MOST
+        if len(self) and (self.counts.min() < 1 or wraps or self.total > MOST):
             raise FormatError(f"{name}: expected counts from 1 up, with a sum below 2**63")
         return self
 

@@ -18,6 +18,7 @@ from subwords.kernels.jit import (
     I64,
     I64s,
     Int,
+    Parts,
     U32s,
     U64,
     U64s,
@@ -239,27 +240,22 @@ def encode_words(
     text: U8s,
     start: Int,
     ends: U32s,
+    words: Int,
     marks: I64s,
     texts: Int,
     out: U32s,
-    slots: U64s,
-    seeds: U64s,
-    ids: I32s,
-    arena: U8s,
-    alphabet: I32s,
-    pairs: U64s,
-    settings: I64s,
-    wide: U64s,
-    narrow: I32s,
-    chains: I32s,
-    state: I64s,
+    filled: Int,
+    frame: Parts[U64s, U64s, I32s, U8s, I32s, U64s, I64s, U64s, I32s, I32s, I64s],
 ) -> Int:
-    """Append the ids of the words text[start + ends[w - 1] : start + ends[w]], from state[WORD] on, and say why it stopped.
+    """Append the ids of words to the `filled` ids in `out` and return how many there are then, or minus what is needed.
 
-    marks[i], of `texts` in all: how many words there are by the end of text i; when it is done, how many ids in `out`.
-    slots, seeds, ids, arena: the table. wide, narrow, chains: scratch (bpe/encode.py sizes all). Resumable: give it what it
-    needs and call again. Same ids as `reference.bpe.encode_word`, word by word.
+    Word w is text[start + ends[w - 1] : start + ends[w]]. marks[i], of `texts`, is how many words there are by the end of text
+    i, and becomes how many ids; with texts = 0 all words are one text. frame: slots, seeds, ids, arena (the table), alphabet,
+    pairs, settings (the model), wide, narrow, chains (scratch), state; see `bpe/encode.py`. Give it what it needs and call
+    again with state[OUT] as `filled`. Same ids as `reference.bpe.encode_word`, word by word.
     """
+    slots, seeds, ids, arena, alphabet, pairs = frame[0], frame[1], frame[2], frame[3], frame[4], frame[5]
+    settings, wide, narrow, chains, state = frame[6], frame[7], frame[8], frame[9], frame[10]
     p, e, o, keys, work = pointer(text), pointer(ends), pointer(out), pointer(wide), pointer(narrow)
     rule, st, mark = pointer(settings), pointer(state), pointer(marks)
     scratch = len(wide) - 3 * BLOCK
@@ -287,19 +283,66 @@ def encode_words(
         bytes_room=len(arena),
         state=st,
     )
-    while st[TEXT] < texts:
-        words = mark[st[TEXT]]
-        while st[WORD] < words:
-            first = I64(st[WORD])
-            last = min(first + BLOCK, words)
-            at = I64(e[first - 1]) if first > 0 else 0
-            st[NEEDED] = st[OUT] + I64(e[last - 1]) - at + INSIDE
-            if st[NEEDED] > len(out):
-                return NEED_OUT
-            make_keys(table.slots, table.mask, table.seeds, p, len(text), start, e, first, last, keys)
-            status = encode_block(model, table, p, start, e, first, last, keys, o)
+    st[OUT] = filled
+    while True:
+        last_word = words if texts == 0 else mark[st[TEXT]]
+        while st[WORD] < last_word:
+            status = next_block(model, table, p, len(text), start, e, last_word, keys, o, len(out))
             if status != DONE:
-                return status
-        mark[st[TEXT]] = st[OUT]
-        st[TEXT] += 1
-    return DONE
+                return -status
+        if texts > 0:
+            mark[st[TEXT]] = st[OUT]
+            st[TEXT] += 1
+        if st[TEXT] >= texts:
+            break
+    st[TEXT], st[WORD] = 0, 0
+    return I64(st[OUT])
+
+
+@helper
+def next_block(model, table, text, size, start, ends, words, keys, out, room):
+    """Encode the next words, at most BLOCK of them."""
+    st = table.state
+    first = I64(st[WORD])
+    last = min(first + BLOCK, words)
+    at = I64(ends[first - 1]) if first > 0 else 0
+    st[NEEDED] = st[OUT] + I64(ends[last - 1]) - at + INSIDE
+    if st[NEEDED] > room:
+        return NEED_OUT
+    make_keys(table.slots, table.mask, table.seeds, text, size, start, ends, first, last, keys)
+    return encode_block(model, table, text, start, ends, first, last, keys, out)
+
+
+@kernel
+def add_tokens(
+    data: U8s,
+    ends: I64s,
+    values: I32s,
+    slots: U64s,
+    seeds: U64s,
+    ids: I32s,
+    arena: U8s,
+    wide: U64s,
+    state: I64s,
+) -> Int:
+    """Enter the words data[ends[w - 1] : ends[w]], each as one id, into a table that has room for all."""
+    text, e, v, keys = pointer(data), pointer(ends), pointer(values), pointer(wide)
+    table = Table(
+        slots=pointer(slots),
+        mask=U64(len(slots) // SLOT - 1),
+        seeds=pointer(seeds),
+        ids=pointer(ids),
+        bytes=pointer(arena),
+        load=len(slots) // SLOT // 2,
+        ids_room=len(ids),
+        bytes_room=len(arena),
+        state=pointer(state),
+    )
+    for w in range(len(ends)):
+        make_keys(table.slots, table.mask, table.seeds, text, len(data), 0, e, w, w + 1, keys)
+        at = e[w - 1] if w > 0 else 0
+        low, high = keys[0], keys[1]
+        slot = find(table, text, at, e[w] - at, low, high, I64(keys[2]))
+        if table.slots[slot * SLOT + 1] == ZERO:
+            insert(table, text, at, e[w] - at, low, high, slot, advance(v, w), 1)
+    return 0

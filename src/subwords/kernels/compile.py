@@ -7,6 +7,7 @@ compiled kernel is a plain C function of objects and integers, which runs in a p
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +16,8 @@ import numpy as np
 from llvmlite import binding, ir
 from numba import cfunc, njit, types
 from numba.core import cgutils
-from numba.extending import intrinsic, models, overload, register_model
+from numba.core.typing.templates import AbstractTemplate, infer, signature
+from numba.extending import intrinsic, lower_builtin, models, overload, register_model
 
 from subwords.kernels import jit
 from subwords.kernels.jit import HELPERS, INLINED, MODE, PRIMITIVES, Kernel
@@ -38,14 +40,38 @@ class Buffer(types.Type):
         super().__init__(name=f"Buffer({dtype})")
 
 
+class Frame(types.Type):
+    """A tuple of such arrays, passed as its object."""
+
+    def __init__(self, parts: tuple[Buffer, ...]) -> None:
+        self.parts = parts
+        super().__init__(name=f"Frame({', '.join(part.name for part in parts)})")
+
+
 register_model(Buffer)(models.OpaqueModel)
+register_model(Frame)(models.OpaqueModel)
+
+
+@infer
+class _FrameItem(AbstractTemplate):
+    key = "static_getitem"
+
+    def generic(self, args: Any, kws: Any) -> Any:
+        frame, index = args
+        return signature(frame.parts[index], *args) if isinstance(frame, Frame) else None
+
+
+@lower_builtin("static_getitem", Frame, types.IntegerLiteral)
+def _lower_frame_item(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    place = ir.Constant(ir.IntType(64), tuple.__basicsize__ + 8 * args[1])
+    item = builder.bitcast(builder.gep(args[0], [place]), ir.IntType(8).as_pointer().as_pointer())
+    return builder.load(item)
 
 
 def machine_code(kernel: Kernel) -> tuple[str, bytes]:
     """Compile a kernel: the name of its C function, and the object file."""
     _activate()
-    parameters = [types.int64 if name == "Int" else Buffer(_numba_type(name)) for name in kernel.parameters]
-    compiled = cfunc(types.int64(*parameters), **OPTIONS)(kernel.function)
+    compiled = cfunc(types.int64(*map(_parameter, kernel.parameters)), **OPTIONS)(kernel.function)
     return compiled.native_name, compiled._library._get_compiled_object()
 
 
@@ -58,15 +84,23 @@ def checked(kernel: Kernel) -> Callable[..., int]:
         for name, value in zip(kernel.parameters, args, strict=True):
             if name == "Int":
                 assert isinstance(value, (int, np.integer)), (kernel.name, value)
-            else:
-                assert value.dtype == DTYPES[name] and value.ndim == 1 and value.flags.c_contiguous, (kernel.name, name)
+                continue
+            for part, array in zip(_parts(name), value if isinstance(value, tuple) else (value,), strict=True):
+                assert array.dtype == DTYPES[part] and array.ndim == 1 and array.flags.c_contiguous, (kernel.name, part)
         return int(dispatcher(*args))
 
     return run
 
 
-def _numba_type(name: str) -> types.Type:
-    return getattr(types, np.dtype(DTYPES[name]).name)
+def _parts(name: str) -> list[str]:
+    return re.findall(r"\w+s\b", name.removeprefix("Parts"))
+
+
+def _parameter(name: str) -> types.Type:
+    if name == "Int":
+        return types.int64
+    buffers = tuple(Buffer(getattr(types, np.dtype(DTYPES[part]).name)) for part in _parts(name))
+    return Frame(buffers) if name.startswith("Parts") else buffers[0]
 
 
 def _activate() -> None:

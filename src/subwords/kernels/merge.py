@@ -28,7 +28,7 @@ HALF = U64(32)
 LOW = U64(0xFFFFFFFF)
 RANK = LOW << HALF
 ZERO, ONE = U64(0), U64(1)
-SHORT = 48  # up to here scanning for the lowest rank is cheaper than keeping chains; at most 62, for the masks
+SHORT = 48  # up to here scanning for the lowest rank is cheaper than keeping chains; a multiple of 8 below 63, for the masks; bpe/encode.py has it too
 
 
 class Merges(NamedTuple):

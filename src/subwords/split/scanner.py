@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -74,6 +75,10 @@ class Splitter(ABC):
             words[0] = count
             yield base, ends, words, base + int(ends[count - 1]) == stop
 
+    def short(self, text: Bytes, marks: Marks) -> int:
+        """Split a text shorter than CHUNK_WORDS in one step: write marks.ends and return their number, or -1 if it cannot."""
+        return -1
+
     @abstractmethod
     def cut(self, text: Bytes, at: int) -> int:
         """Return the last place in text[:at] where cutting changes no word whatever follows, or 0 (S4)."""
@@ -120,13 +125,24 @@ class Gpt2Splitter(Splitter):
     def __init__(self) -> None:
         self._classes = gpt2_classes()
 
-    def chunks(self, text: Bytes, start: int, stop: int, marks: Marks) -> Iterator[tuple[int, NDArray[np.uint32], int]]:
-        """Yield word ends chunk by chunk."""
+    def __reduce__(self) -> tuple[type, tuple[()]]:
+        return Gpt2Splitter, ()
+
+    @cached_property
+    def _split(self) -> Callable[..., int]:
         from subwords.kernels.split_gpt2 import split_gpt2
 
+        return split_gpt2.ready()
+
+    def short(self, text: Bytes, marks: Marks) -> int:
+        """Split a short text in one call."""
+        return self._split(text, 0, len(text), self._classes, marks.tail, marks.ends)
+
+    def chunks(self, text: Bytes, start: int, stop: int, marks: Marks) -> Iterator[tuple[int, NDArray[np.uint32], int]]:
+        """Yield word ends chunk by chunk."""
         ends, tail, classes = marks.ends, marks.tail, self._classes
         while start < stop:
-            count = split_gpt2(text, start, min(stop, start + LONGEST_WORD), classes, tail, ends)
+            count = self._split(text, start, min(stop, start + LONGEST_WORD), classes, tail, ends)
             last = int(ends[count - 1])
             if last == LONGEST_WORD and count > 1:  # the window, not the word, may end here
                 count -= 1

@@ -1,0 +1,212 @@
+"""GPT-2's rule: the compiled scanner equals the regex on every byte sequence (S1, S2, S4)."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strategies import BLANKS, CONTRACTIONS, FRAGMENTS, INVALID, MARKS, byte_texts, contested, regex_classes, texts
+from subwords.errors import InputError
+from subwords.reference.bpe import GPT2_PATTERN, split, split_bytes
+from subwords.split import scanner
+from subwords.split.rules import RULES
+from subwords.split.scanner import Marks, RegexSplitter, splitter
+from subwords.split.unicode import CATEGORIES, LETTER, NUMBER, OTHER, SPACE, categories, gpt2_classes
+
+GPT2 = splitter("gpt2")
+LEAST_WORDS = 64  # the least capacity a scan can work with: one block at a time
+
+
+def reference_ends(data: bytes) -> list[int]:
+    return list(itertools.accumulate(map(len, split_bytes(data, GPT2_PATTERN))))
+
+
+def ends_with(marks: Marks, data: bytes, start: int, stop: int) -> list[int]:
+    text = np.frombuffer(data, np.uint8)
+    return [base + end for base, ends, n in GPT2.chunks(text, start, stop, marks) for end in ends[:n].tolist()]
+
+
+def words_of(texts: list[bytes], marks: Marks) -> list[list[bytes]]:
+    """The words of each text, split together."""
+    data = b"".join(texts)
+    bounds = np.cumsum([0, *map(len, texts)], dtype=np.int64)
+    found: list[list[bytes]] = []
+    unfinished: list[bytes] = []
+    at = 0
+    for base, ends, words, complete in GPT2.texts(np.frombuffer(data, np.uint8), bounds, marks):
+        first = 0
+        for last in words.tolist():
+            for end in ends[first:last].tolist():
+                unfinished.append(data[at : base + end])
+                at = base + end
+            first = last
+            if complete:
+                found.append(unfinished)
+                unfinished = []
+    assert not unfinished
+    return found
+
+
+def test_rule_is_the_reference_pattern() -> None:
+    assert RULES["gpt2"] == GPT2_PATTERN
+
+
+# ------------------------------------------------------------------ the pinned Unicode
+
+
+def test_classes_differ_from_regex_only_where_unassigned() -> None:
+    # regex 2026.11 is at Unicode 18 and differs at 17,480 code points; an older one may know fewer than 16.0 does.
+    differing = [*map(ord, contested())]
+    names = {CATEGORIES[index] for index in categories()[differing]}
+    print(f"{len(differing)} code points differ")
+    assert names <= {"Cn"}
+    assert len(differing) < 20_000
+    assert (gpt2_classes() == regex_classes()).sum() == 0x110000 - len(differing)
+
+
+STANDS_FOR = {LETTER: "é", NUMBER: "½", SPACE: "\u3000", OTHER: "€"}
+
+
+def by_class(text: str) -> str:
+    """The text with every character beyond ASCII replaced by one of its class: all that the rule can see of it."""
+    classes = gpt2_classes()
+    return "".join(c if c.isascii() else STANDS_FOR[int(classes[ord(c)])] for c in text)
+
+
+def check_code_points(codes: list[int]) -> None:
+    probes = [f"a{c}a {c}1{c}{c}'s{c} !{c}  {c} " for c in map(chr, codes)]
+    for at in range(0, len(probes), 4096):
+        text = "".join(probes[at : at + 4096])
+        ref = list(itertools.accumulate(map(len, split(by_class(text), GPT2_PATTERN))))
+        got = list(itertools.accumulate(map(len, GPT2.split(text))))
+        assert got == ref
+
+
+def test_code_points_where_the_class_changes() -> None:
+    changes = np.flatnonzero(np.diff(gpt2_classes()))
+    codes = {int(c) + step for c in changes for step in (0, 1)} | set(range(0x80, 0x800))
+    check_code_points(sorted(c for c in codes if not 0xD800 <= c < 0xE000))
+
+
+@pytest.mark.sweep
+def test_every_code_point() -> None:
+    check_code_points([c for c in range(0x110000) if not 0xD800 <= c < 0xE000])
+
+
+# ------------------------------------------------------------------ one text
+
+
+@given(byte_texts())
+def test_any_bytes(data: bytes) -> None:
+    assert GPT2.byte_ends(data).tolist() == reference_ends(data)
+
+
+@given(texts())
+def test_any_text(text: str) -> None:
+    assert GPT2.split(text) == split(text, GPT2_PATTERN)
+
+
+@given(byte_texts(12))
+def test_regex_splitter_is_the_same_rule(data: bytes) -> None:
+    # A pattern that only this class runs: the name and the exact pattern would give the compiled scanner.
+    assert RegexSplitter(f"(?:{GPT2_PATTERN})").byte_ends(data).tolist() == reference_ends(data)
+
+
+@pytest.mark.parametrize("before", [b"a", b"1", b" ", b"\n", b"!", b"\xc3\xa9", b"\xff", "\u3000".encode(), b"'"])
+def test_every_fragment_at_every_offset_of_a_block(before: bytes) -> None:
+    width = len(before)
+    fragments = [*map(str.encode, (*CONTRACTIONS, *BLANKS, *MARKS, *FRAGMENTS)), *INVALID]
+    for fragment in dict.fromkeys(fragments):
+        for offset in range(64 - len(fragment) - width, 66):
+            data = b"x" * (offset % width) + before * (offset // width) + fragment + b"a 1"
+            assert GPT2.byte_ends(data).tolist() == reference_ends(data), (offset, fragment)
+
+
+ATOMS = (b"a", b"1", b" ", b"\n", b"'", b"s", b"l", b"!", "é".encode(), "\u3000".encode(), "€".encode(), b"\xe2")
+
+
+@pytest.mark.parametrize("offset", [0, 61, 62, 63])
+def test_every_short_sequence_across_a_block_border(offset: int) -> None:
+    for atoms in itertools.product(ATOMS, repeat=4):
+        data = b"b" * offset + b"".join(atoms)
+        assert GPT2.byte_ends(data).tolist() == reference_ends(data), atoms
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("offset", range(58, 66))
+def test_every_sequence_of_five_across_a_block_border(offset: int) -> None:
+    for atoms in itertools.product(ATOMS, repeat=5):
+        data = b"b" * offset + b"".join(atoms)
+        assert GPT2.byte_ends(data).tolist() == reference_ends(data), atoms
+
+
+def test_random_atoms_of_many_blocks() -> None:
+    seed = 11
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    atoms = [*ATOMS, *INVALID, *map(str.encode, FRAGMENTS)]
+    for _ in range(60):
+        data = b"".join(rng.choices(atoms, k=rng.randrange(3000)))
+        assert GPT2.byte_ends(data).tolist() == reference_ends(data)
+
+
+# ------------------------------------------------------------------ parts of a text
+
+
+@given(byte_texts(60), st.integers(LEAST_WORDS, 200))
+def test_chunk_size_changes_no_word(data: bytes, words: int) -> None:
+    assert ends_with(Marks(words), data, 0, len(data)) == reference_ends(data)
+
+
+@given(byte_texts(), byte_texts(), byte_texts())
+def test_bytes_around_the_window_are_not_seen(before: bytes, inside: bytes, after: bytes) -> None:
+    start, stop = len(before), len(before + inside)
+    got = ends_with(Marks(LEAST_WORDS), before + inside + after, start, stop)
+    assert got == [start + end for end in reference_ends(inside)]
+
+
+@given(st.lists(byte_texts(8), max_size=30), st.sampled_from([LEAST_WORDS, 100, 1000, scanner.CHUNK_WORDS]))
+def test_many_texts_equal_each_alone(texts: list[bytes], words: int) -> None:
+    assert words_of(texts, Marks(words)) == [split_bytes(text, GPT2_PATTERN) for text in texts]
+
+
+def test_thousands_of_texts_equal_each_alone() -> None:
+    seed = 3
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    atoms = [*map(str.encode, FRAGMENTS), *INVALID]
+    sizes = [0, 1, 2, 5, 5, 20]
+    texts = [b"".join(rng.choices(atoms, k=4000 if i % 500 == 0 else rng.choice(sizes))) for i in range(4000)]
+    assert words_of(texts, Marks()) == [split_bytes(text, GPT2_PATTERN) for text in texts]
+
+
+@given(byte_texts(), byte_texts(), st.integers(0, 10_000))
+def test_cutting_where_cut_says_changes_no_word(left: bytes, right: bytes, at: int) -> None:
+    data = left + right
+    at = min(at, len(data))
+    place = GPT2.cut(np.frombuffer(data, np.uint8), at)
+    assert 0 <= place <= at
+    parts = [*split_bytes(data[:place], GPT2_PATTERN), *split_bytes(data[place:], GPT2_PATTERN)]
+    assert parts == split_bytes(data, GPT2_PATTERN)
+
+
+@given(byte_texts(), st.integers(70, 300))
+def test_window_of_a_huge_text_cuts_no_word(data: bytes, longest: int) -> None:
+    # The window is 2 GiB; a small one shows the same borders.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scanner, "LONGEST_WORD", longest)
+        ref = reference_ends(data)
+        if max(np.diff([0, *ref]), default=0) >= longest - 8:
+            return  # such a word is refused, see below
+        assert ends_with(Marks(), data, 0, len(data)) == ref
+
+
+def test_word_longer_than_the_window_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scanner, "LONGEST_WORD", 100)
+    with pytest.raises(InputError, match="at byte 3 is longer"):
+        ends_with(Marks(), b"one" + b" " + b"a" * 200, 0, 204)

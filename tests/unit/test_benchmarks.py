@@ -1,0 +1,352 @@
+from __future__ import annotations
+
+import datetime
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the benchmarks are no part of the package
+
+from benchmarks.__main__ import main
+from benchmarks.definition import Definition, parse, read_folder
+from benchmarks.engines.bytelevel import bytes_to_text, text_to_bytes
+from benchmarks.engines.protocol import strings_of
+from benchmarks.inputs import Inputs, MissingDataError, cut
+from benchmarks.process import Launcher, without_folders
+from benchmarks.record import caption, save, slug, splice
+from benchmarks.report import report
+from benchmarks.run import run
+from benchmarks.stats import Summary, ratio, summarize
+from benchmarks.tables import number, spread, table, times
+from benchmarks.verify import difference, round_trips
+
+ROOT = Path(__file__).resolve().parents[2]
+TOML = """
+name = "encode"
+title = "Encode"
+task = "encode"
+rounds = 2
+oracle = ["tiktoken"]
+peer = "gigatoken"
+[parameters]
+tokenizer = "trained"
+warm = 2
+[[cases]]
+name = "opticks"
+corpus = "opticks"
+[[engines]]
+name = "subwords"
+[[engines]]
+name = "gigatoken"
+[[engines]]
+name = "tiktoken"
+bytes = 1000
+"""
+
+
+# ---------------------------------------------------------------- definitions
+
+
+def test_definitions_of_the_repository_parse_and_have_markers() -> None:
+    page = (ROOT / "BENCHMARKS.md").read_text("utf-8")
+    found = read_folder(ROOT / "benchmarks" / "definitions")
+    assert {one.task for one in found} == {"train", "encode", "short", "startup", "adversarial"}
+    for definition in found:
+        assert splice(page, definition.name, "x") != page
+
+
+def test_smoke_definitions_cover_every_task_without_development_data() -> None:
+    found = read_folder(ROOT / "benchmarks" / "definitions" / "smoke")
+    assert {one.task for one in found} == {"train", "encode", "short", "startup", "adversarial"}
+    assert {case.corpus for one in found for case in one.cases} == {"opticks"}
+    assert {use.name for one in found for use in one.engines} >= {"subwords", "sentencepiece", "rustbpe"}
+
+
+def test_parse_of_a_definition_gives_all_its_parts() -> None:
+    got = parse(TOML, "x.toml")
+    assert (got.name, got.rounds, got.oracle, got.timeout) == ("encode", 2, ("tiktoken",), 600.0)
+    assert [use.bytes for use in got.engines] == [None, None, 1000]
+    assert got.cases[0].repeat == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('task = "encode"', 'task = "fly"', "expected task to be one of"),
+        ("rounds = 2", "rounds = 0", "at least one round"),
+        ("rounds = 2", "", "a value for 'rounds'"),
+        ("rounds = 2", "rounds = 2\nround = 3", "not 'round'"),
+        ('peer = "gigatoken"', 'peer = "rustbpe"', "to be among the engines"),
+        ('peer = "gigatoken"', 'peer = "bpe9000"', "not 'bpe9000'"),
+        ('oracle = ["tiktoken"]', "oracle = []", "expected an oracle"),
+        ('name = "tiktoken"', 'name = "gigatoken"', "each engine once"),
+        ("[[cases]]", "[cases]", r"at least one \[\[cases\]\]"),
+        ("rounds = 2", "rounds 2", "expected TOML"),
+    ],
+)
+def test_parse_of_a_wrong_definition_says_what_was_expected(old: str, new: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        parse(TOML.replace(old, new, 1), "x.toml")
+    assert str(caught.value).startswith("x.toml: ")
+
+
+# ---------------------------------------------------------------- statistics and tables
+
+
+def test_summarize_gives_median_and_range() -> None:
+    assert summarize([5.0, 1.0, 2.0, 3.0]) == Summary(2.5, 1.0, 5.0, 4)
+    assert summarize([]) is None
+
+
+def test_ratio_is_apart_only_where_ranges_are() -> None:
+    fast, slow, wide = summarize([1.0, 1.2]), summarize([2.0, 2.4]), summarize([1.1, 9.0])
+    assert ratio(slow, fast) == (2.0, True)
+    assert ratio(fast, slow) == (0.5, True)
+    found = ratio(wide, fast)
+    assert found is not None
+    assert not found[1]
+    single = summarize([1.0])
+    assert ratio(summarize([3.0]), single) == (3.0, False)
+    assert ratio(None, fast) is None
+    assert ratio(fast, None) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0.00"),
+        (0.0012345, "0.00123"),
+        (0.5, "0.500"),
+        (1.0, "1.00"),
+        (9.876, "9.88"),
+        (12.34, "12.3"),
+        (1234.5, "1,234"),
+    ],
+)
+def test_number_has_three_digits(value: float, text: str) -> None:
+    assert number(value) == text
+
+
+def test_spread_and_times_show_what_is_missing() -> None:
+    assert spread(summarize([1.0, 2.0, 4.0])) == "2.00 (1.00–4.00)"
+    assert spread(summarize([2.0])) == "2.00"
+    assert spread(None) == times(None) == "–"
+    assert times((0.5, True)) == "0.500×"
+    assert times((1.5, False)) == "≈ 1.50×"
+
+
+def test_table_aligns_columns_and_escapes_bars() -> None:
+    got = table(["engine", "s"], [["a|b", "1.5"], ["longer name", "10.25"]])
+    ref = "| engine      |     s |\n|:------------|------:|\n| a\\|b        |   1.5 |\n| longer name | 10.25 |"
+    assert got == ref
+
+
+def test_table_with_a_short_row_is_an_error() -> None:
+    with pytest.raises(ValueError, match="expected 2 cells, not 1"):
+        table(["a", "b"], [["1"]])
+
+
+# ---------------------------------------------------------------- splicing and records
+
+
+def test_splice_replaces_between_markers_and_is_stable() -> None:
+    page = "top\n<!-- begin: a -->\nold\n<!-- end: a -->\n<!-- begin: ab -->\nkept\n<!-- end: ab -->\n"
+    got = splice(page, "a", "new\n")
+    assert got == page.replace("\nold\n", "\n\nnew\n\n")
+    assert splice(got, "a", "new") == got
+
+
+@pytest.mark.parametrize(
+    "page", ["", "<!-- begin: a -->", "<!-- end: a --><!-- begin: a -->", 2 * "<!-- begin: a --><!-- end: a -->"]
+)
+def test_splice_without_a_pair_of_markers_is_an_error(page: str) -> None:
+    with pytest.raises(ValueError, match="expected <!-- "):
+        splice(page, "a", "new")
+
+
+def test_save_keeps_other_definitions_of_the_day(tmp_path: Path) -> None:
+    day = datetime.date(2026, 1, 2)
+    first = save(tmp_path, day, "one", [{"name": "a", "versions": {}}])
+    second = save(tmp_path, day, "two", [{"name": "b", "versions": {}}])
+    assert first == second
+    got = json.loads(first.read_bytes())
+    assert {name: one["command"] for name, one in got["definitions"].items()} == {"a": "one", "b": "two"}
+    assert first.name.startswith("2026-01-02-")
+    assert got["machine"]["processors"] >= 1
+
+
+def test_caption_names_every_version_and_the_command() -> None:
+    versions = {"x": {"python": "3.11.1", "x": "1.0"}, "y": {"python": "3.12.0"}}
+    got = caption({"versions": versions, "rounds": 5}, datetime.date(2026, 1, 2), "python -m benchmarks run")
+    assert "python 3.11.1 and 3.12.0, x 1.0" in got
+    assert got.endswith("`python -m benchmarks run`")
+
+
+def test_slug_is_fit_for_a_file_name() -> None:
+    assert slug("AMD EPYC 7B13 64-Core Processor ") == "amd-epyc-7b13-64-core-processor"
+    assert slug("()") == "unknown"
+
+
+# ---------------------------------------------------------------- inputs and verification
+
+
+def test_cut_keeps_whole_lines_or_whole_characters() -> None:
+    assert cut(b"one\ntwo\nthree", 9) == b"one\ntwo\n"
+    assert cut("aéé".encode(), 4) == "aé".encode()
+    assert cut(b"abc", 0) == b""
+    assert cut(b"abc", None) == cut(b"abc", 3) == b"abc"
+
+
+def test_inputs_repeat_and_expand_folders(tmp_path: Path) -> None:
+    data, work = tmp_path / "data", tmp_path / "work"
+    for folder in (data / "corpora", data / "adversarial", work):
+        folder.mkdir(parents=True)
+    (data / "corpora" / "english.txt").write_bytes(b"one\ntwo\n")
+    (data / "adversarial" / "b.bin").write_bytes(b"\xff")
+    (data / "adversarial" / "a.txt").write_bytes(b"a")
+    (data / "adversarial" / "LIST.md").write_bytes(b"no input")
+    inputs = Inputs(data, work, Launcher())
+    assert inputs.file("english").read_bytes() == b"one\ntwo\n"
+    assert inputs.file("english", 5, 2).read_bytes() == b"one\none\n"
+    assert inputs.file("english", 0).read_bytes() == b""
+    got = inputs.cases(parse(TOML.replace('corpus = "opticks"', 'corpus = "adversarial/*"'), "x.toml"))
+    assert [(case.name, inputs.file(case.corpus).read_bytes()) for case in got] == [("a.txt", b"a"), ("b.bin", b"\xff")]
+    with pytest.raises(MissingDataError, match=r"no corpora/code\.txt"):
+        inputs.file("code")
+    with pytest.raises(MissingDataError, match="tokenizers/gpt2"):
+        inputs.tokenizer("gpt2")
+
+
+def test_strings_of_are_spread_and_of_one_length() -> None:
+    got = strings_of("".join(map(chr, range(100, 400))), 10, 20)
+    assert [len(one) for one in got] == [20] * 10
+    assert len(set(got)) == 10
+    with pytest.raises(ValueError, match="expected a text of more than"):
+        strings_of("short", 10, 20)
+
+
+def test_bytelevel_letters_and_bytes_are_one_to_one() -> None:
+    every = bytes(range(256))
+    assert len(set(bytes_to_text(every))) == 256
+    assert text_to_bytes(bytes_to_text(every)) == every
+    with pytest.raises(UnicodeEncodeError):
+        text_to_bytes("日")
+
+
+def test_difference_of_ids_names_the_place(tmp_path: Path) -> None:
+    for name, ids in {"a": [1, 2, 3], "b": [1, 9, 3], "c": [1, 2]}.items():
+        np.save(tmp_path / f"{name}.npy", np.array(ids, np.uint32))
+    a, b, c = (tmp_path / f"{name}.npy" for name in "abc")
+    assert difference(a, a) is None
+    assert difference(b, a) == "different ids at 1: 9, not 2"
+    assert difference(c, a) == "different ids: 2, not 3"
+
+
+def test_difference_of_merges_reads_both_ways_of_writing_them(tmp_path: Path) -> None:
+    for name, merges in {"a": ["a b", "ab c"], "b": [["a", "b"], ["ab", "c"]], "c": [["a", "b"], ["ab", "d"]]}.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps({"model": {"merges": merges}}), "utf-8")
+    a, b, c = (tmp_path / f"{name}.json" for name in "abc")
+    assert difference(b, a) is None
+    assert difference(c, a) == "different merges at 1: ab d, not ab c"
+
+
+def test_round_trips_only_where_ids_spell_the_input(tmp_path: Path) -> None:
+    text, ids, tokenizer = tmp_path / "t", tmp_path / "i.npy", tmp_path / "t.json"
+    text.write_bytes(b"\xff a")
+    tokenizer.write_text(
+        json.dumps({"model": {"vocab": {bytes_to_text(b"\xff"): 0, bytes_to_text(b" a"): 1}}}), "utf-8"
+    )
+    for values, ref in ([0, 1], True), ([1, 0], False), ([0, 7], False):
+        np.save(ids, np.array(values, np.uint32))
+        assert round_trips(ids, tokenizer, text) is ref
+
+
+# ---------------------------------------------------------------- runs
+
+
+class FakeLauncher(Launcher):
+    """Answers as engines would: subwords right, gigatoken with another id, tiktoken as the oracle."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.order: list[str] = []
+
+    def run(self, engine: str, job: Any, *, timeout: float) -> dict[str, Any]:
+        if job["task"] == "prepare":
+            return {"status": "ok", "versions": {engine: "1.0"}, "seconds": {}}
+        self.order.append(engine)
+        ids = [1, 2, 4 if engine == "gigatoken" else 3]
+        np.save(job["output"], np.array(ids, np.uint32))
+        seconds = {"load": 0.1, "cold": 0.2, "fresh": 0.2, "warm": [0.1, 0.3]}
+        return {"status": "ok", "seconds": seconds, "peak_bytes": 10**8, "digest": str(ids)}
+
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[FakeLauncher, Inputs]:
+    launcher = FakeLauncher()
+    inputs = Inputs(tmp_path / "data", tmp_path, launcher)
+    monkeypatch.setattr(inputs, "tokenizer", lambda name: tmp_path / name)
+    return launcher, inputs
+
+
+def definition_of(text: str) -> Definition:
+    return parse(text, "x.toml")
+
+
+def test_run_interleaves_rounds_and_drops_what_differs(fake: tuple[FakeLauncher, Inputs]) -> None:
+    launcher, inputs = fake
+    result = run(definition_of(TOML.replace("bytes = 1000", "")), inputs, launcher)
+    assert launcher.order == ["subwords", "gigatoken", "tiktoken", "subwords", "tiktoken"]
+    rows = {row["name"]: row for row in result["cases"][0]["engines"]}
+    assert rows["subwords"]["verified"] == "same as tiktoken"
+    assert len(rows["subwords"]["runs"]) == 2
+    assert rows["gigatoken"]["status"] == "n/a (different ids at 2: 4, not 3; oracle tiktoken)"
+    assert rows["gigatoken"]["runs"] == []
+
+
+def test_run_asks_the_oracle_about_each_slice(fake: tuple[FakeLauncher, Inputs]) -> None:
+    launcher, inputs = fake
+    result = run(definition_of(TOML), inputs, launcher, rounds=1)
+    assert launcher.order == ["subwords", "gigatoken", "tiktoken", "tiktoken"]
+    assert [row["verified"] for row in result["cases"][0]["engines"]] == ["same as tiktoken", "no", "is the oracle"]
+
+
+def test_report_shows_losers_and_missing_engines(fake: tuple[FakeLauncher, Inputs]) -> None:
+    launcher, inputs = fake
+    got = report(run(definition_of(TOML), inputs, launcher))
+    lines = {line.split("|")[1].strip(): line for line in got.splitlines() if line.startswith("| ")}
+    assert "different ids at 2" in lines["gigatoken"]
+    assert "n/a" in lines["gigatoken"]
+    assert "same as tiktoken" in lines["subwords"]
+    assert any(name.startswith("tiktoken, first 0.00") for name in lines)
+
+
+def test_run_without_the_data_is_skipped(tmp_path: Path) -> None:
+    launcher = FakeLauncher()
+    text = TOML.replace('corpus = "opticks"', 'corpus = "english"')
+    result = run(definition_of(text), Inputs(tmp_path / "none", tmp_path, launcher), launcher)
+    assert "skipped" in result
+    assert "skipped: no corpora/english.txt" in report(result)
+
+
+def test_launcher_with_an_engine_that_is_no_module_says_so() -> None:
+    got = Launcher().run("no_such_engine", {"task": "prepare"}, timeout=60)
+    assert got["status"] == "crashed"
+    assert "No module named" in got["message"]
+    assert str(ROOT) not in got["message"]
+
+
+def test_without_folders_leaves_the_last_part_of_a_path() -> None:
+    assert without_folders("no /a/b-c/d.txt and C:\\x\\y.py, 3/4 or a / b") == "no d.txt and y.py, 3/4 or a / b"
+
+
+def test_main_with_an_unknown_name_says_what_is_known(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="expected --only to be one of"):
+        main(["run", "--only", "nothing"])
+    with pytest.raises(SystemExit):
+        main(["run", "--python", "gigatoken"])
+    assert "expected ENGINE=PATH" in capsys.readouterr().err

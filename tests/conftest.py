@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# No deadline: a first example compiles kernels, and a busy machine is no failure. --hypothesis-profile=sweep tries more.
+# No deadline: a first example compiles kernels, and a busy machine is no failure. --hypothesis-profile=sweep: more.
 settings.register_profile("default", deadline=None, max_examples=150, print_blob=True)
 settings.register_profile("sweep", deadline=None, max_examples=5000, print_blob=True)
 settings.load_profile("default")

@@ -2,8 +2,8 @@
 
 >>> import subwords
 >>> tok = subwords.train(["low lower lowest"] * 9, vocab_size=265)
->>> tok.encode("lowest")
-[264]
+>>> tok.encode("low lowest")
+[257, 262]
 """
 
 from __future__ import annotations

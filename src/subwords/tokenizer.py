@@ -30,8 +30,8 @@ class Tokenizer:
 
     >>> import subwords
     >>> tok = subwords.train(["low lower lowest"] * 9, vocab_size=265)
-    >>> tok.tokenize("lowest")
-    ['lowest']
+    >>> tok.tokenize("low lowest")
+    ['low', ' lowest']
     >>> tok.decode(tok.encode("so low, é"))
     'so low, é'
     """

@@ -86,7 +86,7 @@ def train(
     >>> import subwords
     >>> tok = subwords.train(["hug pug pun bun hugs " * 9], vocab_size=262, special_tokens=["<s>"])
     >>> tok.merges[:2]
-    [(b'u', b'g'), (b' ', b'p')]
+    [(b'u', b'g'), (b'h', b'ug')]
     """
     if algorithm != "bpe":
         raise InputError(f'expected algorithm="bpe", not {algorithm!r}')

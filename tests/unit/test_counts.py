@@ -30,8 +30,8 @@ SPECIALS: list[list[str]] = [
 ]
 FRAGMENTS = [
     "a", "b", "aba", "it's", "we'll", "x" * 40, "é", "中文", "😀", "e\u0301", "\u0915\u094d\u0937", "12", "٣", "!?",
-    "<|end|>", "<s>", "<|", "|>", " ", "  ", "\n", "\r\n", "\t", "\x1c", "\x85", "\u2028", "\u3000", "\xa0", "\u200b", "a b",
-    "<|a special token longer than most blocks, and longer than the words of this text|>",
+    "<|end|>", "<s>", "<|", "|>", " ", "  ", "\n", "\r\n", "\t", "\x1c", "\x85", "\u2028", "\u3000", "\xa0", "\u200b",
+    "a b", "<|a special token longer than most blocks, and longer than the words of this text|>",
 ]  # fmt: skip
 
 
@@ -88,7 +88,7 @@ def test_texts_on_any_number_of_threads_count_as_the_reference(threads: int) -> 
     seed = random.randrange(1 << 32)
     print("seed", seed)
     rng = random.Random(seed)
-    texts = [random_text(rng, rng.randrange(60)) for _ in range(200)]
+    texts = [random_text(rng, rng.randrange(60)) for _ in range(60)]
     for special_tokens in SPECIALS:
         ref = count_words(texts, GPT2_PATTERN, special_tokens)
         for size in (1, 50, 1000):

@@ -28,20 +28,21 @@ LONGEST_KEPT = 1 << 10  # bytes; a longer word is segmented anew each time
 LONGEST_SCRATCH = 1 << 16  # bytes of a word; scratch for a longer one is given back after the text
 POOL = 64  # states kept for reuse
 SHORT_TEXT = 1 << 12  # bytes of a text for which calling costs more than encoding
-SHORT = 48  # as in kernels/merge.py: bytes of a word there is always scratch for; longer ones need chains
+SHORT = 56  # as in kernels/merge.py: bytes of a word there is always scratch for; longer ones need chains
 PART = 1 << 18  # bytes of short texts a thread takes at a time
 
 # Fields of a state's counters, as in kernels/bpe_encode.py, which is imported no earlier than needed.
 TEXT, WORD, OUT, USED, IDS, BYTES, POSITION, NEEDED = range(8)
 
 
-_Model = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
+_Arrays = tuple[NDArray[Any], ...]
+NONE = np.iinfo(np.uint64).max
 
 
 class _State:
     """What one thread encodes with: the table of words seen, scratch, and counters. Never shared while in use."""
 
-    def __init__(self, model: _Model, ranks: int, whole_words: _Model | None) -> None:
+    def __init__(self, model: _Arrays, ranks: int, whole_words: _Arrays | None) -> None:
         from subwords.kernels.words import key_masks
 
         self.model = model
@@ -133,6 +134,7 @@ class Encoder:
                 model.unknown == "drop",
                 LONGEST_KEPT,
                 secrets.randbits(62),
+                model.byte_level and model.alphabet.min() >= 0,
             ],
             np.int64,
         )
@@ -252,7 +254,7 @@ class Encoder:
         return encode_words.ready()
 
     @cached_property
-    def _whole_words(self) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int32]]:
+    def _whole_words(self) -> _Arrays:
         """Joined bytes, ends and ids of the tokens that a word may be."""
         vocab = self.model.vocab
         ids = [i for i, token in enumerate(vocab) if token and i not in self.model.special_ids]
@@ -261,18 +263,26 @@ class Encoder:
         return np.frombuffer(b"".join(tokens), np.uint8), ends, np.array(ids, np.int32)
 
     @cached_property
-    def _pair_table(self) -> NDArray[np.uint64]:
+    def _model(self) -> _Arrays:
+        """The model as the kernel reads it: alphabet, pairs, settings, firsts, spans."""
         from subwords.kernels.merge import fill_pairs
 
+        model = self.model
         # A merge that spells a special token is left out: no text yields one by itself (A3).
-        kept = ~np.isin(self.model.merges[:, 2], list(self.model.special_ids))
-        merges, ranks = self.model.merges[kept], self._ranks[kept]
+        kept = ~np.isin(model.merges[:, 2], list(model.special_ids))
+        merges, ranks = model.merges[kept], self._ranks[kept]
         keys = merges[:, 0].astype(np.uint64) << np.uint64(32) | merges[:, 1].astype(np.uint64)
         values = ranks.astype(np.uint64) << np.uint64(32) | merges[:, 2].astype(np.uint64)
-        size = 2 << max(4, (2 * len(keys)).bit_length())
-        table = np.full(size, np.iinfo(np.uint64).max, np.uint64)
-        fill_pairs(keys, values, int(self._settings[4]), table)
-        return table
+        pairs = np.full(2 << max(4, (2 * len(keys)).bit_length()), NONE, np.uint64)
+        fill_pairs(keys, values, int(self._settings[4]), pairs)
+        spans = np.diff(model.vocab.offsets).astype(np.int32)
+        firsts = np.full(1 << 16 if model.byte_level else 1, NONE, np.uint64)
+        if model.byte_level:
+            of_bytes = (spans[merges[:, 0]] == 1) & (spans[merges[:, 1]] == 1)
+            data, offsets = model.vocab.data.astype(np.int64), model.vocab.offsets
+            two = data[offsets[merges[of_bytes, 0]]] << 8 | data[offsets[merges[of_bytes, 1]]]
+            firsts[two] = values[of_bytes]
+        return model.alphabet, pairs, self._settings, firsts, spans
 
     @property
     def _ranks(self) -> NDArray[np.int64]:
@@ -285,7 +295,7 @@ class Encoder:
             ranks = self._ranks
             most = int(ranks[-1]) + 1 if len(ranks) else 1
             whole = self._whole_words if self.model.whole_words else None
-            return _State((self.model.alphabet, self._pair_table, self._settings), most, whole)
+            return _State(self._model, most, whole)
 
     def _give(self, state: _State) -> None:
         if len(state.narrow) > 12 * LONGEST_SCRATCH:

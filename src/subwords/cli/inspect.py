@@ -35,10 +35,10 @@ __all__ = ["inspect"]
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="List N at most.")
 @json_option
 def inspect(tokenizer: Path, vocab: bool, merges: bool, token: str | None, limit: int | None, as_json: bool) -> None:
-    r"""Show what a tokenizer is made of.
+    """Show what a tokenizer is made of.
 
     TOKENIZER is a tokenizer.json or a folder with one. In tokens a space is shown as U+2423 and a byte that is no
-    character as \xc3; --token takes them so, too. Digits alone are an id.
+    character as \\xc3; --token takes them so, too. Digits alone are an id.
 
     \b
     Example:

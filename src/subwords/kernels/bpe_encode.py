@@ -30,7 +30,7 @@ from subwords.kernels.jit import (
     pointer,
     store64,
 )
-from subwords.kernels.merge import Merges, merge_word
+from subwords.kernels.merge import SHORT, Merges, ask_pairs, merge_word
 from subwords.kernels.utf8 import decode_at
 from subwords.kernels.words import BLOCK, LENGTH, SLOT, differs, make_keys, same_bytes
 
@@ -39,9 +39,10 @@ DONE, NEED_OUT, NEED_SLOTS, NEED_ARENA, NEED_SCRATCH, UNKNOWN = range(6)
 # Fields of `state`, which outlives a call ...
 TEXT, WORD, OUT, USED, IDS, BYTES, POSITION, NEEDED = range(8)
 # ... and of `settings`, which no call changes.
-UNK, FUSE, DROP, LONGEST, SEED = range(5)
+UNK, FUSE, DROP, LONGEST, SEED, COMPLETE = range(6)
 
 MISSING = -1
+LARGE = 1 << 12  # bytes of a window where small ones do not meet: half the second cache
 INSIDE = 4
 ZERO, HALF, LOW = U64(0), U64(32), U64(0xFFFFFFFF)
 NUMBER = U64(60)
@@ -66,6 +67,8 @@ class Model(NamedTuple):
     """What turns a word into ids."""
 
     alphabet: object  # int32: the id of each byte (256 of them) or code point, or MISSING
+    firsts: object  # uint64[65536], where the alphabet is all bytes: the pair table's value of every two bytes
+    spans: object  # int32: the bytes of every id
     by_character: object
     settings: object
     scratch: object  # the longest word there is room for
@@ -138,31 +141,94 @@ def first_symbols(model, text, at, length):
 
 
 @helper
-def lacking(model, table, length):
-    """What must grow before a word of this length can be segmented and remembered, or DONE."""
-    if length > model.scratch:
-        return NEED_SCRATCH
-    if table.state[USED] >= table.load:
-        return NEED_SLOTS
-    if length <= model.settings[LONGEST] and (
-        table.state[IDS] + length > table.ids_room or table.state[BYTES] + length > table.bytes_room
-    ):
-        return NEED_ARENA
-    return DONE
+def window(model, text, at, length):
+    """Segment text[at : at + length] by itself, all bytes being symbols; how many ids are in the model's symbols."""
+    merges = model.merges
+    for k in range(length):
+        merges.symbols[k] = model.alphabet[text[at + k]]
+    for k in range(length - 1):
+        merges.found[k] = model.firsts[I64(text[at + k]) << 8 | I64(text[at + k + 1])]
+    return merge_word(merges, length)
 
 
 @helper
-def segment(model, table, text, at, length):
-    """The ids of a word the table lacks into the model's symbols: (DONE, how many), or why it cannot be done now."""
-    status = lacking(model, table, length)
-    if status != DONE:
-        table.state[NEEDED] = length
-        return status, 0
-    n = first_symbols(model, text, at, length)
-    if n < 0:
-        table.state[POSITION] = at + MISSING - n
-        return UNKNOWN, 0
-    return DONE, merge_word(model.merges, n)
+def meet(model, out, i, filled, a, m):
+    """Find the first token that two overlapping windows share: (index in `out`, its position, index in the second), or -1.
+
+    Both begin at position `a`: the first window's tokens are out[i:filled], the second's the model's m symbols.
+    """
+    symbols, spans = model.merges.symbols, model.spans
+    j, b = 0, a
+    while i < filled and j < m:
+        if a == b and out[i] == symbols[j]:
+            return i, a, j
+        if a <= b:
+            a += spans[out[i]]
+            i += 1
+        else:
+            b += spans[symbols[j]]
+            j += 1
+    return -1, a, j
+
+
+@helper
+def segment_windows(model, text, at, length, out, count, size):
+    """Write the ids of a long word after `count`, window by window, and return how many, or -1 where windows never meet.
+
+    Exact for every list of merges. Tokens are the segmentation of a text if and only if each two neighbours are the
+    segmentation of their own joint: the first merge across a border would happen between the two alone as well. Neighbours
+    inside a window are; where two windows share a token, one's tokens before it and the other's from it on are, all.
+    """
+    stop, start, kept = at + length, at, count
+    end = min(start + size, stop)
+    filled = kept + window(model, text, start, end - start)
+    for k in range(filled - kept):
+        out[kept + k] = model.merges.symbols[k]
+    while end < stop:
+        position = start
+        while kept < filled and position + model.spans[out[kept]] <= end - size // 3:
+            position += model.spans[out[kept]]
+            kept += 1
+        if position == start:
+            return -1
+        end = min(position + size, stop)
+        m = window(model, text, position, end - position)
+        kept, start, j = meet(model, out, kept, filled, position, m)
+        if kept < 0:
+            return -1
+        for k in range(j, m):
+            out[kept + k - j] = model.merges.symbols[k]
+        filled = kept + m - j
+    return filled - count
+
+
+@helper
+def segment(model, table, text, at, length, out, count):
+    """Write the ids of a word the table lacks after `count`: (DONE, how many), or why it cannot be done now."""
+    state, symbols = table.state, model.merges.symbols
+    if model.settings[COMPLETE] != 0 and length > SHORT:
+        n = segment_windows(model, text, at, length, out, count, SHORT)
+        if n < 0 and model.scratch >= min(length, LARGE):
+            n = segment_windows(model, text, at, length, out, count, min(length, model.scratch))
+        if n < 0:
+            state[NEEDED] = min(length, max(LARGE, 2 * model.scratch))
+            return NEED_SCRATCH, 0
+        return DONE, n
+    if length > model.scratch:
+        state[NEEDED] = length
+        return NEED_SCRATCH, 0
+    if model.settings[COMPLETE] != 0:
+        n = window(model, text, at, length)
+    else:
+        n = first_symbols(model, text, at, length)
+        if n < 0:
+            state[POSITION] = at + MISSING - n
+            return UNKNOWN, 0
+        ask_pairs(model.merges, n)
+        n = merge_word(model.merges, n)
+    for k in range(n):
+        out[count + k] = symbols[k]
+    return DONE, n
 
 
 @inlined
@@ -206,14 +272,16 @@ def emit_odd(model, table, text, at, length, keys, k, out, count):
     slot = find(table, text, at, length, low, high, I64(keys[k + 2]))
     if table.slots[slot * SLOT + 1] != ZERO:
         return DONE, emit_slot(table.slots, table.ids, slot * SLOT, out, count)
-    status, n = segment(model, table, text, at, length)
+    state = table.state
+    if state[USED] >= table.load:
+        return NEED_SLOTS, count
+    status, n = segment(model, table, text, at, length, out, count)
     if status != DONE:
         return status, count
-    symbols = model.merges.symbols
-    for j in range(n):
-        out[count + j] = symbols[j]
     if length <= model.settings[LONGEST]:
-        insert(table, text, at, length, low, high, slot, symbols, n)
+        if state[IDS] + n > table.ids_room or state[BYTES] + length > table.bytes_room:
+            return NEED_ARENA, count
+        insert(table, text, at, length, low, high, slot, advance(out, count), n)
     return DONE, count + n
 
 
@@ -245,17 +313,18 @@ def encode_words(
     texts: Int,
     out: U32s,
     filled: Int,
-    frame: Parts[U64s, U64s, I32s, U8s, I32s, U64s, I64s, U64s, I32s, I32s, I64s],
+    frame: Parts[U64s, U64s, I32s, U8s, I32s, U64s, I64s, U64s, I32s, U64s, I32s, I32s, I64s],
 ) -> Int:
     """Append the ids of words to the `filled` ids in `out` and return how many there are then, or minus what is needed.
 
     Word w is text[start + ends[w - 1] : start + ends[w]]. marks[i], of `texts`, is how many words there are by the end of text
     i, and becomes how many ids; with texts = 0 all words are one text. frame: slots, seeds, ids, arena (the table), alphabet,
-    pairs, settings (the model), wide, narrow, chains (scratch), state; see `bpe/encode.py`. Give it what it needs and call
+    pairs, settings, firsts, spans (the model), wide, narrow, chains (scratch), state; see `bpe/encode.py`. Give it what it needs and call
     again with state[OUT] as `filled`. Same ids as `reference.bpe.encode_word`, word by word.
     """
     slots, seeds, ids, arena, alphabet, pairs = frame[0], frame[1], frame[2], frame[3], frame[4], frame[5]
-    settings, wide, narrow, chains, state = frame[6], frame[7], frame[8], frame[9], frame[10]
+    settings, firsts, spans, wide, narrow = frame[6], frame[7], frame[8], frame[9], frame[10]
+    chains, state = frame[11], frame[12]
     p, e, o, keys, work = pointer(text), pointer(ends), pointer(out), pointer(wide), pointer(narrow)
     rule, st, mark = pointer(settings), pointer(state), pointer(marks)
     scratch = len(wide) - 3 * BLOCK
@@ -271,7 +340,7 @@ def encode_words(
         chains=pointer(chains),
         heap=advance(pointer(chains), len(chains) // 4 * 3),
     )
-    model = Model(pointer(alphabet), len(alphabet) > 256, rule, scratch, merges)
+    model = Model(pointer(alphabet), pointer(firsts), pointer(spans), len(alphabet) > 256, rule, scratch, merges)
     table = Table(
         slots=pointer(slots),
         mask=U64(len(slots) // SLOT - 1),

@@ -28,7 +28,7 @@ HALF = U64(32)
 LOW = U64(0xFFFFFFFF)
 RANK = LOW << HALF
 ZERO, ONE = U64(0), U64(1)
-SHORT = 48  # up to here scanning for the lowest rank is cheaper than keeping chains; a multiple of 8 below 63, for the masks; bpe/encode.py has it too
+SHORT = 56  # up to here scanning for the lowest rank is cheaper than keeping chains; a multiple of 8 below 63, for the masks; bpe/encode.py has it too
 
 
 class Merges(NamedTuple):
@@ -48,7 +48,7 @@ class Merges(NamedTuple):
 
 @helper
 def merge_word(merges, n):
-    """Merge the n symbols of a word in place and return how many are left."""
+    """Merge the n symbols of a word in place and return how many are left; `found` holds the values of its n - 1 pairs."""
     if n <= SHORT:
         return merge_short(merges, n)
     return merge_long(merges, n)
@@ -100,8 +100,6 @@ def merge_short(merges, n):
     """
     symbols, found = merges.symbols, merges.found
     blocks = (n + 7) >> 3
-    for k in range(n - 1):
-        found[k] = pair_value(merges, symbols[k], symbols[k + 1])
     for k in range(n - 1, 8 * blocks):
         found[k] = NONE
     alive = (ONE << U64(n)) - ONE
@@ -132,14 +130,26 @@ def merge_short(merges, n):
 
 
 @helper
+def ask_pairs(merges, n):
+    """Look up all pairs of n symbols."""
+    for k in range(n - 1):
+        merges.found[k] = pair_value(merges, merges.symbols[k], merges.symbols[k + 1])
+
+
+@inlined
 def ask_pair(merges, at, following, entry, size):
-    """Look up the pair at `at`, chain its position to its rank, and return the next free entry and the heap's size."""
-    value = pair_value(merges, merges.symbols[at], merges.symbols[following])
-    merges.found[at] = value
-    if value == NONE:
+    """Look up the pair at `at` and chain its position; the next free entry and the heap's size."""
+    merges.found[at] = pair_value(merges, merges.symbols[at], merges.symbols[following])
+    return chain_pair(merges, at, entry, size)
+
+
+@helper
+def chain_pair(merges, at, entry, size):
+    """Chain a position to the rank of its pair, if it has one; the next free entry and the heap's size."""
+    if merges.found[at] == NONE:
         return entry, size
     chains, entries = merges.chains, merges.entries
-    rank = I64(value >> HALF)
+    rank = I64(merges.found[at] >> HALF)
     entries[2 * entry], entries[2 * entry + 1] = at, -1
     if chains[3 * rank] < 0:
         chains[3 * rank], chains[3 * rank + 2] = entry, 0
@@ -183,7 +193,7 @@ def merge_long(merges, n):
     links[2 * n - 1] = -1
     found[n - 1] = NONE
     for k in range(n - 1):
-        entry, size = ask_pair(merges, k, k + 1, entry, size)
+        entry, size = chain_pair(merges, k, entry, size)
     while size > 0:
         rank = I64(merges.heap[0])
         size = heap_pop(merges.heap, size)

@@ -1,0 +1,31 @@
+"""Running the command line inside the test."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from click.testing import CliRunner, Result
+
+from subwords.cli import main
+
+TEXT = "it's a low, lower, lowest price <s> 中文 😀\n\n" * 9
+
+
+def run(*arguments: object, stdin: bytes = b"", code: int = 0) -> Result:
+    result = CliRunner().invoke(main, [*map(str, arguments)], input=stdin, prog_name="subwords")
+    assert result.exit_code == code, (result.output, result.exception)
+    if code == 1:
+        assert result.stderr.startswith("subwords: error: ")
+        assert result.stderr.count("\n") == 1
+        assert result.stderr.endswith("\n")
+        assert result.stdout == ""
+    return result
+
+
+def json_of(*arguments: object, stdin: bytes = b"") -> dict[str, Any]:
+    out = run(*arguments, "--json", stdin=stdin).stdout
+    assert out.count("\n") == 1
+    found = json.loads(out)
+    assert isinstance(found, dict)
+    return found

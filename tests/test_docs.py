@@ -1,0 +1,137 @@
+"""What the documents say is run: their Python, their commands, their links, and the numbers that tests carry."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import subwords
+from subwords.cli import main
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = ("README.md", "ALGORITHMS.md", "COMPATIBILITY.md", "CONTRIBUTING.md")
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+DEFINITION = re.compile(r"^\*\*([A-Z]\d+)\.\*\*(.*?)^Tests: (.*?)\.$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(document: str, *languages: str) -> list[tuple[str, str]]:
+    return [(kind, body) for kind, body in FENCE.findall((ROOT / document).read_text("utf-8")) if kind in languages]
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that holds the examples, as a reader's does, and is the current one."""
+    folder = tmp_path / "examples"
+    folder.mkdir()
+    for file in (ROOT / "examples").iterdir():
+        if file.is_file():
+            (folder / file.name).write_bytes(file.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def names(workplace: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Where the blocks of a document are run, as if in a file of kernels/, whose helpers compiling replaces."""
+    module = ModuleType("subwords.kernels.example")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    return vars(module)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_python_blocks_run(
+    document: str, workplace: Path, names: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if document == "CONTRIBUTING.md":  # its kernel is nobody else's
+        monkeypatch.setenv("SUBWORDS_CACHE_DIR", str(workplace / "cache"))
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    for kind, body in blocks(document, "python", "pycon"):
+        if kind == "python":
+            # A kernel's source is read back by Numba, from a file.
+            file = workplace / "block.py"
+            file.write_text(body, "utf-8")
+            exec(compile(body, str(file), "exec", dont_inherit=True), names)
+        else:
+            test = doctest.DocTestParser().get_doctest(body, names, document, document, 0)
+            runner.run(test, clear_globs=False)
+            names.update(test.globs)
+    assert runner.summarize(verbose=False).failed == 0
+
+
+def commands(document: str) -> Iterator[list[str]]:
+    for _, body in blocks(document, "sh"):
+        for line in body.splitlines():
+            words = shlex.split(line, comments=True)
+            if words[:1] == ["subwords"]:
+                assert not {"|", "&&", ">", "<"} & set(words), line
+                yield words[1:]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_shell_commands_run(document: str, workplace: Path) -> None:
+    for arguments in commands(document):
+        got = CliRunner().invoke(main, arguments, prog_name="subwords")
+        assert got.exit_code == 0, (arguments, got.output, got.exception)
+
+
+def test_readme_mentions_every_command_and_runs_it() -> None:
+    ran = {arguments[0] for arguments in commands("README.md")}
+    assert ran == set(main.commands)
+
+
+def test_quickstart_prints_what_it_did_and_says_where_it_saved(workplace: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(subwords.__file__).parents[1])}
+    got = subprocess.run(
+        [sys.executable, "examples/quickstart.py"], capture_output=True, encoding="utf-8", env=environment, check=False
+    )
+    assert got.returncode == 0, got.stderr
+    assert "the text came back" in got.stdout
+    assert str(Path("out", "opticks.json")) in got.stdout
+    assert subwords.load("out/opticks.json").vocab_size == 8_000
+
+
+def test_readme_opens_with_two_commands_that_checks_repeat() -> None:
+    first, second = (body.strip() for _, body in blocks("README.md", "sh")[:2])
+    assert first.endswith("examples/quickstart.py") and second.endswith("-m pytest")
+    assert "\n" not in first + second
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 200
+    assert "README.md" in (ROOT / ".ci" / "run").read_text("utf-8")
+
+
+def test_every_definition_has_tests_that_carry_its_number() -> None:
+    text = (ROOT / "ALGORITHMS.md").read_text("utf-8")
+    definitions = DEFINITION.findall(text)
+    assert len(definitions) == len(re.findall(r"^\*\*[A-Z]\d+\.\*\*", text, re.MULTILINE)) >= 20
+    lacking = [
+        (number, name)
+        for number, _, tests in definitions
+        for name in re.findall(r"`([^`]*)`", tests) or ["none"]
+        if not _carries(ROOT / name, number)
+    ]
+    assert lacking == []
+
+
+def _carries(file: Path, number: str) -> bool:
+    return file.is_file() and re.search(rf"(?<![A-Za-z0-9]){number}(?![0-9])", file.read_text("utf-8")) is not None
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, "CHANGELOG.md"])
+def test_links_lead_to_files(document: str) -> None:
+    links = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", (ROOT / document).read_text("utf-8"))
+    missing = [link for link in links if not link.startswith("https://") and not (ROOT / link).exists()]
+    assert missing == []
+
+
+def test_changelog_has_the_version() -> None:
+    assert f"## {subwords.__version__} - " in (ROOT / "CHANGELOG.md").read_text("utf-8")

@@ -1,0 +1,28 @@
+"""Every example in a docstring is run."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+from pathlib import Path
+
+import pytest
+
+import subwords
+
+MODULES = ["subwords", *(module.name for module in pkgutil.walk_packages(subwords.__path__, "subwords."))]
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith("__main__")])
+def test_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    failed, _ = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
+    assert failed == 0
+
+
+@pytest.mark.parametrize("name", sorted(set(subwords.__all__) - {"Tokenizer"}))
+def test_public_names_have_an_example(name: str) -> None:
+    value = getattr(subwords, name)
+    if not issubclass(value if isinstance(value, type) else object, subwords.SubwordsError):
+        assert ">>>" in value.__doc__

@@ -1,0 +1,248 @@
+"""Encoding equals the textbook's, word by word: trained and arbitrary merges, ranks, unknown symbols (E1, E2, E4, E6)."""
+
+from __future__ import annotations
+
+import random
+import secrets
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import subwords
+from strategies import Pair, byte_texts, counts_of, merge_lists, model_of, small_words, texts
+from subwords.bpe.encode import Encoder
+from subwords.bpe.model import BPE
+from subwords.bpe.train import BPESettings, train_bpe
+from subwords.kernels.merge import SHORT
+from subwords.reference import bpe as reference
+from subwords.reference.bpe import GPT2_PATTERN
+from subwords.split.scanner import splitter
+
+OPTICKS = Path(__file__).parents[1] / "examples" / "opticks.txt"
+GPT2 = splitter("gpt2")
+WHOLE = splitter(r"(?s:.+)")  # a text is one word
+ABC = [b"a", b"b", b"c"]
+BYTES = [bytes([byte]) for byte in range(256)]
+
+
+def tokens_of(encoder: Encoder, data: bytes) -> list[bytes]:
+    return [encoder.model.vocab[int(index)] for index in encoder.encode(data)]
+
+
+def check_words(encoder: Encoder, words: Sequence[bytes], ref: Sequence[list[bytes]]) -> None:
+    """Each word alone, twice, and all of them in one batch."""
+    for word, tokens in zip(words, ref, strict=True):
+        assert tokens_of(encoder, word) == tokens, word
+        assert tokens_of(encoder, word) == tokens, (word, "from the table")
+    batch = Encoder(encoder.model, encoder.splitter).encode_batch(list(words), 1)
+    assert [[encoder.model.vocab[i] for i in ids] for ids in batch.to_lists()] == list(ref)
+
+
+# ------------------------------------------------------------------ E1
+
+
+@given(merge_lists(ABC), st.lists(small_words().map(str.encode), min_size=1, max_size=8))
+def test_arbitrary_merges(pairs: list[Pair], words: list[bytes]) -> None:
+    ref = [reference.encode_word(word, pairs) for word in words]
+    check_words(Encoder(model_of(ABC, pairs), WHOLE), words, ref)
+
+
+@given(merge_lists([b"a", b"b"], most=60), st.lists(st.sampled_from([b"a", b"b"]), min_size=SHORT - 3, max_size=300))
+def test_arbitrary_merges_in_long_words(pairs: list[Pair], symbols: list[bytes]) -> None:
+    word = b"".join(symbols)
+    check_words(Encoder(model_of([b"a", b"b"], pairs), WHOLE), [word], [reference.encode_word(word, pairs)])
+
+
+@given(merge_lists([b"a"], most=20), st.integers(1, 200))
+def test_runs_of_one_letter(pairs: list[Pair], length: int) -> None:
+    word = b"a" * length
+    check_words(Encoder(model_of([b"a"], pairs), WHOLE), [word], [reference.encode_word(word, pairs)])
+
+
+def test_every_length_of_word() -> None:
+    # Fifteen bytes are a key, four ids a slot, SHORT symbols a mask, 1,024 bytes what is remembered.
+    seed = 4
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    pairs = [(b"a", b"b"), (b"b", b"a"), (b"ab", b"c"), (b"c", b"c"), (b"abc", b"abc"), (b"ba", b"ba"), (b"cc", b"c")]
+    encoder = Encoder(model_of(ABC, pairs), WHOLE)
+    lengths = [*range(1, 3 * SHORT), 255, 256, 257, 1022, 1023, 1024, 1025, 1026]
+    words = [bytes(rng.choices(b"abc", k=length)) for length in lengths]
+    check_words(encoder, words, [reference.encode_word(word, pairs) for word in words])
+
+
+@given(st.lists(texts(10), min_size=1, max_size=4), byte_texts(), st.integers(0, 60))
+def test_trained_model_on_any_bytes(documents: list[str], data: bytes, merges: int) -> None:
+    vocab, pairs = reference.train(reference.count_words(documents, GPT2_PATTERN), 256 + merges)
+    encoder = Encoder(model_of(vocab[:256], pairs), GPT2)
+    for text in (*map(str.encode, documents), data):
+        assert encoder.encode(text).tolist() == reference.encode(text, vocab, pairs)
+
+
+@pytest.fixture(scope="module")
+def opticks() -> str:
+    return OPTICKS.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def opticks_tokenizer(opticks: str) -> subwords.Tokenizer:
+    return subwords.train([opticks], vocab_size=2000)
+
+
+def test_real_text(opticks: str, opticks_tokenizer: subwords.Tokenizer) -> None:
+    tok = opticks_tokenizer
+    text = opticks[100_000:140_000]
+    assert tok.encode(text) == reference.encode(text, [*tok.model.vocab], tok.merges)
+
+
+def test_real_text_with_ranks_in_another_order(opticks: str, opticks_tokenizer: subwords.Tokenizer) -> None:
+    seed = 9
+    print(f"seed {seed}")
+    tok = opticks_tokenizer
+    order = np.random.default_rng(seed).permutation(len(tok.merges))
+    shuffled = Encoder(BPE(tok.model.vocab, tok.model.merges[order]), GPT2)
+    text = opticks[:20_000]
+    ref = reference.encode(text, [*tok.model.vocab], [tok.merges[k] for k in order])
+    assert shuffled.encode(text.encode()).tolist() == ref
+
+
+# ------------------------------------------------------------------ E2
+
+
+@st.composite
+def rank_lists(draw: st.DrawFn, base: list[bytes]) -> list[bytes]:
+    """Tokens in any order; those of several symbols need not be reached by any two tokens."""
+    longer = draw(st.lists(small_words("abc", 5).map(str.encode), max_size=30))
+    return draw(st.permutations(list(dict.fromkeys([*base, *longer]))))
+
+
+@given(rank_lists(ABC), st.lists(small_words().map(str.encode), min_size=1, max_size=8))
+def test_ranks(tokens: list[bytes], words: list[bytes]) -> None:
+    ranks = {token: rank for rank, token in enumerate(tokens)}
+    words = [*words, *tokens]
+    ref = [[tokens[rank] for rank in reference.encode_word_ranks(word, ranks)] for word in words]
+    check_words(Encoder(BPE.from_ranks(tokens), WHOLE), words, ref)
+
+
+@given(rank_lists(ABC), st.lists(st.sampled_from(ABC), min_size=SHORT - 3, max_size=200))
+def test_ranks_in_long_words(tokens: list[bytes], symbols: list[bytes]) -> None:
+    # Equal ranks: `abc` is joined from `ab` + `c` and from `a` + `bc`.
+    ranks = {token: rank for rank, token in enumerate(tokens)}
+    word = b"".join(symbols)
+    ref = [tokens[rank] for rank in reference.encode_word_ranks(word, ranks)]
+    check_words(Encoder(BPE.from_ranks(tokens), WHOLE), [word], [ref])
+
+
+def test_word_that_is_a_token_is_taken_at_once() -> None:
+    tokens = [b"a", b"b", b"c", b"bc", b"aabb", b" aabb", b"abcabcabcabcabcabcabc", b" "]
+    ranks = {token: rank for rank, token in enumerate(tokens)}
+    encoder = Encoder(BPE.from_ranks(tokens), GPT2)
+    for word in (b"aabb", b" aabb", b"aabbb", b"abcabcabcabcabcabcabc", b"abcabcabcabcabcabcabca"):
+        assert encoder.encode(word).tolist() == reference.encode_word_ranks(word, ranks)
+
+
+# ------------------------------------------------------------------ E4: symbols outside the alphabet
+
+
+def tokens_with_unknown(word: bytes, pairs: list[Pair], known: set[bytes], byte_level: bool, fuse: bool) -> list[bytes]:
+    """Unknown symbols are b"<unk>" each, or one where they are neighbours and `fuse`; what lies between is segmented."""
+    tokens: list[bytes] = []
+    for is_known, run in groupby(reference._symbols(word, byte_level), known.__contains__):
+        symbols = list(run)
+        unknown = [b"<unk>"] * (1 if fuse else len(symbols))
+        tokens += reference.encode_word(b"".join(symbols), pairs, byte_level=byte_level) if is_known else unknown
+    return tokens
+
+
+ALPHABETS = {True: [b"a", b"b", b"\xc3", b"\xff"], False: [b"a", b"b", "é".encode(), "文".encode(), "😀".encode()]}
+MIXED = st.lists(
+    st.sampled_from(
+        [b"a", b"b", b"x", b"y", "é".encode(), "文".encode(), "😀".encode(), "ü".encode(), b"\xc3", b"\xff"]
+    ),
+    min_size=1,
+    max_size=130,
+).map(b"".join)
+
+
+@pytest.mark.parametrize("fuse", [False, True])
+@pytest.mark.parametrize("byte_level", [False, True])
+@given(data=st.data(), words=st.lists(MIXED, min_size=1, max_size=5))
+def test_unknown_symbols_become_unk(byte_level: bool, fuse: bool, data: st.DataObject, words: list[bytes]) -> None:
+    base = ALPHABETS[byte_level]
+    pairs = data.draw(merge_lists(base))
+    model = model_of([b"<unk>", *base], pairs, byte_level=byte_level, unk_id=0, fuse_unk=fuse)
+    ref = [tokens_with_unknown(word, pairs, set(base), byte_level, fuse) for word in words]
+    if not fuse:
+        vocab = [b"<unk>", *base]
+        own = [reference.encode_word(word, pairs, byte_level=byte_level, vocab=vocab, unk="<unk>") for word in words]
+        assert ref == own
+    check_words(Encoder(model, WHOLE), words, ref)
+
+
+@pytest.mark.parametrize("byte_level", [False, True])
+@given(data=st.data(), words=st.lists(MIXED, min_size=1, max_size=5))
+def test_unknown_symbols_are_dropped(byte_level: bool, data: st.DataObject, words: list[bytes]) -> None:
+    base = ALPHABETS[byte_level]
+    pairs = data.draw(merge_lists(base))
+    model = model_of(base, pairs, byte_level=byte_level, unknown="drop")
+    kept = [b"".join(s for s in reference._symbols(word, byte_level) if s in base) for word in words]
+    ref = [reference.encode_word(word, pairs, byte_level=byte_level) for word in kept]
+    check_words(Encoder(model, WHOLE), words, ref)
+
+
+@pytest.mark.parametrize("byte_level", [False, True])
+@given(data=st.data(), word=MIXED)
+def test_unknown_symbols_are_an_error_that_says_where(byte_level: bool, data: st.DataObject, word: bytes) -> None:
+    base = ALPHABETS[byte_level]
+    pairs = data.draw(merge_lists(base))
+    encoder = Encoder(model_of(base, pairs, byte_level=byte_level), WHOLE)
+    symbols = reference._symbols(word, byte_level)
+    first = next((n for n, symbol in enumerate(symbols) if symbol not in base), None)
+    if first is None:
+        assert tokens_of(encoder, word) == reference.encode_word(word, pairs, byte_level=byte_level)
+        return
+    with pytest.raises(subwords.InputError, match=f"at byte {len(b''.join(symbols[:first]))} is none"):
+        encoder.encode(word)
+    assert tokens_of(encoder, b"ab") == reference.encode_word(b"ab", pairs, byte_level=byte_level), "still of use"
+
+
+@given(st.lists(texts(6), min_size=1, max_size=4), texts(), st.sampled_from([None, 2, 20]))
+def test_trained_character_model(documents: list[str], text: str, limit: int | None) -> None:
+    words = reference.count_words(documents, GPT2_PATTERN)
+    options: dict[str, Any] = {"byte_level": False, "special_tokens": ["[UNK]"], "limit_alphabet": limit}
+    if not words:
+        return
+    vocab, pairs = reference.train(words, 400, **options)
+    model = train_bpe(counts_of(words), BPESettings(vocab_size=400, unk_token="[UNK]", **options))
+    assert list(model.vocab) == vocab
+    encoder = Encoder(model, GPT2)
+    for each in (*documents, text):
+        ref = reference.encode(each, vocab, pairs, byte_level=False, unk="[UNK]")
+        assert encoder.encode(each.encode()).tolist() == ref
+
+
+# ------------------------------------------------------------------ the table
+
+
+def test_colliding_hashes_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    # With seeds of 1 the first eight bytes cancel the state, a factor of what the next eight do: one hash for all.
+    monkeypatch.setattr(secrets, "randbits", lambda bits: 1)
+    seed = 6
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    pairs = [(b"!", b"#"), (b"#", b"$"), (b"!", b"!"), (b"!!", b"!!")]
+    first = (1 ^ 40).to_bytes(8, "little")
+    words = [first + bytes(rng.choices(b"!#$", k=8)) + b"!" * 24 for _ in range(200)]
+    check_words(Encoder(model_of(BYTES, pairs), GPT2), words, [reference.encode_word(word, pairs) for word in words])
+
+
+def test_words_that_differ_in_length_alone() -> None:
+    pairs = [(b"\0", b"\0"), (b"\0\0", b"\0\0")]
+    words = [b"\0" * n for n in range(1, 40)] + [b"\xff" * n for n in range(1, 40)]
+    check_words(Encoder(model_of(BYTES, pairs), WHOLE), words, [reference.encode_word(word, pairs) for word in words])

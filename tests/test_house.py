@@ -1,0 +1,151 @@
+"""The house rules that a program can check: who imports what, who opens files, what is in the tree."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src" / "subwords"
+FILES = sorted(SOURCE.rglob("*.py"))
+
+# Calls that open or map files: by their last name, or by both where one name says too little.
+OPENING = {
+    *("open", "fdopen", "open_code", "mkstemp", "FileIO", "NamedTemporaryFile", "TemporaryFile", "memmap", "fromfile"),
+    *("read_bytes", "read_text", "write_bytes", "write_text", "GzipFile", "OSFile", "ParquetFile", "ParquetWriter"),
+    *("np.load", "np.save", "np.savez", "np.loadtxt", "np.savetxt", "pickle.load", "json.load", "tofile"),
+}
+RIM = ("corpus/", "formats/", "cli/", "kernels/machine.py", "split/unicode.py")
+
+MOST_LINES = 400
+MACHINE_PATHS = [f"/{folder}/" for folder in ("work", "tmp", "root")]
+
+
+def place(file: Path) -> str:
+    return file.relative_to(SOURCE).as_posix()
+
+
+@cache
+def tree(file: Path) -> ast.Module:
+    return ast.parse(file.read_text("utf-8"))
+
+
+def imports(file: Path) -> Iterator[str]:
+    for node in ast.walk(tree(file)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{place(file)}: expected absolute imports"
+            yield node.module or ""
+
+
+def importers(package: str) -> list[str]:
+    return [place(file) for file in FILES if any(name.split(".")[0] == package for name in imports(file))]
+
+
+def called(node: ast.Call) -> set[str]:
+    """The names a call goes by: `open`, or for `np.load` also `load`."""
+    if not isinstance(node.func, ast.Attribute):
+        return {getattr(node.func, "id", "")}
+    return {node.func.attr, f"{getattr(node.func.value, 'id', '')}.{node.func.attr}"}
+
+
+def calls(names: set[str], allowed: str | tuple[str, ...]) -> list[str]:
+    """Where one of these is called outside the allowed places."""
+    return [
+        f"{place(file)}:{node.lineno} {ast.unparse(node.func)}"
+        for file in FILES
+        if not place(file).startswith(allowed)
+        for node in ast.walk(tree(file))
+        if isinstance(node, ast.Call) and called(node) & names
+    ]
+
+
+def test_only_one_file_imports_numba() -> None:
+    assert importers("numba") == ["kernels/compile.py"]
+
+
+def test_only_the_compiled_tier_imports_llvmlite() -> None:
+    assert all(name.startswith("kernels/") for name in importers("llvmlite"))
+
+
+def test_only_the_rim_opens_files() -> None:
+    assert calls(OPENING, RIM) == []
+    assert len(calls(OPENING, ())) > 3  # the rule sees what it looks for
+
+
+def test_only_the_command_line_prints() -> None:
+    assert calls({"print"}, "cli/") == []
+
+
+def test_kernels_import_nothing_of_ours_but_kernels() -> None:
+    found = {name for file in FILES if place(file).startswith("kernels/") for name in imports(file)}
+    ours = {name for name in found if name.split(".")[0] == "subwords"}
+    assert {name for name in ours if not name.startswith("subwords.kernels")} == set()
+
+
+def test_reference_imports_the_standard_library_and_regex() -> None:
+    found = {name for file in FILES if place(file).startswith("reference/") for name in imports(file)}
+    assert {name for name in found if name.split(".")[0] not in {*sys.stdlib_module_names, "regex"}} == set()
+
+
+# What each room may not know: dependencies point downward.
+ABOVE = {
+    "bpe/": ("cli", "formats", "tokenizer", "training", "special"),
+    "corpus/": ("cli", "bpe", "tokenizer", "training", "special"),
+    "split/": ("cli", "formats", "bpe", "corpus", "tokenizer", "training", "special"),
+    "vocab.py": ("cli", "formats", "bpe", "corpus", "split", "tokenizer", "training", "special"),
+    "tokenizer.py": ("cli", "training"),
+    "formats/": ("cli", "training"),
+}
+
+
+@pytest.mark.parametrize("room", ABOVE)
+def test_dependencies_point_downward(room: str) -> None:
+    found = {(place(file), name) for file in FILES if place(file).startswith(room) for name in imports(file)}
+    above = tuple(f"subwords.{name}" for name in ABOVE[room])
+    assert {(file, name) for file, name in found if f"{name}.".startswith(tuple(f"{a}." for a in above))} == set()
+
+
+@pytest.mark.parametrize("file", FILES, ids=place)
+def test_files_stay_short(file: Path) -> None:
+    assert len(file.read_text("utf-8").splitlines()) < MOST_LINES
+
+
+@pytest.mark.parametrize("file", FILES, ids=place)
+def test_public_definitions_have_docstrings(file: Path) -> None:
+    assert ast.get_docstring(tree(file)), "the module"
+    lacking = [node.name for node in _public(tree(file)) if not ast.get_docstring(node)]
+    assert lacking == []
+
+
+def _public(node: ast.Module | ast.ClassDef) -> Iterator[ast.FunctionDef | ast.ClassDef]:
+    for child in node.body:
+        if isinstance(child, ast.FunctionDef | ast.ClassDef) and not child.name.startswith("_"):
+            if not any(isinstance(mark, ast.Name) and mark.id == "overload" for mark in child.decorator_list):
+                yield child
+            if isinstance(child, ast.ClassDef):
+                yield from _public(child)
+
+
+def repository_files() -> Iterator[Path]:
+    built = {"build", "dist", "out", "__pycache__"}
+    for path in sorted(ROOT.iterdir()):
+        if path.name == ".ci" or (not path.name.startswith(".") and path.name not in built):
+            yield from (path.rglob("*") if path.is_dir() else [path])
+
+
+def test_no_file_names_a_place_on_somebodys_machine() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}: {word}"
+        for path in repository_files()
+        if path.is_file() and path.suffix in {"", ".py", ".md", ".toml", ".json", ".txt", ".yml", ".cfg"}
+        for word in MACHINE_PATHS
+        if word in path.read_text("utf-8")
+    ]
+    assert found == []

@@ -1,0 +1,246 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import subwords
+from commands import json_of, run
+from subwords import Tokenizer, WordCounts
+
+COMMANDS = ("train", "count", "encode", "decode", "inspect", "warmup")
+
+
+# --- help
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_an_example_and_json(command: str) -> None:
+    out = run(command, "--help").stdout
+    assert f"Example:\n    subwords {command}" in out
+    assert "--json" in out
+    assert out.splitlines()[2].strip().endswith(".")
+
+
+def test_version_is_the_package_s() -> None:
+    assert run("--version").stdout == f"subwords, version {subwords.__version__}\n"
+
+
+# --- train
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        ([], {}),
+        (["--splitter", r"\w+|\W"], {"splitter": r"\w+|\W"}),
+        (["--special", "<s>", "--special", "<e>"], {"special_tokens": ["<s>", "<e>"]}),
+        (["--special", "<s>", "--unk-token", "<s>"], {"special_tokens": ["<s>"], "unk_token": "<s>"}),
+        (["--character-level"], {"byte_level": False}),
+        (["--alphabet", "corpus"], {"alphabet": "corpus"}),
+        (["--tie-break", "first"], {"tie_break": "first"}),
+        (["--min-frequency", "20"], {"min_frequency": 20}),
+        (["--max-token-length", "3"], {"max_token_length": 3}),
+        (["--limit-alphabet", "5"], {"limit_alphabet": 5}),
+        (["--documents", "line"], {"documents": "line"}),
+        (["--errors", "replace", "--threads", "2", "--quiet"], {"errors": "replace"}),
+    ],
+)
+def test_train_passes_its_options_on(
+    arguments: Sequence[str], options: dict[str, Any], corpus_path: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "got.json"
+    summary = run("train", corpus_path, "--vocab-size", 280, "-o", out, *arguments).stdout
+    subwords.train(corpus_path, vocab_size=280, **options).save(tmp_path / "ref.json")
+    assert out.read_bytes() == (tmp_path / "ref.json").read_bytes()
+    assert (summary == "") == ("--quiet" in arguments)
+
+
+def test_train_says_what_it_counted_and_learned(corpus_path: Path, tmp_path: Path) -> None:
+    got = json_of("train", corpus_path, "--vocab-size", 280, "-o", tmp_path / "tok.json")
+    assert got.pop("seconds") > 0
+    counts = subwords.count(corpus_path)
+    ref = {"words": counts.total, "distinct": len(counts), "tokens": 280, "merges": 24}
+    assert got == {**ref, "saved": str(tmp_path / "tok.json")}
+    plain = run("train", corpus_path, "--vocab-size", 280, "-o", tmp_path / "tok.json").stdout
+    assert dict(line.split("\t") for line in plain.splitlines()).keys() == {*got, "seconds"}
+
+
+def test_train_that_runs_out_of_pairs_says_so_on_standard_error(corpus_path: Path, tmp_path: Path) -> None:
+    result = run("train", corpus_path, "--vocab-size", 5000, "-o", tmp_path / "tok.json")
+    assert "no pair is left" in result.stderr
+    assert run("train", corpus_path, "--vocab-size", 5000, "-o", tmp_path / "tok.json", "-q").stderr == ""
+
+
+def test_train_takes_files_folders_globs_and_a_folder_to_write_in(tmp_path: Path) -> None:
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    for i, text in enumerate(["a cat ", "a hat ", "the bat "]):
+        (folder / f"{i}.txt").write_text(text * 9)
+    subwords.train([text * 9 for text in ("a cat ", "a hat ", "the bat ")], vocab_size=265).save(tmp_path / "ref.json")
+    ref = (tmp_path / "ref.json").read_bytes()
+    for sources in ([folder], [folder / "*.txt"], [folder / "0.txt", folder / "[12].txt"]):
+        run("train", *sources, "--vocab-size", 265, "-o", tmp_path)
+        assert (tmp_path / "tokenizer.json").read_bytes() == ref
+
+
+@pytest.mark.parametrize("suffix", [".bin", ".parquet", ".txt"])
+def test_train_on_counts_is_train_on_the_text(suffix: str, corpus_path: Path, tmp_path: Path) -> None:
+    how = ["--splitter", r"\S+|\s", "--special", "<s>"]
+    run("train", corpus_path, "--vocab-size", 280, "-o", tmp_path / "ref.json", *how)
+    counts = tmp_path / f"counts{suffix}"
+    run("count", corpus_path, "-o", counts, *how)
+    # The splitter is the one that made the counts.
+    run("train", counts, "--vocab-size", 280, "-o", tmp_path / "got.json", "--special", "<s>")
+    assert (tmp_path / "got.json").read_bytes() == (tmp_path / "ref.json").read_bytes()
+
+
+def test_train_on_counts_made_otherwise_fails(corpus_path: Path, tmp_path: Path) -> None:
+    counts = tmp_path / "counts.bin"
+    run("count", corpus_path, "-o", counts)
+    to = ["--vocab-size", 280, "-o", tmp_path / "tok.json"]
+    assert "splitter" in run("train", counts, *to, "--splitter", "x", code=1).stderr
+    assert "--documents" in run("train", counts, *to, "--documents", "line", code=2).stderr
+    assert "--add" in run("train", counts, corpus_path, *to, code=2).stderr
+    assert not (tmp_path / "tok.json").exists()
+
+
+# --- count
+
+
+@pytest.mark.parametrize("suffix", ["", ".bin", ".parquet"])
+def test_count_writes_what_the_library_counts(suffix: str, corpus_path: Path, tmp_path: Path) -> None:
+    out = tmp_path / f"counts{suffix}"
+    got = json_of("count", corpus_path, "-o", out, "--special", "<s>", "--documents", "line")
+    ref = subwords.count(corpus_path, special_tokens=["<s>"], documents="line")
+    assert list(WordCounts.load(out)) == list(ref)
+    assert WordCounts.load(out).provenance == ref.provenance
+    assert (got["words"], got["distinct"], got["saved"]) == (ref.total, len(ref), str(out))
+
+
+def test_count_adds_counts_up(tmp_path: Path) -> None:
+    texts = ["a b b", "c b", "a d"]
+    for i, text in enumerate(texts):
+        (tmp_path / f"{i}.txt").write_text(text)
+        run("count", tmp_path / f"{i}.txt", "-o", tmp_path / f"{i}.bin")
+    files = [tmp_path / f"{i}.bin" for i in range(3)]
+    for count in (1, 2, 3):
+        run("count", "--add", *files[:count], "-o", tmp_path / "sum.parquet")
+        assert list(WordCounts.load(tmp_path / "sum.parquet")) == list(subwords.count(texts[:count]))
+    run("count", "--add", *files, "-o", files[0])
+    assert list(WordCounts.load(files[0])) == list(subwords.count(texts))
+
+
+def test_count_refuses_counts_as_text_and_options_for_text_with_counts(corpus_path: Path, tmp_path: Path) -> None:
+    a, b = tmp_path / "a.bin", tmp_path / "b.bin"
+    run("count", corpus_path, "-o", a)
+    run("count", corpus_path, "-o", b, "--splitter", "x")
+    assert "--add" in run("count", a, "-o", tmp_path / "c.bin", code=2).stderr
+    assert "--splitter" in run("count", "--add", a, "-o", tmp_path / "c.bin", "--splitter", "x", code=2).stderr
+    assert "--special" in run("count", "--add", a, "-o", tmp_path / "c.bin", "--special", "x", code=2).stderr
+    assert f"{b}: " in run("count", "--add", a, b, "-o", tmp_path / "c.bin", code=1).stderr
+    assert "corpus.txt" in run("count", "--add", a, corpus_path, "-o", tmp_path / "c.bin", code=1).stderr
+    assert not (tmp_path / "c.bin").exists()
+
+
+# --- every command
+
+
+def test_warmup_says_how_long_it_took() -> None:
+    assert json_of("warmup").keys() == {"seconds"}
+
+
+def test_json_holds_the_results_or_where_they_are(tok_path: Path, tok: Tokenizer, tmp_path: Path) -> None:
+    ids = tok.encode("é low")
+    got = json_of("encode", tok_path, "--text", "é low", "--text", "", "--tokens")
+    assert got == {"texts": 2, "total": len(ids), "ids": [ids, []], "tokens": [tok.tokenize("é low"), []]}
+    got = json_of("encode", tok_path, "--text", "é low", "-o", tmp_path / "ids.npy")
+    assert got == {"texts": 1, "total": len(ids), "saved": str(tmp_path / "ids.npy")}
+    assert json_of("decode", tok_path, tmp_path / "ids.npy") == {"texts": 1, "bytes": 6, "text": ["é low"]}
+    got = json_of("decode", tok_path, tmp_path / "ids.npy", "-o", tmp_path / "text")
+    assert got == {"texts": 1, "bytes": 6, "saved": str(tmp_path / "text")}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["train", "x"],
+        ["train", "--vocab-size", "9", "-o", "x.json"],
+        ["train", "x", "--vocab-size", "0", "-o", "x.json"],
+        ["train", "x", "--vocab-size", "9", "-o", "x.txt"],
+        ["train", "x", "--vocab-size", "9", "-o", "x.json", "--tie-break", "none"],
+        ["count", "x", "-o", "x.bin", "--special", "\udcff"],
+        ["encode", "x", "file", "--text", "a"],
+        ["encode", "x", "--lines", "--text", "a"],
+        ["encode", "x", "--dtype", "uint16"],
+        ["encode", "x", "--format", "npy", "--tokens", "-o", "x"],
+        ["encode", "x", "--format", "npy", "--json"],
+        ["decode", "x", "file", "--ids", "1"],
+        ["decode", "x", "--lines", "--dtype", "uint16"],
+        ["inspect", "x", "--vocab", "--merges"],
+        ["inspect", "x", "--limit", "0"],
+        ["nothing"],
+    ],
+)
+def test_wrong_usage_is_exit_code_2(arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "Usage: subwords" in run(*arguments, code=2).stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("target", ["none/x.json", "folder.json"])
+@pytest.mark.parametrize("command", ["train", "count", "encode", "decode"])
+def test_output_that_cannot_be_written_fails_before_the_work(
+    command: str, target: str, corpus_path: Path, tok_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("the work was begun")
+
+    monkeypatch.setattr("subwords.training.count", refuse)
+    monkeypatch.setattr(Tokenizer, "encode_batch", refuse)
+    monkeypatch.setattr(Tokenizer, "decode_bytes", refuse)
+    (tmp_path / "folder.json" / "tokenizer.json").mkdir(parents=True)
+    first = [tok_path] if command in ("encode", "decode") else ["--vocab-size", 300] if command == "train" else []
+    error = run(command, *first, corpus_path, "-o", tmp_path / target, code=1).stderr
+    assert "expected a folder" in error or "is a folder" in error
+
+
+@pytest.mark.parametrize("settings", [["--unk-token", "?"], ["--splitter", "("], ["--special", ""]])
+def test_train_settings_that_cannot_be_used_fail_before_the_work(
+    settings: list[str], corpus_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("subwords.training.count_blocks", lambda *_, **__: pytest.fail("the work was begun"))
+    run("train", corpus_path, "--vocab-size", 300, "-o", tmp_path / "x.json", *settings, code=1)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda bad, tok, out: ["train", bad, "--vocab-size", 300, "-o", out],
+        lambda bad, tok, out: ["count", bad, "-o", out],
+        lambda bad, tok, out: ["decode", tok, bad, "-o", out],
+        lambda bad, tok, out: ["encode", tok, "--text", "<s>", "--special", "error", "-o", out],
+    ],
+)
+def test_failure_leaves_the_old_file_and_no_other(
+    act: Callable[[Path, Path, Path], list[object]], tok_path: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "bad.txt").write_bytes(b"text \xff")
+    (tmp_path / "out.json").write_bytes(b"as it was")
+    run(*act(tmp_path / "bad.txt", tok_path, tmp_path / "out.json"), code=1)
+    assert (tmp_path / "out.json").read_bytes() == b"as it was"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.txt", "out.json"]
+
+
+@pytest.mark.parametrize("command", ["encode", "decode", "inspect"])
+def test_missing_and_damaged_tokenizers_are_errors_that_name_the_file(command: str, corpus_path: Path) -> None:
+    for path in (corpus_path, corpus_path.with_name("none.json"), corpus_path.parent):
+        assert path.name in run(command, path, code=1).stderr
+
+
+def test_missing_input_file_is_an_error_that_names_it(tok_path: Path, tmp_path: Path) -> None:
+    for command in ("encode", "decode"):
+        assert "none.txt" in run(command, tok_path, tmp_path / "none.txt", code=1).stderr
+        assert tmp_path.name in run(command, tok_path, tmp_path, code=1).stderr

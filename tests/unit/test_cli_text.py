@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from commands import TEXT, json_of, run
+from subwords import Tokenizer
+from subwords.cli.console import shown, unshown
+
+# --- encode and decode
+
+
+def numbers(ids: Sequence[int]) -> str:
+    return " ".join(map(str, ids)) + "\n"
+
+
+def test_encode_prints_ids_of_a_file_of_standard_input_and_of_texts(
+    tok_path: Path, tok: Tokenizer, corpus_path: Path
+) -> None:
+    ref = numbers(tok.encode(TEXT))
+    assert run("encode", tok_path, corpus).stdout == ref
+    assert run("encode", tok_path, stdin=TEXT.encode()).stdout == ref
+    assert run("encode", tok_path, "-", stdin=TEXT.encode()).stdout == ref
+    got = run("encode", tok_path, "--text", "a low", "--text", "", "--text", "é").stdout
+    assert got == numbers(tok.encode("a low")) + "\n" + numbers(tok.encode("é"))
+
+
+@pytest.mark.parametrize("text", ["", "a", "a\n", "\n", "a\n\nb\r\nc", "a\x0bb\u2028c\n\n"])
+def test_encode_lines_takes_each_line_without_its_line_feed(text: str, tok_path: Path, tok: Tokenizer) -> None:
+    ref = text.removesuffix("\n").split("\n") if text else []
+    got = run("encode", tok_path, "--lines", stdin=text.encode()).stdout
+    assert got == "".join(numbers(tok.encode(line)) for line in ref)
+    back = run("decode", tok_path, "--lines", stdin=got.encode()).stdout_bytes
+    assert back == "".join(line + "\n" for line in ref).encode()
+
+
+def test_encode_special_tokens_as_told(tok_path: Path) -> None:
+    assert run("encode", tok_path, "--text", "<s>").stdout != "0\n"
+    assert run("encode", tok_path, "--text", "<s>", "--special", "allow").stdout == "0\n"
+    assert "'<s>'" in run("encode", tok_path, "--text", "<s>", "--special", "error", code=1).stderr
+
+
+def test_encode_tokens_show_what_they_are(tok_path: Path) -> None:
+    assert run("encode", tok_path, "--tokens", "--text", "a low\t\\é").stdout == "a ␣low \\t \\\\ \\xc3 \\xa9\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "dtype"),
+    [(["--format", "npy"], "<u4"), (["--format", "bin"], "<u4"), (["--format", "bin", "--dtype", "uint16"], "<u2")],
+)
+def test_encode_binary_holds_the_ids(
+    arguments: list[str], dtype: str, tok_path: Path, tok: Tokenizer, tmp_path: Path
+) -> None:
+    ref = tok.encode("a low") + tok.encode("price")
+    out = tmp_path / "ids"
+    run("encode", tok_path, "--lines", "-o", out, *arguments, stdin=b"a low\nprice\n")
+    streamed = run("encode", tok_path, "--lines", *arguments, stdin=b"a low\nprice\n").stdout_bytes
+    assert out.read_bytes() == streamed
+    got = np.load(out) if "npy" in arguments else np.fromfile(out, dtype)
+    assert got.dtype == np.dtype(dtype)
+    assert got.tolist() == ref
+
+
+def test_encode_format_is_that_of_the_file_name(tok_path: Path, tmp_path: Path) -> None:
+    for name, begins in (("ids.npy", b"\x93NUMPY"), ("ids.bin", bytes([65, 0, 0, 0])), ("ids.txt", b"65\n")):
+        assert run("encode", tok_path, "--text", "a", "-o", tmp_path / name).stdout == ""
+        assert (tmp_path / name).read_bytes().startswith(begins)
+
+
+def test_encode_uint16_is_refused_where_an_id_may_not_fit(tok_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    how = ["--text", "a", "--format", "bin", "--dtype", "uint16"]
+    monkeypatch.setattr(Tokenizer, "vocab_size", 65536)
+    run("encode", tok_path, *how)
+    monkeypatch.setattr(Tokenizer, "vocab_size", 65537)
+    assert "65537" in run("encode", tok_path, *how, code=1).stderr
+
+
+@pytest.mark.parametrize("form", ["text", "npy", "bin"])
+def test_decode_gives_back_every_byte(form: str, tok_path: Path, tmp_path: Path) -> None:
+    seed = random.randrange(1 << 32)
+    print("seed", seed)
+    data = random.Random(seed).randbytes(2000) + b"\r\n\x00 low\n"
+    ids, out = tmp_path / "ids", tmp_path / "out"
+    run("encode", tok_path, "-o", ids, "--format", form, stdin=data)
+    dtype = ["--dtype", "uint32"] if form == "bin" else []
+    assert run("decode", tok_path, ids, *dtype).stdout_bytes == data
+    assert run("decode", tok_path, *dtype, stdin=ids.read_bytes()).stdout_bytes == data
+    assert run("decode", tok_path, ids, *dtype, "-o", out).stdout == ""
+    assert out.read_bytes() == data
+
+
+def test_decode_takes_ids_as_an_argument(tok_path: Path, tok: Tokenizer) -> None:
+    ids = tok.encode("a low price")
+    assert run("decode", tok_path, "--ids", numbers(ids)).stdout == "a low price"
+    assert run("decode", tok_path, "--ids", "").stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("stdin", "named"),
+    [
+        (b"1 x", "x"),
+        (b"1 1.5", "1.5"),
+        (b"1 -1", "-1"),
+        (b"1 282", "282"),
+        (b"9" * 30, ""),
+        (b"\x93NUMPY\x01", "NumPy"),
+    ],
+)
+def test_decode_of_what_is_no_id_fails(stdin: bytes, named: str, tok_path: Path) -> None:
+    assert named in run("decode", tok_path, stdin=stdin, code=1).stderr
+
+
+def test_decode_of_floats_and_of_half_an_id_fails(tok_path: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "ids.npy", np.array([1.0]))
+    run("decode", tok_path, tmp_path / "ids.npy", code=1)
+    run("decode", tok_path, "--dtype", "uint16", stdin=b"\x01\x00\x01", code=1)
+
+
+# --- inspect
+
+
+def test_inspect_sums_up(tok_path: Path, tok: Tokenizer) -> None:
+    ref = {"model": "bpe", "byte_level": True, "tokens": 282, "merges": 25, "unk_token": None, "splitter": "gpt2"}
+    ref |= {"special_tokens": {"<s>": 0}, "lossless": True, "longest_token": max(map(len, tok.vocab))}
+    assert json_of("inspect", tok_path) == ref
+    lines = dict(line.split("\t") for line in run("inspect", tok_path).stdout.splitlines())
+    assert (lines["byte_level"], lines["unk_token"], lines["special_tokens"]) == ("yes", "none", "<s>=0")
+
+
+def test_inspect_lists_the_vocabulary(tok_path: Path, tok: Tokenizer) -> None:
+    rows = [line.split("\t") for line in run("inspect", tok_path, "--vocab").stdout.splitlines()]
+    assert {bytes.fromhex(data): int(i) for i, _, data in rows} == tok.vocab
+    assert {unshown(token): int(i) for i, token, _ in rows} == tok.vocab
+    assert len(run("inspect", tok_path, "--vocab", "--limit", 7).stdout.splitlines()) == 7
+    got = json_of("inspect", tok_path, "--vocab")["vocab"]
+    assert {bytes.fromhex(entry["bytes"]): entry["id"] for entry in got} == tok.vocab
+
+
+def test_inspect_lists_the_merges(tok_path: Path, tok: Tokenizer) -> None:
+    rows = [line.split("\t") for line in run("inspect", tok_path, "--merges").stdout.splitlines()]
+    assert [(unshown(left), unshown(right)) for _, left, right, _, _ in rows] == tok.merges
+    assert [int(rank) for rank, *_ in rows] == [*range(25)]
+    assert all(tok.vocab[unshown(token)] == int(i) for *_, i, token in rows)
+    got = json_of("inspect", tok_path, "--merges", "--limit", 3)["merges"]
+    assert [(bytes.fromhex(m["left"]["bytes"]), bytes.fromhex(m["right"]["bytes"])) for m in got] == tok.merges[:3]
+
+
+def test_inspect_token_shows_the_merges_around_it(tok_path: Path, tok: Tokenizer) -> None:
+    low = tok.vocab[b" low"]
+    made = [rank for rank, (a, b) in enumerate(tok.merges) if a + b == b" low"]
+    part = [rank for rank, pair in enumerate(tok.merges) if b" low" in pair]
+    assert made
+    assert part
+    for wanted in (str(low), " low", "␣low", r"\x20low"):
+        got = json_of("inspect", tok_path, "--token", wanted)
+        assert (got["id"], got["token"], got["bytes"], got["special"]) == (low, " low", b" low".hex(), False)
+        assert [merge["rank"] for merge in got["made_by"]] == made
+        assert [merge["rank"] for merge in got["part_of"]] == part
+    plain = run("inspect", tok_path, "--token", " low").stdout.splitlines()
+    assert [line.split("\t")[0] for line in plain] == [
+        "id", "token", "bytes", "special", *["made by"] * len(made), *["part of"] * len(part),
+    ]  # fmt: skip
+    assert json_of("inspect", tok_path, "--token", r"\xc3")["bytes"] == "c3"
+    assert json_of("inspect", tok_path, "--token", "<s>")["special"] is True
+
+
+@pytest.mark.parametrize("wanted", ["zzz", "282", "9" * 30, "", "\\ud800"])
+def test_inspect_of_no_token_fails(wanted: str, tok_path: Path) -> None:
+    run("inspect", tok_path, "--token", wanted, code=1)
+
+
+def test_shown_tokens_read_back() -> None:
+    seed = random.randrange(1 << 32)
+    print("seed", seed)
+    rng = random.Random(seed)
+    parts = ["␣", " ", "\\", "\\x41", "\\n", "\n", "é", "\u2028", "\U000e0001", "\x85", "😀", "x", "c3"]
+    for _ in range(500):
+        token = "".join(rng.choices(parts, k=4)).encode() + rng.randbytes(rng.randrange(4))
+        got = shown(token)
+        assert unshown(got) == token
+        assert got.isprintable()
+        assert " " not in got

@@ -22,7 +22,7 @@ def test_encode_prints_ids_of_a_file_of_standard_input_and_of_texts(
     tok_path: Path, tok: Tokenizer, corpus_path: Path
 ) -> None:
     ref = numbers(tok.encode(TEXT))
-    assert run("encode", tok_path, corpus).stdout == ref
+    assert run("encode", tok_path, corpus_path).stdout == ref
     assert run("encode", tok_path, stdin=TEXT.encode()).stdout == ref
     assert run("encode", tok_path, "-", stdin=TEXT.encode()).stdout == ref
     got = run("encode", tok_path, "--text", "a low", "--text", "", "--text", "é").stdout

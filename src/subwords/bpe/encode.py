@@ -23,8 +23,8 @@ __all__ = ["Encoder"]
 
 FIRST_SLOTS = 1 << 10  # 32 KB: a first short text costs microseconds
 MOST_SLOTS = 1 << 20  # 32 MB; beyond its half the table starts again from nothing
-MOST_ARENA = 1 << 23  # entries of either arena
-LONGEST_KEPT = 1 << 10  # bytes; a longer word is segmented anew each time
+MOST_ARENA = 1 << 22  # entries of either arena, 20 MB in all
+LONGEST_KEPT = 1 << 20  # bytes; a longer word is segmented anew each time
 LONGEST_SCRATCH = 1 << 16  # bytes of a word; scratch for a longer one is given back after the text
 POOL = 64  # states kept for reuse
 SHORT_TEXT = 1 << 12  # bytes of a text for which calling costs more than encoding
@@ -111,13 +111,15 @@ class _State:
         self.slots = slots
         self.set_frame()
 
-    def grow_arena(self) -> None:
-        """Enlarge the arenas, or start again where they are as large as they may be."""
+    def grow_arena(self, length: int) -> None:
+        """Make room for a word of this many bytes, or start again where the arenas are as large as they may be."""
         if len(self.ids) >= max(MOST_ARENA, 8 * len(self.whole_words[0]) if self.whole_words else 0):
             self.clear()
-            return
-        self.ids = np.resize(self.ids, 4 * len(self.ids))
-        self.arena = np.resize(self.arena, 4 * len(self.arena))
+        size = 2 * (len(self.ids) + length)
+        ids, arena = zeros(size, np.int32), zeros(size + 8, np.uint8)
+        ids[: self.counters[IDS]] = self.ids[: self.counters[IDS]]
+        arena[: self.counters[BYTES]] = self.arena[: self.counters[BYTES]]
+        self.ids, self.arena = ids, arena
         self.set_frame()
 
 
@@ -232,7 +234,7 @@ class Encoder:
             elif status == needs.NEED_SLOTS:
                 state.grow_slots()
             elif status == needs.NEED_ARENA:
-                state.grow_arena()
+                state.grow_arena(int(counters[NEEDED]))
             elif status == needs.NEED_SCRATCH:
                 state.fit_word(int(counters[NEEDED]) * 3 // 2)
             else:

@@ -275,12 +275,14 @@ def emit_odd(model, table, text, at, length, keys, k, out, count):
     state = table.state
     if state[USED] >= table.load:
         return NEED_SLOTS, count
+    kept = length <= model.settings[LONGEST]
+    if kept and max(state[IDS] + length - table.ids_room, state[BYTES] + length - table.bytes_room) > 0:
+        state[NEEDED] = length
+        return NEED_ARENA, count
     status, n = segment(model, table, text, at, length, out, count)
     if status != DONE:
         return status, count
-    if length <= model.settings[LONGEST]:
-        if state[IDS] + n > table.ids_room or state[BYTES] + length > table.bytes_room:
-            return NEED_ARENA, count
+    if kept:
         insert(table, text, at, length, low, high, slot, advance(out, count), n)
     return DONE, count + n
 

@@ -260,6 +260,32 @@ def leading_zeros(typingctx, x):
 
 
 @intrinsic
+def lowest(typingctx, p, blocks):
+    """The least of (p[k] with its low half replaced by k) over the first 8 * blocks elements, eight lanes at a time."""
+
+    def codegen(context, builder, signature, args):
+        word, lanes = ir.IntType(64), ir.VectorType(ir.IntType(64), 8)
+        constant = lambda values: ir.Constant(lanes, [word(value) for value in values])  # noqa: E731
+        least = cgutils.alloca_once_value(builder, constant([2**64 - 1] * 8))
+        place = cgutils.alloca_once_value(builder, constant(range(8)))
+        high, step = constant([0xFFFFFFFF << 32] * 8), constant([8] * 8)
+        with cgutils.for_range(builder, args[1]) as loop:
+            start = builder.gep(args[0], [builder.mul(loop.index, word(8))])
+            value = builder.load(builder.bitcast(start, lanes.as_pointer()), align=8)
+            index = builder.load(place)
+            value = builder.or_(builder.and_(value, high), index)
+            best = builder.load(least)
+            builder.store(builder.select(builder.icmp_unsigned("<", value, best), value, best), least)
+            builder.store(builder.add(index, step), place)
+        reduce = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(word, [lanes]), "llvm.vector.reduce.umin.v8i64"
+        )
+        return builder.call(reduce, [builder.load(least)])
+
+    return types.uint64(p, types.int64), codegen
+
+
+@intrinsic
 def popcount(typingctx, x):
     """The number of one bits."""
 
@@ -321,6 +347,7 @@ _INSTRUCTIONS: dict[str, Any] = {
     "prefetch": prefetch,
     "trailing_zeros": trailing_zeros,
     "leading_zeros": leading_zeros,
+    "lowest": lowest,
     "popcount": popcount,
     "mix": mix,
 }

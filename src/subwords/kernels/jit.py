@@ -40,6 +40,7 @@ __all__ = [
     "kernel",
     "leading_zeros",
     "load64",
+    "lowest",
     "mix",
     "pointer",
     "popcount",
@@ -227,6 +228,17 @@ def mix(a, b):
     middle = (p00 >> half) + (p01 & low) + (p10 & low)
     high = p11 + (p01 >> half) + (p10 >> half) + (middle >> half)
     return high ^ ((p00 & low) | (middle << half))
+
+
+@primitive
+def lowest(p, blocks):
+    """The least of (p[k] with its low half replaced by k) over the first 8 * blocks elements: highest halves decide."""
+    least = U64(0xFFFFFFFFFFFFFFFF)
+    for k in range(8 * blocks):
+        value = p[k] >> U64(32) << U64(32) | U64(k)
+        if value < least:
+            least = value
+    return least
 
 
 @primitive

@@ -18,6 +18,7 @@ from subwords.kernels.jit import (
     inlined,
     kernel,
     leading_zeros,
+    lowest,
     mix,
     pointer,
     trailing_zeros,
@@ -79,17 +80,6 @@ def fill_pairs(keys: U64s, values: U64s, seed: Int, table: U64s) -> Int:
         pairs[I64(slot) * 2] = key[k]
         pairs[I64(slot) * 2 + 1] = value[k]
     return 0
-
-
-@inlined
-def lowest(found, blocks):
-    """The smallest rank of all positions and the first position that has it: rank << 32 | position."""
-    best = NONE
-    for block in range(blocks):
-        for k in range(8):  # of constant length, so that LLVM makes vectors of it
-            value = found[8 * block + k] & RANK | U64(8 * block + k)
-            best = min(best, value)
-    return best
 
 
 @helper

@@ -1,0 +1,213 @@
+"""The command line as a process of its own: exit codes, signals, pipes, terminals."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import TEXT
+
+import subwords
+
+SUBWORDS = [sys.executable, "-m", "subwords"]
+SOURCE = str(Path(subwords.__file__).resolve().parents[1])
+HEAVY = {"numpy", "numba", "rich", "regex", "subwords.training", "subwords.tokenizer", "subwords.kernels"}
+
+posix = pytest.mark.skipif(os.name != "posix", reason="signals, pipes and terminals of POSIX")
+
+
+def environment(**others: str) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": SOURCE, "PYTHONUTF8": "1", **others}
+
+
+def start(*arguments: object, **options: object) -> subprocess.Popen[bytes]:
+    command = [*SUBWORDS, *map(str, arguments)]
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": environment()}
+    return subprocess.Popen(command, **{**pipes, **options})  # type: ignore[call-overload, no-any-return]
+
+
+def finish(*arguments: object, **options: object) -> tuple[int, bytes, bytes]:
+    process = start(*arguments, **options)
+    out, err = process.communicate(timeout=300)
+    return process.returncode, out, err
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["train", "--help"], ["inspect", "--help"]])
+def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+    program = (
+        "import sys\nfrom subwords.cli import main\n"
+        f"try: main({arguments!r})\nexcept SystemExit as end: assert not end.code\n"
+        f"found = {HEAVY!r} & set(sys.modules)\nassert not found, found"
+    )
+    subprocess.run([sys.executable, "-c", program], env=environment(), check=True, stdout=subprocess.DEVNULL)
+
+
+def test_exit_codes_and_streams(corpus_path: Path, tmp_path: Path) -> None:
+    to = ["--vocab-size", 265, "-o", tmp_path / "tok.json"]
+    code, out, err = finish("train", corpus_path, *to)
+    assert (code, err) == (0, b"")
+    assert out.startswith(b"words\t")
+    code, out, err = finish("train", tmp_path / "none", *to)
+    assert (code, out) == (1, b"")
+    assert re.fullmatch(rb"subwords: error: [^\n]*none[^\n]*\n", err)
+    code, out, err = finish("train", corpus_path)
+    assert (code, out) == (2, b"")
+    assert err.startswith(b"Usage: subwords train")
+    assert names(tmp_path) == ["corpus.txt", "tok.json"]
+
+
+@posix
+def test_error_is_one_line_whatever_is_in_a_name(tmp_path: Path) -> None:
+    for name in ("a\nb", "a\r\x1b[2Jb", "a\u2028b", "[bold]a", os.fsdecode(b"a\xff")):
+        code, _, err = finish("count", tmp_path / name, "-o", tmp_path / "counts.bin")
+        assert code == 1
+        assert err.startswith(b"subwords: error: ")
+        assert err.decode().count("\n") == len(err.decode().splitlines()) == 1
+        assert b"\x1b" not in err
+
+
+def test_a_terminal_that_knows_ascii_only_shows_every_token(tok_path: Path) -> None:
+    options = {"env": environment(PYTHONUTF8="0", PYTHONIOENCODING="ascii")}
+    code, out, err = finish("inspect", tok_path, "--vocab", **options)
+    assert (code, err) == (0, b"")
+    assert rb"\u2423" in out
+
+
+def big_file(path: Path) -> Path:
+    """Words that keep counting and merging busy for some seconds."""
+    letters = np.frombuffer(b"abcdefghijklmnopqrstuvwxyz    ", np.uint8)
+    path.write_bytes(letters[np.random.default_rng(0).integers(0, len(letters), 30_000_000)].tobytes())
+    return path
+
+
+@posix
+@pytest.mark.parametrize("seconds", [0.3, 1.5])
+def test_interrupted_training_leaves_the_old_file_and_no_other(seconds: float, tmp_path: Path) -> None:
+    big_file(tmp_path / "big.txt")
+    (tmp_path / "tok.json").write_bytes(b"as it was")
+    process = start("train", tmp_path / "big.txt", "--vocab-size", 200_000, "-o", tmp_path / "tok.json")
+    time.sleep(seconds)
+    assert process.poll() is None, "it was done before it could be interrupted"
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, out, err) == (130, b"", b"subwords: interrupted\n")
+    assert (tmp_path / "tok.json").read_bytes() == b"as it was"
+    assert names(tmp_path) == ["big.txt", "tok.json"]
+
+
+@posix
+def test_interrupted_while_it_waits_for_input(tok_path: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for arguments in (["count", tmp_path / "pipe"], ["encode", tok_path, tmp_path / "pipe"]):
+        process = start(*arguments, "-o", tmp_path / "out")
+        with (tmp_path / "pipe").open("wb", buffering=0) as pipe:  # opens when the process reads
+            pipe.write(b"some text")
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=60) == 130
+        process.communicate()
+        assert names(tmp_path) == ["pipe"]
+
+
+@posix
+def test_reader_that_goes_away_ends_it_quietly(tok_path: Path, tmp_path: Path) -> None:
+    (tmp_path / "ids.txt").write_text("65 " * 2_000_000)
+    for arguments in (["decode", tok_path, tmp_path / "ids.txt"], ["encode", tok_path, tmp_path / "ids.txt"]):
+        process = start(*arguments)
+        assert process.stdout is not None
+        process.stdout.read(10)
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=60) == 1
+
+
+@posix
+def test_reader_that_was_never_there_ends_it_quietly(tok_path: Path) -> None:
+    for arguments in (["inspect", tok_path], ["encode", tok_path, "--text", "a"], ["decode", tok_path, "--ids", "1"]):
+        there, here = os.pipe()
+        os.close(there)
+        code, _, err = finish(*arguments, stdout=here)
+        os.close(here)
+        assert (code, err) == (1, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_full_disk_is_one_line(tok_path: Path, tmp_path: Path) -> None:
+    for arguments in (["inspect", tok_path, "--vocab"], ["encode", tok_path, "--text", "a"]):
+        with open("/dev/full", "wb") as full:
+            code, _, err = finish(*arguments, stdout=full)
+        assert (code, err) == (1, b"subwords: error: standard output: No space left on device\n")
+
+
+@posix
+def test_output_may_be_a_pipe(tok_path: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    process = start("encode", tok_path, "--text", "a", "-o", tmp_path / "pipe")
+    assert (tmp_path / "pipe").read_bytes() == b"65\n"
+    assert process.wait(timeout=60) == 0
+    process.communicate()
+    assert names(tmp_path) == ["pipe"]
+
+
+def on_a_terminal(*arguments: object, stream: str) -> str:
+    """What the command shows where `stream` is a terminal, without control sequences."""
+    pty = pytest.importorskip("pty", reason="pseudo-terminals are a POSIX thing")
+    master, slave = pty.openpty()
+    shown = bytearray()
+
+    def watch() -> None:
+        try:
+            while data := os.read(master, 4096):
+                shown.extend(data)
+        except OSError:  # Linux: the other end was closed
+            pass
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        code, _, _ = finish(*arguments, **{stream: slave, "env": environment(TERM="xterm", COLUMNS="100")})
+    finally:
+        os.close(slave)
+        watcher.join()
+        os.close(master)
+    assert code == 0
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode()).replace("\r\n", "\n")
+
+
+def test_progress_is_shown_on_a_terminal_unless_quiet(corpus_path: Path, tmp_path: Path) -> None:
+    corpus_path.write_text(TEXT * 100)
+    train = ["train", corpus_path, "--vocab-size", 270, "-o", tmp_path / "tok.json"]
+    got = on_a_terminal(*train, stream="stderr")
+    assert "counting" in got
+    assert "merging" in got
+    assert on_a_terminal(*train, "--quiet", stream="stderr") == ""
+
+
+def test_tables_on_a_terminal_have_headings_and_columns(tok_path: Path) -> None:
+    got = on_a_terminal("inspect", tok_path, "--merges", "--limit", 2, stream="stdout").splitlines()
+    assert got[0].split() == ["rank", "left", "right", "id", "token"]
+    assert [line.split()[0] for line in got[1:]] == ["0", "1"]
+    assert "\t" not in "".join(got)
+
+
+def test_tables_on_a_terminal_show_brackets_as_they_are(tmp_path: Path) -> None:
+    subwords.train(["[bold] [/] x"], vocab_size=258, special_tokens=["[bold]", "[/red]"]).save(tmp_path / "tok.json")
+    got = on_a_terminal("inspect", tmp_path / "tok.json", "--vocab", "--limit", 2, stream="stdout")
+    assert "[bold]" in got
+    assert "[/red]" in got
+
+
+def test_python_m_names_the_program_subwords() -> None:
+    assert finish("--help")[1].startswith(b"Usage: subwords [OPTIONS]")

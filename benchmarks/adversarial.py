@@ -104,4 +104,9 @@ def _verdict(result: dict[str, Any], rated: dict[str, Any], subject: str, parame
         f"{small} under {smallest:,} bytes compared but not rated, since a call's fixed cost is all they show;",
         f"{unread} are no UTF-8, which no oracle takes, and count as right where the ids spell the input.",
     ]
-    return "\n".join(parts)
+    return "\n".join([*parts, *_different(result)])
+
+
+def _different(result: dict[str, Any]) -> list[str]:
+    lines = [f"{row['name']}, {case['name']}: {row['status']}" for case in result["cases"] for row in case["engines"]]
+    return [f"- {line}" for line in lines if ": n/a (different" in line]

@@ -325,6 +325,33 @@ def test_report_shows_losers_and_missing_engines(fake: tuple[FakeLauncher, Input
     assert any(name.startswith("tiktoken, first 0.00") for name in lines)
 
 
+def adversarial_row(name: str, cold: float, warm: float, status: str = "ok") -> dict[str, Any]:
+    seconds = {"cold": cold, "warm": [warm]}
+    runs = [{"bytes": 2000, "seconds": seconds, "baseline": {"bytes": 1000, "cold": 0.001, "warm": [0.0005]}}]
+    return {"name": name, "status": status, "bytes": 2000, "note": "", "runs": runs if status == "ok" else []}
+
+
+def test_adversarial_report_names_what_is_over_the_limit() -> None:
+    wrong = adversarial_row("gigatoken", 0, 0, "n/a (different ids at 3: 1, not 2; oracle tiktoken)")
+    cases = [
+        {"name": "fine.txt", "engines": [adversarial_row("subwords", 0.004, 0.001), wrong]},
+        {
+            "name": "hard.txt",
+            "engines": [adversarial_row("subwords", 0.03, 0.001), adversarial_row("gigatoken", 0.002, 0.1)],
+        },
+    ]
+    parameters = {"smallest": 1000, "limit": 10, "worst": 1}
+    got = report({"name": "a", "title": "t", "task": "adversarial", "parameters": parameters, "cases": cases})
+    assert "all files within 10 times English: no: hard.txt." in got
+    cells = ["hard.txt", "15,000 (15.0×)", "500 (1.00×)", "1,000 (1.00×)", "50,000 (100×)"]
+    assert "| fine.txt" not in got
+    assert "- gigatoken, fine.txt: n/a (different ids at 3: 1, not 2; oracle tiktoken)" in got
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in got.splitlines() if line.startswith("|")]
+    assert cells in rows
+    assert rows[2] == ["subwords", "2", "1", "2", "15.0×", "1.00×", "0", "0"]
+    assert rows[3] == ["gigatoken", "1", "1", "0", "1.00×", "100×", "1", "0"]
+
+
 def test_run_without_the_data_is_skipped(tmp_path: Path) -> None:
     launcher = FakeLauncher()
     text = TOML.replace('corpus = "opticks"', 'corpus = "english"')

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import TEXT
 
 import subwords
+from commands import TEXT
 
 SUBWORDS = [sys.executable, "-m", "subwords"]
 SOURCE = str(Path(subwords.__file__).resolve().parents[1])
@@ -25,7 +25,8 @@ posix = pytest.mark.skipif(os.name != "posix", reason="signals, pipes and termin
 
 
 def environment(**others: str) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": SOURCE, "PYTHONUTF8": "1", **others}
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    return {**inherited, "PYTHONPATH": SOURCE, "PYTHONUTF8": "1", **others}
 
 
 def start(*arguments: object, **options: object) -> subprocess.Popen[bytes]:
@@ -35,8 +36,8 @@ def start(*arguments: object, **options: object) -> subprocess.Popen[bytes]:
 
 
 def finish(*arguments: object, **options: object) -> tuple[int, bytes, bytes]:
-    process = start(*arguments, **options)
-    out, err = process.communicate(timeout=300)
+    with start(*arguments, **options) as process:
+        out, err = process.communicate(timeout=300)
     return process.returncode, out, err
 
 
@@ -78,8 +79,8 @@ def test_error_is_one_line_whatever_is_in_a_name(tmp_path: Path) -> None:
         assert b"\x1b" not in err
 
 
-def test_a_terminal_that_knows_ascii_only_shows_every_token(tok_path: Path) -> None:
-    options = {"env": environment(PYTHONUTF8="0", PYTHONIOENCODING="ascii")}
+def test_a_terminal_of_few_characters_shows_every_token(tok_path: Path) -> None:
+    options = {"env": environment(PYTHONUTF8="0", PYTHONIOENCODING="latin-1")}
     code, out, err = finish("inspect", tok_path, "--vocab", **options)
     assert (code, err) == (0, b"")
     assert rb"\u2423" in out
@@ -97,11 +98,11 @@ def big_file(path: Path) -> Path:
 def test_interrupted_training_leaves_the_old_file_and_no_other(seconds: float, tmp_path: Path) -> None:
     big_file(tmp_path / "big.txt")
     (tmp_path / "tok.json").write_bytes(b"as it was")
-    process = start("train", tmp_path / "big.txt", "--vocab-size", 200_000, "-o", tmp_path / "tok.json")
-    time.sleep(seconds)
-    assert process.poll() is None, "it was done before it could be interrupted"
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=120)
+    with start("train", tmp_path / "big.txt", "--vocab-size", 200_000, "-o", tmp_path / "tok.json") as process:
+        time.sleep(seconds)
+        assert process.poll() is None, "it was done before it could be interrupted"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=120)
     assert (process.returncode, out, err) == (130, b"", b"subwords: interrupted\n")
     assert (tmp_path / "tok.json").read_bytes() == b"as it was"
     assert names(tmp_path) == ["big.txt", "tok.json"]
@@ -111,26 +112,29 @@ def test_interrupted_training_leaves_the_old_file_and_no_other(seconds: float, t
 def test_interrupted_while_it_waits_for_input(tok_path: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for arguments in (["count", tmp_path / "pipe"], ["encode", tok_path, tmp_path / "pipe"]):
-        process = start(*arguments, "-o", tmp_path / "out")
-        with (tmp_path / "pipe").open("wb", buffering=0) as pipe:  # opens when the process reads
+        with (
+            start(*arguments, "-o", tmp_path / "out") as process,
+            (tmp_path / "pipe").open("wb", buffering=0) as pipe,  # opens when the process reads
+        ):
             pipe.write(b"some text")
             process.send_signal(signal.SIGINT)
             assert process.wait(timeout=60) == 130
-        process.communicate()
         assert names(tmp_path) == ["pipe"]
 
 
 @posix
-def test_reader_that_goes_away_ends_it_quietly(tok_path: Path, tmp_path: Path) -> None:
-    (tmp_path / "ids.txt").write_text("65 " * 2_000_000)
-    for arguments in (["decode", tok_path, tmp_path / "ids.txt"], ["encode", tok_path, tmp_path / "ids.txt"]):
-        process = start(*arguments)
-        assert process.stdout is not None
-        process.stdout.read(10)
-        process.stdout.close()
-        assert process.stderr is not None
-        assert process.stderr.read() == b""
-        assert process.wait(timeout=60) == 1
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_reader_that_goes_away_ends_it_quietly(unbuffered: str, tok_path: Path, tmp_path: Path) -> None:
+    (tmp_path / "ids.txt").write_text("65 " * 1_000_000)
+    files = [["decode", tok_path, tmp_path / "ids.txt"], ["encode", tok_path, tmp_path / "ids.txt"]]
+    for arguments in (*files, [*files[1], "--json"]):
+        with start(*arguments, env=environment(PYTHONUNBUFFERED=unbuffered)) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            process.stdout.read(10)
+            process.stdout.close()
+            assert process.stderr.read() == b""
+        assert process.returncode == 1
 
 
 @posix
@@ -146,18 +150,18 @@ def test_reader_that_was_never_there_ends_it_quietly(tok_path: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_full_disk_is_one_line(tok_path: Path, tmp_path: Path) -> None:
     for arguments in (["inspect", tok_path, "--vocab"], ["encode", tok_path, "--text", "a"]):
-        with open("/dev/full", "wb") as full:
-            code, _, err = finish(*arguments, stdout=full)
-        assert (code, err) == (1, b"subwords: error: standard output: No space left on device\n")
+        for unbuffered in ("", "1"):
+            with open("/dev/full", "wb") as full:
+                code, _, err = finish(*arguments, stdout=full, env=environment(PYTHONUNBUFFERED=unbuffered))
+            assert (code, err) == (1, b"subwords: error: standard output: No space left on device\n")
 
 
 @posix
 def test_output_may_be_a_pipe(tok_path: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    process = start("encode", tok_path, "--text", "a", "-o", tmp_path / "pipe")
-    assert (tmp_path / "pipe").read_bytes() == b"65\n"
-    assert process.wait(timeout=60) == 0
-    process.communicate()
+    with start("encode", tok_path, "--text", "a", "-o", tmp_path / "pipe") as process:
+        assert (tmp_path / "pipe").read_bytes() == b"65\n"
+        assert process.wait(timeout=60) == 0
     assert names(tmp_path) == ["pipe"]
 
 

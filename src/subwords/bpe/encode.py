@@ -266,38 +266,38 @@ class Encoder:
 
     @cached_property
     def _model(self) -> _Arrays:
-        """The model as the kernel reads it: alphabet, pairs, settings, firsts, spans."""
+        """The model as the kernel reads it: alphabet, pairs, results, settings, firsts, spans."""
         from subwords.kernels.merge import fill_pairs
 
         model = self.model
         # A merge that spells a special token is left out: no text yields one by itself (A3).
         kept = ~np.isin(model.merges[:, 2], list(model.special_ids))
         merges, ranks = model.merges[kept], self._ranks[kept]
-        keys = merges[:, 0].astype(np.uint64) << np.uint64(32) | merges[:, 1].astype(np.uint64)
-        values = ranks.astype(np.uint64) << np.uint64(32) | merges[:, 2].astype(np.uint64)
-        pairs = np.full(2 << max(4, (2 * len(keys)).bit_length()), NONE, np.uint64)
-        fill_pairs(keys, values, int(self._settings[4]), pairs)
+        pairs = np.full(2 << max(4, len(merges).bit_length()), NONE, np.uint64)
+        left, right = np.ascontiguousarray(merges[:, 0]), np.ascontiguousarray(merges[:, 1])
+        fill_pairs(left, right, ranks, int(self._settings[4]), pairs)
+        results = np.zeros(len(self._ranks) + 1, np.int32)
+        results[ranks] = merges[:, 2]
         spans = np.diff(model.vocab.offsets).astype(np.int32)
-        firsts = np.full(1 << 16 if model.byte_level else 1, NONE, np.uint64)
+        firsts = np.full(1 << 16 if model.byte_level else 1, 2**32 - 1, np.uint32)
         if model.byte_level:
-            of_bytes = (spans[merges[:, 0]] == 1) & (spans[merges[:, 1]] == 1)
+            of_bytes = (spans[left] == 1) & (spans[right] == 1)
             data, offsets = model.vocab.data.astype(np.int64), model.vocab.offsets
-            two = data[offsets[merges[of_bytes, 0]]] << 8 | data[offsets[merges[of_bytes, 1]]]
-            firsts[two] = values[of_bytes]
-        return model.alphabet, pairs, self._settings, firsts, spans
+            firsts[data[offsets[left[of_bytes]]] << 8 | data[offsets[right[of_bytes]]]] = ranks[of_bytes]
+        return model.alphabet, pairs, results, self._settings, firsts, spans
 
-    @property
+    @cached_property
     def _ranks(self) -> NDArray[np.int64]:
-        return np.arange(len(self.model.merges)) if self.model.ranks is None else self.model.ranks
+        """The rank of every merge, below their number: equal ranks have one result, so one number will do for them."""
+        ranks = self.model.ranks
+        return np.arange(len(self.model.merges)) if ranks is None else np.searchsorted(ranks, ranks)
 
     def _take(self) -> _State:
         try:
             return self._pool.pop()
         except IndexError:
-            ranks = self._ranks
-            most = int(ranks[-1]) + 1 if len(ranks) else 1
             whole = self._whole_words if self.model.whole_words else None
-            return _State(self._model, most, whole)
+            return _State(self._model, len(self._ranks) + 1, whole)
 
     def _give(self, state: _State) -> None:
         if len(state.narrow) > 12 * LONGEST_SCRATCH:

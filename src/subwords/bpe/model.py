@@ -16,7 +16,9 @@ from subwords.vocab import Vocab
 __all__ = ["BPE"]
 
 MISSING = -1
-LARGEST_ID = 2**31 - 2
+# What the encoder's pair table holds in eight bytes, see kernels/merge.py.
+MOST_IDS, MOST_MERGES = 2**21 - 1, 2**22 - 1
+LARGEST_ID = MOST_IDS - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +45,10 @@ class BPE:
 
     def __post_init__(self) -> None:
         size = len(self.vocab)
-        if size > LARGEST_ID:
-            raise FormatError(f"expected at most {LARGEST_ID} tokens, not {size}")
+        if size > MOST_IDS or len(self.merges) > MOST_MERGES:
+            raise FormatError(
+                f"expected at most {MOST_IDS} ids and {MOST_MERGES} merges, not {size} and {len(self.merges)}"
+            )
         if self.merges.size and not (0 <= self.merges.min() and self.merges.max() < size):
             raise FormatError(f"expected merges of ids below {size}; one names {self.merges.max()}")
         self._check_results()
@@ -68,8 +72,8 @@ class BPE:
         if self.ranks is None:
             return
         ranks, result = self.ranks, self.merges[:, 2]
-        if ranks.shape != result.shape or (len(ranks) and (ranks[0] < 0 or ranks[-1] > LARGEST_ID or np.diff(ranks).min(initial=0) < 0)):
-            raise FormatError(f"expected {len(result)} ascending ranks from 0 to {LARGEST_ID}, one for each merge")
+        if ranks.shape != result.shape or np.diff(ranks).min(initial=0) < 0:
+            raise FormatError(f"expected {len(result)} ascending ranks, one for each merge")
         if np.any((np.diff(ranks) == 0) & (np.diff(result) != 0)):
             raise FormatError("expected merges of equal rank to have the same result")
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.arrays import zeros
-from subwords.bpe.model import BPE
+from subwords.bpe.model import BPE, MOST_IDS
 from subwords.bytemap import BYTES
 from subwords.corpus.counts import WordCounts
 from subwords.errors import InputError, TrainingError
@@ -52,8 +52,8 @@ class BPESettings:
             value = getattr(self, name)
             if optional and value is None:
                 continue
-            if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**31 - 1:
-                raise InputError(f"expected {name} to be an integer from {least} to 2**31 - 2, not {value!r}")
+            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST_IDS:
+                raise InputError(f"expected {name} to be an integer from {least} to {MOST_IDS}, not {value!r}")
         if self.tie_break not in TIES:
             raise InputError(f"expected tie_break to be one of {', '.join(TIES)}, not {self.tie_break!r}")
         if self.alphabet not in ("full", "corpus"):

@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from io import TextIOWrapper
+from io import RawIOBase, TextIOWrapper
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
@@ -47,8 +47,7 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was asked for."""
-        if isinstance(sys.stdout, TextIOWrapper):
-            sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may not know every character
+        _prepare_output()
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
@@ -63,6 +62,13 @@ class Commands(click.Group):
             _drop_output()
             _fail(ctx, f"{error.filename or 'standard output'}: {error.strerror or error}")
         return result
+
+
+def _prepare_output() -> None:
+    if isinstance(sys.stdout, TextIOWrapper):
+        if isinstance(sys.stdout.buffer, RawIOBase):  # PYTHONUNBUFFERED: a write may write only a part, and not say so
+            sys.stdout = open(sys.stdout.fileno(), "w", encoding=sys.stdout.encoding, closefd=False)  # noqa: SIM115
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may not know every character
 
 
 def _fail(ctx: click.Context, message: str) -> NoReturn:

@@ -67,7 +67,7 @@ class Model(NamedTuple):
     """What turns a word into ids."""
 
     alphabet: object  # int32: the id of each byte (256 of them) or code point, or MISSING
-    firsts: object  # uint64[65536], where the alphabet is all bytes: the pair table's value of every two bytes
+    firsts: object  # uint32[65536], where the alphabet is all bytes: the rank of every two bytes, or 2**32 - 1
     spans: object  # int32: the bytes of every id
     by_character: object
     settings: object
@@ -147,7 +147,8 @@ def window(model, text, at, length):
     for k in range(length):
         merges.symbols[k] = model.alphabet[text[at + k]]
     for k in range(length - 1):
-        merges.found[k] = model.firsts[I64(text[at + k]) << 8 | I64(text[at + k + 1])]
+        rank = U64(model.firsts[I64(text[at + k]) << 8 | I64(text[at + k + 1])])
+        merges.found[k] = rank << HALF | rank  # NONE where there is no rank; the lower half does not count
     return merge_word(merges, length)
 
 
@@ -180,13 +181,13 @@ def segment_windows(model, text, at, length, out, count, size):
     inside a window are; where two windows share a token, one's tokens before it and the other's from it on are, all.
     """
     stop, start, kept = at + length, at, count
-    end = min(start + size, stop)
+    end, shared = min(start + size, stop), min(size // 3, 512)
     filled = kept + window(model, text, start, end - start)
     for k in range(filled - kept):
         out[kept + k] = model.merges.symbols[k]
     while end < stop:
         position = start
-        while kept < filled and position + model.spans[out[kept]] <= end - size // 3:
+        while kept < filled and position + model.spans[out[kept]] <= end - shared:
             position += model.spans[out[kept]]
             kept += 1
         if position == start:
@@ -315,25 +316,26 @@ def encode_words(
     texts: Int,
     out: U32s,
     filled: Int,
-    frame: Parts[U64s, U64s, I32s, U8s, I32s, U64s, I64s, U64s, I32s, U64s, I32s, I32s, I64s],
+    frame: Parts[U64s, U64s, I32s, U8s, I32s, U64s, I32s, I64s, U32s, I32s, U64s, I32s, I32s, I64s],
 ) -> Int:
     """Append the ids of words to the `filled` ids in `out` and return how many there are then, or minus what is needed.
 
     Word w is text[start + ends[w - 1] : start + ends[w]]. marks[i], of `texts`, is how many words there are by the end of text
     i, and becomes how many ids; with texts = 0 all words are one text. frame: slots, seeds, ids, arena (the table), alphabet,
-    pairs, settings, firsts, spans (the model), wide, narrow, chains (scratch), state; see `bpe/encode.py`. Give it what it needs and call
+    pairs, results, settings, firsts, spans (the model), wide, narrow, chains (scratch), state; see `bpe/encode.py`. Give it what it needs and call
     again with state[OUT] as `filled`. Same ids as `reference.bpe.encode_word`, word by word.
     """
     slots, seeds, ids, arena, alphabet, pairs = frame[0], frame[1], frame[2], frame[3], frame[4], frame[5]
-    settings, firsts, spans, wide, narrow = frame[6], frame[7], frame[8], frame[9], frame[10]
-    chains, state = frame[11], frame[12]
+    results, settings, firsts, spans = frame[6], frame[7], frame[8], frame[9]
+    wide, narrow, chains, state = frame[10], frame[11], frame[12], frame[13]
     p, e, o, keys, work = pointer(text), pointer(ends), pointer(out), pointer(wide), pointer(narrow)
     rule, st, mark = pointer(settings), pointer(state), pointer(marks)
     scratch = len(wide) - 3 * BLOCK
     merges = Merges(
         pairs=pointer(pairs),
-        mask=U64(len(pairs) // 2 - 1),
+        mask=U64(len(pairs) - 1),
         seed=U64(rule[SEED]),
+        results=pointer(results),
         symbols=work,
         found=advance(keys, 3 * BLOCK),
         links=advance(work, scratch),

@@ -1,7 +1,7 @@
 """BPE inside one word (E1): lowest rank first, leftmost first, one at a time.
 
-A pair table holds (key, value) pairs of uint64: key = left << 32 | right, value = rank << 32 | merged id. NONE, an
-impossible pair, marks a free slot.
+A pair table (uint64) holds left << 43 | right << 22 | rank in eight bytes, so that 50,000 merges stay in the second cache;
+`results` has the id each rank yields. NONE marks a free slot.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import NamedTuple
 from subwords.kernels.heap import heap_pop, heap_push
 from subwords.kernels.jit import (
     I64,
+    I64s,
     Int,
     U64,
     U64s,
@@ -25,6 +26,9 @@ from subwords.kernels.jit import (
 )
 
 NONE = U64(0xFFFFFFFFFFFFFFFF)
+IDS, RANKS = U64(21), U64(22)  # bits of an id and of a rank in the pair table; bpe/model.py checks them
+MOST_RANK = (U64(1) << RANKS) - U64(1)
+SPREAD = U64(0x9E3779B97F4A7C15)
 HALF = U64(32)
 LOW = U64(0xFFFFFFFF)
 RANK = LOW << HALF
@@ -38,8 +42,9 @@ class Merges(NamedTuple):
     pairs: object
     mask: object
     seed: object
+    results: object  # int32: the id that each rank yields
     symbols: object  # int32[n]: the word's symbols, in and out
-    found: object  # uint64[n]: the pair table's value of each adjacent pair
+    found: object  # uint64[n]: the rank of each adjacent pair in the upper half, or NONE
     links: object  # int32[2n]: previous and next of each symbol, -1 at the ends
     entries: object  # int32[6n]: (position, next entry), chained by rank
     order: object  # int32[3n]: positions being sorted
@@ -56,29 +61,30 @@ def merge_word(merges, n):
 
 
 @inlined
-def pair_value(merges, left, right):
-    """The value of the pair (left, right), or NONE."""
-    key = U64(left) << HALF | U64(right)
-    slot = mix(key ^ merges.seed, U64(0x9E3779B97F4A7C15)) & merges.mask
+def pair_rank(merges, left, right):
+    """The rank of the pair (left, right) in the upper half, or NONE."""
+    key = U64(left) << IDS | U64(right)
+    slot = mix(key ^ merges.seed, SPREAD) & merges.mask
     while True:
-        at = I64(slot) * 2
-        if merges.pairs[at] == key:
-            return merges.pairs[at + 1]
-        if merges.pairs[at] == NONE:
+        entry = merges.pairs[I64(slot)]
+        if entry >> RANKS == key:
+            return (entry & MOST_RANK) << HALF
+        if entry == NONE:
             return NONE
         slot = (slot + ONE) & merges.mask
 
 
 @kernel
-def fill_pairs(keys: U64s, values: U64s, seed: Int, table: U64s) -> Int:
-    """Put the pairs into the empty `table` (a power of two of slots); of equal keys the last one stays."""
-    key, value, pairs, mask = pointer(keys), pointer(values), pointer(table), U64(len(table) // 2 - 1)
-    for k in range(len(keys)):
-        slot = mix(key[k] ^ U64(seed), U64(0x9E3779B97F4A7C15)) & mask
-        while pairs[I64(slot) * 2] != NONE and pairs[I64(slot) * 2] != key[k]:
+def fill_pairs(lefts: I64s, rights: I64s, ranks: I64s, seed: Int, table: U64s) -> Int:
+    """Put the pairs into the empty `table` (a power of two of slots); of equal pairs the last one stays."""
+    left, right, rank, pairs = pointer(lefts), pointer(rights), pointer(ranks), pointer(table)
+    mask = U64(len(table) - 1)
+    for k in range(len(lefts)):
+        key = U64(left[k]) << IDS | U64(right[k])
+        slot = mix(key ^ U64(seed), SPREAD) & mask
+        while pairs[I64(slot)] != NONE and pairs[I64(slot)] >> RANKS != key:
             slot = (slot + ONE) & mask
-        pairs[I64(slot) * 2] = key[k]
-        pairs[I64(slot) * 2 + 1] = value[k]
+        pairs[I64(slot)] = key << RANKS | U64(rank[k])
     return 0
 
 
@@ -98,7 +104,7 @@ def merge_short(merges, n):
         if best >= RANK:
             break
         at = I64(best & LOW)
-        symbols[at] = I64(found[at] & LOW)
+        symbols[at] = merges.results[I64(found[at] >> HALF)]
         above = alive & ~((U64(2) << U64(at)) - ONE)
         gone = trailing_zeros(above)
         alive &= ~(ONE << U64(gone))
@@ -106,11 +112,11 @@ def merge_short(merges, n):
         above &= alive
         found[at] = NONE
         if above != ZERO:
-            found[at] = pair_value(merges, symbols[at], symbols[trailing_zeros(above)])
+            found[at] = pair_rank(merges, symbols[at], symbols[trailing_zeros(above)])
         below = alive & ((ONE << U64(at)) - ONE)
         if below != ZERO:
             before = 63 - leading_zeros(below)
-            found[before] = pair_value(merges, symbols[before], symbols[at])
+            found[before] = pair_rank(merges, symbols[before], symbols[at])
     count = 0
     while alive != ZERO:
         symbols[count] = symbols[trailing_zeros(alive)]
@@ -121,15 +127,15 @@ def merge_short(merges, n):
 
 @helper
 def ask_pairs(merges, n):
-    """Look up all pairs of n symbols."""
+    """Look up the ranks of all pairs of n symbols."""
     for k in range(n - 1):
-        merges.found[k] = pair_value(merges, merges.symbols[k], merges.symbols[k + 1])
+        merges.found[k] = pair_rank(merges, merges.symbols[k], merges.symbols[k + 1])
 
 
 @inlined
 def ask_pair(merges, at, following, entry, size):
     """Look up the pair at `at` and chain its position; the next free entry and the heap's size."""
-    merges.found[at] = pair_value(merges, merges.symbols[at], merges.symbols[following])
+    merges.found[at] = pair_rank(merges, merges.symbols[at], merges.symbols[following])
     return chain_pair(merges, at, entry, size)
 
 
@@ -198,7 +204,7 @@ def merge_long(merges, n):
             if I64(found[at] >> HALF) == rank:
                 gone = links[2 * at + 1]
                 following = links[2 * gone + 1]
-                symbols[at] = I64(found[at] & LOW)
+                symbols[at] = merges.results[I64(found[at] >> HALF)]
                 links[2 * at + 1] = following
                 found[gone] = NONE
                 found[at] = NONE

@@ -44,7 +44,9 @@ def main(folder: Path) -> None:
 
     sentence = "Light which differs in Colour, differs also in Refrangibility."
     print(f"tokens    {tok.tokenize(sentence)}")
-    print(f"special   as plain text {tok.encode('<|endoftext|>')}, allowed {tok.encode('<|endoftext|>', special='allow')}")
+    print(
+        f"special   as plain text {tok.encode('<|endoftext|>')}, allowed {tok.encode('<|endoftext|>', special='allow')}"
+    )
 
 
 if __name__ == "__main__":

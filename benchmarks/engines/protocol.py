@@ -123,6 +123,9 @@ def _prepare(engine: Engine, job: Answer) -> Answer:
     for package in engine.packages:
         with contextlib.suppress(PackageNotFoundError):
             versions[package] = version(package)
+    # A library that is run from its source tree has no metadata.
+    if found := getattr(engine.library, "__version__", None):
+        versions.setdefault(engine.library.__name__, found)
     return {"versions": versions, "seconds": {}}
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Where each name lives; a module is imported when one of its names is first used, so that `import subwords` costs little.
+# Where each name lives; a module is imported when one of its names is first used: `import subwords` costs little.
 _HOMES = {
     "TokenBatch": "subwords.result",
     "Tokenizer": "subwords.tokenizer",

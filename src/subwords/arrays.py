@@ -1,4 +1,4 @@
-"""Large arrays straight from the operating system: zero, aligned to pages, untouched until used, given back when freed."""
+"""Large arrays straight from the operating system: zero, aligned to pages, untouched until used, given back at once."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +44,7 @@ class TokenBatch(Sequence[NDArray[np.uint32]]):
     def to_lists(self) -> list[list[int]]:
         """Return a list of ids for each text."""
         flat, bounds = self.ids.tolist(), self.offsets.tolist()
-        return [flat[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+        return [flat[a:b] for a, b in pairwise(bounds)]
 
     @classmethod
     def join(cls, parts: Sequence[TokenBatch]) -> TokenBatch:

@@ -51,7 +51,9 @@ class Tokenizer:
         self.extras = dict(extras or {})
         for token in self.added_tokens:
             if token.id >= len(model.vocab) or model.vocab[token.id] != token.content.encode():
-                raise InputError(f"expected id {token.id} to be the added token {token.content!r} in the vocabulary too")
+                raise InputError(
+                    f"expected id {token.id} to be the added token {token.content!r} in the vocabulary too"
+                )
         self._encoder = Encoder(model, splitter)
 
     # ------------------------------------------------------------------ text to ids
@@ -76,7 +78,8 @@ class Tokenizer:
             return self._encoder.encode(text if isinstance(text, bytes) else encode_text(text))
         parts = self.added_tokens.split(text, special)
         arrays = [
-            np.array([part], np.uint32) if isinstance(part, int) else self._encoder.encode(_as_bytes(part)) for part in parts
+            np.array([part], np.uint32) if isinstance(part, int) else self._encoder.encode(_as_bytes(part))
+            for part in parts
         ]
         return np.concatenate(arrays) if arrays else np.zeros(0, np.uint32)
 
@@ -123,7 +126,9 @@ class Tokenizer:
         except UnicodeDecodeError as error:
             raise InputError(f"expected ids of whole characters; byte {error.start} of the text is no UTF-8") from None
         except LookupError:
-            raise InputError(f'expected errors="replace", "strict" or another handler Python knows, not {errors!r}') from None
+            raise InputError(
+                f'expected errors="replace", "strict" or another that Python knows, not {errors!r}'
+            ) from None
 
     # ------------------------------------------------------------------ what it is
 

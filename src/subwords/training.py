@@ -38,9 +38,9 @@ def count(
 ) -> WordCounts:
     """Count the words of a corpus: files, a glob, a folder, or an iterable of str.
 
-    A document is a file or a text, or with documents="line" each line. Special tokens are cut out first (W3). Invalid UTF-8
-    raises CorpusError naming file and offset, or becomes U+FFFD with errors="replace". `threads` None: one per processor.
-    `progress` None: shown where standard error is a terminal. Hazard: a str is a path; put texts in a list.
+    A document is a file or a text, or with documents="line" each line. Special tokens are cut out first (W3). Invalid
+    UTF-8 raises CorpusError naming file and offset, or becomes U+FFFD with errors="replace". `threads` None: one per
+    processor. `progress` None: shown where standard error is a terminal. Hazard: a str is a path; put texts in a list.
 
     >>> import subwords
     >>> dict(subwords.count(["a cat, a dog"]))
@@ -78,10 +78,10 @@ def train(
     """Train a tokenizer on a corpus (see `count`) or on word counts.
 
     byte_level: start from bytes, all 256 of them or those of the corpus (`alphabet`); otherwise from characters.
-    tie_break, between pairs of one count: "ids", the smaller pair of ids (as HF tokenizers); "first", the pair that occurs
-    first; "bytes", the smaller pair of strings. min_frequency: the least count of a merged pair. max_token_length: in bytes,
-    or in characters without byte_level. limit_alphabet: keep so many symbols, the most frequent; others part words, and are
-    `unk_token` when encoding. TrainingError where the settings do not fit the corpus.
+    tie_break, between pairs of one count: "ids", the smaller pair of ids (as HF tokenizers); "first", the pair that
+    occurs first; "bytes", the smaller pair of strings. min_frequency: the least count of a merged pair.
+    max_token_length: in bytes, or in characters without byte_level. limit_alphabet: keep so many symbols, the most
+    frequent; others part words, and are `unk_token` when encoding. TrainingError where the settings do not fit the corpus.
 
     >>> import subwords
     >>> tok = subwords.train(["hug pug pun bun hugs " * 9], vocab_size=262, special_tokens=["<s>"])

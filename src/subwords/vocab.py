@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,8 @@ __all__ = ["Vocab"]
 class Vocab(Sequence[bytes]):
     """Token bytes by id, immutable.
 
-    `data` (uint8, padded by 64) holds the bytes of id i at offsets[i]:offsets[i + 1] (int64); an id without a token has none.
+    `data` (uint8, padded by 64) holds the bytes of id i at offsets[i]:offsets[i + 1] (int64); an id without a token has
+    none.
 
     >>> from subwords.vocab import Vocab
     >>> vocab = Vocab([b"a", b"b", b"ab"])
@@ -46,7 +48,7 @@ class Vocab(Sequence[bytes]):
 
     def __iter__(self) -> Iterator[bytes]:
         data, bounds = self.data.tobytes(), self.offsets.tolist()
-        return (data[a:b] for a, b in zip(bounds, bounds[1:], strict=False))
+        return (data[a:b] for a, b in pairwise(bounds))
 
     @cached_property
     def ids(self) -> dict[bytes, int]:

@@ -49,7 +49,7 @@ class BPE:
             raise FormatError(
                 f"expected at most {MOST_IDS} ids and {MOST_MERGES} merges, not {size} and {len(self.merges)}"
             )
-        if self.merges.size and not (0 <= self.merges.min() and self.merges.max() < size):
+        if self.merges.size and (self.merges.min() < 0 or self.merges.max() >= size):
             raise FormatError(f"expected merges of ids below {size}; one names {self.merges.max()}")
         self._check_results()
         self._check_ranks()
@@ -79,7 +79,7 @@ class BPE:
 
     @classmethod
     def from_ranks(cls, tokens: Sequence[bytes], *, special_ids: Iterable[int] = ()) -> BPE:
-        """Return the model of a rank file: any two tokens whose joint is a token merge, lowest id first (E2, tiktoken)."""
+        """Return the model of a rank file: two tokens whose joint is a token merge, lowest id first (E2, tiktoken)."""
         special = frozenset(special_ids)
         vocab = Vocab(tokens)
         ids = {token: i for i, token in enumerate(tokens) if i not in special}

@@ -62,9 +62,7 @@ class BPESettings:
             raise InputError(f"expected unk_token {self.unk_token!r} to be among special_tokens")
 
 
-def train_bpe(
-    counts: WordCounts, settings: BPESettings, *, on_merges: Callable[[int], object] | None = None
-) -> BPE:
+def train_bpe(counts: WordCounts, settings: BPESettings, *, on_merges: Callable[[int], object] | None = None) -> BPE:
     """Learn a model from word counts (B1-B7); TrainingError says what does not fit.
 
     `on_merges` is called with the number of merges just done.
@@ -77,8 +75,8 @@ def train_bpe(
     base = [*specials, *(name for name in names if name not in set(specials))]
     if len(base) > settings.vocab_size:
         raise TrainingError(
-            f"expected vocab_size to hold the {len(base) - len(specials)} symbols of the alphabet and {len(specials)} special "
-            f"tokens, {len(base)} in all; it is {settings.vocab_size}. Raise it, or set limit_alphabet"
+            f"expected vocab_size to hold the {len(base) - len(specials)} symbols of the alphabet and {len(specials)} "
+            f"special tokens, {len(base)} in all; it is {settings.vocab_size}. Raise it, or set limit_alphabet"
         )
     ids = {name: i for i, name in reversed(list(enumerate(base)))}
     code_ids = np.full(256 if settings.byte_level else 0x110000, -1, np.int32)
@@ -103,21 +101,24 @@ def _alphabet(counts: WordCounts, settings: BPESettings) -> list[int]:
     order = np.frombuffer(BYTES, np.uint8) if settings.byte_level else np.arange(0x110000)
     full = settings.byte_level and settings.alphabet == "full"
     if full and settings.limit_alphabet is None:
-        return order.tolist()
+        return list(BYTES)
     weights = np.zeros(len(order), np.uint64)
     symbol_weights(counts.data, counts.offsets, counts.counts, int(not settings.byte_level), weights)
     kept = order if full else order[weights[order] > 0]
     if settings.limit_alphabet is not None and settings.limit_alphabet < len(kept):
         # The most frequent ones; a stable sort lets the earlier symbol win a tie.
-        chosen = np.argsort(np.iinfo(np.int64).max - weights[kept].astype(np.int64), kind="stable")[: settings.limit_alphabet]
-        kept = kept[np.sort(chosen)]
-    return kept.tolist()
+        order = np.argsort(np.iinfo(np.int64).max - weights[kept].astype(np.int64), kind="stable")
+        kept = kept[np.sort(order[: settings.limit_alphabet])]
+    symbols: list[int] = kept.tolist()
+    return symbols
 
 
 class _Loop:
     """The arrays of one training run."""
 
-    def __init__(self, counts: WordCounts, settings: BPESettings, base: list[bytes], code_ids: NDArray[np.int32]) -> None:
+    def __init__(
+        self, counts: WordCounts, settings: BPESettings, base: list[bytes], code_ids: NDArray[np.int32]
+    ) -> None:
         from subwords.kernels.bpe_train import fill_arena
 
         size = len(counts.data) + HEADER * len(counts)

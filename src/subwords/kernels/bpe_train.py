@@ -1,20 +1,21 @@
 """BPE training (B1-B5): words in one arena, live pairs in one table, and exact pruning.
 
-A word in the arena (uint32) is its length, its weight in two halves, its first length, and its symbols; merging closes the
-gaps in place.
+A word in the arena (uint32) is its length, its weight in two halves, its first length, and its symbols; merging closes
+the gaps in place.
 A pair in the table (uint64) is left << 32 | right, its count, and the place and number of its postings: the arena
-positions of the words that held it when it arose, ascending. Postings and heap entries go stale and are checked when used.
+positions of the words that held it when it arose, ascending. Postings and heap entries go stale and are checked when
+used.
 
 Pruning. A pair's count never rises after the merge that made its symbols. So a pair that arises with a count below
-`threshold` will never be the best one as long as the best one has at least `threshold`: it gets no entry, no postings and no
-place in the heap. When the heap runs out the threshold is lowered and the words are read again, once.
+`threshold` will never be the best one as long as the best one has at least `threshold`: it gets no entry, no postings
+and no place in the heap. When the heap runs out the threshold is lowered and the words are read again, once.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from subwords.kernels.jit import I32s, I64, I64s, Int, U32s, U64, U64s, U8s, helper, inlined, kernel, mix, pointer
+from subwords.kernels.jit import I64, U64, I32s, I64s, Int, U8s, U32s, U64s, helper, inlined, kernel, mix, pointer
 from subwords.kernels.utf8 import decode_at
 
 DONE, NEED_PAIRS, NEED_STRINGS, EXHAUSTED, PAUSED = range(5)
@@ -42,7 +43,9 @@ class Training(NamedTuple):
     mask: object
     postings: object
     heap: object  # uint64, three an entry: count, tie, pair
-    buffer: object  # uint32, two an entry: id and word of a new pair; left neighbours from the front, right from the back
+    buffer: (
+        object  # uint32, two an entry: neighbour and word of a new pair; left ones from the front, right from the back
+    )
     buffer_size: object
     tokens: object
     strings: object
@@ -72,9 +75,9 @@ def symbol_weights(data: U8s, offsets: I64s, counts: U64s, by_character: Int, we
 
 @kernel
 def fill_arena(data: U8s, offsets: I64s, counts: U64s, ids: I32s, arena: U32s) -> Int:
-    """Write the words as symbols and return how much of the arena is used; a byte or character without an id parts a word.
+    """Write the words as symbols and return how much of the arena is used.
 
-    Words of one symbol are left out: they hold no pair.
+    A byte or character without an id parts a word. Words of one symbol are left out: they hold no pair.
     """
     p, o, c, d, a = pointer(data), pointer(offsets), pointer(counts), pointer(ids), pointer(arena)
     used = 0
@@ -153,7 +156,7 @@ def count_pairs(arena: U32s, used: Int, pairs: U64s, tokens: I64s, longest: Int,
 
 @kernel
 def move_pairs(old: U64s, new: U64s, threshold: Int, fresh: Int, state: I64s) -> Int:
-    """Move the live pairs into the empty table `new` and return how many; if fresh, give them places for their postings."""
+    """Move the live pairs into the empty table `new` and return how many; if fresh, place their postings."""
     source, target, mask = pointer(old), pointer(new), U64(len(new) // ENTRY - 1)
     st, used, place = pointer(state), 0, 0
     for entry in range(len(old) // ENTRY):
@@ -260,7 +263,7 @@ def pop(t):
 
 @helper
 def first_position(t, at):
-    """Where the pair of this entry first occurs now, in initial symbols of the corpus; postings that lost it are dropped."""
+    """Where the pair of this entry first occurs now, in initial symbols; postings that lost it are dropped."""
     pairs, left, right = t.pairs, I64(t.pairs[at] >> HALF), I64(t.pairs[at] & LOW)
     while pairs[at + 3] != ZERO:
         word = I64(t.postings[I64(pairs[at + 2])])
@@ -295,7 +298,8 @@ def best(t):
             if t.pairs[at + 1] == count and now == tie:
                 return at
             pop(t)
-            push(t, t.pairs[at + 1], now, key)  # counts only fall and first positions only rise: a stale entry came early
+            # Counts only fall and first positions only rise: a stale entry came early.
+            push(t, t.pairs[at + 1], now, key)
         else:
             pop(t)
     return -1
@@ -460,8 +464,8 @@ def start_heap(
 ) -> Int:
     """Fill the heap with every pair of the table."""
     t = Training(
-        pointer(arena), pointer(pairs), U64(len(pairs) // ENTRY - 1), pointer(postings), pointer(heap), pointer(arena), 0,
-        pointer(tokens), pointer(strings), pointer(merges), pointer(state), pointer(settings),
+        pointer(arena), pointer(pairs), U64(len(pairs) // ENTRY - 1), pointer(postings), pointer(heap), pointer(arena),
+        0, pointer(tokens), pointer(strings), pointer(merges), pointer(state), pointer(settings),
     )  # fmt: skip
     t.state[HEAP] = 0
     for entry in range(len(pairs) // ENTRY):

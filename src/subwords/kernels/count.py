@@ -1,14 +1,14 @@
 """Counting words: the table of words.py with a count and a first place in every slot.
 
-Slot: key low, key high, count, and where the word first occurred. For a long word the last is a place in the arena, where
-eight bytes of that offset and then the word itself lie.
+Slot: key low, key high, count, and where the word first occurred. For a long word the last is a place in the arena,
+where eight bytes of that offset and then the word itself lie.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from subwords.kernels.jit import I64, I64s, Int, U32s, U64, U64s, U8s, helper, inlined, kernel, load64, pointer
+from subwords.kernels.jit import I64, U64, I64s, Int, U8s, U32s, U64s, helper, inlined, kernel, load64, pointer
 from subwords.kernels.words import BLOCK, LENGTH, SLOT, differs, make_keys, same_bytes
 
 DONE, NEED_SLOTS, NEED_ARENA = range(3)
@@ -112,7 +112,7 @@ def count_words(
 ) -> Int:
     """Count the words text[start + ends[w - 1] : start + ends[w]] from state[WORD] on, and say why it stopped.
 
-    `place` is the corpus offset of text[start]. Resumable. Same counts, in the same order, as `reference.bpe.count_words`.
+    `place` is the corpus offset of text[start]. Resumable. Same counts, in one order, as `reference.bpe.count_words`.
     """
     p, e, keys = pointer(text), pointer(ends), pointer(wide)
     table = open_counts(slots, seeds, arena, state)

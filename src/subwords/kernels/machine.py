@@ -1,8 +1,8 @@
 """Machine code on disk and in memory: found in the cache or compiled, linked by llvmlite, called through ctypes.
 
-A file's name holds a digest of every kernel's source, of the processor and of all versions that matter, so an edited file can
-never leave a stale caller behind; two processes that warm up together write the same bytes; and nothing here is ever a
-reason to fail: what cannot be read is compiled, what cannot be written is forgotten.
+A file's name holds a digest of every kernel's source, of the processor and of all versions that matter, so an edited
+file can never leave a stale caller behind; two processes that warm up together write the same bytes; and nothing here
+is ever a reason to fail: what cannot be read is compiled, what cannot be written is forgotten.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from subwords.kernels.jit import Kernel
 __all__ = ["cache_root", "load"]
 
 CHECKSUM = 32  # bytes before the content of a file
-# Names in an object file that Numba would provide. Only the code that reports an exception uses them, and kernels raise none.
+# Names in an object file that Numba would provide: only code that reports exceptions uses them, and kernels raise none.
 FOREIGN = re.compile(rb"\0((?:numba|NRT|nrt)_\w+)")
 
 
@@ -86,7 +86,7 @@ def _check_layout() -> None:
     data = ctypes.c_void_p.from_address(id(probe) + head).value
     shape = ctypes.c_void_p.from_address(id(probe) + head + 16).value
     if data != probe.ctypes.data or not shape or ctypes.c_ssize_t.from_address(shape).value != 7:
-        raise ImportError("this Python lays arrays out in a way the compiled kernels do not know; set SUBWORDS_KERNELS=checked")
+        raise ImportError("expected arrays laid out as NumPy does in CPython; set SUBWORDS_KERNELS=checked")
 
 
 @cache
@@ -133,7 +133,7 @@ def _write(kernel: Kernel, name: str, body: bytes) -> None:
             try:
                 with os.fdopen(handle, "wb") as file:
                     file.write(hashlib.sha256(content).digest() + content)
-                os.replace(temporary, path)
+                Path(temporary).replace(path)
             except BaseException:
-                os.unlink(temporary)
+                Path(temporary).unlink()
                 raise

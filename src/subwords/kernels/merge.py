@@ -55,6 +55,8 @@ class Merges(NamedTuple):
 @helper
 def merge_word(merges, n):
     """Merge the n symbols of a word in place and return how many are left; `found` holds the values of its n - 1 pairs."""
+    if n < 2:
+        return n
     if n <= SHORT:
         return merge_short(merges, n)
     return merge_long(merges, n)

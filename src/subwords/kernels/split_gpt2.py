@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 from subwords.kernels.jit import (
     I64,
+    U64,
     I64s,
     Int,
-    U32s,
-    U64,
     U8s,
+    U32s,
     fold_mask,
     helper,
     kernel,
@@ -186,9 +186,10 @@ def move_bit(now, later, k):
 
 @kernel
 def split_gpt2(text: U8s, start: Int, stop: Int, classes: U8s, tail: U8s, ends: U32s) -> Int:
-    """Write word ends of text[start:stop] relative to `start` and return how many; the text is done when the last is stop.
+    """Write word ends of text[start:stop] relative to `start` and return how many.
 
-    `tail` is scratch of 64 bytes; `ends` (uint32) has room for 65 words at least. Same words as `reference.bpe.split_bytes`.
+    The text is done when the last one is its end. `tail` is scratch of 64 bytes; `ends` (uint32) has room for 65 words
+    at least. Same words as `reference.bpe.split_bytes`.
     """
     return scan(pointer(text), start, stop, pointer(classes), pointer(tail), pointer(ends), 0, len(ends) - 1)
 

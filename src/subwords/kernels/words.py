@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.kernels.jit import I64, Int, U64, U64s, advance, helper, inlined, kernel, load64, mix, pointer, prefetch
+from subwords.kernels.jit import I64, U64, Int, U64s, advance, helper, inlined, kernel, load64, mix, pointer, prefetch
 
 BLOCK = 256  # words whose keys are made at once
 INLINE = 15  # bytes of a word that fit its key

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +27,7 @@ CHUNK_WORDS = 16384
 CHUNK_TEXTS = 1024
 # Offsets are relative to a chunk and 32 bits wide; a scan that cannot end a word by then says so.
 LONGEST_WORD = 2**31
+NEAR = 8  # bytes: a blank of three and a character cut after it
 
 
 class Marks:
@@ -76,7 +78,7 @@ class Splitter(ABC):
             yield base, ends, words, base + int(ends[count - 1]) == stop
 
     def short(self, text: Bytes, marks: Marks) -> int:
-        """Split a text shorter than CHUNK_WORDS in one step: write marks.ends and return their number, or -1 if it cannot."""
+        """Split a text shorter than CHUNK_WORDS in one step: write marks.ends and return their number, or -1."""
         return -1
 
     @abstractmethod
@@ -106,7 +108,7 @@ class Splitter(ABC):
         """
         data = encode_text(text)
         offsets = [0, *self.byte_ends(data).tolist()]
-        return [data[a:b].decode() for a, b in zip(offsets, offsets[1:], strict=False)]
+        return [data[a:b].decode() for a, b in pairwise(offsets)]
 
     def byte_ends(self, data: bytes) -> NDArray[np.int64]:
         """Return the byte offset where each word of `data` ends, int64; `data` need not be UTF-8 (S2)."""
@@ -142,15 +144,14 @@ class Gpt2Splitter(Splitter):
         """Yield word ends chunk by chunk."""
         ends, tail, classes = marks.ends, marks.tail, self._classes
         while start < stop:
-            count = self._split(text, start, min(stop, start + LONGEST_WORD), classes, tail, ends)
-            last = int(ends[count - 1])
-            if last == LONGEST_WORD and count > 1:  # the window, not the word, may end here
-                count -= 1
-                last = int(ends[count - 1])
-            elif last == LONGEST_WORD:
-                raise InputError(f"expected words under 2 GiB; the one at byte {start} is longer")
+            window = min(stop, start + LONGEST_WORD)
+            count = self._split(text, start, window, classes, tail, ends)
+            if window < stop:  # what ends near the window's end might go on, and a character may be cut in two there
+                count = int(np.searchsorted(ends[:count], LONGEST_WORD - NEAR, side="right"))
+                if not count:
+                    raise InputError(f"expected words under 2 GiB; the one at byte {start} is longer")
             yield start, ends, count
-            start += last
+            start += int(ends[count - 1])
 
     def texts(
         self, text: Bytes, bounds: NDArray[np.int64], marks: Marks
@@ -195,7 +196,8 @@ class RegexSplitter(Splitter):
         try:
             self._regex: regex.Pattern[str] = regex.compile(pattern)
         except regex.error as error:
-            raise InputError(f"expected a splitter's name ({', '.join(RULES)}) or a regex; {pattern!r}: {error}") from None
+            names = ", ".join(RULES)
+            raise InputError(f"expected a splitter's name ({names}) or a regex; {pattern!r}: {error}") from None
 
     def chunks(self, text: Bytes, start: int, stop: int, marks: Marks) -> Iterator[tuple[int, NDArray[np.uint32], int]]:
         """Yield word ends of the whole text in one chunk after another."""
@@ -203,7 +205,7 @@ class RegexSplitter(Splitter):
         string = text[start:stop].tobytes().decode("utf-8", "surrogateescape")
         bounds = np.array(self._bounds(string), np.int64)
         if not string.isascii():
-            widths = [len(string[a:b].encode("utf-8", "surrogateescape")) for a, b in zip(bounds, bounds[1:], strict=False)]
+            widths = [len(string[a:b].encode("utf-8", "surrogateescape")) for a, b in pairwise(bounds)]
             bounds = np.concatenate([[0], np.cumsum(widths, dtype=np.int64)])
         for first in range(0, len(bounds) - 1, CHUNK_WORDS):
             part = bounds[first : first + CHUNK_WORDS + 1]

@@ -23,8 +23,10 @@ def zeros(count: int, dtype: Any, *, random: bool = False) -> NDArray[Any]:
     if size < SMALL:
         room = np.zeros(size + 64, np.uint8)
         skip = -room.ctypes.data % 64
-        return room[skip : skip + size].view(dtype)[:count]
+        small: NDArray[Any] = room[skip : skip + size].view(dtype)
+        return small[:count]
     pages = mmap.mmap(-1, size)
     if random and hasattr(mmap, "MADV_HUGEPAGE"):
         pages.madvise(mmap.MADV_HUGEPAGE)
-    return np.frombuffer(pages, dtype)[:count]
+    large: NDArray[Any] = np.frombuffer(pages, dtype)
+    return large[:count]

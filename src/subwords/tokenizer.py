@@ -70,7 +70,8 @@ class Tokenizer:
         """
         if special == "text" and not self.added_tokens.ordinary:
             return self._encoder.encode_to_list(text if isinstance(text, bytes) else encode_text(text))
-        return self.encode_to_numpy(text, special=special).tolist()
+        ids: list[int] = self.encode_to_numpy(text, special=special).tolist()
+        return ids
 
     def encode_to_numpy(self, text: str | bytes, *, special: Special = "text") -> NDArray[np.uint32]:
         """Return the ids of a text as a uint32 array; see `encode`."""

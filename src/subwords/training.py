@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
 from subwords.bpe.train import BPESettings, train_bpe
@@ -81,7 +82,7 @@ def train(
     tie_break, between pairs of one count: "ids", the smaller pair of ids (as HF tokenizers); "first", the pair that
     occurs first; "bytes", the smaller pair of strings. min_frequency: the least count of a merged pair.
     max_token_length: in bytes, or in characters without byte_level. limit_alphabet: keep so many symbols, the most
-    frequent; others part words, and are `unk_token` when encoding. TrainingError where the settings do not fit the corpus.
+    frequent; others part words, and are `unk_token` when encoding. TrainingError where settings and corpus do not fit.
 
     >>> import subwords
     >>> tok = subwords.train(["hug pug pun bun hugs " * 9], vocab_size=262, special_tokens=["<s>"])
@@ -126,20 +127,17 @@ def train(
 
 
 def warmup() -> None:
-    """Compile, or read from the cache, every kernel that counting, training, encoding and decoding use.
+    """Compile, or read from the cache, every kernel of this package.
 
-    Servers call it once before they fork or take requests; later calls cost nothing.
+    Servers call it once before they fork or take requests; a second call costs nothing.
 
     >>> import subwords
     >>> subwords.warmup()
     """
-    text = "one warm word, and another one\n"
-    for tie_break in ("ids", "first"):
-        tok = train([text * 3], vocab_size=270, threads=2, tie_break=tie_break, progress=False)  # type: ignore[arg-type]
-    counts = count([text])
-    train(counts + counts, vocab_size=270, byte_level=False, alphabet="corpus", progress=False)
-    tok.decode(tok.encode(text + "x" * 5000))
-    tok.encode_batch([text, text])
+    for module in ("bpe_encode", "bpe_index", "bpe_train", "count", "decode", "merge", "split_gpt2", "utf8", "words"):
+        import_module(f"subwords.kernels.{module}")
+    for kernel in import_module("subwords.kernels.jit").KERNELS:
+        kernel.ready()
 
 
 def _checked_specials(tokens: Iterable[str]) -> tuple[str, ...]:

@@ -94,18 +94,21 @@ def big_file(path: Path) -> Path:
 
 
 @posix
-@pytest.mark.parametrize("seconds", [0.3, 1.5])
+@pytest.mark.parametrize("seconds", [0.1, 1.5])
 def test_interrupted_training_leaves_the_old_file_and_no_other(seconds: float, tmp_path: Path) -> None:
     big_file(tmp_path / "big.txt")
     (tmp_path / "tok.json").write_bytes(b"as it was")
-    with start("train", tmp_path / "big.txt", "--vocab-size", 200_000, "-o", tmp_path / "tok.json") as process:
+    os.mkfifo(tmp_path / "pipe")
+    sources = [tmp_path / "pipe", tmp_path / "big.txt"]
+    with start("train", *sources, "--vocab-size", 200_000, "-o", tmp_path / "tok.json") as process:
+        (tmp_path / "pipe").write_bytes(b"read first")  # waits for the process to get there
         time.sleep(seconds)
         assert process.poll() is None, "it was done before it could be interrupted"
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=120)
     assert (process.returncode, out, err) == (130, b"", b"subwords: interrupted\n")
     assert (tmp_path / "tok.json").read_bytes() == b"as it was"
-    assert names(tmp_path) == ["big.txt", "tok.json"]
+    assert names(tmp_path) == ["big.txt", "pipe", "tok.json"]
 
 
 @posix

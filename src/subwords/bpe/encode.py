@@ -31,7 +31,7 @@ SHORT_TEXT = 1 << 12  # bytes of a text for which calling costs more than encodi
 SHORT = 56  # as in kernels/merge.py: bytes of a word there is always scratch for; longer ones need chains
 PART = 1 << 18  # bytes of short texts a thread takes at a time
 
-# Fields of a state's counters, as in kernels/bpe_encode.py, which is imported no earlier than needed.
+# Fields of a state's counters, as in kernels/segment.py, which is imported no earlier than needed.
 TEXT, WORD, OUT, USED, IDS, BYTES, POSITION, NEEDED = range(8)
 
 
@@ -75,7 +75,9 @@ class _State:
         self.slots = zeros(4 << (3 * len(ends)).bit_length(), np.uint64, random=True)
         self.ids = np.empty(2 * len(ends) + (1 << 12), np.int32)
         self.arena = np.empty(len(data) + (1 << 12), np.uint8)
-        add_tokens(data, ends, ids, self.slots, self.seeds, self.ids, self.arena, np.empty(3 * 256, np.uint64), self.counters)
+        add_tokens(
+            data, ends, ids, self.slots, self.seeds, self.ids, self.arena, np.empty(3 * 256, np.uint64), self.counters
+        )
 
     def set_frame(self) -> None:
         """Bundle the arrays as the kernel wants them; after any of them was replaced."""
@@ -157,11 +159,16 @@ class Encoder:
     def encode_to_list(self, data: bytes) -> list[int]:
         """Return the ids of a text as a list."""
         if len(data) <= SHORT_TEXT:
-            return self._encode_short(data).tolist()
-        return self.encode(data).tolist()
+            ids: list[int] = self._encode_short(data).tolist()
+        else:
+            ids = self.encode(data).tolist()
+        return ids
 
     def _encode_short(self, data: bytes) -> NDArray[np.uint32]:
-        """The same for a short text with as little Python as possible; the array is the state's own, to be read at once."""
+        """The same for a short text with as little Python as possible.
+
+        The array is the state's own, to be read at once.
+        """
         state = self._take()
         text = np.frombuffer(data, np.uint8)
         try:
@@ -223,8 +230,11 @@ class Encoder:
         out: NDArray[np.uint32],
         status: int,
     ) -> tuple[int, NDArray[np.uint32]]:
-        """Give the kernel what it needs until it is done; how many ids there are, and the array, which may be a new one."""
-        from subwords.kernels import bpe_encode as needs
+        """Give the kernel what it needs until it is done.
+
+        How many ids there are, and the array, which may be a new one.
+        """
+        from subwords.kernels import segment as needs
 
         counters = state.counters
         while status > 0:
@@ -247,7 +257,9 @@ class Encoder:
     def _unknown(self, text: NDArray[np.uint8], at: int) -> InputError:
         symbol = text[at : at + 4].tobytes()
         shown = f"byte 0x{symbol[0]:02X}" if self.model.byte_level else repr(symbol.decode("utf-8", "replace")[0])
-        return InputError(f"expected only symbols of the alphabet; {shown} at byte {at} is none, and there is no unk token")
+        return InputError(
+            f"expected only symbols of the alphabet; {shown} at byte {at} is none, and there is no unk token"
+        )
 
     @cached_property
     def _kernel(self) -> Callable[..., int]:

@@ -19,7 +19,7 @@ from subwords.vocab import Vocab
 __all__ = ["TIES", "BPESettings", "train_bpe"]
 
 TIES = {"ids": 0, "first": 1, "bytes": 2}
-# Fields of the trainer's state and settings, as in kernels/bpe_train.py.
+# Fields of the trainer's state and settings, as in kernels/bpe_index.py.
 USED, HEAP, POSTINGS, TOKENS, MERGES, STRINGS, WORD = range(7)
 SPAN, STRING = 6, 7
 HEADER, ENTRY = 4, 4
@@ -96,7 +96,7 @@ def _name(symbol: int, settings: BPESettings) -> bytes:
 
 def _alphabet(counts: WordCounts, settings: BPESettings) -> list[int]:
     """The bytes or code points to start from, in the order of their ids (B3, B6)."""
-    from subwords.kernels.bpe_train import symbol_weights
+    from subwords.kernels.bpe_index import symbol_weights
 
     order = np.frombuffer(BYTES, np.uint8) if settings.byte_level else np.arange(0x110000)
     full = settings.byte_level and settings.alphabet == "full"
@@ -119,7 +119,7 @@ class _Loop:
     def __init__(
         self, counts: WordCounts, settings: BPESettings, base: list[bytes], code_ids: NDArray[np.int32]
     ) -> None:
-        from subwords.kernels.bpe_train import fill_arena
+        from subwords.kernels.bpe_index import fill_arena
 
         size = len(counts.data) + HEADER * len(counts)
         if counts.total * (1 + int(np.diff(counts.offsets).max())) >= 2**63 or size > MOST_SYMBOLS:
@@ -155,7 +155,8 @@ class _Loop:
 
     def run(self, on_merges: Callable[[int], object] | None) -> None:
         """Merge until there are enough tokens or no pair is frequent enough (B4)."""
-        from subwords.kernels.bpe_train import DONE, EXHAUSTED, NEED_PAIRS, NEED_STRINGS, PAUSED, merge_pairs
+        from subwords.kernels.bpe_index import DONE, EXHAUSTED, NEED_PAIRS, NEED_STRINGS, PAUSED
+        from subwords.kernels.bpe_train import merge_pairs
 
         self._index()
         reported = 0
@@ -185,7 +186,8 @@ class _Loop:
 
     def _index(self) -> None:
         """Read the words: count all pairs, keep the live ones, write their postings and the heap."""
-        from subwords.kernels.bpe_train import NEED_PAIRS, count_pairs, fill_postings, move_pairs, start_heap
+        from subwords.kernels.bpe_index import NEED_PAIRS, count_pairs, fill_postings, move_pairs
+        from subwords.kernels.bpe_train import start_heap
 
         every = _table(1 << 12)
         self.state[[USED, WORD]] = 0
@@ -208,7 +210,7 @@ class _Loop:
         )  # fmt: skip
 
     def _grow_pairs(self) -> None:
-        from subwords.kernels.bpe_train import move_pairs
+        from subwords.kernels.bpe_index import move_pairs
 
         pairs = _table(2 * int(self.state[USED]) + 2 * self.size + 4)
         move_pairs(self.pairs, pairs, self.threshold, 0, self.state)

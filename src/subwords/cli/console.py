@@ -36,6 +36,8 @@ __all__ = [
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 tokenizer_argument = click.argument("tokenizer", type=click.Path(path_type=Path))
 
+_WIDEST = 32  # a column; what is wider pushes the others aside
+
 SPACE = "\u2423"  # the open box
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", " ": SPACE}
 _CHARACTERS = {escape: character for character, escape in _ESCAPES.items()}
@@ -135,18 +137,23 @@ def print_values(values: Mapping[str, object], as_json: bool) -> None:
 
 
 def print_rows(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table with the names of its columns on a terminal, otherwise rows with tabs between."""
-    if not sys.stdout.isatty():
-        click.echo("".join("\t".join(row) + "\n" for row in rows), nl=False)
-        return
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    """Print columns under their names on a terminal, otherwise rows with tabs between."""
+    if sys.stdout.isatty():
+        lines = _aligned([*([columns] if columns else []), *rows])
+        if columns:
+            lines[0] = click.style(lines[0], bold=True)
+    else:
+        lines = ["\t".join(row) for row in rows]
+    click.echo("".join(line + "\n" for line in lines), nl=False)
 
-    table = Table(*columns, box=None, show_header=bool(columns), pad_edge=False)
-    for row in rows:
-        table.add_row(*(Text(cell, overflow="fold") for cell in row))
-    Console().print(table)
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    # A table of Rich takes 13 s for 50,000 rows, this 0.3 s.
+    from rich.cells import cell_len
+
+    widths = [min(max(map(cell_len, column)), _WIDEST) for column in zip(*rows, strict=True)]
+    padded = ((cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True)) for row in rows)
+    return ["  ".join(row).rstrip() for row in padded]
 
 
 def _value(value: object) -> str:

@@ -1,10 +1,11 @@
 """Words to ids: a table of words already segmented, and BPE on a miss.
 
-A call handles words in blocks of BLOCK: first all keys are made and their table lines asked for, then every word is looked
-up and its ids written. One loop doing both, word by word, ran at two thirds of the speed.
+A call handles words in blocks of BLOCK: first all keys are made and their table lines asked for, then every word is
+looked up and its ids written. One loop doing both, word by word, ran at two thirds of the speed.
 
 A slot (see words.py for its key) holds up to INSIDE ids, and their number in the owner's bits. More ids, or a long
-word's, lie in the arenas: then these bits say ELSEWHERE, and the slot holds the ids' place and number, and the bytes' place.
+word's, lie in the arenas: then these bits say ELSEWHERE, and the slot holds the ids' place and number, and the bytes'
+place.
 
 A small table of 8,192 words in front of the large one, to stay in the second cache: 11 % of the words miss it, -25 %.
 """
@@ -14,15 +15,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from subwords.kernels.jit import (
-    I32s,
     I64,
+    U64,
+    I32s,
     I64s,
     Int,
     Parts,
-    U32s,
-    U64,
-    U64s,
     U8s,
+    U32s,
+    U64s,
     advance,
     helper,
     inlined,
@@ -30,19 +31,26 @@ from subwords.kernels.jit import (
     pointer,
     store64,
 )
-from subwords.kernels.merge import SHORT, Merges, ask_pairs, merge_word
-from subwords.kernels.utf8 import decode_at
+from subwords.kernels.merge import Merges
+from subwords.kernels.segment import (
+    BYTES,
+    DONE,
+    IDS,
+    LONGEST,
+    NEED_ARENA,
+    NEED_OUT,
+    NEED_SLOTS,
+    NEEDED,
+    OUT,
+    SEED,
+    TEXT,
+    USED,
+    WORD,
+    Model,
+    segment,
+)
 from subwords.kernels.words import BLOCK, LENGTH, SLOT, differs, make_keys, same_bytes
 
-# Why a call returned.
-DONE, NEED_OUT, NEED_SLOTS, NEED_ARENA, NEED_SCRATCH, UNKNOWN = range(6)
-# Fields of `state`, which outlives a call ...
-TEXT, WORD, OUT, USED, IDS, BYTES, POSITION, NEEDED = range(8)
-# ... and of `settings`, which no call changes.
-UNK, FUSE, DROP, LONGEST, SEED, COMPLETE = range(6)
-
-MISSING = -1
-LARGE = 1 << 12  # bytes of a window where small ones do not meet: half the second cache
 INSIDE = 4
 ZERO, HALF, LOW = U64(0), U64(32), U64(0xFFFFFFFF)
 NUMBER = U64(60)
@@ -61,18 +69,6 @@ class Table(NamedTuple):
     ids_room: object
     bytes_room: object
     state: object
-
-
-class Model(NamedTuple):
-    """What turns a word into ids."""
-
-    alphabet: object  # int32: the id of each byte (256 of them) or code point, or MISSING
-    firsts: object  # uint32[65536], where the alphabet is all bytes: the rank of every two bytes, or 2**32 - 1
-    spans: object  # int32: the bytes of every id
-    by_character: object
-    settings: object
-    scratch: object  # the longest word there is room for
-    merges: object
 
 
 @helper
@@ -98,7 +94,11 @@ def insert(table, text, at, length, low, high, slot, symbols, n):
         values = (ZERO, ZERO)
         for k in range(n):
             shift = U64(32 * (k & 1))
-            values = (values[0] | U64(symbols[k]) << shift, ZERO) if k < 2 else (values[0], values[1] | U64(symbols[k]) << shift)
+            values = (
+                (values[0] | U64(symbols[k]) << shift, ZERO)
+                if k < 2
+                else (values[0], values[1] | U64(symbols[k]) << shift)
+            )
         table.slots[base + 1] = high | U64(n) << NUMBER
         table.slots[base + 2], table.slots[base + 3] = values
     else:
@@ -113,123 +113,6 @@ def insert(table, text, at, length, low, high, slot, symbols, n):
                 table.bytes[state[BYTES] + k] = text[at + k]
             state[BYTES] += length
     state[USED] += 1
-
-
-@helper
-def first_symbols(model, text, at, length):
-    """Write a word's bytes or characters as ids; how many, or MISSING - i for an unknown one at byte i."""
-    symbols, settings = model.merges.symbols, model.settings
-    n, i, after_unknown = 0, 0, False
-    while i < length:
-        code, step = I64(text[at + i]), 1
-        if model.by_character:
-            code, step = decode_at(text, at + i, at + length)
-        symbol = MISSING
-        if code >= 0:
-            symbol = I64(model.alphabet[code])
-        unknown = symbol == MISSING
-        if unknown:
-            symbol = I64(settings[UNK])
-            if symbol == MISSING and settings[DROP] == 0:
-                return MISSING - i
-        if symbol != MISSING and not (unknown and after_unknown and settings[FUSE] != 0):
-            symbols[n] = symbol
-            n += 1
-        after_unknown = unknown
-        i += step
-    return n
-
-
-@helper
-def window(model, text, at, length):
-    """Segment text[at : at + length] by itself, all bytes being symbols; how many ids are in the model's symbols."""
-    merges = model.merges
-    for k in range(length):
-        merges.symbols[k] = model.alphabet[text[at + k]]
-    for k in range(length - 1):
-        rank = U64(model.firsts[I64(text[at + k]) << 8 | I64(text[at + k + 1])])
-        merges.found[k] = rank << HALF | rank  # NONE where there is no rank; the lower half does not count
-    return merge_word(merges, length)
-
-
-@helper
-def meet(model, out, i, filled, a, m):
-    """Find the first token that two overlapping windows share: (index in `out`, its position, index in the second), or -1.
-
-    Both begin at position `a`: the first window's tokens are out[i:filled], the second's the model's m symbols.
-    """
-    symbols, spans = model.merges.symbols, model.spans
-    j, b = 0, a
-    while i < filled and j < m:
-        if a == b and out[i] == symbols[j]:
-            return i, a, j
-        if a <= b:
-            a += spans[out[i]]
-            i += 1
-        else:
-            b += spans[symbols[j]]
-            j += 1
-    return -1, a, j
-
-
-@helper
-def segment_windows(model, text, at, length, out, count, size):
-    """Write the ids of a long word after `count`, window by window, and return how many, or -1 where windows never meet.
-
-    Exact for every list of merges. Tokens are the segmentation of a text if and only if each two neighbours are the
-    segmentation of their own joint: the first merge across a border would happen between the two alone as well. Neighbours
-    inside a window are; where two windows share a token, one's tokens before it and the other's from it on are, all.
-    """
-    stop, start, kept = at + length, at, count
-    end, shared = min(start + size, stop), min(size // 3, 512)
-    filled = kept + window(model, text, start, end - start)
-    for k in range(filled - kept):
-        out[kept + k] = model.merges.symbols[k]
-    while end < stop:
-        position = start
-        while kept < filled and position + model.spans[out[kept]] <= end - shared:
-            position += model.spans[out[kept]]
-            kept += 1
-        if position == start:
-            return -1
-        end = min(position + size, stop)
-        m = window(model, text, position, end - position)
-        kept, start, j = meet(model, out, kept, filled, position, m)
-        if kept < 0:
-            return -1
-        for k in range(j, m):
-            out[kept + k - j] = model.merges.symbols[k]
-        filled = kept + m - j
-    return filled - count
-
-
-@helper
-def segment(model, table, text, at, length, out, count):
-    """Write the ids of a word the table lacks after `count`: (DONE, how many), or why it cannot be done now."""
-    state, symbols = table.state, model.merges.symbols
-    if model.settings[COMPLETE] != 0 and length > SHORT:
-        n = segment_windows(model, text, at, length, out, count, SHORT)
-        if n < 0 and model.scratch >= min(length, LARGE):
-            n = segment_windows(model, text, at, length, out, count, min(length, model.scratch))
-        if n < 0:
-            state[NEEDED] = min(length, max(LARGE, 2 * model.scratch))
-            return NEED_SCRATCH, 0
-        return DONE, n
-    if length > model.scratch:
-        state[NEEDED] = length
-        return NEED_SCRATCH, 0
-    if model.settings[COMPLETE] != 0:
-        n = window(model, text, at, length)
-    else:
-        n = first_symbols(model, text, at, length)
-        if n < 0:
-            state[POSITION] = at + MISSING - n
-            return UNKNOWN, 0
-        ask_pairs(model.merges, n)
-        n = merge_word(model.merges, n)
-    for k in range(n):
-        out[count + k] = symbols[k]
-    return DONE, n
 
 
 @inlined
@@ -280,7 +163,7 @@ def emit_odd(model, table, text, at, length, keys, k, out, count):
     if kept and max(state[IDS] + length - table.ids_room, state[BYTES] + length - table.bytes_room) > 0:
         state[NEEDED] = length
         return NEED_ARENA, count
-    status, n = segment(model, table, text, at, length, out, count)
+    status, n = segment(model, state, text, at, length, out, count)
     if status != DONE:
         return status, count
     if kept:
@@ -320,10 +203,11 @@ def encode_words(
 ) -> Int:
     """Append the ids of words to the `filled` ids in `out` and return how many there are then, or minus what is needed.
 
-    Word w is text[start + ends[w - 1] : start + ends[w]]. marks[i], of `texts`, is how many words there are by the end of text
-    i, and becomes how many ids; with texts = 0 all words are one text. frame: slots, seeds, ids, arena (the table), alphabet,
-    pairs, results, settings, firsts, spans (the model), wide, narrow, chains (scratch), state; see `bpe/encode.py`. Give it what it needs and call
-    again with state[OUT] as `filled`. Same ids as `reference.bpe.encode_word`, word by word.
+    Word w is text[start + ends[w - 1] : start + ends[w]]. marks[i], of `texts`, is how many words there are by the
+    end of text i, and becomes how many ids; with texts = 0 all words are one text. frame: slots, seeds, ids, arena
+    (the table), alphabet, pairs, results, settings, firsts, spans (the model), wide, narrow, chains (scratch), state;
+    see `bpe/encode.py`. Give it what it needs and call again with state[OUT] as `filled`. Same ids as
+    `reference.bpe.encode_word`, word by word.
     """
     slots, seeds, ids, arena, alphabet, pairs = frame[0], frame[1], frame[2], frame[3], frame[4], frame[5]
     results, settings, firsts, spans = frame[6], frame[7], frame[8], frame[9]

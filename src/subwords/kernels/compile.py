@@ -1,7 +1,7 @@
 """The one file that imports Numba: kernels to machine code, and the primitives as LLVM instructions.
 
-A door array is an object pointer to Numba, a `Buffer`: its data and length are read from the array object itself, so that a
-compiled kernel is a plain C function of objects and integers, which runs in a process without Numba.
+A door array is an object pointer to Numba, a `Buffer`: its data and length are read from the array object itself, so
+that a compiled kernel is a plain C function of objects and integers, which runs in a process without Numba.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from numba.core import cgutils
 from numba.core.typing.templates import AbstractTemplate, infer, signature
 from numba.extending import intrinsic, lower_builtin, models, overload, register_model
 
-from subwords.kernels import jit
 from subwords.kernels.jit import HELPERS, INLINED, MODE, PRIMITIVES, Kernel
 
 # PyArrayObject: the object's head, then data, number of dimensions, and the place of the dimensions.
@@ -112,7 +111,9 @@ def _activate() -> None:
     for function in PRIMITIVES:
         if function not in _COMPILED:
             own = MODE == "compiled" and function.__name__ in _INSTRUCTIONS
-            _COMPILED[function] = _INSTRUCTIONS[function.__name__] if own else njit(no_cpython_wrapper=True, **OPTIONS)(function)
+            _COMPILED[function] = (
+                _INSTRUCTIONS[function.__name__] if own else njit(no_cpython_wrapper=True, **OPTIONS)(function)
+            )
     for name, module in list(sys.modules.items()):
         if name.startswith("subwords.kernels.") and name != __name__:
             for key, value in list(vars(module).items()):
@@ -156,16 +157,19 @@ def pointer(typingctx, array):
 
     return types.CPointer(array.dtype)(array), codegen
 
+
 def _lanes(builder, p, i):
     """Load 64 bytes at p + i, however aligned, as a vector."""
     vector = ir.VectorType(ir.IntType(8), 64)
     address = builder.bitcast(builder.gep(p, [i]), vector.as_pointer())
     return builder.load(address, align=1)
 
+
 def _splat(builder, value):
     zero = ir.Constant(ir.VectorType(ir.IntType(8), 64), None)
     one_lane = builder.insert_element(zero, value, ir.Constant(ir.IntType(32), 0))
     return builder.shuffle_vector(one_lane, zero, ir.Constant(ir.VectorType(ir.IntType(32), 64), None))
+
 
 def _range(builder, lanes, lo, hi):
     """Bit k says lo <= lanes[k] <= hi, by one subtraction and one unsigned comparison."""
@@ -175,6 +179,7 @@ def _range(builder, lanes, lo, hi):
     inside = builder.icmp_unsigned("<=", shifted, _splat(builder, builder.sub(hi, lo)))
     return builder.bitcast(inside, ir.IntType(64))
 
+
 @intrinsic
 def range_mask(typingctx, p, i, lo, hi):
     """Bit k says lo <= p[i + k] <= hi, for 64 bytes."""
@@ -183,6 +188,7 @@ def range_mask(typingctx, p, i, lo, hi):
         return _range(builder, _lanes(builder, args[0], args[1]), args[2], args[3])
 
     return types.uint64(p, types.int64, types.int64, types.int64), codegen
+
 
 @intrinsic
 def fold_mask(typingctx, p, i, lo, hi):
@@ -194,6 +200,7 @@ def fold_mask(typingctx, p, i, lo, hi):
 
     return types.uint64(p, types.int64, types.int64, types.int64), codegen
 
+
 @intrinsic
 def load64(typingctx, p, i):
     """The eight bytes at p + i as one little-endian integer, however aligned."""
@@ -204,6 +211,7 @@ def load64(typingctx, p, i):
 
     return types.uint64(p, types.int64), codegen
 
+
 @intrinsic
 def advance(typingctx, p, k):
     """The pointer to p[k]."""
@@ -212,6 +220,7 @@ def advance(typingctx, p, k):
         return builder.gep(args[0], [args[1]])
 
     return p(p, types.int64), codegen
+
 
 @intrinsic
 def store64(typingctx, p, i, value):
@@ -223,6 +232,7 @@ def store64(typingctx, p, i, value):
         return context.get_dummy_value()
 
     return types.void(p, types.int64, types.uint64), codegen
+
 
 @intrinsic
 def prefetch(typingctx, p, i):
@@ -240,6 +250,7 @@ def prefetch(typingctx, p, i):
 
     return types.void(p, types.int64), codegen
 
+
 @intrinsic
 def trailing_zeros(typingctx, x):
     """The number of zero bits below the lowest one; 64 for 0."""
@@ -248,6 +259,7 @@ def trailing_zeros(typingctx, x):
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
 
     return types.int64(types.uint64), codegen
+
 
 @intrinsic
 def leading_zeros(typingctx, x):
@@ -311,7 +323,10 @@ def mix(typingctx, a, b):
 
 @intrinsic
 def write_bits(typingctx, p, i, base, mask):
-    """Write base + k to p from index i on for every bit k of mask and return the index after; all 64 places are used."""
+    """Write base + k to p from index i on for every bit k of mask and return the index after.
+
+    All 64 places are used.
+    """
 
     def codegen(context, builder, signature, args):
         byte, word = ir.IntType(8), ir.IntType(32)

@@ -1,15 +1,17 @@
 """The door to the compiled tier: the decorators, and what kernels are written with.
 
-A kernel is a plain Python function over arrays and integers, annotated with U8s, U32s, U64s, I32s, I64s (one-dimensional,
-contiguous arrays of that type, which the caller vouches for), Int, and Parts[...], a tuple of such arrays: a call costs
-0.1 microseconds for each argument, so what seldom changes travels together. Three modes run the same source:
+A kernel is a plain Python function over arrays and integers, annotated with U8s, U32s, U64s, I32s, I64s
+(one-dimensional, contiguous, which the caller vouches for), Int, and Parts[...], a tuple of such
+arrays: a call costs 0.1 microseconds for each argument, so what seldom changes travels together. Three modes run the
+same source:
 
 *compiled* (the default): arrays become typed pointers at the kernel's door; no bounds logic, no reference counts. The
 machine code is kept on disk; a process that finds it there never imports Numba.
 *checked* (`SUBWORDS_KERNELS=checked`): the pointer is the array itself, and Numba checks every access.
 *interpreted* (`SUBWORDS_KERNELS=interpreted`, or `NUMBA_DISABLE_JIT=1`): Python runs the functions as they are.
 
-So integers are written with explicit widths: `U64` for bits and hashes, `I64` (or a plain literal) for positions and ids.
+So integers are written with explicit widths: `U64` for bits and hashes, `I64` (or a plain literal) for positions and
+ids.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import numpy as np
 
 __all__ = [
     "I64",
+    "KERNELS",
     "MODE",
     "U64",
     "I32s",
@@ -56,7 +59,7 @@ U64 = np.uint64
 # What a kernel's parameters may be; kernels/compile.py gives them their machine types.
 U8s = U32s = U64s = I32s = I64s = Any
 Int = int
-Parts = tuple
+Parts = tuple[Any, ...]
 
 F = TypeVar("F", bound=Callable[..., Any])
 MODES = ("compiled", "checked", "interpreted")
@@ -112,7 +115,12 @@ class Kernel:
         return load(self)
 
     def __call__(self, *args: Any) -> int:
+        """Run it."""
         return self.ready()(*args)
+
+
+# All that have been declared, for `subwords.warmup`.
+KERNELS: list[Kernel] = []
 
 
 def _quiet(function: Callable[..., int]) -> Callable[..., int]:
@@ -126,7 +134,8 @@ def _quiet(function: Callable[..., int]) -> Callable[..., int]:
 
 def kernel(function: Callable[..., int]) -> Kernel:
     """Declare an entry kernel: called from Python with arrays and integers, returns an integer."""
-    return Kernel(function)
+    KERNELS.append(Kernel(function))
+    return KERNELS[-1]
 
 
 def helper(function: F) -> F:
@@ -152,6 +161,7 @@ def pointer(array):
     """The array itself."""
     return array
 
+
 @primitive
 def range_mask(p, i, lo, hi):
     """Bit k says lo <= p[i + k] <= hi, for 64 bytes."""
@@ -160,6 +170,7 @@ def range_mask(p, i, lo, hi):
         if lo <= p[i + k] <= hi:
             mask |= U64(1) << U64(k)
     return mask
+
 
 @primitive
 def fold_mask(p, i, lo, hi):
@@ -170,6 +181,7 @@ def fold_mask(p, i, lo, hi):
             mask |= U64(1) << U64(k)
     return mask
 
+
 @primitive
 def load64(p, i):
     """The eight bytes at p + i as one little-endian integer."""
@@ -178,10 +190,12 @@ def load64(p, i):
         value |= U64(p[i + k]) << U64(8 * k)
     return value
 
+
 @primitive
 def advance(p, k):
     """The array from p[k] on."""
     return p[k:]
+
 
 @primitive
 def store64(p, i, value):
@@ -189,9 +203,11 @@ def store64(p, i, value):
     p[i] = value & U64(0xFFFFFFFF)
     p[i + 1] = value >> U64(32)
 
+
 @primitive
 def prefetch(p, i):
     """Ask for the cache line of p[i]: a hint, and nothing here."""
+
 
 @primitive
 def trailing_zeros(x):
@@ -200,6 +216,7 @@ def trailing_zeros(x):
     while n < 64 and (x >> U64(n)) & U64(1) == U64(0):
         n += 1
     return n
+
 
 @primitive
 def leading_zeros(x):
@@ -218,6 +235,7 @@ def popcount(x):
         x &= x - U64(1)
         n += 1
     return n
+
 
 @primitive
 def mix(a, b):

@@ -1,7 +1,7 @@
 """BPE inside one word (E1): lowest rank first, leftmost first, one at a time.
 
-A pair table (uint64) holds left << 43 | right << 22 | rank in eight bytes, so that 50,000 merges stay in the second cache;
-`results` has the id each rank yields. NONE marks a free slot.
+A pair table (uint64) holds left << 43 | right << 22 | rank in eight bytes, so that 50,000 merges stay in the second
+cache; `results` has the id each rank yields. NONE marks a free slot.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import NamedTuple
 from subwords.kernels.heap import heap_pop, heap_push
 from subwords.kernels.jit import (
     I64,
+    U64,
     I64s,
     Int,
-    U64,
     U64s,
     helper,
     inlined,
@@ -33,7 +33,8 @@ HALF = U64(32)
 LOW = U64(0xFFFFFFFF)
 RANK = LOW << HALF
 ZERO, ONE = U64(0), U64(1)
-SHORT = 56  # up to here scanning for the lowest rank is cheaper than keeping chains; a multiple of 8 below 63, for the masks; bpe/encode.py has it too
+# Up to here scanning for the lowest rank is cheaper than keeping chains. A multiple of 8 below 63, for the masks.
+SHORT = 56
 
 
 class Merges(NamedTuple):
@@ -54,7 +55,7 @@ class Merges(NamedTuple):
 
 @helper
 def merge_word(merges, n):
-    """Merge the n symbols of a word in place and return how many are left; `found` holds the values of its n - 1 pairs."""
+    """Merge n symbols in place and return how many are left; `found` holds the ranks of the n - 1 pairs."""
     if n < 2:
         return n
     if n <= SHORT:

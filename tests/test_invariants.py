@@ -1,0 +1,246 @@
+"""What holds whatever the settings: round trips, purity, threads, processes, sharding (A1, A2, A4, E6, S4, W1)."""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import random
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import subwords
+from strategies import FRAGMENTS, INVALID, byte_texts, texts
+from subwords import training
+from subwords.bpe import encode as encoding
+from subwords.bpe.model import BPE
+from subwords.tokenizer import Tokenizer
+
+OPTICKS = Path(__file__).parents[1] / "examples" / "opticks.txt"
+
+
+@pytest.fixture(scope="module")
+def opticks() -> str:
+    return OPTICKS.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def tok(opticks: str) -> Tokenizer:
+    return subwords.train([opticks, *FRAGMENTS], vocab_size=3000, special_tokens=["<s>"])
+
+
+@pytest.fixture(scope="module")
+def documents(opticks: str) -> list[bytes]:
+    """Texts of all sizes, some empty, some not UTF-8, some with words longer than anything that is remembered."""
+    seed = 12
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    atoms = [*map(str.encode, FRAGMENTS), *INVALID]
+    mixed = [b"".join(rng.choices(atoms, k=rng.choice([0, 1, 5, 30, 200]))) for _ in range(300)]
+    prose = [opticks[at : at + rng.randrange(2000)].encode() for at in range(0, 200_000, 2000)]
+    words = [bytes(rng.choices(range(97, 123), k=rng.choice([40, 500, 3000, 9000]))) for _ in range(40)]
+    return rng.sample([*mixed, *prose, *words], 440)
+
+
+def fresh(tok: Tokenizer) -> Tokenizer:
+    """The same tokenizer with nothing remembered."""
+    return Tokenizer(tok.model, tok.splitter, added_tokens=tok.added_tokens)
+
+
+def ids_of(tok: Tokenizer, documents: list[bytes]) -> list[list[int]]:
+    return [tok.encode(document) for document in documents]
+
+
+@pytest.fixture(scope="module")
+def expected(tok: Tokenizer, documents: list[bytes]) -> list[list[int]]:
+    """The ids of each text by a tokenizer that has seen no other."""
+    return [fresh(tok).encode(document) for document in documents]
+
+
+# ------------------------------------------------------------------ round trips
+
+
+@given(texts())
+def test_text_comes_back(tok: Tokenizer, text: str) -> None:
+    assert tok.decode(tok.encode(text), errors="strict") == text
+
+
+@given(byte_texts())
+def test_bytes_come_back(tok: Tokenizer, data: bytes) -> None:
+    assert tok.decode_bytes(tok.encode(data)) == data
+
+
+@given(st.lists(byte_texts(10), max_size=10))
+def test_batch_comes_back(tok: Tokenizer, documents: list[bytes]) -> None:
+    batch = tok.encode_batch(documents)
+    assert [tok.decode_bytes(ids) for ids in batch] == documents
+    assert tok.decode_bytes(batch.ids) == b"".join(documents)
+
+
+@given(st.lists(texts(10), min_size=1, max_size=5), st.integers(0, 80), texts(), byte_texts())
+def test_any_byte_level_tokenizer_is_lossless(documents: list[str], merges: int, text: str, data: bytes) -> None:
+    if not any(documents):
+        return
+    tok = subwords.train(iter(documents), vocab_size=257 + merges, special_tokens=["<s>"])
+    assert tok.lossless
+    assert tok.decode(tok.encode(text), errors="strict") == text
+    assert tok.decode_bytes(tok.encode(data)) == data
+    assert tok.decode(tok.encode(text, special="allow"), errors="strict") == text
+
+
+@given(texts())
+def test_user_text_yields_no_special_token(tok: Tokenizer, text: str) -> None:
+    assert not {*tok.special_tokens.values()} & {*tok.encode(text)}
+
+
+# ------------------------------------------------------------------ encode is a function of tokenizer and text
+
+
+def test_a_used_tokenizer_gives_the_same_ids(tok: Tokenizer, documents: list[bytes], expected: list[list[int]]) -> None:
+    assert ids_of(tok, documents) == expected
+    assert ids_of(tok, documents) == expected
+    assert ids_of(tok, documents[::-1]) == expected[::-1]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_batch_in_any_order_on_any_threads(
+    tok: Tokenizer, documents: list[bytes], expected: list[list[int]], threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for part in (1, 1 << 10, 1 << 14, encoding.PART):
+        monkeypatch.setattr(encoding, "PART", part)
+        order = random.Random(part).sample(range(len(documents)), len(documents))
+        got = fresh(tok).encode_batch([documents[n] for n in order], threads=threads)
+        assert got.to_lists() == [expected[n] for n in order]
+
+
+@pytest.mark.parametrize(
+    ("slots", "arena"), [(1 << 4, 1 << 12), (1 << 10, 1 << 23), (1 << 20, 1 << 12), (1 << 12, 1 << 14)]
+)
+def test_growing_and_clearing_the_table(
+    tok: Tokenizer,
+    documents: list[bytes],
+    expected: list[list[int]],
+    slots: int,
+    arena: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cleared = []
+    clear = encoding._State.clear
+    monkeypatch.setattr(encoding._State, "clear", lambda state: (cleared.append(1), clear(state))[1])
+    monkeypatch.setattr(encoding, "FIRST_SLOTS", 1 << 4)
+    monkeypatch.setattr(encoding, "MOST_SLOTS", slots)
+    monkeypatch.setattr(encoding, "MOST_ARENA", arena)
+    small = fresh(tok)
+    assert ids_of(small, documents) == expected
+    assert small.encode_batch(documents, threads=1).to_lists() == expected
+    if slots <= 1 << 10 or arena <= 1 << 12:
+        assert len(cleared) > 2, "one is the state's first"
+
+
+def test_long_words_before_short_ones(tok: Tokenizer, documents: list[bytes], expected: list[list[int]]) -> None:
+    used = fresh(tok)
+    used.encode(b"q" * 300_000)
+    used.encode(bytes(random.Random(5).choices(b"abc", k=100_000)))
+    assert ids_of(used, documents) == expected
+
+
+def test_eight_threads_share_one_tokenizer(tok: Tokenizer, documents: list[bytes], expected: list[list[int]]) -> None:
+    shared, start = fresh(tok), Barrier(8)
+
+    def work(seed: int) -> bool:
+        start.wait()
+        order = random.Random(seed).sample(range(len(documents)), len(documents))
+        same = [shared.encode(documents[n]) == expected[n] for n in order]
+        return all(same) and shared.encode_batch(documents, threads=2).to_lists() == expected
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(8)))
+
+
+# ------------------------------------------------------------------ processes
+
+
+def in_another_process(context: str, work: Callable[..., Any], *args: Any) -> Any:
+    with multiprocessing.get_context(context).Pool(1) as pool:
+        return pool.apply(work, args)
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_after_fork(tok: Tokenizer, documents: list[bytes], expected: list[list[int]]) -> None:
+    ids_of(tok, documents[:50])
+    # The child inherits a used tokenizer, its table and its machine code.
+    assert in_another_process("fork", ids_of, tok, documents) == expected
+    assert ids_of(tok, documents) == expected
+
+
+def test_in_a_new_process(tok: Tokenizer, documents: list[bytes], expected: list[list[int]]) -> None:
+    assert in_another_process("spawn", ids_of, tok, documents) == expected
+
+
+def test_pickled(tok: Tokenizer, documents: list[bytes], expected: list[list[int]]) -> None:
+    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        copy = pickle.loads(pickle.dumps(tok, protocol))
+        assert ids_of(copy, documents[:100]) == expected[:100]
+        assert copy.merges == tok.merges
+        assert copy.special_tokens == tok.special_tokens
+        assert copy.encode("<s>a", special="allow") == tok.encode("<s>a", special="allow")
+
+
+# ------------------------------------------------------------------ training
+
+
+def same_model(a: BPE, b: BPE) -> bool:
+    return list(a.vocab) == list(b.vocab) and np.array_equal(a.merges, b.merges)
+
+
+@pytest.fixture(scope="module")
+def trained(opticks: str) -> BPE:
+    return subwords.train([opticks], vocab_size=1000, threads=1).model
+
+
+@pytest.mark.parametrize("block", [1000, 4096, 33_333, 1 << 19])
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_training_on_any_threads_and_blocks(
+    opticks: str, trained: BPE, threads: int, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "BLOCK", block)
+    assert same_model(subwords.train([opticks], vocab_size=1000, threads=threads).model, trained)
+    assert same_model(subwords.train(OPTICKS, vocab_size=1000, threads=threads).model, trained)
+
+
+def shards(lines: list[str], number: int) -> Iterator[list[str]]:
+    for n in range(number):
+        yield lines[n * len(lines) // number : (n + 1) * len(lines) // number]
+
+
+@pytest.mark.parametrize("number", [1, 2, 7])
+@pytest.mark.parametrize("tie_break", ["ids", "first", "bytes"])
+def test_training_on_added_counts(opticks: str, number: int, tie_break: Any, tmp_path: Path) -> None:
+    lines = opticks.splitlines(keepends=True)
+    counts = [subwords.count(part) for part in shards(lines, number)]
+    counts[0].save(tmp_path / "first.counts")
+    total = subwords.WordCounts.load(tmp_path / "first.counts")
+    for part in counts[1:]:
+        total = total + part
+    whole = subwords.count(lines)
+    assert list(total) == list(whole)
+    got = subwords.train(total, vocab_size=700, tie_break=tie_break)
+    assert same_model(got.model, subwords.train(lines, vocab_size=700, tie_break=tie_break).model)
+
+
+@given(st.lists(texts(8), min_size=2, max_size=6), st.integers(1, 5))
+def test_counts_of_parts_add_up(documents: list[str], cut: int) -> None:
+    parts = [part for part in (documents[:cut], documents[cut:]) if any(part)]
+    if parts:
+        total = subwords.count(iter(parts[0]))
+        for part in parts[1:]:
+            total = total + subwords.count(iter(part))
+        assert list(total) == list(subwords.count(iter(documents)))

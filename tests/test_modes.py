@@ -1,0 +1,185 @@
+"""The modes of the compiled tier, each in a process of its own: same results, whatever the cache is like."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import subwords
+
+SOURCE = Path(subwords.__file__).parents[1]
+
+# Counts, trains, encodes and decodes, and compares all of it with the textbook.
+EVERYTHING = r"""
+import sys
+import subwords
+from subwords.kernels.jit import MODE
+from subwords.reference import bpe as reference
+
+special = ["<s>"]
+texts = ["low lower lowest, it's 2024's naïve 文字 \n\n\t x<s>y  😀\u3000", "a" * 70 + " " + "ab" * 40 + "'ll'", "low " * 9]
+counts = subwords.count(texts, special_tokens=special, threads=2)
+counts = counts + counts
+ref = reference.count_words(texts * 2, reference.GPT2_PATTERN, special)
+assert list(counts) == list(ref.items())
+for tie_break in ("ids", "first", "bytes"):
+    tok = subwords.train(counts, vocab_size=300, special_tokens=special, tie_break=tie_break)
+    vocab, merges = reference.train(ref, 300, special_tokens=special, tie_break=tie_break)
+    assert list(tok.model.vocab) == vocab
+    assert tok.merges == merges
+for text in (*texts, b"low\xff\xc3 it's", "lowest" * 30):
+    data = text if isinstance(text, bytes) else text.encode()
+    assert tok.encode(text) == reference.encode(text, vocab, merges)
+    assert tok.decode_bytes(tok.encode(text)) == data
+assert tok.encode_batch(texts, threads=2).to_lists() == [tok.encode(text) for text in texts]
+letters = subwords.train(texts, vocab_size=60, byte_level=False, special_tokens=["?"], unk_token="?")
+assert letters.encode("lowüé") == reference.encode(
+    "lowüé", [*letters.model.vocab], letters.merges, byte_level=False, unk="?"
+)
+print(MODE, "numba" in sys.modules)
+"""
+
+# One kernel, for what a whole compilation would be too slow for.
+SPLITTING = r"""
+import sys
+import subwords
+from subwords.kernels.jit import MODE
+from subwords.reference.bpe import GPT2_PATTERN, split
+
+text = "low lower lowest, it's 2024's naïve 文字 \n\n\t x  😀\u3000'll" * 9
+assert subwords.splitter("gpt2").split(text) == split(text, GPT2_PATTERN)
+print(MODE, "numba" in sys.modules)
+"""
+
+WITHOUT_NUMBA = r"""
+import builtins
+real = builtins.__import__
+def refuse(name, *args, **kwargs):
+    if name.partition(".")[0] == "numba":
+        raise ImportError("numba is blocked here")
+    return real(name, *args, **kwargs)
+builtins.__import__ = refuse
+"""
+
+
+def started(script: str, cache: Path | str, **variables: str) -> subprocess.Popen[str]:
+    names = ("SUBWORDS_KERNELS", "NUMBA_DISABLE_JIT", "SUBWORDS_CACHE_DIR")
+    kept = {name: value for name, value in os.environ.items() if name not in names}
+    environment = {**kept, "PYTHONPATH": str(SOURCE), "SUBWORDS_CACHE_DIR": str(cache), **variables}
+    command = [sys.executable, "-W", "error", "-X", "utf8", "-c", script]
+    return subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def finished(process: subprocess.Popen[str]) -> tuple[str, bool]:
+    """(mode, whether Numba was imported) of a process that found everything equal."""
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    assert err == ""
+    mode, numba = out.split()
+    return mode, numba == "True"
+
+
+def run(script: str, cache: Path | str, **variables: str) -> tuple[str, bool]:
+    return finished(started(script, cache, **variables))
+
+
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache that one run of everything filled."""
+    cache = tmp_path_factory.mktemp("warm")
+    assert run(EVERYTHING, cache) == ("compiled", True)
+    return cache
+
+
+def machine_code(cache: Path) -> list[Path]:
+    return sorted(cache.rglob("*.o"))
+
+
+# ------------------------------------------------------------------ compiled
+
+
+def test_empty_cache_is_filled_and_numba_then_not_imported(warm: Path) -> None:
+    names = {path.stem for path in machine_code(warm)}
+    assert {"split_gpt2.split_gpt2", "count.count_words", "bpe_train.merge_pairs", "bpe_encode.encode_words"} <= names
+    assert len({path.parent for path in machine_code(warm)}) == 1, "one folder: one digest"
+    assert not [path for path in warm.rglob("*") if path.is_file() and path.suffix != ".o"], "nothing half written"
+    assert run(EVERYTHING, warm) == ("compiled", False)
+
+
+def test_warm_cache_needs_no_numba(warm: Path) -> None:
+    assert run(WITHOUT_NUMBA + EVERYTHING, warm) == ("compiled", False)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="POSIX permissions")
+def test_cache_is_the_users_alone(warm: Path) -> None:
+    folder = machine_code(warm)[0].parent
+    assert folder.stat().st_mode & 0o077 == 0
+    assert all(path.stat().st_mode & 0o077 == 0 for path in machine_code(warm))
+
+
+def test_cache_that_cannot_be_written_is_no_reason_to_fail(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("a file where a folder is wanted")
+    assert run(SPLITTING, file / "cache") == ("compiled", True)
+    assert run(SPLITTING, file) == ("compiled", True)
+    assert file.read_text() == "a file where a folder is wanted"
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root writes where others may not")
+def test_read_only_cache_is_no_reason_to_fail(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    assert run(SPLITTING, tmp_path / "cache") == ("compiled", True)
+
+
+DAMAGE = {
+    "empty": lambda raw: b"",
+    "cut": lambda raw: raw[: len(raw) // 2],
+    "one byte": lambda raw: raw[:-100] + bytes([raw[-100] ^ 1]) + raw[-99:],
+    "name": lambda raw: raw[:32] + b"x" + raw[33:],
+    "something else": lambda raw: b"\n" * 1000,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damaged_file_is_compiled_again(warm: Path, tmp_path: Path, damage: str) -> None:
+    cache = tmp_path / "cache"
+    shutil.copytree(warm, cache)
+    (file,) = [path for path in machine_code(cache) if path.stem == "split_gpt2.split_gpt2"]
+    sound = file.read_bytes()
+    file.write_bytes(DAMAGE[damage](sound))
+    assert run(SPLITTING, cache) == ("compiled", True)
+    assert run(SPLITTING, cache) == ("compiled", False)
+    assert len(file.read_bytes()) == len(sound)
+
+
+def test_two_processes_fill_one_cache(tmp_path: Path) -> None:
+    processes = [started(SPLITTING, tmp_path) for _ in range(2)]
+    assert [finished(process)[0] for process in processes] == ["compiled", "compiled"]
+    assert [path.suffix for path in tmp_path.rglob("*") if path.is_file()] == [".o"]
+    assert run(SPLITTING, tmp_path) == ("compiled", False)
+
+
+# ------------------------------------------------------------------ the other modes
+
+
+def test_checked(tmp_path: Path) -> None:
+    assert run(EVERYTHING, tmp_path, SUBWORDS_KERNELS="checked") == ("checked", True)
+    assert not list(tmp_path.iterdir()), "checked code is not kept"
+
+
+@pytest.mark.parametrize(("name", "value"), [("NUMBA_DISABLE_JIT", "1"), ("SUBWORDS_KERNELS", "interpreted")])
+def test_interpreted(tmp_path: Path, name: str, value: str) -> None:
+    assert run(WITHOUT_NUMBA + EVERYTHING, tmp_path, **{name: value}) == ("interpreted", False)
+    assert not list(tmp_path.iterdir())
+
+
+def test_unknown_mode_is_an_error_that_names_the_known_ones(tmp_path: Path) -> None:
+    process = started(SPLITTING, tmp_path, SUBWORDS_KERNELS="fast")
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "expected SUBWORDS_KERNELS to be one of compiled, checked, interpreted, not 'fast'" in err

@@ -1,4 +1,4 @@
-"""What holds whatever the settings: round trips, purity, threads, processes, sharding (A1, A2, A4, E6, S4, W1)."""
+"""What holds whatever the settings: round trips, purity, threads, processes, sharding (A1-A4, E6, S4, W1)."""
 
 from __future__ import annotations
 

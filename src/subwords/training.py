@@ -104,8 +104,8 @@ def train(
         unk_token=unk_token,
     )
     for token in special_tokens:
-        if len(token.encode() if byte_level else token) == 1:
-            raise InputError(f"expected special tokens of more than one symbol; {token!r} is a symbol of the alphabet")
+        if byte_level and alphabet == "full" and len(token.encode()) == 1:
+            raise InputError(f"expected special tokens of more than one byte; {token!r} is a symbol of the alphabet")
     rule = make_splitter(splitter)
     if isinstance(source, WordCounts):
         counts = source

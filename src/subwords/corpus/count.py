@@ -63,24 +63,20 @@ class Table:
         self._add(counts.data, counts.offsets[1:], counts.counts, places)
 
     @classmethod
-    def joined(cls, tables: Sequence[Table]) -> Table:
-        """Return one table of the words of all, each at the first of its places."""
-        if len(tables) == 1:
-            return tables[0]
-        measured = [table._measure() for table in tables]
-        lengths, weights, places = (np.concatenate(column) for column in zip(*measured, strict=True))
-        order = np.argsort(places)
-        ends = np.cumsum(lengths[order])
-        starts = np.empty_like(ends)
-        starts[order] = ends - lengths[order]
-        data = np.empty(int(lengths.sum()), np.uint8)
-        first = 0
-        for table, (found, _, _) in zip(tables, measured, strict=True):
-            table._write(starts[first : first + len(found)], data)
-            first += len(found)
-        total = cls()
-        total._add(data, ends, weights[order], places[order])
+    def joined(cls, tables: list[Table]) -> Table:
+        """Return one table of the words of all, each at the first of its places; the list is emptied, to free them."""
+        tables.sort(key=lambda table: int(table.state[USED]))
+        total = tables.pop()
+        while tables:
+            total._merge(tables.pop())
         return total
+
+    def _merge(self, other: Table) -> None:
+        lengths, weights, places = other._measure()
+        ends = np.cumsum(lengths)
+        data = np.empty(int(lengths.sum()), np.uint8)
+        other._write(ends - lengths, data)
+        self._add(data, ends, weights, places)
 
     def counts(self, provenance: Provenance) -> WordCounts:
         """Return the words in the order of their first places."""
@@ -169,6 +165,7 @@ def count_blocks(
             run()
     else:
         _run_ahead(pieces, todo, run, threads)
+    idle.clear()
     return Table.joined(tables).counts(provenance)
 
 

@@ -72,6 +72,15 @@ def add_new(table, text, at, length, low, high, slot, place, weight):
     return DONE
 
 
+@helper
+def lower_place(table, base, place):
+    """Let a word have occurred first at `place`, if that is earlier."""
+    if table.slots[base + 1] & LENGTH != ZERO:
+        table.slots[base + 3] = min(table.slots[base + 3], place)
+    elif place < load64(table.arena, I64(table.slots[base + 3])):
+        write_header(table.arena, I64(table.slots[base + 3]), place)
+
+
 @inlined
 def count_run(slots, mask, keys, k, stop):
     """Count words as long as they are inline and in the table; how far it came."""
@@ -166,6 +175,7 @@ def add_words(
         slot = find_count(table, p, at, length, keys[0], keys[1], I64(keys[2]))
         if table.slots[slot * SLOT + 1] != ZERO:
             table.slots[slot * SLOT + 2] += weight[w]
+            lower_place(table, slot * SLOT, U64(place[w]))
         else:
             status = add_new(table, p, at, length, keys[0], keys[1], slot, place[w], weight[w])
             if status != DONE:

@@ -14,7 +14,7 @@ from subwords.corpus.read import read_blocks
 from subwords.corpus.source import source_size
 from subwords.errors import CorpusError, InputError
 from subwords.special import AddedToken
-from subwords.split.scanner import Splitter
+from subwords.split.scanner import Splitter, encode_text
 from subwords.split.scanner import splitter as make_splitter
 from subwords.threads import thread_count
 from subwords.tokenizer import Tokenizer
@@ -147,6 +147,7 @@ def _checked_specials(tokens: Iterable[str]) -> tuple[str, ...]:
     for i, token in enumerate(found):
         if not isinstance(token, str) or not token:
             raise InputError(f"expected special_tokens[{i}] to be a non-empty str, not {token!r}")
+        encode_text(token)
         if token in found[:i]:
             raise InputError(f"expected special tokens to differ; {token!r} is given twice")
     return found

@@ -60,6 +60,17 @@ class BPESettings:
             raise InputError(f'expected alphabet to be "full" or "corpus", not {self.alphabet!r}')
         if self.unk_token is not None and self.unk_token not in self.special_tokens:
             raise InputError(f"expected unk_token {self.unk_token!r} to be among special_tokens")
+        if self.byte_level and self.alphabet == "full" and self.limit_alphabet is None:
+            self.check_room(256)
+
+    def check_room(self, symbols: int) -> None:
+        """Raise TrainingError where vocab_size does not hold the alphabet and the special tokens (B6)."""
+        specials = len(self.special_tokens)
+        if symbols + specials > self.vocab_size:
+            raise TrainingError(
+                f"expected vocab_size to hold the {symbols} symbols of the alphabet and {specials} special tokens, "
+                f"{symbols + specials} in all; it is {self.vocab_size}. Raise it, or set limit_alphabet"
+            )
 
 
 def train_bpe(counts: WordCounts, settings: BPESettings, *, on_merges: Callable[[int], object] | None = None) -> BPE:
@@ -73,11 +84,7 @@ def train_bpe(counts: WordCounts, settings: BPESettings, *, on_merges: Callable[
     specials = [token.encode() for token in settings.special_tokens]
     names = [_name(symbol, settings) for symbol in symbols]
     base = [*specials, *(name for name in names if name not in set(specials))]
-    if len(base) > settings.vocab_size:
-        raise TrainingError(
-            f"expected vocab_size to hold the {len(base) - len(specials)} symbols of the alphabet and {len(specials)} "
-            f"special tokens, {len(base)} in all; it is {settings.vocab_size}. Raise it, or set limit_alphabet"
-        )
+    settings.check_room(len(base) - len(specials))
     ids = {name: i for i, name in reversed(list(enumerate(base)))}
     code_ids = np.full(256 if settings.byte_level else 0x110000, -1, np.int32)
     code_ids[symbols] = [ids[name] for name in names]
@@ -160,9 +167,8 @@ class _Loop:
 
         self._index()
         reported = 0
-        pause = PAUSE if on_merges else self.size + 1
-        while True:
-            settings = self._settings(int(self.state[MERGES]) + pause)
+        while True:  # PAUSE also bounds how long an interrupt waits
+            settings = self._settings(int(self.state[MERGES]) + PAUSE)
             status = merge_pairs(
                 self.arena, self.pairs, self.postings, self.heap, self.buffer, self.tokens, self.strings, self.merges,
                 self.state, settings,

@@ -174,8 +174,8 @@ def emit_odd(model, table, text, at, length, keys, k, out, count):
 @helper
 def encode_block(model, table, text, start, ends, first, last, keys, out):
     """Write the ids of the words first..last; state says how far it came."""
-    count, k, status = I64(table.state[OUT]), 0, DONE
-    stop = 3 * (last - first)
+    count, k, status = I64(table.state[OUT]), I64(0), DONE
+    stop = I64(3 * (last - first))
     while status == DONE:
         k, count = emit_run(table.slots, table.mask, table.ids, keys, k, stop, out, count)
         if k == stop:

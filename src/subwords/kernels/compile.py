@@ -107,12 +107,16 @@ def _activate() -> None:
     for function in (*HELPERS, *INLINED):
         if function not in _COMPILED:
             inline = function in INLINED
-            _COMPILED[function] = njit(no_cpython_wrapper=True, forceinline=inline, nogil=True, **OPTIONS)(function)
+            _COMPILED[function] = njit(
+                no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=inline, nogil=True, **OPTIONS
+            )(function)
     for function in PRIMITIVES:
         if function not in _COMPILED:
             own = MODE == "compiled" and function.__name__ in _INSTRUCTIONS
             _COMPILED[function] = (
-                _INSTRUCTIONS[function.__name__] if own else njit(no_cpython_wrapper=True, **OPTIONS)(function)
+                _INSTRUCTIONS[function.__name__]
+                if own
+                else njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **OPTIONS)(function)
             )
     for name, module in list(sys.modules.items()):
         if name.startswith("subwords.kernels.") and name != __name__:

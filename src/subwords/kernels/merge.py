@@ -166,9 +166,9 @@ def chain_pair(merges, at, entry, size):
 def sort_chain(merges, rank):
     """Put the positions chained to a rank in ascending order; only lists no trainer writes ever need it."""
     order, entries = merges.order, merges.entries
-    size, entry = 0, merges.chains[3 * rank]
+    size, entry = I64(0), merges.chains[3 * rank]
     while entry >= 0:
-        size = heap_push(order, size, entries[2 * entry])
+        size = heap_push(order, size, I64(entries[2 * entry]))
         entry = entries[2 * entry + 1]
     entry = merges.chains[3 * rank]
     while entry >= 0:
@@ -186,27 +186,27 @@ def merge_long(merges, n):
     interrupts the sweep, so the order is E1's for any list of merges, trained or not.
     """
     symbols, found, links = merges.symbols, merges.found, merges.links
-    entry, size = 0, 0
+    entry, size = I64(0), I64(0)  # typed, or Numba would compile the helpers for a literal and again
     for k in range(n):
         links[2 * k], links[2 * k + 1] = k - 1, k + 1
     links[2 * n - 1] = -1
     found[n - 1] = NONE
     for k in range(n - 1):
-        entry, size = chain_pair(merges, k, entry, size)
+        entry, size = chain_pair(merges, I64(k), entry, size)
     while size > 0:
         rank = I64(merges.heap[0])
         size = heap_pop(merges.heap, size)
         if merges.chains[3 * rank + 2] != 0:
             sort_chain(merges, rank)
-        this = merges.chains[3 * rank]
+        this = I64(merges.chains[3 * rank])
         while this >= 0:
             if size > 0 and merges.heap[0] < rank:
                 size = heap_push(merges.heap, size, rank)
                 break
-            at = merges.entries[2 * this]
+            at = I64(merges.entries[2 * this])
             if I64(found[at] >> HALF) == rank:
-                gone = links[2 * at + 1]
-                following = links[2 * gone + 1]
+                gone = I64(links[2 * at + 1])
+                following = I64(links[2 * gone + 1])
                 symbols[at] = merges.results[I64(found[at] >> HALF)]
                 links[2 * at + 1] = following
                 found[gone] = NONE
@@ -215,8 +215,8 @@ def merge_long(merges, n):
                     links[2 * following] = at
                     entry, size = ask_pair(merges, at, following, entry, size)
                 if links[2 * at] >= 0:
-                    entry, size = ask_pair(merges, links[2 * at], at, entry, size)
-            this = merges.entries[2 * this + 1]
+                    entry, size = ask_pair(merges, I64(links[2 * at]), at, entry, size)
+            this = I64(merges.entries[2 * this + 1])
         merges.chains[3 * rank] = this
     return gather(symbols, links)
 

@@ -129,9 +129,9 @@ def segment(model, state, text, at, length, out, count):
     """Write the ids of a word the table lacks after `count`: (DONE, how many), or why it cannot be done now."""
     symbols = model.merges.symbols
     if model.settings[COMPLETE] != 0 and length > SHORT:
-        n = segment_windows(model, text, at, length, out, count, SHORT)
+        n = segment_windows(model, text, at, length, out, count, I64(SHORT))
         if n < 0 and model.scratch >= min(length, LARGE):
-            n = segment_windows(model, text, at, length, out, count, min(length, model.scratch))
+            n = segment_windows(model, text, at, length, out, count, I64(min(length, model.scratch)))
         if n < 0:
             state[NEEDED] = min(length, max(LARGE, 2 * model.scratch))
             return NEED_SCRATCH, 0

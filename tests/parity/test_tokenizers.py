@@ -1,0 +1,175 @@
+"""The same merges and the same ids as HF tokenizers (B7)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tokenizers
+from hypothesis import given
+from tokenizers import decoders, models, pre_tokenizers, trainers
+
+import subwords
+from strategies import contested, texts
+from subwords.bytemap import tokens_from_text
+from subwords.tokenizer import Tokenizer
+
+OPTICKS = Path(__file__).parents[2] / "examples" / "opticks.txt"
+LANGUAGES = ("zh", "ja", "ko", "ar", "hi", "th", "ru", "de", "fr", "es", "tr", "vi", "my")
+MEGABYTE = 1 << 20
+
+
+def lines_of(text: str) -> list[str]:
+    """As a corpus of lines gives them: cut behind line feeds and nowhere else."""
+    *whole, last = text.split("\n")
+    return [*(line + "\n" for line in whole), last]
+
+
+def trained_by_peer(documents: Iterable[str], vocab_size: int, **options: Any) -> tokenizers.Tokenizer:
+    peer = tokenizers.Tokenizer(models.BPE())
+    peer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    peer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    peer.train_from_iterator(
+        documents,
+        trainers.BpeTrainer(vocab_size=vocab_size, initial_alphabet=alphabet, show_progress=False, **options),
+    )
+    return peer
+
+
+def check_training(tok: Tokenizer, peer: tokenizers.Tokenizer) -> None:
+    model = json.loads(peer.to_str())["model"]
+    ref = [tuple(tokens_from_text(pair)) for pair in model["merges"]]
+    assert tok.merges == ref
+    specials = [token.content.encode() for _, token in sorted(peer.get_added_tokens_decoder().items())]
+    texts = sorted(model["vocab"], key=model["vocab"].__getitem__)[len(specials) :]
+    assert list(tok.model.vocab) == [*specials, *tokens_from_text(texts)]
+
+
+@pytest.fixture(scope="module")
+def opticks() -> str:
+    return OPTICKS.read_text(encoding="utf-8")
+
+
+# ------------------------------------------------------------------ training
+
+
+@pytest.mark.parametrize("vocab_size", [500, 2000])
+def test_text_as_one_document(opticks: str, vocab_size: int) -> None:
+    check_training(subwords.train([opticks], vocab_size=vocab_size), trained_by_peer([opticks], vocab_size))
+
+
+@pytest.mark.parametrize("vocab_size", [500, 2000])
+def test_lines_as_documents(opticks: str, vocab_size: int) -> None:
+    peer = trained_by_peer(lines_of(opticks), vocab_size)
+    check_training(subwords.train(OPTICKS, vocab_size=vocab_size, documents="line"), peer)
+    check_training(subwords.train(iter(lines_of(opticks)), vocab_size=vocab_size), peer)
+
+
+@pytest.mark.parametrize("options", [{"min_frequency": 40}, {"min_frequency": 2}, {"special_tokens": ["<s>", "[PAD]"]}])
+def test_training_options(opticks: str, options: dict[str, Any]) -> None:
+    text = opticks[:100_000]
+    check_training(subwords.train([text], vocab_size=1500, **options), trained_by_peer([text], 1500, **options))
+
+
+@pytest.mark.parametrize("longest", [2, 4, 9])
+def test_longest_token_of_the_peer_is_shorter_than_its_limit(opticks: str, longest: int) -> None:
+    text = opticks[:100_000]
+    peer = trained_by_peer([text], 1500, max_token_length=longest + 1)
+    check_training(subwords.train([text], vocab_size=1500, max_token_length=longest), peer)
+
+
+@given(texts(12))
+def test_training_on_any_text(text: str) -> None:
+    if text:
+        check_training(subwords.train(iter([text]), vocab_size=300), trained_by_peer([text], 300))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_training_in_other_scripts(shared_data: Path, language: str) -> None:
+    text = (shared_data / "corpora" / f"{language}.txt").read_bytes()[:100_000].decode("utf-8", "ignore")
+    check_training(subwords.train([text], vocab_size=1000), trained_by_peer([text], 1000))
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("vocab_size", [8000, 32_000])
+@pytest.mark.parametrize("corpus", ["english", "multilingual", "code"])
+def test_training_on_whole_corpora(shared_data: Path, corpus: str, vocab_size: int) -> None:
+    path = shared_data / "corpora" / f"{corpus}.txt"
+    with path.open(encoding="utf-8", newline="\n") as lines:
+        peer = trained_by_peer(lines, vocab_size)
+    check_training(subwords.train(path, vocab_size=vocab_size, documents="line"), peer)
+    if corpus != "english":
+        text = path.read_bytes().decode()
+        check_training(subwords.train(path, vocab_size=vocab_size), trained_by_peer([text], vocab_size))
+
+
+# ------------------------------------------------------------------ GPT-2
+
+
+@pytest.fixture(scope="module")
+def gpt2(shared_data: Path) -> Tokenizer:
+    return subwords.load(shared_data / "tokenizers" / "gpt2" / "tokenizer.json")
+
+
+@pytest.fixture(scope="module")
+def peer(shared_data: Path) -> tokenizers.Tokenizer:
+    return tokenizers.Tokenizer.from_file(str(shared_data / "tokenizers" / "gpt2" / "tokenizer.json"))
+
+
+def check_ids(gpt2: Tokenizer, peer: tokenizers.Tokenizer, documents: list[str]) -> None:
+    ref = [encoding.ids for encoding in peer.encode_batch(documents, add_special_tokens=False)]
+    # The peer finds <|endoftext|> in any text.
+    got = [gpt2.encode(text, special="allow") for text in documents]
+    for text, ours, theirs in zip(documents, got, ref, strict=True):
+        assert ours == theirs, text[:200]
+    assert gpt2.encode_batch(documents, special="allow").to_lists() == ref
+
+
+def megabytes(path: Path) -> Iterator[str]:
+    text = path.read_bytes().decode()
+    return (text[at : at + MEGABYTE] for at in range(0, len(text), MEGABYTE))
+
+
+@given(texts())
+def test_gpt2_ids_of_any_text(gpt2: Tokenizer, peer: tokenizers.Tokenizer, text: str) -> None:
+    check_ids(gpt2, peer, [text, f"{text}<|endoftext|>{text}"])
+
+
+def test_gpt2_ids_of_characters_regex_knows_otherwise(gpt2: Tokenizer, peer: tokenizers.Tokenizer) -> None:
+    # Both peers are at the pinned Unicode, so no character is contested here.
+    check_ids(gpt2, peer, [f"a{c}1 {c} {c}{c}" for c in sorted(contested())[::7]])
+
+
+def test_gpt2_ids_of_corpus_slices(gpt2: Tokenizer, peer: tokenizers.Tokenizer, shared_data: Path) -> None:
+    for path in sorted((shared_data / "corpora").glob("*.txt")):
+        data = path.read_bytes()
+        middle = len(data) // 2
+        check_ids(gpt2, peer, [data[at : at + 40_000].decode("utf-8", "ignore") for at in (0, middle)])
+
+
+@pytest.mark.sweep
+def test_gpt2_ids_of_whole_corpora(gpt2: Tokenizer, peer: tokenizers.Tokenizer, shared_data: Path) -> None:
+    for path in sorted((shared_data / "corpora").glob("*.txt")):
+        for text in megabytes(path):
+            check_ids(gpt2, peer, [text])
+
+
+@pytest.mark.sweep
+def test_gpt2_ids_of_adversarial_files(gpt2: Tokenizer, peer: tokenizers.Tokenizer, shared_data: Path) -> None:
+    for path in sorted((shared_data / "adversarial").glob("*.txt")):
+        check_ids(gpt2, peer, [path.read_bytes().decode()])
+
+
+# ------------------------------------------------------------------ llama.cpp
+
+
+def test_gpt2_vectors_of_llama_cpp(gpt2: Tokenizer, shared_data: Path) -> None:
+    stem = shared_data / "vectors" / "ggml-vocab-gpt-2.gguf"
+    documents = Path(f"{stem}.inp").read_bytes().split(b"\n__ggml_vocab_test__\n")[:-1]
+    ref = [[*map(int, line.split())] for line in Path(f"{stem}.out").read_text().splitlines()]
+    assert len(ref) == len(documents) > 40
+    assert [gpt2.encode(text) for text in documents] == ref

@@ -1,0 +1,92 @@
+"""What importing costs and brings: nothing heavy before it is needed, and exactly the public names."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import subwords
+
+SOURCE = Path(subwords.__file__).parents[1]
+PUBLIC = {
+    *("CorpusError", "FormatError", "InputError", "SubwordsError", "TrainingError"),
+    *("TokenBatch", "Tokenizer", "WordCounts"),
+    *("count", "load", "splitter", "train", "warmup"),
+}
+HEAVY = ("numpy", "numba", "llvmlite", "regex", "click", "rich", "pyarrow")
+MOST_SECONDS = 0.06  # over Python alone
+
+
+def run(*arguments: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    done = subprocess.run([sys.executable, "-W", "error", *arguments], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def imported_by(code: str, *names: str) -> list[str]:
+    return run("-c", f"import sys\n{code}\nprint(*[name for name in {names!r} if name in sys.modules])").split()
+
+
+def seconds(code: str) -> float:
+    start = time.perf_counter()
+    run("-c", code)
+    return time.perf_counter() - start
+
+
+def test_import_brings_nothing_heavy() -> None:
+    assert imported_by("import subwords", *HEAVY) == []
+
+
+def test_import_brings_few_modules() -> None:
+    code = "import sys\nbefore = {*sys.modules}\nimport subwords\nprint(*sorted({*sys.modules} - before))"
+    assert [name for name in run("-c", code).split() if name.startswith("subwords")] == ["subwords", "subwords.errors"]
+
+
+def test_import_is_quick() -> None:
+    seconds("import subwords")  # writes the .pyc files
+    for _ in range(3):  # one quiet moment in three is enough
+        rounds = [(seconds("import subwords"), seconds("pass")) for _ in range(7)]
+        cost = statistics.median(ours - bare for ours, bare in rounds)
+        if cost < MOST_SECONDS:
+            return
+    pytest.fail(f"import subwords takes {cost * 1000:.0f} ms")
+
+
+def test_help_imports_no_numba_and_no_numpy() -> None:
+    code = "sys.argv = ['subwords', '--help']\nfrom subwords.cli import main\nmain(standalone_mode=False)"
+    assert "Usage: " in run("-m", "subwords", "--help")
+    assert not {"numpy", "numba", "llvmlite"} & {*imported_by(code, "numpy", "numba", "llvmlite")}
+
+
+def test_public_names() -> None:
+    assert set(subwords.__all__) == PUBLIC
+    assert subwords.__all__ == sorted(subwords.__all__)
+    assert set(dir(subwords)) >= PUBLIC
+    for name in PUBLIC:
+        assert getattr(subwords, name).__doc__, name
+
+
+def test_star_import_brings_the_public_names() -> None:
+    code = "from subwords import *\nprint(*sorted(name for name in globals() if not name.startswith('_')))"
+    assert run("-c", code).split() == sorted(PUBLIC)
+
+
+def test_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'subwords' has no attribute 'Tokeniser'"):
+        subwords.Tokeniser  # noqa: B018
+
+
+def test_errors_are_of_one_family() -> None:
+    for name in ("CorpusError", "FormatError", "InputError", "TrainingError"):
+        assert issubclass(getattr(subwords, name), subwords.SubwordsError)
+
+
+def test_package_says_that_it_is_typed() -> None:
+    assert (Path(subwords.__file__).parent / "py.typed").exists()

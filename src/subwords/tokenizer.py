@@ -50,9 +50,9 @@ class Tokenizer:
         self.added_tokens = AddedTokens(added_tokens)
         self.extras = dict(extras or {})
         for token in self.added_tokens:
-            if token.id >= len(model.vocab) or model.vocab[token.id] != token.content.encode():
+            if token.id >= len(model.vocab):
                 raise InputError(
-                    f"expected id {token.id} to be the added token {token.content!r} in the vocabulary too"
+                    f"expected added tokens to have ids below {len(model.vocab)}; {token.content!r} has {token.id}"
                 )
         self._encoder = Encoder(model, splitter)
 

@@ -210,14 +210,14 @@ def changed(path: str, new: object) -> dict[str, Any]:
         ("model", [], "model: expected the model .*, not an array of 0"),
         ("model.vocab", None, "model.vocab: expected an object, not null"),
         ("model.vocab", [["a", 0.0]], "model.vocab: expected an object, not an array of 1"),
-        ("model.vocab.a", True, r'model.vocab\["a"\]: expected an integer from 0 to 2147483646, not true'),
+        ("model.vocab.a", True, r'model.vocab\["a"\]: expected an integer from 0 to 2097150, not true'),
         ("model.vocab.a", 0.0, r'model.vocab\["a"\]: .*, not 0.0'),
         ("model.vocab.b", "1", r'model.vocab\["b"\]: .*, not "1"'),
         ("model.vocab.b", None, r'model.vocab\["b"\]: .*, not null'),
         ("model.vocab.b", -1, r'model.vocab\["b"\]: .*, not -1'),
         ("model.vocab.b", 2**31, r'model.vocab\["b"\]: .*, not 2147483648'),
         ("model.vocab.b", 10**30, r'model.vocab\["b"\]: .*, not 1000000'),
-        ("model.vocab.b", 2**31 - 2, "model.vocab: expected .* large holes, not an id of 2147483646 among 5 tokens"),
+        ("model.vocab.b", 2**21 - 2, "model.vocab: expected .* large holes, not an id of 2097150 among 5 tokens"),
         ("model.vocab.b", 16 * 5 + 65537, ".*among 5 tokens"),
         ("model.vocab.b", 4, r'model.vocab\["abc"\]: expected an id of its own, not 4, the id of "b"'),
         ("model.vocab.\ud800", 5, r'model.vocab: expected tokens without lone surrogates, not "\\ud800"'),
@@ -429,14 +429,12 @@ def test_random_small_models_give_hf_ids() -> None:
             )
 
 
-@pytest.mark.xfail(strict=True, reason="the encoder does not take whole words at once yet")
 def test_whole_word_that_no_merge_reaches_is_taken_at_once() -> None:
     value = document(vocab={"a": 0, "b": 1, "d": 2, "bad": 3}, merges=[], ignore_merges=True)
     ref = tokenizers.Tokenizer.from_str(json.dumps(value))
     assert read_as(value).encode("bad") == ref.encode("bad").ids == [3]
 
 
-@pytest.mark.xfail(strict=True, reason="the encoder applies merges that yield a special token")
 def test_text_does_not_yield_a_special_token_that_merges_reach() -> None:
     value = document()
     value["added_tokens"] = [added("abc", 4)]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import pickle
 import random
+import sys
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -86,9 +88,7 @@ def test_batch_comes_back(tok: Tokenizer, documents: list[bytes]) -> None:
 
 @given(st.lists(texts(10), min_size=1, max_size=5), st.integers(0, 80), texts(), byte_texts())
 def test_any_byte_level_tokenizer_is_lossless(documents: list[str], merges: int, text: str, data: bytes) -> None:
-    if not any(documents):
-        return
-    tok = subwords.train(iter(documents), vocab_size=257 + merges, special_tokens=["<s>"])
+    tok = subwords.train(iter(["a", *documents]), vocab_size=257 + merges, special_tokens=["<s>"])
     assert tok.lossless
     assert tok.decode(tok.encode(text), errors="strict") == text
     assert tok.decode_bytes(tok.encode(data)) == data
@@ -162,6 +162,72 @@ def test_eight_threads_share_one_tokenizer(tok: Tokenizer, documents: list[bytes
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(work, range(8)))
+
+
+def test_short_texts_on_many_threads(tok: Tokenizer, opticks: str) -> None:
+    # Threads change places after every few instructions: what a call leaves in shared arrays, the next one overwrites.
+    seed = 2
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    short = [opticks[at : at + rng.randrange(300)] for at in range(0, 60_000, 300)]
+    ref = [fresh(tok).encode(text) for text in short]
+    shared = fresh(tok)
+
+    def wrong(start: int) -> int:
+        places = random.Random(start).choices(range(len(short)), k=20_000)
+        return sum(shared.encode(short[n]) != ref[n] for n in places)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            assert sum(pool.map(wrong, range(8))) == 0
+    finally:
+        sys.setswitchinterval(interval)
+
+
+def test_what_is_returned_is_the_callers_own(tok: Tokenizer, opticks: str) -> None:
+    # As if another thread came whenever a state is given back, the moment it is.
+    used = fresh(tok)
+    encoder = used._encoder
+
+    class Busy(deque[Any]):
+        calls = 0
+
+        def append(self, state: Any) -> None:
+            super().append(state)
+            self.calls += 1
+            if self.calls % 2:
+                encoder.encode(b" another text altogether" * 9)
+
+    encoder._pool = Busy()
+    for text in (opticks[:300], opticks[:3000], opticks[:30_000]):
+        assert used.encode(text) == fresh(tok).encode(text)
+        assert used.encode_to_numpy(text).tolist() == fresh(tok).encode(text)
+        assert used.encode_batch([text, text]).to_lists() == [fresh(tok).encode(text)] * 2
+
+
+STEPS = [(encoding._State, "grow_slots"), (encoding._State, "grow_arena"), (encoding, "_larger")]
+
+
+@pytest.mark.parametrize("step", STEPS, ids=[name for _, name in STEPS])
+def test_interrupted_call_leaves_nothing_behind(
+    tok: Tokenizer, opticks: str, step: tuple[object, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used = fresh(tok)
+    used.encode("a")
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(*step, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        used.encode(bytes(random.Random(3).choices(b"abcdefgh" * 9 + b" ", k=300_000)))
+    monkeypatch.undo()
+    for text in (opticks[:2000], opticks[:50_000]):
+        ref = fresh(tok).encode(text)
+        assert used.encode(text) == ref
+        assert used.encode_batch([text, "a", text]).to_lists() == [ref, tok.encode("a"), ref]
 
 
 # ------------------------------------------------------------------ processes

@@ -68,8 +68,6 @@ class Tokenizer:
         >>> subwords.train(["ab ab"], vocab_size=258, special_tokens=["<s>"]).encode("<s>ab", special="allow")
         [0, 257]
         """
-        if special == "text" and not self.added_tokens.ordinary:
-            return self._encoder.encode_to_list(text if isinstance(text, bytes) else encode_text(text))
         ids: list[int] = self.encode_to_numpy(text, special=special).tolist()
         return ids
 

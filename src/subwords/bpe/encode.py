@@ -153,34 +153,24 @@ class Encoder:
     def encode(self, data: bytes) -> NDArray[np.uint32]:
         """Return the ids of a text, uint32."""
         if len(data) <= SHORT_TEXT:
-            return self._encode_short(data).copy()
+            return self._encode_short(data)
         return self._encode(np.frombuffer(data, np.uint8), np.array([0, len(data)], np.int64)).ids
 
-    def encode_to_list(self, data: bytes) -> list[int]:
-        """Return the ids of a text as a list."""
-        if len(data) <= SHORT_TEXT:
-            ids: list[int] = self._encode_short(data).tolist()
-        else:
-            ids = self.encode(data).tolist()
-        return ids
-
     def _encode_short(self, data: bytes) -> NDArray[np.uint32]:
-        """The same for a short text with as little Python as possible.
-
-        The array is the state's own, to be read at once.
-        """
+        """The same for a short text, with as little Python as possible."""
         state = self._take()
         text = np.frombuffer(data, np.uint8)
-        try:
-            words = self.splitter.short(text, state.marks)
-            if words < 0:
-                return self._encode(text, np.array([0, len(data)], np.int64)).ids
-            found = self._kernel(text, 0, state.marks.ends, words, state.none, 0, state.out, 0, state.frame)
-            if found < 0:
-                found = self._resume(state, text, 0, state.marks.ends, words, state.none, state.out, -found)[0]
-            return state.out[:found]
-        finally:
+        words = self.splitter.short(text, state.marks)
+        if words < 0:
             self._pool.append(state)
+            return self._encode(text, np.array([0, len(data)], np.int64)).ids
+        found = self._kernel(text, 0, state.marks.ends, words, state.none, 0, state.out, 0, state.frame)
+        if found < 0:
+            found, _ = self._resume(state, text, 0, state.marks.ends, words, state.none, state.out, -found)
+        ids = state.out[:found].copy()
+        # Only now: the array is the state's own, and another thread's as soon as it is in the pool.
+        self._pool.append(state)
+        return ids
 
     def encode_batch(self, texts: list[bytes], threads: int | None = None) -> TokenBatch:
         """Return the ids of many texts; parts of about PART bytes go to the threads."""
@@ -198,22 +188,19 @@ class Encoder:
     def _encode(self, text: NDArray[np.uint8], bounds: NDArray[np.int64]) -> TokenBatch:
         state = self._take()
         offsets = np.zeros(len(bounds), np.int64)
-        try:
-            out = np.empty(min(len(text), 1 << 16) + 4, np.uint32)
-            found = 0
-            if len(text) > 1 << 20:
-                state.expect(len(text))
-            done = 1
-            for base, ends, marks, complete in self.splitter.texts(text, bounds, state.marks):
-                words = int(marks[-1])
-                status = self._kernel(text, base, ends, words, marks, len(marks), out, found, state.frame)
-                found = status
-                if status < 0:
-                    found, out = self._resume(state, text, base, ends, words, marks, out, -status)
-                offsets[done : done + len(marks)] = marks
-                done += len(marks) if complete else 0
-        finally:
-            self._give(state)
+        out = np.empty(min(len(text), 1 << 16) + 4, np.uint32)
+        if len(text) > 1 << 20:
+            state.expect(len(text))
+        found, done = 0, 1
+        for base, ends, marks, complete in self.splitter.texts(text, bounds, state.marks):
+            words = int(marks[-1])
+            status = self._kernel(text, base, ends, words, marks, len(marks), out, found, state.frame)
+            found = status
+            if status < 0:
+                found, out = self._resume(state, text, base, ends, words, marks, out, -status)
+            offsets[done : done + len(marks)] = marks
+            done += len(marks) if complete else 0
+        self._give(state)
         if len(out) > 1 << 16:
             out.resize(found, refcheck=False)
             return TokenBatch(out, offsets)
@@ -248,7 +235,6 @@ class Encoder:
             elif status == needs.NEED_SCRATCH:
                 state.fit_word(int(counters[NEEDED]) * 3 // 2)
             else:
-                counters[[TEXT, WORD]] = 0
                 raise self._unknown(text, int(counters[POSITION]))
             texts = len(marks)
             status = -self._kernel(text, base, ends, words, marks, texts, out, int(counters[OUT]), state.frame)
@@ -312,6 +298,7 @@ class Encoder:
             return _State(self._model, len(self._ranks) + 1, whole)
 
     def _give(self, state: _State) -> None:
+        """Keep a state for the next text; never after an exception, which may have left it in the middle of one."""
         if len(state.narrow) > 12 * LONGEST_SCRATCH:
             state.fit_word(SHORT)
         self._pool.append(state)

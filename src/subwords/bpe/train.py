@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from subwords.arrays import zeros
 from subwords.bpe.model import BPE, MOST_IDS
 from subwords.bytemap import BYTES
-from subwords.corpus.counts import WordCounts
+from subwords.corpus.counts import MOST, WordCounts
 from subwords.errors import InputError, TrainingError
 from subwords.vocab import Vocab
 
@@ -43,17 +43,17 @@ class BPESettings:
     unk_token: str | None = None
 
     def __post_init__(self) -> None:
-        for name, least, optional in (
-            ("vocab_size", 1, False),
-            ("min_frequency", 0, False),
-            ("max_token_length", 1, True),
-            ("limit_alphabet", 1, True),
+        for name, least, most, optional in (
+            ("vocab_size", 1, MOST_IDS, False),
+            ("min_frequency", 0, MOST, False),
+            ("max_token_length", 1, MOST, True),
+            ("limit_alphabet", 1, MOST, True),
         ):
             value = getattr(self, name)
             if optional and value is None:
                 continue
-            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST_IDS:
-                raise InputError(f"expected {name} to be an integer from {least} to {MOST_IDS}, not {value!r}")
+            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+                raise InputError(f"expected {name} to be an integer from {least} to {most}, not {value!r}")
         if self.tie_break not in TIES:
             raise InputError(f"expected tie_break to be one of {', '.join(TIES)}, not {self.tie_break!r}")
         if self.alphabet not in ("full", "corpus"):

@@ -111,7 +111,9 @@ def _activate() -> None:
             instructions = (
                 _INSTRUCTIONS.get(function.__name__) if function in PRIMITIVES and MODE == "compiled" else None
             )
-            _COMPILED[function] = instructions or njit(forceinline=function in INLINED, **INNER, **OPTIONS)(function)
+            _COMPILED[function] = instructions or njit(forceinline=function not in HELPERS, **INNER, **OPTIONS)(
+                function
+            )
     for name, module in list(sys.modules.items()):
         if name.startswith("subwords.kernels.") and name != __name__:
             for key, value in list(vars(module).items()):

@@ -195,6 +195,41 @@ def test_interpreted(tmp_path: Path, name: str, value: str) -> None:
     assert not list(tmp_path.iterdir())
 
 
+# Numba's checks let an index of -1 mean the last element. This pointer does not, nor does it reach back where it began.
+GUARDED = r"""
+import subwords.kernels.jit as jit
+
+class Pointer:
+    def __init__(self, array, start=0):
+        self.array, self.start = array, start
+    def place(self, index):
+        assert 0 <= index < len(self.array) - self.start, (index, self.start, len(self.array))
+        return self.start + index
+    def __getitem__(self, index):
+        return self.array[self.place(index)]
+    def __setitem__(self, index, value):
+        self.array[self.place(index)] = value
+
+jit.pointer = Pointer
+jit.advance = lambda pointer, k: Pointer(pointer.array, pointer.start + k)
+"""
+NOTHING_LEFT = r"""
+from subwords.bpe.encode import Encoder
+from subwords.bpe.model import BPE
+from subwords.vocab import Vocab
+
+import numpy as np
+
+dropping = Encoder(BPE(Vocab([b"a"]), np.zeros((0, 3), np.int64), unknown="drop"), subwords.splitter("gpt2"))
+assert dropping.encode(b"x aa y " + b"z" * 99).tolist() == [0, 0]
+"""
+
+
+def test_no_kernel_indexes_before_its_arrays(tmp_path: Path) -> None:
+    script = GUARDED + EVERYTHING + NOTHING_LEFT
+    assert run(script, tmp_path, SUBWORDS_KERNELS="interpreted") == ("interpreted", False)
+
+
 def test_unknown_mode_is_an_error_that_names_the_known_ones(tmp_path: Path) -> None:
     process = started(SPLITTING, tmp_path, SUBWORDS_KERNELS="fast")
     _, err = process.communicate(timeout=60)

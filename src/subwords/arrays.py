@@ -25,7 +25,10 @@ def zeros(count: int, dtype: Any, *, random: bool = False) -> NDArray[Any]:
         skip = -room.ctypes.data % 64
         small: NDArray[Any] = room[skip : skip + size].view(dtype)
         return small[:count]
-    pages = mmap.mmap(-1, size)
+    # Private, because memory that could be shared gets no huge pages: without them -15 % of encoding speed.
+    pages = mmap.mmap(
+        -1, size, **({"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {})
+    )
     if random and hasattr(mmap, "MADV_HUGEPAGE"):
         pages.madvise(mmap.MADV_HUGEPAGE)
     large: NDArray[Any] = np.frombuffer(pages, dtype)

@@ -8,6 +8,7 @@ word's, lie in the arenas: then these bits say ELSEWHERE, and the slot holds the
 place.
 
 A small table of 8,192 words in front of the large one, to stay in the second cache: 11 % of the words miss it, -25 %.
+Making the keys of the next 64 words while the ids of these are written, to hide more of the memory's delay: -6 %.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from subwords.kernels.jit import (
     inlined,
     kernel,
     pointer,
+    spliced,
     store64,
 )
 from subwords.kernels.merge import Merges
@@ -256,7 +258,7 @@ def encode_words(
     return I64(st[OUT])
 
 
-@helper
+@spliced
 def next_block(model, table, text, size, start, ends, words, keys, out, room):
     """Encode the next words, at most BLOCK of them."""
     st = table.state

@@ -19,7 +19,7 @@ from numba.core import cgutils
 from numba.core.typing.templates import AbstractTemplate, infer, signature
 from numba.extending import intrinsic, lower_builtin, models, overload, register_model
 
-from subwords.kernels.jit import HELPERS, INLINED, MODE, PRIMITIVES, Kernel
+from subwords.kernels.jit import HELPERS, INLINED, MODE, PRIMITIVES, SPLICED, Kernel
 
 # PyArrayObject: the object's head, then data, number of dimensions, and the place of the dimensions.
 DATA = object.__basicsize__
@@ -106,19 +106,22 @@ def _parameter(name: str) -> types.Type:
 
 def _activate() -> None:
     """Put the compiled forms of helpers and primitives where the modules of kernels look for them."""
-    for function in (*HELPERS, *INLINED, *PRIMITIVES):
+    for function in (*HELPERS, *INLINED, *SPLICED, *PRIMITIVES):
         if function not in _COMPILED:
-            instructions = (
-                _INSTRUCTIONS.get(function.__name__) if function in PRIMITIVES and MODE == "compiled" else None
-            )
-            _COMPILED[function] = instructions or njit(forceinline=function not in HELPERS, **INNER, **OPTIONS)(
-                function
-            )
+            _COMPILED[function] = _compiled(function)
     for name, module in list(sys.modules.items()):
         if name.startswith("subwords.kernels.") and name != __name__:
             for key, value in list(vars(module).items()):
                 if inspect.isfunction(value) and value in _COMPILED:
                     setattr(module, key, _COMPILED[value])
+
+
+def _compiled(function: Callable[..., Any]) -> Any:
+    if MODE == "compiled" and function in PRIMITIVES and function.__name__ in _INSTRUCTIONS:
+        return _INSTRUCTIONS[function.__name__]
+    if function in SPLICED:
+        return njit(inline="always", **INNER, **OPTIONS)(function)
+    return njit(forceinline=function not in HELPERS, **INNER, **OPTIONS)(function)
 
 
 _COMPILED: dict[Callable[..., Any], Any] = {}

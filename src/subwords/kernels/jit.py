@@ -49,6 +49,7 @@ __all__ = [
     "popcount",
     "prefetch",
     "range_mask",
+    "spliced",
     "store64",
     "trailing_zeros",
     "write_bits",
@@ -80,6 +81,7 @@ LOCK = threading.RLock()
 # Functions by the way they are compiled into the kernels that call them.
 HELPERS: list[Callable[..., Any]] = []
 INLINED: list[Callable[..., Any]] = []
+SPLICED: list[Callable[..., Any]] = []
 PRIMITIVES: list[Callable[..., Any]] = []
 
 
@@ -147,6 +149,12 @@ def helper(function: F) -> F:
 def inlined(function: F) -> F:
     """Declare a small function that is compiled into every caller: for what runs once a word or more often."""
     INLINED.append(function)
+    return function
+
+
+def spliced(function: F) -> F:
+    """Declare a part of the one function that calls it: Numba would compile it, and all it calls, once more for itself."""
+    SPLICED.append(function)
     return function
 
 

@@ -70,7 +70,7 @@ def test_str_that_names_nothing_hints_at_a_list(missing: str) -> None:
 
 
 def test_missing_path_in_a_list_raises_at_the_call(folder: Path) -> None:
-    with pytest.raises(CorpusError, match=r"no file or folder .*nope\.txt'$"):
+    with pytest.raises(CorpusError, match="no file or folder"):
         read_blocks([folder / "a.md", folder / "nope.txt"])
 
 

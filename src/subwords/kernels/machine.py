@@ -1,7 +1,7 @@
 """Machine code on disk and in memory: found in the cache or compiled, linked by llvmlite, called through ctypes.
 
 A file's name holds a digest of every kernel's source, of the processor and of all versions that matter, so an edited
-file can never leave a stale caller behind; two processes that warm up together write the same bytes; and nothing here
+file can never leave a stale caller behind; of two processes that warm up together the last one's file stays; and nothing here
 is ever a reason to fail: what cannot be read is compiled, what cannot be written is forgotten.
 """
 

@@ -153,7 +153,7 @@ def inlined(function: F) -> F:
 
 
 def spliced(function: F) -> F:
-    """Declare a part of the one function that calls it: by itself Numba would compile it, and all it calls, once more."""
+    """Declare a part of its one caller: by itself Numba would compile it, and all it calls, once more."""
     SPLICED.append(function)
     return function
 

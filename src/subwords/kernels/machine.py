@@ -1,8 +1,9 @@
 """Machine code on disk and in memory: found in the cache or compiled, linked by llvmlite, called through ctypes.
 
 A file's name holds a digest of every kernel's source, of the processor and of all versions that matter, so an edited
-file can never leave a stale caller behind; of two processes that warm up together the last one's file stays; and nothing here
-is ever a reason to fail: what cannot be read is compiled, what cannot be written is forgotten.
+file can never leave a stale caller behind. Files are replaced whole: of two processes that warm up together the last
+one's stays. And nothing here is ever a reason to fail: what cannot be read is compiled, what cannot be written is
+forgotten.
 """
 
 from __future__ import annotations

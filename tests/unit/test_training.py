@@ -1,0 +1,86 @@
+"""count, train and warmup at the door: what they refuse and how they say it, and that warming up misses nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import subwords
+from subwords.errors import CorpusError, InputError, SubwordsError, TrainingError
+
+SOURCE = Path(subwords.__file__).parents[1]
+
+EVERY_KERNEL_IS_READY = """
+import pkgutil, subwords
+subwords.warmup()
+import subwords.kernels
+from subwords.kernels.jit import KERNELS
+ready = {kernel.name for kernel in KERNELS if kernel._ready is not None}
+for module in pkgutil.iter_modules(subwords.kernels.__path__, "subwords.kernels."):
+    __import__(module.name)
+assert len(KERNELS) > 10
+print(sorted(kernel.name for kernel in KERNELS if kernel.name not in ready))
+"""
+
+
+def test_warmup_leaves_no_kernel_to_compile() -> None:
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    command = [sys.executable, "-c", EVERY_KERNEL_IS_READY]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"algorithm": "unigram"}, InputError, r'expected algorithm="bpe", not \'unigram\''),
+        ({"special_tokens": "<s>"}, InputError, r"to be a list of str, not the str '<s>'"),
+        ({"special_tokens": ["<s>", ""]}, InputError, r"special_tokens\[1\] to be a non-empty str"),
+        ({"special_tokens": ["<s>", "a", "<s>"]}, InputError, r"'<s>' is given twice"),
+        ({"special_tokens": ["\ud800"]}, InputError, r"lone surrogate U\+D800"),
+        ({"unk_token": "<unk>"}, InputError, r"unk_token '<unk>' to be among special_tokens"),
+        ({"splitter": "("}, InputError, r"expected a splitter's name \(gpt2\) or a regex"),
+        ({"splitter": 3}, InputError, r"a splitter's name or a regex, not int"),
+        ({"tie_break": "last"}, InputError, r"tie_break to be one of ids, first, bytes, not 'last'"),
+        ({"vocab_size": 0}, InputError, r"vocab_size to be an integer from 1"),
+        ({"vocab_size": "300"}, InputError, r"vocab_size to be an integer .* not '300'"),
+        ({"min_frequency": -1}, InputError, r"min_frequency to be an integer from 0"),
+        ({"threads": 0}, InputError, r"threads to be a positive integer"),
+        ({"documents": "page"}, InputError, r'documents: expected "file" or "line"'),
+        ({"errors": "ignore"}, InputError, r'errors: expected "strict" or "replace"'),
+        ({"vocab_size": 255}, TrainingError, r"256 symbols .* and 0 special tokens, 256 in all; it is 255"),
+    ],
+)
+def test_option_that_cannot_be_used_is_refused(
+    options: dict[str, Any], error: type[SubwordsError], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        subwords.train(["a text"], **{"vocab_size": 260, **options})
+
+
+@pytest.mark.parametrize("source", [[], [""], iter(["", ""])])
+def test_corpus_without_text_is_refused(source: Any) -> None:
+    with pytest.raises(CorpusError, match="expected text to count"):
+        subwords.count(source)
+
+
+def test_counts_that_hold_a_special_token_are_refused() -> None:
+    with pytest.raises(InputError, match=r"'<s>' was not: count with special_tokens=\['<s>'\]"):
+        subwords.train(subwords.count(["a<s>b"]), vocab_size=260, special_tokens=["<s>"])
+
+
+def test_counts_of_another_splitter_are_refused() -> None:
+    with pytest.raises(InputError, match="they differ in splitter"):
+        subwords.train(subwords.count(["a b"], splitter=r"\w|\W"), vocab_size=260)
+
+
+def test_counts_without_more_special_tokens_than_asked_for_are_trained_on() -> None:
+    counts = subwords.count(["ab<s>ab<t>"], special_tokens=["<s>", "<t>"])
+    got = subwords.train(counts, vocab_size=258, special_tokens=["<t>"])
+    assert got.special_tokens == {"<t>": 0}
+    assert got.merges == [(b"a", b"b")]

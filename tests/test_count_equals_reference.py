@@ -17,6 +17,7 @@ from subwords import training
 from subwords.corpus import count as counting
 from subwords.corpus.count import count_blocks
 from subwords.corpus.read import Block
+from subwords.kernels.find import find_bytes
 from subwords.kernels.utf8 import first_invalid
 from subwords.reference import bpe as reference
 from subwords.reference.bpe import GPT2_PATTERN
@@ -157,3 +158,15 @@ def test_every_pair_and_lead_of_bytes_is_judged_as_decode_does() -> None:
         except UnicodeDecodeError as error:
             ref = error.start
         assert first_invalid(np.frombuffer(padded, np.uint8)) == ref, data
+
+
+@given(
+    st.lists(st.sampled_from([b"a", b"ab", b"<s>", b"<", b" ", b"x" * 61, b"\xff"]), max_size=60).map(b"".join),
+    st.sampled_from([b"a", b"ab", b"<s>", b"ba<", b"\xffa", b"x" * 70]),
+    st.integers(0, 80),
+)
+def test_finding_bytes_is_as_bytes_find(data: bytes, needle: bytes, start: int) -> None:
+    stop = max(start, len(data) - start % 7)
+    ref = data.find(needle, start, stop)
+    stop = min(stop, len(data))
+    assert find_bytes(np.frombuffer(data, np.uint8), start, stop, np.frombuffer(needle, np.uint8)) == ref

@@ -23,6 +23,7 @@ __all__ = ["Table", "count_blocks"]
 
 FIRST_SLOTS = 1 << 12
 FIRST_ARENA = 1 << 16
+NEAR = 1 << 12  # bytes: a search in fewer is not worth a kernel, which does not hold the interpreter's lock
 CHUNK_WORDS = 1 << 18  # words split at once: a thread that comes back to Python often waits for the others there
 
 WORD, USED, BYTES = range(3)  # fields of a table's state, as in kernels/count.py
@@ -134,7 +135,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Whole texts, ready to be counted: text[bounds[i]:bounds[i + 1]], the first byte at `place` of the corpus."""
+    """Whole texts, with their special tokens or without: text[bounds[i]:bounds[i + 1]], the first byte at `place` of the corpus."""
 
     text: bytes
     bounds: NDArray[np.int64]
@@ -146,7 +147,8 @@ def count_blocks(
 ) -> WordCounts:
     """Count the words of blocks of text; the result does not depend on threads or on where blocks end (W1, S4)."""
     provenance = Provenance(splitter.identity, None, splitter.unicode_version, tuple(special_tokens))
-    pieces = _pieces(blocks, splitter, _Specials(special_tokens))
+    specials = _Specials(special_tokens)
+    pieces = _pieces(blocks, splitter, specials)
     tables = [Table() for _ in range(threads)]
     idle, todo, taking = list(tables), deque[_Piece](), Lock()
 
@@ -155,6 +157,7 @@ def count_blocks(
         with taking:
             table, piece = idle.pop(), todo.popleft()
         try:
+            piece = specials.remove(piece)
             table.count(np.frombuffer(piece.text, np.uint8), piece.bounds, piece.place, splitter)
         finally:
             idle.append(table)
@@ -188,23 +191,32 @@ def _run_ahead(pieces: Iterator[_Piece], todo: deque[_Piece], run: Callable[[], 
 
 def _pieces(blocks: Iterable[Block], splitter: Splitter, specials: _Specials) -> Iterator[_Piece]:
     """Cut blocks where no word and no special token is cut; what follows the last cut waits for the next block."""
-    carry, place = b"", 0
+    waiting: list[bytes] = []
+    held = place = 0
     for block in blocks:
-        data = carry + block.data if carry else block.data
-        ends = block.ends + len(carry)
+        data, ends = block.data, block.ends
         whole = begins = int(ends[-1]) if len(ends) else 0
-        if whole < len(data):
+        if begins < len(data):
             cut = splitter.cut(np.frombuffer(data, np.uint8), len(data) - specials.reach)
-            whole = max(begins, specials.before(data, begins, cut))
+            if cut > begins and not specials.clear(data, begins, cut):
+                data, ends = b"".join([*waiting, data]), ends + held
+                begins, cut = begins + held if len(ends) else 0, cut + held
+                waiting, held = [], 0
+                cut = specials.before(data, begins, cut)
+            whole = max(begins, cut)
         if whole:
-            bounds = np.concatenate([np.zeros(1, np.int64), ends])
-            if bounds[-1] != whole:
-                bounds = np.append(bounds, whole)
-            yield specials.remove(_Piece(data[:whole], bounds, place))
-        carry = data[whole:]
-        place += whole
-    if carry:
-        yield specials.remove(_Piece(carry, np.array([0, len(carry)], np.int64), place))
+            text = b"".join([*waiting, memoryview(data)[:whole]]) if waiting or whole < len(data) else data
+            bounds = np.concatenate([np.zeros(1, np.int64), ends + held])
+            if bounds[-1] != len(text):
+                bounds = np.append(bounds, len(text))
+            yield _Piece(text, bounds, place)
+            place += len(text)
+            waiting, held, data = [], 0, data[whole:]
+        if data:
+            waiting.append(data)
+            held += len(data)
+    if waiting:
+        yield _Piece(b"".join(waiting), np.array([0, held], np.int64), place)
 
 
 class _Specials:
@@ -214,6 +226,13 @@ class _Specials:
         self.tokens = sorted((token.encode() for token in tokens), key=len, reverse=True)
         self.reach = len(self.tokens[0]) if self.tokens else 0
         self._pattern = re.compile(b"|".join(map(re.escape, self.tokens)))
+
+    def clear(self, data: bytes, begins: int, cut: int) -> bool:
+        """Whether a cut divides no special token, as far as can be told without searching all that came before."""
+        if not self.tokens:
+            return True
+        first = cut - self.reach
+        return first >= 0 and not self._occur(data, max(begins, first), min(len(data), cut + self.reach))
 
     def before(self, data: bytes, begins: int, cut: int) -> int:
         """Return the cut of the text that begins at `begins`, moved before a special token that it would divide."""
@@ -226,7 +245,7 @@ class _Specials:
 
     def remove(self, piece: _Piece) -> _Piece:
         """Return the piece without special tokens: what is between them are texts of their own."""
-        if not any(token in piece.text for token in self.tokens):  # a memory scan each, where the pattern is slow
+        if not self._occur(piece.text, 0, len(piece.text)):
             return piece
         bounds = piece.bounds.tolist()
         spans = [span for a, b in pairwise(bounds) for span in self._spans(piece.text, a, b)]
@@ -237,6 +256,15 @@ class _Specials:
         return _Piece(text, np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]), piece.place)
 
     def _spans(self, data: bytes, start: int, stop: int) -> Iterator[tuple[int, int]]:
-        if not any(data.find(token, start, stop) >= 0 for token in self.tokens):
+        if not self._occur(data, start, stop):
             return iter(())
         return (match.span() for match in self._pattern.finditer(data, start, stop))
+
+    def _occur(self, data: bytes, start: int, stop: int) -> bool:
+        """Whether any of the tokens is in data[start:stop]."""
+        if stop - start < NEAR:
+            return any(data.find(token, start, stop) >= 0 for token in self.tokens)
+        from subwords.kernels.find import find_bytes
+
+        text = np.frombuffer(data, np.uint8)
+        return any(find_bytes(text, start, stop, np.frombuffer(token, np.uint8)) >= 0 for token in self.tokens)

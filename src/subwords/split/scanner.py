@@ -23,7 +23,7 @@ __all__ = ["Gpt2Splitter", "Marks", "RegexSplitter", "Splitter", "splitter"]
 Bytes = NDArray[np.uint8]
 
 # Words a scan writes at once: small enough that their ends stay in the processor's second cache.
-CHUNK_WORDS = 16384
+CHUNK_WORDS = 32768
 CHUNK_TEXTS = 1024
 # Offsets are relative to a chunk and 32 bits wide; a scan that cannot end a word by then says so.
 LONGEST_WORD = 2**31

@@ -13,7 +13,7 @@ import numpy as np
 import tiktoken
 from numpy.typing import NDArray
 
-from subwords.split.unicode import BASES, CATEGORIES, PROPERTIES, SCRIPTS
+from subwords.split.unicode import BASES, CATEGORIES, PROPERTIES, SCRIPTS, first_names
 
 BYTES = {bytes([byte]): byte for byte in range(256)}
 SCALARS = "".join(chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000)
@@ -47,7 +47,7 @@ def runs(indices: NDArray[np.uint8]) -> NDArray[np.int32]:
 def extras() -> NDArray[np.int32]:
     """For each property, where membership beyond its categories begins and ends."""
     rows = []
-    names = [entry.split(":")[0] for entry in PROPERTIES]
+    names = first_names(PROPERTIES)
     for index, name in enumerate(names[: names.index("White_Space")]):
         inside = np.zeros(0x110000, np.int8)
         inside[members(rf"\p{{{name}}}")] = 1
@@ -71,11 +71,11 @@ def main(version: str) -> None:
     folder = Path(__file__).parents[1] / "src/subwords/split"
     categories = partition([rf"\p{{{name}}}" for name in CATEGORIES], rest=CATEGORIES.index("Cs"))
     np.save(folder / f"unicode_{version}.npy", runs(categories))
-    # The engine knows no name for the characters without a script.
-    scripts = [rf"\p{{Script={entry.split(':')[0]}}}" for entry in SCRIPTS[:-1]]
+    # The engine has no name for the characters without a script, the last entry.
+    scripts = [rf"\p{{Script={name}}}" for name in first_names(SCRIPTS)[:-1]]
     others = "[^" + "".join(scripts) + "]"
     tables = {
-        "scripts": runs(partition([*scripts, others], rest=len(SCRIPTS) - 1)),
+        "scripts": runs(partition([*scripts, others], rest=len(scripts))),
         "extras": extras(),
         "folds": folds(),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -27,14 +27,14 @@ OTHER, LETTER, NUMBER, SPACE = range(4)
 
 # What categories are called; a letter alone stands for all that begin with it.
 GENERAL_CATEGORIES = """
-    L:Letter LC:Cased_Letter:L& Lu:Uppercase_Letter Ll:Lowercase_Letter Lt:Titlecase_Letter Lm:Modifier_Letter
+    L:Letter LC:Cased_Letter Lu:Uppercase_Letter Ll:Lowercase_Letter Lt:Titlecase_Letter Lm:Modifier_Letter
     Lo:Other_Letter M:Mark:Combining_Mark Mn:Nonspacing_Mark Mc:Spacing_Mark Me:Enclosing_Mark N:Number
     Nd:Decimal_Number:Digit Nl:Letter_Number No:Other_Number P:Punctuation:Punct Pc:Connector_Punctuation
     Pd:Dash_Punctuation Ps:Open_Punctuation Pe:Close_Punctuation Pi:Initial_Punctuation Pf:Final_Punctuation
     Po:Other_Punctuation S:Symbol Sm:Math_Symbol Sc:Currency_Symbol Sk:Modifier_Symbol So:Other_Symbol Z:Separator
     Zs:Space_Separator Zl:Line_Separator Zp:Paragraph_Separator C:Other Cc:Control:Cntrl Cf:Format Cs:Surrogate
     Co:Private_Use Cn:Unassigned
-""".split()
+"""
 
 # Scripts, each with its four-letter code; the last holds what no script has. Their order is that of the data file.
 SCRIPTS = """
@@ -61,13 +61,13 @@ SCRIPTS = """
     Tamil:Taml Tangsa:Tnsa Tangut:Tang Telugu:Telu Thaana:Thaa Thai:Thai Tibetan:Tibt Tifinagh:Tfng Tirhuta:Tirh
     Todhri:Todr Toto:Toto Tulu_Tigalari:Tutg Ugaritic:Ugar Vai:Vaii Vithkuqi:Vith Wancho:Wcho Warang_Citi:Wara
     Yezidi:Yezi Yi:Yiii Zanabazar_Square:Zanb Unknown:Zzzz
-""".split().split()
+"""
 
 # Binary properties of the data file, in its order, and those that are computed.
 PROPERTIES = """
     Alphabetic:Alpha Lowercase:Lower Uppercase:Upper Ideographic:Ideo Emoji Emoji_Presentation:EPres
     Extended_Pictographic:ExtPict White_Space:Space:WSpace Join_Control:Join_C Word Any ASCII Assigned
-""".split()
+"""
 
 # The categories a property begins with: the data file has only what it holds beyond them.
 BASES = {"Alphabetic": ("L", "Nl"), "Lowercase": ("Ll",), "Uppercase": ("Lu",)}
@@ -103,35 +103,37 @@ def property_members(name: str) -> NDArray[np.bool_]:
     Source: Unicode Standard Annex #44, 5.9.3 (loose matching), and #18, annex C (\w).
     """
     kind, _, value = name.replace(":", "=").rpartition("=")
-    kinds = {"": (CATEGORY, PROPERTY, SCRIPT), "gc": (CATEGORY,), "sc": (SCRIPT,)}
-    kinds |= {"generalcategory": (CATEGORY,), "script": (SCRIPT,)}
+    tables = {"": (GENERAL_CATEGORIES, PROPERTIES, SCRIPTS), "gc": (GENERAL_CATEGORIES,), "sc": (SCRIPTS,)}
+    tables |= {"generalcategory": tables["gc"], "script": tables["sc"]}
     for spelling in (_loose(value), _loose(value).removeprefix("is")):
-        for number in kinds[_loose(kind)]:
-            if spelling in _names(number):
-                return _members(number, _names(number)[spelling])
+        for table in tables.get(_loose(kind), ()):
+            if spelling in _spellings(table):
+                return _members(table, _spellings(table)[spelling])
     raise KeyError(name)
+
+
+def first_names(table: str) -> list[str]:
+    """The name that each entry of GENERAL_CATEGORIES, SCRIPTS or PROPERTIES begins with."""
+    return [entry.split(":")[0] for entry in table.split()]
 
 
 def _loose(name: str) -> str:
     return name.translate({ord(ignored): None for ignored in " _-"}).lower()
 
 
-CATEGORY, PROPERTY, SCRIPT = range(3)
-
-
 @cache
-def _names(kind: int) -> dict[str, str]:
-    entries = (GENERAL_CATEGORIES, PROPERTIES, SCRIPTS)[kind]
-    return {_loose(name): entry.split(":")[0] for entry in entries for name in entry.split(":")}
+def _spellings(table: str) -> dict[str, str]:
+    entries = [entry.split(":") for entry in table.split()]
+    return {_loose(spelling): names[0] for names in entries for spelling in names}
 
 
-@cache
-def _members(kind: int, name: str) -> NDArray[np.bool_]:
-    if kind == CATEGORY:
+@lru_cache(maxsize=64)
+def _members(table: str, name: str) -> NDArray[np.bool_]:
+    if table is GENERAL_CATEGORIES:
         parts = ("Lu", "Ll", "Lt") if name == "LC" else tuple(c for c in CATEGORIES if c.startswith(name))
         members = np.isin(categories(), [CATEGORIES.index(part) for part in parts])
-    elif kind == SCRIPT:
-        members = _scripts() == [entry.split(":")[0] for entry in SCRIPTS].index(name)
+    elif table is SCRIPTS:
+        members = _scripts() == first_names(SCRIPTS).index(name)
     else:
         members = _property(name)
     members.flags.writeable = False
@@ -141,7 +143,7 @@ def _members(kind: int, name: str) -> NDArray[np.bool_]:
 def _property(name: str) -> NDArray[np.bool_]:
     members = np.zeros(CODE_POINTS, np.bool_)
     for base in BASES.get(name, ()):
-        members |= _members(CATEGORY, base)
+        members |= property_members(base)
     match name:
         case "White_Space":
             members[list(WHITE_SPACE)] = True
@@ -152,12 +154,12 @@ def _property(name: str) -> NDArray[np.bool_]:
         case "ASCII":
             members[:0x80] = True
         case "Assigned":
-            members = ~_members(CATEGORY, "Cn")
+            members = ~property_members("Cn")
         case "Word":
             parts = ("Alphabetic", "M", "Nd", "Pc", "Join_Control")
             members = np.logical_or.reduce([property_members(part) for part in parts])
         case _:
-            index = [entry.split(":")[0] for entry in PROPERTIES].index(name)
+            index = first_names(PROPERTIES).index(name)
             extras = _table("extras")
             bounds = extras[extras[:, 0] == index, 1]
             for start, stop in bounds.reshape(-1, 2).tolist():

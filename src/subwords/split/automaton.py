@@ -1,0 +1,216 @@
+"""A pattern as a deterministic automaton: leftmost-first matching with one character of look-ahead.
+
+A state is an ordered list of places in the pattern, the preferred one first. What a place does may depend on the next
+character (look-ahead, end of text), so a match is noticed one step later: when the character behind it is known.
+Source of the method: R. Cox, "Regular Expression Matching: the Virtual Machine Approach" (2009).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.split.pattern import Chars, Either, End, Look, Node, Outside, Repeat, Then
+
+__all__ = ["DEAD", "Automaton", "automaton", "merged_classes", "merged_states"]
+
+DEAD = -1
+MOST_STATES = 2000
+MOST_CLASSES = 120  # a class and 128 share a byte in the kernels
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Automaton:
+    """Moves and matches by state and class; state 0 starts.
+
+    `classes` (uint8) is the class of every code point, and last that of a byte which is not UTF-8. `moves` (int32,
+    states by classes) is the next state or DEAD. `matches` (bool, states by classes and the end of the text) says
+    whether a match ends in front of a character of that class.
+    """
+
+    classes: NDArray[np.uint8]
+    moves: NDArray[np.int32]
+    matches: NDArray[np.bool_]
+
+
+class _Step(NamedTuple):
+    """One instruction: what it does, the set it looks at, where it goes on."""
+
+    kind: str  # "take", "look", "end", "fork", "match"
+    goes: tuple[int, ...] = ()
+    members: int = 0
+    negative: bool = False
+
+
+class _Program:
+    """The pattern as instructions, built from its end: each part knows what comes after it."""
+
+    def __init__(self, node: Node) -> None:
+        self.steps = [_Step("match")]
+        self.sets: dict[Chars, int] = {}
+        self.start = self.build(node, 0)
+
+    def add(self, step: _Step) -> int:
+        self.steps.append(step)
+        return len(self.steps) - 1
+
+    def set_of(self, chars: Chars) -> int:
+        return self.sets.setdefault(chars, len(self.sets))
+
+    def build(self, node: Node, after: int) -> int:
+        match node:
+            case Chars():
+                return self.add(_Step("take", (after,), self.set_of(node)))
+            case Look(members=members, negative=negative):
+                return self.add(_Step("look", (after,), self.set_of(Chars(members)), negative))
+            case End():
+                return self.add(_Step("end", (after,)))
+            case Then(items=items):
+                for item in reversed(items):
+                    after = self.build(item, after)
+                return after
+            case Either(branches=branches):
+                return self.add(_Step("fork", tuple(self.build(branch, after) for branch in branches)))
+            case Repeat():
+                return self.repeat(node, after)
+        raise Outside(f"{type(node).__name__} in a pattern")
+
+    def repeat(self, node: Repeat, after: int) -> int:
+        leave = after
+        if node.possessive:
+            # A run of one set that gives nothing back ends where no more of it follows.
+            if not isinstance(node.item, Chars):
+                raise Outside("a possessive repetition of more than one character")
+            leave = self.add(_Step("look", (after,), self.set_of(node.item), negative=True))
+        elif not node.greedy:
+            raise Outside("a lazy repetition")
+        if node.high is None:
+            if nullable(node.item):
+                raise Outside("a repetition of what may be empty")
+            start = self.add(_Step("fork"))
+            self.steps[start] = _Step("fork", (self.build(node.item, start), leave))
+        else:
+            start = after
+            for _ in range(node.high - node.low):
+                start = self.add(_Step("fork", (self.build(node.item, start), leave)))
+        for _ in range(node.low):
+            start = self.build(node.item, start)
+            if len(self.steps) > 20 * MOST_STATES:
+                raise Outside("repetitions of repetitions")
+        return start
+
+
+def nullable(node: Node) -> bool:
+    """Whether the node may match nothing."""
+    match node:
+        case Chars():
+            return False
+        case Then(items=items):
+            return all(map(nullable, items))
+        case Either(branches=branches):
+            return any(map(nullable, branches))
+        case Repeat(item=item, low=low):
+            return low == 0 or nullable(item)
+    return True
+
+
+def automaton(node: Node) -> Automaton:
+    """Return the automaton of a pattern's tree; raises `Outside` where it cannot be one, or not a small one."""
+    if nullable(node):
+        raise Outside("it may match nothing")
+    program = _Program(node)
+    classes, members = partition([chars.members for chars in program.sets])
+    count = members.shape[1]
+    states: dict[tuple[int, ...], int] = {(program.start,): 0}
+    moves: list[list[int]] = []
+    matches: list[list[bool]] = []
+    for places in states:  # grows meanwhile
+        row = [_step(program.steps, places, members[:, c] if c < count else None) for c in range(count + 1)]
+        matches.append([match for match, _ in row])
+        moves.append([states.setdefault(goes, len(states)) if goes else DEAD for _, goes in row[:-1]])
+        if len(states) > MOST_STATES:
+            raise Outside(f"it needs more than {MOST_STATES} states")
+    return _smallest(Automaton(classes, np.array(moves, np.int32), np.array(matches, np.bool_)))
+
+
+def _step(
+    steps: list[_Step], places: tuple[int, ...], member: NDArray[np.bool_] | None
+) -> tuple[bool, tuple[int, ...]]:
+    """Whether a match ends before a character that is in the sets `member` (None: the end), and the places after it."""
+    goes: dict[int, None] = {}
+    seen: set[int] = set()
+    stack = list(reversed(places))
+    while stack:
+        place = stack.pop()
+        if place in seen:
+            continue
+        seen.add(place)
+        step = steps[place]
+        holds = member is not None and bool(member[step.members])
+        if step.kind == "match":
+            return True, tuple(goes)
+        if step.kind == "take":
+            if holds:
+                goes[step.goes[0]] = None
+        elif step.kind == "fork" or (step.kind == "look" and holds != step.negative):
+            stack.extend(reversed(step.goes))
+        elif step.kind == "end" and member is None:
+            stack.append(step.goes[0])
+    return False, tuple(goes)
+
+
+def partition(sets: Sequence[NDArray[np.bool_]]) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+    """Return the class of every code point, characters in the same sets being one class, and the sets by classes."""
+    changes = np.zeros(len(sets[0]), np.bool_)
+    changes[0] = True
+    for members in sets:
+        changes[1:] |= members[1:] != members[:-1]
+    starts = np.flatnonzero(changes)
+    rows = np.stack([members[starts] for members in sets], axis=1)
+    packed = np.packbits(rows, axis=1)
+    _, first, inverse = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(np.argsort(first))  # classes are numbered as they first occur
+    if len(first) > MOST_CLASSES:
+        raise Outside(f"it has more than {MOST_CLASSES} classes")
+    lengths = np.diff(starts, append=len(changes))
+    classes = np.repeat(order[inverse.ravel()].astype(np.uint8), lengths)
+    return classes, rows[np.sort(first)].T
+
+
+def _smallest(big: Automaton) -> Automaton:
+    """The same with as few states and classes as possible."""
+    part = merged_states(big.moves, big.matches)
+    first = np.unique(part, return_index=True)[1]
+    moves = np.where(big.moves[first] == DEAD, DEAD, part[big.moves[first]])
+    matches = big.matches[first]
+    classes, kept = merged_classes(big.classes, np.concatenate([moves, matches[:, :-1]]))
+    return Automaton(classes, moves[:, kept].astype(np.int32), matches[:, [*kept, -1]])
+
+
+def merged_states(moves: NDArray[np.int32], outputs: NDArray[np.generic]) -> NDArray[np.int64]:
+    """Number states so that those get the same number which nothing tells apart; numbers in order of first occurrence.
+
+    Source: E. F. Moore, "Gedanken-experiments on sequential machines" (1956).
+    """
+    part = _numbered(outputs.reshape(len(moves), -1))
+    count = 0
+    while count != part.max() + 1:
+        count = int(part.max()) + 1
+        part = _numbered(np.column_stack([part, np.where(moves == DEAD, DEAD, part[moves])]))
+    return part
+
+
+def merged_classes(classes: NDArray[np.uint8], columns: NDArray[np.generic]) -> tuple[NDArray[np.uint8], list[int]]:
+    """Give classes with equal columns one number, in order of first occurrence; also the column of each class kept."""
+    part = _numbered(columns.T)
+    kept = np.unique(part, return_index=True)[1]
+    return part.astype(np.uint8)[classes], kept.tolist()
+
+
+def _numbered(rows: NDArray[np.generic]) -> NDArray[np.int64]:
+    _, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse.ravel()]

@@ -1,0 +1,217 @@
+"""The sets of characters in a pattern: bracket expressions, escapes and properties, read off its text."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NoReturn
+from unicodedata import east_asian_width
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.errors import InputError
+from subwords.split.unicode import CODE_POINTS, case_folds, property_members
+
+Members = NDArray[np.bool_]
+
+# The last place of a set: a byte that is not UTF-8. No class has it, so only negated sets hold it (S2).
+INVALID = CODE_POINTS
+
+DEEPEST = 50  # brackets of either kind within each other
+NEAR = 30  # characters: as much of a pattern as an error shows on either side
+
+POSIX = re.compile(r"\[:\^?\w+:\]")
+PROPERTY = re.compile(r"\{(\^?)([^{}]*)\}|([A-Za-z])")
+DIGITS = {"x": 2, "u": 4, "U": 8}
+HEX = {letter: re.compile(rf"\{{([0-9A-Fa-f]+)\}}|([0-9A-Fa-f]{{{n}}})") for letter, n in DIGITS.items()}
+
+CONTROLS = {"n": "\n", "r": "\r", "t": "\t", "f": "\f", "v": "\v", "a": "\a"}
+CLASSES = {"s": "White_Space", "w": "Word", "d": "Nd"}
+
+
+class Outside(Exception):  # noqa: N818
+    """Why a pattern is left to the `regex` package: syntax that some engine takes and this parser does not."""
+
+
+@lru_cache(maxsize=64)
+def one(code: int, fold: bool) -> Members:
+    """The set of one character, with those that differ from it only in case if `fold`."""
+    members = np.zeros(INVALID + 1, np.bool_)
+    members[code] = True
+    return _folded(members) if fold else members
+
+
+@lru_cache(maxsize=64)
+def _property(name: str, fold: bool) -> Members:
+    members = np.append(property_members(name), False)
+    return _folded(members) if fold else members
+
+
+def _folded(members: Members) -> Members:
+    """Add to a set all that differs from its members only in case."""
+    codes, least = case_folds().T
+    members[codes[np.isin(least, least[members[codes]])]] = True
+    return members
+
+
+class SetReader:
+    """A place in a pattern, and what can be read there as one set."""
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        self.at = 0
+        self.depth = 0
+        self.fold = False
+
+    def peek(self) -> str:
+        """The next character, or nothing at the end."""
+        return self.pattern[self.at : self.at + 1]
+
+    def ahead(self, text: str) -> bool:
+        """Whether a text is next."""
+        return self.pattern.startswith(text, self.at)
+
+    def take(self, text: str) -> bool:
+        """Step over a text if it is next."""
+        taken = self.ahead(text)
+        self.at += len(text) * taken
+        return taken
+
+    def fail(self, at: int, expected: str, came: str | None = None) -> NoReturn:
+        """Raise the error of what no engine takes."""
+        came = came or (repr(self.pattern[at]) if at < len(self.pattern) else "the end of the pattern")
+        raise InputError(f"expected {expected} at character {at}, got {came}:\n{_pointed(self.pattern, at)}")
+
+    def outside(self, at: int, what: str) -> NoReturn:
+        """Raise the reason why others have to take the pattern."""
+        raise Outside(f"{what} at character {at}")
+
+    def enter(self) -> None:
+        """Go one level deeper, within reason."""
+        self.depth += 1
+        if self.depth > DEEPEST:
+            self.outside(self.at, f"nesting of more than {DEEPEST}")
+
+    def bracket(self) -> Members:
+        """The set in square brackets that begins here."""
+        opened = self.at
+        self.enter()
+        self.at += 1
+        negated = self.take("^")
+        members = self.operand(self.at)
+        while not self.take("]"):
+            if self.take("&&"):
+                members &= self.operand()
+            elif self.take("--"):
+                members &= ~self.operand()
+            else:
+                self.fail(opened, "a ] that closes the set", "the end of the pattern")
+        self.depth -= 1
+        return ~members if negated else members
+
+    def operand(self, start: int | None = None) -> Members:
+        """What a set holds up to its end or its next operator; a ] at `start` stands for itself."""
+        members = np.zeros(INVALID + 1, np.bool_)
+        single = True
+        while (character := self.peek()) and (character != "]" or self.at == start) and not self.ahead("&&"):
+            at = self.at
+            if self.ahead("--") and not single:
+                break
+            if self.ahead("--") or self.ahead("~~"):
+                self.outside(at, f"{character * 2} in a set")
+            if POSIX.match(self.pattern, at):
+                self.outside(at, "a POSIX class")
+            item = self.bracket() if character == "[" else self.member()
+            single = isinstance(item, int)
+            if not isinstance(item, int):
+                members |= item
+                continue
+            last = self.range_end(at, item)
+            single = last == item
+            members[item : last + 1] = True
+        return _folded(members) if self.fold else members
+
+    def range_end(self, at: int, first: int) -> int:
+        """The last character of the range that begins with `first`, at `at`; itself where there is none."""
+        if not self.ahead("-") or self.pattern[self.at + 1 : self.at + 2] in ("", "-", "]"):
+            return first
+        self.at += 1
+        last = None if self.peek() == "[" else self.member()
+        if not isinstance(last, int):
+            self.outside(at, "a range that ends in a set")
+        if last < first:
+            self.fail(at, "a range that rises", self.pattern[at : self.at])
+        return last
+
+    def member(self) -> int | Members:
+        """One item of a bracketed set."""
+        if self.ahead("\\"):
+            return self.escape()
+        self.at += 1
+        return ord(self.pattern[self.at - 1])
+
+    def escape(self) -> int | Members:
+        """The character or the set that a backslash and what follows it stand for."""
+        at, letter = self.at, self.pattern[self.at + 1 : self.at + 2]
+        self.at += 2
+        if letter in CONTROLS:
+            return ord(CONTROLS[letter])
+        if letter in HEX:
+            return self.code(at, letter)
+        if letter in ("p", "P"):
+            return self.property(at, letter == "P")
+        if letter.lower() in CLASSES:
+            members = _property(CLASSES[letter.lower()], False)
+            return ~members if letter.isupper() else members
+        if not letter:
+            self.fail(at + 1, "a character after the backslash")
+        if letter.isascii() and letter.isalnum():
+            self.outside(at, f"\\{letter}")
+        return ord(letter)
+
+    def code(self, at: int, letter: str) -> int:
+        r"""The character of \x, \u or \U."""
+        digits = HEX[letter].match(self.pattern, self.at)
+        if not digits:
+            self.fail(self.at, f"{DIGITS[letter]} hexadecimal digits, or some in braces,")
+        self.at = digits.end()
+        code = int(digits[1] or digits[2], 16)
+        if code >= CODE_POINTS:
+            self.fail(at, "a code point up to 10FFFF", self.pattern[at : self.at])
+        return code
+
+    def property(self, at: int, negated: bool) -> Members:
+        r"""The set of \p or \P."""
+        name = PROPERTY.match(self.pattern, self.at)
+        if not name:
+            self.fail(self.at, "a property such as L or {Greek}")
+        self.at = name.end()
+        spelling = name[2] or name[3] or ""
+        try:
+            members = _property(spelling, self.fold)
+        except KeyError:
+            if _known_to_regex(spelling):
+                self.outside(at, f"the property {self.pattern[at : self.at]}")
+            self.fail(at, "a property of Unicode", self.pattern[at : self.at])
+        return ~members if negated != (name[1] == "^") else members
+
+
+def _known_to_regex(name: str) -> bool:
+    import regex
+
+    try:
+        regex.compile(rf"\p{{{name}}}")
+    except regex.error:
+        return False
+    return True
+
+
+def _pointed(pattern: str, at: int) -> str:
+    """The pattern near a character, and below it a caret that points at that character."""
+    first, last = max(0, at - NEAR), at + NEAR
+    shown = [c if c.isprintable() else ascii(c)[1:-1] for c in pattern[first:last]]
+    before, after = "..." * (first > 0), "..." * (last < len(pattern))
+    left = before + "".join(shown[: at - first])
+    columns = sum(2 if east_asian_width(c) in "WF" else 1 for c in left)
+    return f"  {before}{''.join(shown)}{after}\n  {' ' * columns}^"

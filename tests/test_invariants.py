@@ -207,7 +207,7 @@ def test_what_is_returned_is_the_callers_own(tok: Tokenizer, opticks: str) -> No
         assert used.encode_batch([text, text]).to_lists() == [fresh(tok).encode(text)] * 2
 
 
-STEPS = [(encoding._State, "grow_slots"), (encoding._State, "grow_arena"), (encoding, "_larger")]
+STEPS = [(encoding._State, "grow_slots"), (encoding._State, "grow_arena"), (encoding.Encoder, "_larger")]
 
 
 @pytest.mark.parametrize("step", STEPS, ids=[name for _, name in STEPS])

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+import regex
 from tokenizers import Regex, normalizers
 
+from characters import members_in_regex, settled
+from subwords.split import unicode
 from subwords.split.unicode import (
     CATEGORIES,
+    GENERAL_CATEGORIES,
     LETTER,
     NUMBER,
+    PROPERTIES,
+    SCRIPTS,
     SPACE,
     UNICODE_VERSION,
     WHITE_SPACE,
+    case_folds,
     categories,
+    first_names,
     gpt2_classes,
+    property_members,
 )
 
 SCALARS = [code for code in range(0x110000) if not 0xD800 <= code < 0xE000]
@@ -22,11 +33,14 @@ SCALARS = [code for code in range(0x110000) if not 0xD800 <= code < 0xE000]
 
 @pytest.mark.parametrize(("pattern", "member"), [(r"\p{L}", LETTER), (r"\p{N}", NUMBER), (r"\s", SPACE)])
 def test_class_is_that_of_hf_tokenizers_on_every_character(pattern: str, member: int) -> None:
-    """HF tokenizers 0.23 is at Unicode 16.0 as well."""
-    others = set(normalizers.Replace(Regex(pattern), "").normalize_str("".join(map(chr, SCALARS))))
-    ref = {code for code in SCALARS if chr(code) not in others}
     classes = gpt2_classes()
-    assert {code for code in SCALARS if classes[code] == member} == ref
+    assert {code for code in SCALARS if classes[code] == member} == members_in_hf(pattern)
+
+
+def members_in_hf(pattern: str) -> set[int]:
+    """What a pattern one character wide matches in HF tokenizers, 0.23 being at Unicode 16.0 as well."""
+    others = set(normalizers.Replace(Regex(pattern), "").normalize_str("".join(map(chr, SCALARS))))
+    return {code for code in SCALARS if chr(code) not in others}
 
 
 @pytest.mark.parametrize(
@@ -47,3 +61,86 @@ def test_classes_cover_all_code_points_and_cannot_be_changed() -> None:
     classes = gpt2_classes()
     assert classes.shape == (0x110000,) and not classes.flags.writeable
     assert np.flatnonzero(classes == SPACE).tolist() == sorted(WHITE_SPACE)
+
+
+NAMES = [
+    name for table in (GENERAL_CATEGORIES, PROPERTIES, SCRIPTS) for entry in table.split() for name in entry.split(":")
+]
+OTHER_THAN_IN_17 = ("Extended_Pictographic", "ExtPict")
+
+
+def test_every_property_is_that_of_regex() -> None:
+    for name in NAMES:
+        same = members_in_regex(rf"\p{{{name}}}") == property_members(name)
+        assert same[settled()].all() == (name not in OTHER_THAN_IN_17), name
+
+
+@pytest.mark.parametrize("name", ["Alphabetic", "Extended_Pictographic", "Han", "LC"])
+def test_property_is_that_of_hf_tokenizers_on_every_character(name: str) -> None:
+    assert set(np.flatnonzero(property_members(name)).tolist()) - set(range(0xD800, 0xE000)) == members_in_hf(
+        rf"\p{{{name}}}"
+    )
+
+
+def test_word_characters_are_those_of_regex() -> None:
+    same = members_in_regex(r"\w") == property_members("Word")
+    assert same[settled()].all()
+
+
+@pytest.mark.parametrize(
+    ("name", "spelling"),
+    [
+        ("Lu", "uppercase letter"),
+        ("Lu", "gc=Lu"),
+        ("Lu", "General_Category: Uppercase-Letter"),
+        ("L", "IsL"),
+        ("Han", "hani"),
+        ("Han", "sc=Han"),
+        ("Han", "SCRIPT = HANI"),
+        ("Han", "Is_Han"),
+        ("White_Space", "space"),
+        ("Canadian_Aboriginal", "canadianaboriginal"),
+    ],
+)
+def test_property_goes_by_other_names(name: str, spelling: str) -> None:
+    assert property_members(spelling) is property_members(name)
+
+
+@pytest.mark.parametrize("name", ["", "Foo", "IsFoo", "sc=L", "gc=Han", "x=L", "=", "L=", "InGreek", "scx=Han"])
+def test_unknown_property_is_a_key_error(name: str) -> None:
+    with pytest.raises(KeyError):
+        property_members(name)
+
+
+def test_scripts_part_all_code_points() -> None:
+    names = first_names(SCRIPTS)
+    assert len(names) == len(set(names)) == 171
+    assert (np.sum([property_members(name) for name in names], axis=0, dtype=np.uint8) == 1).all()
+    assert not property_members("Han").flags.writeable
+
+
+def test_script_of_characters_that_unicode_16_added_and_17_did() -> None:
+    assert property_members("Garay")[0x10D4A] and property_members("Tulu_Tigalari")[0x11380]
+    assert property_members("Unknown")[0x16EA0] and property_members("Unknown")[0xD800]
+
+
+def test_case_folds_are_those_of_regex() -> None:
+    folds = {chr(code): chr(least) for code, least in case_folds().tolist()}
+    turkish = {"İ", "ı"}
+    text = "".join(folds)
+    assert folds["K"] == folds["\u212a"] == "K" and folds["ſ"] == "S" and "ß" in folds and "İ" not in folds
+    for character in [c for c in folds if settled()[ord(c)] and c < "\u0600"]:
+        got = {c for c, least in folds.items() if least == folds[character]}
+        assert got == set(regex.findall(f"(?i:{character})", text)) - turkish, character
+
+
+def test_gpt2_classes_read_no_other_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(unicode, "_table")
+    for cached in (categories, gpt2_classes):
+        monkeypatch.setattr(unicode, cached.__name__, cached.__wrapped__)
+    assert np.array_equal(unicode.gpt2_classes(), gpt2_classes())
+
+
+def test_tables_are_small() -> None:
+    files = list(Path(unicode.__file__).parent.glob("unicode_*.np?"))
+    assert len(files) == 2 and sum(file.stat().st_size for file in files) < 60_000

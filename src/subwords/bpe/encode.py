@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.arrays import zeros
+from subwords.arrays import Spare, zeros
 from subwords.bpe.model import BPE, MISSING
 from subwords.errors import InputError
 from subwords.result import TokenBatch
@@ -143,6 +143,7 @@ class Encoder:
             np.int64,
         )
         self._pool: deque[_State] = deque(maxlen=POOL)
+        self._spare = Spare()
 
     def __getstate__(self) -> dict[str, object]:
         return {"model": self.model, "splitter": self.splitter}
@@ -201,10 +202,8 @@ class Encoder:
             offsets[done : done + len(marks)] = marks
             done += len(marks) if complete else 0
         self._give(state)
-        if len(out) > 1 << 16:
-            out.resize(found, refcheck=False)
-            return TokenBatch(out, offsets)
-        return TokenBatch(out[:found].copy(), offsets)
+        large = found > 1 << 20 and found > len(out) // 2
+        return TokenBatch(out[:found] if large else out[:found].copy(), offsets)
 
     def _resume(
         self,
@@ -227,7 +226,7 @@ class Encoder:
         while status > 0:
             if status == needs.NEED_OUT:
                 read = base + (int(ends[counters[WORD] - 1]) if counters[WORD] else 0)
-                out = _larger(out, int(counters[OUT]), int(counters[NEEDED]), len(text) / max(read, 1))
+                out = self._larger(out, int(counters[OUT]), int(counters[NEEDED]), len(text) / max(read, 1))
             elif status == needs.NEED_SLOTS:
                 state.grow_slots()
             elif status == needs.NEED_ARENA:
@@ -239,6 +238,13 @@ class Encoder:
             texts = len(marks)
             status = -self._kernel(text, base, ends, words, marks, texts, out, int(counters[OUT]), state.frame)
         return -status, out
+
+    def _larger(self, out: NDArray[np.uint32], filled: int, needed: int, expansion: float) -> NDArray[np.uint32]:
+        # Sized by the ids a byte took so far. Growing by `resize` would clear what it adds: -25 % on a large text.
+        size = max(needed, int(filled * expansion * 1.1)) + 1024
+        larger = self._spare.empty(size, np.uint32) if size > 1 << 20 else np.empty(size, np.uint32)
+        larger[:filled] = out[:filled]
+        return larger
 
     def _unknown(self, text: NDArray[np.uint8], at: int) -> InputError:
         symbol = text[at : at + 4].tobytes()
@@ -302,13 +308,6 @@ class Encoder:
         if len(state.narrow) > 12 * LONGEST_SCRATCH:
             state.fit_word(SHORT)
         self._pool.append(state)
-
-
-def _larger(out: NDArray[np.uint32], filled: int, needed: int, expansion: float) -> NDArray[np.uint32]:
-    # Sized by the ids a byte took so far. Growing by `resize` would clear what it adds: -25 % on a large text.
-    larger = np.empty(max(needed, int(filled * expansion * 1.1)) + 1024, np.uint32)
-    larger[:filled] = out[:filled]
-    return larger
 
 
 def _parts(texts: list[bytes]) -> list[list[bytes]]:

@@ -7,16 +7,18 @@ Source of the method: R. Cox, "Regular Expression Matching: the Virtual Machine 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subwords.split.pattern import Chars, Either, End, Look, Node, Outside, Repeat, Then
 
-__all__ = ["DEAD", "Automaton", "automaton", "merged_classes", "merged_states"]
+__all__ = ["DEAD", "Automaton", "Numbers", "automaton", "merged_classes", "merged_states"]
+
+T = TypeVar("T", bound=Hashable)
 
 DEAD = -1
 MOST_STATES = 2000
@@ -35,6 +37,21 @@ class Automaton:
     classes: NDArray[np.uint8]
     moves: NDArray[np.int32]
     matches: NDArray[np.bool_]
+
+
+class Numbers(Generic[T]):
+    """Things numbered as they are found; `items` may be looped over while it grows."""
+
+    def __init__(self, first: T) -> None:
+        self.items = [first]
+        self._numbers = {first: 0}
+
+    def __call__(self, item: T) -> int:
+        """Return the number of a thing, a new one for a new thing."""
+        number = self._numbers.setdefault(item, len(self.items))
+        if number == len(self.items):
+            self.items.append(item)
+        return number
 
 
 class _Step(NamedTuple):
@@ -125,14 +142,14 @@ def automaton(node: Node) -> Automaton:
     program = _Program(node)
     classes, members = partition([chars.members for chars in program.sets])
     count = members.shape[1]
-    states: dict[tuple[int, ...], int] = {(program.start,): 0}
+    states = Numbers((program.start,))
     moves: list[list[int]] = []
     matches: list[list[bool]] = []
-    for places in states:  # grows meanwhile
+    for places in states.items:
         row = [_step(program.steps, places, members[:, c] if c < count else None) for c in range(count + 1)]
         matches.append([match for match, _ in row])
-        moves.append([states.setdefault(goes, len(states)) if goes else DEAD for _, goes in row[:-1]])
-        if len(states) > MOST_STATES:
+        moves.append([states(goes) if goes else DEAD for _, goes in row[:-1]])
+        if len(states.items) > MOST_STATES:
             raise Outside(f"it needs more than {MOST_STATES} states")
     return _smallest(Automaton(classes, np.array(moves, np.int32), np.array(matches, np.bool_)))
 
@@ -213,4 +230,5 @@ def merged_classes(classes: NDArray[np.uint8], columns: NDArray[np.generic]) -> 
 
 def _numbered(rows: NDArray[np.generic]) -> NDArray[np.int64]:
     _, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[inverse.ravel()]
+    number: NDArray[np.int64] = np.argsort(np.argsort(first))[inverse.ravel()]
+    return number

@@ -1,0 +1,159 @@
+"""Pre-tokenization as the textbook has it: every step walks over the pieces that the one before it left.
+
+A step is any object whose class is called Split, Prefix, Replace or ByteChars, its settings being attributes; see the
+functions of these names. A character of a piece remembers which characters of the text it stands for. Bytes that are
+not UTF-8 travel through `str` as lone surrogates, one per byte: characters that only negated classes match.
+
+>>> from types import SimpleNamespace
+>>> Split = type("Split", (SimpleNamespace,), {})
+>>> pre_tokenize("to be, or", [Split(pattern=" ?[a-z]+", behavior="isolated", invert=False)])
+[('to', (0, 2)), (' be', (2, 5)), (',', (5, 6)), (' or', (6, 9))]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Any
+
+import regex
+
+from subwords.reference.bpe import byte_to_char
+
+__all__ = ["byte_chars", "find", "pre_tokenize", "prefix", "replace", "split"]
+
+Char = tuple[str, int, int]  # a character, and the range of the text it stands for
+Piece = list[Char]
+Segment = tuple[int, int, bool]  # a range of a piece, and whether the pattern matches it
+
+BYTE_CHARS = byte_to_char()
+
+
+def pre_tokenize(text: str | bytes, steps: Iterable[Any]) -> list[tuple[str, tuple[int, int]]]:
+    """Return the pieces of a text, each with its range of characters in it.
+
+    Ranges may overlap: the characters of a byte-level piece all have the range of the character they are bytes of, and
+    a prefix has that of the character behind it.
+    """
+    chars = text.decode("utf-8", "surrogateescape") if isinstance(text, bytes) else text
+    pieces = [[(char, at, at + 1) for at, char in enumerate(chars)]] if chars else []
+    for step in steps:
+        pieces = [part for piece in pieces for part in _applied(piece, step) if part]
+    return [(_text(piece), (piece[0][1], piece[-1][2])) for piece in pieces]
+
+
+def _applied(piece: Piece, step: Any) -> list[Piece]:
+    match type(step).__name__:
+        case "Split":
+            return split(piece, step.pattern, step.behavior, step.invert)
+        case "Prefix":
+            return [prefix(piece, step.text, step.scheme)]
+        case "Replace":
+            return [replace(piece, step.old, step.new)]
+        case "ByteChars":
+            return [byte_chars(piece)]
+        case name:
+            raise ValueError(f"expected a Split, Prefix, Replace or ByteChars, not a {name}")
+
+
+def _text(piece: Piece) -> str:
+    return "".join(char for char, _, _ in piece)
+
+
+def prefix(piece: Piece, text: str, scheme: str) -> Piece:
+    """Put a text in front, unless it is there; with the scheme "first" only where the input begins.
+
+    >>> prefix([("a", 0, 1), ("b", 1, 2)], "_", "always")
+    [('_', 0, 1), ('a', 0, 1), ('b', 1, 2)]
+    """
+    _, start, end = piece[0]
+    if _text(piece).startswith(text) or (scheme == "first" and start > 0):
+        return piece
+    return [(char, start, end) for char in text] + piece
+
+
+def replace(piece: Piece, old: str, new: str) -> Piece:
+    """Put one character in the place of another."""
+    return [(new if char == old else char, start, end) for char, start, end in piece]
+
+
+def byte_chars(piece: Piece) -> Piece:
+    """Put in the place of every character those that stand for its bytes.
+
+    >>> byte_chars([("é", 0, 1)])
+    [('Ã', 0, 1), ('©', 0, 1)]
+    """
+    return [
+        (BYTE_CHARS[byte], start, end) for char, start, end in piece for byte in char.encode("utf-8", "surrogateescape")
+    ]
+
+
+def split(piece: Piece, pattern: str, behavior: str, invert: bool) -> list[Piece]:
+    """Cut at the matches of a pattern; `invert` exchanges the matches and what lies between them."""
+    segments = [(start, end, matches != invert) for start, end, matches in find(pattern, _text(piece))]
+    if behavior == "removed":
+        segments = [segment for segment in segments if not segment[2]]
+    elif behavior == "contiguous":
+        runs = [list(run) for _, run in groupby(segments, key=lambda segment: segment[2])]
+        segments = [(run[0][0], run[-1][1], run[0][2]) for run in runs]
+    elif behavior == "merged_with_previous":
+        segments = _merged(segments)
+    elif behavior == "merged_with_next":
+        mirrored = [(-end, -start, matches) for start, end, matches in reversed(segments)]
+        segments = [(-end, -start, matches) for start, end, matches in reversed(_merged(mirrored))]
+    elif behavior != "isolated":
+        raise ValueError(f"behavior: got {behavior!r}")
+    return [piece[start:end] for start, end, _ in segments]
+
+
+def _merged(segments: list[Segment]) -> list[Segment]:
+    """Join the first match of every run of matches to what stands before it."""
+    merged: list[Segment] = []
+    after_match = False
+    for start, end, matches in segments:
+        if matches and not after_match and merged:
+            merged[-1] = (merged[-1][0], end, False)
+        else:
+            merged.append((start, end, matches))
+        after_match = matches
+    return merged
+
+
+def find(pattern: str, text: str) -> list[Segment]:
+    r"""Cover a text with the matches of a pattern, the leftmost first, and what lies between them.
+
+    An empty match is one too, unless it touches the match before it; the search goes on one character further.
+
+    >>> find(r"x*", "axxb")
+    [(0, 0, True), (0, 1, False), (1, 3, True), (3, 4, False), (4, 4, True)]
+    """
+    segments: list[Segment] = []
+    last = 0
+    for start, end in _matches(pattern, text):
+        if last < start:
+            segments.append((last, start, False))
+        segments.append((start, end, True))
+        last = end
+    return [*segments, (last, len(text), False)] if last < len(text) else segments
+
+
+def _matches(pattern: str, text: str) -> Iterator[tuple[int, int]]:
+    compiled = regex.compile(_for_regex(pattern), regex.V1)  # sets within sets, which tiktoken has as well
+    at, last = 0, -1
+    while at <= len(text) and (match := compiled.search(text, at)):
+        start, end = match.span()
+        if start == end == last:
+            at += 1
+        else:
+            yield start, end
+            at = last = end
+
+
+_CODE = regex.compile(r"\\x\{(\w+)\}|\\.", regex.DOTALL)
+_END = regex.compile(r"\\z|\\.|(?P<set>\[\^?\]?(?:\\.|(?&set)|[^]\\])*+\])|\$", regex.DOTALL)
+
+
+def _for_regex(pattern: str) -> str:
+    r"""Write a pattern for the `regex` package: the end of the text is `\Z` there, and `\x{..}` is unknown."""
+    pattern = _CODE.sub(lambda match: rf"\U{int(match[1], 16):08x}" if match[1] else str(match[0]), pattern)
+    return str(_END.sub(lambda match: r"\Z" if match[0] in ("$", r"\z") else str(match[0]), pattern))

@@ -1,0 +1,132 @@
+r"""Patterns of Oniguruma, the engine of HF tokenizers, and back: where it reads the same text differently.
+
+| | Oniguruma | tiktoken, and here |
+|---|---|---|
+| `$`, `^` | the end and the begin of a line | of the text |
+| `{1,3}+` | one to three, repeated | possessive |
+| `{3}?` | three or none | three |
+| `{,3}` | at most three | (some engines: these characters) |
+| `\w` | with ²³¹¼½¾, without the joiners U+200C and U+200D | the other way round |
+| `\h` | a hexadecimal digit | (some engines: a blank) |
+| `(?m)` | `.` takes line feeds | `^` and `$` are of lines, `(?s)` is for the dot |
+
+Not translated: Oniguruma takes ß for ss where case is ignored.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+__all__ = ["from_oniguruma", "to_oniguruma"]
+
+_ESCAPE = r"\\(?:[xu]\{[^}]*\}|[pP]\{[^}]*\}|.)"
+_OPENING = r"\(\?[a-z-]+[:)]|\(\?<?[=!:>]|\[\^?\]?"
+_OUTSIDE = re.compile(rf"{_ESCAPE}|{_OPENING}|\{{(?=\d|,\d)\d*,?\d*\}}[+?]?|[*+?][+?]?|.", re.DOTALL)
+_INSIDE = re.compile(rf"{_ESCAPE}|\[:\^?\w+:\]|\[\^?\]?|.", re.DOTALL)
+_INTERVAL = re.compile(r"\{(\d*)(,?)(\d*)\}([+?]?)")
+_FLAGS = re.compile(r"\(\?[imxs-]+[:)]")
+_CODE = re.compile(r"\\x\{0*((?:10)?[0-9A-Fa-f]{1,4}|[0-9A-Fa-f]{5})\}")
+
+_JOINERS, _FRACTIONS = "\u200c\u200d", "²³¹¼-¾"
+
+
+@dataclass(frozen=True)
+class _Translation:
+    """What to write for a token outside and within brackets, for `{..}+` and `{n}?`, and for the flag of the dot."""
+
+    outside: Mapping[str, str]
+    inside: Mapping[str, str]
+    intervals: Mapping[str, str]
+    dot_all: tuple[str, str]
+
+
+def _words(word: str) -> dict[str, str]:
+    r"""What to write for `\w` and its kin, `word` being the inside of a bracket expression."""
+    yes, no = f"[{word}]", f"[^{word}]"
+    border = f"(?:(?<={yes})(?!{yes})|(?<!{yes})(?={yes}))"
+    no_border = f"(?:(?<={yes})(?={yes})|(?<!{yes})(?!{yes}))"
+    return {r"\w": yes, r"\W": no, r"\b": border, r"\B": no_border}
+
+
+_HEX = {r"\h": "[0-9A-Fa-f]", r"\H": "[^0-9A-Fa-f]"}
+_FROM = _words(rf"\w{_FRACTIONS}&&[^{_JOINERS}]") | _HEX
+_TO = _words(rf"\w{_JOINERS}&&[^{_FRACTIONS}]")
+
+_FROM_ONIGURUMA = _Translation(
+    outside=_FROM | {"$": r"(?![^\n])", "^": r"(?<![^\n])", r"\z": "$", r"\Z": r"(?=\n?$)"},
+    inside={token: _FROM[token] for token in (r"\w", r"\W", r"\h", r"\H")},
+    intervals={"+": "(?:{}{})+", "?": "(?:{}{})?"},
+    dot_all=("m", "s"),
+)
+_TO_ONIGURUMA = _Translation(
+    outside=_TO | {"$": r"\z", "^": r"\A"},
+    inside={token: _TO[token] for token in (r"\w", r"\W")},
+    intervals={"+": "(?>{}{})", "?": "{}{}"},
+    dot_all=("s", "m"),
+)
+
+
+def from_oniguruma(pattern: str) -> str:
+    r"""Return what a pattern of Oniguruma means here; nearly all stay as they are.
+
+    >>> from_oniguruma(r"\d{1,3}+|\s+$")
+    '(?:\\d{1,3})+|\\s+(?![^\\n])'
+    """
+    return _rewritten(pattern, _FROM_ONIGURUMA)
+
+
+def to_oniguruma(pattern: str) -> str:
+    r"""Return a pattern that means in Oniguruma what the given one means here.
+
+    >>> to_oniguruma(r"\d{1,3}+|\s+$")
+    '(?>\\d{1,3})|\\s+\\z'
+    """
+    return _rewritten(pattern, _TO_ONIGURUMA)
+
+
+def _rewritten(pattern: str, translation: _Translation) -> str:
+    out: list[str] = []
+    groups: list[int] = []
+    item = 0  # where in `out` begins what a quantifier would repeat
+    for token, inside in _tokens(pattern):
+        if inside:
+            out.append(translation.inside.get(token, token))
+        elif token[0] in "*+?":
+            out.append(token)
+        elif interval := _INTERVAL.fullmatch(token):
+            low, comma, high, sign = interval.groups()
+            bounds = f"{{{low or 0}{comma}{high}}}"
+            if sign == "+" or (sign == "?" and not comma):
+                out[item:] = [translation.intervals[sign].format("".join(out[item:]), bounds)]
+            else:
+                out.append(bounds + sign)
+        elif token == ")":
+            item = groups.pop() if groups else len(out)
+            out.append(token)
+        else:
+            item = len(out)
+            if _FLAGS.fullmatch(token):
+                token = token.replace(*translation.dot_all)
+            if token[0] == "(" and token[-1] != ")":
+                groups.append(item)
+            out.append(translation.outside.get(token, token))
+    return "".join(out)
+
+
+def _tokens(pattern: str) -> Iterator[tuple[str, bool]]:
+    """Yield the tokens of a pattern, and for each whether it is inside a bracket expression: all but its first is."""
+    at = depth = 0
+    while match := (_INSIDE if depth else _OUTSIDE).match(pattern, at):
+        token, at = match[0], match.end()
+        code = _CODE.fullmatch(token)
+        yield _escaped(chr(int(code[1], 16))) if code else token, depth > 0
+        if depth and token == "]":
+            depth -= 1
+        elif token.startswith("[") and not token.startswith("[:"):
+            depth += 1
+
+
+def _escaped(character: str) -> str:
+    return "\\" + character if character in r"\.+*?()|[]{}^$#&-~" else character

@@ -135,7 +135,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Texts, with their special tokens or without: text[bounds[i]:bounds[i + 1]]; text[0] is at `place` of the corpus."""
+    """Texts with special tokens or without: text[bounds[i]:bounds[i + 1]]; text[0] is at `place` of the corpus."""
 
     text: bytes
     bounds: NDArray[np.int64]

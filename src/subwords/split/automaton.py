@@ -142,7 +142,7 @@ def automaton(node: Node) -> Automaton:
     program = _Program(node)
     classes, members = partition([chars.members for chars in program.sets])
     count = members.shape[1]
-    states = Numbers((program.start,))
+    states = Numbers[tuple[int, ...]]((program.start,))
     moves: list[list[int]] = []
     matches: list[list[bool]] = []
     for places in states.items:

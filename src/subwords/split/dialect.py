@@ -6,7 +6,7 @@ r"""Patterns of Oniguruma, the engine of HF tokenizers, and back: where it reads
 | `{1,3}+` | one to three, repeated | possessive |
 | `{3}?` | three or none | three |
 | `{,3}` | at most three | (some engines: these characters) |
-| `\w` | with ²³¹¼½¾, without the joiners U+200C and U+200D | the other way round |
+| `\w` | without the joiners U+200C and U+200D; outside brackets with ²³¹¼½¾ | with the joiners, without ² |
 | `\h` | a hexadecimal digit | (some engines: a blank) |
 | `(?m)` | `.` takes line feeds | `^` and `$` are of lines, `(?s)` is for the dot |
 
@@ -56,13 +56,13 @@ _TO = _words(rf"\w{_JOINERS}&&[^{_FRACTIONS}]")
 
 _FROM_ONIGURUMA = _Translation(
     outside=_FROM | {"$": r"(?![^\n])", "^": r"(?<![^\n])", r"\z": "$", r"\Z": r"(?=\n?$)"},
-    inside={token: _FROM[token] for token in (r"\w", r"\W", r"\h", r"\H")},
+    inside={r"\w": rf"[\w&&[^{_JOINERS}]]", r"\W": rf"\W{_JOINERS}"} | _HEX,
     intervals={"+": "(?:{}{})+", "?": "(?:{}{})?"},
     dot_all=("m", "s"),
 )
 _TO_ONIGURUMA = _Translation(
-    outside=_TO | {"$": r"\z", "^": r"\A"},
-    inside={token: _TO[token] for token in (r"\w", r"\W")},
+    outside=_TO | {"$": r"\z", r"\Z": r"\z", "^": r"\A"},
+    inside={r"\w": rf"\w{_JOINERS}", r"\W": rf"[\W&&[^{_JOINERS}]]"},
     intervals={"+": "(?>{}{})", "?": "{}{}"},
     dot_all=("s", "m"),
 )

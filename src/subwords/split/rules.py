@@ -14,6 +14,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from subwords.split.dialect import from_oniguruma
+
 __all__ = [
     "NAMED",
     "PATTERNS",
@@ -107,6 +109,8 @@ def _cased(suffix: str = "", but: str = "") -> str:
     return f"{before}{upper}*{lower}+{suffix}|{before}{upper}+{lower}*{suffix}"
 
 
+_HAN = r"[\p{Han}]+|" + _cased(_SUFFIX + "?", r"&&[^\p{Han}]")
+
 # OpenAI, gpt-2/src/encoder.py (2019), and the rule of HF's ByteLevel.
 _GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 # OpenAI, tiktoken_ext/openai_public.py of tiktoken 0.8 and later.
@@ -135,12 +139,7 @@ PATTERNS: dict[str, str] = {
     # Mistral's Nemo and later; NVIDIA's Nemotron 3.
     "tekken": _cased() + r"|\p{N}|" + _SIGNS + r"[\r\n/]*" + _BLANKS,
     # Moonshot's Kimi K2 and K3, tokenization_kimi.py.
-    "kimi-k2": r"[\p{Han}]+|"
-    + _cased(_SUFFIX + "?", r"&&[^\p{Han}]")
-    + r"|\p{N}{1,3}|"
-    + _SIGNS
-    + r"[\r\n]*"
-    + _BLANKS,
+    "kimi-k2": _HAN + r"|\p{N}{1,3}|" + _SIGNS + r"[\r\n]*" + _BLANKS,
     # ByteDance's Seed-Coder.
     "seed-coder": _SUFFIX + "|" + _WORD + r"|\p{N}{1}| ?[^\s\p{L}\p{N}\r\n]+" + _BLANKS,
     # Ant's Ling (BailingMoE).
@@ -154,7 +153,7 @@ PATTERNS: dict[str, str] = {
 }
 
 # HF's Digits goes by Unicode 17, which has these two rows of digits more than 16.
-NUMBER = rf"[\p{{N}}{members('11DE0-11DE9 16FF4-16FF6')}]"
+DIGIT = rf"[\p{{N}}{members('11DE0-11DE9 16FF4-16FF6')}]"
 # HF's Punctuation goes by Unicode 8: no punctuation was known within these ranges, and two signs have left it since.
 _UNKNOWN_SIGNS = (
     "61D 9FD-A76 C77-C84 1B4E-1B4F 1B7D-1B7F 2E43-2E5D 10D6E-10F89 113D4-1145D 11660-116B9 1183B-11FFF "
@@ -174,8 +173,8 @@ _CASED_LETTERS = members(
 )
 _CJK = Split("[一-龥ࠀ-一가-퟿]+")
 
-_DIGITS = Split(NUMBER, "isolated")
-_NUMBERS = Split(NUMBER, "contiguous")
+_DIGITS = Split(DIGIT, "isolated")
+_NUMBERS = Split(DIGIT, "contiguous")
 _WORDS = Split(r"\s", "removed")
 _METASPACE = (Replace(" ", "▁"), Prefix("▁"), Split("▁", "merged_with_next"))
 
@@ -189,12 +188,12 @@ NAMED: dict[str, Rule] = {name: (Split(pattern),) for name, pattern in PATTERNS.
             r"| ?[\p{P}\p{S}]+[\r\n]*" + _BLANKS
         ),
     ),
-    # DeepSeek LLM (2023). Its `\s+$` is Oniguruma's: blanks at the end of a line.
+    # DeepSeek LLM (2023). Its file is for Oniguruma: blanks at the end of a line, not only of the text.
     "deepseek-llm": (
         Split(r"[\r\n]"),
         Split(rf"\s?[{_CASED_LETTERS}]+"),
         Split(r"\s?[!-/:-~！-／：-～‘-‟　-。]+"),
-        Split(r"\s+(?![^\n])"),
+        Split(from_oniguruma(r"\s+$")),
         _CJK,
         _DIGITS,
     ),
@@ -218,7 +217,7 @@ NAMED: dict[str, Rule] = {name: (Split(pattern),) for name, pattern in PATTERNS.
     # SuperBPE (2025), as llama.cpp has it: no words, but numbers in threes counted from their end.
     "superbpe": (Split(r"\p{N}+"), Split(r"(?=(\d{3})+(?!\d))")),
     # Cohere's Tiny Aya: numbers in threes counted from their end.
-    "tiny-aya": (Split(r"\d{1,3}(?=(?:\d{3})*\b)"), Split(PATTERNS["o200k"])),
+    "tiny-aya": (Split(from_oniguruma(r"\d{1,3}(?=(?:\d{3})*\b)")), Split(PATTERNS["o200k"])),
     # OpenAI's CLIP, its normalizer aside.
     "clip": (
         Split(

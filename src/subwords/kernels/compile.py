@@ -238,6 +238,36 @@ def store64(typingctx, p, i, value):
 
 
 @intrinsic
+def copy64(typingctx, q, j, p, i):
+    """Copy 64 bytes from p + i to q + j."""
+
+    def codegen(context, builder, signature, args):
+        lanes = _lanes(builder, args[2], args[3])
+        builder.store(lanes, builder.bitcast(builder.gep(args[0], [args[1]]), lanes.type.as_pointer()), align=1)
+        return context.get_dummy_value()
+
+    return types.void(q, types.int64, p, types.int64), codegen
+
+
+@intrinsic
+def count64(typingctx, p, i, base):
+    """Write base, base + 1, ... to the 64 elements of 32 bits from p[i] on."""
+
+    def codegen(context, builder, signature, args):
+        word = ir.IntType(32)
+        lanes = ir.VectorType(word, 16)
+        start = builder.insert_element(ir.Constant(lanes, None), builder.trunc(args[2], word), word(0))
+        start = builder.shuffle_vector(start, start, ir.Constant(lanes, None))
+        for part in range(4):
+            steps = ir.Constant(lanes, [word(16 * part + k) for k in range(16)])
+            address = builder.gep(args[0], [builder.add(args[1], ir.Constant(ir.IntType(64), 16 * part))])
+            builder.store(builder.add(start, steps), builder.bitcast(address, lanes.as_pointer()), align=4)
+        return context.get_dummy_value()
+
+    return types.void(p, types.int64, types.int64), codegen
+
+
+@intrinsic
 def prefetch(typingctx, p, i):
     """Ask for the cache line of p[i]."""
 
@@ -361,6 +391,8 @@ _INSTRUCTIONS: dict[str, Any] = {
     "fold_mask": fold_mask,
     "load64": load64,
     "advance": advance,
+    "copy64": copy64,
+    "count64": count64,
     "store64": store64,
     "prefetch": prefetch,
     "trailing_zeros": trailing_zeros,

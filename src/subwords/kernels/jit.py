@@ -37,6 +37,8 @@ __all__ = [
     "U32s",
     "U64s",
     "advance",
+    "copy64",
+    "count64",
     "fold_mask",
     "helper",
     "inlined",
@@ -210,6 +212,19 @@ def store64(p, i, value):
     """Write the halves of `value` to p[i] and p[i + 1]."""
     p[i] = value & U64(0xFFFFFFFF)
     p[i + 1] = value >> U64(32)
+
+
+@primitive
+def copy64(q, j, p, i):
+    """Copy 64 bytes from p + i to q + j; they do not overlap."""
+    q[j : j + 64] = p[i : i + 64]
+
+
+@primitive
+def count64(p, i, base):
+    """Write base, base + 1, ... to the 64 elements of 32 bits from p[i] on."""
+    for k in range(64):
+        p[i + k] = base + k
 
 
 @primitive

@@ -25,6 +25,8 @@ from subwords.kernels.jit import (
     U32s,
     U64s,
     advance,
+    copy64,
+    count64,
     helper,
     inlined,
     kernel,
@@ -49,6 +51,9 @@ HALF = U64(32)
 COUNT = 256  # where `first` holds the number of classes
 INVALID_CLASS = 0x110000  # where the class of a byte that is not UTF-8 stands
 NONE = -1
+PLAIN = 512  # ASCII bytes after which a stream is no longer packed
+ENOUGH = 8  # ASCII bytes that are worth copying a block
+WITHIN = U64((1 << 62) - 1)
 
 
 class Machine(NamedTuple):
@@ -181,10 +186,10 @@ def middle(m, s, n):
 
 
 @helper
-def split_stream(m, s, n, ended, ends, count):
-    """Write the ends of words of a stream of n characters; with `ended` the text ends there: (new count, whether all).
+def split_stream(m, s, n, ended, base, ends, count):
+    """Write the ends of words of a stream of n characters, counted from `base`: (new count, whether all).
 
-    Else the last words may be left out, and all that follows a place kept aside is.
+    With `ended` the text ends there. Else the last words may be left out, as are all after a place kept aside.
     """
     cut = middle(m, s, n)
     t = advance(s, cut)
@@ -198,45 +203,101 @@ def split_stream(m, s, n, ended, ends, count):
         whole = h == cut // GROUP
         if whole:
             whole = run_rest(m, s, h * GROUP, cut, a, left)
-        count = write_borders(left, cut // GROUP + 1 if whole else h, 0, ends, count)
+        count = write_borders(left, cut // GROUP + 1 if whole else h, base, ends, count)
         if not whole:
             return count, False
-        if count == 0 or I64(ends[count - 1]) != cut:
-            ends[count] = cut
+        if count == 0 or I64(ends[count - 1]) != base + cut:
+            ends[count] = base + cut
             count += 1
     h, b = run_one(m, t, groups, g, b, right)
     whole = h == groups
     if whole and ended:
         whole = run_rest(m, t, h * GROUP, n - cut, b, right)
         h = (n - cut) // GROUP + 1 if whole else h
-    return write_borders(right, h, cut, ends, count), whole and ended
+    return write_borders(right, h, base + cut, ends, count), whole and ended
+
+
+@inlined
+def pack_small(m, p, i, start, starts, n):
+    """Pack characters of one and two bytes, whose first bytes are at p[i + k] for every bit k."""
+    while starts != ZERO:
+        k = trailing_zeros(starts)
+        starts &= starts - ONE
+        lead, next_byte = I64(p[i + k]), I64(p[i + k + 1])
+        code = (lead & 0x1F) << 6 | next_byte & 0x3F
+        code = code if lead >= 0x80 else lead
+        m.stream[n] = m.classes[code]
+        m.offsets[n] = i - start + k
+        n += 1
+    return n
+
+
+@inlined
+def pack_large(m, p, i, start, starts, n):
+    """Pack characters of up to three bytes."""
+    while starts != ZERO:
+        k = trailing_zeros(starts)
+        starts &= starts - ONE
+        lead, second, third = I64(p[i + k]), I64(p[i + k + 1]) & 0x3F, I64(p[i + k + 2]) & 0x3F
+        code = (lead & 0x1F) << 6 | second
+        code = (code << 6 | third) & 0xFFFF if lead >= 0xE0 else code
+        code = code if lead >= 0x80 else lead
+        m.stream[n] = m.classes[code]
+        m.offsets[n] = i - start + k
+        n += 1
+    return n
+
+
+@helper
+def pack_any(m, p, i, start, stop, n):
+    """Pack what begins in the next LANES bytes, valid or not: (characters, where it stopped)."""
+    limit = min(stop, i + LANES)
+    while i < limit:
+        code, length = decode_at(p, i, stop)
+        m.stream[n] = m.classes[code if code >= 0 else INVALID_CLASS]
+        m.offsets[n] = i - start
+        n += 1
+        i += length
+    return n, i
 
 
 @helper
 def pack(m, p, start, stop, limit):
-    """Pack text into m.stream and m.offsets until `limit` bytes are read: (characters, where it stopped)."""
-    i, n = start, I64(0)
-    s, offsets = m.stream, m.offsets
-    while i < limit:
-        high = range_mask(p, i, 128, 255) if i + LANES <= stop else ONE
+    """Pack text into m.stream and m.offsets until `limit`, or until it is plain again: (characters, where it stopped)."""
+    i, n, last = start, I64(0), start
+    while i < limit and i - last < PLAIN:
+        if i + LANES + 1 > stop:
+            n, i = pack_any(m, p, i, start, stop, n)
+            continue
+        high = range_mask(p, i, 0x80, 0xFF)
         plain = trailing_zeros(high)
-        if plain >= 8:
-            plain = min(plain, limit - i)
-            for k in range(plain):
-                s[n + k] = p[i + k]
-                offsets[n + k] = i - start + k
+        if plain >= ENOUGH:
+            copy64(m.stream, n, p, i)
+            count64(m.offsets, n, i - start)
             n += plain
             i += plain
             continue
-        for _ in range(16):
-            if i >= limit:
-                break
-            code, length = decode_at(p, i, stop)
-            offsets[n] = i - start
-            s[n] = m.classes[code if code >= 0 else INVALID_CLASS]
-            n += 1
-            i += length
-    offsets[n] = i - start
+        inner, three = range_mask(p, i, 0x80, 0xBF), range_mask(p, i, 0xE0, 0xEF)
+        leads = range_mask(p, i, 0xC2, 0xDF) | three
+        # Too short a form, or half of a pair of surrogates.
+        odd = range_mask(p, i, 0xE0, 0xE0) & range_mask(p, i + 1, 0x80, 0x9F)
+        odd |= range_mask(p, i, 0xED, 0xED) & range_mask(p, i + 1, 0xA0, 0xBF)
+        if (inner ^ (leads << ONE | three << U64(2))) | (high ^ inner ^ leads) | odd != ZERO:
+            n, i = pack_any(m, p, i, start, stop, n)
+            continue
+        # Up to where ASCII is worth copying again, or to the last characters, which may go on behind the mask.
+        later = ~high & ~high >> ONE
+        later &= later >> U64(2)
+        later = (later & later >> U64(4)) | ~inner & ~WITHIN
+        later &= ZERO - later
+        starts = ~inner & (later - ONE)
+        if three == ZERO:
+            n = pack_small(m, p, i, start, starts, n)
+        else:
+            n = pack_large(m, p, i, start, starts, n)
+        i += trailing_zeros(later)
+        last = i
+    m.offsets[n] = i - start
     return n, i
 
 
@@ -303,12 +364,10 @@ def scan(m, p, start, stop, ends, count, capacity):
             limit = min(stop, i + min(SPAN, capacity - count - LANES))
             plain = plain_length(p, i, limit)
             if plain >= SHORT or i + plain == stop:
-                more, ended = split_stream(m, advance(p, i), plain, i + plain == stop, ends, count)
-                for k in range(count, more):
-                    ends[k] += i - start
+                more, ended = split_stream(m, advance(p, i), plain, i + plain == stop, i - start, ends, count)
             else:
                 n, last = pack(m, p, i, stop, limit)
-                more, ended = split_stream(m, m.stream, n, last == stop, ends, count)
+                more, ended = split_stream(m, m.stream, n, last == stop, 0, ends, count)
                 for k in range(count, more):
                     ends[k] = i - start + I64(m.offsets[ends[k]])
         if more == count and not ended:

@@ -49,4 +49,4 @@ def _entries(
 def scratch() -> tuple[NDArray[np.generic], ...]:
     """Return room for one thread: stream, offsets, bits."""
     groups = SPAN // GROUP + 4
-    return np.empty(SPAN + 128, np.uint8), np.empty(SPAN + 128, np.uint32), np.empty(2 * groups, np.uint64)
+    return np.empty(SPAN + 256, np.uint8), np.empty(SPAN + 256, np.uint32), np.empty(2 * groups, np.uint64)

@@ -193,12 +193,12 @@ class Encoder:
         if len(text) > 1 << 20:
             state.expect(len(text))
         found, done = 0, 1
-        for base, ends, marks, complete in self.splitter.texts(text, bounds, state.marks):
+        for words_of, base, ends, marks, complete in self.splitter.texts(text, bounds, state.marks):
             words = int(marks[-1])
-            status = self._kernel(text, base, ends, words, marks, len(marks), out, found, state.frame)
+            status = self._kernel(words_of, base, ends, words, marks, len(marks), out, found, state.frame)
             found = status
             if status < 0:
-                found, out = self._resume(state, text, base, ends, words, marks, out, -status)
+                found, out = self._resume(state, words_of, base, ends, words, marks, out, -status)
             offsets[done : done + len(marks)] = marks
             done += len(marks) if complete else 0
         self._give(state)

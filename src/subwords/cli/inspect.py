@@ -70,7 +70,7 @@ def _summary(tok: Tokenizer) -> dict[str, object]:
         "longest_token": max(map(len, model.vocab), default=0),
         "special_tokens": tok.special_tokens,
         "unk_token": None if model.unk_id is None else model.vocab[model.unk_id].decode("utf-8", "replace"),
-        "splitter": tok.splitter.name or tok.splitter.pattern,
+        "splitter": tok.splitter.name or tok.splitter.identity,
         "lossless": tok.lossless,
     }
 

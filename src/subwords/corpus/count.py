@@ -47,16 +47,18 @@ class Table:
         """Count the words of the texts text[bounds[i]:bounds[i + 1]]; text[0] is at `place` of the corpus."""
         from subwords.kernels.count import DONE, count_words
 
-        for base, ends, marks, _ in splitter.texts(text, bounds, self.marks):
+        place *= splitter.route.growth
+        for words_of, base, ends, marks, _ in splitter.texts(text, bounds, self.marks):
             self.state[WORD] = 0
             words = int(marks[-1])
             while True:
                 status = count_words(
-                    text, base, ends, words, place + base, self.slots, self.seeds, self.arena, self.wide, self.state
+                    words_of, base, ends, words, place, self.slots, self.seeds, self.arena, self.wide, self.state
                 )
                 if status == DONE:
                     break
                 self._grow(status, int(ends[words - 1]))
+            place += int(ends[words - 1]) if words else 0
 
     def add(self, counts: WordCounts, place: int) -> None:
         """Add counts; the first of their words is at `place`."""

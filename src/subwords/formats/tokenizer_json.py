@@ -13,16 +13,15 @@ from subwords.bytemap import CHARACTERS, tokens_from_text, tokens_to_text
 from subwords.errors import FormatError, InputError
 from subwords.formats.document import Node, parse, shown
 from subwords.special import AddedToken, AddedTokens
-from subwords.split.rules import RULES
-from subwords.split.scanner import RegexSplitter, Splitter
+from subwords.split.pre_tokenizer import from_pre_tokenizer, to_pre_tokenizer
+from subwords.split.rules import ByteChars
+from subwords.split.scanner import Splitter
 from subwords.split.scanner import splitter as make_splitter
 from subwords.tokenizer import Tokenizer
 from subwords.vocab import Vocab
 
 __all__ = ["read", "write"]
 
-# What splits nothing: the whole text is one word.
-WHOLE = r"(?s:.+)"
 # A vocabulary may have holes, but not so many that it is mostly holes.
 _SPARSEST = 16
 _FREE_HOLES = 65536
@@ -101,36 +100,11 @@ def _check_model(model: Node) -> None:
 
 def _read_splitter(node: Node) -> tuple[Splitter, bool]:
     """Return the splitter, and whether the model's symbols are bytes."""
-    if node.value is None:
-        return RegexSplitter(WHOLE), False
-    steps = list(node["pretokenizers"].items()) if node["type"].value == "Sequence" else [node]
-    kinds = [step["type"].value for step in steps]
-    if kinds not in (["ByteLevel"], ["Split"], ["Split", "ByteLevel"]):
-        raise node.unsupported("ByteLevel, Split, or Split before ByteLevel")
-    byte_level = kinds[-1] == "ByteLevel"
-    if byte_level:
-        if steps[-1]["add_prefix_space"].boolean(True):
-            raise steps[-1]["add_prefix_space"].unsupported("false")
-        own_rule = steps[-1]["use_regex"].boolean(True)
-        if len(steps) == 1:
-            return (make_splitter("gpt2") if own_rule else RegexSplitter(WHOLE)), True
-        if own_rule:
-            raise steps[-1]["use_regex"].wrong("false after Split", "true")
-    return _read_split(steps[0]), byte_level
-
-
-def _read_split(node: Node) -> Splitter:
-    if node["behavior"].value != "Isolated":
-        raise node["behavior"].unsupported('"Isolated"')
-    if node["invert"].boolean(False):
-        raise node["invert"].unsupported("false")
-    if "Regex" not in node["pattern"].object():
-        raise node["pattern"].wrong("a Regex")
-    pattern = node["pattern"]["Regex"].string()
+    rule = from_pre_tokenizer(node.value, f"{node.file}: {node.path}")
     try:
-        return RegexSplitter(pattern) if pattern in RULES else make_splitter(pattern)
+        return make_splitter(rule), any(isinstance(step, ByteChars) for step in rule)
     except InputError as error:
-        raise node["pattern"]["Regex"].wrong("a regex", f"{shown(pattern)}: {error}") from None
+        raise node.wrong("patterns that an engine takes", str(error)) from None
 
 
 def _check_decoder(node: Node, byte_level: bool) -> None:
@@ -319,15 +293,10 @@ def _token_texts(tokenizer: Tokenizer) -> list[str]:
 
 
 def _pre_tokenizer(splitter: Splitter, byte_level: bool) -> dict[str, Any] | None:
-    if splitter.pattern == WHOLE:
-        return {**_BYTE_LEVEL, "add_prefix_space": False, "use_regex": False} if byte_level else None
-    if byte_level and splitter.pattern == RULES["gpt2"]:
-        return {**_BYTE_LEVEL, "add_prefix_space": False}
-    split = {"type": "Split", "pattern": {"Regex": splitter.pattern}, "behavior": "Isolated", "invert": False}
-    if not byte_level:
-        return split
-    steps = [split, {**_BYTE_LEVEL, "add_prefix_space": False, "use_regex": False}]
-    return {"type": "Sequence", "pretokenizers": steps}
+    rule = splitter.rule
+    if byte_level and not any(isinstance(step, ByteChars) for step in rule):
+        rule = (*rule, ByteChars())
+    return to_pre_tokenizer(rule)
 
 
 def _appended(tokenizer: Tokenizer, texts: list[str]) -> set[int]:

@@ -263,7 +263,7 @@ def pack_any(m, p, i, start, stop, n):
 
 @helper
 def pack(m, p, start, stop, limit):
-    """Pack text into m.stream and m.offsets until `limit`, or until it is plain again: (characters, where it stopped)."""
+    """Pack text into m.stream and m.offsets up to `limit`, or until it is plain again: (characters, where it is)."""
     i, n, last = start, I64(0), start
     while i < limit and i - last < PLAIN:
         if i + LANES + 1 > stop:
@@ -436,3 +436,42 @@ def split_texts(
         i += 1
         mark[i - first] = count
     return i
+
+
+@helper
+def class_before(m, p, i):
+    """The class, plus 128, of the character that ends at p[i]."""
+    start = i - 1
+    while start > 0 and i - start < 4 and p[start] >> 6 == 2:
+        start -= 1
+    code, length = decode_at(p, start, i)
+    return m.classes[code if code >= 0 and start + length == i else INVALID_CLASS]
+
+
+@kernel
+def last_cut(text: U8s, at: Int, tables: Parts[U8s, U32s, U32s, U64s, U8s]) -> Int:
+    """The last place in text[:at], before a whole character, where cutting changes no word whatever follows; or 0."""
+    p, first, second = pointer(text), pointer(tables[1]), pointer(tables[2])
+    bits = pointer(tables[3])
+    m = Machine(
+        classes=pointer(tables[0]),
+        first=first,
+        second=second,
+        table=bits,
+        count=I64(first[COUNT]),
+        safe=pointer(tables[4]),
+        stream=p,
+        offsets=second,
+        left=bits,
+        right=bits,
+    )
+    i = at - 1
+    while i > 0:
+        if p[i] >> 6 != 2:
+            code, _ = decode_at(p, i, at)
+            if code >= 0 or i + 4 <= at:
+                after = second[m.classes[code if code >= 0 else INVALID_CLASS]]
+                if m.safe[I64(second[class_before(m, p, i)]) * m.count + I64(after)] != 0:
+                    return i
+        i -= 1
+    return 0

@@ -12,7 +12,7 @@ not UTF-8 travel through `str` as lone surrogates, one per byte: characters that
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import groupby
 from typing import Any
 
@@ -61,11 +61,7 @@ def _text(piece: Piece) -> str:
 
 
 def prefix(piece: Piece, text: str, scheme: str) -> Piece:
-    """Put a text in front, unless it is there; with the scheme "first" only where the input begins.
-
-    >>> prefix([("a", 0, 1), ("b", 1, 2)], "_", "always")
-    [('_', 0, 1), ('a', 0, 1), ('b', 1, 2)]
-    """
+    """Put a text in front, unless it is there; with the scheme "first" only where the input begins."""
     _, start, end = piece[0]
     if _text(piece).startswith(text) or (scheme == "first" and start > 0):
         return piece
@@ -89,8 +85,13 @@ def byte_chars(piece: Piece) -> Piece:
 
 
 def split(piece: Piece, pattern: str, behavior: str, invert: bool) -> list[Piece]:
-    """Cut at the matches of a pattern; `invert` exchanges the matches and what lies between them."""
-    segments = [(start, end, matches != invert) for start, end, matches in find(pattern, _text(piece))]
+    """Cut at the matches of a pattern."""
+    return [piece[start:end] for start, end, _ in segments(_text(piece), pattern, behavior, invert)]
+
+
+def segments(text: str, pattern: str, behavior: str, invert: bool, timeout: float | None = None) -> list[Segment]:
+    """Return the pieces of a text; `invert` exchanges the matches and what lies between them."""
+    segments = [(start, end, matches != invert) for start, end, matches in find(pattern, text, timeout)]
     if behavior == "removed":
         segments = [segment for segment in segments if not segment[2]]
     elif behavior == "contiguous":
@@ -103,7 +104,7 @@ def split(piece: Piece, pattern: str, behavior: str, invert: bool) -> list[Piece
         segments = [(-end, -start, matches) for start, end, matches in reversed(_merged(mirrored))]
     elif behavior != "isolated":
         raise ValueError(f"behavior: got {behavior!r}")
-    return [piece[start:end] for start, end, _ in segments]
+    return segments
 
 
 def _merged(segments: list[Segment]) -> list[Segment]:
@@ -119,34 +120,28 @@ def _merged(segments: list[Segment]) -> list[Segment]:
     return merged
 
 
-def find(pattern: str, text: str) -> list[Segment]:
+def find(pattern: str, text: str, timeout: float | None = None) -> list[Segment]:
     r"""Cover a text with the matches of a pattern, the leftmost first, and what lies between them.
 
     An empty match is one too, unless it touches the match before it; the search goes on one character further.
+    Raises TimeoutError where one search takes longer than `timeout` seconds.
 
     >>> find(r"x*", "axxb")
     [(0, 0, True), (0, 1, False), (1, 3, True), (3, 4, False), (4, 4, True)]
     """
+    compiled = regex.compile(_for_regex(pattern), regex.V1)  # version 1 has sets within sets, as tiktoken has
     segments: list[Segment] = []
-    last = 0
-    for start, end in _matches(pattern, text):
-        if last < start:
-            segments.append((last, start, False))
-        segments.append((start, end, True))
-        last = end
-    return [*segments, (last, len(text), False)] if last < len(text) else segments
-
-
-def _matches(pattern: str, text: str) -> Iterator[tuple[int, int]]:
-    compiled = regex.compile(_for_regex(pattern), regex.V1)  # sets within sets, which tiktoken has as well
     at, last = 0, -1
-    while at <= len(text) and (match := compiled.search(text, at)):
-        start, end = match.span()
-        if start == end == last:
+    while at <= len(text) and (match := compiled.search(text, at, timeout=timeout)):
+        if match.start() == match.end() == last:
             at += 1
-        else:
-            yield start, end
-            at = last = end
+            continue
+        if max(last, 0) < match.start():
+            segments.append((max(last, 0), match.start(), False))
+        segments.append((match.start(), match.end(), True))
+        at = last = match.end()
+    rest = max(last, 0)
+    return [*segments, (rest, len(text), False)] if rest < len(text) else segments
 
 
 _CODE = regex.compile(r"\\x\{(\w+)\}|\\.", regex.DOTALL)
@@ -154,6 +149,7 @@ _END = regex.compile(r"\\z|\\.|(?P<set>\[\^?\]?(?:\\.|(?&set)|[^]\\])*+\])|\$", 
 
 
 def _for_regex(pattern: str) -> str:
-    r"""Write a pattern for the `regex` package: the end of the text is `\Z` there, and `\x{..}` is unknown."""
+    r"""Write a pattern as `regex` has it: no `\x{..}`, `\Z` for `$`, and (?-f), without which ß is ss in any case."""
     pattern = _CODE.sub(lambda match: rf"\U{int(match[1], 16):08x}" if match[1] else str(match[0]), pattern)
-    return str(_END.sub(lambda match: r"\Z" if match[0] in ("$", r"\z") else str(match[0]), pattern))
+    pattern = _END.sub(lambda match: r"\Z" if match[0] in ("$", r"\z") else str(match[0]), pattern)
+    return f"(?-f){pattern}"

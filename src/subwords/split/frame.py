@@ -37,13 +37,13 @@ def frame(machine: Machine) -> tuple[NDArray[np.generic], ...]:
 BORDERS = np.uint64((1 << TOP + 1) - 1)
 
 
-def _entries(
-    borders: NDArray[np.uint32], keeps: NDArray[np.bool_], tells: NDArray[np.bool_]
-) -> NDArray[np.uint64]:
-    entries = np.zeros(borders.shape, np.uint64)
+def _entries(borders: NDArray[np.uint32], keeps: NDArray[np.bool_], tells: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    entries: NDArray[np.uint64] = np.zeros(borders.shape, np.uint64)
     for d in range(TOP):
         entries |= (borders >> np.uint32(d) & np.uint32(1)).astype(np.uint64) << np.uint64(TOP - d)
-    return entries | keeps.astype(np.uint64) * KEEPS | tells.astype(np.uint64) * TELLS
+    entries |= keeps.astype(np.uint64) * KEEPS
+    entries |= tells.astype(np.uint64) * TELLS
+    return entries
 
 
 def scratch() -> tuple[NDArray[np.generic], ...]:

@@ -11,7 +11,6 @@ place is kept aside.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from subwords.split.automaton import DEAD, Automaton, Numbers, merged_classes, merged_states
 from subwords.split.pattern import Outside
 
-__all__ = ["REACH", "Machine", "composed", "machine"]
+__all__ = ["REACH", "Machine", "composed", "machine", "unsplit"]
 
 REACH = 26  # how many characters late the end of a word may be told
 FAR = 1 << 20  # further away: the place kept aside
@@ -62,7 +61,7 @@ class Machine:
             safe[before] = same[np.unique(self.moves[:, before])].all(axis=0)
         return safe
 
-    @cached_property
+    @property
     def identity(self) -> bytes:
         """Equal for machines that split every text alike."""
         return b"".join(array.tobytes() for array in (self.classes, self.moves, self.borders, self.keeps, self.tells))
@@ -182,8 +181,17 @@ def _bounded(config: _Config) -> tuple[bool, _Config]:
     return kept, config
 
 
-def machine(automaton: Automaton, tells: str = "borders") -> Machine:
-    """Return the machine of an automaton; raises `Outside` where there is none, or none that is small."""
+def unsplit() -> Machine:
+    """Return the machine that leaves a text whole."""
+    classes, no = np.zeros(0x110001, np.uint8), np.zeros((1, 2), np.bool_)
+    return Machine(classes, np.zeros((1, 2), np.int32), np.array([[0, 1]], np.uint32), no, no)
+
+
+def machine(automaton: Automaton, tells: str = "borders", *, last: bool = True) -> Machine:
+    """Return the machine of an automaton; raises `Outside` where there is none, or none that is small.
+
+    It tells the end of the text as well; without `last` only where it is a border of the kind.
+    """
     kinds = TELLS[tells]
     maker = _Maker(automaton, kinds)
     count = automaton.moves.shape[1]
@@ -208,7 +216,7 @@ def machine(automaton: Automaton, tells: str = "borders") -> Machine:
         np.array([[keeps for _, _, keeps in row] for row in rows], np.bool_),
         np.array(tells_far, np.bool_),
     )
-    if tells != "ends":
+    if last:
         made.borders[:, -1] |= 1
     if tells != "borders" and made.tells.any():
         raise Outside("words depend on characters too far behind them")

@@ -48,8 +48,7 @@ class _Node:
     depth: int = 0
 
     def wrong(self, expected: str) -> FormatError:
-        came = {dict: "an object", list: "an array", type(None): "null"}.get(type(self.value), repr(self.value)[:60])
-        return FormatError(f"{self.path}: expected {expected}, not {'nothing' if self.value is _ABSENT else came}")
+        return FormatError(f"{self.path}: expected {expected}, not {_shown(self.value)}")
 
     def field(self, key: str, default: Any = _ABSENT) -> _Node:
         return _Node(f"{self.path}.{key}", self.value.get(key, default), self.depth)
@@ -78,6 +77,13 @@ class _Node:
         if not isinstance(self.value, list):
             raise self.wrong("an array")
         return [_Node(f"{self.path}[{i}]", value, self.depth + 1) for i, value in enumerate(self.value)]
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, str | bool | float) or (isinstance(value, int) and abs(value) < 2**64):
+        return repr(value)[:60]
+    kinds = {dict: "an object", list: "an array", int: "a huge number", type(None): "null", object: "nothing"}
+    return kinds.get(type(value), f"a {type(value).__name__}")
 
 
 def from_pre_tokenizer(value: Any, path: str = "pre_tokenizer") -> Rule:

@@ -25,12 +25,13 @@ from subwords.kernels.jit import HELPERS, INLINED, MODE, PRIMITIVES, SPLICED, Ke
 DATA = object.__basicsize__
 DIMENSIONS = DATA + 16
 
-DTYPES = {"U8s": np.uint8, "U32s": np.uint32, "U64s": np.uint64, "I32s": np.int32, "I64s": np.int64}
+DTYPES = {f"{kind}{bits}s": np.dtype(f"{kind.lower()}{bits // 8}") for kind in "UI" for bits in (8, 16, 32, 64)}
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "boundscheck": MODE == "checked"}
 # Helpers are called by kernels only: without wrappers for Python and C they compile a sixth faster.
 INNER: dict[str, Any] = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 # The one instruction that packs the positions of a mask; elsewhere LLVM would spell it out byte by byte.
 PACKS_BYTES = bool(binding.get_host_cpu_features().get("avx512vbmi2"))
+DEPOSITS_BITS = bool(binding.get_host_cpu_features().get("bmi2"))
 
 
 class Buffer(types.Type):
@@ -250,21 +251,17 @@ def copy64(typingctx, q, j, p, i):
 
 
 @intrinsic
-def count64(typingctx, p, i, base):
-    """Write base, base + 1, ... to the 64 elements of 32 bits from p[i] on."""
+def deposit(typingctx, x, mask):
+    """The low bits of x at the places of the bits of mask, in order."""
 
     def codegen(context, builder, signature, args):
-        word = ir.IntType(32)
-        lanes = ir.VectorType(word, 16)
-        start = builder.insert_element(ir.Constant(lanes, None), builder.trunc(args[2], word), word(0))
-        start = builder.shuffle_vector(start, start, ir.Constant(lanes, None))
-        for part in range(4):
-            steps = ir.Constant(lanes, [word(16 * part + k) for k in range(16)])
-            address = builder.gep(args[0], [builder.add(args[1], ir.Constant(ir.IntType(64), 16 * part))])
-            builder.store(builder.add(start, steps), builder.bitcast(address, lanes.as_pointer()), align=4)
-        return context.get_dummy_value()
+        word = ir.IntType(64)
+        function = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(word, [word, word]), "llvm.x86.bmi.pdep.64"
+        )
+        return builder.call(function, args)
 
-    return types.void(p, types.int64, types.int64), codegen
+    return types.uint64(types.uint64, types.uint64), codegen
 
 
 @intrinsic
@@ -392,7 +389,6 @@ _INSTRUCTIONS: dict[str, Any] = {
     "load64": load64,
     "advance": advance,
     "copy64": copy64,
-    "count64": count64,
     "store64": store64,
     "prefetch": prefetch,
     "trailing_zeros": trailing_zeros,
@@ -403,3 +399,5 @@ _INSTRUCTIONS: dict[str, Any] = {
 }
 if PACKS_BYTES:
     _INSTRUCTIONS["write_bits"] = write_bits
+if DEPOSITS_BITS:
+    _INSTRUCTIONS["deposit"] = deposit

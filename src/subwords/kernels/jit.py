@@ -1,6 +1,6 @@
 """The door to the compiled tier: the decorators, and what kernels are written with.
 
-A kernel is a plain Python function over arrays and integers, annotated with U8s, U32s, U64s, I32s, I64s
+A kernel is a plain Python function over arrays and integers, annotated with U8s, U16s, U32s, U64s, I32s, I64s
 (one-dimensional, contiguous, which the caller vouches for), Int, and Parts[...], a tuple of such
 arrays: a call costs 0.1 microseconds for each argument, so what seldom changes travels together. Three modes run the
 same source:
@@ -34,11 +34,12 @@ __all__ = [
     "Kernel",
     "Parts",
     "U8s",
+    "U16s",
     "U32s",
     "U64s",
     "advance",
     "copy64",
-    "count64",
+    "deposit",
     "fold_mask",
     "helper",
     "inlined",
@@ -60,7 +61,7 @@ __all__ = [
 I64 = np.int64
 U64 = np.uint64
 # What a kernel's parameters may be; kernels/compile.py gives them their machine types.
-U8s = U32s = U64s = I32s = I64s = Any
+U8s = U16s = U32s = U64s = I32s = I64s = Any
 Int = int
 Parts = tuple[Any, ...]
 
@@ -221,10 +222,16 @@ def copy64(q, j, p, i):
 
 
 @primitive
-def count64(p, i, base):
-    """Write base, base + 1, ... to the 64 elements of 32 bits from p[i] on."""
-    for k in range(64):
-        p[i + k] = base + k
+def deposit(x, mask):
+    """The low bits of x at the places of the bits of mask, in order."""
+    out = U64(0)
+    while mask != U64(0):
+        low = mask & (U64(0) - mask)
+        if x & U64(1) != U64(0):
+            out |= low
+        x >>= U64(1)
+        mask ^= low
+    return out
 
 
 @primitive

@@ -1,11 +1,11 @@
-"""Splitting by a machine of `split/machine.py`: any pattern, two characters a step, two places of the text at once.
+"""Splitting by a machine of `split/machine.py`: any pattern, two characters a step, four places of the text at once.
 
 A step looks up (state, class, class) and finds the next state and where words end, as bits. One load waits for the
-next, five cycles and more, so the text is cut in two where the machine allows it and both halves are walked side by
-side. A stream is ASCII text as it is, or text whose other characters are packed into one byte each: 128 + class.
+next, five cycles and more, so the text is cut in four where the machine allows it and all parts are walked side by side
+(side by side in two: two thirds of the speed). A stream is ASCII text as it is, or packed text: `split_pack.py`.
 
-Whatever is not common is left to `walk`, one character at a time: ends, short texts, words longer than a stream, and
-the machine's place kept aside. Every stream starts at the end of a word, where the machine is in its first state.
+Whatever is not common is left to `walk`, one character at a time: short texts, words longer than a stream, and the
+machine's place kept aside. Every part starts at the end of a word, where the machine is in its first state.
 
 An entry of the table is the next state's row in its high half; below, bit 27 - d says that a word ends d characters
 before the last one of the step, and the bits KEEPS and TELLS are those of the machine.
@@ -22,59 +22,48 @@ from subwords.kernels.jit import (
     Int,
     Parts,
     U8s,
+    U16s,
     U32s,
     U64s,
     advance,
-    copy64,
-    count64,
     helper,
     inlined,
     kernel,
+    load64,
     pointer,
     range_mask,
     trailing_zeros,
     write_bits,
 )
+from subwords.kernels.split_pack import INVALID_CLASS, LANES, Packed, pack, unpack
 from subwords.kernels.utf8 import decode_at
 
 SPAN = 8192  # bytes of a stream at most
 SHORT = 192  # bytes of a text that is not worth a stream
 LEAST = 1024  # words there must be room for
 MOST_BYTES = 1 << 31  # of texts split in one call: ends are 32 bits wide
-LANES, GROUP = 64, 32  # characters of a mask; of a group of steps
-REACH = 26  # as in split/machine.py
-TOP = 27
-ZERO, ONE, LOW = U64(0), U64(1), U64(0xFFFFFFFF)
+GROUP = 32  # characters of a group of steps
+ROOM = SPAN // GROUP + 4  # words of 64 bits for the borders of one part
+REACH, TOP = 26, 27  # as in split/machine.py, and one more
+COUNT = 256  # where `second` holds the number of classes
+ZERO, ONE, LOW, HALF = U64(0), U64(1), U64(0xFFFFFFFF), U64(32)
 BORDERS, KEEPS, TELLS = U64((1 << 28) - 1), U64(1 << 28), U64(1 << 29)
 RARE = KEEPS | TELLS
-HALF = U64(32)
-COUNT = 256  # where `first` holds the number of classes
-INVALID_CLASS = 0x110000  # where the class of a byte that is not UTF-8 stands
 NONE = -1
-PLAIN = 512  # ASCII bytes after which a stream is no longer packed
-ENOUGH = 8  # ASCII bytes that are worth copying a block
-WITHIN = U64((1 << 62) - 1)
 
 
 class Machine(NamedTuple):
     """The machine, and room for one stream."""
 
-    classes: object  # of code points, plus 128: the bytes of packed streams
-    first: object  # uint32: class times classes, for a byte of a stream
-    second: object  # uint32: class
+    pairs: object  # uint16: for two bytes of a stream, class times classes plus class
+    second: object  # uint32: the class of one
     table: object
     count: object  # classes
     safe: object  # by two classes, whether the text may be cut between
-    stream: object
-    offsets: object  # uint32: where the characters of a packed stream start
-    left: object  # uint64: borders of the first half, one word for each group, after one that is ignored
-    right: object
-
-
-@inlined
-def pair_at(m, s, i, row):
-    """The entry of the characters i and i + 1."""
-    return m.table[row + I64(m.first[s[i]]) + I64(m.second[s[i + 1]])]
+    packed: Packed
+    parts: object  # uint64: borders of four parts, for each group 32 of them, after one word that is ignored
+    borders: object  # uint64: borders of a whole stream
+    recent: object  # uint32: where the last characters began, in walking
 
 
 @inlined
@@ -89,49 +78,62 @@ def end_at(m, row):
     return m.table[row + m.count * m.count + m.count]
 
 
+@inlined
+def eight(m, chars, row, borders, seen, at):
+    """Walk eight characters, which begin `at` places after their group does: (row, borders of the group, entries)."""
+    for k in range(4):
+        entry = m.table[row + I64(m.pairs[I64(chars >> U64(16 * k) & U64(0xFFFF))])]
+        borders |= (entry & BORDERS) << U64(at + 2 * k + 6)
+        seen |= entry
+        row = I64(entry >> HALF)
+    return row, borders, seen
+
+
+@inlined
+def note(bits, g, borders):
+    """Keep the borders that group g tells: some are those of the group before."""
+    bits[g] |= borders & LOW
+    bits[g + 1] = borders >> HALF
+
+
 @helper
 def run_one(m, s, groups, g, row, bits):
-    """Walk groups g.. of a stream: (how far it came, row)."""
+    """Walk groups g.. of a part: (how far it came, row)."""
     while g < groups:
-        borders, seen, next_row, i = ZERO, ZERO, row, g * GROUP
-        for k in range(GROUP // 2):
-            entry = pair_at(m, s, i + 2 * k, next_row)
-            borders |= (entry & BORDERS) << U64(2 * k + 6)
-            seen |= entry
-            next_row = I64(entry >> HALF)
+        borders, seen, after = ZERO, ZERO, row
+        for k in range(0, GROUP, 8):
+            after, borders, seen = eight(m, load64(s, g * GROUP + k), after, borders, seen, k)
         if seen & RARE != ZERO:
             break
-        bits[g] |= borders & LOW
-        bits[g + 1] = borders >> HALF
-        row = next_row
+        note(bits, g, borders)
+        row = after
         g += 1
     return g, row
 
 
 @helper
-def run_two(m, s, t, groups):
-    """Walk as many groups of two streams side by side: (how many, row of each)."""
-    a, b, g = I64(0), I64(0), I64(0)
-    left, right = m.left, m.right
+def run_four(m, s, b, c, d, groups):
+    """Walk as many groups of the parts that begin at s, s + b, s + c and s + d: (how many, row of each)."""
+    row_a, row_b, row_c, row_d, g = I64(0), I64(0), I64(0), I64(0), I64(0)
+    parts = m.parts
     while g < groups:
-        borders_a, borders_b, seen, next_a, next_b, i = ZERO, ZERO, ZERO, a, b, g * GROUP
-        for k in range(GROUP // 2):
-            entry_a = pair_at(m, s, i + 2 * k, next_a)
-            entry_b = pair_at(m, t, i + 2 * k, next_b)
-            borders_a |= (entry_a & BORDERS) << U64(2 * k + 6)
-            borders_b |= (entry_b & BORDERS) << U64(2 * k + 6)
-            seen |= entry_a | entry_b
-            next_a = I64(entry_a >> HALF)
-            next_b = I64(entry_b >> HALF)
+        next_a, next_b, next_c, next_d, seen = row_a, row_b, row_c, row_d, ZERO
+        borders_a, borders_b, borders_c, borders_d = ZERO, ZERO, ZERO, ZERO
+        for k in range(0, GROUP, 8):
+            i = g * GROUP + k
+            next_a, borders_a, seen = eight(m, load64(s, i), next_a, borders_a, seen, k)
+            next_b, borders_b, seen = eight(m, load64(s, i + b), next_b, borders_b, seen, k)
+            next_c, borders_c, seen = eight(m, load64(s, i + c), next_c, borders_c, seen, k)
+            next_d, borders_d, seen = eight(m, load64(s, i + d), next_d, borders_d, seen, k)
         if seen & RARE != ZERO:
             break
-        left[g] |= borders_a & LOW
-        left[g + 1] = borders_a >> HALF
-        right[g] |= borders_b & LOW
-        right[g + 1] = borders_b >> HALF
-        a, b = next_a, next_b
+        note(parts, g, borders_a)
+        note(parts, g + ROOM, borders_b)
+        note(parts, g + 2 * ROOM, borders_c)
+        note(parts, g + 3 * ROOM, borders_d)
+        row_a, row_b, row_c, row_d = next_a, next_b, next_c, next_d
         g += 1
-    return g, a, b
+    return g, row_a, row_b, row_c, row_d
 
 
 @helper
@@ -139,15 +141,15 @@ def set_borders(bits, i, entry):
     """Set the borders that the step to character i tells."""
     borders = entry & BORDERS
     while borders != ZERO:
-        d = TOP - trailing_zeros(borders)
-        bits[1 + (i - d) // GROUP] |= ONE << U64((i - d) % GROUP)
+        at = i - TOP + trailing_zeros(borders)
+        bits[1 + at // GROUP] |= ONE << U64(at % GROUP)
         borders &= borders - ONE
 
 
 @helper
 def run_rest(m, s, i, n, row, bits):
     """Walk the characters i..n after the last whole group, and the end of the text: whether all of it was common."""
-    bits[1 + i // GROUP] = ZERO
+    bits[1 + i // GROUP], bits[1 + n // GROUP] = ZERO, ZERO
     while i < n:
         entry = single_at(m, s[i], row)
         if entry & RARE != ZERO:
@@ -156,29 +158,36 @@ def run_rest(m, s, i, n, row, bits):
         row = I64(entry >> HALF)
         i += 1
     entry = end_at(m, row)
-    if n % GROUP == 0:
-        bits[1 + n // GROUP] = ZERO
     set_borders(bits, n, entry)
     return entry & RARE == ZERO
 
 
 @helper
-def write_borders(bits, groups, base, ends, count):
-    """Write the borders of the groups as word ends, counted from `base`; their new number."""
-    bits[1] &= ~ONE
-    bits[groups + 1] = ZERO
-    g = 0
-    while g < groups:
-        count = write_bits(ends, count, base + g * GROUP, bits[g + 1] | bits[g + 2] << HALF)
-        g += 2
-    return count
+def finish_part(m, s, begin, n, ended, g, row, bits):
+    """Walk what is left of a part of n characters, and with `ended` the end of the text: whether all was common.
+
+    Its borders join those of the stream.
+    """
+    groups = n // GROUP
+    g, row = run_one(m, advance(s, begin), groups, g, row, bits)
+    whole = g == groups
+    if whole and ended:
+        whole = run_rest(m, advance(s, begin), g * GROUP, n, row, bits)
+        g += 1
+    bits[1] &= ~ONE  # where a part begins a word ends in any case
+    for k in range(g):
+        at = begin + k * GROUP
+        shift = U64(at % LANES)
+        m.borders[at // LANES] |= bits[k + 1] << shift
+        if shift > HALF:
+            m.borders[at // LANES + 1] |= bits[k + 1] >> (U64(LANES) - shift)
+    return whole
 
 
 @helper
-def middle(m, s, n):
-    """A place near the middle of a stream where it may be cut, or 0."""
-    at = n // 2
-    while at > n // 4:
+def cut_near(m, s, at, least):
+    """A place up to `at` where a stream may be cut, or 0 if there is none after `least`."""
+    while at > least:
         if m.safe[I64(m.second[s[at - 1]]) * m.count + I64(m.second[s[at]])] != 0:
             return at
         at -= 1
@@ -186,119 +195,54 @@ def middle(m, s, n):
 
 
 @helper
-def split_stream(m, s, n, ended, base, ends, count):
-    """Write the ends of words of a stream of n characters, counted from `base`: (new count, whether all).
+def split_stream(m, s, n, ended):
+    """Put the borders of words of a stream of n characters into m.borders: whether all are told.
 
-    With `ended` the text ends there. Else the last words may be left out, as are all after a place kept aside.
+    With `ended` the text ends there. Else the last words may be missing, as are all after a place kept aside.
     """
-    cut = middle(m, s, n)
-    t = advance(s, cut)
-    groups = (n - cut) // GROUP
-    left, right = m.left, m.right
-    left[0], left[1], right[0], right[1] = ZERO, ZERO, ZERO, ZERO
-    g, b = I64(0), I64(0)
-    if cut > 0:
-        g, a, b = run_two(m, s, t, min(cut // GROUP, groups))
-        h, a = run_one(m, s, cut // GROUP, g, a, left)
-        whole = h == cut // GROUP
-        if whole:
-            whole = run_rest(m, s, h * GROUP, cut, a, left)
-        count = write_borders(left, cut // GROUP + 1 if whole else h, base, ends, count)
-        if not whole:
-            return count, False
-        if count == 0 or I64(ends[count - 1]) != base + cut:
-            ends[count] = base + cut
-            count += 1
-    h, b = run_one(m, t, groups, g, b, right)
-    whole = h == groups
-    if whole and ended:
-        whole = run_rest(m, t, h * GROUP, n - cut, b, right)
-        h = (n - cut) // GROUP + 1 if whole else h
-    return write_borders(right, h, base + cut, ends, count), whole and ended
-
-
-@inlined
-def pack_small(m, p, i, start, starts, n):
-    """Pack characters of one and two bytes, whose first bytes are at p[i + k] for every bit k."""
-    while starts != ZERO:
-        k = trailing_zeros(starts)
-        starts &= starts - ONE
-        lead, next_byte = I64(p[i + k]), I64(p[i + k + 1])
-        code = (lead & 0x1F) << 6 | next_byte & 0x3F
-        code = code if lead >= 0x80 else lead
-        m.stream[n] = m.classes[code]
-        m.offsets[n] = i - start + k
-        n += 1
-    return n
-
-
-@inlined
-def pack_large(m, p, i, start, starts, n):
-    """Pack characters of up to three bytes."""
-    while starts != ZERO:
-        k = trailing_zeros(starts)
-        starts &= starts - ONE
-        lead, second, third = I64(p[i + k]), I64(p[i + k + 1]) & 0x3F, I64(p[i + k + 2]) & 0x3F
-        code = (lead & 0x1F) << 6 | second
-        code = (code << 6 | third) & 0xFFFF if lead >= 0xE0 else code
-        code = code if lead >= 0x80 else lead
-        m.stream[n] = m.classes[code]
-        m.offsets[n] = i - start + k
-        n += 1
-    return n
+    for k in range(n // LANES + 2):
+        m.borders[k] = ZERO
+    parts = m.parts
+    for k in range(4):
+        parts[k * ROOM], parts[k * ROOM + 1] = ZERO, ZERO
+    b, c, d = I64(0), I64(0), cut_near(m, s, n // 4 * 3, n // 2)
+    if d > 0:
+        c = cut_near(m, s, n // 2, n // 4)
+    if c > 0:
+        b = cut_near(m, s, n // 4, 0)
+    if b == 0:
+        return finish_part(m, s, 0, n, ended, I64(0), I64(0), parts) and ended
+    groups = min(min(b, c - b), min(d - c, n - d)) // GROUP
+    g, row_a, row_b, row_c, row_d = run_four(m, s, b, c, d, groups)
+    if not finish_part(m, s, 0, b, True, g, row_a, parts):
+        return False
+    m.borders[b // LANES] |= ONE << U64(b % LANES)
+    if not finish_part(m, s, b, c - b, True, g, row_b, advance(parts, ROOM)):
+        return False
+    m.borders[c // LANES] |= ONE << U64(c % LANES)
+    if not finish_part(m, s, c, d - c, True, g, row_c, advance(parts, 2 * ROOM)):
+        return False
+    m.borders[d // LANES] |= ONE << U64(d % LANES)
+    return finish_part(m, s, d, n - d, ended, g, row_d, advance(parts, 3 * ROOM)) and ended
 
 
 @helper
-def pack_any(m, p, i, start, stop, n):
-    """Pack what begins in the next LANES bytes, valid or not: (characters, where it stopped)."""
-    limit = min(stop, i + LANES)
-    while i < limit:
-        code, length = decode_at(p, i, stop)
-        m.stream[n] = m.classes[code if code >= 0 else INVALID_CLASS]
-        m.offsets[n] = i - start
-        n += 1
-        i += length
-    return n, i
+def split_plain(m, p, n, ended, base, ends, count):
+    """Write the ends of words of n ASCII characters, counted from `base`: (new count, whether all)."""
+    whole = split_stream(m, p, n, ended)
+    for k in range(n // LANES + 1):
+        count = write_bits(ends, count, base + k * LANES, m.borders[k])
+    return count, whole
 
 
 @helper
-def pack(m, p, start, stop, limit):
-    """Pack text into m.stream and m.offsets up to `limit`, or until it is plain again: (characters, where it is)."""
-    i, n, last = start, I64(0), start
-    while i < limit and i - last < PLAIN:
-        if i + LANES + 1 > stop:
-            n, i = pack_any(m, p, i, start, stop, n)
-            continue
-        high = range_mask(p, i, 0x80, 0xFF)
-        plain = trailing_zeros(high)
-        if plain >= ENOUGH:
-            copy64(m.stream, n, p, i)
-            count64(m.offsets, n, i - start)
-            n += plain
-            i += plain
-            continue
-        inner, three = range_mask(p, i, 0x80, 0xBF), range_mask(p, i, 0xE0, 0xEF)
-        leads = range_mask(p, i, 0xC2, 0xDF) | three
-        # Too short a form, or half of a pair of surrogates.
-        odd = range_mask(p, i, 0xE0, 0xE0) & range_mask(p, i + 1, 0x80, 0x9F)
-        odd |= range_mask(p, i, 0xED, 0xED) & range_mask(p, i + 1, 0xA0, 0xBF)
-        if (inner ^ (leads << ONE | three << U64(2))) | (high ^ inner ^ leads) | odd != ZERO:
-            n, i = pack_any(m, p, i, start, stop, n)
-            continue
-        # Up to where ASCII is worth copying again, or to the last characters, which may go on behind the mask.
-        later = ~high & ~high >> ONE
-        later &= later >> U64(2)
-        later = (later & later >> U64(4)) | ~inner & ~WITHIN
-        later &= ZERO - later
-        starts = ~inner & (later - ONE)
-        if three == ZERO:
-            n = pack_small(m, p, i, start, starts, n)
-        else:
-            n = pack_large(m, p, i, start, starts, n)
-        i += trailing_zeros(later)
-        last = i
-    m.offsets[n] = i - start
-    return n, i
+def split_packed(m, p, start, stop, limit, base, ends, count):
+    """Write the ends of words of p[start:limit] or of less of it, counted from `base`: (new count, whether all)."""
+    q = m.packed
+    n, blocks, at = pack(q, p, start, stop, limit)
+    whole = split_stream(m, q.stream, n, at == stop)
+    q.masks[blocks], q.bases[blocks] = ONE, U64(at - start)
+    return unpack(q, m.borders, blocks + 1, base, ends, count), whole
 
 
 @helper
@@ -325,7 +269,7 @@ def tell(m, entry, n, kept, ends, count):
     while borders != ZERO:
         d = TOP - trailing_zeros(borders)
         if d < n:
-            ends[count] = m.offsets[(n - d) % GROUP]
+            ends[count] = m.recent[(n - d) % GROUP]
             count += 1
         borders &= borders - ONE
     return count
@@ -335,11 +279,11 @@ def tell(m, entry, n, kept, ends, count):
 def walk(m, p, start, i, stop, ends, count):
     """Write word ends from a word's end on, one character at a time, until there are some: (new count, at the end)."""
     row, kept, n, first = I64(0), I64(NONE), I64(0), count
-    recent = m.offsets
+    recent = m.recent
     while i < stop:
         code, length = decode_at(p, i, stop)
         recent[n % GROUP] = i - start
-        entry = single_at(m, m.classes[code if code >= 0 else INVALID_CLASS], row)
+        entry = single_at(m, m.packed.classes[code if code >= 0 else INVALID_CLASS], row)
         count = tell(m, entry, n, kept, ends, count)
         if entry & TELLS != ZERO:
             kept = I64(NONE)
@@ -361,15 +305,12 @@ def scan(m, p, start, stop, ends, count, capacity):
     while not ended and (capacity - count >= LEAST or stop - i + LANES <= capacity - count):
         more = count
         if stop - i > SHORT:
-            limit = min(stop, i + min(SPAN, capacity - count - LANES))
+            limit = min(stop, i + min(SPAN, capacity - count - 2 * LANES))
             plain = plain_length(p, i, limit)
             if plain >= SHORT or i + plain == stop:
-                more, ended = split_stream(m, advance(p, i), plain, i + plain == stop, i - start, ends, count)
+                more, ended = split_plain(m, advance(p, i), plain, i + plain == stop, i - start, ends, count)
             else:
-                n, last = pack(m, p, i, stop, limit)
-                more, ended = split_stream(m, m.stream, n, last == stop, 0, ends, count)
-                for k in range(count, more):
-                    ends[k] = i - start + I64(m.offsets[ends[k]])
+                more, ended = split_packed(m, p, i, stop, limit, i - start, ends, count)
         if more == count and not ended:
             more, ended = walk(m, p, start, i, stop, ends, count)
         if more > count:
@@ -380,31 +321,35 @@ def scan(m, p, start, stop, ends, count, capacity):
 
 @inlined
 def opened(frame):
-    """The machine of a frame: classes, first, second, table, safe, stream, offsets, bits."""
-    bits = pointer(frame[7])
-    first, second = pointer(frame[1]), pointer(frame[2])
-    return Machine(
+    """The machine of a frame: classes, pairs, second, table, safe, stream, words of 64 bits, recent."""
+    second, words = pointer(frame[2]), pointer(frame[6])
+    packed = Packed(
         classes=pointer(frame[0]),
-        first=first,
+        stream=pointer(frame[5]),
+        masks=advance(words, 6 * ROOM),
+        bases=advance(words, 6 * ROOM + SPAN + LANES),
+    )
+    return Machine(
+        pairs=pointer(frame[1]),
         second=second,
         table=pointer(frame[3]),
-        count=I64(first[COUNT]),
+        count=I64(second[COUNT]),
         safe=pointer(frame[4]),
-        stream=pointer(frame[5]),
-        offsets=pointer(frame[6]),
-        left=bits,
-        right=advance(bits, SPAN // GROUP + 4),
+        packed=packed,
+        parts=words,
+        borders=advance(words, 4 * ROOM),
+        recent=pointer(frame[7]),
     )
 
 
 @kernel
 def split_text(
-    text: U8s, start: Int, stop: Int, frame: Parts[U8s, U32s, U32s, U64s, U8s, U8s, U32s, U64s], ends: U32s
+    text: U8s, start: Int, stop: Int, frame: Parts[U8s, U16s, U32s, U64s, U8s, U8s, U64s, U32s], ends: U32s
 ) -> Int:
     """Write word ends of text[start:stop] relative to `start` and return how many; fewer than all where they are many.
 
-    `frame` is made in `split/scanner.py`; `ends` has room for LEAST words or more. Same words as the machine's own
-    definition, step by step, in the tests.
+    `frame` is made in `split/frame.py`; `ends` has room for LEAST words or more. Same words as the machine walked
+    by its definition.
     """
     return scan(opened(frame), pointer(text), start, stop, pointer(ends), I64(0), len(ends))
 
@@ -414,7 +359,7 @@ def split_texts(
     text: U8s,
     bounds: I64s,
     first: Int,
-    frame: Parts[U8s, U32s, U32s, U64s, U8s, U8s, U32s, U64s],
+    frame: Parts[U8s, U16s, U32s, U64s, U8s, U8s, U64s, U32s],
     ends: U32s,
     marks: I64s,
 ) -> Int:
@@ -439,39 +384,26 @@ def split_texts(
 
 
 @helper
-def class_before(m, p, i):
+def class_before(classes, p, i):
     """The class, plus 128, of the character that ends at p[i]."""
     start = i - 1
     while start > 0 and i - start < 4 and p[start] >> 6 == 2:
         start -= 1
     code, length = decode_at(p, start, i)
-    return m.classes[code if code >= 0 and start + length == i else INVALID_CLASS]
+    return classes[code if code >= 0 and start + length == i else INVALID_CLASS]
 
 
 @kernel
-def last_cut(text: U8s, at: Int, tables: Parts[U8s, U32s, U32s, U64s, U8s]) -> Int:
+def last_cut(text: U8s, at: Int, classes: U8s, safe: U8s) -> Int:
     """The last place in text[:at], before a whole character, where cutting changes no word whatever follows; or 0."""
-    p, first, second = pointer(text), pointer(tables[1]), pointer(tables[2])
-    bits = pointer(tables[3])
-    m = Machine(
-        classes=pointer(tables[0]),
-        first=first,
-        second=second,
-        table=bits,
-        count=I64(first[COUNT]),
-        safe=pointer(tables[4]),
-        stream=p,
-        offsets=second,
-        left=bits,
-        right=bits,
-    )
+    p, c, may = pointer(text), pointer(classes), pointer(safe)
     i = at - 1
     while i > 0:
         if p[i] >> 6 != 2:
             code, _ = decode_at(p, i, at)
             if code >= 0 or i + 4 <= at:
-                after = second[m.classes[code if code >= 0 else INVALID_CLASS]]
-                if m.safe[I64(second[class_before(m, p, i)]) * m.count + I64(after)] != 0:
+                after = c[code if code >= 0 else INVALID_CLASS]
+                if may[(I64(class_before(c, p, i)) - 128) * 128 + I64(after) - 128] != 0:
                     return i
         i -= 1
     return 0

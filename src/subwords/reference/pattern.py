@@ -6,8 +6,8 @@ not UTF-8 travel through `str` as lone surrogates, one per byte: characters that
 
 >>> from types import SimpleNamespace
 >>> Split = type("Split", (SimpleNamespace,), {})
->>> pre_tokenize("to be, or", [Split(pattern=" ?[a-z]+", behavior="isolated", invert=False)])
-[('to', (0, 2)), (' be', (2, 5)), (',', (5, 6)), (' or', (6, 9))]
+>>> pre_tokenize("to be,", [Split(pattern=" ?[a-z]+", behavior="isolated", invert=False)])
+[('to', (0, 2)), (' be', (2, 5)), (',', (5, 6))]
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from typing import Any
 
 import regex
 
-from subwords.reference.bpe import byte_to_char
-
 __all__ = ["byte_chars", "find", "pre_tokenize", "prefix", "replace", "split"]
 
 Char = tuple[str, int, int]  # a character, and the range of the text it stands for
 Piece = list[Char]
 Segment = tuple[int, int, bool]  # a range of a piece, and whether the pattern matches it
 
-BYTE_CHARS = byte_to_char()
+# GPT-2's table: a printable byte is itself, the 68 others are the characters from 256 on, in order.
+_PRINTABLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+_OTHERS = [byte for byte in range(256) if byte not in _PRINTABLE]
+BYTE_CHARS = {byte: chr(byte) for byte in _PRINTABLE} | {byte: chr(256 + n) for n, byte in enumerate(_OTHERS)}
 
 
 def pre_tokenize(text: str | bytes, steps: Iterable[Any]) -> list[tuple[str, tuple[int, int]]]:
-    """Return the pieces of a text, each with its range of characters in it.
+    """Return the pieces of a text, each with its range of characters in it; ranges may overlap.
 
-    Ranges may overlap: the characters of a byte-level piece all have the range of the character they are bytes of, and
-    a prefix has that of the character behind it.
+    The characters of a byte-level piece have the range of the one they are bytes of, a prefix that of the next one.
     """
     chars = text.decode("utf-8", "surrogateescape") if isinstance(text, bytes) else text
     pieces = [[(char, at, at + 1) for at, char in enumerate(chars)]] if chars else []
@@ -74,11 +74,7 @@ def replace(piece: Piece, old: str, new: str) -> Piece:
 
 
 def byte_chars(piece: Piece) -> Piece:
-    """Put in the place of every character those that stand for its bytes.
-
-    >>> byte_chars([("é", 0, 1)])
-    [('Ã', 0, 1), ('©', 0, 1)]
-    """
+    """Put in the place of every character those that stand for its bytes: Ã and © for é."""
     return [
         (BYTE_CHARS[byte], start, end) for char, start, end in piece for byte in char.encode("utf-8", "surrogateescape")
     ]
@@ -121,9 +117,7 @@ def _merged(segments: list[Segment]) -> list[Segment]:
 
 
 def find(pattern: str, text: str, timeout: float | None = None) -> list[Segment]:
-    r"""Cover a text with the matches of a pattern, the leftmost first, and what lies between them.
-
-    An empty match is one too, unless it touches the match before it; the search goes on one character further.
+    r"""Cover a text with a pattern's matches and what lies between; an empty one that touches the last is none.
     Raises TimeoutError where one search takes longer than `timeout` seconds.
 
     >>> find(r"x*", "axxb")
@@ -140,8 +134,7 @@ def find(pattern: str, text: str, timeout: float | None = None) -> list[Segment]
             segments.append((max(last, 0), match.start(), False))
         segments.append((match.start(), match.end(), True))
         at = last = match.end()
-    rest = max(last, 0)
-    return [*segments, (rest, len(text), False)] if rest < len(text) else segments
+    return [*segments, (max(last, 0), len(text), False)] if max(last, 0) < len(text) else segments
 
 
 _CODE = regex.compile(r"\\x\{(\w+)\}|\\.", regex.DOTALL)

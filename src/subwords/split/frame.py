@@ -5,33 +5,41 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.kernels.split_machine import COUNT, GROUP, KEEPS, SPAN, TELLS, TOP
+from subwords.kernels.split_machine import COUNT, GROUP, KEEPS, ROOM, SPAN, TELLS, TOP
+from subwords.kernels.split_pack import LANES
 from subwords.split.machine import Machine
 from subwords.split.pattern import Outside
 
-__all__ = ["frame", "scratch"]
+__all__ = ["cutter", "frame", "scratch"]
 
 MOST_ENTRIES = 1 << 22  # 32 MB
 
 
 def frame(machine: Machine) -> tuple[NDArray[np.generic], ...]:
-    """Return classes, first, second, table and safe of `kernels/split_machine.py`; Outside where they would be huge."""
+    """Return classes, pairs, second, table and safe of `kernels/split_machine.py`; Outside where they would be huge."""
     n, states = machine.count, len(machine.moves)
     width = n * n + n + 1
     if states * width > MOST_ENTRIES:
         raise Outside("its table would be too large")
-    classes = machine.classes | np.uint8(128)
     of_byte = np.concatenate([machine.classes[:128], np.arange(128) % n]).astype(np.uint32)
-    first = np.append(of_byte * n, n).astype(np.uint32)
-    assert len(first) == COUNT + 1
+    pairs = (of_byte * n + of_byte[:, None]).astype(np.uint16)  # by the second byte and the first one: little-endian
     single = _entries(machine.borders, machine.keeps, machine.tells)
     table = np.empty((states, width), np.uint64)
     rows = machine.moves.astype(np.uint64) * np.uint64(width) << np.uint64(32)
     table[:, n * n :] = single | rows
     middle = machine.moves[:, :n]
-    pairs = single[:, :n, None] >> np.uint64(1) & BORDERS | single[:, :n, None] & ~BORDERS
-    table[:, : n * n] = (pairs | single[middle][:, :, :n] | rows[middle][:, :, :n]).reshape(states, -1)
-    return classes, first, of_byte, table.ravel(), machine.cuts().astype(np.uint8).ravel()
+    both = single[:, :n, None] >> np.uint64(1) & BORDERS | single[:, :n, None] & ~BORDERS
+    table[:, : n * n] = (both | single[middle][:, :, :n] | rows[middle][:, :, :n]).reshape(states, -1)
+    second = np.append(of_byte, np.uint32(n))
+    assert len(second) == COUNT + 1
+    return machine.classes | np.uint8(128), pairs.ravel(), second, table.ravel(), machine.cuts().astype(np.uint8).ravel()
+
+
+def cutter(machine: Machine) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Return classes and places to cut as `last_cut` reads them."""
+    safe = np.zeros((128, 128), np.uint8)
+    safe[: machine.count, : machine.count] = machine.cuts()
+    return machine.classes | np.uint8(128), safe.ravel()
 
 
 BORDERS = np.uint64((1 << TOP + 1) - 1)
@@ -47,6 +55,6 @@ def _entries(borders: NDArray[np.uint32], keeps: NDArray[np.bool_], tells: NDArr
 
 
 def scratch() -> tuple[NDArray[np.generic], ...]:
-    """Return room for one thread: stream, offsets, bits."""
-    groups = SPAN // GROUP + 4
-    return np.empty(SPAN + 256, np.uint8), np.empty(SPAN + 256, np.uint32), np.empty(2 * groups, np.uint64)
+    """Return room for one thread: stream, words of 64 bits, recent."""
+    words = 6 * ROOM + 2 * (SPAN + LANES)
+    return np.empty(SPAN + 4 * LANES, np.uint8), np.empty(words, np.uint64), np.empty(GROUP, np.uint32)

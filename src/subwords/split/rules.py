@@ -17,9 +17,11 @@ from typing import Literal, TypeAlias
 from subwords.split.dialect import from_oniguruma
 
 __all__ = [
+    "DIGIT",
     "NAMED",
     "PATTERNS",
     "RULES",
+    "SIGN",
     "Behavior",
     "ByteChars",
     "Prefix",
@@ -28,6 +30,7 @@ __all__ = [
     "Split",
     "Step",
     "escape",
+    "members",
 ]
 
 Behavior = Literal["isolated", "removed", "merged_with_previous", "merged_with_next", "contiguous"]

@@ -52,7 +52,7 @@ class _State:
         self.ranks = ranks
         self.counters = np.zeros(8, np.int64)
         self.chains = np.zeros(0, np.int32)
-        self.out = np.empty(SHORT_TEXT + 4, np.uint32)
+        self.out = np.empty(SHORT_TEXT + 8, np.uint32)
         self.none = np.zeros(0, np.int64)
         self.clear()
         self.fit_word(SHORT)
@@ -117,7 +117,7 @@ class _State:
         """Make room for a word of this many bytes, or start again where the arenas are as large as they may be."""
         if len(self.ids) >= max(MOST_ARENA, 8 * len(self.whole_words[0]) if self.whole_words else 0):
             self.clear()
-        size = 2 * (len(self.ids) + length)
+        size = 2 * (max(len(self.ids), len(self.arena)) + length)
         ids, arena = zeros(size, np.int32), zeros(size + 8, np.uint8)
         ids[: self.counters[IDS]] = self.ids[: self.counters[IDS]]
         arena[: self.counters[BYTES]] = self.arena[: self.counters[BYTES]]
@@ -189,7 +189,7 @@ class Encoder:
     def _encode(self, text: NDArray[np.uint8], bounds: NDArray[np.int64]) -> TokenBatch:
         state = self._take()
         offsets = np.zeros(len(bounds), np.int64)
-        out = np.empty(min(len(text), 1 << 16) + 4, np.uint32)
+        out = np.empty(min(len(text), 1 << 16) + 8, np.uint32)
         if len(text) > 1 << 20:
             state.expect(len(text))
         found, done = 0, 1
@@ -202,7 +202,7 @@ class Encoder:
             offsets[done : done + len(marks)] = marks
             done += len(marks) if complete else 0
         self._give(state)
-        large = found > 1 << 20 and found > len(out) // 2
+        large = found > 1 << 16 and found > len(out) // 2
         return TokenBatch(out[:found] if large else out[:found].copy(), offsets)
 
     def _resume(
@@ -242,7 +242,7 @@ class Encoder:
     def _larger(self, out: NDArray[np.uint32], filled: int, needed: int, expansion: float) -> NDArray[np.uint32]:
         # Sized by the ids a byte took so far. Growing by `resize` would clear what it adds: -25 % on a large text.
         size = max(needed, int(filled * expansion * 1.1)) + 1024
-        larger = self._spare.empty(size, np.uint32) if size > 1 << 20 else np.empty(size, np.uint32)
+        larger = self._spare.empty(size, np.uint32) if size > 1 << 16 else np.empty(size, np.uint32)
         larger[:filled] = out[:filled]
         return larger
 

@@ -26,10 +26,12 @@ from subwords.kernels.jit import (
     U32s,
     U64s,
     advance,
+    copy8,
     helper,
     inlined,
     kernel,
     pointer,
+    prefetch,
     spliced,
     store64,
 )
@@ -54,6 +56,8 @@ from subwords.kernels.segment import (
 from subwords.kernels.words import BLOCK, LENGTH, SLOT, differs, make_keys, same_bytes
 
 INSIDE = 4
+SLACK = 8  # places behind the ids, in `out` and in the arena, that copying may touch
+ODD = 16  # words of a block that are not in the fast loop; from so many on the next block's arena lines are asked for
 ZERO, HALF, LOW = U64(0), U64(32), U64(0xFFFFFFFF)
 NUMBER = U64(60)
 ELSEWHERE = U64(15)
@@ -119,17 +123,18 @@ def insert(table, text, at, length, low, high, slot, symbols, n):
 
 @inlined
 def emit_slot(slots, ids, at, out, count):
-    """Write the ids of the slot that starts at `at`; the new count. Up to INSIDE places after it may be overwritten."""
+    """Write the ids of the slot that starts at `at`; the new count. Up to SLACK places after it may be overwritten."""
     n = slots[at + 1] >> NUMBER
     value = slots[at + 2]
     if n != ELSEWHERE:
         store64(out, count, value)
         store64(out, count + 2, slots[at + 3])
         return count + I64(n)
-    place = I64(value & LOW)
-    for k in range(I64(value >> HALF)):
-        out[count + k] = ids[place + k]
-    return count + I64(value >> HALF)
+    place, n = I64(value & LOW), value >> HALF
+    copy8(out, count, ids, place)
+    for k in range(8, I64(n), 8):
+        copy8(out, count + k, ids, place + k)
+    return count + I64(n)
 
 
 @inlined
@@ -171,6 +176,17 @@ def emit_odd(model, table, text, at, length, keys, k, out, count):
     if kept:
         insert(table, text, at, length, low, high, slot, advance(out, count), n)
     return DONE, count + n
+
+
+@helper
+def ask_for_arenas(table, keys, n):
+    """Ask for the arena lines of n words, as far as their slots, asked for before, are the first ones they want."""
+    slots = table.slots
+    for k in range(n):
+        at = I64(keys[3 * k + 2]) * SLOT
+        if slots[at + 1] >> NUMBER == ELSEWHERE:
+            prefetch(table.ids, I64(slots[at + 2] & LOW))
+            prefetch(table.bytes, I64(slots[at + 3] >> HALF))
 
 
 @helper
@@ -238,7 +254,7 @@ def encode_words(
         ids=pointer(ids),
         bytes=pointer(arena),
         load=len(slots) // SLOT // 2,
-        ids_room=len(ids),
+        ids_room=len(ids) - SLACK,
         bytes_room=len(arena),
         state=st,
     )
@@ -265,7 +281,7 @@ def next_block(model, table, text, size, start, ends, words, keys, out, room):
     first = I64(st[WORD])
     last = min(first + BLOCK, words)
     at = I64(ends[first - 1]) if first > 0 else 0
-    st[NEEDED] = st[OUT] + I64(ends[last - 1]) - at + INSIDE
+    st[NEEDED] = st[OUT] + I64(ends[last - 1]) - at + SLACK
     if st[NEEDED] > room:
         return NEED_OUT
     make_keys(table.slots, table.mask, table.seeds, text, size, start, ends, first, last, keys)
@@ -293,7 +309,7 @@ def add_tokens(
         ids=pointer(ids),
         bytes=pointer(arena),
         load=len(slots) // SLOT // 2,
-        ids_room=len(ids),
+        ids_room=len(ids) - SLACK,
         bytes_room=len(arena),
         state=pointer(state),
     )

@@ -238,16 +238,21 @@ def store64(typingctx, p, i, value):
     return types.void(p, types.int64, types.uint64), codegen
 
 
-@intrinsic
-def copy64(typingctx, q, j, p, i):
-    """Copy 64 bytes from p + i to q + j."""
+def _copying(lanes):
+    def typed(typingctx, q, j, p, i):
+        def codegen(context, builder, signature, args):
+            to, at = builder.gep(args[0], [args[1]]), builder.gep(args[2], [args[3]])
+            vector = ir.VectorType(at.type.pointee, lanes).as_pointer()
+            value = builder.load(builder.bitcast(at, vector), align=1)
+            builder.store(value, builder.bitcast(to, value.type.as_pointer()), align=1)
+            return context.get_dummy_value()
 
-    def codegen(context, builder, signature, args):
-        lanes = _lanes(builder, args[2], args[3])
-        builder.store(lanes, builder.bitcast(builder.gep(args[0], [args[1]]), lanes.type.as_pointer()), align=1)
-        return context.get_dummy_value()
+        return types.void(q, types.int64, p, types.int64), codegen
 
-    return types.void(q, types.int64, p, types.int64), codegen
+    return intrinsic(typed)
+
+
+copy8, copy64 = _copying(8), _copying(64)
 
 
 @intrinsic
@@ -388,6 +393,7 @@ _INSTRUCTIONS: dict[str, Any] = {
     "fold_mask": fold_mask,
     "load64": load64,
     "advance": advance,
+    "copy8": copy8,
     "copy64": copy64,
     "store64": store64,
     "prefetch": prefetch,

@@ -38,6 +38,7 @@ __all__ = [
     "U32s",
     "U64s",
     "advance",
+    "copy8",
     "copy64",
     "deposit",
     "fold_mask",
@@ -219,6 +220,12 @@ def store64(p, i, value):
 def copy64(q, j, p, i):
     """Copy 64 bytes from p + i to q + j; they do not overlap."""
     q[j : j + 64] = p[i : i + 64]
+
+
+@primitive
+def copy8(q, j, p, i):
+    """Copy 8 elements of 32 bits from p[i] on to q[j] on; they do not overlap."""
+    q[j : j + 8] = p[i : i + 8]
 
 
 @primitive

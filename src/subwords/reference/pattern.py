@@ -118,6 +118,7 @@ def _merged(segments: list[Segment]) -> list[Segment]:
 
 def find(pattern: str, text: str, timeout: float | None = None) -> list[Segment]:
     r"""Cover a text with a pattern's matches and what lies between; an empty one that touches the last is none.
+
     Raises TimeoutError where one search takes longer than `timeout` seconds.
 
     >>> find(r"x*", "axxb")

@@ -1,0 +1,124 @@
+"""The named rules: spelled as their sources have them, and usable everywhere."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+import regex
+
+from subwords.reference.bpe import GPT2_PATTERN
+from subwords.reference.pattern import pre_tokenize
+from subwords.split.rules import NAMED, PATTERNS, ByteChars, Prefix, Replace, Split, escape, members
+from subwords.split.scripts import unicode_scripts
+
+# Blanks of three kinds at the end, a case change inside a word, numbers, marks, Han and Latin side by side.
+TEXT = "Don't 12345 camelCase中文abc न्ई naïve!!\n\n  x/y\r\n ò  \t"
+
+
+def pieces(name: str, text: str = TEXT) -> list[str]:
+    return [piece for piece, _ in pre_tokenize(text, NAMED[name])]
+
+
+@pytest.mark.parametrize(
+    ("name", "encoding"),
+    [
+        ("r50k", "r50k_base"),
+        ("p50k", "p50k_base"),
+        ("cl100k", "cl100k_base"),
+        ("o200k", "o200k_base"),
+        ("llama3", "llama3"),
+        ("o200k", "llama4"),
+        ("qwen2", "qwen3"),
+    ],
+)
+def test_pattern_is_spelled_as_its_encoding_has_it(shared_data: Path, name: str, encoding: str) -> None:
+    specs = json.loads((shared_data / "tokenizers/tiktoken/specs.json").read_text("utf-8"))
+    assert PATTERNS[name] == specs[encoding]["pat_str"]
+
+
+def test_gpt2_is_the_pattern_of_the_reference() -> None:
+    assert PATTERNS["gpt2"] == GPT2_PATTERN
+
+
+def test_patterns_are_rules_too() -> None:
+    for name, pattern in PATTERNS.items():
+        assert NAMED[name] == (Split(pattern),)
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_rule_loses_nothing_but_what_it_removes(name: str) -> None:
+    rule = NAMED[name]
+    joined = "".join(pieces(name))
+    removes = any(isinstance(step, Split) and step.behavior == "removed" for step in rule)
+    if removes or name in ("falcon", "metaspace"):
+        assert len(regex.sub(r"\s", "", joined)) >= len(regex.sub(r"\s", "", TEXT))
+    else:
+        assert joined == TEXT
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "ref"),
+    [
+        ("gpt2", "we'll go  on", ["we", "'ll", " go", " ", " on"]),
+        ("r50k", "a  ", ["a", "  "]),
+        ("cl100k", "a \n ", ["a", " \n "]),
+        ("llama3", "a \n ", ["a", " \n", " "]),
+        ("cl100k", "DON'T 1234", ["DON", "'T", " ", "123", "4"]),
+        ("o200k", "camelCaseDON'T", ["camel", "Case", "DON'T"]),
+        ("tekken", "isn't 12", ["isn", "'t", " ", "1", "2"]),
+        ("qwen2", "中文abc12", ["中文abc", "1", "2"]),
+        ("kimi-k2", "中文abc12", ["中文", "abc", "12"]),
+        ("qwen35", "ऩि", ["ऩि"]),
+        ("qwen2", "ऩि", ["ऩ", "ि"]),
+        ("seed-coder", "a!!\n\nb", ["a", "!!", "\n\n", "b"]),
+        ("bailing", "a !!\n\nb", ["a", " !!\n\n", "b"]),
+        ("exaone-moe", "two words 12", ["two words", " ", "1", "2"]),
+        ("bloom", "a (b), c", ["a", " (", "b", "),", " c"]),
+        ("viking", "in 12", ["in", " ", "1", "2"]),
+        ("deepseek-v3", "f(x)=漢字1234", ["f", "(x", ")=", "漢字", "123", "4"]),
+        ("deepseek-coder", "if x: 12", ["if", " x", ":", " ", "1", "2"]),
+        ("deepseek-llm", "ab  \nc", ["ab", "  ", "\n", "c"]),
+        ("starcoder", "x = 12", ["x", " =", " ", "1", "2"]),
+        ("falcon", "a1234ò", ["a", "123", "4", "Ã", "²"]),
+        ("clip", "<|endoftext|> it's 12", ["<|", "endoftext", "|>", "it", "'s", "1", "2"]),
+        ("bert", " it's 12! ", ["it", "'", "s", "12", "!"]),
+        ("whitespace", "it's 12!! ", ["it", "'", "s", "12", "!!"]),
+        ("whitespace-split", " it's 12! ", ["it's", "12!"]),
+        ("punctuation", "it's!!", ["it", "'", "s", "!", "!"]),
+        ("digits", "a12b", ["a", "12", "b"]),
+        ("metaspace", "to  be", ["▁to", "▁", "▁be"]),
+        ("t5", "to  be", ["▁to", "▁be"]),
+        ("gemma", "to be", ["to ", "be"]),
+        ("chameleon", "IMGIMGABZ x\ty", ["IMGIMGABZ", " x", "\t", "y"]),
+        ("superbpe", "of 1234567 men", ["of ", "1", "234", "567", " men"]),
+        ("tiny-aya", "of 1234567", ["of", " ", "1", "234", "567"]),
+    ],
+)
+def test_known_pieces(name: str, text: str, ref: list[str]) -> None:
+    assert pieces(name, text) == ref
+
+
+def test_steps_are_values() -> None:
+    step = Split("a")
+    assert step == Split("a", "isolated", False) and len({step, Split("a"), Prefix("a"), Replace("a", "b")}) == 3
+    assert ByteChars() == ByteChars()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        step.pattern = "b"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("text", ["a.b", r"\d", "[x]", "(^|$)", "{1,2}*+?", "-#&~ \n", "▁"])
+def test_escaped_text_matches_itself(text: str) -> None:
+    assert regex.fullmatch(escape(text), text, regex.V1)
+    assert regex.fullmatch(f"[{''.join(map(escape, text))}]+".replace("-", r"\-"), text, regex.V0)
+
+
+def test_members_spell_ranges_and_single_code_points() -> None:
+    assert members("61-63 7A 1F600") == "a-cz😀"
+
+
+def test_scripts_join_what_has_none() -> None:
+    got = [piece for piece, _ in pre_tokenize("  ab 漢字かな🥰, да!", unicode_scripts())]
+    assert got == ["ab ", "漢字かな🥰", ", ", "да", "!"]

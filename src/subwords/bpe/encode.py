@@ -28,6 +28,7 @@ LONGEST_KEPT = 1 << 20  # bytes; a longer word is segmented anew each time
 LONGEST_SCRATCH = 1 << 16  # bytes of a word; scratch for a longer one is given back after the text
 POOL = 64  # states kept for reuse
 SHORT_TEXT = 1 << 12  # bytes of a text for which calling costs more than encoding
+KEYS = 4 * 256 + 1  # as in kernels/words.py: room for the keys of a block of words
 SHORT = 56  # as in kernels/merge.py: bytes of a word there is always scratch for; longer ones need chains
 PART = 1 << 18  # bytes of short texts a thread takes at a time
 
@@ -76,7 +77,7 @@ class _State:
         self.ids = np.empty(2 * len(ends) + (1 << 12), np.int32)
         self.arena = np.empty(len(data) + (1 << 12), np.uint8)
         add_tokens(
-            data, ends, ids, self.slots, self.seeds, self.ids, self.arena, np.empty(3 * 256, np.uint64), self.counters
+            data, ends, ids, self.slots, self.seeds, self.ids, self.arena, np.empty(KEYS, np.uint64), self.counters
         )
 
     def set_frame(self) -> None:
@@ -94,7 +95,7 @@ class _State:
 
     def fit_word(self, length: int) -> None:
         """Make room to segment a word of this many bytes."""
-        self.wide = np.empty(3 * 256 + length, np.uint64)
+        self.wide = np.empty(KEYS + length, np.uint64)
         self.narrow = np.empty(12 * length, np.int32)
         if length > SHORT and not len(self.chains):
             self.chains = np.full(4 * self.ranks, -1, np.int32)

@@ -24,6 +24,7 @@ __all__ = ["Table", "count_blocks"]
 FIRST_SLOTS = 1 << 12
 FIRST_ARENA = 1 << 16
 NEAR = 1 << 12  # bytes: a search in fewer is not worth a kernel, which does not hold the interpreter's lock
+KEYS = 4 * 256 + 1  # as in kernels/words.py: room for the keys of a block of words
 CHUNK_WORDS = 1 << 18  # words split at once: a thread that comes back to Python often waits for the others there
 
 WORD, USED, BYTES = range(3)  # fields of a table's state, as in kernels/count.py
@@ -39,7 +40,7 @@ class Table:
         self.slots = zeros(4 * FIRST_SLOTS, np.uint64, random=True)
         self.arena = np.empty(FIRST_ARENA, np.uint8)
         self.seeds = np.concatenate([np.array(_SEEDS, np.uint64), key_masks()])
-        self.wide = np.empty(3 * 256, np.uint64)
+        self.wide = np.empty(KEYS, np.uint64)
         self.state = np.zeros(3, np.int64)
         self.marks = Marks(CHUNK_WORDS)
 

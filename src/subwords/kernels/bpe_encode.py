@@ -53,7 +53,7 @@ from subwords.kernels.segment import (
     Model,
     segment,
 )
-from subwords.kernels.words import BLOCK, LENGTH, SLOT, differs, make_keys, same_bytes
+from subwords.kernels.words import BLOCK, KEYS, LENGTH, SLOT, differs, make_keys, same_bytes
 
 INSIDE = 4
 SLACK = 8  # places behind the ids, in `out` and in the arena, that copying may touch
@@ -232,14 +232,14 @@ def encode_words(
     wide, narrow, chains, state = frame[10], frame[11], frame[12], frame[13]
     p, e, o, keys, work = pointer(text), pointer(ends), pointer(out), pointer(wide), pointer(narrow)
     rule, st, mark = pointer(settings), pointer(state), pointer(marks)
-    scratch = len(wide) - 3 * BLOCK
+    scratch = len(wide) - KEYS
     merges = Merges(
         pairs=pointer(pairs),
         mask=U64(len(pairs) - 1),
         seed=U64(rule[SEED]),
         results=pointer(results),
         symbols=work,
-        found=advance(keys, 3 * BLOCK),
+        found=advance(keys, KEYS),
         links=advance(work, scratch),
         entries=advance(work, 3 * scratch),
         order=advance(work, 9 * scratch),

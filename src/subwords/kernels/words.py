@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from subwords.kernels.jit import I64, U64, Int, U64s, advance, helper, inlined, kernel, load64, mix, pointer, prefetch
 
 BLOCK = 256  # words whose keys are made at once
+KEYS = 4 * BLOCK + 1  # room for them
 INLINE = 15  # bytes of a word that fit its key
 SLOT = 4
 LENGTH = U64(0xF) << U64(56)  # zero in the key high of a long word
@@ -54,17 +55,14 @@ def tail_key(p, i, length):
 
 @helper
 def long_key(p, i, length, seeds):
-    """The key of a longer word: its keyed hash and its length."""
+    """The key of a longer word: its keyed hash and its length. The last 16 bytes may be read twice."""
     state = seeds[0] ^ U64(length)
     stop = i + length
-    while i + 16 <= stop:
+    while i + 16 < stop:
         state = mix(load64(p, i) ^ state, load64(p, i + 8) ^ seeds[1])
         i += 16
-    if i + 8 <= stop:
-        state = mix(load64(p, i) ^ state, seeds[2])
-        i += 8
-    state = mix(load_tail(p, i, stop) ^ state, seeds[3])
-    return state, U64(length)
+    state = mix(load64(p, stop - 16) ^ state, load64(p, stop - 8) ^ seeds[2])
+    return mix(state, seeds[3]), U64(length)
 
 
 @helper
@@ -89,24 +87,28 @@ def differs(slots, at, low, high):
 
 @helper
 def same_bytes(p, i, q, j, length):
-    """Whether p[i : i + length] equals q[j : j + length]."""
+    """Whether p[i : i + length] equals q[j : j + length], length > INLINE."""
     k = 0
-    while k + 8 <= length:
-        if load64(p, i + k) != load64(q, j + k):
+    while k + 16 < length:
+        if load64(p, i + k) ^ load64(q, j + k) | load64(p, i + k + 8) ^ load64(q, j + k + 8) != ZERO:
             return False
-        k += 8
-    return load_tail(p, i + k, i + length) == load_tail(q, j + k, j + length)
+        k += 16
+    k = length - 16
+    return load64(p, i + k) ^ load64(q, j + k) | load64(p, i + k + 8) ^ load64(q, j + k + 8) == ZERO
 
 
 @helper
 def make_keys(slots, mask, seeds, text, size, start, ends, first, last, keys):
-    """Write (low, high, slots) of the words first..last into `keys` and ask for their table lines."""
-    masks = advance(seeds, SEEDS)
+    """Write (low, high, slots) of the words first..last into `keys` and ask for their table lines.
+
+    Behind these there is room for BLOCK numbers of words whose keys are not made so.
+    """
+    masks, odd_words = advance(seeds, SEEDS), advance(keys, 3 * BLOCK)
     at = start + (I64(ends[first - 1]) if first > 0 else 0)
     safe = last  # the words up to here begin 16 bytes or more before the text ends
     while safe > first and start + (I64(ends[safe - 2]) if safe > 1 else 0) + 16 > size:
         safe -= 1
-    odd = last - safe
+    odd = 0
     for w in range(first, safe):
         stop = start + I64(ends[w])
         low, high = inline_key(text, at, stop - at, masks)
@@ -114,25 +116,24 @@ def make_keys(slots, mask, seeds, text, size, start, ends, first, last, keys):
         prefetch(slots, slot * SLOT)
         k = 3 * (w - first)
         keys[k], keys[k + 1], keys[k + 2] = low, high, U64(slot)
-        if high >= MARKED:
-            odd += 1
+        odd_words[odd] = U64(w)
+        odd += 1 if high >= MARKED else 0
         at = stop
-    if odd > 0:
-        for w in range(safe, last):
-            keys[3 * (w - first) + 1] = MARKED
-        make_odd_keys(slots, mask, seeds, text, start, ends, first, last, keys)
+    for w in range(safe, last):
+        odd_words[odd] = U64(w)
+        odd += 1
+    for n in range(odd):
+        make_odd_key(slots, mask, seeds, text, start, ends, I64(odd_words[n]), first, keys)
 
 
 @helper
-def make_odd_keys(slots, mask, seeds, text, start, ends, first, last, keys):
-    """Make the keys that are marked: those of long words and of the last bytes of the text."""
-    for w in range(first, last):
-        k = 3 * (w - first)
-        if keys[k + 1] >= MARKED:
-            at = start + (I64(ends[w - 1]) if w > 0 else 0)
-            low, high = word_key(text, at, start + I64(ends[w]) - at, seeds)
-            keys[k], keys[k + 1], keys[k + 2] = low, high, U64(home(low, high, seeds, mask))
-            prefetch(slots, I64(keys[k + 2]) * SLOT)
+def make_odd_key(slots, mask, seeds, text, start, ends, w, first, keys):
+    """Make the key of a long word, or of one at the end of the text."""
+    at = start + (I64(ends[w - 1]) if w > 0 else 0)
+    low, high = word_key(text, at, start + I64(ends[w]) - at, seeds)
+    k = 3 * (w - first)
+    keys[k], keys[k + 1], keys[k + 2] = low, high, U64(home(low, high, seeds, mask))
+    prefetch(slots, I64(keys[k + 2]) * SLOT)
 
 
 @kernel

@@ -75,8 +75,10 @@ class MachineFinder(Finder):
         return [frame(self._borders), *([frame(self._ends)] if self.step.behavior == "removed" else [])]
 
     def cutter(self) -> tuple[NDArray[Any], ...]:
-        """Return the tables."""
-        return self._tables[0]
+        """Return classes, and where to cut between them."""
+        from subwords.split.frame import cutter
+
+        return cutter(self._borders)
 
     def split(self, pieces: Pieces) -> Pieces:
         """Apply the step."""

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.split.automaton import DEAD, Automaton, Numbers, merged_classes, merged_states
+from subwords.split.automaton import DEAD, MOST_CLASSES, Automaton, Numbers, merged_classes, merged_states
 from subwords.split.pattern import Outside
 
 __all__ = ["REACH", "Machine", "composed", "machine", "unsplit"]
@@ -229,6 +229,8 @@ def composed(first: Machine, second: Machine) -> Machine:
         raise Outside("a step before another tells its words late")
     pairs = first.classes.astype(np.int64) * second.count + second.classes
     found, where, classes = np.unique(pairs, return_index=True, return_inverse=True)
+    if len(found) > MOST_CLASSES:
+        raise Outside(f"splitting needs more than {MOST_CLASSES} classes")
     order = np.argsort(np.argsort(where))
     found = found[np.argsort(where)]
     numbers = Numbers((0, 0))

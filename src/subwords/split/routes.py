@@ -139,9 +139,10 @@ class MachineRoute(_Scanner):
     name = "compiled automaton"
 
     def __init__(self, machine: Machine) -> None:
-        from subwords.split.frame import frame
+        from subwords.split.frame import cutter, frame
 
         self._tables = frame(machine)
+        self._cutter = cutter(machine)
 
     @cached_property
     def _split(self) -> Callable[..., int]:
@@ -168,7 +169,7 @@ class MachineRoute(_Scanner):
         """Cut between two characters where the machine proves it safe."""
         from subwords.kernels.split_machine import last_cut
 
-        return last_cut(text, at, self._tables)
+        return last_cut(text, at, *self._cutter)
 
 
 class MaskRoute(_Scanner):
@@ -223,6 +224,7 @@ class StepsRoute(Route):
         self.name = "compiled automata, step by step" if self.compiled else "regex package"
         before = rule[: next((k for k, step in enumerate(rule) if isinstance(step, Split)), len(rule))]
         self._cutter = finders[0].cutter() if finders and not before else None
+        self._leading = any(isinstance(step, Prefix) and step.scheme == "first" for step in rule)
         self._byte_chars = any(isinstance(step, ByteChars) for step in rule)
         self.growth = 4 + 4 * sum(len(step.text.encode()) for step in rule if isinstance(step, Prefix))
 
@@ -235,12 +237,15 @@ class StepsRoute(Route):
         return f"of regex {regex.__version__}"
 
     def cut(self, text: Bytes, at: int) -> int:
-        """Cut where the first step's machine proves it safe; the others see its pieces only."""
+        """Cut where the first step's machine proves it safe; the others see its pieces only, or where the input begins."""
+        return 0 if self._leading else self._cut(text, at)
+
+    def _cut(self, text: Bytes, at: int) -> int:
         if self._cutter is None:
             return 0
         from subwords.kernels.split_machine import last_cut
 
-        return last_cut(text, at, self._cutter)
+        return last_cut(text, at, *self._cutter)
 
     def pieces(self, text: Bytes) -> Pieces:
         """Return the words of one text."""
@@ -281,7 +286,7 @@ class StepsRoute(Route):
         while at < stop:
             size, cut = STRETCH, 0
             while not cut:
-                cut = stop - at if at + size >= stop else self.cut(text[at:stop], size)
+                cut = stop - at if at + size >= stop else self._cut(text[at:stop], size)
                 size *= 4
             bounds = np.array([0, cut], np.int64)
             pieces = self._applied(start(text[at : at + cut], bounds, np.array([leads])))

@@ -52,7 +52,7 @@ class Spare:
         self._waiting: deque[mmap.mmap] = deque(maxlen=1)
 
     def empty(self, count: int, dtype: Any) -> NDArray[Any]:
-        """Return an array of `count` elements, whatever they are."""
+        """Return an array of `count` elements or more, whatever they are."""
         size = max(1, count) * np.dtype(dtype).itemsize
         try:
             pages = self._waiting.pop()
@@ -61,7 +61,7 @@ class Spare:
         if pages is None or len(pages) < size:
             pages = _pages(size, huge=True)
         lent: NDArray[Any] = np.asarray(_Lent(pages, self._waiting)).view(dtype)
-        return lent[:count]
+        return lent
 
 
 class _Lent:

@@ -256,6 +256,26 @@ copy8, copy64 = _copying(8), _copying(64)
 
 
 @intrinsic
+def char_at(typingctx, p, i):
+    """The code point of the valid character at p[i]: its bytes without the bits that say where they belong."""
+
+    def codegen(context, builder, signature, args):
+        word = ir.IntType(32)
+        masks = ir.Constant(ir.ArrayType(word, 16), [0x7F000000] * 12 + [0x1F3F0000] * 2 + [0x0F3F3F00, 0x073F3F3F])
+        table = cgutils.global_constant(builder, "character_bits", masks)
+        bytes_ = builder.load(builder.bitcast(builder.gep(args[0], [args[1]]), word.as_pointer()), align=1)
+        bytes_ = builder.bswap(bytes_)
+        kind = builder.lshr(bytes_, ir.Constant(word, 28))
+        mask = builder.load(builder.gep(table, [ir.Constant(word, 0), kind], inbounds=True))
+        function = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(word, [word, word]), "llvm.x86.bmi.pext.32"
+        )
+        return builder.zext(builder.call(function, [bytes_, mask]), ir.IntType(64))
+
+    return types.int64(p, types.int64), codegen
+
+
+@intrinsic
 def deposit(typingctx, x, mask):
     """The low bits of x at the places of the bits of mask, in order."""
 
@@ -406,4 +426,4 @@ _INSTRUCTIONS: dict[str, Any] = {
 if PACKS_BYTES:
     _INSTRUCTIONS["write_bits"] = write_bits
 if DEPOSITS_BITS:
-    _INSTRUCTIONS["deposit"] = deposit
+    _INSTRUCTIONS |= {"char_at": char_at, "deposit": deposit}

@@ -38,6 +38,7 @@ __all__ = [
     "U32s",
     "U64s",
     "advance",
+    "char_at",
     "copy8",
     "copy64",
     "deposit",
@@ -226,6 +227,20 @@ def copy64(q, j, p, i):
 def copy8(q, j, p, i):
     """Copy 8 elements of 32 bits from p[i] on to q[j] on; they do not overlap."""
     q[j : j + 8] = p[i : i + 8]
+
+
+@primitive
+def char_at(p, i):
+    """The code point of the valid character at p[i]; reads four bytes."""
+    lead = I64(p[i])
+    bits = lead << 18 | (I64(p[i + 1]) & 0x3F) << 12 | (I64(p[i + 2]) & 0x3F) << 6 | (I64(p[i + 3]) & 0x3F)
+    if lead < 0x80:
+        return lead
+    if lead < 0xE0:
+        return bits >> 12 & 0x7FF
+    if lead < 0xF0:
+        return bits >> 6 & 0xFFFF
+    return bits & 0x1FFFFF
 
 
 @primitive

@@ -8,7 +8,19 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from subwords.kernels.jit import I64, U64, copy64, deposit, helper, inlined, popcount, range_mask, trailing_zeros, write_bits
+from subwords.kernels.jit import (
+    I64,
+    U64,
+    char_at,
+    copy64,
+    deposit,
+    helper,
+    inlined,
+    popcount,
+    range_mask,
+    trailing_zeros,
+    write_bits,
+)
 from subwords.kernels.utf8 import decode_at
 
 LANES = 64
@@ -16,7 +28,7 @@ ENOUGH = 8  # ASCII bytes that are worth copying a block
 PLAIN = 512  # ASCII bytes after which text is no longer packed
 INVALID_CLASS = 0x110000  # where the class of a byte that is not UTF-8 stands
 ZERO, ONE, ALL = U64(0), U64(1), U64(0xFFFFFFFFFFFFFFFF)
-WITHIN = U64((1 << 62) - 1)  # lanes whose characters of up to three bytes end inside the block
+WITHIN = U64((1 << 61) - 1)  # lanes whose characters end inside the block, whatever their length
 THREES = U64(0x1249249249249249)  # every third lane, 63 lanes in all
 FULL = 63
 
@@ -39,27 +51,11 @@ def low_bits(k):
 
 
 @inlined
-def pack_small(q, p, i, starts, n):
-    """Pack characters of one and two bytes, whose first bytes are at p[i + k] for every bit k."""
+def pack_chars(q, p, i, starts, n):
+    """Pack the characters whose first bytes are at p[i + k] for every bit k."""
     while starts != ZERO:
-        k = i + trailing_zeros(starts)
+        q.stream[n] = q.classes[char_at(p, i + trailing_zeros(starts))]
         starts &= starts - ONE
-        lead = I64(p[k])
-        code = (lead & 0x1F) << 6 | I64(p[k + 1]) & 0x3F
-        q.stream[n] = q.classes[code if lead >= 0x80 else lead]
-        n += 1
-
-
-@inlined
-def pack_large(q, p, i, starts, n):
-    """Pack characters of up to three bytes."""
-    while starts != ZERO:
-        k = i + trailing_zeros(starts)
-        starts &= starts - ONE
-        lead, third = I64(p[k]), I64(p[k + 2]) & 0x3F
-        code = (lead & 0x1F) << 6 | I64(p[k + 1]) & 0x3F
-        code = (code << 6 | third) & 0xFFFF if lead >= 0xE0 else code
-        q.stream[n] = q.classes[code if lead >= 0x80 else lead]
         n += 1
 
 
@@ -85,6 +81,16 @@ def pack_any(q, p, i, stop, n):
     return mask, k
 
 
+@inlined
+def not_characters(p, i):
+    """The first bytes of forms that are too short, of halves of surrogate pairs, and of what is above U+10FFFF."""
+    second = i + 1
+    bad = range_mask(p, i, 0xE0, 0xE0) & range_mask(p, second, 0x80, 0x9F)
+    bad |= range_mask(p, i, 0xED, 0xED) & range_mask(p, second, 0xA0, 0xBF)
+    bad |= range_mask(p, i, 0xF0, 0xF0) & range_mask(p, second, 0x80, 0x8F)
+    return bad | range_mask(p, i, 0xF4, 0xF4) & range_mask(p, second, 0x90, 0xBF)
+
+
 @helper
 def pack_block(q, p, i, stop, n):
     """Pack a block: (its mask, how many bytes that reaches). Reads 65 bytes where there are so many."""
@@ -96,11 +102,10 @@ def pack_block(q, p, i, stop, n):
         copy64(q.stream, n, p, i)
         return low_bits(plain), plain
     inner, three = range_mask(p, i, 0x80, 0xBF), range_mask(p, i, 0xE0, 0xEF)
-    leads = range_mask(p, i, 0xC2, 0xDF) | three
-    # Too short a form, or half of a pair of surrogates.
-    odd = range_mask(p, i, 0xE0, 0xE0) & range_mask(p, i + 1, 0x80, 0x9F)
-    odd |= range_mask(p, i, 0xED, 0xED) & range_mask(p, i + 1, 0xA0, 0xBF)
-    if (inner ^ (leads << ONE | three << U64(2))) | (high ^ inner ^ leads) | odd != ZERO:
+    four = range_mask(p, i, 0xF0, 0xF4)
+    leads = range_mask(p, i, 0xC2, 0xDF) | three | four
+    inside = leads << ONE | (three | four) << U64(2) | four << U64(3)
+    if inner ^ inside | high ^ inner ^ leads | not_characters(p, i) != ZERO:
         return pack_any(q, p, i, stop, n)
     if (three ^ THREES) & WITHIN == ZERO and (inner | three) & WITHIN == WITHIN:
         pack_threes(q, p, i, n)
@@ -111,10 +116,7 @@ def pack_block(q, p, i, stop, n):
     later = (later & later >> U64(4)) | ~inner & ~WITHIN
     later &= ZERO - later
     starts = ~inner & (later - ONE)
-    if three == ZERO:
-        pack_small(q, p, i, starts, n)
-    else:
-        pack_large(q, p, i, starts, n)
+    pack_chars(q, p, i, starts, n)
     return starts, I64(trailing_zeros(later))
 
 

@@ -35,17 +35,19 @@ CHUNK_WORDS = 32768
 CHUNK_TEXTS = 1024
 # Offsets are relative to a chunk and 32 bits wide.
 WINDOW = 2**31 - 64
+SAMPLE = 4096  # bytes that tell whether the masks for ASCII or the machine for all scripts will be faster
 STRETCH = 1 << 20  # bytes of text that steps take at a time
 
 
 class Marks:
     """Reusable room for the word ends of one chunk, owned by one thread and one route at a time."""
 
-    __slots__ = ("ends", "scratch", "words")
+    __slots__ = ("ends", "scratch", "tail", "words")
 
     def __init__(self, words: int = CHUNK_WORDS) -> None:
         self.ends = np.empty(words + 1, np.uint32)
         self.words = np.empty(CHUNK_TEXTS + 1, np.int64)
+        self.tail = np.empty(64, np.uint8)
         self.scratch: Any = None
 
 
@@ -188,16 +190,14 @@ class MaskRoute(_Scanner):
         return split_gpt2.ready()
 
     def _one(self, text: Bytes, start: int, stop: int, marks: Marks) -> int:
-        if marks.scratch is None:
-            marks.scratch = np.empty(64, np.uint8)
-        return self._split(text, start, stop, self._classes, marks.scratch, marks.ends)
+        if stop - start >= SAMPLE and np.count_nonzero(text[start : start + SAMPLE] > 127) > SAMPLE // 4:
+            return self._by_machine._one(text, start, stop, marks)
+        return self._split(text, start, stop, self._classes, marks.tail, marks.ends)
 
     def _many(self, text: Bytes, bounds: Offsets, first: int, marks: Marks) -> int:
         from subwords.kernels.split_gpt2 import split_gpt2_many
 
-        if marks.scratch is None:
-            marks.scratch = np.empty(64, np.uint8)
-        return split_gpt2_many(text, bounds, first, self._classes, marks.scratch, marks.ends, marks.words)
+        return split_gpt2_many(text, bounds, first, self._classes, marks.tail, marks.ends, marks.words)
 
     def cut(self, text: Bytes, at: int) -> int:
         """Cut before an ASCII blank that follows an ASCII non-blank: a run of blanks starts a word, always."""

@@ -33,7 +33,7 @@ SHORT = 56  # as in kernels/merge.py: bytes of a word there is always scratch fo
 PART = 1 << 18  # bytes of short texts a thread takes at a time
 
 # Fields of a state's counters, as in kernels/segment.py, which is imported no earlier than needed.
-TEXT, WORD, OUT, USED, IDS, BYTES, POSITION, NEEDED = range(8)
+TEXT, WORD, OUT, USED, IDS, BYTES, POSITION, NEEDED, FAR = range(9)
 
 
 _Arrays = tuple[NDArray[Any], ...]
@@ -51,9 +51,9 @@ class _State:
         self.marks = Marks()
         self.seeds = np.concatenate([np.array([secrets.randbits(64) | 1 for _ in range(4)], np.uint64), key_masks()])
         self.ranks = ranks
-        self.counters = np.zeros(8, np.int64)
+        self.counters = np.zeros(9, np.int64)
         self.chains = np.zeros(0, np.int32)
-        self.out = np.empty(SHORT_TEXT + 8, np.uint32)
+        self.out = np.empty(SHORT_TEXT + 12, np.uint32)
         self.none = np.zeros(0, np.int64)
         self.clear()
         self.fit_word(SHORT)
@@ -190,7 +190,7 @@ class Encoder:
     def _encode(self, text: NDArray[np.uint8], bounds: NDArray[np.int64]) -> TokenBatch:
         state = self._take()
         offsets = np.zeros(len(bounds), np.int64)
-        out = np.empty(min(len(text), 1 << 16) + 8, np.uint32)
+        out = np.empty(min(len(text), 1 << 16) + 12, np.uint32)
         if len(text) > 1 << 20:
             state.expect(len(text))
         found, done = 0, 1

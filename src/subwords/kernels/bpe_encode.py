@@ -39,6 +39,7 @@ from subwords.kernels.merge import Merges
 from subwords.kernels.segment import (
     BYTES,
     DONE,
+    FAR,
     IDS,
     LONGEST,
     NEED_ARENA,
@@ -53,12 +54,13 @@ from subwords.kernels.segment import (
     Model,
     segment,
 )
-from subwords.kernels.words import BLOCK, KEYS, LENGTH, SLOT, differs, make_keys, same_bytes
+from subwords.kernels.words import BLOCK, KEYS, LENGTH, SLOT, differs, home, make_keys, same_bytes, word_key
 
+ZERO, ONE, HALF, LOW = U64(0), U64(1), U64(32), U64(0xFFFFFFFF)
 INSIDE = 4
-SLACK = 8  # places behind the ids, in `out` and in the arena, that copying may touch
-ODD = 16  # words of a block that are not in the fast loop; from so many on the next block's arena lines are asked for
-ZERO, HALF, LOW = U64(0), U64(32), U64(0xFFFFFFFF)
+SLACK = 12  # places behind the ids, in `out` and in the arena, that copying may touch
+MIXED = 8  # words of a block with ids in the arena; beyond, the next block's branches would be mispredicted often
+UNKNOWN_KEY = ONE << U64(55)  # a length that no word has
 NUMBER = U64(60)
 ELSEWHERE = U64(15)
 
@@ -122,6 +124,16 @@ def insert(table, text, at, length, low, high, slot, symbols, n):
 
 
 @inlined
+def emit_far(ids, value, out, count):
+    """Write ids from the arena, their place and number in `value`; the new count."""
+    place, n = I64(value & LOW), I64(value >> HALF)
+    copy8(out, count, ids, place)
+    for k in range(8, n, 8):
+        copy8(out, count + k, ids, place + k)
+    return count + n
+
+
+@inlined
 def emit_slot(slots, ids, at, out, count):
     """Write the ids of the slot that starts at `at`; the new count. Up to SLACK places after it may be overwritten."""
     n = slots[at + 1] >> NUMBER
@@ -130,37 +142,87 @@ def emit_slot(slots, ids, at, out, count):
         store64(out, count, value)
         store64(out, count + 2, slots[at + 3])
         return count + I64(n)
-    place, n = I64(value & LOW), value >> HALF
-    copy8(out, count, ids, place)
-    for k in range(8, I64(n), 8):
-        copy8(out, count + k, ids, place + k)
-    return count + I64(n)
+    return emit_far(ids, value, out, count)
 
 
 @inlined
 def emit_run(slots, mask, ids, keys, k, stop, out, count):
-    """Write the ids of words as long as they are inline and in the table; how far it came.
+    """Write the ids of words as long as they are in the table; how far it came, and how many had theirs in the arena.
 
-    Nearly all words are. The rest is left to `emit_odd`, so that this loop's few values stay in registers.
+    Nearly all words are. The rest is left to `emit_new`, so that this loop's few values stay in registers.
     """
+    far = 0
     while k < stop:
         low, high, slot = keys[k], keys[k + 1], I64(keys[k + 2])
         while differs(slots, slot * SLOT, low, high) != ZERO:
             if slots[slot * SLOT + 1] == ZERO:
-                return k, count
+                return k, count, far
             slot = I64(U64(slot + 1) & mask)
-        if high & LENGTH == ZERO:
-            return k, count
-        count = emit_slot(slots, ids, slot * SLOT, out, count)
+        at = slot * SLOT
+        n, value = slots[at + 1] >> NUMBER, slots[at + 2]
+        if n != ELSEWHERE:
+            store64(out, count, value)
+            store64(out, count + 2, slots[at + 3])
+            count += I64(n)
+        else:
+            count = emit_far(ids, value, out, count)
+            far += 1
         k += 3
-    return k, count
+    return k, count, far
+
+
+@inlined
+def emit_mixed(slots, mask, ids, keys, k, stop, out, count):
+    """The same without a branch between ids in the slot and in the arena, which nobody could foretell."""
+    far = 0
+    while k < stop:
+        low, high, slot = keys[k], keys[k + 1], I64(keys[k + 2])
+        while differs(slots, slot * SLOT, low, high) != ZERO:
+            if slots[slot * SLOT + 1] == ZERO:
+                return k, count, far
+            slot = I64(U64(slot + 1) & mask)
+        at = slot * SLOT
+        n, value = slots[at + 1] >> NUMBER, slots[at + 2]
+        elsewhere = I64(n == ELSEWHERE)
+        all_or_none = U64(0) - U64(elsewhere)
+        place = I64(value & LOW & all_or_none)
+        copy8(out, count, ids, place)
+        # What the slot holds goes in front of that, or behind it, where it does not count.
+        store64(out, count + 8 * elsewhere, value)
+        store64(out, count + 8 * elsewhere + 2, slots[at + 3])
+        number = I64(n & ~all_or_none | value >> HALF & all_or_none)
+        for j in range(8, number, 8):
+            copy8(out, count + j, ids, place + j)
+        count += number
+        far += elsewhere
+        k += 3
+    return k, count, far
 
 
 @helper
-def emit_odd(model, table, text, at, length, keys, k, out, count):
+def resolve_odd(table, text, start, ends, first, keys):
+    """Find the slots of the odd words, most of which are long; one without gets a key that no slot has."""
+    slots = table.slots
+    for n in range(I64(keys[4 * BLOCK])):
+        k = 3 * (I64(keys[3 * BLOCK + n]) - first)
+        at = I64(keys[k + 2]) * SLOT
+        prefetch(table.ids, I64(slots[at + 2] & LOW))
+        prefetch(table.bytes, I64(slots[at + 3] >> HALF))
+    for n in range(I64(keys[4 * BLOCK])):
+        w = I64(keys[3 * BLOCK + n])
+        k = 3 * (w - first)
+        at = start + (I64(ends[w - 1]) if w > 0 else 0)
+        slot = find(table, text, at, start + I64(ends[w]) - at, keys[k], keys[k + 1], I64(keys[k + 2]))
+        keys[k + 2] = U64(slot)
+        if slots[slot * SLOT + 1] == ZERO:
+            keys[k + 1] = UNKNOWN_KEY
+
+
+@helper
+def emit_new(model, table, text, at, length, out, count):
     """Write the ids of any word, segmenting and remembering it where the table lacks it: (status, new count)."""
-    low, high = keys[k], keys[k + 1]
-    slot = find(table, text, at, length, low, high, I64(keys[k + 2]))
+    low, high = word_key(text, at, length, table.seeds)
+    slot = find(table, text, at, length, low, high, home(low, high, table.seeds, table.mask))
     if table.slots[slot * SLOT + 1] != ZERO:
         return DONE, emit_slot(table.slots, table.ids, slot * SLOT, out, count)
     state = table.state
@@ -179,31 +241,25 @@ def emit_odd(model, table, text, at, length, keys, k, out, count):
 
 
 @helper
-def ask_for_arenas(table, keys, n):
-    """Ask for the arena lines of n words, as far as their slots, asked for before, are the first ones they want."""
-    slots = table.slots
-    for k in range(n):
-        at = I64(keys[3 * k + 2]) * SLOT
-        if slots[at + 1] >> NUMBER == ELSEWHERE:
-            prefetch(table.ids, I64(slots[at + 2] & LOW))
-            prefetch(table.bytes, I64(slots[at + 3] >> HALF))
-
-
-@helper
 def encode_block(model, table, text, start, ends, first, last, keys, out):
     """Write the ids of the words first..last; state says how far it came."""
-    count, k, status = I64(table.state[OUT]), I64(0), DONE
+    count, k, far, status = I64(table.state[OUT]), I64(0), I64(0), DONE
     stop = I64(3 * (last - first))
+    mixed = table.state[FAR] > MIXED
     while status == DONE:
-        k, count = emit_run(table.slots, table.mask, table.ids, keys, k, stop, out, count)
+        if mixed:
+            k, count, more = emit_mixed(table.slots, table.mask, table.ids, keys, k, stop, out, count)
+        else:
+            k, count, more = emit_run(table.slots, table.mask, table.ids, keys, k, stop, out, count)
+        far += more
         if k == stop:
             break
         w = first + k // 3
         at = start + (I64(ends[w - 1]) if w > 0 else 0)
-        status, count = emit_odd(model, table, text, at, start + I64(ends[w]) - at, keys, k, out, count)
+        status, count = emit_new(model, table, text, at, start + I64(ends[w]) - at, out, count)
         if status == DONE:
             k += 3
-    table.state[WORD], table.state[OUT] = first + k // 3, count
+    table.state[WORD], table.state[OUT], table.state[FAR] = first + k // 3, count, far
     return status
 
 
@@ -285,6 +341,8 @@ def next_block(model, table, text, size, start, ends, words, keys, out, room):
     if st[NEEDED] > room:
         return NEED_OUT
     make_keys(table.slots, table.mask, table.seeds, text, size, start, ends, first, last, keys)
+    if keys[4 * BLOCK] != ZERO:
+        resolve_odd(table, text, start, ends, first, keys)
     return encode_block(model, table, text, start, ends, first, last, keys, out)
 
 

@@ -11,7 +11,7 @@ from subwords.kernels.utf8 import decode_at
 # Why a call returned.
 DONE, NEED_OUT, NEED_SLOTS, NEED_ARENA, NEED_SCRATCH, UNKNOWN = range(6)
 # Fields of `state`, which outlives a call ...
-TEXT, WORD, OUT, USED, IDS, BYTES, POSITION, NEEDED = range(8)
+TEXT, WORD, OUT, USED, IDS, BYTES, POSITION, NEEDED, FAR = range(9)
 # ... and of `settings`, which no call changes.
 UNK, FUSE, DROP, LONGEST, SEED, COMPLETE = range(6)
 

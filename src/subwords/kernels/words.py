@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from subwords.kernels.jit import I64, U64, Int, U64s, advance, helper, inlined, kernel, load64, mix, pointer, prefetch
 
 BLOCK = 256  # words whose keys are made at once
-KEYS = 4 * BLOCK + 1  # room for them
+KEYS = 4 * BLOCK + 1  # room for them, and for the list of odd words
 INLINE = 15  # bytes of a word that fit its key
 SLOT = 4
 LENGTH = U64(0xF) << U64(56)  # zero in the key high of a long word
@@ -85,23 +85,28 @@ def differs(slots, at, low, high):
     return slots[at] ^ low | (slots[at + 1] ^ high) << OWNED
 
 
+@inlined
+def differ16(p, i, q, j):
+    """Zero where p[i : i + 16] equals q[j : j + 16]."""
+    return load64(p, i) ^ load64(q, j) | load64(p, i + 8) ^ load64(q, j + 8)
+
+
 @helper
 def same_bytes(p, i, q, j, length):
     """Whether p[i : i + length] equals q[j : j + length], length > INLINE."""
-    k = 0
-    while k + 16 < length:
-        if load64(p, i + k) ^ load64(q, j + k) | load64(p, i + k + 8) ^ load64(q, j + k + 8) != ZERO:
-            return False
+    differs_at = differ16(p, i, q, j) | differ16(p, i + length - 16, q, j + length - 16)
+    k = 16
+    while k + 16 < length and differs_at == ZERO:
+        differs_at = differ16(p, i + k, q, j + k)
         k += 16
-    k = length - 16
-    return load64(p, i + k) ^ load64(q, j + k) | load64(p, i + k + 8) ^ load64(q, j + k + 8) == ZERO
+    return differs_at == ZERO
 
 
 @helper
 def make_keys(slots, mask, seeds, text, size, start, ends, first, last, keys):
     """Write (low, high, slots) of the words first..last into `keys` and ask for their table lines.
 
-    Behind these there is room for BLOCK numbers of words whose keys are not made so.
+    Behind these come the numbers of the long words and of those at the end of the text, and how many they are.
     """
     masks, odd_words = advance(seeds, SEEDS), advance(keys, 3 * BLOCK)
     at = start + (I64(ends[first - 1]) if first > 0 else 0)
@@ -122,6 +127,7 @@ def make_keys(slots, mask, seeds, text, size, start, ends, first, last, keys):
     for w in range(safe, last):
         odd_words[odd] = U64(w)
         odd += 1
+    keys[4 * BLOCK] = U64(odd)
     for n in range(odd):
         make_odd_key(slots, mask, seeds, text, start, ends, I64(odd_words[n]), first, keys)
 

@@ -4,56 +4,51 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from splitting import words_of
 from strategies import BLANKS, CONTRACTIONS, FRAGMENTS, INVALID, MARKS, byte_texts, contested, regex_classes, texts
 from subwords.errors import InputError
 from subwords.reference.bpe import GPT2_PATTERN, split, split_bytes
-from subwords.split import scanner
-from subwords.split.rules import RULES
-from subwords.split.scanner import Marks, RegexSplitter, splitter
+from subwords.split import routes
+from subwords.split.finders import MachineFinder, RegexFinder
+from subwords.split.pieces import start
+from subwords.split.routes import CHUNK_WORDS, MachineRoute, MaskRoute, Route
+from subwords.split.rules import RULES, Split
+from subwords.split.scanner import Marks, splitter
 from subwords.split.unicode import CATEGORIES, LETTER, NUMBER, OTHER, SPACE, categories, gpt2_classes
 
 GPT2 = splitter("gpt2")
-LEAST_WORDS = 64  # the least capacity a scan can work with: one block at a time
+BY_MACHINE = MachineRoute(MachineFinder(Split(GPT2_PATTERN)).machine())
+LEAST_WORDS = 64  # the least capacity a scan by masks can work with: one block at a time
+LEAST_BY_MACHINE = 1024
+
+
+@pytest.fixture(scope="module", autouse=True)
+def masks_alone() -> Iterator[None]:
+    """The route by masks leaves no text to the machine, which needs more room."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(routes, "SAMPLE", 1 << 40)
+        yield
 
 
 def reference_ends(data: bytes) -> list[int]:
     return list(itertools.accumulate(map(len, split_bytes(data, GPT2_PATTERN))))
 
 
-def ends_with(marks: Marks, data: bytes, start: int, stop: int) -> list[int]:
-    text = np.frombuffer(data, np.uint8)
-    return [base + end for base, ends, n in GPT2.chunks(text, start, stop, marks) for end in ends[:n].tolist()]
-
-
-def words_of(texts: list[bytes], marks: Marks) -> list[list[bytes]]:
-    """The words of each text, split together."""
-    data = b"".join(texts)
-    bounds = np.cumsum([0, *map(len, texts)], dtype=np.int64)
-    found: list[list[bytes]] = []
-    unfinished: list[bytes] = []
-    at = 0
-    for base, ends, words, complete in GPT2.texts(np.frombuffer(data, np.uint8), bounds, marks):
-        first = 0
-        for last in words.tolist():
-            for end in ends[first:last].tolist():
-                unfinished.append(data[at : base + end])
-                at = base + end
-            first = last
-            if complete:
-                found.append(unfinished)
-                unfinished = []
-    assert not unfinished
-    return found
+def ends_with(route: Route, marks: Marks, data: bytes, start: int, stop: int) -> list[int]:
+    text, bounds = np.frombuffer(data, np.uint8), np.array([start, stop], np.int64)
+    return [base + end for _, base, ends, n, _ in route.texts(text, bounds, marks) for end in ends[: n[-1]].tolist()]
 
 
 def test_rule_is_the_reference_pattern() -> None:
     assert RULES["gpt2"] == GPT2_PATTERN
+    assert isinstance(GPT2.route, MaskRoute)
 
 
 # ------------------------------------------------------------------ the pinned Unicode
@@ -112,9 +107,15 @@ def test_any_text(text: str) -> None:
 
 
 @given(byte_texts(12))
-def test_regex_splitter_is_the_same_rule(data: bytes) -> None:
-    # A pattern that only this class runs: the name and the exact pattern would give the compiled scanner.
-    assert RegexSplitter(f"(?:{GPT2_PATTERN})").byte_ends(data).tolist() == reference_ends(data)
+def test_regex_package_finds_the_same(data: bytes) -> None:
+    text = np.frombuffer(data, np.uint8)
+    whole = start(text, np.array([0, len(text)], np.int64), np.ones(1, np.bool_))
+    assert RegexFinder(Split(GPT2_PATTERN)).split(whole).words[1:].tolist() == reference_ends(data)
+
+
+@given(byte_texts(60))
+def test_machine_finds_the_same(data: bytes) -> None:
+    assert ends_with(BY_MACHINE, Marks(), data, 0, len(data)) == reference_ends(data)
 
 
 @pytest.mark.parametrize("before", [b"a", b"1", b" ", b"\n", b"!", b"\xc3\xa9", b"\xff", "\u3000".encode(), b"'"])
@@ -160,19 +161,20 @@ def test_random_atoms_of_many_blocks() -> None:
 
 @given(byte_texts(60), st.integers(LEAST_WORDS, 200))
 def test_chunk_size_changes_no_word(data: bytes, words: int) -> None:
-    assert ends_with(Marks(words), data, 0, len(data)) == reference_ends(data)
+    assert ends_with(GPT2.route, Marks(words), data, 0, len(data)) == reference_ends(data)
 
 
 @given(byte_texts(), byte_texts(), byte_texts())
 def test_bytes_around_the_window_are_not_seen(before: bytes, inside: bytes, after: bytes) -> None:
     start, stop = len(before), len(before + inside)
-    got = ends_with(Marks(LEAST_WORDS), before + inside + after, start, stop)
-    assert got == [start + end for end in reference_ends(inside)]
+    for route, words in ((GPT2.route, LEAST_WORDS), (BY_MACHINE, LEAST_BY_MACHINE)):
+        got = ends_with(route, Marks(words), before + inside + after, start, stop)
+        assert got == [start + end for end in reference_ends(inside)]
 
 
-@given(st.lists(byte_texts(8), max_size=30), st.sampled_from([LEAST_WORDS, 100, 1000, scanner.CHUNK_WORDS]))
+@given(st.lists(byte_texts(8), max_size=30), st.sampled_from([LEAST_WORDS, 100, 1000, CHUNK_WORDS]))
 def test_many_texts_equal_each_alone(texts: list[bytes], words: int) -> None:
-    assert words_of(texts, Marks(words)) == [split_bytes(text, GPT2_PATTERN) for text in texts]
+    assert words_of(GPT2, texts, words) == [split_bytes(text, GPT2_PATTERN) for text in texts]
 
 
 def test_thousands_of_texts_equal_each_alone() -> None:
@@ -182,7 +184,7 @@ def test_thousands_of_texts_equal_each_alone() -> None:
     atoms = [*map(str.encode, FRAGMENTS), *INVALID]
     sizes = [0, 1, 2, 5, 5, 20]
     texts = [b"".join(rng.choices(atoms, k=4000 if i % 500 == 0 else rng.choice(sizes))) for i in range(4000)]
-    assert words_of(texts, Marks()) == [split_bytes(text, GPT2_PATTERN) for text in texts]
+    assert words_of(GPT2, texts) == [split_bytes(text, GPT2_PATTERN) for text in texts]
 
 
 @given(byte_texts(), byte_texts(), st.integers(0, 10_000))
@@ -199,14 +201,24 @@ def test_cutting_where_cut_says_changes_no_word(left: bytes, right: bytes, at: i
 def test_window_of_a_huge_text_cuts_no_word(data: bytes, longest: int) -> None:
     # The window is 2 GiB; a small one shows the same borders.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scanner, "LONGEST_WORD", longest)
+        patch.setattr(routes, "WINDOW", longest)
         ref = reference_ends(data)
         if max(np.diff([0, *ref]), default=0) >= longest - 8:
             return  # such a word is refused, see below
-        assert ends_with(Marks(), data, 0, len(data)) == ref
+        assert ends_with(GPT2.route, Marks(LEAST_WORDS), data, 0, len(data)) == ref
+
+
+@pytest.mark.parametrize("sample", [64, 4096])
+def test_dense_text_goes_the_way_of_the_machine(sample: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routes, "SAMPLE", sample)
+    text = "x " + "слово и ещё; 12 " * 500 + "plain text of ASCII letters " * 400 + "\xff"
+    data = text.encode() + b"\xff\xd0"
+    for words in (LEAST_BY_MACHINE, 5000, CHUNK_WORDS):
+        assert ends_with(GPT2.route, Marks(words), data, 0, len(data)) == reference_ends(data)
+        assert ends_with(GPT2.route, Marks(words), data, 2, len(data)) == [2 + end for end in reference_ends(data[2:])]
 
 
 def test_word_longer_than_the_window_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scanner, "LONGEST_WORD", 100)
-    with pytest.raises(InputError, match="at byte 3 is longer"):
-        ends_with(Marks(), b"one" + b" " + b"a" * 200, 0, 204)
+    monkeypatch.setattr(routes, "WINDOW", 100)
+    with pytest.raises(InputError, match="at byte 3 may be longer"):
+        ends_with(GPT2.route, Marks(LEAST_WORDS), b"one" + b" " + b"a" * 200, 0, 204)

@@ -134,7 +134,7 @@ def warmup() -> None:
     >>> import subwords
     >>> subwords.warmup()
     """
-    modules = "bpe_encode bpe_index bpe_train count decode find merge split_gpt2 utf8 words"
+    modules = "bpe_encode bpe_index bpe_train count decode find merge split_cut split_gpt2 split_machine utf8 words"
     for module in modules.split():
         import_module(f"subwords.kernels.{module}")
     for kernel in import_module("subwords.kernels.jit").KERNELS:

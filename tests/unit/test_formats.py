@@ -68,6 +68,7 @@ LOADED = {
     "gpt2/tokenizer.json": 50257,
     "roberta/tokenizer.json": 50265,
     "phi-2/tokenizer.json": 50295,
+    "falcon/tokenizer.json": 65024,
     "converted/cl100k_base.tokenizer.json": 100277,
     "converted/qwen3.tokenizer.json": 151669,
 }
@@ -75,7 +76,6 @@ REFUSED = {
     "bert/bert-base-uncased-tokenizer.json": "model.merges: expected the merges of a BPE model",
     "clip/tokenizer.json": 'model.end_of_word_suffix: "</w>" is not supported yet',
     "clip/vocab.json": "model: expected the model of a tokenizer.json",
-    "falcon/tokenizer.json": 'pre_tokenizer: "Sequence" of "Punctuation", "ByteLevel", "Digits", "Split" is not',
     "gpt-neox/tokenizer.json": 'normalizer: "NFC" is not supported yet',
     "gpt2/vocab.bpe": "expected a tokenizer file",
     "phi-3/tokenizer.json": "model.byte_fallback: true is not supported yet",

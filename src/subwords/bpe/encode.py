@@ -119,7 +119,7 @@ class _State:
         if len(self.ids) >= max(MOST_ARENA, 8 * len(self.whole_words[0]) if self.whole_words else 0):
             self.clear()
         size = 2 * (max(len(self.ids), len(self.arena)) + length)
-        ids, arena = zeros(size, np.int32), zeros(size + 8, np.uint8)
+        ids, arena = zeros(size, np.int32, random=True), zeros(size + 8, np.uint8, random=True)
         ids[: self.counters[IDS]] = self.ids[: self.counters[IDS]]
         arena[: self.counters[BYTES]] = self.arena[: self.counters[BYTES]]
         self.ids, self.arena = ids, arena

@@ -104,7 +104,7 @@ def _read_splitter(node: Node) -> tuple[Splitter, bool]:
     try:
         return make_splitter(rule), any(isinstance(step, ByteChars) for step in rule)
     except InputError as error:
-        raise node.wrong("patterns that an engine takes", str(error)) from None
+        raise node.wrong("patterns that an engine takes", f"this one: {error}") from None
 
 
 def _check_decoder(node: Node, byte_level: bool) -> None:

@@ -220,13 +220,15 @@ def store64(p, i, value):
 @primitive
 def copy64(q, j, p, i):
     """Copy 64 bytes from p + i to q + j; they do not overlap."""
-    q[j : j + 64] = p[i : i + 64]
+    for k in range(64):
+        q[j + k] = p[i + k]
 
 
 @primitive
 def copy8(q, j, p, i):
     """Copy 8 elements of 32 bits from p[i] on to q[j] on; they do not overlap."""
-    q[j : j + 8] = p[i : i + 8]
+    for k in range(8):
+        q[j + k] = p[i + k]
 
 
 @primitive

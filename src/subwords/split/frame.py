@@ -32,7 +32,8 @@ def frame(machine: Machine) -> tuple[NDArray[np.generic], ...]:
     table[:, : n * n] = (both | single[middle][:, :, :n] | rows[middle][:, :, :n]).reshape(states, -1)
     second = np.append(of_byte, np.uint32(n))
     assert len(second) == COUNT + 1
-    return machine.classes | np.uint8(128), pairs.ravel(), second, table.ravel(), machine.cuts().astype(np.uint8).ravel()
+    safe = machine.cuts().astype(np.uint8)
+    return machine.classes | np.uint8(128), pairs.ravel(), second, table.ravel(), safe.ravel()
 
 
 def cutter(machine: Machine) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:

@@ -169,7 +169,7 @@ class MachineRoute(_Scanner):
 
     def cut(self, text: Bytes, at: int) -> int:
         """Cut between two characters where the machine proves it safe."""
-        from subwords.kernels.split_machine import last_cut
+        from subwords.kernels.split_cut import last_cut
 
         return last_cut(text, at, *self._cutter)
 
@@ -237,13 +237,13 @@ class StepsRoute(Route):
         return f"of regex {regex.__version__}"
 
     def cut(self, text: Bytes, at: int) -> int:
-        """Cut where the first step's machine proves it safe; the others see its pieces only, or where the input begins."""
+        """Cut where the first step's machine proves it safe; the others see no more than its pieces."""
         return 0 if self._leading else self._cut(text, at)
 
     def _cut(self, text: Bytes, at: int) -> int:
         if self._cutter is None:
             return 0
-        from subwords.kernels.split_machine import last_cut
+        from subwords.kernels.split_cut import last_cut
 
         return last_cut(text, at, *self._cutter)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -18,6 +19,8 @@ from subwords.split.rules import NAMED, ByteChars, Prefix, Replace, Rule, Split
 __all__ = ["Marks", "Splitter", "splitter"]
 
 Bytes = NDArray[np.uint8]
+# As a regex it would split at these letters only, which nobody wants.
+_LIKE_A_NAME = re.compile(r"[a-z]\w{2,}[a-z0-9_-]*")
 
 
 class Splitter:
@@ -28,6 +31,9 @@ class Splitter:
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
+        while rule and isinstance(rule[-1], ByteChars):  # what models read, not how words are cut
+            rule = rule[:-1]
+        self._steps = rule
         self.name = next((name for name, steps in NAMED.items() if steps == rule), None)
         self.route: Route = route(rule)
 
@@ -42,14 +48,14 @@ class Splitter:
     @cached_property
     def identity(self) -> str:
         """The rule as `splitter` takes it: counts made with one may be trained on with another of the same."""
-        match self.rule:
+        match self._steps:
             case (Split(pattern=pattern, behavior="isolated", invert=False),):
                 return pattern
         if self.name:
             return self.name
         from subwords.split.pre_tokenizer import to_pre_tokenizer
 
-        return json.dumps(to_pre_tokenizer(self.rule), ensure_ascii=False)
+        return json.dumps(to_pre_tokenizer(self._steps), ensure_ascii=False)
 
     @property
     def unicode_version(self) -> str:
@@ -138,6 +144,8 @@ def _rule(rule: Any) -> Rule:
                 return _rule(json.loads(rule))
             except json.JSONDecodeError:
                 pass
+        if _LIKE_A_NAME.fullmatch(rule):
+            raise InputError(f"expected a splitter's name ({', '.join(NAMED)}) or a regex; {rule!r} looks like a name")
         return (Split(rule),)
     if rule is None:
         return ()

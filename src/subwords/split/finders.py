@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import InputError
-from subwords.reference import pattern as reference
 from subwords.split.automaton import automaton
 from subwords.split.machine import Machine, machine
 from subwords.split.pattern import Outside, Repeat, parse
@@ -111,17 +110,21 @@ class RegexFinder(Finder):
 
     def __init__(self, step: Split) -> None:
         super().__init__(step)
-        reference.find(step.pattern, "")
+        from subwords.reference.pattern import find
+
+        find(step.pattern, "")
 
     def split(self, pieces: Pieces) -> Pieces:
         """Apply the step, piece by piece."""
+        from subwords.reference.pattern import segments
+
         words, keep = [0], []
         for begin, stop in zip(pieces.words.tolist(), pieces.words[1:].tolist(), strict=False):
             # surrogateescape makes each invalid byte a character of no class (S2).
             string = pieces.text[begin:stop].tobytes().decode("utf-8", "surrogateescape")
             limit = SECONDS * (1 + len(string) / 1e7)
             try:
-                found = reference.segments(
+                found = segments(
                     string,
                     self.step.pattern,
                     "isolated" if removed(self.step) else self.step.behavior,

@@ -301,11 +301,14 @@ def walk(m, p, start, i, stop, ends, count):
 @helper
 def scan(m, p, start, stop, ends, count, capacity):
     """Write the ends of the words of p[start:stop], relative to `start`; stop early when `ends` is nearly full."""
-    i, ended = start, start == stop
-    while not ended and (capacity - count >= LEAST or stop - i + LANES <= capacity - count):
+    i, ended, first = start, start == stop, count
+    while not ended:
+        room = capacity - count - 2 * LANES
+        if count > first and room < min(SPAN, stop - i):
+            break
         more = count
         if stop - i > SHORT:
-            limit = min(stop, i + min(SPAN, capacity - count - 2 * LANES))
+            limit = min(stop, i + min(SPAN, room))
             plain = plain_length(p, i, limit)
             if plain >= SHORT or i + plain == stop:
                 more, ended = split_plain(m, advance(p, i), plain, i + plain == stop, i - start, ends, count)

@@ -8,7 +8,8 @@ Whatever is not common is left to `walk`, one character at a time: short texts, 
 machine's place kept aside. Every part starts at the end of a word, where the machine is in its first state.
 
 An entry of the table is the next state's row in its high half; below, bit 27 - d says that a word ends d characters
-before the last one of the step, and the bits KEEPS and TELLS are those of the machine.
+before the last one of the step, and the bits KEEPS, TELLS and HOLDS are those of the machine, the last of them that of
+the next state.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ ROOM = SPAN // GROUP + 4  # words of 64 bits for the borders of one part
 REACH, TOP = 26, 27  # as in split/machine.py, and one more
 COUNT = 256  # where `second` holds the number of classes
 ZERO, ONE, LOW, HALF = U64(0), U64(1), U64(0xFFFFFFFF), U64(32)
-BORDERS, KEEPS, TELLS = U64((1 << 28) - 1), U64(1 << 28), U64(1 << 29)
+BORDERS, KEEPS, TELLS, HOLDS = U64((1 << 28) - 1), U64(1 << 28), U64(1 << 29), U64(1 << 30)
 RARE = KEEPS | TELLS
 NONE = -1
 
@@ -285,7 +286,7 @@ def walk(m, p, start, i, stop, ends, count):
         recent[n % GROUP] = i - start
         entry = single_at(m, m.packed.classes[code if code >= 0 else INVALID_CLASS], row)
         count = tell(m, entry, n, kept, ends, count)
-        if entry & TELLS != ZERO:
+        if entry & HOLDS == ZERO:
             kept = I64(NONE)
         if entry & KEEPS != ZERO:
             kept = I64(recent[(n - REACH) % GROUP])

@@ -85,7 +85,9 @@ class MachineFinder(Finder):
         words = np.concatenate([np.zeros(1, np.int64), borders])
         if self.step.behavior != "removed":
             return pieces.cut(words)
-        matches = np.isin(borders, _told(pieces, self._tables[1]), assume_unique=True)
+        ends = np.zeros(len(pieces.text) + 1, np.bool_)
+        ends[_told(pieces, self._tables[1])] = True
+        matches = ends[borders]
         return pieces.cut(words).kept(matches if self.step.invert else ~matches)
 
 
@@ -151,7 +153,7 @@ def removed(step: Split) -> bool:
     return step.behavior == "removed"
 
 
-@lru_cache(64)
+@lru_cache(16)
 def finder(step: Split) -> Finder:
     """Return the fastest way to find what a step cuts at; InputError for a pattern that no engine takes."""
     try:

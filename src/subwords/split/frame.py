@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.kernels.split_machine import COUNT, GROUP, KEEPS, ROOM, SPAN, TELLS, TOP
+from subwords.kernels.split_machine import COUNT, GROUP, HOLDS, KEEPS, ROOM, SPAN, TELLS, TOP
 from subwords.kernels.split_pack import LANES
 from subwords.split.machine import Machine
 from subwords.split.pattern import Outside
@@ -26,9 +26,10 @@ def frame(machine: Machine) -> tuple[NDArray[np.generic], ...]:
     single = _entries(machine.borders, machine.keeps, machine.tells)
     table = np.empty((states, width), np.uint64)
     rows = machine.moves.astype(np.uint64) * np.uint64(width) << np.uint64(32)
+    rows |= machine.holds()[machine.moves].astype(np.uint64) * HOLDS
     table[:, n * n :] = single | rows
     middle = machine.moves[:, :n]
-    both = single[:, :n, None] >> np.uint64(1) & BORDERS | single[:, :n, None] & ~BORDERS
+    both = single[:, :n, None] >> np.uint64(1) & BORDERS | single[:, :n, None] & (KEEPS | TELLS)
     table[:, : n * n] = (both | single[middle][:, :, :n] | rows[middle][:, :, :n]).reshape(states, -1)
     second = np.append(of_byte, np.uint32(n))
     assert len(second) == COUNT + 1

@@ -61,6 +61,19 @@ class Machine:
             safe[before] = same[np.unique(self.moves[:, before])].all(axis=0)
         return safe
 
+    def holds(self) -> NDArray[np.bool_]:
+        """By state, whether the place kept aside may still be told: from there a `tells` comes before a `keeps`."""
+        holds = np.zeros(len(self.moves), np.bool_)
+        while True:
+            more = (self.tells | (holds[self.moves] & ~self.keeps & ~self._ending)).any(axis=1)
+            if (more == holds).all():
+                return holds
+            holds = more
+
+    @property
+    def _ending(self) -> NDArray[np.bool_]:
+        return np.arange(self.count + 1) == self.count
+
     @property
     def identity(self) -> bytes:
         """Equal for machines that split every text alike."""

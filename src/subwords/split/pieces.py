@@ -24,8 +24,8 @@ Offsets = NDArray[np.int64]
 class Pieces:
     """Pieces one behind the other: piece i is text[words[i]:words[i + 1]], text j is text[texts[j]:texts[j + 1]].
 
-    `origin` (2, bytes of text) is the range of source bytes that every byte stands for; `leads` says of each text
-    whether its first byte stands for the first one of the input.
+    `origin` (2, bytes of text) is the range of source bytes that every byte stands for, or (0, bytes of text) where
+    nobody wants to know; `leads` says of each text whether its first byte stands for the first one of the input.
     """
 
     text: Bytes
@@ -65,10 +65,11 @@ class Pieces:
         return self.cut(np.unique(self.words)) if (np.diff(self.words) == 0).any() else self
 
 
-def start(text: Bytes, bounds: Offsets, leads: NDArray[np.bool_]) -> Pieces:
-    """Return the texts text[bounds[i]:bounds[i + 1]] as pieces, without those that are empty."""
+def start(text: Bytes, bounds: Offsets, leads: NDArray[np.bool_], *, tracked: bool) -> Pieces:
+    """Return the texts text[bounds[i]:bounds[i + 1]] as pieces, without empty ones; `tracked`: with origin."""
     places = np.arange(len(text) + 1, dtype=np.int64)
-    return Pieces(text, np.unique(bounds), bounds, np.stack([places[:-1], places[1:]]), leads)
+    origin = np.stack([places[:-1], places[1:]]) if tracked else np.empty((0, len(text)), np.int64)
+    return Pieces(text, np.unique(bounds), bounds, origin, leads)
 
 
 def put_in_front(pieces: Pieces, prefix: bytes, first_only: bool) -> Pieces:
@@ -89,7 +90,7 @@ def put_in_front(pieces: Pieces, prefix: bytes, first_only: bool) -> Pieces:
     wider, places = pieces.resized(sizes)
     for k, byte in enumerate(prefix):
         wider.text[places[at] + k] = byte
-        wider.origin[1, places[at] + k] = pieces.origin[1, ends - 1]
+        wider.origin[1:, places[at] + k] = pieces.origin[1:, ends - 1]
     return wider
 
 
@@ -106,7 +107,7 @@ def put_in_place(pieces: Pieces, old: bytes, new: bytes) -> Pieces:
     other, places = pieces.resized(sizes)
     for k, byte in enumerate(new):
         other.text[places[at] + k] = byte
-        other.origin[1, places[at] + k] = pieces.origin[1, at + len(old) - 1]
+        other.origin[1:, places[at] + k] = pieces.origin[1:, at + len(old) - 1]
     return other
 
 

@@ -126,7 +126,7 @@ class _Scanner(Route):
 
     def pieces(self, text: Bytes) -> Pieces:
         """Return the words of one text."""
-        whole = start(text, np.array([0, len(text)], np.int64), np.ones(1, np.bool_))
+        whole = start(text, np.array([0, len(text)], np.int64), np.ones(1, np.bool_), tracked=True)
         marks = Marks()
         parts = [
             base + ends[: int(words[-1])].astype(np.int64)
@@ -249,7 +249,7 @@ class StepsRoute(Route):
 
     def pieces(self, text: Bytes) -> Pieces:
         """Return the words of one text."""
-        return self._applied(start(text, np.array([0, len(text)], np.int64), np.ones(1, np.bool_)))
+        return self._applied(start(text, np.array([0, len(text)], np.int64), np.ones(1, np.bool_), tracked=True))
 
     def _applied(self, pieces: Pieces) -> Pieces:
         for step in self._steps:
@@ -274,7 +274,7 @@ class StepsRoute(Route):
             if last > first:
                 last = min(last, first + CHUNK_TEXTS)
                 part, base = bounds[first : last + 1], int(bounds[first])
-                stretch = start(text[base : int(part[-1])], part - base, np.ones(last - first, np.bool_))
+                stretch = start(text[base : int(part[-1])], part - base, np.ones(last - first, np.bool_), tracked=False)
                 yield from _in_chunks(self._applied(stretch), True)
             else:
                 yield from self._long_text(text, int(bounds[first]), int(bounds[first + 1]))
@@ -289,7 +289,7 @@ class StepsRoute(Route):
                 cut = stop - at if at + size >= stop else self._cut(text[at:stop], size)
                 size *= 4
             bounds = np.array([0, cut], np.int64)
-            pieces = self._applied(start(text[at : at + cut], bounds, np.array([leads])))
+            pieces = self._applied(start(text[at : at + cut], bounds, np.array([leads]), tracked=False))
             at, leads = at + cut, False
             yield from _in_chunks(pieces, at == stop)
 

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 __all__ = ["ENGINES", "TASKS", "Case", "Definition", "EngineUse", "parse", "read_folder"]
 
-TASKS = ("train", "encode", "short", "startup", "adversarial")
-ENGINES = ("subwords", "gigatoken", "tokenizers", "tiktoken", "rustbpe", "sentencepiece")
+TASKS = ("train", "encode", "short", "startup", "adversarial", "split")
+ENGINES = ("subwords", "gigatoken", "tokenizers", "tiktoken", "rustbpe", "sentencepiece", "regex")
 
 T = TypeVar("T")
 

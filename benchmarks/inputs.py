@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from benchmarks.definition import Case, Definition
 from benchmarks.process import Launcher
+from benchmarks.ranks import document_of_ranks, read_ranks
 
 __all__ = ["ROOT", "Inputs", "MissingDataError", "cut"]
 
@@ -58,13 +60,23 @@ class Inputs:
         """Return a tokenizer.json without added tokens, so that all text is text to every engine."""
         made = self.work / f"{name}.tokenizer.json"
         if not made.exists():
-            source = self._trained() if name == "trained" else self.data / "tokenizers" / name / "tokenizer.json"
-            if not source.exists():
-                raise MissingDataError(f"no tokenizers/{name}/tokenizer.json in the data folder (--data)")
-            document = json.loads(source.read_bytes())
+            document = self._document(name)
             document["added_tokens"] = []
             made.write_text(json.dumps(document, ensure_ascii=False), "utf-8")
         return made
+
+    def _document(self, name: str) -> dict[str, Any]:
+        """The tokenizer.json of a name as it is, or made from a rank file of tiktoken."""
+        folder = self.data / "tokenizers"
+        found = [self._trained()] if name == "trained" else []
+        found += [folder / name / "tokenizer.json", folder / "converted" / f"{name}.tokenizer.json"]
+        for path in found:
+            if path.exists():
+                return dict(json.loads(path.read_bytes()))
+        ranks, patterns = (folder / "tiktoken" / file for file in (f"{name}.tiktoken", "specs.json"))
+        if ranks.exists() and patterns.exists():
+            return document_of_ranks(read_ranks(ranks), json.loads(patterns.read_bytes())[name]["pat_str"])
+        raise MissingDataError(f"no tokenizers/{name}/tokenizer.json, nor one to convert, in the data folder (--data)")
 
     def _corpus(self, name: str) -> Path:
         if name == "opticks":

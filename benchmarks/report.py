@@ -88,10 +88,25 @@ def _startup(result: Result) -> str:
     return _table(result, {**columns, "in all, s": column("total"), f"in all, times {result['peer']}": _versus(total)})
 
 
-_TASKS = {"train": _train, "encode": _encode, "short": _short, "startup": _startup}
+def _split(result: Result) -> str:
+    cold, warm = _per_byte("cold"), _per_byte("warm")
+    columns: dict[str, Callable[[Row, Row | None], str]] = {
+        "build, s": lambda row, peer: spread(_seconds("build")(row)),
+        "build again, s": lambda row, peer: spread(_seconds("rebuild")(row)),
+        "first pass, MB/s": lambda row, peer: spread(_rate(cold(row))),
+        "later passes, MB/s": lambda row, peer: spread(_rate(warm(row))),
+        f"first, times {result['peer']}": _versus(cold),
+        f"later, times {result['peer']}": _versus(warm),
+    }
+    return _table(result, columns, verified="words")
 
 
-def _table(result: Result, columns: dict[str, Callable[[Row, Row | None], str]]) -> str:
+_TASKS = {"train": _train, "encode": _encode, "short": _short, "startup": _startup, "split": _split}
+
+
+def _table(
+    result: Result, columns: dict[str, Callable[[Row, Row | None], str]], verified: str = "ids or merges"
+) -> str:
     """Return a table of cases and engines; the last column says how a result was verified or why there is none."""
     rows: list[Sequence[str]] = []
     for case in result["cases"]:
@@ -103,7 +118,7 @@ def _table(result: Result, columns: dict[str, Callable[[Row, Row | None], str]])
                 rows.append([*label, _engine(row), *cells, row["verified"]])
             else:
                 rows.append([*label, _engine(row), *["n/a"] * len(columns), row["status"]])
-    return table([*(["input"] if len(result["cases"]) > 1 else []), "engine", *columns, "ids or merges"], rows)
+    return table([*(["input"] if len(result["cases"]) > 1 else []), "engine", *columns, verified], rows)
 
 
 def _engine(row: Row) -> str:

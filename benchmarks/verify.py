@@ -12,10 +12,10 @@ from benchmarks.engines.bytelevel import text_to_bytes
 __all__ = ["difference", "merges_digest", "read_merges", "round_trips"]
 
 
-def difference(got: Path, ref: Path) -> str | None:
+def difference(got: Path, ref: Path, what: str = "ids") -> str | None:
     """Return None where two results are the same, or the first place where they are not.
 
-    .npy files hold ids; others are tokenizer.json files, whose merges count.
+    .npy files hold ids, or `what` else is compared; others are tokenizer.json files, whose merges count.
     """
     if got.suffix == ".npy":
         import numpy as np
@@ -24,7 +24,7 @@ def difference(got: Path, ref: Path) -> str | None:
         common = min(len(ids), len(expected))
         unequal = np.flatnonzero(ids[:common] != expected[:common])
         place = int(unequal[0]) if len(unequal) else common
-        return _describe("ids", place, ids, expected)
+        return _describe(what, place, ids, expected)
     merges, wanted = read_merges(got), read_merges(ref)
     common = min(len(merges), len(wanted))
     return _describe("merges", next((i for i in range(common) if merges[i] != wanted[i]), common), merges, wanted)

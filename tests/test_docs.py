@@ -131,11 +131,17 @@ def _carries(file: Path, number: str) -> bool:
     return any(int(first) <= place <= int(last or first) for first, last in found)
 
 
-@pytest.mark.parametrize("document", [*DOCUMENTS, "CHANGELOG.md"])
+@pytest.mark.parametrize("document", [*DOCUMENTS, "CHANGELOG.md", "BENCHMARKS.md"])
 def test_links_lead_to_files(document: str) -> None:
     links = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", (ROOT / document).read_text("utf-8"))
     missing = [link for link in links if not link.startswith("https://") and not (ROOT / link).exists()]
     assert missing == []
+
+
+def test_files_that_algorithms_names_exist() -> None:
+    named = set(re.findall(r"`((?:tests|kernels|src)/[\w/]+\.py)`", (ROOT / "ALGORITHMS.md").read_text("utf-8")))
+    assert len(named) > 10
+    assert [name for name in named if not any((top / name).is_file() for top in (ROOT, ROOT / "src/subwords"))] == []
 
 
 def test_changelog_has_the_version() -> None:

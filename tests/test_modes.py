@@ -56,6 +56,40 @@ assert subwords.splitter("gpt2").split(text) == split(text, GPT2_PATTERN)
 print(MODE, "numba" in sys.modules)
 """
 
+# Machines on their fast and slow ways: plain, packed and invalid text, ends far behind, little room, cuts.
+MACHINES = r"""
+import sys
+import numpy as np
+import subwords
+from subwords.kernels.jit import MODE
+from subwords.reference.pattern import pre_tokenize
+from subwords.split.scanner import Marks
+
+plain = "It's 1,234 o'clock; DON'T\n\n  stop x_y " * 12
+dense = "слово и 文字, naïve कि 12 😀\u3000 " * 12
+far = "\n" + " " * 40 + "\n" + "a b " * 60 + "\r" + " " * 30
+mixed = (plain + dense * 2 + plain).encode() + b"\xff\xc3 x\xe2\x82" * 30
+texts = [b"", plain.encode(), b"", dense.encode(), far.encode(), mixed, b"1" * 900, b"1", "文".encode() * 300, b" "]
+data, bounds = np.frombuffer(b"".join(texts), np.uint8), np.cumsum([0, *map(len, texts)], dtype=np.int64)
+for name in ("gpt2", "llama3", "qwen2", "deepseek-v3", "bert", "gemma"):
+    rule = subwords.splitter(name)
+    ref = [piece for text in texts for piece, _ in pre_tokenize(text, rule.rule)]
+    for room in (1024, 32768):
+        got, at = [], 0
+        for words_of, base, ends, upto, _ in rule.texts(data, bounds, Marks(room)):
+            places = [base, *(base + ends[: upto[-1]].astype(np.int64)).tolist()]
+            got += [words_of[a:b].tobytes().decode("utf-8", "surrogateescape") for a, b in zip(places, places[1:])]
+        assert got == ref, (name, room)
+    text = np.frombuffer(mixed, np.uint8)
+    whole = rule.byte_spans(text).tolist()
+    for at in (0, 1, 2, 500, 700, len(mixed)):
+        cut = rule.cut(text, at)
+        assert 0 <= cut <= at
+        right = [[cut + a, cut + b] for a, b in rule.byte_spans(text[cut:]).tolist()]
+        assert rule.byte_spans(text[:cut]).tolist() + right == whole, (name, at)
+print(MODE, "numba" in sys.modules)
+"""
+
 WITHOUT_NUMBA = r"""
 import builtins
 real = builtins.__import__
@@ -187,6 +221,20 @@ def test_checked_mode_checks(tmp_path: Path) -> None:
 @pytest.mark.sweep
 def test_checked(tmp_path: Path) -> None:
     assert run(EVERYTHING, tmp_path, SUBWORDS_KERNELS="checked") == ("checked", True)
+
+
+def test_machines_compiled_and_read_from_the_cache(warm: Path) -> None:
+    assert run(MACHINES, warm)[0] == "compiled"
+    assert run(WITHOUT_NUMBA + MACHINES, warm) == ("compiled", False)
+
+
+@pytest.mark.sweep
+def test_machines_checked(tmp_path: Path) -> None:
+    assert run(MACHINES, tmp_path, SUBWORDS_KERNELS="checked") == ("checked", True)
+
+
+def test_machines_interpreted(tmp_path: Path) -> None:
+    assert run(WITHOUT_NUMBA + GUARDED + MACHINES, tmp_path, SUBWORDS_KERNELS="interpreted") == ("interpreted", False)
 
 
 @pytest.mark.parametrize(("name", "value"), [("NUMBA_DISABLE_JIT", "1"), ("SUBWORDS_KERNELS", "interpreted")])

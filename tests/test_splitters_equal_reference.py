@@ -82,7 +82,7 @@ def strings(name: str, count: int) -> Iterator[list[str]]:
 
 @named
 def test_strings_of_the_rules_own_classes(name: str) -> None:
-    for texts in strings(name, 1200):
+    for texts in strings(name, 500):
         check_many(name, texts)
 
 
@@ -124,8 +124,9 @@ def probes(codes: list[int]) -> str:
 
 @named
 def test_characters_where_a_class_begins(name: str) -> None:
-    changes = np.flatnonzero(np.diff(classes_of(NAMED[name])))
-    codes = {int(code) + step for code in changes for step in (0, 1)} | set(range(0x80, 0x250))
+    changes = np.flatnonzero(np.diff(classes_of(NAMED[name]))).tolist()
+    some = seeded(name).sample(changes, min(200, len(changes)))
+    codes = {code + step for code in some for step in (0, 1)} | set(range(0x80, 0x180))
     check(rule(name), probes(sorted(code for code in codes if code < 0x110000 and settled()[code])))
 
 
@@ -172,7 +173,7 @@ def test_whole_adversarial_files(shared_data: Path, name: str) -> None:
 
 @quick
 def test_corpora(shared_data: Path, name: str) -> None:
-    check_files(name, shared_data / "corpora", 5000, "*.txt")
+    check_files(name, shared_data / "corpora", 2500, "*.txt")
 
 
 @pytest.mark.sweep
@@ -198,8 +199,8 @@ def test_blanks_around_a_line_feed(name: str) -> None:
 
 @quick
 def test_words_of_all_lengths(name: str) -> None:
-    sizes = (1, 27, 32, 193, 8128, 8193, 20000)
-    check(rule(name), "".join(f" {letter * size}'s\n 1" for letter in "a字=" for size in sizes))
+    sizes = (1, 27, 32, 193, 8129, 20000)
+    check(rule(name), "".join(f" {letter * size}'s\n 1" for letter in "a字" for size in sizes))
 
 
 @pytest.mark.sweep
@@ -239,6 +240,17 @@ def test_no_word_ends_beyond_the_room(name: str) -> None:
     # The place kept aside for the end of \s*[\r\n] is not wanted any more once another line feed has come.
     text = ("\n" + " " * 40 + "\n" + "a b " * 700) * 3 + "\r" + " " * 30
     assert words_of(rule(name), [text.encode()], LEAST) == [reference_words(text, NAMED[name])[0]]
+
+
+@named
+@pytest.mark.parametrize("letter", ["1", "!", "字", " "])
+def test_texts_that_just_fit_into_the_room(name: str, letter: str) -> None:
+    # Where nearly every character is a word, the second text takes what places there are, and a few less or more.
+    sizes = range(LEAST - 200 - 140, LEAST - 200 + 10, 7)
+    texts = [[letter * 200, letter * (size // len(letter.encode())), letter] for size in sizes]
+    for three in texts if name != SLOW or letter != "1" else []:
+        got = words_of(rule(name), [text.encode() for text in three], LEAST)
+        assert got == [reference_words(text, NAMED[name])[0] for text in three], len(three[1])
 
 
 # ------------------------------------------------------------------ cuts

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.engines.bytelevel import bytes_to_text
-from benchmarks.engines.protocol import Engine, serve
+from benchmarks.engines.protocol import Engine, RefusedError, serve
 
 
 class Gigatoken(Engine):
@@ -23,6 +23,19 @@ class Gigatoken(Engine):
 
     def encode_list(self, tokenizer: Any, text: str) -> list[int]:
         return tokenizer.encode(text).tolist()  # type: ignore[no-any-return]
+
+    def splitter(self, rule: dict[str, Any]) -> Any:
+        if rule.get("name") != "gpt2":
+            raise RefusedError("splits by the rule of GPT-2 only, where it does nothing else")
+        return self.library.pretokenizer
+
+    def count_words(self, splitter: Any, data: bytes) -> int:
+        return sum(1 for _ in splitter(data))
+
+    def word_ends(self, splitter: Any, data: bytes) -> Any:
+        import numpy as np
+
+        return np.cumsum(np.fromiter(map(len, splitter(data)), np.int64))
 
     def train(self, file: str, output: str, *, vocab_size: int, special_tokens: list[str], threads: int) -> None:
         source = self.library.TextFileSource([file])

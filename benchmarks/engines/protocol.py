@@ -51,6 +51,18 @@ class Engine:
         """Return the ids of one text as a list of int."""
         raise RefusedError("does not encode a str to a list")
 
+    def splitter(self, rule: Answer) -> Any:
+        """Return what splits by a rule: {"patterns": what its steps match, as `regex` spells it} and perhaps "name"."""
+        raise RefusedError("does not split")
+
+    def count_words(self, splitter: Any, data: bytes) -> int:
+        """Go over all words of one text, without keeping them, and return how many were counted."""
+        raise RefusedError("does not split")
+
+    def word_ends(self, splitter: Any, data: bytes) -> NDArray[Any]:
+        """Return where each word ends, in bytes."""
+        raise RefusedError("does not split")
+
     def train(self, file: str, output: str, *, vocab_size: int, special_tokens: list[str], threads: int) -> None:
         """Train on a file taken as one document and save the result."""
         raise RefusedError("does not train")
@@ -201,6 +213,24 @@ def _startup(engine: Engine, job: Answer) -> Answer:
     return {"seconds": seconds, **_digest_and_save(np.array(ids, np.uint32), job.get("output"))}
 
 
+def _split(engine: Engine, job: Answer) -> Answer:
+    data = Path(job["file"]).read_bytes()
+    rule = job["rules"][job["rule"]]
+    build, _, splitter = _timed(engine.splitter, rule)
+    rebuild, _, _ = _timed(engine.splitter, rule)
+    cold, processors, first = _timed(engine.count_words, splitter, data)
+    warm: list[float] = []
+    while len(warm) < job["warm"] and sum(warm) < job["enough"]:
+        again, used, count = _timed(engine.count_words, splitter, data)
+        if count != first:
+            raise RuntimeError("a later pass counted other words than the first")
+        warm.append(again)
+        processors += used
+    answer = {"processor_seconds": processors, "peak_bytes": _peak_bytes(), "bytes": len(data)}
+    seconds = {"build": build, "rebuild": rebuild, "cold": cold, "warm": warm}
+    return {**answer, "seconds": seconds, **_digest_and_save(engine.word_ends(splitter, data), job.get("output"))}
+
+
 def _adversarial(engine: Engine, job: Answer) -> Answer:
     english = Path(job["baseline"]).read_bytes()
     data = Path(job["file"]).read_bytes()
@@ -220,4 +250,5 @@ _TASKS: dict[str, Callable[[Engine, Answer], Answer]] = {
     "short": _short,
     "startup": _startup,
     "adversarial": _adversarial,
+    "split": _split,
 }

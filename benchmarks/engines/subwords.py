@@ -24,11 +24,32 @@ class Subwords(Engine):
     def encode_list(self, tokenizer: Any, text: str) -> list[int]:
         return tokenizer.encode(text)  # type: ignore[no-any-return]
 
+    def splitter(self, rule: dict[str, Any]) -> Any:
+        return self.library.splitter(rule.get("name") or rule["patterns"])
+
+    def count_words(self, splitter: Any, data: bytes) -> int:
+        return sum(int(upto[-1]) for _, _, _, upto, _ in _chunks(splitter, data))
+
+    def word_ends(self, splitter: Any, data: bytes) -> Any:
+        import numpy as np
+
+        found = [base + ends[: int(upto[-1])].astype(np.int64) for _, base, ends, upto, _ in _chunks(splitter, data)]
+        return np.concatenate(found)
+
     def train(self, file: str, output: str, *, vocab_size: int, special_tokens: list[str], threads: int) -> None:
         tokenizer = self.library.train(
             file, vocab_size=vocab_size, special_tokens=special_tokens, threads=threads, progress=False
         )
         tokenizer.save(output)
+
+
+def _chunks(splitter: Any, data: bytes) -> Any:
+    """The words of a text as encoding and counting get them: ends in an array, chunk after chunk."""
+    import numpy as np
+
+    from subwords.split.scanner import Marks
+
+    return splitter.texts(np.frombuffer(data, np.uint8), np.array([0, len(data)], np.int64), Marks())
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""tiktoken: ranks from the tokenizer.json the other engines load, and its own spelling of the GPT-2 rule."""
+"""tiktoken: ranks and pattern from the tokenizer.json the other engines load, or its own spelling of the GPT-2 rule."""
 
 from __future__ import annotations
 
@@ -17,19 +17,28 @@ class Tiktoken(Engine):
     packages = ("tiktoken", "numpy", "regex")
 
     def load(self, path: str) -> Any:
-        from tiktoken_ext.openai_public import r50k_pat_str  # type: ignore[import-untyped]
-
+        document = json.loads(Path(path).read_bytes())
         ranks = {}
-        for token, index in json.loads(Path(path).read_bytes())["model"]["vocab"].items():
+        for token, index in document["model"]["vocab"].items():
             with contextlib.suppress(UnicodeEncodeError):
                 ranks[text_to_bytes(token)] = index
-        return self.library.Encoding("benchmark", pat_str=r50k_pat_str, mergeable_ranks=ranks, special_tokens={})
+        pattern = _pattern(document["pre_tokenizer"])
+        return self.library.Encoding("benchmark", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
 
     def encode(self, tokenizer: Any, data: bytes) -> Any:
         return tokenizer.encode_to_numpy(data.decode(), disallowed_special=())
 
     def encode_list(self, tokenizer: Any, text: str) -> list[int]:
         return tokenizer.encode_ordinary(text)  # type: ignore[no-any-return]
+
+
+def _pattern(pre_tokenizer: dict[str, Any]) -> str:
+    """The pattern before ByteLevel, or that of a ByteLevel alone."""
+    if pre_tokenizer["type"] != "ByteLevel":
+        return str(pre_tokenizer["pretokenizers"][0]["pattern"]["Regex"])
+    from tiktoken_ext.openai_public import r50k_pat_str  # type: ignore[import-untyped]
+
+    return str(r50k_pat_str)
 
 
 if __name__ == "__main__":

@@ -155,7 +155,7 @@ class Tokenizer:
     @property
     def lossless(self) -> bool:
         """Whether decode(encode(text)) is the text, whatever the text (A1)."""
-        return self.model.lossless
+        return self.model.lossless and self.splitter.keeps_text
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a tokenizer.json that HF tokenizers and transformers load; nothing is left half written."""

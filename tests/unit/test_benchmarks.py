@@ -1,28 +1,39 @@
 from __future__ import annotations
 
+import base64
 import datetime
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+import regex
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the benchmarks are no part of the package
 
 from benchmarks.__main__ import main
-from benchmarks.definition import Definition, parse, read_folder
+from benchmarks.definition import TASKS, Definition, parse, read_folder
 from benchmarks.engines.bytelevel import bytes_to_text, text_to_bytes
-from benchmarks.engines.protocol import strings_of
+from benchmarks.engines.gigatoken import Gigatoken
+from benchmarks.engines.protocol import RefusedError, strings_of
+from benchmarks.engines.regex import Regex
+from benchmarks.engines.subwords import Subwords
+from benchmarks.engines.tiktoken import Tiktoken
 from benchmarks.inputs import Inputs, MissingDataError, cut
 from benchmarks.process import Launcher, without_folders
+from benchmarks.ranks import document_of_ranks, merges_of, read_ranks
 from benchmarks.record import caption, save, slug, splice
 from benchmarks.report import report
 from benchmarks.run import run
 from benchmarks.stats import Summary, ratio, summarize
 from benchmarks.tables import number, spread, table, times
 from benchmarks.verify import difference, round_trips
+
+import subwords
+from subwords.reference.bpe import encode_word_ranks
 
 ROOT = Path(__file__).resolve().parents[2]
 TOML = """
@@ -54,14 +65,14 @@ bytes = 1000
 def test_definitions_of_the_repository_parse_and_have_markers() -> None:
     page = (ROOT / "BENCHMARKS.md").read_text("utf-8")
     found = read_folder(ROOT / "benchmarks" / "definitions")
-    assert {one.task for one in found} == {"train", "encode", "short", "startup", "adversarial"}
+    assert {one.task for one in found} == set(TASKS)
     for definition in found:
         assert splice(page, definition.name, "x") != page
 
 
 def test_smoke_definitions_cover_every_task_without_development_data() -> None:
     found = read_folder(ROOT / "benchmarks" / "definitions" / "smoke")
-    assert {one.task for one in found} == {"train", "encode", "short", "startup", "adversarial"}
+    assert {one.task for one in found} == set(TASKS)
     assert {case.corpus for one in found for case in one.cases} == {"opticks"}
     assert {use.name for one in found for use in one.engines} >= {"subwords", "sentencepiece", "rustbpe"}
 
@@ -265,6 +276,86 @@ def test_round_trips_only_where_ids_spell_the_input(tmp_path: Path) -> None:
         assert round_trips(ids, tokenizer, text) is ref
 
 
+# ---------------------------------------------------------------- rules and ranks
+
+SCRIPTS = (
+    "It's 12,345.67 (or 3) HTTPServer_v2 at https://a.org/x?y=1 of joe@b.org\r\n\n"
+    "  naïve 文字とかな한글 हिन्दी ไทย ١٢٣\t\n "
+)
+
+
+@pytest.mark.parametrize("folder", ["", "smoke"])
+def test_rules_of_split_are_compiled_and_mean_the_same_to_both_engines(folder: str) -> None:
+    (found,) = [one for one in read_folder(ROOT / "benchmarks" / "definitions" / folder) if one.name == "split"]
+    assert {case.parameters["rule"] for case in found.cases} == set(found.parameters["rules"])
+    data = (SCRIPTS * 3 + (ROOT / "examples" / "opticks.txt").read_text("utf-8")[:20_000] + SCRIPTS).encode()
+    ours, theirs = Subwords(subwords), Regex(regex)
+    for name, rule in found.parameters["rules"].items():
+        splitter = ours.splitter(rule)
+        assert splitter.compiled, name
+        got, ref = ours.word_ends(splitter, data), theirs.word_ends(theirs.splitter(rule), data)
+        assert got.tolist() == ref.tolist(), name
+        assert ours.count_words(splitter, data) == len(got)
+        assert theirs.count_words(theirs.splitter(rule), data) <= len(ref)
+
+
+def test_words_of_gigatoken_are_those_of_gpt2_alone() -> None:
+    pieces = SimpleNamespace(pretokenizer=lambda data: [data[:2], data[2:]])
+    engine = Gigatoken(pieces)
+    assert engine.word_ends(engine.splitter({"name": "gpt2"}), b"abc").tolist() == [2, 3]
+    assert engine.count_words(engine.splitter({"name": "gpt2"}), b"abc") == 2
+    with pytest.raises(RefusedError):
+        engine.splitter({"name": "o200k"})
+
+
+def test_words_of_regex_are_matches_and_what_lies_between() -> None:
+    engine = Regex(regex)
+    rule = engine.splitter({"patterns": [r"\d", "[bé]+"]})
+    assert engine.word_ends(rule, "aéb1c2é".encode()).tolist() == [1, 4, 5, 6, 7, 9]
+    assert engine.count_words(rule, "aéb1c2é".encode()) == 2
+    assert engine.word_ends(rule, b"").tolist() == []
+
+
+RANKS = {bytes([byte]): byte for byte in range(256)} | {b"ab": 256, b"cd": 257, b"bc": 258, b"abcd": 259, b"xyz": 260}
+
+
+def test_merges_of_ranks_are_the_two_parts_that_lower_ranks_leave() -> None:
+    assert list(merges_of(RANKS)) == [(b"a", b"b"), (b"c", b"d"), (b"b", b"c"), (b"ab", b"cd")]
+
+
+def test_document_of_ranks_gives_the_ids_of_the_ranks(tmp_path: Path) -> None:
+    lines = [base64.b64encode(token) + b" %d" % rank for token, rank in reversed(RANKS.items())]
+    (tmp_path / "r.tiktoken").write_bytes(b"\n".join(lines) + b"\n")
+    assert list(read_ranks(tmp_path / "r.tiktoken").items()) == list(RANKS.items())
+    (tmp_path / "r.json").write_text(json.dumps(document_of_ranks(RANKS, "[a-z]+")), "utf-8")
+    tok = subwords.load(tmp_path / "r.json")
+    for word in ("abcd", "xyz", "bcd", "zbcx"):
+        assert tok.encode(word) == encode_word_ranks(word.encode(), RANKS), word
+
+
+def test_tokenizer_comes_from_any_of_three_places(tmp_path: Path) -> None:
+    folder = tmp_path / "tokenizers"
+    for name in ("one", "converted", "tiktoken"):
+        (folder / name).mkdir(parents=True)
+    (folder / "one" / "tokenizer.json").write_text(json.dumps({"added_tokens": [1], "model": {}}), "utf-8")
+    (folder / "converted" / "two.tokenizer.json").write_text(json.dumps({"added_tokens": [2], "model": {}}), "utf-8")
+    (folder / "tiktoken" / "three.tiktoken").write_bytes(base64.b64encode(b"a") + b" 0\n")
+    (folder / "tiktoken" / "specs.json").write_text(json.dumps({"three": {"pat_str": "x+"}}), "utf-8")
+    inputs = Inputs(tmp_path, tmp_path, Launcher())
+    documents = [json.loads(inputs.tokenizer(name).read_bytes()) for name in ("one", "two", "three")]
+    assert [document["added_tokens"] for document in documents] == [[], [], []]
+    assert documents[2]["model"]["vocab"] == {"a": 0}
+    assert documents[2]["pre_tokenizer"]["pretokenizers"][0]["pattern"] == {"Regex": "x+"}
+
+
+def test_tiktoken_takes_the_pattern_of_the_file(tmp_path: Path) -> None:
+    made = []
+    library = SimpleNamespace(Encoding=lambda name, **settings: made.append(settings))
+    (tmp_path / "r.json").write_text(json.dumps(document_of_ranks(RANKS, "[a-z]+")), "utf-8")
+    Tiktoken(library).load(str(tmp_path / "r.json"))
+    assert made == [{"pat_str": "[a-z]+", "mergeable_ranks": RANKS, "special_tokens": {}}]
+
+
 # ---------------------------------------------------------------- runs
 
 
@@ -313,6 +404,32 @@ def test_run_asks_the_oracle_about_each_slice(fake: tuple[FakeLauncher, Inputs])
     result = run(definition_of(TOML), inputs, launcher, rounds=1)
     assert launcher.order == ["subwords", "gigatoken", "tiktoken", "tiktoken"]
     assert [row["verified"] for row in result["cases"][0]["engines"]] == ["same as tiktoken", "no", "is the oracle"]
+
+
+def test_run_asks_the_oracle_anew_for_every_case(fake: tuple[FakeLauncher, Inputs]) -> None:
+    launcher, inputs = fake
+    second = '[[cases]]\nname = "again"\ncorpus = "opticks"\n[[engines]]\nname = "subwords"'
+    text = TOML.replace('[[engines]]\nname = "subwords"', second)
+    run(definition_of(text), inputs, launcher, rounds=1)
+    assert launcher.order == 2 * ["subwords", "gigatoken", "tiktoken", "tiktoken"]
+
+
+def test_split_report_names_rates_and_words() -> None:
+    def row(name: str, warm: float, status: str, verified: str) -> dict[str, Any]:
+        seconds = {"build": 0.25, "rebuild": 0.001, "cold": 2 * warm, "warm": [warm]}
+        runs = [{"seconds": seconds}, {"seconds": seconds}] if status == "ok" else []
+        shared = {"bytes": 10**6, "whole": True, "note": "", "compare": True, "verified": verified}
+        return {"name": name, "status": status, "runs": runs, **shared}
+
+    wrong = row("gigatoken", 0.02, "n/a (different words at 3: 1, not 2; oracle regex)", "no")
+    rows = [row("subwords", 0.002, "ok", "same as regex"), row("regex", 0.5, "ok", "is the oracle"), wrong]
+    cases = [{"name": "one", "engines": rows}]
+    got = report({"name": "s", "title": "t", "task": "split", "peer": "regex", "parameters": {}, "cases": cases})
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in got.splitlines() if line.startswith("|")]
+    assert lines[0][-1] == "words"
+    assert lines[2][3:] == ["250 (250–250)", "500 (500–500)", "250×", "250×", "same as regex"]
+    assert lines[3][3:] == ["1.00 (1.00–1.00)", "2.00 (2.00–2.00)", "1", "1", "is the oracle"]
+    assert lines[4][1:] == 6 * ["n/a"] + ["n/a (different words at 3: 1, not 2; oracle regex)"]
 
 
 def test_report_shows_losers_and_missing_engines(fake: tuple[FakeLauncher, Inputs]) -> None:

@@ -263,11 +263,13 @@ class Encoder:
     @cached_property
     def _whole_words(self) -> _Arrays:
         """Joined bytes, ends and ids of the tokens that a word may be."""
-        vocab = self.model.vocab
-        ids = [i for i, token in enumerate(vocab) if token and i not in self.model.special_ids]
-        tokens = [vocab[i] for i in ids]
-        ends = np.cumsum(np.fromiter(map(len, tokens), np.int64, len(tokens)))
-        return np.frombuffer(b"".join(tokens), np.uint8), ends, np.array(ids, np.int32)
+        offsets = self.model.vocab.offsets
+        kept = np.diff(offsets) > 0
+        kept[list(self.model.special_ids)] = False
+        ids = np.flatnonzero(kept)
+        lengths = np.diff(offsets)
+        data = self.model.vocab.data[: offsets[-1]][np.repeat(kept, lengths)]
+        return data, np.cumsum(lengths[ids]), ids.astype(np.int32)
 
     @cached_property
     def _model(self) -> _Arrays:

@@ -31,7 +31,7 @@ def _corpus_options(command: _Command) -> _Command:
             "--splitter",
             type=utf8,
             metavar="NAME|REGEX",
-            help="What words are: gpt2, or a regular expression.  [default: gpt2]",
+            help="What words are: a rule's name (gpt2, cl100k, o200k, bert, ...), or a regex.  [default: gpt2]",
         ),
         click.option(
             "--special",

@@ -63,16 +63,14 @@ class Machine:
 
     def holds(self) -> NDArray[np.bool_]:
         """By state, whether the place kept aside may still be told: from there a `tells` comes before a `keeps`."""
-        holds = np.zeros(len(self.moves), np.bool_)
+        holds: NDArray[np.bool_] = np.zeros(len(self.moves), np.bool_)
+        goes_on = ~self.keeps
+        goes_on[:, -1] = False
         while True:
-            more = (self.tells | (holds[self.moves] & ~self.keeps & ~self._ending)).any(axis=1)
-            if (more == holds).all():
+            more: NDArray[np.bool_] = np.any(self.tells | (holds[self.moves] & goes_on), axis=1)
+            if np.array_equal(more, holds):
                 return holds
             holds = more
-
-    @property
-    def _ending(self) -> NDArray[np.bool_]:
-        return np.arange(self.count + 1) == self.count
 
     @property
     def identity(self) -> bytes:
@@ -208,7 +206,7 @@ def machine(automaton: Automaton, tells: str = "borders", *, last: bool = True) 
     kinds = TELLS[tells]
     maker = _Maker(automaton, kinds)
     count = automaton.moves.shape[1]
-    numbers = Numbers(_FRESH)
+    numbers = Numbers(_FRESH._replace(start=None))  # what begins the text is told by nobody
     rows = []
     for config in numbers.items:
         row = []

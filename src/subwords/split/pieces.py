@@ -25,14 +25,15 @@ class Pieces:
     """Pieces one behind the other: piece i is text[words[i]:words[i + 1]], text j is text[texts[j]:texts[j + 1]].
 
     `origin` (2, bytes of text) is the range of source bytes that every byte stands for, or (0, bytes of text) where
-    nobody wants to know; `leads` says of each text whether its first byte stands for the first one of the input.
+    nobody wants to know. What stands for the input's first character is text[texts[j]:leads[j]], in the texts where
+    that begins the input.
     """
 
     text: Bytes
     words: Offsets
     texts: Offsets
     origin: Offsets
-    leads: NDArray[np.bool_]
+    leads: Offsets
 
     def cut(self, words: Offsets) -> Pieces:
         """Return the same text with other borders."""
@@ -43,10 +44,8 @@ class Pieces:
         lengths = np.diff(self.words)
         mask = np.repeat(keep, lengths)
         places = _sums(mask)
-        leads = self.leads & np.append(mask, False)[self.texts[:-1]]
-        return Pieces(
-            self.text[mask], _sums(lengths[keep]), places[self.texts], np.ascontiguousarray(self.origin[:, mask]), leads
-        )
+        origin = np.ascontiguousarray(self.origin[:, mask])
+        return Pieces(self.text[mask], _sums(lengths[keep]), places[self.texts], origin, places[self.leads])
 
     def resized(self, sizes: Offsets) -> tuple[Pieces, Offsets]:
         """Return the pieces with every byte that many times, and where each of them begins now."""
@@ -56,7 +55,7 @@ class Pieces:
             places[self.words],
             places[self.texts],
             np.repeat(self.origin, sizes, axis=1),
-            self.leads,
+            places[self.leads],
         )
         return pieces.without_empty(), places
 
@@ -65,11 +64,28 @@ class Pieces:
         return self.cut(np.unique(self.words)) if (np.diff(self.words) == 0).any() else self
 
 
-def start(text: Bytes, bounds: Offsets, leads: NDArray[np.bool_], *, tracked: bool) -> Pieces:
-    """Return the texts text[bounds[i]:bounds[i + 1]] as pieces, without empty ones; `tracked`: with origin."""
+def start(text: Bytes, bounds: Offsets, begins: NDArray[np.bool_], *, tracked: bool) -> Pieces:
+    """Return the texts text[bounds[i]:bounds[i + 1]] as pieces, without empty ones.
+
+    `begins` says which of them begin the input; `tracked`: with origin.
+    """
     places = np.arange(len(text) + 1, dtype=np.int64)
     origin = np.stack([places[:-1], places[1:]]) if tracked else np.empty((0, len(text)), np.int64)
+    leads = np.where(begins, _char_ends(text, bounds[:-1], bounds[1:]), bounds[:-1])
     return Pieces(text, np.unique(bounds), bounds, origin, leads)
+
+
+def _char_ends(text: Bytes, at: Offsets, stops: Offsets) -> Offsets:
+    """Where the characters that begin at some places end, before `stops`; a byte that is not UTF-8 is one (S2)."""
+    padded = np.append(text, np.zeros(4, np.uint8))
+    lead, second = padded[at], padded[at + 1]
+    lengths = 1 + (lead >= 0xC2).astype(np.int64) + (lead >= 0xE0) + (lead >= 0xF0)
+    valid = (lead <= 0xF4) & (at + lengths <= stops)
+    valid &= (second >= np.select([lead == 0xE0, lead == 0xF0], [0xA0, 0x90], 0x80)) & (second <= 0xBF)
+    valid &= second <= np.select([lead == 0xED, lead == 0xF4], [0x9F, 0x8F], 0xBF)
+    for k in (2, 3):
+        valid &= (lengths <= k) | (padded[at + k] & 0xC0 == 0x80)
+    return np.minimum(at + np.where(valid, lengths, 1), stops)
 
 
 def put_in_front(pieces: Pieces, prefix: bytes, first_only: bool) -> Pieces:
@@ -80,13 +96,11 @@ def put_in_front(pieces: Pieces, prefix: bytes, first_only: bool) -> Pieces:
         has &= np.append(pieces.text, [0] * len(prefix))[starts + k] == byte
     wants = ~has
     if first_only:
-        wants &= np.isin(starts, pieces.texts[:-1][pieces.leads & (np.diff(pieces.texts) > 0)])
+        wants &= starts < pieces.leads[np.searchsorted(pieces.texts, starts, side="right") - 1]
     at = starts[wants]
+    ends = _char_ends(pieces.text, at, pieces.words[1:][wants])  # of the character behind, which the prefix stands for
     sizes = np.ones(len(pieces.text), np.int64)
     sizes[at] += len(prefix)
-    ends = at + 1  # of the character behind, which the prefix stands for
-    while (inner := (np.append(pieces.text, 0)[ends] & 0xC0) == 0x80).any():
-        ends = ends + inner
     wider, places = pieces.resized(sizes)
     for k, byte in enumerate(prefix):
         wider.text[places[at] + k] = byte

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.errors import InputError
+from subwords.errors import FormatError, InputError
 from subwords.split.routes import Marks, Route, Words, route
 from subwords.split.rules import NAMED, ByteChars, Prefix, Replace, Rule, Split
 
@@ -45,6 +45,12 @@ class Splitter:
         """Whether no regex engine runs."""
         return self.route.compiled
 
+    @property
+    def keeps_text(self) -> bool:
+        """Whether the words of a text, joined, are the text."""
+        changing = (step for step in self._steps if not isinstance(step, ByteChars))
+        return all(isinstance(step, Split) and step.behavior != "removed" for step in changing)
+
     @cached_property
     def identity(self) -> str:
         """The rule as `splitter` takes it: counts made with one may be trained on with another of the same."""
@@ -55,7 +61,12 @@ class Splitter:
             return self.name
         from subwords.split.pre_tokenizer import to_pre_tokenizer
 
-        return json.dumps(to_pre_tokenizer(self._steps), ensure_ascii=False)
+        for rule in (self._steps, (*self._steps, ByteChars())):  # a prefix may be held by a ByteLevel node only
+            try:
+                return json.dumps(to_pre_tokenizer(rule), ensure_ascii=False)
+            except FormatError:
+                pass
+        return repr(self._steps)
 
     @property
     def unicode_version(self) -> str:
@@ -81,7 +92,7 @@ class Splitter:
         >>> subwords.splitter("gpt2").split("Hello, world's end")
         ['Hello', ',', ' world', "'s", ' end']
         """
-        pieces = self.route.pieces(np.frombuffer(encode_text(text), np.uint8))
+        pieces = self.route.pieces(_bytes_of(text))
         data = pieces.text.tobytes()
         return [data[a:b].decode("utf-8", "replace") for a, b in pairwise(pieces.words.tolist())]
 
@@ -94,7 +105,7 @@ class Splitter:
         >>> subwords.splitter("whitespace").spans("Hello, world").tolist()
         [[0, 5], [5, 6], [7, 12]]
         """
-        data = np.frombuffer(encode_text(text), np.uint8)
+        data = _bytes_of(text)
         spans = self.byte_spans(data)
         upto = np.concatenate([np.zeros(1, np.int64), np.cumsum((data & 0xC0) != 0x80)])
         # An end within a character: all of it is in the range.
@@ -161,6 +172,12 @@ def _rule(rule: Any) -> Rule:
     raise InputError(
         f"expected a splitter's name ({names}), a regex, a tokenizer.json or a list of these, not {type(rule).__name__}"
     )
+
+
+def _bytes_of(text: str) -> Bytes:
+    if not isinstance(text, str):
+        raise InputError(f"expected str, not {type(text).__name__}; byte_spans takes bytes")
+    return np.frombuffer(encode_text(text), np.uint8)
 
 
 def encode_text(text: str) -> bytes:

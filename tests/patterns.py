@@ -92,12 +92,12 @@ def small_patterns() -> st.SearchStrategy[str]:
 # ------------------------------------------------------------------ machines
 
 
-@lru_cache(64)
+@lru_cache(16)
 def automaton_of(pattern: str) -> Automaton:
     return automaton(parse(pattern))
 
 
-@lru_cache(64)
+@lru_cache(16)
 def machine_of(step: Split) -> Machine:
     """The machine of a step that keeps all pieces."""
     node = parse(step.pattern)
@@ -118,7 +118,7 @@ def numbers_of(classes: np.typing.NDArray[np.uint8], text: str) -> list[int]:
     return [int(classes[0x110000 if "\udc80" <= char <= "\udcff" else ord(char)]) for char in text]
 
 
-@lru_cache(64)
+@lru_cache(16)
 def _rows(found: Machine) -> list[list[tuple[int, list[int], bool, bool]]]:
     """By state and class: the next state, how far behind words end, and whether a place is kept or told."""
     behind = [
@@ -152,17 +152,17 @@ def compiled(pattern: str) -> regex.Pattern[str]:
     return regex.compile(reference._for_regex(pattern), regex.V1)
 
 
-@lru_cache(64)
-def _settled_of(classes: bytes) -> list[list[int]]:
+@lru_cache(8)
+def _settled_of(classes: bytes) -> list[np.typing.NDArray[np.int32]]:
     numbers = np.frombuffer(classes, np.uint8)
-    return [np.flatnonzero((numbers[:-1] == n) & settled()).tolist() for n in range(int(numbers.max()) + 1)]
+    return [np.flatnonzero((numbers[:-1] == n) & settled()).astype(np.int32) for n in range(int(numbers.max()) + 1)]
 
 
 def characters_of(classes: np.typing.NDArray[np.uint8], rng: random.Random) -> list[list[str]]:
     """Some characters of every class that has any settled ones, of ASCII and beyond."""
     found = []
     for number, codes in enumerate(_settled_of(classes.tobytes())):
-        chars = [chr(code) for code in [*codes[:2], *(rng.choices(codes, k=3) if codes else [])]]
+        chars = [chr(int(code)) for code in [*codes[:2], *(rng.choices(codes, k=3) if len(codes) else [])]]
         chars += ["\udcff"] if classes[-1] == number else []
         if chars:
             found.append(chars)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import weakref
 from collections import deque
 from typing import Any
 
@@ -70,8 +71,9 @@ class _Lent:
     def __init__(self, pages: mmap.mmap, home: deque[mmap.mmap]) -> None:
         whole = np.frombuffer(pages, np.uint8)[: len(pages) // 16 * 16]
         self.__array_interface__ = whole.__array_interface__
-        self._pages, self._home = pages, home
+        self._pages, self._home = pages, weakref.ref(home)  # a result does not keep what else waits there
 
     def __del__(self) -> None:
-        if len(self._pages) <= MOST_SPARE:
-            self._home.append(self._pages)
+        home = self._home()
+        if home is not None and len(self._pages) <= MOST_SPARE:
+            home.append(self._pages)

@@ -83,7 +83,7 @@ def strings(name: str, count: int) -> Iterator[list[str]]:
 
 @named
 def test_strings_of_the_rules_own_classes(name: str) -> None:
-    for texts in strings(name, 500):
+    for texts in strings(name, 300):
         check_many(name, texts)
 
 
@@ -160,8 +160,8 @@ def check_files(name: str, folder: Path, size: int | None, pattern: str) -> None
 
 @quick
 def test_adversarial_files(shared_data: Path, name: str) -> None:
-    check_files(name, shared_data / "adversarial", 1000, "*.*t*")
-    check_files(name, shared_data / "adversarial", 1000, "*.bin")
+    check_files(name, shared_data / "adversarial", 500, "*.*t*")
+    check_files(name, shared_data / "adversarial", 500, "*.bin")
 
 
 @pytest.mark.sweep
@@ -175,7 +175,7 @@ def test_whole_adversarial_files(shared_data: Path, name: str) -> None:
 
 @quick
 def test_corpora(shared_data: Path, name: str) -> None:
-    check_files(name, shared_data / "corpora", 2500, "*.txt")
+    check_files(name, shared_data / "corpora", 1500, "*.txt")
 
 
 @pytest.mark.sweep

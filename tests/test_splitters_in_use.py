@@ -64,7 +64,7 @@ def test_blocks_and_threads_change_no_count(
     ref = reference_counts([text], made.rule)
     path = tmp_path / "text"
     path.write_bytes(text.encode())
-    for block in (61, 1000, 1 << 20):
+    for block in (61, 1 << 20) if threads == 1 else (1000,):
         monkeypatch.setattr(training, "BLOCK", block)
         assert list(subwords.count(path, splitter=RULES[name], threads=threads)) == list(ref.items())
 
@@ -80,13 +80,13 @@ def test_special_tokens_are_cut_out(name: str, text: str) -> None:
 @named
 def test_training_and_encoding(name: str, text: str) -> None:
     made = splitter(RULES[name])
-    sample = text[-1500:]
-    tok = subwords.train([sample, sample[:300]], vocab_size=320, splitter=RULES[name])
-    vocab, merges = reference.train(reference_counts([sample, sample[:300]], made.rule), 320)
+    sample = text[-700:]
+    tok = subwords.train([sample, sample[:300]], vocab_size=290, splitter=RULES[name])
+    vocab, merges = reference.train(reference_counts([sample, sample[:300]], made.rule), 290)
     assert tok.merges == merges
     assert list(tok.model.vocab) == vocab
     ids = {token: number for number, token in enumerate(vocab)}
-    texts = [sample, "", sample[200:260], "ò 12345 文字", " a  b", text[:6000]]
+    texts = [sample, "", sample[200:260], "ò 12345 文字", " a  b", text[:2000]]
     ref = []
     for each in texts:
         words = reference_words(each, made.rule)[0]

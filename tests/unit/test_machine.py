@@ -77,7 +77,7 @@ def test_words_of_every_behavior(behavior: str, invert: bool, monkeypatch: pytes
         if machine_or_none(step):
             done += 1
             chars = characters_of(machine_of(step).classes, rng)
-            for _ in range(6):
+            for _ in range(4):
                 check(step, string(rng, chars))
     assert done > 10
 

@@ -376,7 +376,8 @@ def split_texts(
     mark[0] = 0
     while i + 1 < len(bounds):
         start, stop = b[i], b[i + 1]
-        if count + (stop - start) + 2 * LANES > len(ends) or stop - b[first] > MOST_BYTES or i - first + 1 >= len(marks):
+        full = count + (stop - start) + 2 * LANES > len(ends)
+        if full or stop - b[first] > MOST_BYTES or i - first + 1 >= len(marks):
             break
         more = scan(m, p, start, stop, e, count, len(ends))
         for k in range(count, more):

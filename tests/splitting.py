@@ -144,7 +144,7 @@ def agreed(text: str) -> str:
 FRAGMENTS_AGREED = [fragment for fragment in map(agreed, FRAGMENTS) if fragment]
 
 
-@cache
+@lru_cache(4)
 def classes_of(rule: Rule) -> NDArray[np.int64]:
     """What the patterns of a rule tell apart: a number for every code point, and last for an invalid byte."""
     finders = [finder(step) for step in rule if isinstance(step, Split)]
@@ -157,7 +157,7 @@ def classes_of(rule: Rule) -> NDArray[np.int64]:
     return classes
 
 
-@cache
+@lru_cache(4)
 def members_of(rule: Rule) -> list[NDArray[np.int64]]:
     """The settled characters of each class."""
     classes = classes_of(rule)[:-1]

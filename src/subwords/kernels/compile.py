@@ -9,12 +9,16 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
 from numba import cfunc, njit, types
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import cpu_target
 from numba.core.typing.templates import AbstractTemplate, infer, signature
 from numba.extending import intrinsic, lower_builtin, models, overload, register_model
 
@@ -63,11 +67,44 @@ def _lower_frame_item(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     return builder.load(item)
 
 
+class _Source(JITCodeLibrary):
+    """Functions that are linked into a kernel: of their own they need neither optimising nor machine code.
+
+    Numba does both for each of them, and once more for the kernel: twice the time.
+    """
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalized = True
+
+
+@contextmanager
+def _not_executed() -> Iterator[Any]:
+    """What this thread compiles meanwhile stays LLVM's intermediate code; yields the code generator."""
+    context = cpu_target.target_context
+    codegen = context.codegen()
+    with global_compiler_lock:
+        before = codegen._library_class
+        codegen._library_class = _Source
+        # Numba knows a function by what it would call: any C function, of which no two are equal.
+        context.get_executable = lambda library, fndesc, env: [].append
+        try:
+            yield codegen
+        finally:
+            codegen._library_class = before
+            del context.get_executable
+
+
 def machine_code(kernel: Kernel) -> tuple[str, bytes]:
     """Compile a kernel: the name of its C function, and the object file."""
     _activate()
-    compiled = cfunc(types.int64(*map(_parameter, kernel.parameters)), **OPTIONS)(kernel.function)
-    return compiled.native_name, compiled._library._get_compiled_object()
+    with _not_executed() as codegen:
+        compiled = cfunc(types.int64(*map(_parameter, kernel.parameters)), **OPTIONS)(kernel.function)
+    library = compiled._library
+    JITCodeLibrary._optimize_final_module(library)
+    return compiled.native_name, codegen._tm.emit_object(library._final_module)
 
 
 def checked(kernel: Kernel) -> Callable[..., int]:

@@ -28,7 +28,7 @@ LONGEST_KEPT = 1 << 20  # bytes; a longer word is segmented anew each time
 LONGEST_SCRATCH = 1 << 16  # bytes of a word; scratch for a longer one is given back after the text
 POOL = 64  # states kept for reuse
 SHORT_TEXT = 1 << 12  # bytes of a text for which calling costs more than encoding
-KEYS = 4 * 256 + 1  # as in kernels/words.py: room for the keys of a block of words
+KEYS = 5 * 256 + 1  # as in kernels/words.py: room for the keys of a block of words
 SHORT = 56  # as in kernels/merge.py: bytes of a word there is always scratch for; longer ones need chains
 PART = 1 << 18  # bytes of short texts a thread takes at a time
 
@@ -49,11 +49,11 @@ class _State:
         self.model = model
         self.whole_words = whole_words
         self.marks = Marks()
-        self.seeds = np.concatenate([np.array([secrets.randbits(64) | 1 for _ in range(4)], np.uint64), key_masks()])
+        self.seeds = np.concatenate([np.array([secrets.randbits(64) | 1 for _ in range(8)], np.uint64), key_masks()])
         self.ranks = ranks
         self.counters = np.zeros(9, np.int64)
         self.chains = np.zeros(0, np.int32)
-        self.out = np.empty(SHORT_TEXT + 12, np.uint32)
+        self.out = np.empty(SHORT_TEXT + 4, np.uint32)
         self.none = np.zeros(0, np.int64)
         self.clear()
         self.fit_word(SHORT)
@@ -190,7 +190,7 @@ class Encoder:
     def _encode(self, text: NDArray[np.uint8], bounds: NDArray[np.int64]) -> TokenBatch:
         state = self._take()
         offsets = np.zeros(len(bounds), np.int64)
-        out = np.empty(min(len(text), 1 << 16) + 12, np.uint32)
+        out = np.empty(min(len(text), 1 << 16) + 4, np.uint32)
         if len(text) > 1 << 20:
             state.expect(len(text))
         found, done = 0, 1

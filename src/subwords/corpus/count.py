@@ -24,11 +24,11 @@ __all__ = ["Table", "count_blocks"]
 FIRST_SLOTS = 1 << 12
 FIRST_ARENA = 1 << 16
 NEAR = 1 << 12  # bytes: a search in fewer is not worth a kernel, which does not hold the interpreter's lock
-KEYS = 4 * 256 + 1  # as in kernels/words.py: room for the keys of a block of words
+KEYS = 5 * 256 + 1  # as in kernels/words.py: room for the keys of a block of words
 CHUNK_WORDS = 1 << 18  # words split at once: a thread that comes back to Python often waits for the others there
 
 WORD, USED, BYTES = range(3)  # fields of a table's state, as in kernels/count.py
-_SEEDS = [secrets.randbits(64) | 1 for _ in range(4)]
+_SEEDS = [secrets.randbits(64) | 1 for _ in range(8)]
 
 
 class Table:

@@ -26,7 +26,7 @@ from subwords.kernels.jit import (
     U32s,
     U64s,
     advance,
-    copy8,
+    copy16,
     helper,
     inlined,
     kernel,
@@ -54,11 +54,11 @@ from subwords.kernels.segment import (
     Model,
     segment,
 )
-from subwords.kernels.words import BLOCK, KEYS, LENGTH, SLOT, differs, home, make_keys, same_bytes, word_key
+from subwords.kernels.words import BLOCK, KEYS, LENGTH, ODD, SLOT, differs, home, make_keys, same_bytes, word_key
 
 ZERO, ONE, HALF, LOW = U64(0), U64(1), U64(32), U64(0xFFFFFFFF)
 INSIDE = 4
-SLACK = 12  # places behind the ids, in `out` and in the arena, that copying may touch
+SLACK = 4  # places behind the ids in `out` that may be overwritten
 MIXED = 8  # words of a block with ids in the arena; beyond, the next block's branches would be mispredicted often
 UNKNOWN_KEY = ONE << U64(55)  # a length that no word has
 NUMBER = U64(60)
@@ -125,11 +125,11 @@ def insert(table, text, at, length, low, high, slot, symbols, n):
 
 @inlined
 def emit_far(ids, value, out, count):
-    """Write ids from the arena, their place and number in `value`; the new count."""
+    """Write ids from the arena, their place and number in `value`, and nothing after them; the new count."""
     place, n = I64(value & LOW), I64(value >> HALF)
-    copy8(out, count, ids, place)
-    for k in range(8, n, 8):
-        copy8(out, count + k, ids, place + k)
+    copy16(out, count, ids, place, n)
+    for k in range(16, n, 16):
+        copy16(out, count + k, ids, place + k, n - k)
     return count + n
 
 
@@ -172,9 +172,8 @@ def emit_run(slots, mask, ids, keys, k, stop, out, count):
 
 
 @inlined
-def emit_mixed(slots, mask, ids, keys, k, stop, out, count):
-    """The same without a branch between ids in the slot and in the arena, which nobody could foretell."""
-    far = 0
+def emit_mixed(slots, mask, keys, k, stop, out, count, gaps, far):
+    """The same without the branch for ids in the arena, which nobody could foretell: they leave a gap and a note."""
     while k < stop:
         low, high, slot = keys[k], keys[k + 1], I64(keys[k + 2])
         while differs(slots, slot * SLOT, low, high) != ZERO:
@@ -183,39 +182,47 @@ def emit_mixed(slots, mask, ids, keys, k, stop, out, count):
             slot = I64(U64(slot + 1) & mask)
         at = slot * SLOT
         n, value = slots[at + 1] >> NUMBER, slots[at + 2]
-        elsewhere = I64(n == ELSEWHERE)
-        all_or_none = U64(0) - U64(elsewhere)
-        place = I64(value & LOW & all_or_none)
-        copy8(out, count, ids, place)
-        # What the slot holds goes in front of that, or behind it, where it does not count.
-        store64(out, count + 8 * elsewhere, value)
-        store64(out, count + 8 * elsewhere + 2, slots[at + 3])
-        number = I64(n & ~all_or_none | value >> HALF & all_or_none)
-        for j in range(8, number, 8):
-            copy8(out, count + j, ids, place + j)
-        count += number
-        far += elsewhere
+        store64(out, count, value)
+        store64(out, count + 2, slots[at + 3])
+        gaps[2 * far], gaps[2 * far + 1] = value, U64(count)
+        elsewhere = n == ELSEWHERE
+        far += I64(elsewhere)
+        count += I64(value >> HALF if elsewhere else n)
         k += 3
     return k, count, far
+
+
+@helper
+def fill_gaps(ids, out, gaps, far):
+    """Write the ids that lie in the arena."""
+    for g in range(far):
+        emit_far(ids, gaps[2 * g], out, I64(gaps[2 * g + 1]))
 
 
 @helper
 def resolve_odd(table, text, start, ends, first, keys):
     """Find the slots of the odd words, most of which are long; one without gets a key that no slot has."""
     slots = table.slots
-    for n in range(I64(keys[4 * BLOCK])):
+    for n in range(I64(keys[ODD])):
         k = 3 * (I64(keys[3 * BLOCK + n]) - first)
         at = I64(keys[k + 2]) * SLOT
         prefetch(table.ids, I64(slots[at + 2] & LOW))
         prefetch(table.bytes, I64(slots[at + 3] >> HALF))
-    for n in range(I64(keys[4 * BLOCK])):
+    for n in range(I64(keys[ODD])):
         w = I64(keys[3 * BLOCK + n])
         k = 3 * (w - first)
         at = start + (I64(ends[w - 1]) if w > 0 else 0)
-        slot = find(table, text, at, start + I64(ends[w]) - at, keys[k], keys[k + 1], I64(keys[k + 2]))
-        keys[k + 2] = U64(slot)
-        if slots[slot * SLOT + 1] == ZERO:
-            keys[k + 1] = UNKNOWN_KEY
+        low, high, slot = keys[k], keys[k + 1], I64(keys[k + 2])
+        length = start + I64(ends[w]) - at
+        if (
+            high & LENGTH != ZERO
+            or differs(slots, slot * SLOT, low, high) != ZERO
+            or not same_bytes(table.bytes, I64(slots[slot * SLOT + 3] >> HALF), text, at, length)
+        ):
+            slot = find(table, text, at, length, low, high, slot)
+            keys[k + 2] = U64(slot)
+            if slots[slot * SLOT + 1] == ZERO:
+                keys[k + 1] = UNKNOWN_KEY
 
 
 @helper
@@ -245,13 +252,13 @@ def encode_block(model, table, text, start, ends, first, last, keys, out):
     """Write the ids of the words first..last; state says how far it came."""
     count, k, far, status = I64(table.state[OUT]), I64(0), I64(0), DONE
     stop = I64(3 * (last - first))
-    mixed = table.state[FAR] > MIXED
+    mixed, gaps = table.state[FAR] > MIXED, advance(keys, 3 * BLOCK)
     while status == DONE:
         if mixed:
-            k, count, more = emit_mixed(table.slots, table.mask, table.ids, keys, k, stop, out, count)
+            k, count, far = emit_mixed(table.slots, table.mask, keys, k, stop, out, count, gaps, far)
         else:
             k, count, more = emit_run(table.slots, table.mask, table.ids, keys, k, stop, out, count)
-        far += more
+            far += more
         if k == stop:
             break
         w = first + k // 3
@@ -259,6 +266,8 @@ def encode_block(model, table, text, start, ends, first, last, keys, out):
         status, count = emit_new(model, table, text, at, start + I64(ends[w]) - at, out, count)
         if status == DONE:
             k += 3
+    if mixed:
+        fill_gaps(table.ids, out, gaps, far)
     table.state[WORD], table.state[OUT], table.state[FAR] = first + k // 3, count, far
     return status
 
@@ -310,7 +319,7 @@ def encode_words(
         ids=pointer(ids),
         bytes=pointer(arena),
         load=len(slots) // SLOT // 2,
-        ids_room=len(ids) - SLACK,
+        ids_room=len(ids),
         bytes_room=len(arena),
         state=st,
     )
@@ -341,7 +350,7 @@ def next_block(model, table, text, size, start, ends, words, keys, out, room):
     if st[NEEDED] > room:
         return NEED_OUT
     make_keys(table.slots, table.mask, table.seeds, text, size, start, ends, first, last, keys)
-    if keys[4 * BLOCK] != ZERO:
+    if keys[ODD] != ZERO:
         resolve_odd(table, text, start, ends, first, keys)
     return encode_block(model, table, text, start, ends, first, last, keys, out)
 
@@ -367,7 +376,7 @@ def add_tokens(
         ids=pointer(ids),
         bytes=pointer(arena),
         load=len(slots) // SLOT // 2,
-        ids_room=len(ids) - SLACK,
+        ids_room=len(ids),
         bytes_room=len(arena),
         state=pointer(state),
     )

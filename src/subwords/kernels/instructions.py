@@ -109,21 +109,48 @@ def store64(typingctx, p, i, value):
     return types.void(p, types.int64, types.uint64), codegen
 
 
-def _copying(lanes):
-    def typed(typingctx, q, j, p, i):
-        def codegen(context, builder, signature, args):
-            to, at = builder.gep(args[0], [args[1]]), builder.gep(args[2], [args[3]])
-            vector = ir.VectorType(at.type.pointee, lanes).as_pointer()
-            value = builder.load(builder.bitcast(at, vector), align=1)
-            builder.store(value, builder.bitcast(to, value.type.as_pointer()), align=1)
-            return context.get_dummy_value()
+@intrinsic
+def copy64(typingctx, q, j, p, i):
+    """Copy 64 bytes."""
 
-        return types.void(q, types.int64, p, types.int64), codegen
+    def codegen(context, builder, signature, args):
+        to, at = builder.gep(args[0], [args[1]]), builder.gep(args[2], [args[3]])
+        vector = ir.VectorType(ir.IntType(8), 64).as_pointer()
+        builder.store(builder.load(builder.bitcast(at, vector), align=1), builder.bitcast(to, vector), align=1)
+        return context.get_dummy_value()
 
-    return intrinsic(typed)
+    return types.void(q, types.int64, p, types.int64), codegen
 
 
-copy8, copy64 = _copying(8), _copying(64)
+@intrinsic
+def copy16(typingctx, q, j, p, i, n):
+    """Copy the first n of 16 elements of 32 bits, under a mask."""
+
+    def codegen(context, builder, signature, args):
+        word, bit = ir.IntType(32), ir.IntType(1)
+        vector, flags = ir.VectorType(word, 16), ir.VectorType(bit, 16)
+        number = builder.trunc(args[4], word)
+        some = ir.Constant(vector, ir.Undefined)
+        spread = builder.shuffle_vector(
+            builder.insert_element(some, number, ir.Constant(word, 0)), some, ir.Constant(vector, [0] * 16)
+        )
+        mask = builder.icmp_unsigned("<", ir.Constant(vector, list(range(16))), spread)
+        place = vector.as_pointer()
+        to = builder.bitcast(builder.gep(args[0], [args[1]]), place)
+        at = builder.bitcast(builder.gep(args[2], [args[3]]), place)
+        load = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(vector, [place, word, flags, vector]), "llvm.masked.load.v16i32.p0v16i32"
+        )
+        store = cgutils.get_or_insert_function(
+            builder.module,
+            ir.FunctionType(ir.VoidType(), [vector, place, word, flags]),
+            "llvm.masked.store.v16i32.p0v16i32",
+        )
+        value = builder.call(load, [at, ir.Constant(word, 4), mask, some])
+        builder.call(store, [value, to, ir.Constant(word, 4), mask])
+        return context.get_dummy_value()
+
+    return types.void(q, types.int64, p, types.int64, types.int64), codegen
 
 
 @intrinsic
@@ -284,8 +311,8 @@ INSTRUCTIONS: dict[str, Any] = {
     "fold_mask": fold_mask,
     "load64": load64,
     "advance": advance,
-    "copy8": copy8,
     "copy64": copy64,
+    "copy16": copy16,
     "store64": store64,
     "prefetch": prefetch,
     "trailing_zeros": trailing_zeros,

@@ -39,7 +39,7 @@ __all__ = [
     "U64s",
     "advance",
     "char_at",
-    "copy8",
+    "copy16",
     "copy64",
     "deposit",
     "fold_mask",
@@ -225,9 +225,9 @@ def copy64(q, j, p, i):
 
 
 @primitive
-def copy8(q, j, p, i):
-    """Copy 8 elements of 32 bits from p[i] on to q[j] on; they do not overlap."""
-    for k in range(8):
+def copy16(q, j, p, i, n):
+    """Copy min(n, 16) elements of 32 bits from p[i] on to q[j] on; they do not overlap."""
+    for k in range(min(n, 16)):
         q[j + k] = p[i + k]
 
 

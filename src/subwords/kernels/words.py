@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from subwords.kernels.jit import I64, U64, Int, U64s, advance, helper, inlined, kernel, load64, mix, pointer, prefetch
 
 BLOCK = 256  # words whose keys are made at once
-KEYS = 4 * BLOCK + 1  # room for them, and for the list of odd words
+KEYS = 5 * BLOCK + 1  # room for them, and for what is noted of some of the words
+ODD = KEYS - 1  # where the number of odd words stands
 INLINE = 15  # bytes of a word that fit its key
 SLOT = 4
 LENGTH = U64(0xF) << U64(56)  # zero in the key high of a long word
 MARKED = U64(INLINE + 1) << U64(56)  # a key high from here on is still to be made
-SEEDS = 4  # random numbers before the masks of `key_masks` in a table's seeds
+SEEDS = 8  # random numbers before the masks of `key_masks` in a table's seeds
 OWNED = U64(4)  # bits of key high that are the owner's
 ZERO = U64(0)
 
@@ -53,16 +54,21 @@ def tail_key(p, i, length):
     return load_tail(p, i, i + length), load_tail(p, i + 8, i + length) | U64(length) << U64(56)
 
 
-@helper
+@inlined
 def long_key(p, i, length, seeds):
-    """The key of a longer word: its keyed hash and its length. The last 16 bytes may be read twice."""
-    state = seeds[0] ^ U64(length)
+    """The key of a longer word: its keyed hash and its length.
+
+    Two 16 bytes from its start and two from its end, which may overlap: no branch up to 64 bytes.
+    """
     stop = i + length
-    while i + 16 < stop:
-        state = mix(load64(p, i) ^ state, load64(p, i + 8) ^ seeds[1])
-        i += 16
-    state = mix(load64(p, stop - 16) ^ state, load64(p, stop - 8) ^ seeds[2])
-    return mix(state, seeds[3]), U64(length)
+    second, third = min(i + 16, stop - 16), max(stop - 32, i)
+    state = mix(load64(p, i) ^ seeds[0], load64(p, i + 8) ^ seeds[1])
+    state += mix(load64(p, second) ^ seeds[2], load64(p, second + 8) ^ seeds[3])
+    state += mix(load64(p, third) ^ seeds[4], load64(p, third + 8) ^ seeds[5])
+    state += mix(load64(p, stop - 16) ^ seeds[6], load64(p, stop - 8) ^ seeds[7])
+    for k in range(i + 32, stop - 32, 16):
+        state = mix(load64(p, k) ^ state, load64(p, k + 8) ^ seeds[1])
+    return state, U64(length)
 
 
 @helper
@@ -91,12 +97,14 @@ def differ16(p, i, q, j):
     return load64(p, i) ^ load64(q, j) | load64(p, i + 8) ^ load64(q, j + 8)
 
 
-@helper
+@inlined
 def same_bytes(p, i, q, j, length):
     """Whether p[i : i + length] equals q[j : j + length], length > INLINE."""
-    differs_at = differ16(p, i, q, j) | differ16(p, i + length - 16, q, j + length - 16)
-    k = 16
-    while k + 16 < length and differs_at == ZERO:
+    second, third, last = min(16, length - 16), max(length - 32, 0), length - 16
+    differs_at = differ16(p, i, q, j) | differ16(p, i + second, q, j + second)
+    differs_at |= differ16(p, i + third, q, j + third) | differ16(p, i + last, q, j + last)
+    k = 32
+    while k < length - 32 and differs_at == ZERO:
         differs_at = differ16(p, i + k, q, j + k)
         k += 16
     return differs_at == ZERO
@@ -127,12 +135,12 @@ def make_keys(slots, mask, seeds, text, size, start, ends, first, last, keys):
     for w in range(safe, last):
         odd_words[odd] = U64(w)
         odd += 1
-    keys[4 * BLOCK] = U64(odd)
+    keys[ODD] = U64(odd)
     for n in range(odd):
         make_odd_key(slots, mask, seeds, text, start, ends, I64(odd_words[n]), first, keys)
 
 
-@helper
+@inlined
 def make_odd_key(slots, mask, seeds, text, start, ends, w, first, keys):
     """Make the key of a long word, or of one at the end of the text."""
     at = start + (I64(ends[w - 1]) if w > 0 else 0)

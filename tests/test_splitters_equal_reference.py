@@ -220,7 +220,7 @@ def test_other_scripts_at_every_alignment(name: str) -> None:
     texts = [
         f"{'ab' * (offset // 2)}{'c' * (offset % 2)}{c}{' d1' * 50}{c * (offset % 5)} e{c}"
         for offset in range(66)
-        for c in ("é", "字", "😀", "\udcff")
+        for c in ("é", "字", "😀", "\udcff", "\udce5\udcad", "\udcf0\udc9f\udc98")
     ]
     check_many(name, texts)
 

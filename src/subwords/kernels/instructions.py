@@ -274,6 +274,17 @@ def mix(typingctx, a, b):
     return types.uint64(types.uint64, types.uint64), codegen
 
 
+def _compress(builder, lanes, mask):
+    """The lanes whose bits are set, packed together; zeros after them."""
+    flags = builder.bitcast(mask, ir.VectorType(ir.IntType(1), 64))
+    function = cgutils.get_or_insert_function(
+        builder.module,
+        ir.FunctionType(lanes.type, [lanes.type, lanes.type, flags.type]),
+        "llvm.x86.avx512.mask.compress.v64i8",
+    )
+    return builder.call(function, [lanes, ir.Constant(lanes.type, None), flags])
+
+
 @intrinsic
 def write_bits(typingctx, p, i, base, mask):
     """Write base + k to p from index i on for every bit k of mask and return the index after.
@@ -283,15 +294,8 @@ def write_bits(typingctx, p, i, base, mask):
 
     def codegen(context, builder, signature, args):
         byte, word = ir.IntType(8), ir.IntType(32)
-        lanes = ir.VectorType(byte, 64)
-        every = ir.Constant(lanes, [ir.Constant(byte, k) for k in range(64)])
-        mask = builder.bitcast(args[3], ir.VectorType(ir.IntType(1), 64))
-        function = cgutils.get_or_insert_function(
-            builder.module,
-            ir.FunctionType(lanes, [lanes, lanes, mask.type]),
-            "llvm.x86.avx512.mask.compress.v64i8",
-        )
-        packed = builder.call(function, [every, ir.Constant(lanes, None), mask])
+        every = ir.Constant(ir.VectorType(byte, 64), [ir.Constant(byte, k) for k in range(64)])
+        packed = _compress(builder, every, args[3])
         start = builder.trunc(args[2], word)
         for part in range(4):
             chosen = ir.Constant(ir.VectorType(word, 16), [word(16 * part + k) for k in range(16)])
@@ -303,6 +307,52 @@ def write_bits(typingctx, p, i, base, mask):
         return builder.add(args[1], builder.ctpop(args[3]))
 
     return types.int64(p, types.int64, types.int64, types.uint64), codegen
+
+
+def _code_points(builder, lead, second, third):
+    """The code points of characters of up to three bytes, in lanes of 32 bits."""
+
+    def bits(value, mask, shift):
+        lane = value.type
+        return builder.shl(builder.and_(value, ir.Constant(lane, [mask] * 16)), ir.Constant(lane, [shift] * 16))
+
+    of_three = builder.or_(builder.or_(bits(lead, 0x0F, 12), bits(second, 0x3F, 6)), bits(third, 0x3F, 0))
+    of_two = builder.or_(bits(lead, 0x1F, 6), bits(second, 0x3F, 0))
+    least = [ir.Constant(lead.type, [value] * 16) for value in (0xE0, 0x80)]
+    longer = builder.select(builder.icmp_unsigned("<", lead, least[0]), of_two, of_three)
+    return builder.select(builder.icmp_unsigned("<", lead, least[1]), lead, longer)
+
+
+@intrinsic
+def classify(typingctx, q, n, classes, p, i, starts):
+    """Write the classes of 16 characters at a time."""
+
+    def codegen(context, builder, signature, args):
+        q, n, classes, p, i, starts = args
+        word, place = ir.IntType(32), ir.IntType(64)
+        wide, some = ir.VectorType(word, 16), ir.VectorType(ir.IntType(1), 16)
+        bytes_ = [
+            _compress(builder, _lanes(builder, p, builder.add(i, ir.Constant(place, k))), starts) for k in range(3)
+        ]
+        count = builder.ctpop(starts)
+        gather = cgutils.get_or_insert_function(
+            builder.module,
+            ir.FunctionType(wide, [wide, classes.type, wide, some, word]),
+            "llvm.x86.avx512.mask.gather.dpi.512",
+        )
+
+        for part in range(4):
+            with builder.if_then(builder.icmp_unsigned(">", count, ir.Constant(place, 16 * part))):
+                chosen = ir.Constant(wide, [word(16 * part + k) for k in range(16)])
+                parts = [builder.zext(builder.shuffle_vector(lanes, lanes, chosen), wide) for lanes in bytes_]
+                codes, every = _code_points(builder, *parts), ir.Constant(some, [1] * 16)
+                found = builder.call(gather, [ir.Constant(wide, None), classes, codes, every, word(1)])
+                found = builder.trunc(found, ir.VectorType(ir.IntType(8), 16))
+                address = builder.gep(q, [builder.add(n, ir.Constant(place, 16 * part))])
+                builder.store(found, builder.bitcast(address, found.type.as_pointer()), align=1)
+        return context.get_dummy_value()
+
+    return types.void(q, types.int64, classes, p, types.int64, types.uint64), codegen
 
 
 INSTRUCTIONS: dict[str, Any] = {
@@ -322,6 +372,6 @@ INSTRUCTIONS: dict[str, Any] = {
     "mix": mix,
 }
 if PACKS_BYTES:
-    INSTRUCTIONS["write_bits"] = write_bits
+    INSTRUCTIONS |= {"write_bits": write_bits, "classify": classify}
 if DEPOSITS_BITS:
     INSTRUCTIONS |= {"char_at": char_at, "deposit": deposit}

@@ -39,6 +39,7 @@ __all__ = [
     "U64s",
     "advance",
     "char_at",
+    "classify",
     "copy16",
     "copy64",
     "deposit",
@@ -243,6 +244,18 @@ def char_at(p, i):
     if lead < 0xF0:
         return bits >> 6 & 0xFFFF
     return bits & 0x1FFFFF
+
+
+@primitive
+def classify(q, n, classes, p, i, starts):
+    """Write classes[c] to q from index n on for the characters c that begin at p + i + k for every bit k of `starts`.
+
+    They have one to three bytes each; reads 66 bytes, and 64 places may be used.
+    """
+    while starts != U64(0):
+        q[n] = classes[char_at(p, i + trailing_zeros(starts))]
+        starts &= starts - U64(1)
+        n += 1
 
 
 @primitive

@@ -45,6 +45,7 @@ LEAST = 1024  # words there must be room for
 MOST_BYTES = 1 << 31  # of texts split in one call: ends are 32 bits wide
 GROUP = 32  # characters of a group of steps
 ROOM = SPAN // GROUP + 4  # words of 64 bits for the borders of one part
+BLOCKS = SPAN // LANES + 4  # of a packed stream
 REACH, TOP = 26, 27  # as in split/machine.py, and one more
 COUNT = 256  # where `second` holds the number of classes
 ZERO, ONE, LOW, HALF = U64(0), U64(1), U64(0xFFFFFFFF), U64(32)
@@ -331,7 +332,7 @@ def opened(frame):
         classes=pointer(frame[0]),
         stream=pointer(frame[5]),
         masks=advance(words, 6 * ROOM),
-        bases=advance(words, 6 * ROOM + SPAN + LANES),
+        bases=advance(words, 6 * ROOM + BLOCKS),
     )
     return Machine(
         pairs=pointer(frame[1]),

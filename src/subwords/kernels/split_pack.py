@@ -12,6 +12,7 @@ from subwords.kernels.jit import (
     I64,
     U64,
     char_at,
+    classify,
     copy64,
     deposit,
     helper,
@@ -24,13 +25,9 @@ from subwords.kernels.jit import (
 from subwords.kernels.utf8 import decode_at
 
 LANES = 64
-ENOUGH = 8  # ASCII bytes that are worth copying a block
 PLAIN = 512  # ASCII bytes after which text is no longer packed
 INVALID_CLASS = 0x110000  # where the class of a byte that is not UTF-8 stands
 ZERO, ONE, ALL = U64(0), U64(1), U64(0xFFFFFFFFFFFFFFFF)
-WITHIN = U64((1 << 61) - 1)  # lanes whose characters end inside the block, whatever their length
-THREES = U64(0x1249249249249249)  # every third lane, 63 lanes in all
-FULL = 63
 
 
 class Packed(NamedTuple):
@@ -59,26 +56,17 @@ def pack_chars(q, p, i, starts, n):
         n += 1
 
 
-@inlined
-def pack_threes(q, p, i, n):
-    """Pack 21 characters of three bytes."""
-    for k in range(21):
-        at = i + 3 * k
-        code = (I64(p[at]) & 0x0F) << 12 | (I64(p[at + 1]) & 0x3F) << 6 | I64(p[at + 2]) & 0x3F
-        q.stream[n + k] = q.classes[code]
-
-
 @helper
-def pack_any(q, p, i, stop, n):
-    """Pack what begins in the next LANES bytes, valid or not: (its mask, how far that reaches)."""
-    k, mask = I64(0), ZERO
+def pack_any(q, p, i, carry, stop, n):
+    """Pack what begins in the next LANES bytes, valid or not: (its mask, the carry of the next)."""
+    k, mask = trailing_zeros(~carry), ZERO
     while k < LANES and i + k < stop:
         code, length = decode_at(p, i + k, stop)
         q.stream[n] = q.classes[code if code >= 0 else INVALID_CLASS]
         mask |= ONE << U64(k)
         n += 1
         k += length
-    return mask, k
+    return mask, low_bits(max(k - LANES, 0))
 
 
 @inlined
@@ -92,47 +80,46 @@ def not_characters(p, i):
 
 
 @helper
-def pack_block(q, p, i, stop, n):
-    """Pack a block: (its mask, how many bytes that reaches). Reads 65 bytes where there are so many."""
-    if i + LANES + 1 > stop:
-        return pack_any(q, p, i, stop, n)
+def pack_block(q, p, i, carry, stop, n):
+    """Pack a block: (its mask, the carry of the next). Reads 67 bytes where there are so many.
+
+    The bits of `carry` say which bytes of a block belong to a character that began before it.
+    """
+    if i + LANES + 3 > stop:
+        return pack_any(q, p, i, carry, stop, n)
     high = range_mask(p, i, 0x80, 0xFF)
-    plain = trailing_zeros(high)
-    if plain >= ENOUGH:
+    if high == ZERO:
         copy64(q.stream, n, p, i)
-        return low_bits(plain), plain
+        return ALL, ZERO
     inner, three = range_mask(p, i, 0x80, 0xBF), range_mask(p, i, 0xE0, 0xEF)
     four = range_mask(p, i, 0xF0, 0xF4)
-    leads = range_mask(p, i, 0xC2, 0xDF) | three | four
-    inside = leads << ONE | (three | four) << U64(2) | four << U64(3)
-    if inner ^ inside | high ^ inner ^ leads | not_characters(p, i) != ZERO:
-        return pack_any(q, p, i, stop, n)
-    if (three ^ THREES) & WITHIN == ZERO and (inner | three) & WITHIN == WITHIN:
-        pack_threes(q, p, i, n)
-        return THREES, FULL
-    # Up to where ASCII is worth copying again, or to the last characters, which may go on behind the block.
-    later = ~high & ~high >> ONE
-    later &= later >> U64(2)
-    later = (later & later >> U64(4)) | ~inner & ~WITHIN
-    later &= ZERO - later
-    starts = ~inner & (later - ONE)
-    pack_chars(q, p, i, starts, n)
-    return starts, I64(trailing_zeros(later))
+    longer = three | four
+    leads = range_mask(p, i, 0xC2, 0xDF) | longer
+    inside = leads << ONE | longer << U64(2) | four << U64(3) | carry
+    over = leads >> U64(63) | longer >> U64(62) | four >> U64(61)
+    missing = over & ~(range_mask(p, i + 3, 0x80, 0xBF) >> U64(61))
+    if inner ^ inside | high ^ inner ^ leads | not_characters(p, i) | missing != ZERO:
+        return pack_any(q, p, i, carry, stop, n)
+    if four != ZERO:
+        pack_chars(q, p, i, ~inner, n)
+    else:
+        classify(q.stream, n, q.classes, p, i, ~inner)
+    return ~inner, over
 
 
 @helper
 def pack(q, p, start, stop, limit):
     """Pack text up to `limit`, or until it is plain again: (characters, blocks, where it is)."""
-    i, n, blocks, last = start, I64(0), I64(0), start
+    i, n, blocks, last, carry = start, I64(0), I64(0), start, ZERO
     while i < limit and i - last < PLAIN:
-        mask, length = pack_block(q, p, i, stop, n)
+        mask, carry = pack_block(q, p, i, carry, stop, n)
         q.masks[blocks], q.bases[blocks] = mask, U64(i - start)
         blocks += 1
         n += popcount(mask)
-        i += length
-        if mask != low_bits(length):
+        i += LANES
+        if mask != ALL:
             last = i
-    return n, blocks, i
+    return n, blocks, min(i + popcount(carry), stop)
 
 
 @helper

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.kernels.split_machine import COUNT, GROUP, HOLDS, KEEPS, ROOM, SPAN, TELLS, TOP
+from subwords.kernels.split_machine import BLOCKS, COUNT, GROUP, HOLDS, KEEPS, ROOM, SPAN, TELLS, TOP
 from subwords.kernels.split_pack import LANES
 from subwords.split.machine import Machine
 from subwords.split.pattern import Outside
@@ -58,5 +58,5 @@ def _entries(borders: NDArray[np.uint32], keeps: NDArray[np.bool_], tells: NDArr
 
 def scratch() -> tuple[NDArray[np.generic], ...]:
     """Return room for one thread: stream, words of 64 bits, recent."""
-    words = 6 * ROOM + 2 * (SPAN + LANES)
+    words = 6 * ROOM + 2 * BLOCKS
     return np.empty(SPAN + 4 * LANES, np.uint8), np.empty(words, np.uint64), np.empty(GROUP, np.uint32)

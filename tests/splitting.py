@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
@@ -25,6 +26,8 @@ Span = tuple[int, int]
 
 # A rule that has a name of its own, and none twice.
 DISTINCT = [name for name, rule in NAMED.items() if name == next(n for n, same in NAMED.items() if same == rule)]
+# What takes hours on one core is a part of the sweeps only with SUBWORDS_SWEEP=full.
+FULL = os.environ.get("SUBWORDS_SWEEP") == "full"
 # It tries every digit behind every digit.
 SLOW = "superbpe"
 

@@ -31,7 +31,7 @@ Offsets = NDArray[np.int64]
 Words = tuple[Bytes, int, NDArray[np.uint32], Offsets, bool]
 
 # Words a scan writes at once: small enough that their ends stay in the processor's second cache.
-CHUNK_WORDS = 32768
+CHUNK_WORDS = 65536
 CHUNK_TEXTS = 1024
 # Offsets are relative to a chunk and 32 bits wide.
 WINDOW = 2**31 - 64

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 __all__ = ["ENGINES", "TASKS", "Case", "Definition", "EngineUse", "parse", "read_folder"]
 
 TASKS = ("train", "encode", "short", "startup", "adversarial", "split")
-ENGINES = ("subwords", "gigatoken", "tokenizers", "tiktoken", "rustbpe", "sentencepiece", "regex")
+ENGINES = ("subwords", "gigatoken", "tokenizers", "tiktoken", "rustbpe", "sentencepiece", "regex", "blingfire")
 
 T = TypeVar("T")
 

@@ -58,7 +58,7 @@ class Inputs:
 
     def tokenizer(self, name: str) -> Path:
         """Return a tokenizer.json without added tokens, so that all text is text to every engine."""
-        made = self.work / f"{name}.tokenizer.json"
+        made = self.work / f"{name.replace('/', '-')}.tokenizer.json"
         if not made.exists():
             document = self._document(name)
             document["added_tokens"] = []
@@ -70,6 +70,7 @@ class Inputs:
         folder = self.data / "tokenizers"
         found = [self._trained()] if name == "trained" else []
         found += [folder / name / "tokenizer.json", folder / "converted" / f"{name}.tokenizer.json"]
+        found += [folder / f"{name}.json"]
         for path in found:
             if path.exists():
                 return dict(json.loads(path.read_bytes()))

@@ -100,6 +100,8 @@ ABOVE = {
     "bpe/": ("cli", "formats", "tokenizer", "training", "special"),
     "corpus/": ("cli", "bpe", "tokenizer", "training", "special"),
     "split/": ("cli", "formats", "bpe", "corpus", "tokenizer", "training", "special"),
+    "normalize/": ("cli", "formats", "bpe", "wordpiece", "corpus", "pipeline", "tokenizer", "training", "special"),
+    "wordpiece/": ("cli", "formats", "bpe.model", "corpus.count", "tokenizer", "training", "special"),
     "vocab.py": ("cli", "formats", "bpe", "corpus", "split", "tokenizer", "training", "special"),
     "tokenizer.py": ("cli", "training"),
     "formats/": ("cli", "training"),

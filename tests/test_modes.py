@@ -262,7 +262,7 @@ jit.pointer = Pointer
 jit.advance = lambda pointer, k: Pointer(pointer.array, pointer.start + k)
 """
 NOTHING_LEFT = r"""
-from subwords.bpe.encode import Encoder
+from subwords.encoder import Encoder
 from subwords.bpe.model import BPE
 from subwords.vocab import Vocab
 

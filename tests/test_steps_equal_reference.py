@@ -13,12 +13,13 @@ from patterns import INVENTED, characters_of, small_patterns, string
 from splitting import check, class_characters, mixture, reference_words, settled_text, to_bytes, words_of
 from subwords.errors import InputError
 from subwords.reference.pattern import BYTE_CHARS
-from subwords.split import routes
+from subwords.split import steps
 from subwords.split.finders import MachineFinder, finder
 from subwords.split.pieces import put_bytes_back, start, write_byte_chars
-from subwords.split.routes import MachineRoute, StepsRoute
+from subwords.split.routes import MachineRoute
 from subwords.split.rules import DIGIT, PATTERNS, SIGN, ByteChars, Prefix, Replace, Split, Step
 from subwords.split.scanner import splitter
+from subwords.split.steps import StepsRoute
 
 SEED = 9
 SPLITS = (" ", "a+", "a*", "|b", "(?=a)", "ab|b", "b$", "^a?", r"\b", "(?<=a)b", r"\s", r"\w+", DIGIT, SIGN, "▁")
@@ -140,8 +141,8 @@ def test_small_patterns_on_texts_of_many_groups(pattern: str, behavior: str, inv
 )
 @pytest.mark.parametrize("stretch", [1, 30, 1000])
 def test_stretches_change_no_word(rule: tuple[Step, ...], stretch: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(routes, "STRETCH", stretch)
-    monkeypatch.setattr(routes, "CHUNK_WORDS", 7)
+    monkeypatch.setattr(steps, "STRETCH", stretch)
+    monkeypatch.setattr(steps, "CHUNK_WORDS", 7)
     made = splitter(rule)
     assert isinstance(made.route, StepsRoute)
     texts = ["", "aab a1b.", "", "  ", "Ein längerer Text, der 12 Mal 문장 hat.\n" * 5, "b" * 90, "é", ""]

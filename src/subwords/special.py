@@ -10,11 +10,11 @@ from typing import overload
 
 from subwords.errors import InputError
 
-__all__ = ["AddedToken", "AddedTokens"]
+__all__ = ["BLANKS", "AddedToken", "AddedTokens"]
 
 # Unicode's White_Space; `\s` of the `re` module takes four control characters more.
-_BLANKS = "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
-_BLANK_RUN = re.compile(f"[{_BLANKS}]*")
+BLANKS = "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
+_BLANK_RUN = re.compile(f"[{BLANKS}]*")
 # Sets of allowed tokens whose finders are kept.
 _MOST_FINDERS = 64
 
@@ -119,6 +119,10 @@ class AddedTokens(Sequence[AddedToken]):
         parts = finder.split(text.decode("utf-8", "surrogateescape"), refuse)
         return [part if isinstance(part, int) else part.encode("utf-8", "surrogateescape") for part in parts]
 
+    def places(self, text: str, special: str | AbstractSet[str] = "text") -> list[tuple[int, int, int | None]]:
+        """Return the same parts as ranges of characters, each with its id, or None for a part of the text."""
+        return self._finder(special).places(text, special == "error")
+
     def _finder(self, special: str | AbstractSet[str]) -> _Finder:
         if not isinstance(special, (str, AbstractSet)):
             raise InputError(f"{_EXPECTED_SPECIAL}, not {special!r}")
@@ -161,7 +165,12 @@ class _Finder:
 
     def split(self, text: str, refuse_special: bool) -> list[str | int]:
         """Return the parts of a text and the ids between them; on request, raise an InputError for a special one."""
-        parts: list[str | int] = []
+        found = self.places(text, refuse_special)
+        return [text[start:stop] if index is None else index for start, stop, index in found] or [text]
+
+    def places(self, text: str, refuse_special: bool) -> list[tuple[int, int, int | None]]:
+        """Return the same as ranges of characters, each with its id or None."""
+        parts: list[tuple[int, int, int | None]] = []
         done = 0
         for start, stop, token in self._find(text):
             if refuse_special and token.special:
@@ -170,10 +179,10 @@ class _Finder:
                     f"'text' takes it as ordinary text, special='allow' or {{{token.content!r}}} as id {token.id}"
                 )
             if done < start:
-                parts.append(text[done:start])
-            parts.append(token.id)
+                parts.append((done, start, None))
+            parts.append((start, stop, token.id))
             done = stop
-        return [*parts, text[done:]] if done < len(text) or not parts else parts
+        return [*parts, (done, len(text), None)] if done < len(text) else parts
 
     def _find(self, text: str) -> list[_Found]:
         # Each pass searches the gaps that the one before left.
@@ -194,7 +203,7 @@ def _scan(pattern: re.Pattern[str], tokens: dict[str, AddedToken], text: str, lo
         if token.single_word and ((low < start and _is_word(text[start - 1])) or (at < high and _is_word(text[at]))):
             continue
         if token.lstrip:
-            start = done + len(text[done:start].rstrip(_BLANKS))
+            start = done + len(text[done:start].rstrip(BLANKS))
         if token.rstrip and (run := _BLANK_RUN.match(text, at, high)):
             at = run.end()
         yield start, at, token

@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.bpe.decode import decode_bytes
-from subwords.bpe.encode import Encoder
+from subwords.bpe.decode import as_ids, decode_bytes
 from subwords.bpe.model import BPE
+from subwords.bytemap import tokens_to_text
+from subwords.decoder import Decoder, TextDecoder, TokenTexts
+from subwords.encoder import Encoder
+from subwords.encoding import Encoding, framed
 from subwords.errors import InputError
 from subwords.result import TokenBatch
+from subwords.spans import located
 from subwords.special import AddedToken, AddedTokens
+from subwords.split.pieces import character_spans
 from subwords.split.scanner import Splitter, encode_text
+from subwords.template import Template
+from subwords.wordpiece.model import WordPiece
 
 if TYPE_CHECKING:
     from os import PathLike
+
+    from subwords.normalize.normalizer import Normalizer
+    from subwords.pipeline import Pipeline
 
 __all__ = ["Tokenizer"]
 
@@ -38,15 +49,24 @@ class Tokenizer:
 
     def __init__(
         self,
-        model: BPE,
+        model: BPE | WordPiece,
         splitter: Splitter,
         *,
+        normalizer: Normalizer | None = None,
+        template: Template | None = None,
+        decoder: Decoder | None = None,
         added_tokens: Sequence[AddedToken] = (),
         extras: Mapping[str, Any] | None = None,
     ) -> None:
-        """Join a model, a splitter and added tokens; `extras` are file entries kept for writing back."""
+        """Join a model and what stands around it; `extras` are file entries kept for writing back.
+
+        Without a decoder, text is the joined bytes of tokens.
+        """
         self.model = model
         self.splitter = splitter
+        self.normalizer = normalizer if normalizer is not None and normalizer.steps else None
+        self.template = template
+        self.decoder = decoder
         self.added_tokens = AddedTokens(added_tokens)
         self.extras = dict(extras or {})
         for token in self.added_tokens:
@@ -54,12 +74,23 @@ class Tokenizer:
                 raise InputError(
                     f"expected added tokens to have ids below {len(model.vocab)}; {token.content!r} has {token.id}"
                 )
-        self._encoder = Encoder(model, splitter)
+        self._words = _source(self.normalizer, splitter)
+        self._encoder = Encoder(model, self._words)
 
     # ------------------------------------------------------------------ text to ids
 
-    def encode(self, text: str | bytes, *, special: Special = "text") -> list[int]:
-        """Return the ids of a text, without any template.
+    def __call__(self, text: str, pair: str | None = None, *, special: Special = "text") -> Encoding:
+        """Return everything about a text, or two: ids with the template's, tokens as files write them, spans, words.
+
+        >>> import subwords
+        >>> subwords.train(["ab ab"], vocab_size=258)("ab ab").spans.tolist()
+        [[0, 2], [2, 5]]
+        """
+        second = None if pair is None else self._encoding(pair, special)
+        return framed(self.template, self._encoding(text, special), second)
+
+    def encode(self, text: str | bytes, *, special: Special = "text", template: bool = False) -> list[int]:
+        """Return the ids of a text; with `template`, those that the file puts around it too.
 
         `bytes` need not be UTF-8 for a byte-level model. special="text": special tokens spelled out are ordinary text;
         "error": they raise; "allow": they become their ids, as do those named in a set. InputError for anything else.
@@ -69,7 +100,7 @@ class Tokenizer:
         [0, 257]
         """
         ids: list[int] = self.encode_to_numpy(text, special=special).tolist()
-        return ids
+        return self.template.apply(ids) if template and self.template else ids
 
     def encode_to_numpy(self, text: str | bytes, *, special: Special = "text") -> NDArray[np.uint32]:
         """Return the ids of a text as a uint32 array; see `encode`."""
@@ -99,9 +130,31 @@ class Tokenizer:
         offsets = np.cumsum([0, *map(len, arrays)], dtype=np.int64)
         return TokenBatch(np.concatenate([np.zeros(0, np.uint32), *arrays]), offsets)
 
+    def _encoding(self, text: str, special: Special) -> Encoding:
+        parts = [(np.zeros(0, np.uint32), np.zeros((0, 2), np.int64), np.zeros(0, np.int64))]
+        words = 0
+        for start, stop, index in self.added_tokens.places(text, special):
+            if index is None:
+                data = np.frombuffer(encode_text(text[start:stop]), np.uint8)
+                pieces = self._words.pieces(data)
+                ids, spans, word_ids = located(self._encoder, pieces)
+                parts.append((ids, character_spans(data, spans) + start, word_ids + words))
+                words += len(pieces.words) - 1
+            else:
+                parts.append((np.array([index], np.uint32), np.array([[start, stop]]), np.array([words])))
+                words += 1
+        ids, spans, word_ids = map(np.concatenate, zip(*parts, strict=True))
+        tokens = [self.model.vocab[index] for index in ids.tolist()]
+        byte_level = isinstance(self.model, BPE) and self.model.byte_level
+        texts = tokens_to_text(tokens) if byte_level else [token.decode("utf-8", "replace") for token in tokens]
+        return Encoding.of_text(ids, texts, spans, word_ids.tolist())
+
     def tokenize(self, text: str | bytes, *, special: Special = "text") -> list[str]:
         """Return the tokens of a text; bytes that are no character by themselves show as U+FFFD."""
-        return [self.model.vocab[index].decode("utf-8", "replace") for index in self.encode(text, special=special)]
+        return [self._token(index) for index in self.encode(text, special=special)]
+
+    def _token(self, index: int) -> str:
+        return self.model.vocab[index].decode("utf-8", "replace")
 
     # ------------------------------------------------------------------ ids to text
 
@@ -112,13 +165,26 @@ class Tokenizer:
         >>> subwords.train(["ab ab"], vocab_size=257).decode_bytes([256, 0])
         b'ab!'
         """
+        if self._texts is not None:
+            return self._texts.decode(as_ids(ids)).encode()
         return decode_bytes(self.model.vocab, ids)
 
-    def decode(self, ids: Iterable[int] | NDArray[np.integer[Any]], *, errors: str = "replace") -> str:
+    def decode(
+        self,
+        ids: Iterable[int] | NDArray[np.integer[Any]],
+        *,
+        errors: str = "replace",
+        skip_special_tokens: bool = False,
+    ) -> str:
         """Return the text the ids stand for.
 
         Hazard: ids may end inside a character; errors="strict" then raises InputError, the default puts U+FFFD.
         """
+        if self._texts is not None:
+            return self._texts.decode(as_ids(ids), skip_special_tokens=skip_special_tokens)
+        if skip_special_tokens:
+            flat = as_ids(ids)
+            ids = flat[~np.isin(flat, list(self.added_tokens.special_ids))]
         data = self.decode_bytes(ids)
         try:
             return data.decode("utf-8", errors)
@@ -128,6 +194,13 @@ class Tokenizer:
             raise InputError(
                 f'expected errors="replace", "strict" or another that Python knows, not {errors!r}'
             ) from None
+
+    @cached_property
+    def _texts(self) -> TokenTexts | None:
+        if not isinstance(self.decoder, TextDecoder):
+            return None
+        tokens = [token.decode("utf-8", "replace") for token in self.model.vocab]
+        return TokenTexts(self.decoder, tokens, self.added_tokens.special_ids)
 
     # ------------------------------------------------------------------ what it is
 
@@ -143,7 +216,9 @@ class Tokenizer:
 
     @property
     def merges(self) -> list[tuple[bytes, bytes]]:
-        """The merges in order of rank, as pairs of token bytes."""
+        """The merges in order of rank, as pairs of token bytes; none where the model has no merges."""
+        if not isinstance(self.model, BPE):
+            return []
         tokens = list(self.model.vocab)
         return [(tokens[left], tokens[right]) for left, right, _ in self.model.merges.tolist()]
 
@@ -155,7 +230,7 @@ class Tokenizer:
     @property
     def lossless(self) -> bool:
         """Whether decode(encode(text)) is the text, whatever the text (A1)."""
-        return self.model.lossless and self.splitter.keeps_text
+        return self.model.lossless and self.splitter.keeps_text and self.normalizer is None
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a tokenizer.json that HF tokenizers and transformers load; nothing is left half written."""
@@ -164,10 +239,21 @@ class Tokenizer:
         save(self, Path(path))
 
     def __repr__(self) -> str:
+        bpe = isinstance(self.model, BPE)
+        merges = f" {len(self.merges)} merges," if bpe else ""
+        normalizer = "" if self.normalizer is None else f" {self.normalizer!r},"
         return (
-            f"Tokenizer(bpe, {self.vocab_size} tokens, {len(self.model.merges)} merges, "
-            f"{len(self.special_tokens)} special, {self.splitter!r})"
+            f"Tokenizer({'bpe' if bpe else 'wordpiece'}, {self.vocab_size} tokens,{merges} "
+            f"{len(self.special_tokens)} special,{normalizer} {self.splitter!r})"
         )
+
+
+def _source(normalizer: Normalizer | None, splitter: Splitter) -> Splitter | Pipeline:
+    if normalizer is None:
+        return splitter
+    from subwords.pipeline import Pipeline
+
+    return Pipeline(normalizer, splitter)
 
 
 def _as_bytes(text: str | bytes, index: int | None = None) -> bytes:

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from subwords.bpe.model import BPE
 from subwords.bpe.train import BPESettings, train_bpe
-from subwords.corpus.count import count_blocks
-from subwords.corpus.counts import Provenance, WordCounts
+from subwords.corpus.count import count_blocks, provenance_of
+from subwords.corpus.counts import WordCounts
 from subwords.corpus.progress import progress as progress_line
 from subwords.corpus.read import read_blocks
 from subwords.corpus.source import source_size
+from subwords.decoder import WordPieceDecoder
 from subwords.errors import CorpusError, InputError
+from subwords.normalize.normalizer import Normalizer
+from subwords.normalize.normalizer import normalizer as make_normalizer
+from subwords.pipeline import Pipeline
 from subwords.special import AddedToken
 from subwords.split.scanner import Splitter, encode_text
 from subwords.split.scanner import splitter as make_splitter
+from subwords.template import bert
 from subwords.threads import thread_count
 from subwords.tokenizer import Tokenizer
+from subwords.wordpiece.model import SPECIAL_TOKENS, WordPiece
+from subwords.wordpiece.train import WordPieceSettings, train_wordpiece
 
 if TYPE_CHECKING:
     from subwords.corpus.source import Source
@@ -30,7 +38,8 @@ BLOCK = 1 << 20  # bytes read at a time: a few are in memory for every thread
 def count(
     source: Source,
     *,
-    splitter: str | Splitter = "gpt2",
+    splitter: Any = "gpt2",
+    normalizer: Any = None,
     special_tokens: Sequence[str] = (),
     documents: Literal["file", "line"] = "file",
     errors: Literal["strict", "replace"] = "strict",
@@ -47,11 +56,16 @@ def count(
     >>> dict(subwords.count(["a cat, a dog"]))
     {b'a': 1, b' cat': 1, b',': 1, b' a': 1, b' dog': 1}
     """
-    rule = make_splitter(splitter)
+    rule, before = make_splitter(splitter), make_normalizer(normalizer)
     special_tokens = _checked_specials(special_tokens)
     with progress_line(source_size(source), "counting", enabled=progress) as bar:
         blocks = read_blocks(source, documents=documents, errors=errors, block_size=BLOCK, on_bytes=bar.advance)
-        counts = count_blocks(blocks, rule, special_tokens=special_tokens, threads=thread_count(threads))
+        counts = count_blocks(
+            blocks,
+            _words(rule, before),
+            special_tokens=special_tokens,
+            threads=thread_count(threads),
+        )
     if not len(counts):
         raise CorpusError("expected text to count; every document is empty")
     return counts
@@ -60,12 +74,15 @@ def count(
 def train(
     source: Source | WordCounts,
     *,
-    algorithm: Literal["bpe"] = "bpe",
+    algorithm: Literal["bpe", "wordpiece"] = "bpe",
     vocab_size: int,
-    splitter: str | Splitter = "gpt2",
-    special_tokens: Sequence[str] = (),
+    splitter: Any = "auto",
+    normalizer: Any = "auto",
+    special_tokens: Sequence[str] | None = None,
     byte_level: bool = True,
     alphabet: Literal["full", "corpus"] = "full",
+    score: Literal["likelihood", "course", "count"] = "likelihood",
+    prefix: str = "##",
     tie_break: Literal["ids", "first", "bytes"] = "ids",
     min_frequency: int = 0,
     max_token_length: int | None = None,
@@ -76,54 +93,122 @@ def train(
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Tokenizer:
-    """Train a tokenizer on a corpus (see `count`) or on word counts.
+    """Train a tokenizer on a corpus (see `count`) or on word counts; "auto": as said below.
 
-    byte_level: start from bytes, all 256 of them or those of the corpus (`alphabet`); otherwise from characters.
-    tie_break, between pairs of one count: "ids", the smaller pair of ids (as HF tokenizers); "first", the pair that
+    tie_break, between pairs of one score: "ids", the smaller pair of ids (as HF tokenizers); "first", the pair that
     occurs first; "bytes", the smaller pair of strings. min_frequency: the least count of a merged pair.
-    max_token_length: in bytes, or in characters without byte_level. limit_alphabet: keep so many symbols, the most
+    max_token_length: in bytes of a byte-level model, else in characters. limit_alphabet: keep so many symbols, the most
     frequent; others part words, and are `unk_token` when encoding. TrainingError where settings and corpus do not fit.
+
+    "bpe": words by splitter="gpt2". byte_level: start from bytes, all 256 of them or those of the corpus (`alphabet`);
+    otherwise from characters.
+    "wordpiece": normalizer="bert-uncased", splitter="bert", and BERT's five special tokens, of which [UNK] is
+    `unk_token`. Pieces that continue a word begin with `prefix`. score, of which the greatest is merged: "likelihood",
+    the gain of a unigram language model; "course", count(ab) / (count(a) count(b)), which spells out frequent words
+    unless min_frequency is sizeable; "count", as BPE and HF's trainer.
 
     >>> import subwords
     >>> tok = subwords.train(["hug pug pun bun hugs " * 9], vocab_size=262, special_tokens=["<s>"])
     >>> tok.merges[:2]
     [(b'u', b'g'), (b'h', b'ug')]
+    >>> subwords.train(["hug hugs hugging"] * 9, algorithm="wordpiece", vocab_size=16).tokenize("Hugs")
+    ['hug', '##s']
     """
-    if algorithm != "bpe":
-        raise InputError(f'expected algorithm="bpe", not {algorithm!r}')
-    special_tokens = _checked_specials(special_tokens)
-    settings = BPESettings(
+    family = _family(algorithm)
+    special_tokens = _checked_specials(family.special_tokens if special_tokens is None else special_tokens)
+    settings = settings_of(
+        algorithm=algorithm,
         vocab_size=vocab_size,
+        special_tokens=special_tokens,
         byte_level=byte_level,
         alphabet=alphabet,
-        special_tokens=special_tokens,
+        score=score,
+        prefix=prefix,
         tie_break=tie_break,
         min_frequency=min_frequency,
         max_token_length=max_token_length,
         limit_alphabet=limit_alphabet,
         unk_token=unk_token,
     )
-    for token in special_tokens:
-        if byte_level and alphabet == "full" and len(token.encode()) == 1:
-            raise InputError(f"expected special tokens of more than one byte; {token!r} is a symbol of the alphabet")
-    rule = make_splitter(splitter)
+    rule = make_splitter(family.splitter if splitter == "auto" else splitter)
+    before = make_normalizer(family.normalizer if normalizer == "auto" else normalizer)
     if isinstance(source, WordCounts):
         counts = source
-        _check_counts(counts, rule, special_tokens)
+        _check_counts(counts, rule, before, special_tokens)
     else:
         counts = count(
             source,
             splitter=rule,
+            normalizer=before,
             special_tokens=special_tokens,
             documents=documents,
             errors=errors,
             threads=threads,
             progress=progress,
         )
+    model: BPE | WordPiece
     with progress_line(max(0, vocab_size - 256), "merging", unit="merges", enabled=progress) as bar:
-        model = train_bpe(counts, settings, on_merges=bar.advance if bar.shown else None)
+        on_merges = bar.advance if bar.shown else None
+        if isinstance(settings, BPESettings):
+            model = train_bpe(counts, settings, on_merges=on_merges)
+        else:
+            model = train_wordpiece(counts, settings, on_merges=on_merges)
     added = [AddedToken(content, i) for i, content in enumerate(special_tokens)]
-    return Tokenizer(model, rule, added_tokens=added)
+    around = _around_wordpiece(model, special_tokens) if isinstance(model, WordPiece) else {}
+    return Tokenizer(model, rule, normalizer=before, added_tokens=added, **around)
+
+
+class Family(NamedTuple):
+    """What goes with an algorithm unless something else is asked for."""
+
+    splitter: str
+    normalizer: str | None
+    special_tokens: tuple[str, ...]
+
+
+DEFAULTS = {
+    "bpe": Family("gpt2", None, ()),
+    "wordpiece": Family("bert", "bert-uncased", SPECIAL_TOKENS),
+}
+
+
+def _family(algorithm: str) -> Family:
+    if algorithm not in DEFAULTS:
+        raise InputError(f"expected algorithm to be one of {', '.join(DEFAULTS)}, not {algorithm!r}")
+    return DEFAULTS[algorithm]
+
+
+def settings_of(
+    *,
+    algorithm: str,
+    byte_level: bool,
+    alphabet: Literal["full", "corpus"],
+    score: Literal["likelihood", "course", "count"],
+    prefix: str,
+    unk_token: str | None,
+    special_tokens: Sequence[str],
+    **shared: Any,
+) -> BPESettings | WordPieceSettings:
+    """Return what an algorithm takes of the settings of `train`; InputError or TrainingError for what cannot be."""
+    if algorithm == "wordpiece":
+        unk_token = unk_token or "[UNK]"
+        return WordPieceSettings(
+            special_tokens=special_tokens, score=score, prefix=prefix, unk_token=unk_token, **shared
+        )
+    for token in special_tokens:
+        if byte_level and alphabet == "full" and len(token.encode()) == 1:
+            raise InputError(f"expected special tokens of more than one byte; {token!r} is a symbol of the alphabet")
+    return BPESettings(
+        special_tokens=special_tokens, byte_level=byte_level, alphabet=alphabet, unk_token=unk_token, **shared
+    )
+
+
+def _around_wordpiece(model: WordPiece, special_tokens: tuple[str, ...]) -> dict[str, Any]:
+    """What BERT's file has besides: a decoder, and a template where the tokens for it are there."""
+    found: dict[str, Any] = {"decoder": WordPieceDecoder(model.prefix)}
+    if "[CLS]" in special_tokens and "[SEP]" in special_tokens:
+        found["template"] = bert(special_tokens.index("[CLS]"), special_tokens.index("[SEP]"))
+    return found
 
 
 def warmup() -> None:
@@ -134,7 +219,10 @@ def warmup() -> None:
     >>> import subwords
     >>> subwords.warmup()
     """
-    modules = "bpe_encode bpe_index bpe_train count decode find merge split_cut split_gpt2 split_machine utf8 words"
+    modules = (
+        "bpe_encode bpe_index bpe_train count decode encode find merge normal_forms normalize split_cut split_drop "
+        "split_gpt2 split_machine utf8 words wordpiece_encode wordpiece_index wordpiece_train"
+    )
     for module in modules.split():
         import_module(f"subwords.kernels.{module}")
     for kernel in import_module("subwords.kernels.jit").KERNELS:
@@ -154,8 +242,12 @@ def _checked_specials(tokens: Iterable[str]) -> tuple[str, ...]:
     return found
 
 
-def _check_counts(counts: WordCounts, rule: Splitter, special_tokens: tuple[str, ...]) -> None:
-    counts.check(Provenance(rule.identity, None, rule.unicode_version, counts.provenance.special_tokens))
+def _words(rule: Splitter, before: Normalizer) -> Splitter | Pipeline:
+    return Pipeline(before, rule) if before.steps else rule
+
+
+def _check_counts(counts: WordCounts, rule: Splitter, before: Normalizer, special_tokens: tuple[str, ...]) -> None:
+    counts.check(provenance_of(_words(rule, before), counts.provenance.special_tokens))
     if missing := [token for token in special_tokens if token not in counts.provenance.special_tokens]:
         raise InputError(
             f"expected counts from which the special tokens were cut out; {missing[0]!r} was not: "

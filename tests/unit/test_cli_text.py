@@ -125,7 +125,12 @@ def test_decode_of_floats_and_of_half_an_id_fails(tok_path: Path, tmp_path: Path
 
 def test_inspect_sums_up(tok_path: Path, tok: Tokenizer) -> None:
     ref = {"model": "bpe", "byte_level": True, "tokens": 282, "merges": 25, "unk_token": None, "splitter": "gpt2"}
-    ref |= {"special_tokens": {"<s>": 0}, "lossless": True, "longest_token": max(map(len, tok.vocab))}
+    ref |= {
+        "normalizer": None,
+        "special_tokens": {"<s>": 0},
+        "lossless": True,
+        "longest_token": max(map(len, tok.vocab)),
+    }
     assert json_of("inspect", tok_path) == ref
     lines = dict(line.split("\t") for line in run("inspect", tok_path).stdout.splitlines())
     assert (lines["byte_level"], lines["unk_token"], lines["special_tokens"]) == ("yes", "none", "<s>=0")

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from subwords.errors import InputError
 from subwords.vocab import Vocab
 
-__all__ = ["decode_bytes"]
+__all__ = ["as_ids", "decode_bytes"]
 
 
 def decode_bytes(vocab: Vocab, ids: Iterable[int] | NDArray[np.integer[Any]]) -> bytes:
     """Return the joined token bytes of the ids."""
     from subwords.kernels.decode import bytes_of_ids, decode_ids
 
-    flat = _as_array(ids)
+    flat = as_ids(ids)
     size = bytes_of_ids(flat, vocab.offsets)
     if size < 0:
         at = -1 - size
@@ -28,7 +28,8 @@ def decode_bytes(vocab: Vocab, ids: Iterable[int] | NDArray[np.integer[Any]]) ->
     return out.tobytes()
 
 
-def _as_array(ids: Iterable[int] | NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+def as_ids(ids: Iterable[int] | NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    """Return ids as one row of int64; InputError for what is none."""
     if not isinstance(ids, np.ndarray):
         if isinstance(ids, (str, bytes)):
             raise InputError(f"expected ids to decode, not {type(ids).__name__}")

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import FormatError
 from subwords.vocab import Vocab
+
+if TYPE_CHECKING:
+    from subwords.bpe.encode import BPESegmenter
 
 __all__ = ["BPE"]
 
@@ -106,6 +109,12 @@ class BPE:
             if symbol is not None:
                 table[symbol] = index
         return table
+
+    def segmenter(self) -> BPESegmenter:
+        """Return what segments words by this model."""
+        from subwords.bpe.encode import BPESegmenter
+
+        return BPESegmenter(self)
 
     @cached_property
     def lossless(self) -> bool:

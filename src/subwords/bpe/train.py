@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,17 @@ from subwords.corpus.counts import MOST, WordCounts
 from subwords.errors import InputError, TrainingError
 from subwords.vocab import Vocab
 
-__all__ = ["TIES", "BPESettings", "train_bpe"]
+__all__ = [
+    "TIES",
+    "BPESettings",
+    "Limits",
+    "check_numbers",
+    "check_room",
+    "check_words",
+    "merge_words",
+    "read_words",
+    "train_bpe",
+]
 
 TIES = {"ids": 0, "first": 1, "bytes": 2}
 # Fields of the trainer's state and settings, as in kernels/bpe_index.py.
@@ -26,6 +36,34 @@ HEADER, ENTRY = 4, 4
 EMPTY = np.iinfo(np.uint64).max
 MOST_SYMBOLS = 2**32 - 1
 PAUSE = 256  # merges between two looks at the progress line
+
+
+class Limits(Protocol):
+    """What every trainer that merges is told."""
+
+    @property
+    def vocab_size(self) -> int:
+        """How many tokens there are to be."""
+
+    @property
+    def special_tokens(self) -> Sequence[str]:
+        """Tokens that are there from the start."""
+
+    @property
+    def tie_break(self) -> str:
+        """One of TIES."""
+
+    @property
+    def min_frequency(self) -> int:
+        """The least count of a merged pair."""
+
+    @property
+    def max_token_length(self) -> int | None:
+        """The most symbols of a token."""
+
+    @property
+    def limit_alphabet(self) -> int | None:
+        """How many symbols to keep."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,34 +81,46 @@ class BPESettings:
     unk_token: str | None = None
 
     def __post_init__(self) -> None:
-        for name, least, most, optional in (
-            ("vocab_size", 1, MOST_IDS, False),
-            ("min_frequency", 0, MOST, False),
-            ("max_token_length", 1, MOST, True),
-            ("limit_alphabet", 1, MOST, True),
-        ):
-            value = getattr(self, name)
-            if optional and value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-                raise InputError(f"expected {name} to be an integer from {least} to {most}, not {value!r}")
-        if self.tie_break not in TIES:
-            raise InputError(f"expected tie_break to be one of {', '.join(TIES)}, not {self.tie_break!r}")
+        check_numbers(self)
         if self.alphabet not in ("full", "corpus"):
             raise InputError(f'expected alphabet to be "full" or "corpus", not {self.alphabet!r}')
         if self.unk_token is not None and self.unk_token not in self.special_tokens:
             raise InputError(f"expected unk_token {self.unk_token!r} to be among special_tokens")
         if self.byte_level and self.alphabet == "full" and self.limit_alphabet is None:
-            self.check_room(256)
+            check_room(256, self)
 
-    def check_room(self, symbols: int) -> None:
-        """Raise TrainingError where vocab_size does not hold the alphabet and the special tokens (B6)."""
-        specials = len(self.special_tokens)
-        if symbols + specials > self.vocab_size:
-            raise TrainingError(
-                f"expected vocab_size to hold the {symbols} symbols of the alphabet and {specials} special tokens, "
-                f"{symbols + specials} in all; it is {self.vocab_size}. Raise it, or set limit_alphabet"
-            )
+
+def check_numbers(settings: Limits) -> None:
+    """Raise InputError where a number or the tie rule cannot be used."""
+    for name, least, most, optional in (
+        ("vocab_size", 1, MOST_IDS, False),
+        ("min_frequency", 0, MOST, False),
+        ("max_token_length", 1, MOST, True),
+        ("limit_alphabet", 1, MOST, True),
+    ):
+        value = getattr(settings, name)
+        if optional and value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise InputError(f"expected {name} to be an integer from {least} to {most}, not {value!r}")
+    if settings.tie_break not in TIES:
+        raise InputError(f"expected tie_break to be one of {', '.join(TIES)}, not {settings.tie_break!r}")
+
+
+def check_room(symbols: int, settings: Limits) -> None:
+    """Raise TrainingError where vocab_size does not hold the alphabet and the special tokens (B6)."""
+    specials = len(settings.special_tokens)
+    if symbols + specials > settings.vocab_size:
+        raise TrainingError(
+            f"expected vocab_size to hold the {symbols} symbols of the alphabet and {specials} special tokens, "
+            f"{symbols + specials} in all; it is {settings.vocab_size}. Raise it, or set limit_alphabet"
+        )
+
+
+def check_words(counts: WordCounts) -> None:
+    """Raise TrainingError where there is nothing to learn from."""
+    if not len(counts):
+        raise TrainingError("expected words to learn from; the corpus is empty")
 
 
 def train_bpe(counts: WordCounts, settings: BPESettings, *, on_merges: Callable[[int], object] | None = None) -> BPE:
@@ -78,20 +128,18 @@ def train_bpe(counts: WordCounts, settings: BPESettings, *, on_merges: Callable[
 
     `on_merges` is called with the number of merges just done.
     """
-    if not len(counts):
-        raise TrainingError("expected words to learn from; the corpus is empty")
+    from subwords.kernels.bpe_index import fill_arena
+
+    check_words(counts)
     symbols = _alphabet(counts, settings)
     specials = [token.encode() for token in settings.special_tokens]
     names = [_name(symbol, settings) for symbol in symbols]
     base = [*specials, *(name for name in names if name not in set(specials))]
-    settings.check_room(len(base) - len(specials))
+    check_room(len(base) - len(specials), settings)
     ids = {name: i for i, name in reversed(list(enumerate(base)))}
     code_ids = np.full(256 if settings.byte_level else 0x110000, -1, np.int32)
     code_ids[symbols] = [ids[name] for name in names]
-    loop = _Loop(counts, settings, base, code_ids)
-    loop.run(on_merges)
-    merges = loop.merges[: 3 * loop.state[MERGES]].astype(np.int64).reshape(-1, 3)
-    vocab = Vocab(loop.strings[: loop.state[STRINGS]].tobytes(), loop.offsets)
+    vocab, merges = merge_words(read_words(counts, fill_arena, code_ids), counts.total, base, settings, on_merges)
     unk_id = None if settings.unk_token is None else ids[settings.unk_token.encode()]
     special_ids = frozenset(range(len(specials)))
     return BPE(vocab, merges, byte_level=settings.byte_level, unk_id=unk_id, special_ids=special_ids)
@@ -120,27 +168,48 @@ def _alphabet(counts: WordCounts, settings: BPESettings) -> list[int]:
     return symbols
 
 
+def read_words(counts: WordCounts, fill: Callable[..., int], symbol_ids: NDArray[np.int32]) -> NDArray[np.uint32]:
+    """The words as a kernel fills the arena with them (see kernels/bpe_index.py)."""
+    size = len(counts.data) + HEADER * len(counts)
+    if counts.total * (1 + int(np.diff(counts.offsets).max())) >= 2**63 or size > MOST_SYMBOLS:
+        raise TrainingError(f"expected fewer than 2**32 symbols and 2**63 pairs; {counts!r} has more")
+    arena = zeros(size + len(counts.data), np.uint32)
+    used = fill(counts.data, counts.offsets, counts.counts, symbol_ids, arena)
+    words: NDArray[np.uint32] = arena[: used + 1]
+    return words
+
+
+def merge_words(
+    arena: NDArray[np.uint32],
+    total: int,
+    base: list[bytes],
+    settings: Limits,
+    on_merges: Callable[[int], object] | None = None,
+    *,
+    prefix: int = 0,
+) -> tuple[Vocab, NDArray[np.int64]]:
+    """Learn tokens from words of `base` tokens, `total` words in all; the vocabulary, and left, right, merged a merge.
+
+    `prefix`: how many bytes of the right token a merge leaves out.
+    """
+    loop = _Loop(arena, total, base, settings, prefix)
+    loop.run(on_merges)
+    merges = loop.merges[: 3 * loop.state[MERGES]].astype(np.int64).reshape(-1, 3)
+    return Vocab(loop.strings[: loop.state[STRINGS]].tobytes(), loop.offsets), merges
+
+
 class _Loop:
     """The arrays of one training run."""
 
-    def __init__(
-        self, counts: WordCounts, settings: BPESettings, base: list[bytes], code_ids: NDArray[np.int32]
-    ) -> None:
-        from subwords.kernels.bpe_index import fill_arena
-
-        size = len(counts.data) + HEADER * len(counts)
-        if counts.total * (1 + int(np.diff(counts.offsets).max())) >= 2**63 or size > MOST_SYMBOLS:
-            raise TrainingError(f"expected fewer than 2**32 symbols and 2**63 pairs; {counts!r} has more")
-        arena = zeros(size + len(counts.data), np.uint32)
-        self.used = fill_arena(counts.data, counts.offsets, counts.counts, code_ids, arena)
-        self.arena = arena[: self.used + 1]
+    def __init__(self, arena: NDArray[np.uint32], total: int, base: list[bytes], settings: Limits, prefix: int) -> None:
+        self.arena, self.used = arena, len(arena) - 1
         self.size = settings.vocab_size
         self.state = np.zeros(7, np.int64)
         self.floor = max(1, settings.min_frequency)
-        self.threshold = max(self.floor, counts.total // (16 * self.size))
+        self.threshold = max(self.floor, total // (16 * self.size))
         self.longest = settings.max_token_length or 0
         self.tie = TIES[settings.tie_break]
-        self.specials = len(settings.special_tokens)
+        self.specials, self.prefix = len(settings.special_tokens), prefix
         self.merges = np.empty(3 * self.size, np.int32)
         self._name_base(base)
 
@@ -188,7 +257,8 @@ class _Loop:
                 return
 
     def _settings(self, pause: int) -> NDArray[np.int64]:
-        return np.array([self.threshold, self.floor, self.size, self.tie, self.longest, pause, self.specials], np.int64)
+        settings = self.threshold, self.floor, self.size, self.tie, self.longest, pause, self.specials, self.prefix
+        return np.array(settings, np.int64)
 
     def _index(self) -> None:
         """Read the words: count all pairs, keep the live ones, write their postings and the heap."""

@@ -14,6 +14,7 @@ from subwords.errors import InputError
 
 if TYPE_CHECKING:
     from subwords.corpus.counts import WordCounts
+    from subwords.training import Family
 
 __all__ = ["count", "train"]
 
@@ -21,7 +22,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _AT_LEAST_1 = click.IntRange(min=1)
 # What shapes counts: the options of `subwords.count` that a file of counts has settled.
-_COUNTING = ("splitter", "special_tokens", "documents", "errors")
+_COUNTING = ("splitter", "normalizer", "special_tokens", "documents", "errors")
 
 
 def _corpus_options(command: _Command) -> _Command:
@@ -31,7 +32,15 @@ def _corpus_options(command: _Command) -> _Command:
             "--splitter",
             type=utf8,
             metavar="NAME|REGEX",
-            help="What words are: a rule's name (gpt2, cl100k, o200k, bert, ...), or a regex.  [default: gpt2]",
+            help="What words are: a rule's name (gpt2, cl100k, o200k, bert, ...), or a regex.  "
+            "[default: gpt2; for wordpiece bert]",
+        ),
+        click.option(
+            "--normalizer",
+            type=utf8,
+            metavar="NAME",
+            help="What is done to text first: bert-uncased, bert-cased, nfc, nfkc, lowercase, ..., or none.  "
+            "[default: none; for wordpiece bert-uncased]",
         ),
         click.option(
             "--special",
@@ -74,6 +83,9 @@ def _corpus_options(command: _Command) -> _Command:
 @click.option(
     "--vocab-size", type=_AT_LEAST_1, required=True, metavar="N", help="How many tokens, special ones and all."
 )
+@click.option(
+    "--algorithm", type=click.Choice(["bpe", "wordpiece"]), default="bpe", show_default=True, help="What to learn."
+)
 @click.option("--character-level", is_flag=True, help="Start from the characters of the corpus instead of bytes.")
 @click.option(
     "--alphabet",
@@ -83,11 +95,22 @@ def _corpus_options(command: _Command) -> _Command:
     help="Start from all 256 bytes, or from those of the corpus.",
 )
 @click.option(
+    "--score",
+    type=click.Choice(["likelihood", "course", "count"]),
+    default="likelihood",
+    show_default=True,
+    help="WordPiece: merge the pair of the greatest gain in likelihood, of the greatest count(ab)/(count(a) count(b)), "
+    "which wants a --min-frequency, or of the greatest count.",
+)
+@click.option(
+    "--prefix", type=utf8, default="##", show_default=True, help="WordPiece: begins pieces that continue a word."
+)
+@click.option(
     "--tie-break",
     type=click.Choice(["ids", "first", "bytes"]),
     default="ids",
     show_default=True,
-    help="Of equally frequent pairs, take that of smaller ids, the first in the corpus, or that of smaller bytes.",
+    help="Of pairs of one score, take that of smaller ids, the first in the corpus, or that of smaller bytes.",
 )
 @click.option(
     "--min-frequency", type=click.IntRange(min=0), default=0, metavar="N", help="Merge no pair rarer than this."
@@ -117,22 +140,25 @@ def train(
     \b
     Example:
       subwords train "corpus/*.txt" --vocab-size 32000 --special "<|endoftext|>" -o tok.json
+      subwords train "corpus/*.txt" --algorithm wordpiece --vocab-size 30522 -o bert.json
     """
-    from subwords.bpe.train import BPESettings
+    from subwords.training import DEFAULTS, settings_of
     from subwords.training import train as train_tokenizer
 
     started = time.perf_counter()
     output = _checked_target(output)
     counting = {name: options.pop(name) for name in _COUNTING}
+    family = DEFAULTS[options["algorithm"]]
+    counting["special_tokens"] = counting["special_tokens"] or family.special_tokens
     settings = {**options, "byte_level": not character_level, "special_tokens": counting["special_tokens"]}
-    BPESettings(**settings)  # settings that cannot be used are refused before hours of counting
+    settings_of(**settings)  # those that cannot be used are refused before hours of counting
     progress = False if quiet else None
-    counts, splitter = _counts_to_train_on(sources, counting, threads, progress)
-    tok = train_tokenizer(counts, splitter=splitter, progress=progress, **settings)
+    counts, rules = _counts_to_train_on(sources, counting, family, threads, progress)
+    tok = train_tokenizer(counts, progress=progress, **rules, **settings)
     tok.save(output)
     if tok.vocab_size < options["vocab_size"] and not quiet:
         click.echo(f"subwords: note: no pair is left to merge after {tok.vocab_size} tokens", err=True)
-    learned = {"tokens": tok.vocab_size, "merges": len(tok.merges)}
+    learned = {"tokens": tok.vocab_size} | ({"merges": len(tok.merges)} if options["algorithm"] == "bpe" else {})
     _summarize(counts, learned, started, output, as_json, quiet)
 
 
@@ -188,16 +214,23 @@ def _checked_target(path: Path) -> Path:
 
 
 def _counts_to_train_on(
-    sources: Sequence[str], counting: dict[str, Any], threads: int | None, progress: bool | None
-) -> tuple[WordCounts, str]:
-    """Return the counts and the splitter that made them."""
+    sources: Sequence[str], counting: dict[str, Any], family: Family, threads: int | None, progress: bool | None
+) -> tuple[WordCounts, dict[str, Any]]:
+    """Return the counts, and the splitter and the normalizer that made them."""
     if not any(map(_is_counts, sources)):
-        return _count(sources, counting, threads, progress), counting["splitter"] or "gpt2"
+        rules = {"splitter": counting["splitter"] or family.splitter, "normalizer": _normalizer(counting, family)}
+        return _count(sources, {**counting, **rules}, threads, progress), rules
     if len(sources) > 1:
         raise click.UsageError('expected text, or one file of counts; "subwords count --add" makes one of several')
     _refuse_options(counting, ("documents", "errors"))
     counts = _load(sources[0])
-    return counts, counting["splitter"] or counts.provenance.splitter
+    made = counts.provenance
+    normalizer = made.normalizer or "none" if counting["normalizer"] is None else counting["normalizer"]
+    return counts, {"splitter": counting["splitter"] or made.splitter, "normalizer": normalizer}
+
+
+def _normalizer(counting: dict[str, Any], family: Family) -> str:
+    return counting["normalizer"] or family.normalizer or "none"
 
 
 def _count(sources: Sequence[str], counting: dict[str, Any], threads: int | None, progress: bool | None) -> WordCounts:

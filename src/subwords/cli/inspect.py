@@ -21,8 +21,11 @@ from subwords.cli.console import (
 from subwords.errors import InputError
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
     from subwords.bpe.model import BPE
     from subwords.tokenizer import Tokenizer
+    from subwords.wordpiece.model import WordPiece
 
 __all__ = ["inspect"]
 
@@ -53,6 +56,8 @@ def inspect(tokenizer: Path, vocab: bool, merges: bool, token: str | None, limit
         present = (i for i, content in enumerate(tok.model.vocab) if content)
         _print_tokens(tok.model, islice(present, limit), as_json)
     elif merges:
+        if not _is_bpe(tok.model):
+            raise InputError("expected a BPE tokenizer; this one has no merges")
         _print_merges(tok.model, range(len(tok.model.merges))[:limit], as_json)
     elif token is not None:
         _print_token(tok.model, _find(tok, token), limit, as_json)
@@ -60,16 +65,26 @@ def inspect(tokenizer: Path, vocab: bool, merges: bool, token: str | None, limit
         print_values(_summary(tok), as_json)
 
 
+def _is_bpe(model: BPE | WordPiece) -> TypeIs[BPE]:
+    """Whether a model has merges; what tells imports NumPy, which --help does without."""
+    from subwords.bpe.model import BPE
+
+    return isinstance(model, BPE)
+
+
 def _summary(tok: Tokenizer) -> dict[str, object]:
     model = tok.model
+    if _is_bpe(model):
+        kind: dict[str, object] = {"model": "bpe", "byte_level": model.byte_level, "merges": len(model.merges)}
+    else:
+        kind = {"model": "wordpiece", "prefix": model.prefix, "longest_word": model.max_chars}
     return {
-        "model": "bpe",
-        "byte_level": model.byte_level,
+        **kind,
         "tokens": tok.vocab_size,
-        "merges": len(model.merges),
         "longest_token": max(map(len, model.vocab), default=0),
         "special_tokens": tok.special_tokens,
         "unk_token": None if model.unk_id is None else model.vocab[model.unk_id].decode("utf-8", "replace"),
+        "normalizer": None if tok.normalizer is None else tok.normalizer.name or tok.normalizer.identity,
         "splitter": tok.splitter.name or tok.splitter.identity,
         "lossless": tok.lossless,
     }
@@ -88,7 +103,7 @@ def _find(tok: Tokenizer, wanted: str) -> int:
     return index
 
 
-def _token(model: BPE, index: int) -> dict[str, Any]:
+def _token(model: BPE | WordPiece, index: int) -> dict[str, Any]:
     content = model.vocab[index]
     return {"id": index, "token": content.decode("utf-8", "replace"), "bytes": content.hex()}
 
@@ -99,7 +114,7 @@ def _merge(model: BPE, position: int) -> dict[str, Any]:
     return {"rank": rank, "left": _token(model, left), "right": _token(model, right), "result": _token(model, result)}
 
 
-def _print_tokens(model: BPE, ids: Iterable[int], as_json: bool) -> None:
+def _print_tokens(model: BPE | WordPiece, ids: Iterable[int], as_json: bool) -> None:
     if as_json:
         print_values({"vocab": [_token(model, i) for i in ids]}, as_json)
         return
@@ -120,12 +135,14 @@ def _merge_row(merge: dict[str, Any]) -> tuple[str, ...]:
     return str(merge["rank"]), left, right, str(merge["result"]["id"]), result
 
 
-def _print_token(model: BPE, index: int, limit: int | None, as_json: bool) -> None:
+def _print_token(model: BPE | WordPiece, index: int, limit: int | None, as_json: bool) -> None:
     special = index in model.special_ids
-    made = (model.merges[:, 2] == index).nonzero()[0].tolist()
-    part = (model.merges[:, :2] == index).any(1).nonzero()[0].tolist()
-    made_by = [_merge(model, position) for position in made[:limit]]
-    part_of = [_merge(model, position) for position in part[:limit]]
+    made_by, part_of, part = [], [], []
+    if _is_bpe(model):
+        made = (model.merges[:, 2] == index).nonzero()[0].tolist()
+        part = (model.merges[:, :2] == index).any(1).nonzero()[0].tolist()
+        made_by = [_merge(model, position) for position in made[:limit]]
+        part_of = [_merge(model, position) for position in part[:limit]]
     if as_json:
         values = {**_token(model, index), "special": special, "made_by": made_by, "part_of": part_of}
         print_values({**values, "merges_with_it": len(part)}, as_json)

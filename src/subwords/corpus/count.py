@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from subwords.arrays import zeros
 from subwords.corpus.counts import Provenance, WordCounts
 from subwords.corpus.read import Block
+from subwords.pipeline import Pipeline
 from subwords.split.scanner import Marks, Splitter
 
 __all__ = ["Table", "count_blocks"]
@@ -44,11 +45,13 @@ class Table:
         self.state = np.zeros(3, np.int64)
         self.marks = Marks(CHUNK_WORDS)
 
-    def count(self, text: NDArray[np.uint8], bounds: NDArray[np.int64], place: int, splitter: Splitter) -> None:
+    def count(
+        self, text: NDArray[np.uint8], bounds: NDArray[np.int64], place: int, splitter: Splitter | Pipeline
+    ) -> None:
         """Count the words of the texts text[bounds[i]:bounds[i + 1]]; text[0] is at `place` of the corpus."""
         from subwords.kernels.count import DONE, count_words
 
-        place *= splitter.route.growth
+        place *= splitter.growth
         for words_of, base, ends, marks, _ in splitter.texts(text, bounds, self.marks):
             self.state[WORD] = 0
             words = int(marks[-1])
@@ -145,11 +148,19 @@ class _Piece:
     place: int
 
 
+def provenance_of(words: Splitter | Pipeline, special_tokens: Sequence[str]) -> Provenance:
+    """Return how words are made by a splitter, with a normalizer or without."""
+    if isinstance(words, Splitter):
+        return Provenance(words.identity, None, words.unicode_version, tuple(special_tokens))
+    splitter = words.splitter
+    return Provenance(splitter.identity, words.normalizer.identity, splitter.unicode_version, tuple(special_tokens))
+
+
 def count_blocks(
-    blocks: Iterable[Block], splitter: Splitter, *, special_tokens: Sequence[str] = (), threads: int = 1
+    blocks: Iterable[Block], splitter: Splitter | Pipeline, *, special_tokens: Sequence[str] = (), threads: int = 1
 ) -> WordCounts:
     """Count the words of blocks of text; the result does not depend on threads or on where blocks end (W1, S4)."""
-    provenance = Provenance(splitter.identity, None, splitter.unicode_version, tuple(special_tokens))
+    provenance = provenance_of(splitter, special_tokens)
     specials = _Specials(special_tokens)
     pieces = _pieces(blocks, splitter, specials)
     tables = [Table() for _ in range(threads)]
@@ -192,7 +203,7 @@ def _run_ahead(pieces: Iterator[_Piece], todo: deque[_Piece], run: Callable[[], 
             raise
 
 
-def _pieces(blocks: Iterable[Block], splitter: Splitter, specials: _Specials) -> Iterator[_Piece]:
+def _pieces(blocks: Iterable[Block], splitter: Splitter | Pipeline, specials: _Specials) -> Iterator[_Piece]:
     """Cut blocks where no word and no special token is cut; what follows the last cut waits for the next block."""
     waiting: list[bytes] = []
     held = place = 0

@@ -14,12 +14,13 @@ if TYPE_CHECKING:
 
 __all__ = ["load", "save"]
 
-_KNOWN = "tokenizer.json (HF tokenizers, BPE models), or a folder that holds one"
+_KNOWN = "tokenizer.json (HF tokenizers, BPE and WordPiece models), a BERT vocab.txt, or a folder that holds one"
 
 
 def load(path: str | PathLike[str]) -> Tokenizer:
-    """Return the tokenizer of a file, or of a folder that holds a tokenizer.json.
+    """Return the tokenizer of a file, or of a folder that holds a tokenizer.json or a vocab.txt.
 
+    A vocab.txt says nothing of the text's normalization: it is taken for BERT's, cased if any token has a capital.
     A file that is missing, damaged or of another kind is a FormatError that says what was expected where.
 
     >>> import tempfile
@@ -29,15 +30,19 @@ def load(path: str | PathLike[str]) -> Tokenizer:
     ...     subwords.load(folder).encode("ab")
     [256]
     """
-    from subwords.formats import tokenizer_json
+    from subwords.formats import tokenizer_json, vocab_txt
 
     file = Path(path)
     if file.is_dir():
-        file = file / "tokenizer.json"
+        folder, file = file, file / "tokenizer.json"
+        if not file.exists() and (folder / "vocab.txt").exists():
+            file = folder / "vocab.txt"
     try:
         data = file.read_bytes()
     except OSError as error:
         raise FormatError(f"expected a tokenizer file ({_KNOWN}); {file}: {error.strerror}") from None
+    if file.suffix == ".txt":
+        return vocab_txt.tokenizer(data, str(file))
     if not data.lstrip().startswith(b"{"):
         raise FormatError(f"expected a tokenizer file ({_KNOWN}); {file} begins with {data[:16]!r}")
     return tokenizer_json.read(data, str(file))
@@ -46,15 +51,17 @@ def load(path: str | PathLike[str]) -> Tokenizer:
 def save(tokenizer: Tokenizer, path: str | PathLike[str]) -> None:
     """Write a tokenizer to a .json file, or as tokenizer.json into a folder; an interrupted write changes nothing.
 
+    Of a WordPiece tokenizer a file named .txt holds the tokens alone.
+
     InputError where the file cannot be written, FormatError where the format cannot hold the tokenizer.
     """
-    from subwords.formats import tokenizer_json
+    from subwords.formats import tokenizer_json, vocab_txt
 
     file = Path(path)
     if file.is_dir():
         file = file / "tokenizer.json"
-    if file.suffix != ".json":
+    if file.suffix not in (".json", ".txt"):
         raise InputError(f"expected a file to be named .json, or a folder; not {file}")
-    data = tokenizer_json.write(tokenizer)
+    data = vocab_txt.vocabulary(tokenizer) if file.suffix == ".txt" else tokenizer_json.write(tokenizer)
     with atomic_write(file) as stream:
         stream.write(data)

@@ -73,9 +73,9 @@ class Node:
             raise self.wrong("a string without lone surrogates")
         return self.value
 
-    def boolean(self, default: bool) -> bool:
-        """Return the value, true or false, or the default where it is absent."""
-        if self.value is None:
+    def boolean(self, default: bool | None = None) -> bool:
+        """Return the value, true or false; where it is absent, the default if there is one."""
+        if self.value is None and default is not None:
             return default
         if not isinstance(self.value, bool):
             raise self.wrong("true or false")

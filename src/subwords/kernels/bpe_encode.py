@@ -1,275 +1,12 @@
-"""Words to ids: a table of words already segmented, and BPE on a miss.
-
-A call handles words in blocks of BLOCK: first all keys are made and their table lines asked for, then every word is
-looked up and its ids written. One loop doing both, word by word, ran at two thirds of the speed.
-
-A slot (see words.py for its key) holds up to INSIDE ids, and their number in the owner's bits. More ids, or a long
-word's, lie in the arenas: then these bits say ELSEWHERE, and the slot holds the ids' place and number, and the bytes'
-place.
-
-A small table of 8,192 words in front of the large one, to stay in the second cache: 11 % of the words miss it, -25 %.
-Making the keys of the next 64 words while the ids of these are written, to hide more of the memory's delay: -6 %.
-"""
+"""BPE on the words' table: `encode.py` with the segmentation of `segment.py`."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from subwords.kernels.jit import (
-    I64,
-    U64,
-    I32s,
-    I64s,
-    Int,
-    Parts,
-    U8s,
-    U32s,
-    U64s,
-    advance,
-    copy16,
-    helper,
-    inlined,
-    kernel,
-    pointer,
-    prefetch,
-    spliced,
-    store64,
-)
+from subwords.kernels.encode import encode_all, opened
+from subwords.kernels.jit import U64, I32s, I64s, Int, Parts, U8s, U32s, U64s, advance, kernel, pointer
 from subwords.kernels.merge import Merges
-from subwords.kernels.segment import (
-    BYTES,
-    DONE,
-    FAR,
-    IDS,
-    LONGEST,
-    NEED_ARENA,
-    NEED_OUT,
-    NEED_SLOTS,
-    NEEDED,
-    OUT,
-    SEED,
-    TEXT,
-    USED,
-    WORD,
-    Model,
-    segment,
-)
-from subwords.kernels.words import BLOCK, KEYS, LENGTH, ODD, SLOT, differs, home, make_keys, same_bytes, word_key
-
-ZERO, ONE, HALF, LOW = U64(0), U64(1), U64(32), U64(0xFFFFFFFF)
-INSIDE = 4
-SLACK = 4  # places behind the ids in `out` that may be overwritten
-MIXED = 8  # words of a block with ids in the arena; beyond, the next block's branches would be mispredicted often
-UNKNOWN_KEY = ONE << U64(55)  # a length that no word has
-NUMBER = U64(60)
-ELSEWHERE = U64(15)
-
-
-class Table(NamedTuple):
-    """The words already segmented."""
-
-    slots: object
-    mask: object
-    seeds: object
-    ids: object
-    bytes: object
-    load: object  # how many slots may be used
-    ids_room: object
-    bytes_room: object
-    state: object
-
-
-@helper
-def find(table, text, at, length, low, high, slot):
-    """The slot of the key, or the free slot where it belongs."""
-    slots = table.slots
-    while slots[slot * SLOT + 1] != ZERO:
-        if differs(slots, slot * SLOT, low, high) == ZERO:
-            if high & LENGTH != ZERO:
-                return slot
-            if same_bytes(table.bytes, I64(slots[slot * SLOT + 3] >> HALF), text, at, length):
-                return slot
-        slot = I64(U64(slot + 1) & table.mask)
-    return slot
-
-
-@helper
-def insert(table, text, at, length, low, high, slot, symbols, n):
-    """Remember the n ids of a word in the free slot; the arenas have room."""
-    state, base = table.state, slot * SLOT
-    table.slots[base] = low
-    if n <= INSIDE and high & LENGTH != ZERO:
-        values = (ZERO, ZERO)
-        for k in range(n):
-            shift = U64(32 * (k & 1))
-            values = (
-                (values[0] | U64(symbols[k]) << shift, ZERO)
-                if k < 2
-                else (values[0], values[1] | U64(symbols[k]) << shift)
-            )
-        table.slots[base + 1] = high | U64(n) << NUMBER
-        table.slots[base + 2], table.slots[base + 3] = values
-    else:
-        table.slots[base + 1] = high | ELSEWHERE << NUMBER
-        table.slots[base + 2] = U64(state[IDS]) | U64(n) << HALF
-        table.slots[base + 3] = U64(state[BYTES]) << HALF
-        for k in range(n):
-            table.ids[state[IDS] + k] = symbols[k]
-        state[IDS] += n
-        if high & LENGTH == ZERO:
-            for k in range(length):
-                table.bytes[state[BYTES] + k] = text[at + k]
-            state[BYTES] += length
-    state[USED] += 1
-
-
-@inlined
-def emit_far(ids, value, out, count):
-    """Write ids from the arena, their place and number in `value`, and nothing after them; the new count."""
-    place, n = I64(value & LOW), I64(value >> HALF)
-    copy16(out, count, ids, place, n)
-    for k in range(16, n, 16):
-        copy16(out, count + k, ids, place + k, n - k)
-    return count + n
-
-
-@inlined
-def emit_slot(slots, ids, at, out, count):
-    """Write the ids of the slot that starts at `at`; the new count. Up to SLACK places after it may be overwritten."""
-    n = slots[at + 1] >> NUMBER
-    value = slots[at + 2]
-    if n != ELSEWHERE:
-        store64(out, count, value)
-        store64(out, count + 2, slots[at + 3])
-        return count + I64(n)
-    return emit_far(ids, value, out, count)
-
-
-@inlined
-def emit_run(slots, mask, ids, keys, k, stop, out, count):
-    """Write the ids of words as long as they are in the table; how far it came, and how many had theirs in the arena.
-
-    Nearly all words are. The rest is left to `emit_new`, so that this loop's few values stay in registers.
-    """
-    far = 0
-    while k < stop:
-        low, high, slot = keys[k], keys[k + 1], I64(keys[k + 2])
-        while differs(slots, slot * SLOT, low, high) != ZERO:
-            if slots[slot * SLOT + 1] == ZERO:
-                return k, count, far
-            slot = I64(U64(slot + 1) & mask)
-        at = slot * SLOT
-        n, value = slots[at + 1] >> NUMBER, slots[at + 2]
-        if n != ELSEWHERE:
-            store64(out, count, value)
-            store64(out, count + 2, slots[at + 3])
-            count += I64(n)
-        else:
-            count = emit_far(ids, value, out, count)
-            far += 1
-        k += 3
-    return k, count, far
-
-
-@inlined
-def emit_mixed(slots, mask, keys, k, stop, out, count, gaps, far):
-    """The same without the branch for ids in the arena, which nobody could foretell: they leave a gap and a note."""
-    while k < stop:
-        low, high, slot = keys[k], keys[k + 1], I64(keys[k + 2])
-        while differs(slots, slot * SLOT, low, high) != ZERO:
-            if slots[slot * SLOT + 1] == ZERO:
-                return k, count, far
-            slot = I64(U64(slot + 1) & mask)
-        at = slot * SLOT
-        n, value = slots[at + 1] >> NUMBER, slots[at + 2]
-        store64(out, count, value)
-        store64(out, count + 2, slots[at + 3])
-        gaps[2 * far], gaps[2 * far + 1] = value, U64(count)
-        elsewhere = n == ELSEWHERE
-        far += I64(elsewhere)
-        count += I64(value >> HALF if elsewhere else n)
-        k += 3
-    return k, count, far
-
-
-@helper
-def fill_gaps(ids, out, gaps, far):
-    """Write the ids that lie in the arena."""
-    for g in range(far):
-        emit_far(ids, gaps[2 * g], out, I64(gaps[2 * g + 1]))
-
-
-@helper
-def resolve_odd(table, text, start, ends, first, keys):
-    """Find the slots of the odd words, most of which are long; one without gets a key that no slot has."""
-    slots = table.slots
-    for n in range(I64(keys[ODD])):
-        k = 3 * (I64(keys[3 * BLOCK + n]) - first)
-        at = I64(keys[k + 2]) * SLOT
-        prefetch(table.ids, I64(slots[at + 2] & LOW))
-        prefetch(table.bytes, I64(slots[at + 3] >> HALF))
-    for n in range(I64(keys[ODD])):
-        w = I64(keys[3 * BLOCK + n])
-        k = 3 * (w - first)
-        at = start + (I64(ends[w - 1]) if w > 0 else 0)
-        low, high, slot = keys[k], keys[k + 1], I64(keys[k + 2])
-        length = start + I64(ends[w]) - at
-        if (
-            high & LENGTH != ZERO
-            or differs(slots, slot * SLOT, low, high) != ZERO
-            or not same_bytes(table.bytes, I64(slots[slot * SLOT + 3] >> HALF), text, at, length)
-        ):
-            slot = find(table, text, at, length, low, high, slot)
-            keys[k + 2] = U64(slot)
-            if slots[slot * SLOT + 1] == ZERO:
-                keys[k + 1] = UNKNOWN_KEY
-
-
-@helper
-def emit_new(model, table, text, at, length, out, count):
-    """Write the ids of any word, segmenting and remembering it where the table lacks it: (status, new count)."""
-    low, high = word_key(text, at, length, table.seeds)
-    slot = find(table, text, at, length, low, high, home(low, high, table.seeds, table.mask))
-    if table.slots[slot * SLOT + 1] != ZERO:
-        return DONE, emit_slot(table.slots, table.ids, slot * SLOT, out, count)
-    state = table.state
-    if state[USED] >= table.load:
-        return NEED_SLOTS, count
-    kept = length <= model.settings[LONGEST]
-    if kept and max(state[IDS] + length - table.ids_room, state[BYTES] + length - table.bytes_room) > 0:
-        state[NEEDED] = length
-        return NEED_ARENA, count
-    status, n = segment(model, state, text, at, length, out, count)
-    if status != DONE:
-        return status, count
-    if kept:
-        insert(table, text, at, length, low, high, slot, advance(out, count), n)
-    return DONE, count + n
-
-
-@helper
-def encode_block(model, table, text, start, ends, first, last, keys, out):
-    """Write the ids of the words first..last; state says how far it came."""
-    count, k, far, status = I64(table.state[OUT]), I64(0), I64(0), DONE
-    stop = I64(3 * (last - first))
-    mixed, gaps = table.state[FAR] > MIXED, advance(keys, 3 * BLOCK)
-    while status == DONE:
-        if mixed:
-            k, count, far = emit_mixed(table.slots, table.mask, keys, k, stop, out, count, gaps, far)
-        else:
-            k, count, more = emit_run(table.slots, table.mask, table.ids, keys, k, stop, out, count)
-            far += more
-        if k == stop:
-            break
-        w = first + k // 3
-        at = start + (I64(ends[w - 1]) if w > 0 else 0)
-        status, count = emit_new(model, table, text, at, start + I64(ends[w]) - at, out, count)
-        if status == DONE:
-            k += 3
-    if mixed:
-        fill_gaps(table.ids, out, gaps, far)
-    table.state[WORD], table.state[OUT], table.state[FAR] = first + k // 3, count, far
-    return status
+from subwords.kernels.segment import SEED, Model, segment
+from subwords.kernels.words import KEYS
 
 
 @kernel
@@ -284,25 +21,20 @@ def encode_words(
     filled: Int,
     frame: Parts[U64s, U64s, I32s, U8s, I32s, U64s, I32s, I64s, U32s, I32s, U64s, I32s, I32s, I64s],
 ) -> Int:
-    """Append the ids of words to the `filled` ids in `out` and return how many there are then, or minus what is needed.
+    """Append the ids of words to the `filled` ids in `out`; see `encode.encode_all`.
 
-    Word w is text[start + ends[w - 1] : start + ends[w]]. marks[i], of `texts`, is how many words there are by the
-    end of text i, and becomes how many ids; with texts = 0 all words are one text. frame: slots, seeds, ids, arena
-    (the table), alphabet, pairs, results, settings, firsts, spans (the model), wide, narrow, chains (scratch), state;
-    see `bpe/encode.py`. Give it what it needs and call again with state[OUT] as `filled`. Same ids as
-    `reference.bpe.encode_word`, word by word.
+    frame: slots, seeds, ids, arena (the table), alphabet, pairs, results, settings, firsts, spans (the model), wide,
+    narrow, chains (scratch), state; see `bpe/encode.py`. Same ids as `reference.bpe.encode_word`, word by word.
     """
-    slots, seeds, ids, arena, alphabet, pairs = frame[0], frame[1], frame[2], frame[3], frame[4], frame[5]
-    results, settings, firsts, spans = frame[6], frame[7], frame[8], frame[9]
-    wide, narrow, chains, state = frame[10], frame[11], frame[12], frame[13]
-    p, e, o, keys, work = pointer(text), pointer(ends), pointer(out), pointer(wide), pointer(narrow)
-    rule, st, mark = pointer(settings), pointer(state), pointer(marks)
+    alphabet, pairs, settings = frame[4], frame[5], pointer(frame[7])
+    wide, narrow, chains = frame[10], frame[11], frame[12]
+    keys, work = pointer(wide), pointer(narrow)
     scratch = len(wide) - KEYS
     merges = Merges(
         pairs=pointer(pairs),
         mask=U64(len(pairs) - 1),
-        seed=U64(rule[SEED]),
-        results=pointer(results),
+        seed=U64(settings[SEED]),
+        results=pointer(frame[6]),
         symbols=work,
         found=advance(keys, KEYS),
         links=advance(work, scratch),
@@ -311,80 +43,8 @@ def encode_words(
         chains=pointer(chains),
         heap=advance(pointer(chains), len(chains) // 4 * 3),
     )
-    model = Model(pointer(alphabet), pointer(firsts), pointer(spans), len(alphabet) > 256, rule, scratch, merges)
-    table = Table(
-        slots=pointer(slots),
-        mask=U64(len(slots) // SLOT - 1),
-        seeds=pointer(seeds),
-        ids=pointer(ids),
-        bytes=pointer(arena),
-        load=len(slots) // SLOT // 2,
-        ids_room=len(ids),
-        bytes_room=len(arena),
-        state=st,
-    )
-    st[OUT] = filled
-    while True:
-        last_word = words if texts == 0 else mark[st[TEXT]]
-        while st[WORD] < last_word:
-            status = next_block(model, table, p, len(text), start, e, last_word, keys, o, len(out))
-            if status != DONE:
-                return -status
-        if texts > 0:
-            mark[st[TEXT]] = st[OUT]
-            st[TEXT] += 1
-        if st[TEXT] >= texts:
-            break
-    st[TEXT], st[WORD] = 0, 0
-    return I64(st[OUT])
-
-
-@spliced
-def next_block(model, table, text, size, start, ends, words, keys, out, room):
-    """Encode the next words, at most BLOCK of them."""
-    st = table.state
-    first = I64(st[WORD])
-    last = min(first + BLOCK, words)
-    at = I64(ends[first - 1]) if first > 0 else 0
-    st[NEEDED] = st[OUT] + I64(ends[last - 1]) - at + SLACK
-    if st[NEEDED] > room:
-        return NEED_OUT
-    make_keys(table.slots, table.mask, table.seeds, text, size, start, ends, first, last, keys)
-    if keys[ODD] != ZERO:
-        resolve_odd(table, text, start, ends, first, keys)
-    return encode_block(model, table, text, start, ends, first, last, keys, out)
-
-
-@kernel
-def add_tokens(
-    data: U8s,
-    ends: I64s,
-    values: I32s,
-    slots: U64s,
-    seeds: U64s,
-    ids: I32s,
-    arena: U8s,
-    wide: U64s,
-    state: I64s,
-) -> Int:
-    """Enter the words data[ends[w - 1] : ends[w]], each as one id, into a table that has room for all."""
-    text, e, v, keys = pointer(data), pointer(ends), pointer(values), pointer(wide)
-    table = Table(
-        slots=pointer(slots),
-        mask=U64(len(slots) // SLOT - 1),
-        seeds=pointer(seeds),
-        ids=pointer(ids),
-        bytes=pointer(arena),
-        load=len(slots) // SLOT // 2,
-        ids_room=len(ids),
-        bytes_room=len(arena),
-        state=pointer(state),
-    )
-    for w in range(len(ends)):
-        make_keys(table.slots, table.mask, table.seeds, text, len(data), 0, e, w, w + 1, keys)
-        at = e[w - 1] if w > 0 else 0
-        low, high = keys[0], keys[1]
-        slot = find(table, text, at, e[w] - at, low, high, I64(keys[2]))
-        if table.slots[slot * SLOT + 1] == ZERO:
-            insert(table, text, at, e[w] - at, low, high, slot, advance(v, w), 1)
-    return 0
+    firsts, spans = pointer(frame[8]), pointer(frame[9])
+    model = Model(pointer(alphabet), firsts, spans, len(alphabet) > 256, settings, scratch, merges)
+    table = opened(frame[0], frame[1], frame[2], frame[3], frame[13])
+    p, e, mark, o = pointer(text), pointer(ends), pointer(marks), pointer(out)
+    return encode_all(segment, model, table, p, len(text), start, e, words, mark, texts, keys, o, len(out), filled)

@@ -16,7 +16,7 @@ FIRST = 1
 
 # Fields of `state` and of `settings`.
 USED, HEAP, POSTINGS, TOKENS, MERGES, STRINGS, WORD = range(7)
-THRESHOLD, FLOOR, SIZE, TIE, LONGEST, PAUSE, SPECIALS = range(7)
+THRESHOLD, FLOOR, SIZE, TIE, LONGEST, PAUSE, SPECIALS, PREFIX = range(8)
 # Fields of `tokens`, eight int64 an id: one cache line.
 LEFT, RIGHT, LEFT_WORDS, RIGHT_WORDS, LAST_LEFT, LAST_RIGHT, SPAN, STRING = range(8)
 

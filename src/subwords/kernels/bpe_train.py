@@ -33,6 +33,7 @@ from subwords.kernels.bpe_index import (
     PAUSE,
     PAUSED,
     POSTINGS,
+    PREFIX,
     RIGHT,
     SIZE,
     SPAN,
@@ -275,15 +276,24 @@ def settle(t, left, right, merged, side, filled):
 
 
 @helper
+def join_strings(t, left, right):
+    """Write the merged token's bytes after all others, the right one's without their prefix; where they end."""
+    tokens, strings, at = t.tokens, t.strings, I64(t.state[STRINGS])
+    for k in range(tokens[8 * left + STRING], tokens[8 * left + 8 + STRING]):
+        strings[at] = strings[k]
+        at += 1
+    for k in range(tokens[8 * right + STRING] + t.settings[PREFIX], tokens[8 * right + 8 + STRING]):
+        strings[at] = strings[k]
+        at += 1
+    return at
+
+
+@helper
 def name_token(t, left, right):
     """The id of the merged token: a new one, or that of a special token with the same string (B5)."""
     tokens, strings, state = t.tokens, t.strings, t.state
     start = I64(state[STRINGS])
-    at = start
-    for part in (left, right):
-        for k in range(tokens[8 * part + STRING], tokens[8 * part + 8 + STRING]):
-            strings[at] = strings[k]
-            at += 1
+    at = join_strings(t, left, right)
     span = tokens[8 * left + SPAN] + tokens[8 * right + SPAN]
     for special in range(t.settings[SPECIALS]):
         if string_length(t, special) == at - start:

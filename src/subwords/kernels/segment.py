@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from subwords.kernels.encode import DONE, NEED_SCRATCH, NEEDED, POSITION, UNKNOWN
 from subwords.kernels.jit import I64, U64, helper
 from subwords.kernels.merge import SHORT, ask_pairs, merge_word
 from subwords.kernels.utf8 import decode_at
 
-# Why a call returned.
-DONE, NEED_OUT, NEED_SLOTS, NEED_ARENA, NEED_SCRATCH, UNKNOWN = range(6)
-# Fields of `state`, which outlives a call ...
-TEXT, WORD, OUT, USED, IDS, BYTES, POSITION, NEEDED, FAR = range(9)
-# ... and of `settings`, which no call changes.
-UNK, FUSE, DROP, LONGEST, SEED, COMPLETE = range(6)
+# Fields of `settings`.
+UNK, FUSE, DROP, SEED, COMPLETE = range(5)
 
 MISSING = -1
 LARGE = 1 << 12  # bytes of a window where small ones do not meet: half the second cache

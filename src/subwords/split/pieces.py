@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from subwords.bytemap import tokens_to_text
 
-__all__ = ["Pieces", "put_bytes_back", "put_in_front", "put_in_place", "start", "write_byte_chars"]
+__all__ = ["Pieces", "character_spans", "put_bytes_back", "put_in_front", "put_in_place", "start", "write_byte_chars"]
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
@@ -157,3 +157,10 @@ def put_bytes_back(pieces: Pieces) -> Pieces:
 
 def _sums(sizes: NDArray[np.generic]) -> Offsets:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
+
+
+def character_spans(data: Bytes, spans: Offsets) -> Offsets:
+    """Return ranges of characters for ranges of bytes of UTF-8; a character cut in two is in both ranges."""
+    upto = np.concatenate([np.zeros(1, np.int64), np.cumsum((data & 0xC0) != 0x80)])
+    starts = upto[np.minimum(spans[:, 0] + 1, len(data))] - 1
+    return np.stack([starts, upto[spans[:, 1]]], axis=1) if len(spans) else spans

@@ -1,34 +1,29 @@
-"""The ways to split: masks for GPT-2's rule, one machine for most others, step by step for the rest.
-
-Each is exact for the rules it takes; `route` takes the fastest.
-"""
+"""The ways to split text as it is: masks for GPT-2's rule, one machine for most others; the rest is in `steps.py`."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from functools import cache, cached_property
-from itertools import pairwise
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import InputError
-from subwords.split.finders import Finder, finder
-from subwords.split.machine import Machine, composed, unsplit
-from subwords.split.pattern import Outside
-from subwords.split.pieces import Pieces, put_bytes_back, put_in_front, put_in_place, start, write_byte_chars
-from subwords.split.rules import PATTERNS, ByteChars, Prefix, Replace, Rule, Split
+from subwords.split.machine import Machine
+from subwords.split.pieces import Pieces, start
 from subwords.split.unicode import UNICODE_VERSION, gpt2_classes
 
-__all__ = ["Marks", "Route", "Words", "route"]
+__all__ = ["MachineRoute", "Marks", "MaskRoute", "Route", "Words"]
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
 # (text, base, ends, words, complete): the next len(words) texts, the i-th having words[i] words by its end, word j
 # ending at base + ends[j] of `text`. Where `complete` is False the last text goes on in the next item. All is reused.
 Words = tuple[Bytes, int, NDArray[np.uint32], Offsets, bool]
+# The text of the words, their ends, and how many they are.
+Short = tuple[Bytes, NDArray[np.uint32], int]
 
 # Words a scan writes at once: small enough that their ends stay in the processor's second cache.
 CHUNK_WORDS = 65536
@@ -36,19 +31,19 @@ CHUNK_TEXTS = 1024
 # Offsets are relative to a chunk and 32 bits wide.
 WINDOW = 2**31 - 64
 SAMPLE = 4096  # bytes that tell whether the masks for ASCII or the machine for all scripts will be faster
-STRETCH = 1 << 20  # bytes of text that steps take at a time
 
 
 class Marks:
     """Reusable room for the word ends of one chunk, owned by one thread and one route at a time."""
 
-    __slots__ = ("ends", "scratch", "tail", "words")
+    __slots__ = ("ends", "kept", "scratch", "tail", "words")
 
     def __init__(self, words: int = CHUNK_WORDS) -> None:
         self.ends = np.empty(words + 1, np.uint32)
         self.words = np.empty(CHUNK_TEXTS + 1, np.int64)
         self.tail = np.empty(64, np.uint8)
         self.scratch: Any = None
+        self.kept = np.empty(0, np.uint8), np.empty(0, np.uint32)  # words of which others were dropped, and their ends
 
 
 class Route(ABC):
@@ -62,9 +57,9 @@ class Route(ABC):
     def texts(self, text: Bytes, bounds: Offsets, marks: Marks) -> Iterator[Words]:
         """Split many texts, text[bounds[i]:bounds[i + 1]], in order."""
 
-    def short(self, text: Bytes, marks: Marks) -> int:
-        """Split a text shorter than CHUNK_WORDS in one step: write marks.ends and return their number, or -1."""
-        return -1
+    def short(self, text: Bytes, marks: Marks) -> Short | None:
+        """Split a text shorter than CHUNK_WORDS in one step, if that is possible."""
+        return None
 
     @abstractmethod
     def cut(self, text: Bytes, at: int) -> int:
@@ -92,9 +87,9 @@ class _Scanner(Route):
     def _many(self, text: Bytes, bounds: Offsets, first: int, marks: Marks) -> int:
         """Write the word ends of whole texts from `first` on; the first text there was no room for."""
 
-    def short(self, text: Bytes, marks: Marks) -> int:
+    def short(self, text: Bytes, marks: Marks) -> Short | None:
         """Split a short text in one call."""
-        return self._one(text, 0, len(text), marks)
+        return text, marks.ends, self._one(text, 0, len(text), marks)
 
     def texts(self, text: Bytes, bounds: Offsets, marks: Marks) -> Iterator[Words]:
         """Split many texts, hundreds a call where they are short."""
@@ -212,133 +207,3 @@ class MaskRoute(_Scanner):
     @cached_property
     def _by_machine(self) -> MachineRoute:
         return MachineRoute(self._machine())
-
-
-class StepsRoute(Route):
-    """Step by step over a stretch of text, as arrays."""
-
-    def __init__(self, rule: Rule) -> None:
-        self._steps = [finder(step) if isinstance(step, Split) else step for step in rule]
-        finders = [step for step in self._steps if isinstance(step, Finder)]
-        self.compiled = all(step.compiled for step in finders)
-        self.name = "compiled automata, step by step" if self.compiled else "regex package"
-        before = rule[: next((k for k, step in enumerate(rule) if isinstance(step, Split)), len(rule))]
-        self._cutter = finders[0].cutter() if finders and not before else None
-        self._leading = any(isinstance(step, Prefix) and step.scheme == "first" for step in rule)
-        self._byte_chars = any(isinstance(step, ByteChars) for step in rule)
-        self.growth = 4 + 4 * sum(len(step.text.encode()) for step in rule if isinstance(step, Prefix))
-
-    def unicode_version(self) -> str:
-        """The version its character classes come from."""
-        if self.compiled:
-            return UNICODE_VERSION
-        import regex
-
-        return f"of regex {regex.__version__}"
-
-    def cut(self, text: Bytes, at: int) -> int:
-        """Cut where the first step's machine proves it safe; the others see no more than its pieces."""
-        return 0 if self._leading else self._cut(text, at)
-
-    def _cut(self, text: Bytes, at: int) -> int:
-        if self._cutter is None:
-            return 0
-        from subwords.kernels.split_cut import last_cut
-
-        return last_cut(text, at, *self._cutter)
-
-    def pieces(self, text: Bytes) -> Pieces:
-        """Return the words of one text."""
-        return self._applied(start(text, np.array([0, len(text)], np.int64), np.ones(1, np.bool_), tracked=True))
-
-    def _applied(self, pieces: Pieces) -> Pieces:
-        for step in self._steps:
-            if not len(pieces.text):
-                break
-            match step:
-                case Finder():
-                    pieces = step.split(pieces)
-                case Prefix():
-                    pieces = put_in_front(pieces, step.text.encode(), step.scheme == "first")
-                case Replace():
-                    pieces = put_in_place(pieces, step.old.encode(), step.new.encode())
-                case ByteChars():
-                    pieces = write_byte_chars(pieces)
-        return put_bytes_back(pieces) if self._byte_chars else pieces
-
-    def texts(self, text: Bytes, bounds: Offsets, marks: Marks) -> Iterator[Words]:
-        """Split many texts, a stretch at a time; a long one is cut where that is safe."""
-        first = 0
-        while first < len(bounds) - 1:
-            last = int(np.searchsorted(bounds, bounds[first] + STRETCH, side="right")) - 1
-            if last > first:
-                last = min(last, first + CHUNK_TEXTS)
-                part, base = bounds[first : last + 1], int(bounds[first])
-                stretch = start(text[base : int(part[-1])], part - base, np.ones(last - first, np.bool_), tracked=False)
-                yield from _in_chunks(self._applied(stretch), True)
-            else:
-                yield from self._long_text(text, int(bounds[first]), int(bounds[first + 1]))
-                last = first + 1
-            first = last
-
-    def _long_text(self, text: Bytes, at: int, stop: int) -> Iterator[Words]:
-        leads = True
-        while at < stop:
-            size, cut = STRETCH, 0
-            while not cut:
-                cut = stop - at if at + size >= stop else self._cut(text[at:stop], size)
-                size *= 4
-            bounds = np.array([0, cut], np.int64)
-            pieces = self._applied(start(text[at : at + cut], bounds, np.array([leads]), tracked=False))
-            at, leads = at + cut, False
-            yield from _in_chunks(pieces, at == stop)
-
-
-def _in_chunks(pieces: Pieces, complete: bool) -> Iterator[Words]:
-    """Hand on the words of some texts: all at once, or one text after another where there are many words."""
-    marks = np.searchsorted(pieces.words, pieces.texts[1:]).astype(np.int64)
-    text = np.ascontiguousarray(pieces.text)
-    if complete and int(marks[-1]) <= CHUNK_WORDS:
-        yield text, 0, pieces.words[1:].astype(np.uint32), marks, True
-        return
-    for first, last in pairwise([0, *marks.tolist()]):
-        for k in range(first, max(last, first + 1), CHUNK_WORDS):
-            upto = min(last, k + CHUNK_WORDS)
-            base = int(pieces.words[k])
-            ends = (pieces.words[k + 1 : upto + 1] - base).astype(np.uint32)
-            whole = upto == last and (complete or last != int(marks[-1]))
-            yield text, base, ends, np.array([upto - k], np.int64), whole
-
-
-def route(rule: Rule) -> Route:
-    """Return the fastest exact way to apply a rule."""
-    while rule and isinstance(rule[-1], ByteChars):  # words are bytes here in any case
-        rule = rule[:-1]
-    if rule == (Split(PATTERNS["gpt2"]),):
-        return MaskRoute(lambda: _machine(rule))
-    try:
-        machine = _machine(rule)
-        if machine.identity == _gpt2_identity():
-            return MaskRoute(lambda: machine)
-        return MachineRoute(machine)
-    except Outside:
-        return StepsRoute(rule)
-
-
-@cache
-def _gpt2_identity() -> bytes:
-    return _machine((Split(PATTERNS["gpt2"]),)).identity
-
-
-def _machine(rule: Rule) -> Machine:
-    """Return the one machine of a whole rule, or raise Outside."""
-    if not rule:
-        return unsplit()
-    made: Machine | None = None
-    for step in reversed(rule):
-        if not isinstance(step, Split):
-            raise Outside(f"a {type(step).__name__} step")
-        first = finder(step).machine()
-        made = first if made is None else composed(first, made)
-    assert made is not None
-    return made

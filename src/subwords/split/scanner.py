@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import FormatError, InputError
-from subwords.split.routes import Marks, Route, Words, route
+from subwords.split.choice import route
+from subwords.split.pieces import Pieces, character_spans
+from subwords.split.routes import Marks, Route, Short, Words
 from subwords.split.rules import NAMED, ByteChars, Prefix, Replace, Rule, Split
 
 __all__ = ["Marks", "Splitter", "splitter"]
@@ -73,13 +75,22 @@ class Splitter:
         """The version its character classes come from."""
         return self.route.unicode_version()
 
+    @property
+    def growth(self) -> int:
+        """How many times its length no text exceeds."""
+        return self.route.growth
+
     def texts(self, text: Bytes, bounds: NDArray[np.int64], marks: Marks) -> Iterator[Words]:
         """Split many texts, text[bounds[i]:bounds[i + 1]], in order, as `routes.Words`."""
         return self.route.texts(text, bounds, marks)
 
-    def short(self, text: Bytes, marks: Marks) -> int:
-        """Split a text shorter than a chunk in one step: write marks.ends and return their number, or -1."""
+    def short(self, text: Bytes, marks: Marks) -> Short | None:
+        """Split a text shorter than a chunk in one step, if that is possible: the words' text, ends and number."""
         return self.route.short(text, marks)
+
+    def pieces(self, text: Bytes) -> Pieces:
+        """Return the words of one text, with their origin in it."""
+        return self.route.pieces(text)
 
     def cut(self, text: Bytes, at: int) -> int:
         """Return a place in text[:at], the last found, where cutting changes no word whatever follows, or 0 (S4)."""
@@ -106,11 +117,7 @@ class Splitter:
         [[0, 5], [5, 6], [7, 12]]
         """
         data = _bytes_of(text)
-        spans = self.byte_spans(data)
-        upto = np.concatenate([np.zeros(1, np.int64), np.cumsum((data & 0xC0) != 0x80)])
-        # An end within a character: all of it is in the range.
-        starts = upto[np.minimum(spans[:, 0] + 1, len(data))] - 1
-        return np.stack([starts, upto[spans[:, 1]]], axis=1) if len(spans) else spans
+        return character_spans(data, self.byte_spans(data))
 
     def byte_spans(self, data: bytes | Bytes) -> NDArray[np.int64]:
         """Return the range of bytes of every word, shape (n, 2); `data` need not be UTF-8 (S2)."""

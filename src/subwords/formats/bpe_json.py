@@ -1,0 +1,155 @@
+"""The model of a tokenizer.json that is BPE: read and written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.bpe.model import BPE
+from subwords.bytemap import CHARACTERS, tokens_from_text, tokens_to_text
+from subwords.errors import FormatError, InputError
+from subwords.formats.document import Node, shown
+from subwords.formats.vocabulary import quoted, texts_by_id, utf8, written_texts
+from subwords.special import AddedToken, AddedTokens
+from subwords.vocab import Vocab
+
+__all__ = ["read_model", "token_texts", "write_model", "written_merges"]
+
+
+def read_model(node: Node, vocab: dict[str, int], added: AddedTokens, byte_level: bool) -> BPE:
+    """Return the model of a `model` object with this vocabulary and added tokens.
+
+    Characters that a model without an unk token does not know are dropped, as in HF.
+    """
+    _check(node)
+    merges = _read_merges(node["merges"], vocab)
+    tokens = Vocab(_token_bytes(node["vocab"], vocab, added, merges, byte_level))
+    unk = node["unk_token"]
+    settings: dict[str, Any] = {
+        "byte_level": byte_level,
+        "unk_id": None if unk.value is None else vocab.get(unk.string()),
+        "fuse_unk": node["fuse_unk"].boolean(False),
+        # HF drops what it does not know only where the file names no unk token; one that is no token is an error.
+        "unknown": "drop" if unk.value is None else "error",
+        "whole_words": node["ignore_merges"].boolean(False),
+        "special_ids": added.special_ids | {token.id for token in added if token.content not in vocab},
+    }
+    try:
+        return BPE(tokens, merges, **settings)
+    except FormatError as error:
+        raise node["merges"].wrong("merges of these tokens", f"these: {error}") from None
+
+
+def _check(model: Node) -> None:
+    if model["dropout"].value not in (None, 0):
+        raise model["dropout"].unsupported("null")
+    for key in ("continuing_subword_prefix", "end_of_word_suffix"):
+        if model[key].value not in (None, ""):
+            raise model[key].unsupported("null")
+    if model["byte_fallback"].boolean(False):
+        raise model["byte_fallback"].unsupported("false")
+
+
+def _read_merges(node: Node, vocab: dict[str, int]) -> NDArray[np.int64]:
+    """Return the merges, (m, 3); of a pair that comes twice the last one counts, as in HF."""
+    entries = node.array()
+    if entries and isinstance(entries[0], str) and entries[0].startswith("#version"):
+        entries = entries[1:]
+    try:
+        pairs = [entry if type(entry) is list else entry.split(" ") for entry in entries]
+        left = [vocab[a] for a, _ in pairs]
+        right = [vocab[b] for _, b in pairs]
+        result = [vocab[a + b] for a, b in pairs]
+    except (AttributeError, KeyError, TypeError, ValueError):
+        _refuse_merge(node, vocab)
+        raise
+    merges = np.array([left, right, result], np.int64).T.copy()
+    keys = (merges[:, 0] << 32) | merges[:, 1]
+    if not np.diff(np.sort(keys)).all():
+        _, latest = np.unique(keys[::-1], return_index=True)
+        merges = merges[np.sort(len(keys) - 1 - latest)]
+    return merges
+
+
+def _refuse_merge(node: Node, vocab: dict[str, int]) -> None:
+    for i, entry in enumerate(node.items()):
+        parts = entry.value.split(" ") if isinstance(entry.value, str) else entry.value
+        if i == 0 and isinstance(entry.value, str) and entry.value.startswith("#version"):
+            continue
+        if not (isinstance(parts, list) and len(parts) == 2 and all(isinstance(part, str) for part in parts)):
+            raise entry.wrong("two tokens", _listed(parts) if isinstance(parts, list) else None) from None
+        for token in (*parts, "".join(parts)):
+            if token not in vocab:
+                came = f"{_listed(parts)}: {shown(token)} is none"
+                raise entry.wrong("two tokens whose joint is a token", came) from None
+
+
+def _listed(parts: list[Any]) -> str:
+    return f"[{', '.join(map(shown, parts))}]"
+
+
+def _token_bytes(
+    node: Node, vocab: dict[str, int], added: AddedTokens, merges: NDArray[np.int64], byte_level: bool
+) -> list[bytes]:
+    """Return the bytes of every id, none where there is no token."""
+    if not byte_level:
+        return utf8(node, texts_by_id(vocab, added))
+    literal = {token.id: token.content for token in added if not _is_of_model(token, vocab, merges)}
+    texts = ["" if i in literal else text for i, text in enumerate(texts_by_id(vocab, added))]
+    try:
+        tokens = tokens_from_text(texts)
+    except InputError as error:
+        raise node.wrong("tokens of a byte-level model", f"these: {error}") from None
+    for i, content in literal.items():
+        tokens[i] = content.encode()
+    return tokens
+
+
+def _is_of_model(token: AddedToken, vocab: dict[str, int], merges: NDArray[np.int64]) -> bool:
+    # An added token is literal text. One that is a byte, or that merges use, is written in characters that stand for
+    # bytes like the rest of the vocabulary; in ASCII the two are one.
+    if token.content.isascii() or token.content not in vocab or not CHARACTERS.issuperset(token.content):
+        return False
+    return len(token.content) == 1 or bool((merges == token.id).any())
+
+
+def write_model(model: BPE, texts: list[str]) -> dict[str, Any]:
+    """Return the `model` object without the tokens and merges, its last keys; `texts` are the tokens by id."""
+    return {
+        "type": "BPE",
+        "dropout": None,
+        "unk_token": None if model.unk_id is None else texts[model.unk_id],
+        "continuing_subword_prefix": None,
+        "end_of_word_suffix": None,
+        "fuse_unk": model.fuse_unk,
+        "byte_fallback": False,
+        "ignore_merges": model.whole_words,
+        "vocab": {},
+        "merges": [],
+    }
+
+
+def token_texts(model: BPE, added: AddedTokens) -> list[str]:
+    """Return what stands in the file for every id, "" where there is no token."""
+    tokens = list(model.vocab)
+    try:
+        texts = tokens_to_text(tokens) if model.byte_level else [token.decode() for token in tokens]
+    except UnicodeDecodeError as error:
+        raise FormatError(f"expected tokens that tokenizer.json can hold; {error.object!r} is no UTF-8") from None
+    texts = written_texts(texts, added)
+    # The bytes of merges fit together (BPE checks it); texts may not where an added token is written in place of bytes.
+    literal = np.array(sorted(token.id for token in added), np.int64)
+    for left, right, result in model.merges[np.isin(model.merges, literal).any(1)].tolist():
+        if texts[left] + texts[right] != texts[result]:
+            came = f"{texts[left]!r} and {texts[right]!r} make {texts[result]!r}"
+            raise FormatError(f"expected merges that tokenizer.json can hold; {came}")
+    return texts
+
+
+def written_merges(texts: list[str], merges: NDArray[np.int64]) -> str:
+    """Return the JSON of merges, indented as in a file."""
+    names = quoted(texts)
+    pairs = [f"      [\n        {names[a]},\n        {names[b]}\n      ]" for a, b, _ in merges.tolist()]
+    return "[\n" + ",\n".join(pairs) + "\n    ]" if pairs else "[]"

@@ -1,0 +1,134 @@
+"""BERT's vocab.txt: a token a line, its id the number of lines before it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from subwords.decoder import WordPieceDecoder
+from subwords.errors import FormatError
+from subwords.formats.document import is_unicode, shown
+from subwords.normalize.normalizer import normalizer
+from subwords.special import BLANKS, AddedToken
+from subwords.split.scanner import splitter
+from subwords.template import bert
+from subwords.tokenizer import Tokenizer
+from subwords.vocab import Vocab
+from subwords.wordpiece.model import SPECIAL_TOKENS, WordPiece
+
+__all__ = ["is_cased", "read", "tokenizer", "vocabulary", "write"]
+
+_BOM = "\ufeff"
+
+
+def read(data: bytes, name: str, *, unk: str = "[UNK]") -> list[str]:
+    """Return the token of every id, "" where there is none; `name` stands for the file in messages.
+
+    As in HF, whitespace at the end of a line is no part of a token, and of equal tokens the last one counts; the ids
+    of the others, and of blank lines, have none. A file without the token `unk` is a FormatError, as is what readers
+    take for different tokens: a byte order mark, a carriage return within a line, bytes that are no UTF-8.
+
+    Source: HF tokenizers 0.23, WordPiece.read_file.
+
+    >>> from subwords.formats.vocab_txt import read
+    >>> read(b"[UNK]\\nso\\n##n\\n", "vocab.txt")
+    ['[UNK]', 'so', '##n']
+    """
+    lines = _text(data, name).split("\n")
+    if not lines[-1]:
+        lines.pop()
+    tokens = [line.rstrip(BLANKS) for line in lines]
+    for number, token in enumerate(tokens, 1):
+        if "\r" in token:
+            came = f"a carriage return within line {number}, {shown(token)}"
+            raise FormatError(
+                f"{name}: expected lines that end with a line feed, not {came}: replace it by a line feed"
+            )
+    last = {token: i for i, token in enumerate(tokens)}
+    if unk not in last or not unk:
+        raise FormatError(
+            f"{name}: expected a token a line, among them {shown(unk)} for unknown words; none of {len(tokens)} lines "
+            f"is that: add it as the last line, or name another"
+        )
+    return [token if last[token] == i else "" for i, token in enumerate(tokens)]
+
+
+def _text(data: bytes, name: str) -> str:
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        number = data.count(b"\n", 0, error.start) + 1
+        raise FormatError(
+            f"{name}: expected UTF-8; line {number} holds a byte that is none (byte {error.start} of the file): save "
+            f"the file as UTF-8"
+        ) from None
+    if text.startswith(_BOM):
+        raise FormatError(
+            f"{name}: expected a token on line 1, not a byte order mark, which would be a part of it: save the file as "
+            f"UTF-8 without one"
+        )
+    return text
+
+
+def write(tokens: Sequence[str]) -> bytes:
+    """Return a vocab.txt; a token that a line of it cannot hold is a FormatError, as is one that comes twice.
+
+    >>> from subwords.formats.vocab_txt import write
+    >>> write(["[UNK]", "so", "##n"])
+    b'[UNK]\\nso\\n##n\\n'
+    """
+    first: dict[str, int] = {}
+    for i, token in enumerate(tokens):
+        if not is_unicode(token) or token != token.rstrip(BLANKS) or "\n" in token or "\r" in token:
+            raise FormatError(
+                f"expected tokens without line ends, whitespace at the end and lone surrogates, which vocab.txt cannot "
+                f"hold; id {i} is {shown(token)}"
+            )
+        if token and first.setdefault(token, i) != i:
+            raise FormatError(
+                f"expected tokens that vocab.txt can tell apart; {shown(token)} is id {first[token]} and {i}"
+            )
+    if tokens and tokens[0].startswith(_BOM):
+        raise FormatError(f"expected a first token without a byte order mark, not {shown(tokens[0])}")
+    return "".join(f"{token}\n" for token in tokens).encode()
+
+
+def is_cased(tokens: Sequence[str]) -> bool:
+    """Whether a vocabulary is of text that was not lower-cased: a token, those in brackets aside, has a capital.
+
+    Hazard: a guess, for vocab.txt does not say.
+
+    >>> from subwords.formats.vocab_txt import is_cased
+    >>> is_cased(["[UNK]", "paris"]), is_cased(["[UNK]", "Paris"])
+    (False, True)
+    """
+    return any(token != token.lower() for token in tokens if token[:1] + token[-1:] not in ("[]", "<>"))
+
+
+def tokenizer(data: bytes, name: str) -> Tokenizer:
+    """Return BERT's tokenizer with the vocabulary of a file, cased if any of its tokens has a capital letter.
+
+    >>> from subwords.formats.vocab_txt import tokenizer
+    >>> tokenizer(b"[UNK]\\nso\\n##n\\n", "vocab.txt").tokenize("Son so")
+    ['so', '##n', 'so']
+    """
+    texts = read(data, name)
+    ids = {text: i for i, text in enumerate(texts) if text}
+    special = [token for token in SPECIAL_TOKENS if token in ids]
+    model = WordPiece(
+        Vocab([text.encode() for text in texts]), ids["[UNK]"], special_ids=frozenset(ids[token] for token in special)
+    )
+    return Tokenizer(
+        model,
+        splitter("bert"),
+        normalizer=normalizer("bert-cased" if is_cased(texts) else "bert-uncased"),
+        template=bert(ids["[CLS]"], ids["[SEP]"]) if {"[CLS]", "[SEP]"} <= ids.keys() else None,
+        decoder=WordPieceDecoder(),
+        added_tokens=[AddedToken(token, ids[token]) for token in special],
+    )
+
+
+def vocabulary(tokenizer: Tokenizer) -> bytes:
+    """Return the vocab.txt of a WordPiece tokenizer; FormatError for another."""
+    if not isinstance(tokenizer.model, WordPiece):
+        raise FormatError("expected a WordPiece tokenizer to write as vocab.txt; write a .json file")
+    return write([token.decode() for token in tokenizer.model.vocab])

@@ -1,0 +1,1 @@
+"""Normalization: what happens to a text before it is split."""

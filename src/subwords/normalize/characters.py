@@ -1,0 +1,188 @@
+"""What the steps of normalization do to single characters: exactly what HF tokenizers 0.23 does, whatever Python runs.
+
+HF's tables are of several versions of Unicode: control characters and nonspacing marks of 8.0, normal forms and marks
+of 9.0, lower case of 17.0. Here they are taken from the pinned tables and from `unicodedata`, less what is newer: what
+the standard once said of an assigned character's decomposition, class and lower case, it never changes.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from functools import cache
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.split.unicode import CODE_POINTS, WHITE_SPACE, categories, property_members
+
+__all__ = [
+    "UNICODE_VERSION",
+    "CharMap",
+    "blanks",
+    "chinese",
+    "clean",
+    "combining_classes",
+    "composed",
+    "compositions",
+    "decompositions",
+    "lowercase",
+    "marks",
+    "nonspacing_marks",
+]
+
+UNICODE_VERSION = "9.0"  # of the normal forms
+
+# Code points and what each is replaced by; others stay as they are.
+CharMap = dict[int, str]
+Members = NDArray[np.bool_]
+
+SURROGATES = range(0xD800, 0xE000)
+# No character beyond is or will be decomposed but these.
+LAST_LETTER, COMPATIBILITY = 0x1FFFF, range(0x2F800, 0x2FA20)
+
+
+def _ranges(text: str) -> list[int]:
+    """Code points, given as `1F00-1F15 1F18`."""
+    bounds = [part.partition("-") for part in text.split()]
+    return [code for first, _, last in bounds for code in range(int(first, 16), int(last or first, 16) + 1)]
+
+
+# As BERT has them; the block 2B820-2B91F is left out, as in HF (BERT's own code has it).
+CHINESE = "3400-4DBF 4E00-9FFF F900-FAFF 20000-2A6DF 2A700-2B81F 2B920-2CEAF 2F800-2FA1F"
+
+# Within these ranges, no character was a mark in Unicode 9.0 that is one in 16.0; and the other way round.
+NEW_MARKS = """
+    7FD 897-8D3 9FE AFA-AFF B55 C04-C3C CF3-D00 D3B-D3C D81 EBA ECE 1715 180F 1ABF-1ACE 1CF7 1DF6-1DFA A82C A8FF
+    10D24-10F85 11070-11074 110C2 11145-11146 111C9 111CE-111CF 11241 1133B 113B8-113E2 1145E 1182C-11A99 11D31-1612F
+    16F4F 16F7F-16F87 16FE4-16FF1 1CF00-1CF46 1E08F-1E5EF
+"""
+OLD_MARKS = "1CF2-1CF3"
+# Within these ranges and those of NEW_MARKS, no character was a nonspacing mark in 8.0; and the other way round.
+NEW_NONSPACING = "8D4-8E1 1885-1886 1DFB A8C5 A9BD 1123E 11438-11446 11C30-11CB6 1E000-1E02A 1E944-1E94A"
+OLD_NONSPACING = "1734 1171E"
+# Format characters that are newer than 8.0.
+NEW_FORMAT = "890-891 8E2 110CD 13430-1343F"
+# What decomposes now and did not in 9.0.
+NEW_DECOMPOSITIONS = """
+    32FF A7F1-A7F4 AB69 105C9-105E4 10781-107BA 11383-113C8 11938 16121-16128 16D68-16D6A 1CCD6-1CCF9 1E030-1E06D
+    1F16C 1FBF0-1FBF9
+"""
+# Capital letters that are newer than Python 3.11's Unicode 14.0, and how far away the small ones are.
+NEW_CAPITALS = {
+    "1C89 A7CC A7CE A7D2 A7D4 A7DA": 1,
+    "A7CB": 0x264 - 0xA7CB,
+    "A7DC": 0x19B - 0xA7DC,
+    "10D50-10D65": 0x20,
+    "16EA0-16EB8": 0x1B,
+}
+
+
+def _codes(members: Members) -> list[int]:
+    codes: list[int] = np.flatnonzero(members).tolist()
+    return codes
+
+
+def clean() -> CharMap:
+    """Control characters, NUL and U+FFFD become nothing, blanks a space."""
+    members = property_members("Cc") | property_members("Cf") | property_members("Co")
+    members[_ranges(NEW_FORMAT)] = False
+    members[0xFFFD] = True
+    found = dict.fromkeys(WHITE_SPACE, " ") | dict.fromkeys(_codes(members), "") | dict.fromkeys(b"\t\n\r", " ")
+    del found[ord(" ")]
+    return found
+
+
+def chinese() -> CharMap:
+    """Chinese characters get a space on either side."""
+    return {code: f" {chr(code)} " for code in _ranges(CHINESE)}
+
+
+@cache
+def lowercase() -> CharMap:
+    """Characters become their lower case, each for itself."""
+    cased = [*map(property_members, ("Lu", "Lt", "Nl", "So"))]  # there are no others
+    codes = _codes(np.logical_or.reduce(cased))
+    found = {code: lower for code in codes if (lower := chr(code).lower()) != chr(code)}
+    newer = {code: chr(code + step) for text, step in NEW_CAPITALS.items() for code in _ranges(text)}
+    return found | newer
+
+
+@cache
+def marks() -> CharMap:
+    """Combining marks become nothing."""
+    return dict.fromkeys(_codes(_marks()), "")
+
+
+def _marks() -> Members:
+    members = property_members("M").copy()
+    members[_ranges(NEW_MARKS)] = False
+    members[_ranges(OLD_MARKS)] = True
+    return members
+
+
+@cache
+def nonspacing_marks() -> CharMap:
+    """Nonspacing marks become nothing."""
+    members = property_members("Mn").copy()
+    members[_ranges(NEW_MARKS + NEW_NONSPACING)] = False
+    members[_ranges(OLD_NONSPACING)] = True
+    return dict.fromkeys(_codes(members), "")
+
+
+@cache
+def decompositions(form: str) -> CharMap:
+    """Characters become their full decomposition: canonical (NFD, NFC) or compatible (NFKD, NFKC)."""
+    kind: Literal["NFD", "NFKD"] = "NFKD" if "K" in form else "NFD"
+    new = {*_ranges(NEW_DECOMPOSITIONS)}
+    assigned = categories()[: LAST_LETTER + 1] != categories()[0xFFFF]
+    assigned[SURROGATES.start : SURROGATES.stop] = False
+    codes = (*_codes(assigned), *COMPATIBILITY)
+    return {
+        code: text
+        for code in codes
+        if (text := unicodedata.normalize(kind, chr(code))) != chr(code) and code not in new
+    }
+
+
+@cache
+def combining_classes() -> NDArray[np.uint8]:
+    """The canonical combining class of every code point, read-only."""
+    classes = np.zeros(CODE_POINTS, np.uint8)
+    members = _marks()
+    members[LAST_LETTER + 1 :] = False
+    for code in _codes(members):
+        classes[code] = unicodedata.combining(chr(code))
+    classes.flags.writeable = False
+    return classes
+
+
+@cache
+def compositions() -> Mapping[tuple[int, int], int]:
+    """What two characters compose to."""
+    pairs = {}
+    for code, text in decompositions("NFD").items():
+        if unicodedata.normalize("NFC", text) == chr(code):
+            first, second = unicodedata.normalize("NFC", text[:-1]), text[-1]
+            pairs[ord(first), ord(second)] = code
+    return pairs
+
+
+def composed(first: str, second: str) -> str | None:
+    """Return what two characters compose to, or None.
+
+    >>> composed("e", "\\u0301")
+    'é'
+    """
+    code = compositions().get((ord(first), ord(second)))
+    return None if code is None else chr(code)
+
+
+@cache
+def blanks() -> NDArray[np.uint8]:
+    """1 for every code point that is a blank, read-only."""
+    members = np.zeros(CODE_POINTS + 1, np.uint8)
+    members[list(WHITE_SPACE)] = 1
+    members.flags.writeable = False
+    return members

@@ -1,0 +1,168 @@
+"""Normalizers: steps, and the tables that are exact for them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.errors import InputError
+from subwords.kernels.normalize import last_safe
+from subwords.normalize.characters import UNICODE_VERSION
+from subwords.normalize.hf import from_normalizer, to_normalizer
+from subwords.normalize.plan import aligned, applied, safe, stages_of
+from subwords.normalize.stages import Stage
+from subwords.normalize.steps import NAMED, Form, Prepend, Replace, Step, Steps
+from subwords.split.scanner import encode_text
+
+__all__ = ["Normalizer", "normalizer"]
+
+Bytes = NDArray[np.uint8]
+Offsets = NDArray[np.int64]
+FORMS = ("NFC", "NFD", "NFKC", "NFKD")
+
+
+class Normalizer:
+    """What happens to a text before it is split: made by `normalizer`; immutable.
+
+    Attributes: `steps`; `name`, its name or None.
+    """
+
+    def __init__(self, steps: Steps) -> None:
+        for step in steps:
+            _check(step)
+        self.steps = steps
+        self.name = next((name for name, known in NAMED.items() if known == steps), None)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Normalizer, (self.steps,)
+
+    @cached_property
+    def identity(self) -> str:
+        """The steps as `normalizer` takes them: counts made with one may be trained on with another of the same."""
+        return self.name or json.dumps(to_normalizer(self.steps), ensure_ascii=False)
+
+    @property
+    def unicode_version(self) -> str:
+        """The version its normal forms come from."""
+        return UNICODE_VERSION
+
+    def normalize(self, text: str) -> str:
+        """Return a text as it becomes.
+
+        >>> import subwords
+        >>> normalizer("bert-uncased").normalize("Ça va?")
+        'ca va?'
+        """
+        data = np.frombuffer(encode_text(text), np.uint8)
+        return self.apply(data, np.array([0, len(data)]))[0].tobytes().decode()
+
+    def apply(self, text: Bytes, bounds: Offsets) -> tuple[Bytes, Offsets]:
+        """Return the texts text[bounds[i]:bounds[i + 1]] as they become, one behind the other, and their bounds, int64.
+
+        They need not be UTF-8: a byte that is not is a character of no class, which stays as it is (S2).
+        """
+        text = np.ascontiguousarray(text)
+        found = applied(self._fused, text, bounds) or applied(self._stages, text, bounds)
+        assert found is not None, "only stages that stand for several cannot tell"
+        return found
+
+    def aligned(self, text: Bytes) -> tuple[Bytes, Offsets]:
+        """Return a text as it becomes and its origin, int64 of shape (2, n).
+
+        That is, for every byte, where the character of `text` that it stands for begins and where it ends, in bytes.
+        What was put in stands for a neighbour. (0, 0): for none, at the begin.
+
+        >>> text, origin = normalizer("bert-uncased").aligned(np.frombuffer("É!".encode(), np.uint8))
+        >>> text.tobytes(), origin.tolist()
+        (b'e!', [[0, 2], [2, 3]])
+        """
+        return aligned(self._stages, np.ascontiguousarray(text))
+
+    def cut(self, text: Bytes, at: int) -> int:
+        """Return a place in text[:at], the last found, where cutting changes nothing whatever follows, or 0.
+
+        None is found where a step looks at a whole text: Strip, Prepend, a Replace by a regex.
+        """
+        return last_safe(text, at, self._safe)
+
+    @cached_property
+    def _safe(self) -> Bytes:
+        return safe(self._stages)
+
+    @cached_property
+    def _fused(self) -> tuple[Stage, ...]:
+        return stages_of(self.steps, fused=True)
+
+    @cached_property
+    def _stages(self) -> tuple[Stage, ...]:
+        return stages_of(self.steps, fused=False)
+
+    def __repr__(self) -> str:
+        return f"Normalizer({self.name or self.identity!r})" if self.name else f"Normalizer({self.identity})"
+
+
+def normalizer(rule: Any) -> Normalizer:
+    """Return the normalizer of a name, a step, a tokenizer.json (or its normalizer), or a list of these; None: of none.
+
+    Names are those of `subwords.normalize.steps.NAMED`: "bert-uncased", "bert-cased", "nfc", "nfkc", "lowercase", ...
+    The steps of a list are applied one after the other. Raises InputError for what is none of these.
+
+    >>> normalizer(["nfkc", "lowercase"]).normalize("ＡＢ")
+    'ab'
+    """
+    return rule if isinstance(rule, Normalizer) else Normalizer(_steps(rule))
+
+
+def _steps(rule: Any) -> Steps:
+    if rule is None:
+        return ()
+    if isinstance(rule, Normalizer):
+        return rule.steps
+    if isinstance(rule, get_args(Step)):
+        return (rule,)
+    if isinstance(rule, str):
+        if rule in NAMED:
+            return NAMED[rule]
+        if rule == "null" or rule.startswith('{"'):  # as `identity` has it
+            try:
+                return _steps(json.loads(rule))
+            except json.JSONDecodeError:
+                pass
+        raise InputError(f"expected a normalizer's name ({', '.join(NAMED)}), not {rule!r:.80}")
+    if isinstance(rule, Mapping):
+        return from_normalizer(rule["normalizer"] if "normalizer" in rule else dict(rule))
+    if isinstance(rule, Sequence) and not isinstance(rule, bytes | bytearray):
+        return tuple(step for part in rule for step in _steps(part))
+    raise InputError(
+        f"expected a normalizer's name ({', '.join(NAMED)}), a step, a tokenizer.json or a list of these, "
+        f"not {type(rule).__name__}"
+    )
+
+
+def _check(step: Step) -> None:
+    match step:
+        case Form(form) if form not in FORMS:
+            raise InputError(f"expected a form to be one of {', '.join(FORMS)}, not {form!r:.80}")
+        case Replace(pattern, content, regex):
+            encode_text(content)
+            encode_text(pattern)
+            if regex:
+                _check_pattern(pattern)
+        case Prepend(text):
+            encode_text(text)
+
+
+def _check_pattern(pattern: str) -> None:
+    import regex
+
+    from subwords.reference.pattern import find
+
+    try:
+        find(pattern, "")
+    except regex.error as error:
+        raise InputError(f"expected a regex; {pattern!r:.200}: {error}") from None

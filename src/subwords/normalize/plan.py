@@ -1,0 +1,152 @@
+"""Steps to stages: tables that follow each other become one."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.errors import InputError
+from subwords.kernels.normalize import INVALID, char_spans
+from subwords.normalize.characters import (
+    CharMap,
+    chinese,
+    clean,
+    combining_classes,
+    decompositions,
+    lowercase,
+    marks,
+    nonspacing_marks,
+)
+from subwords.normalize.stages import CharStage, FormStage, PatternStage, PrependStage, Stage, StripStage, fits
+from subwords.normalize.steps import Bert, Form, Lowercase, Prepend, Replace, Step, Steps, Strip, StripAccents
+
+__all__ = ["aligned", "applied", "safe", "stages_of"]
+
+Bytes = NDArray[np.uint8]
+Offsets = NDArray[np.int64]
+
+MOST_UNKNOWN = 4096  # characters: where more of them are marks that stay, one table would often be of no use
+
+
+def applied(stages: tuple[Stage, ...], text: Bytes, bounds: Offsets) -> tuple[Bytes, Offsets] | None:
+    """Return the texts text[bounds[i]:bounds[i + 1]] as they become, and their bounds; None if a stage cannot tell."""
+    text, bounds = text[bounds[0] : bounds[-1]], bounds - bounds[0]
+    for stage in stages:
+        result = stage.apply(text, bounds, tracked=False)
+        if result is None:
+            return None
+        text, bounds, _ = result
+    return text, bounds
+
+
+def aligned(stages: tuple[Stage, ...], text: Bytes) -> tuple[Bytes, Offsets]:
+    """Return a text as it becomes and where the character begins and ends that each byte stands for."""
+    spans = np.empty(2 * len(text), np.int64)
+    char_spans(text, spans)
+    origin, bounds = spans.reshape(2, -1), np.array([0, len(text)])
+    for stage in stages:
+        result = stage.apply(text, bounds, tracked=True)
+        assert result is not None, "only stages that stand for several cannot tell"
+        text, bounds, source = result
+        origin = np.where(source < 0, 0, origin[:, source])
+    return text, np.ascontiguousarray(origin)
+
+
+def safe(stages: tuple[Stage, ...]) -> Bytes:
+    """Return 1 for every code point before which a text may be cut."""
+    heads = np.arange(INVALID + 1)
+    for stage in stages:
+        known = heads >= 0
+        heads[known] = stage.heads(heads[known])
+    return (heads >= 0).astype(np.uint8)
+
+
+@lru_cache(maxsize=16)
+def stages_of(steps: Steps, *, fused: bool) -> tuple[Stage, ...]:
+    """Return the stages of a normalizer.
+
+    `fused`: a decomposing form between replacements, as BERT has it, becomes one table with them, as if marks were not
+    sorted by class. That is right for texts where none stays; of others the table cannot tell.
+    """
+    parts: list[CharMap | Stage | Form] = []
+    for step in steps:
+        for part in _parts_of(step):
+            last = parts[-1] if parts else None
+            if isinstance(last, dict) and isinstance(part, dict) and fits(both := _followed(last, part)):
+                parts[-1] = both
+            else:
+                parts.append(part)
+    stages: list[Stage] = []
+    while parts:
+        part, *parts = parts
+        if fused and (found := _fused([part, *parts[:2]])):
+            stage, taken = found
+            stages.append(stage)
+            parts = parts[taken - 1 :]
+        else:
+            stages.append(_ready(part))
+    return tuple(stages)
+
+
+def _ready(part: CharMap | Stage | Form) -> Stage:
+    if isinstance(part, Stage):
+        return part
+    return FormStage(part) if isinstance(part, Form) else CharStage(part)
+
+
+def _followed(first: CharMap, second: CharMap) -> dict[int, str]:
+    """Two replacements in one."""
+    both = {code: text and text.translate(second) for code, text in first.items()}
+    both.update((code, text) for code, text in second.items() if code not in first)
+    return both
+
+
+def _parts_of(step: Step) -> list[CharMap | Stage | Form]:
+    match step:
+        case Bert():
+            return _bert_parts(step)
+        case Form():
+            return [step]
+        case Lowercase():
+            return [lowercase()]
+        case StripAccents():
+            return [marks()]
+        case Replace(pattern, content, False) if len(pattern) == 1 and fits({0: content}):
+            return [{ord(pattern): content}]
+        case Replace():
+            return [PatternStage(step)]
+        case Strip(left, right):
+            return [StripStage(step)] if left or right else []
+        case Prepend():
+            return [PrependStage(step)]
+    raise InputError(f"expected a step of subwords.normalize.steps, not {type(step).__name__}")
+
+
+def _bert_parts(step: Bert) -> list[CharMap | Stage | Form]:
+    first = dict(clean()) if step.clean_text else {}
+    if step.handle_chinese_chars:
+        first |= chinese()  # none of these is dropped
+    lower = lowercase() if step.lowercase else {}
+    if step.lowercase if step.strip_accents is None else step.strip_accents:
+        return [first, Form("NFD"), _followed(nonspacing_marks(), lower)]
+    return [_followed(first, lower)]
+
+
+def _fused(parts: list[CharMap | Stage | Form]) -> tuple[Stage, int] | None:
+    """One stage of as many parts as one can stand for, and their number, if there are several."""
+    before = parts[0] if isinstance(parts[0], dict) else {}
+    form, after = (parts[1:] if before else parts)[:2] if len(parts) > 1 + bool(before) else (None, None)
+    if not isinstance(form, Form) or "C" in form.form or not isinstance(after, dict):
+        return None
+    stays = np.append(combining_classes() != 0, False)
+    stays[[code for code, text in after.items() if not text]] = False
+    kept = frozenset(np.flatnonzero(stays).tolist())
+    decomposed = _followed(before, decompositions(form.form))
+    unknown = stays[:-1].copy()
+    unknown[list(decomposed)] = [bool(text) and not kept.isdisjoint(map(ord, text)) for text in decomposed.values()]
+    replaced = _followed(decomposed, after)
+    if np.count_nonzero(unknown) > MOST_UNKNOWN or not fits(replaced):
+        return None
+    return CharStage(replaced, unknown), 3 if before else 2

@@ -1,0 +1,246 @@
+"""What normalizers are made of: each stage changes many texts at once, by tables or by what it looks for."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.errors import InputError
+from subwords.kernels.normal_forms import CHANGES, STARTS, form_texts
+from subwords.kernels.normalize import CRAMPED, FULL, INVALID, LONGEST, MOST, STOP, UNKNOWN, blank_ends, map_texts
+from subwords.kernels.split_pack import LANES
+from subwords.normalize.characters import CharMap, blanks, combining_classes, compositions, decompositions
+from subwords.normalize.steps import Form, Prepend, Replace, Strip
+
+__all__ = ["CharStage", "FormStage", "PatternStage", "PrependStage", "Stage", "StripStage", "fits"]
+
+Bytes = NDArray[np.uint8]
+Offsets = NDArray[np.int64]
+# Texts one behind the other, where they end, and if it is wanted for every byte the place of one it stands for.
+Result = tuple[Bytes, Offsets, Offsets]
+Kernel = Callable[[tuple[NDArray[np.generic], ...], Offsets], int]
+
+ROOM = 1 << 10  # characters of a stretch, to begin with
+SECONDS = 10  # that the `regex` package may take for a text, and as many again for every 10 MB
+
+
+class Stage(ABC):
+    """A part of a normalizer."""
+
+    @abstractmethod
+    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool) -> Result | None:
+        """Return the texts text[bounds[i]:bounds[i + 1]] as they become, and their bounds; None if it cannot tell."""
+
+    def heads(self, codes: Offsets) -> Offsets:
+        """What a text that begins with each of these code points begins with then; -1 where it must not be cut off."""
+        return np.full(len(codes), -1, np.int64)
+
+
+def fits(replaced: CharMap) -> bool:
+    """Whether a table can hold what characters are replaced by."""
+    return max((len(text.encode()) for text in replaced.values() if len(text) * 4 > LONGEST), default=0) <= LONGEST
+
+
+class CharStage(Stage):
+    """Characters replaced, each for itself; of `unknown` ones it cannot tell."""
+
+    def __init__(self, replaced: CharMap, unknown: NDArray[np.bool_] | None = None) -> None:
+        codes = np.fromiter(replaced, np.int64, len(replaced))
+        texts = [text.encode() for text in replaced.values()]
+        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+        places = 1 + np.cumsum(lengths) - lengths
+        self._entries = np.zeros(INVALID + 1, np.uint32)
+        self._entries[codes] = places << 8 | lengths
+        if unknown is not None:
+            self._entries[:INVALID][unknown] = STOP
+        self._plain = np.arange(256, dtype=np.uint8)
+        for code in np.flatnonzero(self._entries[:128]).tolist():
+            text = replaced.get(code, "")
+            self._plain[code] = ord(text) if len(text) == 1 and text < "\x80" else 255
+        self._arena = np.frombuffer(b"\0" + b"".join(texts) + bytes(LANES), np.uint8).copy()
+
+    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool) -> Result | None:
+        """Replace them."""
+        tables = self._plain, self._entries, self._arena
+        return _written(lambda out, state: map_texts(text, bounds, tables, out, state), text, bounds, tracked=tracked)
+
+    def heads(self, codes: Offsets) -> Offsets:
+        """That of what a character becomes."""
+        entries = self._entries[codes].astype(np.int64)
+        b0, b1, b2, b3 = (
+            self._arena[np.minimum(entries >> 8, len(self._arena) - 4) + k].astype(np.int64) for k in range(4)
+        )
+        two, three = (b0 & 31) << 6 | b1 & 63, (b0 & 15) << 12 | (b1 & 63) << 6 | b2 & 63
+        four = (b0 & 7) << 18 | (b1 & 63) << 12 | (b2 & 63) << 6 | b3 & 63
+        head = np.select([b0 < 0x80, b0 < 0xE0, b0 < 0xF0], [b0, two, three], four)
+        head[(entries & 255 == 0) | (entries == STOP)] = -1
+        found: Offsets = np.where(entries == 0, codes, head)
+        return found
+
+
+class FormStage(Stage):
+    """A normal form of Unicode."""
+
+    def __init__(self, step: Form) -> None:
+        self._composes = "C" in step.form
+        pairs = compositions() if self._composes else {}
+        kept = {code for code in pairs.values() if decompositions(step.form)[code] == decompositions("NFD")[code]}
+        seconds = [second for _, second in pairs]
+        replaced = decompositions(step.form)
+        codes = np.fromiter(replaced, np.int64, len(replaced))
+        lengths = np.fromiter(map(len, replaced.values()), np.int64, len(codes))
+        places = np.cumsum(lengths) - lengths
+        self._chars = np.frombuffer("".join(replaced.values()).encode("utf-32-le"), np.uint32).copy()
+        self._entries = np.zeros(INVALID + 1, np.uint32)
+        self._entries[codes] = places << 8 | lengths
+        self._classes = np.append(combining_classes(), np.uint8(0))
+        self._heads = np.arange(INVALID + 1)
+        self._heads[codes] = self._chars[places]
+        follows = self._classes != 0
+        follows[seconds] = True
+        self._kinds = np.where(follows[self._heads], 0, STARTS).astype(np.uint8)
+        self._kinds[[*(code for code in replaced if code not in kept), *seconds]] |= CHANGES
+        table = np.array(sorted((a << 21 | b, code) for (a, b), code in pairs.items()), np.uint64).reshape(-1, 2)
+        self._pairs, self._results = np.ascontiguousarray(table[:, 0]), table[:, 1].astype(np.uint32)
+
+    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool) -> Result | None:
+        """Put texts in the form."""
+        tables = self._kinds, self._classes, self._entries, self._chars, self._pairs, self._results
+        room = np.empty((2, ROOM), np.int64)
+
+        def run(out: tuple[NDArray[np.generic], ...], state: Offsets) -> int:
+            nonlocal room
+            while (status := form_texts(text, bounds, tables, (room[0], room[1]), out, state)) == CRAMPED:
+                room = np.empty((2, 2 * room.shape[1]), np.int64)
+            return status
+
+        return _written(run, text, bounds, tracked=tracked)
+
+    def heads(self, codes: Offsets) -> Offsets:
+        """The first character of the decomposition; with composition the character, if it always stays."""
+        if self._composes:
+            return np.where(self._kinds[codes] == STARTS, codes, -1)
+        return np.where(self._kinds[codes] & STARTS, self._heads[codes], -1)
+
+
+class StripStage(Stage):
+    """Blanks dropped at the ends."""
+
+    def __init__(self, step: Strip) -> None:
+        self._step = step
+
+    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool) -> Result | None:
+        """Drop them."""
+        begins, stops = np.empty(len(bounds) - 1, np.int64), np.empty(len(bounds) - 1, np.int64)
+        blank_ends(text, bounds, blanks(), begins, stops)
+        filled = begins < stops
+        if not self._step.left:
+            begins[filled] = bounds[:-1][filled]
+        if not self._step.right:
+            stops[filled] = bounds[1:][filled]
+        change = np.zeros(len(text) + 1, np.int64)
+        np.add.at(change, begins, 1)
+        np.add.at(change, stops, -1)
+        kept = np.cumsum(change[:-1]) > 0
+        return text[kept], _sums(stops - begins), np.flatnonzero(kept) if tracked else np.empty(0, np.int64)
+
+
+class PrependStage(Stage):
+    """A text in front of others, where it stands for their first character."""
+
+    def __init__(self, step: Prepend) -> None:
+        self._prefix = np.frombuffer(step.text.encode(), np.uint8)
+
+    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool) -> Result | None:
+        """Put it there."""
+        sizes = np.diff(bounds)
+        filled = sizes > 0
+        places = _sums(sizes + len(self._prefix) * filled)
+        at = (places[:-1][filled][:, None] + np.arange(len(self._prefix))).ravel()
+        old = np.ones(int(places[-1]), np.bool_)
+        old[at] = False
+        out, source = np.empty(len(old), np.uint8), np.empty(len(old) if tracked else 0, np.int64)
+        out[old], out[at] = text[bounds[0] : bounds[-1]], np.tile(self._prefix, int(filled.sum()))
+        if tracked:
+            source[old] = np.arange(bounds[0], bounds[-1])
+            source[at] = np.repeat(bounds[:-1][filled], len(self._prefix))
+        return out, places, source
+
+
+class PatternStage(Stage):
+    """Matches replaced, found by Python or by the `regex` package."""
+
+    def __init__(self, step: Replace) -> None:
+        self._step = step
+        self._content = step.content.encode()
+
+    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool) -> Result | None:
+        """Replace them; the content stands for the last character of the match."""
+        parts, sizes, places = [], [], []
+        for begin, stop in pairwise(bounds.tolist()):
+            data = text[begin:stop].tobytes()
+            size = 0
+            for first, last, matches in self._segments(data) if data else []:
+                parts.append(self._content if matches else data[first:last])
+                size += len(parts[-1])
+                if tracked and matches:
+                    places.append(np.full(len(self._content), begin + last - 1 if last else -1))
+                elif tracked:
+                    places.append(np.arange(begin + first, begin + last))
+            sizes.append(size)
+        out = np.frombuffer(b"".join(parts), np.uint8)
+        return out, _sums(np.array(sizes, np.int64)), np.concatenate([np.empty(0, np.int64), *places])
+
+    def heads(self, codes: Offsets) -> Offsets:
+        """The character itself, if no match can hold it; of a regex nobody knows."""
+        held = [] if self._step.regex else [ord(char) for char in self._step.pattern]
+        return np.where(np.isin(codes, held), -1, codes) if held else np.full(len(codes), -1, np.int64)
+
+    def _segments(self, data: bytes) -> list[tuple[int, int, bool]]:
+        if self._step.pattern and not self._step.regex:
+            return _found(data, self._step.pattern.encode())
+        from subwords.reference.pattern import find
+
+        # surrogateescape makes each invalid byte a character of no class (S2).
+        string = data.decode("utf-8", "surrogateescape")
+        limit = SECONDS * (1 + len(string) / 1e7)
+        try:
+            found = find(self._step.pattern, string, limit)
+        except TimeoutError:
+            raise InputError(
+                f"expected a pattern that searches {len(string)} characters in {limit:.0f} s; "
+                f"{self._step.pattern!r:.80} took longer: it goes over the text again and again"
+            ) from None
+        ends = _sums(np.array([len(char.encode("utf-8", "surrogateescape")) for char in string], np.int64)).tolist()
+        return [(ends[first], ends[last], matches) for first, last, matches in found]
+
+
+def _found(data: bytes, pattern: bytes) -> list[tuple[int, int, bool]]:
+    segments: list[tuple[int, int, bool]] = []
+    at = 0
+    for part in data.split(pattern):
+        if segments:
+            segments.append((at, at := at + len(pattern), True))
+        segments.append((at, at := at + len(part), False))
+    return segments
+
+
+def _sums(sizes: Offsets) -> Offsets:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+
+
+def _written(call: Kernel, text: Bytes, bounds: Offsets, *, tracked: bool) -> Result | None:
+    """Run a kernel, with more room as long as it lacks some."""
+    size = int(bounds[-1] - bounds[0])
+    out = np.empty(size + size // 4 + 2 * MOST, np.uint8)
+    source = np.empty(len(out) if tracked else 0, np.int64)
+    ends = np.zeros(len(bounds), np.int64)
+    state = np.array([0, bounds[0], 0], np.int64)
+    while (status := call((out, source, ends), state)) == FULL:
+        out = np.concatenate([out, np.empty_like(out)])
+        source = np.concatenate([source, np.empty_like(source)])
+    return None if status == UNKNOWN else (out[: state[2]], ends, source[: state[2] if tracked else 0])

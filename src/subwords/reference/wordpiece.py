@@ -1,0 +1,304 @@
+"""WordPiece as the textbook has it: everything is recounted at every step.
+
+Words and tokens are `str`. The first character of a word is a symbol as it stands, the others begin with the prefix.
+
+>>> counts = {"hug": 10, "pug": 5, "pun": 12, "bun": 4, "hugs": 5}
+>>> vocab, merges = train(counts, 10, score="course", tie_break="first", special_tokens=[])
+>>> vocab
+['##g', '##n', '##s', '##u', 'b', 'h', 'p', '##gs', 'hu', 'hugs']
+>>> merges
+[('##g', '##s'), ('h', '##u'), ('hu', '##gs')]
+>>> encode_word("bugs", vocab), encode_word("mug", vocab)
+(['b', '##u', '##gs'], ['[UNK]'])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from functools import lru_cache
+from itertools import groupby, zip_longest
+from typing import Literal
+from unicodedata import category
+
+__all__ = [
+    "apply_merge",
+    "count_pairs",
+    "count_tokens",
+    "count_words",
+    "encode",
+    "encode_word",
+    "likelihood_gain",
+    "pair_scores",
+    "split",
+    "symbols",
+    "train",
+]
+
+Pair = tuple[str, str]
+Words = list[tuple[list[str], int]]
+Number = int | Fraction | Decimal
+Score = Literal["likelihood", "course", "count"]
+SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+FEW = 600  # symbols up to which a gain is an exact fraction
+DIGITS, RELIABLE = 90, Decimal("1e-60")
+
+
+def split(text: str) -> list[str]:
+    """Cut a text into words as BERT does: at blanks, which are dropped, and around each character of punctuation.
+
+    >>> split("It's 5 o'clock.")
+    ['It', "'", 's', '5', 'o', "'", 'clock', '.']
+    """
+
+    def kind(place: int) -> int:
+        char = text[place]
+        punctuation = category(char).startswith("P") or ("!" <= char <= "~" and not char.isalnum())
+        return -2 if char.isspace() else place if punctuation else -1
+
+    runs = [(key, list(places)) for key, places in groupby(range(len(text)), kind)]
+    return [text[places[0] : places[-1] + 1] for key, places in runs if key != -2]
+
+
+def count_words(texts: Iterable[str]) -> dict[str, int]:
+    """Count the words of the texts, in order of first occurrence.
+
+    >>> count_words(["a b, a", "b"])
+    {'a': 2, 'b': 2, ',': 1}
+    """
+    counts: dict[str, int] = {}
+    for word in (word for text in texts for word in split(text)):
+        counts[word] = counts.get(word, 0) + 1
+    return counts
+
+
+def symbols(word: str, prefix: str = "##") -> list[str]:
+    """Split a word into the symbols training starts from.
+
+    >>> symbols("hug")
+    ['h', '##u', '##g']
+    """
+    return [prefix * (place > 0) + char for place, char in enumerate(word)]
+
+
+def count_tokens(words: Words) -> dict[str, int]:
+    """Count the tokens of segmented words.
+
+    >>> count_tokens([(["a", "##a", "##a"], 5)])
+    {'a': 5, '##a': 10}
+    """
+    counts: dict[str, int] = {}
+    for tokens, count in words:
+        for token in tokens:
+            counts[token] = counts.get(token, 0) + count
+    return counts
+
+
+def count_pairs(words: Words, *, overlapping: bool = True) -> dict[Pair, int]:
+    """Count adjacent pairs in order of first occurrence: windows, or only as many as a merge would join.
+
+    >>> count_pairs([(["a", "a", "a", "b"], 5)])
+    {('a', 'a'): 10, ('a', 'b'): 5}
+    >>> count_pairs([(["a", "a", "a", "b"], 5)], overlapping=False)
+    {('a', 'a'): 5, ('a', 'b'): 5}
+    """
+    counts: dict[Pair, int] = {}
+    for tokens, count in words:
+        runs = [(token, len(list(run))) for token, run in groupby(tokens)]
+        for (token, length), after in zip_longest(runs, runs[1:]):
+            if length > 1:
+                times = length - 1 if overlapping else length // 2
+                counts[token, token] = counts.get((token, token), 0) + count * times
+            if after:
+                counts[token, after[0]] = counts.get((token, after[0]), 0) + count
+    return counts
+
+
+def apply_merge(tokens: Sequence[str], pair: Pair, prefix: str = "##") -> list[str]:
+    """Join every occurrence of the pair, left to right and without overlap; the inner prefix goes.
+
+    >>> apply_merge(["h", "##u", "##g"], ("##u", "##g"))
+    ['h', '##ug']
+    """
+    merged: list[str] = []
+    i = 0
+    while i < len(tokens):
+        found = tuple(tokens[i : i + 2]) == pair
+        merged.append(_join(pair, prefix) if found else tokens[i])
+        i += 2 if found else 1
+    return merged
+
+
+def _join(pair: Pair, prefix: str) -> str:
+    return pair[0] + pair[1][len(prefix) :]
+
+
+@lru_cache(maxsize=1 << 16)
+def likelihood_gain(n: int, left: int, right: int, total: int) -> Fraction | Decimal:
+    """Say what `n` merges of tokens that occur `left` and `right` times, of `total`, do to the corpus' likelihood (P1).
+
+    The likelihood is that of a unigram model of the current segmentation, the product of count / total over all
+    tokens. The result is its factor, an exact fraction, or for more than FEW tokens in all the logarithm of it. Such
+    fractions differ in the first 60 digits or not at all. For a token with itself `right` is left - n: what is left
+    of the first halves are the second ones.
+    """
+    above = ((n, n), (left - n, left - n), (right - n, right - n), (total, total))
+    below = ((left, left), (right, right), (total - n, total - n))
+    if total > FEW:
+        with localcontext(prec=DIGITS):
+            gain = sum(map(_x_ln_x, (x for x, _ in above))) - sum(map(_x_ln_x, (x for x, _ in below)))
+            return Decimal(gain).quantize(RELIABLE)
+    factor = Fraction(1)
+    for x, power in above:
+        factor *= x**power
+    for x, power in below:
+        factor /= x**power
+    return factor
+
+
+@lru_cache(maxsize=1 << 16)
+def _x_ln_x(x: int) -> Decimal:
+    return x * Decimal(x).ln() if x else Decimal(0)
+
+
+def pair_scores(words: Words, score: Score, min_frequency: int = 0) -> dict[Pair, Number]:
+    """Score the pairs that are frequent enough, in order of first occurrence; the greatest score is merged.
+
+    "course": count(pair) / (count(left) * count(right)). "count": count(pair). "likelihood": see `likelihood_gain`;
+    there a pair counts as often as a merge would join it.
+
+    >>> pair_scores([(["h", "##u"], 2), (["##u", "##u"], 1)], "course")
+    {('h', '##u'): Fraction(1, 4), ('##u', '##u'): Fraction(1, 16)}
+    """
+    counts, total = count_tokens(words), sum(len(tokens) * count for tokens, count in words)
+    scores: dict[Pair, Number] = {}
+    for (left, right), n in count_pairs(words, overlapping=score != "likelihood").items():
+        if n < min_frequency:
+            continue
+        if score == "likelihood":
+            others = counts[right] - n if left == right else counts[right]
+            scores[left, right] = likelihood_gain(n, max(counts[left], others), min(counts[left], others), total)
+        elif score == "course":
+            scores[left, right] = Fraction(n, counts[left] * counts[right])
+        elif score == "count":
+            scores[left, right] = n
+        else:
+            raise ValueError(f"score: expected 'likelihood', 'course' or 'count', got {score!r}")
+    return scores
+
+
+def _best_pair(scores: Mapping[Pair, Number], tie_break: str, ids: Mapping[str, int]) -> Pair:
+    """The pair of the greatest score; `scores` is in order of first occurrence."""
+    best = max(scores.values())
+    tied = [pair for pair in scores if scores[pair] == best]
+    if tie_break == "first":
+        return tied[0]
+    if tie_break == "ids":
+        return min(tied, key=lambda pair: (ids[pair[0]], ids[pair[1]]))
+    if tie_break == "bytes":
+        return min(tied, key=lambda pair: (pair[0].encode(), pair[1].encode()))
+    raise ValueError(f"tie_break: expected 'ids', 'first' or 'bytes', got {tie_break!r}")
+
+
+def _known_words(word_counts: Mapping[str, int], prefix: str, limit_alphabet: int | None) -> Words:
+    """The words as symbols; where only the most frequent characters are kept, the others part their words."""
+    weights: dict[str, int] = {}
+    for word, count in word_counts.items():
+        for char in word:
+            weights[char] = weights.get(char, 0) + count
+    kept = sorted(sorted(weights), key=lambda char: -weights[char])[:limit_alphabet]  # stable: ties by code point
+    words: Words = []
+    for word, count in word_counts.items():
+        marked = zip(symbols(word, prefix), word, strict=True)
+        runs = [list(run) for known, run in groupby(marked, lambda mark: mark[1] in kept) if known]
+        words += [([symbol for symbol, _ in run], count) for run in runs]
+    return words
+
+
+def _length(token: str, prefix: str) -> int:
+    inner = token.startswith(prefix) and len(token) > len(prefix)
+    return len(token) - len(prefix) if inner else len(token)
+
+
+def train(
+    word_counts: Mapping[str, int],
+    vocab_size: int,
+    *,
+    score: Score = "likelihood",
+    tie_break: Literal["ids", "first", "bytes"] = "ids",
+    prefix: str = "##",
+    special_tokens: Iterable[str] = SPECIAL_TOKENS,
+    min_frequency: int = 0,
+    max_token_length: int | None = None,
+    limit_alphabet: int | None = None,
+) -> tuple[list[str], list[Pair]]:
+    """Learn the vocabulary, in id order (specials, symbols, merges), and the merges, in the order learned.
+
+    `limit_alphabet` keeps the most frequent characters; the others part their words. `max_token_length` is in
+    characters, the prefix not counted. Raises ValueError if specials and symbols exceed `vocab_size`.
+
+    >>> train({"abc": 2, "ab": 1}, 5, special_tokens=[])
+    (['##b', '##c', 'a', 'ab', 'abc'], [('a', '##b'), ('ab', '##c')])
+    """
+    words = _known_words(word_counts, prefix, limit_alphabet)
+    vocab = list(dict.fromkeys([*special_tokens, *sorted(count_tokens(words))]))
+    if len(vocab) > vocab_size:
+        raise ValueError(f"special tokens and symbols are {len(vocab)} tokens, more than vocab_size={vocab_size}")
+    ids = {token: id_ for id_, token in enumerate(vocab)}
+    merges: list[Pair] = []
+    while len(vocab) < vocab_size:
+        scores = pair_scores(words, score, min_frequency)
+        if max_token_length is not None:
+            scores = {p: s for p, s in scores.items() if sum(_length(t, prefix) for t in p) <= max_token_length}
+        if not scores:
+            break
+        pair = _best_pair(scores, tie_break, ids)
+        merges.append(pair)
+        words = [(apply_merge(tokens, pair, prefix), n) for tokens, n in words]
+        token = _join(pair, prefix)
+        if token not in ids:  # a special token, or a word with the prefix in it, may spell the same: its id is reused
+            ids[token] = len(vocab)
+            vocab.append(token)
+    return vocab, merges
+
+
+def encode_word(
+    word: str, vocab: Container[str], *, prefix: str = "##", unk: str = "[UNK]", max_chars: int = 100
+) -> list[str]:
+    """Segment one word by the longest match from the left; `unk` if that gets stuck or it is longer than `max_chars`.
+
+    >>> encode_word("unable", {"un", "##a", "##able"})
+    ['un', '##able']
+    >>> encode_word("unabled", {"un", "##a", "##able"})
+    ['[UNK]']
+    """
+    tokens: list[str] = []
+    start = 0
+    while start < len(word) <= max_chars:
+        pieces = ((prefix * (start > 0) + word[start:end], end) for end in range(len(word), start, -1))
+        token, start = next(((piece, end) for piece, end in pieces if piece in vocab), (unk, len(word) + 1))
+        tokens.append(token)
+    return tokens if start == len(word) else [unk]
+
+
+def encode(
+    text: str,
+    vocab: Sequence[str],
+    *,
+    prefix: str = "##",
+    unk: str = "[UNK]",
+    max_chars: int = 100,
+    special_tokens: Iterable[str] = (),
+) -> list[int]:
+    """Turn a text into ids; a text that spells one of the `special_tokens` does not yield it.
+
+    >>> encode("ab abb c", ["[UNK]", "ab", "##b"])
+    [1, 1, 2, 0]
+    """
+    ids = {token: id_ for id_, token in reversed(list(enumerate(vocab)))}
+    usable = ids.keys() - set(special_tokens)
+    words = split(text)
+    return [
+        ids[token] for word in words for token in encode_word(word, usable, prefix=prefix, unk=unk, max_chars=max_chars)
+    ]

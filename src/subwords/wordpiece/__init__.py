@@ -1,0 +1,1 @@
+"""WordPiece: the model, training, encoding."""

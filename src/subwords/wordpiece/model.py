@@ -1,0 +1,54 @@
+"""The WordPiece model: a vocabulary, a prefix and what stands for unknown words, validated once, immutable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from subwords.errors import FormatError
+from subwords.vocab import Vocab
+
+if TYPE_CHECKING:
+    from subwords.wordpiece.encode import WordPieceSegmenter
+
+__all__ = ["LARGEST_ID", "SPECIAL_TOKENS", "WordPiece"]
+
+MOST_IDS = 2**31 - 1
+LARGEST_ID = MOST_IDS - 1
+SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")  # BERT's
+
+
+@dataclass(frozen=True, eq=False)
+class WordPiece:
+    """A WordPiece model (P3).
+
+    prefix: begins every piece that continues a word; may be empty.
+    unk_id: the id of a word that is no sequence of pieces, or longer than `max_chars` characters.
+    special_ids: ids that no text yields by itself (A3).
+    """
+
+    vocab: Vocab
+    unk_id: int
+    prefix: str = "##"
+    max_chars: int = 100
+    special_ids: frozenset[int] = frozenset()
+
+    def __post_init__(self) -> None:
+        size = len(self.vocab)
+        if size > MOST_IDS:
+            raise FormatError(f"expected at most {MOST_IDS} ids, not {size}")
+        if not 0 <= self.unk_id < size:
+            raise FormatError(f"expected the id of unknown words to be below {size}; it is {self.unk_id}")
+        if self.max_chars < 0:
+            raise FormatError(f"expected max_chars to be 0 or more, not {self.max_chars}")
+
+    def segmenter(self) -> WordPieceSegmenter:
+        """Return what segments words by this model."""
+        from subwords.wordpiece.encode import WordPieceSegmenter
+
+        return WordPieceSegmenter(self)
+
+    @property
+    def lossless(self) -> bool:
+        """Whether every text can be had back from its ids: never, for there are unknown words."""
+        return False

@@ -1,0 +1,149 @@
+"""WordPiece training: word counts to a model. Python decides, kernels loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.arrays import zeros
+from subwords.bpe.train import check_numbers, check_room, check_words, merge_words, read_words
+from subwords.corpus.counts import MOST, WordCounts
+from subwords.errors import InputError
+from subwords.vocab import Vocab
+from subwords.wordpiece.model import WordPiece
+from subwords.wordpiece.scores import SCORES, ScoreLoop
+
+__all__ = ["WordPieceSettings", "train_wordpiece"]
+
+CODES = 0x110000
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordPieceSettings:
+    """What to learn; see `train_wordpiece` and `subwords.train`."""
+
+    vocab_size: int
+    score: Literal["likelihood", "course", "count"] = "likelihood"
+    tie_break: Literal["ids", "first", "bytes"] = "ids"
+    prefix: str = "##"
+    special_tokens: Sequence[str] = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+    unk_token: str = "[UNK]"
+    min_frequency: int = 0
+    max_token_length: int | None = None
+    limit_alphabet: int | None = None
+    max_chars: int = 100
+
+    def __post_init__(self) -> None:
+        check_numbers(self)
+        if isinstance(self.max_chars, bool) or not isinstance(self.max_chars, int) or not 0 <= self.max_chars <= MOST:
+            raise InputError(f"expected max_chars to be an integer from 0 to {MOST}, not {self.max_chars!r}")
+        if self.score not in SCORES:
+            raise InputError(f"expected score to be one of {', '.join(SCORES)}, not {self.score!r}")
+        if not isinstance(self.prefix, str) or any("\ud800" <= char <= "\udfff" for char in self.prefix):
+            raise InputError(f"expected prefix to be a str without lone surrogates, not {self.prefix!r}")
+        if self.unk_token not in self.special_tokens:
+            raise InputError(
+                f"expected unk_token {self.unk_token!r} to be among special_tokens: unknown words need an id. "
+                f"Add it to special_tokens, or name the one of them that is meant"
+            )
+
+
+def train_wordpiece(
+    counts: WordCounts, settings: WordPieceSettings, *, on_merges: Callable[[int], object] | None = None
+) -> WordPiece:
+    """Learn a model from word counts (P1, P2, B2-B6); TrainingError says what does not fit.
+
+    A word's first character is a symbol as it stands, the others begin with the prefix; bytes that are no UTF-8 part a
+    word. Ids: special tokens, symbols as sorted strings, merges. With n the count of a pair, a and b those of its
+    tokens, and N that of all tokens of the corpus as it is segmented at that step, the pair merged next has the
+    greatest
+
+    - "likelihood": n ln n + (a-n) ln (a-n) + (b-n) ln (b-n) - a ln a - b ln b - (N-n) ln (N-n) + N ln N, by how much
+      the log-likelihood of a unigram model of the tokens rises. Here a token pairs with itself as often as a merge
+      would join it. Frequent words become tokens, as in BPE, and chance neighbours of frequent tokens wait.
+    - "course": n / (a * b), as courses teach it. Hazard: rare pairs come first, so it spells out words that occur once
+      and splits common ones, unless min_frequency is sizeable (20 or more for a book).
+    - "count": n, the merges of BPE, which is what HF tokenizers train under the name of WordPiece.
+
+    Scores are compared exactly, and ties decided by `tie_break` (B2): the same counts give the same model anywhere.
+    Merging goes on to vocab_size, though the best gain be negative, or until no pair occurs min_frequency times.
+    max_token_length is in characters, the prefix not counted. limit_alphabet keeps so many characters, the most
+    frequent; the others part words. `on_merges` is called with the number of merges just done.
+
+    >>> import subwords
+    >>> from subwords.wordpiece.train import WordPieceSettings, train_wordpiece
+    >>> counts = subwords.count(["hug pug pun bun hugs " * 9], splitter="bert")
+    >>> list(train_wordpiece(counts, WordPieceSettings(vocab_size=16)).vocab)[5:]
+    [b'##g', b'##n', b'##s', b'##u', b'b', b'h', b'p', b'##ug', b'##un', b'hug', b'bun']
+    """
+    from subwords.kernels.wordpiece_index import fill_pieces
+
+    check_words(counts)
+    names, ids, times = _base(counts, settings)
+    arena = read_words(counts, fill_pieces, ids)
+    if settings.score == "count" and not _may_spell_prefix(counts, settings.prefix):
+        prefix = len(settings.prefix.encode())
+        vocab, _ = merge_words(arena, counts.total, names, settings, on_merges, prefix=prefix)
+    else:
+        loop = ScoreLoop(arena, counts.total, names, times, settings, score=settings.score, prefix=settings.prefix)
+        loop.run(on_merges)
+        vocab = loop.vocab
+    return _model(vocab, settings)
+
+
+def _model(vocab: Vocab, settings: WordPieceSettings) -> WordPiece:
+    specials = list(settings.special_tokens)
+    return WordPiece(
+        vocab,
+        specials.index(settings.unk_token),
+        prefix=settings.prefix,
+        max_chars=settings.max_chars,
+        special_ids=frozenset(range(len(specials))),
+    )
+
+
+def _base(counts: WordCounts, settings: WordPieceSettings) -> tuple[list[bytes], NDArray[np.int32], list[int]]:
+    """The tokens to start from, in the order of their ids (B3, B6), the id of every symbol, and how often each occurs.
+
+    Symbols are code points, for those that begin a word, and code points + CODES.
+    """
+    from subwords.kernels.wordpiece_index import piece_weights
+
+    weights = zeros(2 * CODES, np.uint64)
+    piece_weights(counts.data, counts.offsets, counts.counts, weights)
+    if settings.limit_alphabet is not None:
+        _limit(weights, settings.limit_alphabet)
+    used = np.flatnonzero(weights).tolist()
+    strings = {symbol: settings.prefix * (symbol >= CODES) + chr(symbol % CODES) for symbol in used}
+    names = list(dict.fromkeys([*settings.special_tokens, *sorted(strings.values())]))
+    check_room(len(names) - len(settings.special_tokens), settings)
+    numbers = {name: i for i, name in enumerate(names)}
+    ids = np.full(2 * CODES, -1, np.int32)
+    times = [0] * len(names)
+    for symbol, name in strings.items():
+        ids[symbol] = numbers[name]
+        times[numbers[name]] += int(weights[symbol])
+    return [name.encode() for name in names], ids, times
+
+
+def _limit(weights: NDArray[np.uint64], most: int) -> None:
+    """Drop the symbols of all but the most frequent characters, the earlier one at a tie."""
+    both = weights[:CODES] + weights[CODES:]
+    used = np.flatnonzero(both)
+    order = np.argsort(np.iinfo(np.int64).max - both[used].astype(np.int64), kind="stable")
+    dropped = used[order[most:]]
+    weights[dropped] = 0
+    weights[dropped + CODES] = 0
+
+
+def _may_spell_prefix(counts: WordCounts, prefix: str) -> bool:
+    """Whether a word begins with the prefix: a merge at its start may make a string that continues words (B5)."""
+    text = prefix.encode()
+    starts = counts.offsets[:-1][np.diff(counts.offsets) > len(text)] if text else counts.offsets[:0]
+    for k, byte in enumerate(text):
+        starts = starts[counts.data[starts + k] == byte]
+    return len(starts) > 0

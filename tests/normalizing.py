@@ -1,0 +1,124 @@
+"""Steps, texts and the textbook's normalization, for the tests of normalizers."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strategies import FRAGMENTS
+from subwords.normalize import characters as tables
+from subwords.normalize.normalizer import Normalizer
+from subwords.normalize.steps import Bert, Form, Lowercase, Prepend, Replace, Step, Strip, StripAccents
+from subwords.reference import normalize as reference
+
+BERTS = [Bert(*flags) for flags in itertools.product((True, False), (True, False), (None, True, False), (True, False))]
+FORMS = [Form("NFC"), Form("NFD"), Form("NFKC"), Form("NFKD")]
+STRIPS = [Strip(), Strip(right=False), Strip(left=False)]
+REPLACES = [
+    *(Replace(" ", "▁"), Replace("e", ""), Replace("ab", "é"), Replace("", "-"), Replace("中", "x" * 300)),
+    *(Replace("a", "b" * 70), Replace(r"\s+", " ", regex=True), Replace("a*", "xy", regex=True)),
+]
+STEPS: list[Step] = [*BERTS, *FORMS, Lowercase(), StripAccents(), *STRIPS, Prepend("▁x"), *REPLACES]
+
+# What forms, marks and case are about: compositions, classes of all sizes, marks that stay in BERT, Hangul in parts.
+HARD = (
+    *(
+        "e",
+        "é",
+        "İ",
+        "Σ",
+        "ǆ",
+        "ﬁ",
+        "ẞ",
+        "Å",
+        "한",
+        "각",
+        "ᄀ",
+        "\u1161",
+        "\u11a8",
+        "가",
+        "中",
+        "\U0002f800",
+        "\u200d",
+        "\0",
+    ),
+    *("\u0301", "\u0323", "\u0327", "\u0345", "\u0334", "\u0f73", "\u0344", "\u0f71", "\u302e", "\u302f", "\u3099"),
+    *("\U0001d165", "\U0001d16d", "\U0001d15e", "\u093c", "\u094d", "\u05b4", "\u05bc", "\u0651", "\u064e", "\u0e49"),
+    *("\ufffd", "\ue000", "\u3000", "\x85", "\x1c", "\t", "a", "b", "ab", " ", "\U00011938", "\u0898", "\U0001e030"),
+)
+MARKS = [chr(code) for code in np.flatnonzero(tables.combining_classes()).tolist()]
+DECOMPOSING = [chr(code) for code in tables.decompositions("NFKD")]
+
+
+class Pinned(reference.Characters):
+    """What characters are by our tables, which the parity tests compare with HF's."""
+
+    def __init__(self) -> None:
+        self._control = {code for code, text in tables.clean().items() if not text}
+        self._classes = tables.combining_classes()
+
+    def control(self, char: str) -> bool:
+        return ord(char) in self._control
+
+    def nonspacing(self, char: str) -> bool:
+        return ord(char) in tables.nonspacing_marks()
+
+    def mark(self, char: str) -> bool:
+        return ord(char) in tables.marks()
+
+    def lower(self, char: str) -> str:
+        return tables.lowercase().get(ord(char), char)
+
+    def combining(self, char: str) -> int:
+        return int(self._classes[ord(char)])
+
+    def decomposed(self, char: str, compatible: bool) -> str:
+        return tables.decompositions("NFKD" if compatible else "NFD").get(ord(char), char)
+
+    def composed(self, first: str, second: str) -> str | None:
+        return tables.composed(first, second)
+
+
+PINNED = Pinned()
+
+
+def to_bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def textbook(data: bytes, steps: list[Step]) -> tuple[bytes, list[list[int]]]:
+    """The normalized bytes, and where the character begins and ends that each of them stands for."""
+    source = data.decode("utf-8", "surrogateescape")
+    text, places = reference.normalize(source, steps, PINNED)
+    ends = [0, *itertools.accumulate(len(to_bytes(char)) for char in source)]
+    origin = [
+        (ends[at], ends[at + 1]) if at >= 0 else (0, 0)
+        for char, at in zip(text, places, strict=True)
+        for _ in to_bytes(char)
+    ]
+    return to_bytes(text), [[start for start, _ in origin], [end for _, end in origin]]
+
+
+def array(data: bytes) -> NDArray[np.uint8]:
+    return np.frombuffer(data, np.uint8)
+
+
+def applied(rule: Normalizer, texts: list[bytes]) -> list[bytes]:
+    """The texts, normalized all at once."""
+    out, bounds = rule.apply(array(b"".join(texts)), np.cumsum([0, *map(len, texts)], dtype=np.int64))
+    return [out[a:b].tobytes() for a, b in itertools.pairwise(bounds.tolist())]
+
+
+def scalars() -> list[int]:
+    """All code points but surrogates."""
+    return [*range(0xD800), *range(0xE000, 0x110000)]
+
+
+def mixture(rng: random.Random, count: int) -> str:
+    """Text of fragments, hard characters, marks in any order, characters that decompose, and any others."""
+    kinds = [FRAGMENTS, HARD, HARD, MARKS, DECOMPOSING]
+    parts = (rng.choice(rng.choice(kinds)) if rng.random() < 0.95 else chr(rng.choice(scalars())) for _ in range(count))
+    return "".join(parts)

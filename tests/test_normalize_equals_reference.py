@@ -1,0 +1,159 @@
+"""Normalizers give the text and the places of the textbook: on any bytes, alone or among other texts (S2, S4)."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from normalizing import HARD, PINNED, STEPS, applied, array, mixture, scalars, textbook, to_bytes
+from strategies import INVALID, byte_texts
+from subwords.normalize.normalizer import Normalizer, normalizer
+from subwords.normalize.steps import NAMED, Bert, Form, Lowercase, Prepend, Replace, Step, Strip, StripAccents
+from subwords.reference import normalize as reference
+
+SEED = 11
+BLANKS = "\t\n\x0b\x0c\r\x1c \x85\xa0\u1680\u180e\u2000\u200a\u200b\u2028\u202f\u205f\u3000\ufeff"
+
+
+@cache
+def rule(*steps: Step) -> Normalizer:
+    return normalizer(list(steps))
+
+
+def check(data: bytes, *steps: Step) -> None:
+    ref, origin = textbook(data, list(steps))
+    assert applied(rule(*steps), [data]) == [ref]
+    got, places = rule(*steps).aligned(array(data))
+    assert got.tobytes() == ref
+    assert places.tolist() == origin
+
+
+def hard_texts() -> st.SearchStrategy[bytes]:
+    parts = st.one_of(st.sampled_from(HARD).map(str.encode), st.sampled_from(HARD).map(str.encode), byte_texts(2))
+    return st.lists(parts, max_size=30).map(b"".join)
+
+
+# Few sequences, for each of them takes a table.
+SEQUENCES = [
+    (Form("NFD"), StripAccents()),
+    (Form("NFD"), Lowercase(), StripAccents()),
+    (Lowercase(), Form("NFKD"), StripAccents(), Replace(" ", "▁")),
+    (Form("NFKC"), Lowercase()),
+    (Form("NFD"), Replace("\u0301", "x"), Replace("\u0323", "y")),
+    (Strip(), Prepend("▁"), Replace(" ", "▁")),
+    (Form("NFD"), Lowercase()),
+    (Bert(), Form("NFC"), Strip(left=False)),
+]
+RULES: list[tuple[Step, ...]] = [*((step,) for step in STEPS), *SEQUENCES, ()]
+
+
+@pytest.mark.parametrize("steps", RULES, ids=str)
+def test_random_mixtures(steps: tuple[Step, ...]) -> None:
+    print(f"seed {SEED}")
+    rng = random.Random(SEED)
+    for size in (0, 1, 3, 30, 30, 200):
+        check(to_bytes(mixture(rng, size)), *steps)
+        parts = [to_bytes(mixture(rng, 3)) if rng.random() < 0.7 else rng.choice(INVALID) for _ in range(size)]
+        check(b"".join(parts), *steps)
+
+
+@given(hard_texts(), st.sampled_from(RULES))
+def test_any_bytes(data: bytes, steps: tuple[Step, ...]) -> None:
+    check(data, *steps)
+
+
+@given(st.lists(hard_texts(), max_size=6), st.sampled_from(RULES))
+def test_texts_among_others(texts: list[bytes], steps: tuple[Step, ...]) -> None:
+    assert applied(rule(*steps), texts) == [textbook(text, list(steps))[0] for text in texts]
+
+
+@given(hard_texts(), st.integers(0, 200), st.sampled_from(RULES))
+def test_cut_changes_nothing(data: bytes, at: int, steps: tuple[Step, ...]) -> None:
+    at = min(at, len(data))
+    cut = rule(*steps).cut(array(data), at)
+    assert 0 <= cut <= at
+    assert (
+        b"".join(applied(rule(*steps), [data[:cut], data[cut:]] if cut else [data])) == textbook(data, list(steps))[0]
+    )
+
+
+@pytest.mark.parametrize("name", sorted(NAMED.keys() - {"strip"}))
+def test_cut_is_found_in_ordinary_text(name: str) -> None:
+    known = normalizer(name)
+    text = array("It is a naïve Café, нет? 한국어 中文. ".encode() * 3)
+    cuts = {known.cut(text, at) for at in range(len(text) + 1)}
+    assert len(cuts) > 60
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_all_code_points_in_order_and_shuffled(name: str) -> None:
+    print(f"seed {SEED}")
+    shuffled = np.random.default_rng(SEED).permutation(scalars()).tolist()
+    known = normalizer(name)
+    for codes in (scalars(), shuffled):
+        for start in range(0, len(codes), 100_000):
+            text = "".join(map(chr, codes[start : start + 100_000]))
+            assert known.normalize(text) == reference.normalize(text, NAMED[name], PINNED)[0]
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("steps", RULES, ids=str)
+def test_all_code_points_with_their_places(steps: tuple[Step, ...]) -> None:
+    codes = scalars()
+    for start in range(0, len(codes), 50_000):
+        check("".join(map(chr, codes[start : start + 50_000])).encode(), *steps)
+
+
+@pytest.mark.parametrize("char", ["a", "A", "é", "\u0301", "中", "각", "😀", " ", "\0"])
+@pytest.mark.parametrize(
+    "steps", [(Bert(),), (Form("NFC"),), (Form("NFKD"),), (Replace("a", "b" * 60),), (Strip(),)], ids=str
+)
+def test_runs_of_all_lengths(char: str, steps: tuple[Step, ...]) -> None:
+    for size in (1, 2, 21, 22, 31, 32, 33, 63, 64, 65, 66, 67, 128, 129, 1500, 5000):
+        check(f"x{char * size}".encode(), *steps)
+        check(char.encode() * size + b"\xe4\xb8", *steps)
+
+
+@pytest.mark.parametrize("steps", [(Bert(),), (Form("NFC"),), (Form("NFD"),)], ids=str)
+def test_every_alignment_of_the_end_of_a_text(steps: tuple[Step, ...]) -> None:
+    texts = [f"{'b' * n}É{tail}"[: n + 9] for n in range(70) for tail in ("", "A", "中文", "e\u0323\u0301")]
+    data = [text.encode()[:stop] for text in texts for stop in (None, -1)]
+    assert applied(rule(*steps), data) == [textbook(text, list(steps))[0] for text in data]
+
+
+def test_many_marks_in_reverse_order() -> None:
+    for name in ("NFD", "NFC"):
+        check(("e" + "\u0345\u0301\u0323\u0327\u0334" * 2000).encode(), Form(name))  # type: ignore[arg-type]
+
+
+def test_blanks_at_the_ends() -> None:
+    for blank in BLANKS:
+        for text in (blank, f"{blank}a", f"a{blank}", f"{blank} é{blank} {blank}\xff", f"\x80{blank}"):
+            for step in (Strip(), Strip(right=False), Strip(left=False), Strip(False, False)):
+                check(text.encode("latin-1", "ignore") + text.encode(), step)
+
+
+def test_no_text_at_all() -> None:
+    for steps in RULES:
+        assert applied(rule(*steps), []) == []
+        assert applied(rule(*steps), [b"", b"", b""]) == [b"", b"", b""]
+
+
+def test_texts_that_do_not_begin_where_the_array_does() -> None:
+    data = array("é中A".encode() * 40)
+    for steps in RULES:
+        out, bounds = rule(*steps).apply(data, np.array([6, 12, 12, 60]))
+        texts = [data[6:12].tobytes(), b"", data[12:60].tobytes()]
+        assert [out[a:b].tobytes() for a, b in itertools.pairwise(bounds)] == applied(rule(*steps), texts)
+
+
+def test_the_reference_with_the_characters_of_python() -> None:
+    text = "Ça VA\u3000각 \x00ﬁ中"
+    assert reference.normalize(text, [Bert()]) == reference.normalize(text, [Bert()], PINNED)
+    assert reference.normalize(text, [Form("NFKC"), Lowercase()])[0] == "ça va 각 \x00fi中"

@@ -1,0 +1,96 @@
+"""A normalizer before a splitter: stretches and cuts change no word (S4), and every byte's origin is kept."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import subwords
+from splitting import class_characters, mixture, words_of
+from strategies import texts
+from subwords import pipeline
+from subwords.normalize.normalizer import normalizer
+from subwords.pipeline import Pipeline
+from subwords.split.rules import NAMED
+from subwords.split.scanner import splitter
+
+PAIRS = [("bert-uncased", "bert"), ("bert-cased", "whitespace"), ("nfc", "gpt2"), ("nfkc", "metaspace")]
+both = pytest.mark.parametrize(("before", "rule"), PAIRS)
+
+
+def made(before: str, rule: str) -> Pipeline:
+    return Pipeline(normalizer(before), splitter(rule))
+
+
+def words(source: Pipeline, text: bytes) -> list[bytes]:
+    pieces = source.pieces(np.frombuffer(text, np.uint8))
+    data = pieces.text.tobytes()
+    return [data[a:b] for a, b in zip(pieces.words[:-1], pieces.words[1:], strict=True)]
+
+
+def some_text(rng: random.Random, rule: str, size: int) -> bytes:
+    return mixture(rng, class_characters(NAMED[rule], rng), size).encode("utf-8", "surrogateescape")
+
+
+@given(st.lists(texts().map(str.encode), max_size=4), st.sampled_from(PAIRS))
+def test_words_are_those_of_the_normalized_text(texts: list[bytes], pair: tuple[str, str]) -> None:
+    source = made(*pair)
+    ref = []
+    for text in texts:
+        data, _ = source.normalizer.apply(np.frombuffer(text, np.uint8), np.array([0, len(text)]))
+        ref.append(words_of(source.splitter, [data.tobytes()])[0])
+        assert words(source, text) == ref[-1]
+    assert words_of(source, texts) == ref  # type: ignore[arg-type]
+
+
+@both
+@pytest.mark.parametrize("stretch", [1, 64, 1000])
+def test_stretches_change_no_word(before: str, rule: str, stretch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "STRETCH", stretch)
+    source = made(before, rule)
+    rng = random.Random(f"{before}{stretch}")
+    print(f"seed {before}{stretch}")
+    texts = [some_text(rng, rule, size) for size in (0, 3, 200, 3000, 0, 9000)]
+    assert words_of(source, texts) == [words(source, text) for text in texts]  # type: ignore[arg-type]
+
+
+@both
+def test_cuts_change_no_word(before: str, rule: str) -> None:
+    source = made(before, rule)
+    rng = random.Random(before)
+    print(f"seed {before}")
+    found = 0
+    for size in (30, 300, 3000):
+        text = some_text(rng, rule, size)
+        ref = words(source, text)
+        for _ in range(12):
+            at = rng.randrange(len(text) + 1)
+            cut = source.cut(np.frombuffer(text, np.uint8), at)
+            assert 0 <= cut <= at
+            found += cut > 0
+            if cut:
+                assert words(source, text[:cut]) + words(source, text[cut:]) == ref
+    assert found or rule == "metaspace"
+
+
+def test_counts_do_not_depend_on_threads() -> None:
+    rng = random.Random(2)
+    texts = [some_text(rng, "bert", 4000).decode("utf-8", "replace") for _ in range(60)]
+    options = {"splitter": "bert", "normalizer": "bert-uncased"}
+    ref = subwords.count(texts, threads=1, **options)
+    for threads in (2, 4):
+        got = subwords.count(texts, threads=threads, **options)
+        assert list(dict(got).items()) == list(dict(ref).items())
+    assert ref.provenance.normalizer == "bert-uncased"
+
+
+def test_origin_is_that_of_the_source() -> None:
+    text = "Çà 文Ⅳ!".encode()
+    pieces = made("bert-uncased", "bert").pieces(np.frombuffer(text, np.uint8))
+    assert words(made("bert-uncased", "bert"), text) == [b"ca", "文".encode(), "ⅳ".encode(), b"!"]
+    begins, ends = pieces.origin[0, pieces.words[:-1]], pieces.origin[1, pieces.words[1:] - 1]
+    assert [text[a:b].decode() for a, b in zip(begins, ends, strict=True)] == ["Çà", "文", "Ⅳ", "!"]

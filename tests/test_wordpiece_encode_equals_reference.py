@@ -1,0 +1,110 @@
+"""WordPiece encoding equals the textbook's quadratic loop, word by word: any vocabulary, any prefix (P3, P4)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strategies import byte_texts, small_words
+from subwords.encoder import Encoder
+from subwords.reference import wordpiece as reference
+from subwords.split.scanner import splitter
+from subwords.vocab import Vocab
+from subwords.wordpiece.model import WordPiece
+
+OPTICKS = Path(__file__).parents[1] / "examples" / "opticks.txt"
+WHOLE = splitter(r"(?s:.+)")  # a text is one word
+PREFIXES = st.sampled_from(["##", "", "a", "é#", "@@"])
+
+
+def model_of(tokens: Sequence[str], prefix: str, max_chars: int = 100, special: int = 0) -> WordPiece:
+    """A model of these tokens behind [UNK], the first `special` of them special."""
+    vocab = Vocab([b"[UNK]", *(token.encode() for token in tokens)])
+    return WordPiece(vocab, 0, prefix=prefix, max_chars=max_chars, special_ids=frozenset(range(special + 1)))
+
+
+def check_words(model: WordPiece, words: Sequence[str]) -> None:
+    """Each word alone, twice, and all of them in one batch."""
+    tokens = [token.decode() for token in model.vocab]
+    usable = {token for i, token in enumerate(tokens) if token and i not in model.special_ids}
+    encoder = Encoder(model, WHOLE)
+    data = [word.encode("utf-8", "surrogateescape") for word in words]
+    ref = [
+        reference.encode_word(word, usable, prefix=model.prefix, max_chars=model.max_chars) if word else []
+        for word in words
+    ]
+    for word, found in zip(data, ref, strict=True):
+        for _ in range(2):
+            assert [tokens[i] for i in encoder.encode(word)] == found, word
+    batch = Encoder(model, WHOLE).encode_batch(data, 1)
+    assert [[tokens[i] for i in ids] for ids in batch.to_lists()] == ref
+
+
+def pieces(letters: str) -> st.SearchStrategy[list[str]]:
+    return st.lists(st.text(letters, min_size=1, max_size=6), max_size=25, unique=True)
+
+
+@given(pieces("abc#é"), pieces("abc#é"), PREFIXES, st.lists(small_words("abcé#"), max_size=8))
+def test_any_vocabulary(first: list[str], later: list[str], prefix: str, words: list[str]) -> None:
+    tokens = list(dict.fromkeys([*first, *(prefix + piece for piece in later)]))
+    check_words(model_of(tokens, prefix), words)
+
+
+@given(pieces("ab"), st.integers(0, 12), st.lists(small_words("ab文😀"), max_size=8))
+def test_words_longer_than_the_limit(tokens: list[str], most: int, words: list[str]) -> None:
+    check_words(model_of([*tokens, "文", "##文", "😀", "##😀", "##a", "##b"], "##", most), words)
+
+
+@given(byte_texts())
+def test_any_bytes(data: bytes) -> None:
+    check_words(model_of(["a", "##a", "b", "##é", " ", "## "], "##"), [data.decode("utf-8", "surrogateescape")])
+
+
+@pytest.mark.parametrize("prefix", ["##", "", "b"])
+def test_every_short_word(prefix: str) -> None:
+    seed = 3
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    words = [""]
+    for _ in range(7):
+        words += [word + letter for word in words[-(2 ** (len(words[-1]))) :] for letter in "ab"]
+    for _ in range(30):
+        tokens = {"".join(rng.choices("ab", k=rng.randint(1, 5))) for _ in range(8)}
+        tokens |= {prefix + "".join(rng.choices("ab", k=rng.randint(1, 5))) for _ in range(8)}
+        check_words(model_of(sorted(tokens), prefix), words)
+
+
+def test_special_tokens_match_nothing() -> None:
+    model = model_of(["ab", "##c", "a", "##b"], "##", special=1)
+    assert Encoder(model, WHOLE).encode(b"abc").tolist() == [3, 4, 2]
+
+
+def test_a_piece_that_is_the_prefix_alone_continues_nothing() -> None:
+    check_words(model_of(["##", "a", "##a"], "##"), ["##", "a##", "aa", "##a", "a"])
+
+
+def test_of_equal_tokens_the_last_one_counts() -> None:
+    assert Encoder(model_of(["a", "##b", "a"], "##"), WHOLE).encode(b"ab").tolist() == [3, 2]
+
+
+def test_a_million_letters_in_linear_time() -> None:
+    tokens = ["a" * n for n in range(1, 60)] + ["##" + "a" * n for n in range(1, 60)]
+    model = model_of(tokens, "##", 10**7)
+    ids = Encoder(model, WHOLE).encode(b"a" * 1_000_000)
+    assert len(ids) == -(-1_000_000 // 59)
+    assert Encoder(model, WHOLE).encode(b"a" * 1_000_000 + b"b").tolist() == [0]
+
+
+def test_real_words_and_the_pieces_of_others() -> None:
+    seed = 5
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    words = sorted(set(reference.split(OPTICKS.read_text(encoding="utf-8"))))
+    tokens = {word[:n] for word in rng.sample(words, 1500) for n in (1, 2, 3, len(word))}
+    tokens |= {"##" + word[n:] for word in rng.sample(words, 1500) for n in (1, 2, 3, len(word) - 1) if word[n:]}
+    check_words(model_of(sorted(tokens), "##"), rng.sample(words, 3000))

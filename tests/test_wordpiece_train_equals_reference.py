@@ -1,0 +1,216 @@
+"""WordPiece training equals the textbook's, token by token: scores, tie rules, limits, specials (P1, P2, B2-B6, W2)."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import subwords
+from strategies import counts_of
+from subwords.reference import wordpiece as reference
+from subwords.wordpiece import scores
+from subwords.wordpiece.train import WordPieceSettings, train_wordpiece
+
+VECTORS: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "mission_vectors.json").read_text("utf-8"))
+SCORES, TIES = ("likelihood", "course", "count"), ("ids", "first", "bytes")
+LETTERS = ("ab", "abc", "abcdef", "a#b", "aé文b")
+# Some are symbols, some what a merge spells (B5).
+SPECIALS = (["[UNK]"], ["[UNK]", "##a"], ["[UNK]", "ab", "##ab", "##a#"], ["[PAD]", "[UNK]", "aa", "##aa"])
+BIG = (2**31 - 1, 2**32, 2**40)
+
+
+def learned(words: Mapping[str, int], **options: Any) -> list[str]:
+    counts = counts_of({word.encode(): count for word, count in words.items()})
+    return [token.decode() for token in train_wordpiece(counts, WordPieceSettings(**options)).vocab]
+
+
+def train_both(words: Mapping[str, int], **options: Any) -> tuple[Any, Any]:
+    """The vocabulary of the textbook and of the kernels, or the same word for what does not fit."""
+    try:
+        ref: Any = reference.train(words, **options)[0]
+    except ValueError:
+        ref = "too small"
+    try:
+        got: Any = learned(words, **options)
+    except subwords.TrainingError as error:
+        assert "expected vocab_size to hold" in str(error)
+        got = "too small"
+    return ref, got
+
+
+def random_words(rng: random.Random, letters: str, most: int, big: bool) -> dict[str, int]:
+    words = {}
+    for _ in range(rng.randint(1, most)):
+        word = "".join(rng.choices(letters, k=rng.randint(1, rng.choice([3, 8, 14]))))
+        words[word] = rng.choice([1, 1, 1, 2, 3, 4, 5, rng.randint(1, 50), rng.choice(BIG) if big else 4])
+    return words
+
+
+def random_options(rng: random.Random) -> dict[str, Any]:
+    return {
+        "vocab_size": rng.randint(8, 70),
+        "prefix": rng.choice(["##", "##", "##", "#", "", "a", "é"]),
+        "special_tokens": rng.choice(SPECIALS),
+        "min_frequency": rng.choice([0, 0, 0, 1, 2, 4]),
+        "max_token_length": rng.choice([None, None, None, 1, 2, 3, 5]),
+        "limit_alphabet": rng.choice([None, None, None, 1, 2, 3]),
+    }
+
+
+def check_corpus(seed: int, score: str, tie_break: str) -> None:
+    rng = random.Random(seed)
+    words = random_words(rng, rng.choice(LETTERS), rng.choice([3, 10, 30]), seed % 10 == 0)
+    options = random_options(rng)
+    ref, got = train_both(words, score=score, tie_break=tie_break, **options)
+    assert got == ref, f"seed {seed}"
+
+
+@pytest.mark.parametrize("tie_break", TIES)
+@pytest.mark.parametrize("score", SCORES)
+def test_random_corpora(score: str, tie_break: str) -> None:
+    for seed in range(80):
+        check_corpus(seed, score, tie_break)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("tie_break", TIES)
+@pytest.mark.parametrize("score", SCORES)
+def test_many_random_corpora(score: str, tie_break: str) -> None:
+    for seed in range(80, 2_400):
+        check_corpus(seed, score, tie_break)
+
+
+@pytest.mark.parametrize("tie_break", TIES)
+@pytest.mark.parametrize("score", SCORES)
+def test_nothing_but_ties(score: str, tie_break: str) -> None:
+    for seed in range(20):
+        rng = random.Random(seed)
+        words = {"".join(rng.choices("abc", k=rng.randint(2, 9))): 1 for _ in range(20)}
+        ref, got = train_both(words, vocab_size=60, score=score, tie_break=tie_break)
+        assert got == ref, f"seed {seed}"
+
+
+def test_course_of_the_documents() -> None:
+    ref = VECTORS["wordpiece"]
+    specials = ref["special_tokens"]
+    options = {"vocab_size": ref["vocab_size"], "score": "course", "tie_break": "first", "special_tokens": specials}
+    assert learned(ref["word_counts"], **options) == ref["vocab"]
+    toy = VECTORS["toy"]
+    merged = learned(toy["word_counts"], **options | {"vocab_size": len(specials) + 10})
+    assert merged[len(specials) :] == [*toy["wordpiece"]["alphabet"], "##gs", "hu", "hugs"]
+
+
+# ------------------------------------------------------------------ W2: counts beyond 32 bits
+
+
+@pytest.mark.parametrize("count", [2**31 - 1, 2**32, 2**40, 2**52])
+@pytest.mark.parametrize("score", SCORES)
+def test_big_counts(score: str, count: int) -> None:
+    words = {"aaaaaaa": count, "ab": 4 * count - 1, "abc": 1, "aaab": count - 1, "ccc": 2 * count - 1, "cd": 40 * count}
+    for tie_break in TIES:
+        ref, got = train_both(words, vocab_size=40, score=score, tie_break=tie_break)
+        assert got == ref
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_course_scores_apart_by_less_than_floating_point_sees(more: int) -> None:
+    # n / (n * n) for both pairs, but for one occurrence in 2**54.
+    words = {"ab": 2**54 + more, "cd": 2**54}
+    ref, got = train_both(words, vocab_size=10, score="course")
+    assert got == ref
+    assert got[9:] == ["cd" if more > 0 else "ab"]
+
+
+# ------------------------------------------------------------------ likelihood: what Python decides, and pruning
+
+
+def test_equal_and_nearly_equal_gains_are_decided_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+    decided = []
+    decide = scores.ScoreLoop._decide
+    monkeypatch.setattr(scores.ScoreLoop, "_decide", lambda loop: decided.append(1) or decide(loop))  # type: ignore[func-returns-value]
+    n = 2**50
+    for more in (-1, 0, 1):
+        words = {"ab": n, "cd": n, "a": 7, "d": n + more, "b": n}
+        for tie_break in TIES:
+            ref, got = train_both(words, vocab_size=18, score="likelihood", tie_break=tie_break)
+            assert got == ref
+    assert decided, "the case at hand"
+
+
+@pytest.mark.parametrize("threshold", [1, 2, 10, 1000, 2**40])
+def test_pruning_changes_nothing(threshold: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    index, used = scores.ScoreLoop._index, list[int]()
+
+    def spy(loop: scores.ScoreLoop) -> None:
+        if not loop.state[scores.MERGES]:
+            loop.threshold = max(loop.floor, min(threshold, used[-1] // 2 if used else threshold))
+        used.append(loop.threshold)
+        index(loop)
+
+    monkeypatch.setattr(scores.ScoreLoop, "_index", spy)
+    for seed in range(60):
+        used.clear()
+        check_corpus(seed, "likelihood", TIES[seed % 3])
+
+
+def test_growing_strings() -> None:
+    ref, got = train_both({"a" * 70_000: 1}, vocab_size=90, score="likelihood")
+    assert got == ref
+    assert sum(map(len, got)) > 1 << 16
+
+
+def test_records_read_again_when_they_run_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    index, read = scores.ScoreLoop._index, []
+
+    def small(loop: scores.ScoreLoop) -> None:
+        read.append(1)
+        index(loop)
+        live = int(loop.state[scores.USED])
+        room = live + 2 * int(loop.state[scores.TOKENS]) + 2
+        loop.records = loop.records[: scores.RECORD * room]
+
+    monkeypatch.setattr(scores.ScoreLoop, "_index", small)
+    rng = random.Random(4)
+    for score in ("course", "likelihood"):
+        words = random_words(rng, "abcdefgh", 60, False)
+        ref, got = train_both(words, vocab_size=150, score=score)
+        assert got == ref
+    assert len(read) > 10
+
+
+# ------------------------------------------------------------------ a real text
+
+
+@pytest.fixture(scope="module")
+def english(shared_data: Path) -> dict[str, int]:
+    with (shared_data / "corpora" / "english.txt").open(encoding="utf-8") as file:
+        counts = reference.count_words(islice(file, 3_000))
+    return dict(islice(counts.items(), 2_500))
+
+
+@pytest.mark.parametrize(("score", "least"), [("likelihood", 0), ("course", 0), ("course", 5), ("count", 0)])
+def test_real_text(english: dict[str, int], score: str, least: int) -> None:
+    ref, got = train_both(english, vocab_size=260, score=score, min_frequency=least)
+    assert got == ref
+    assert len(got) == 260
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("tie_break", TIES)
+@pytest.mark.parametrize("score", SCORES)
+def test_real_text_to_later_merges(english: dict[str, int], score: str, tie_break: str) -> None:
+    ref, got = train_both(english, vocab_size=800, score=score, tie_break=tie_break)
+    assert got == ref
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_two_runs_are_equal(english: dict[str, int], score: str) -> None:
+    first = learned(english, vocab_size=3000, score=score)
+    assert learned(english, vocab_size=3000, score=score) == first
+    assert len(set(first)) == len(first)

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tokenizers
+from tokenizers import decoders
+
+from subwords.bytemap import tokens_to_text
+from subwords.decoder import (
+    BlankDecoder,
+    ByteDecoder,
+    Decoder,
+    TextDecoder,
+    TokenTexts,
+    WordPieceDecoder,
+    from_decoder,
+    to_decoder,
+)
+from subwords.errors import FormatError, InputError
+from subwords.formats.document import Node
+from subwords.formats.vocab_txt import read
+
+BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
+PARTS = [*".?!,' #\u3000x", "n't", "'m", "do not", "'s", "'ve", "'re", " do not", "##", " ' ", "", "é", " n't", "▁"]
+
+
+def read_as(value: Any) -> Decoder:
+    return from_decoder(Node("a.json", "decoder", value))
+
+
+def random_tokens(rng: random.Random) -> list[str]:
+    return ["".join(rng.choices(PARTS, k=rng.randint(0, 4))) for _ in range(rng.randint(0, 8))]
+
+
+@pytest.mark.parametrize("cleanup", [False, True])
+@pytest.mark.parametrize("prefix", ["##", "", " ", "'", "▁"])
+def test_wordpiece_decodes_tokens_as_hf(prefix: str, cleanup: bool) -> None:
+    seed = 11
+    print("seed", seed)
+    rng = random.Random(seed)
+    ref, got = decoders.WordPiece(prefix, cleanup), WordPieceDecoder(prefix, cleanup)
+    for _ in range(1000):
+        tokens = random_tokens(rng)
+        assert got.decode_tokens(tokens) == ref.decode(tokens), tokens
+
+
+def test_cleanup_stays_within_a_token() -> None:
+    decoder = WordPieceDecoder()
+    assert decoder.decode_tokens(["it", "'", "s", "do", "not", ",", "."]) == "it ' s do not,."
+    assert decoder.decode_tokens(["a", "do not", "n't", "'s"]) == "a don'tn't's"
+    assert decoder.decode_tokens([" .", "##", "##a ."]) == ".a."
+
+
+@pytest.mark.parametrize("byte_level", [False, True])
+def test_bytes_are_decoded_as_in_hf(byte_level: bool) -> None:
+    seed = 12
+    print("seed", seed)
+    rng = random.Random(seed)
+    ref, got = decoders.ByteLevel() if byte_level else decoders.Fuse(), ByteDecoder(byte_level)
+    texts = [*tokens_to_text([bytes([byte]) for byte in range(256)]), *PARTS, "中", "Ġ中", "<s>"]
+    for _ in range(1000):
+        tokens = rng.choices(texts, k=rng.randint(0, 8))
+        assert got.decode_tokens(tokens) == ref.decode(tokens), tokens
+
+
+def peer(tokens: list[str], decoder: Any, special: list[str]) -> tokenizers.Tokenizer:
+    model = {"type": "WordLevel", "vocab": {token: i for i, token in enumerate(tokens) if token}, "unk_token": "x"}
+    tok = tokenizers.Tokenizer.from_str(json.dumps({"version": "1.0", "model": model, "decoder": decoder}))
+    tok.add_special_tokens(special)
+    return tok
+
+
+@pytest.mark.parametrize("decoder", [WordPieceDecoder(), WordPieceDecoder("#", cleanup=False), BlankDecoder()])
+def test_ids_are_decoded_as_in_hf(decoder: TextDecoder) -> None:
+    seed = 13
+    print("seed", seed)
+    rng = random.Random(seed)
+    tokens = ["[CLS]", *PARTS, "", "##n't", "# .", "[SEP]", "##."]
+    tokens = list(dict.fromkeys(tokens))  # of which one is "": an id without a token
+    texts = TokenTexts(decoder, tokens, {0, tokens.index("[SEP]")})
+    ref = peer(tokens, to_decoder(decoder), ["[CLS]", "[SEP]"])
+    for _ in range(1000):
+        ids = rng.choices(range(len(tokens)), k=rng.randint(0, 8))
+        for skip in (False, True):
+            expected = ref.decode(ids, skip_special_tokens=skip)
+            assert texts.decode(ids, skip_special_tokens=skip) == expected, ids
+            assert texts.decode(np.array(ids, np.uint32), skip_special_tokens=skip) == expected, ids
+
+
+def test_vocabulary_of_bert_is_decoded_as_in_hf(shared_data: Path) -> None:
+    folder = shared_data / "tokenizers" / "bert"
+    tokens = read((folder / "bert-base-uncased-vocab.txt").read_bytes(), "vocab.txt")
+    ref = tokenizers.Tokenizer.from_file(str(folder / "bert-base-uncased-tokenizer.json"))
+    texts = TokenTexts(WordPieceDecoder(), tokens, {0, 100, 101, 102, 103})
+    rng = np.random.default_rng(5)
+    for ids in (np.arange(len(tokens)), rng.permutation(len(tokens)), rng.integers(0, len(tokens), 100_000)):
+        for skip in (False, True):
+            assert texts.decode(ids, skip_special_tokens=skip) == ref.decode(ids.tolist(), skip_special_tokens=skip)
+
+
+@pytest.mark.parametrize("ids", [[0, 2], [0, -1], [1, 2**40]])
+def test_id_that_is_none_is_named_with_its_position(ids: list[int]) -> None:
+    with pytest.raises(InputError, match=rf"^expected ids from 0 to 1; ids\[1\] is {ids[1]}$"):
+        TokenTexts(BlankDecoder(), ["a", "b"]).decode(ids)
+
+
+@pytest.mark.parametrize(
+    ("value", "ref"),
+    [
+        (None, BlankDecoder()),
+        ({"type": "WordPiece", "prefix": "▁", "cleanup": False}, WordPieceDecoder("▁", cleanup=False)),
+        (BYTE_LEVEL, ByteDecoder()),
+        ({"type": "Fuse"}, ByteDecoder(byte_level=False)),
+    ],
+)
+def test_decoders_are_read_and_written(value: Any, ref: Decoder) -> None:
+    assert read_as(value) == ref
+    assert to_decoder(ref) == value
+    for _ in range(3 if value else 0):
+        value = {"type": "Sequence", "decoders": [value]}
+        assert read_as(value) == ref
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("Fuse", "decoder: expected an object"),
+        ({"type": "CTC"}, 'decoder: "CTC" is not supported yet; WordPiece, ByteLevel or Fuse is'),
+        ({"type": "WordPiece", "cleanup": True}, "decoder.prefix: expected a string, not null"),
+        ({"type": "WordPiece", "prefix": "##"}, "decoder.cleanup: expected true or false, not null"),
+        ({"type": "WordPiece", "prefix": "\ud800", "cleanup": True}, "without lone surrogates"),
+        ({"type": "Sequence"}, "decoder.decoders: expected an array"),
+        ({"type": "Sequence", "decoders": [{"type": "Fuse"}] * 2}, '"Sequence" of "Fuse", "Fuse" is not supported'),
+        ({"type": "Sequence", "decoders": []}, '"Sequence" is not supported'),
+    ],
+)
+def test_damaged_decoder_is_named_with_its_place(value: Any, message: str) -> None:
+    with pytest.raises(FormatError, match=f"^a.json: .*{message}"):
+        read_as(value)

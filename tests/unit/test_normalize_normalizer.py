@@ -1,0 +1,146 @@
+"""Normalizers: what `normalizer` takes, what it refuses, and what they say of themselves."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from subwords.errors import FormatError, InputError
+from subwords.normalize import stages
+from subwords.normalize.normalizer import Normalizer, normalizer
+from subwords.normalize.steps import NAMED, Bert, Form, Lowercase, Prepend, Replace, Strip, StripAccents
+
+EVERY: list[Any] = [
+    *NAMED,
+    None,
+    Bert(False, True, False, False),
+    [
+        Form("NFKC"),
+        Replace("ab", "c"),
+        Replace(r"\s+", " ", regex=True),
+        Strip(left=False),
+        Prepend("▁"),
+        StripAccents(),
+    ],
+]
+
+
+def array(text: str) -> Any:
+    return np.frombuffer(text.encode(), np.uint8)
+
+
+@pytest.mark.parametrize("rule", EVERY, ids=str)
+def test_identity_and_pickle_give_it_back(rule: Any) -> None:
+    known = normalizer(rule)
+    assert normalizer(known) is known
+    for again in (normalizer(known.identity), pickle.loads(pickle.dumps(known))):
+        assert again.steps == known.steps
+        assert again.name == known.name
+        assert repr(again) == repr(known)
+        assert again.normalize("  Éa ab\t") == known.normalize("  Éa ab\t")
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_named_ones_say_their_name(name: str) -> None:
+    assert (normalizer(name).name, normalizer(name).identity) == (name, name)
+    assert normalizer(list(NAMED[name])).name == name
+    assert repr(normalizer(name)) == f"Normalizer({name!r})"
+
+
+def test_identity_of_others_is_what_a_tokenizer_json_holds() -> None:
+    assert normalizer(None).identity == "none"
+    assert normalizer("null").steps == ()
+    assert normalizer(Prepend("▁")).identity == '{"type": "Prepend", "prepend": "▁"}'
+    assert repr(normalizer(Prepend("▁"))) == 'Normalizer({"type": "Prepend", "prepend": "▁"})'
+    assert normalizer("nfc").unicode_version == "9.0"
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        ["nfd", "lowercase"],
+        [Form("NFD"), [Lowercase()]],
+        {"normalizer": {"type": "Sequence", "normalizers": [{"type": "NFD"}, {"type": "Lowercase"}]}},
+        {"type": "Sequence", "normalizers": [{"type": "NFD"}, {"type": "Lowercase"}]},
+    ],
+)
+def test_what_a_normalizer_is_made_of(rule: Any) -> None:
+    assert normalizer(rule).steps == (Form("NFD"), Lowercase())
+    assert normalizer({"normalizer": None}).steps == ()
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("bert", r"expected a normalizer's name \(none, bert-uncased, .*\), not 'bert'"),
+        ('{"type"', "expected a normalizer's name"),
+        (3, "expected a normalizer's name .*, a step, a tokenizer.json or a list of these, not int"),
+        (b"nfc", "a list of these, not bytes"),
+        (Form("NFX"), "expected a form to be one of NFC, NFD, NFKC, NFKD, not 'NFX'"),  # type: ignore[arg-type]
+        (Replace("(", "", regex=True), r"expected a regex; '\(': "),
+        (Replace("a", "\ud800"), r"character 0 is the lone surrogate U\+D800"),
+        (Prepend("a\udfff"), r"character 1 is the lone surrogate U\+DFFF"),
+        (Prepend(3), "not int"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_no_normalizer(rule: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        normalizer(rule)
+
+
+def test_what_is_no_normalizer_in_a_file() -> None:
+    with pytest.raises(FormatError, match=r"normalizer.type: expected one of"):
+        normalizer({"type": "NFX"})
+
+
+def test_text_that_is_none() -> None:
+    with pytest.raises(InputError, match="lone surrogate"):
+        normalizer("nfc").normalize("\ud800")
+    with pytest.raises(InputError, match="not int"):
+        normalizer("nfc").normalize(3)  # type: ignore[arg-type]
+
+
+def test_pattern_that_takes_for_ever_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stages, "SECONDS", 0.1)
+    slow = normalizer(Replace(r"(?:a+)+b", "", regex=True))
+    with pytest.raises(InputError, match=r"expected a pattern that searches 80000 characters in 0 s"):
+        slow.normalize("a" * 80_000)
+
+
+def test_nothing_is_changed_in_place() -> None:
+    data = array("Éa  b\t")
+    data.flags.writeable = False
+    for rule in EVERY:
+        normalizer(rule).apply(data, np.array([0, len(data)]))
+        normalizer(rule).aligned(data)
+    assert data.tobytes() == "Éa  b\t".encode()
+
+
+def test_every_other_byte_of_an_array() -> None:
+    data = np.frombuffer("ÉaÉb".encode("utf-16-le"), np.uint8)[::2].copy().repeat(2)[::2]
+    assert normalizer("lowercase").apply(data, np.array([0, len(data)]))[0].tobytes() == b"\xc9a\xc9b"
+
+
+def test_places_of_what_is_put_in_and_left_out() -> None:
+    text, origin = normalizer([Bert(), Prepend("▁")]).aligned(array("\0中É"))
+    assert text.tobytes().decode() == "▁ 中 e"
+    assert origin.tolist() == [[1] * 8 + [4], [4] * 8 + [6]]
+
+
+def test_a_megabyte_of_anything_is_quick() -> None:
+    for text in ("\u0301\u0323" * 250_000, "中" * 330_000, "각" * 330_000, "e\u0323\u0301" * 200_000, "\0" * 1_000_000):
+        for name in NAMED:
+            known = normalizer(name)
+            known.normalize("é")
+            start = time.perf_counter()
+            known.normalize(text)
+            assert time.perf_counter() - start < 2, (name, text[:2])
+
+
+def test_normalizers_are_made_by_their_steps_alone() -> None:
+    assert Normalizer((Lowercase(),)).normalize("ÀΣ") == "àσ"
+    assert normalizer(None).normalize("À") == "À"

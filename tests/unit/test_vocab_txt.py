@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from tokenizers import models
+
+from subwords.errors import FormatError
+from subwords.formats.vocab_txt import is_cased, read, write
+
+END = b"[UNK]\n"
+LINES = [
+    *("a", "##b", "", " ", "a ", "a\t", " a", "a b", "a\u3000", "\u2028", "\x85", "a\x1c", "\x1c", "\x00", "é", "😀"),
+    *("\ufeffa", "[UNK] ", "a\x0b", "\x0c", "中\xa0", "\u200b", "##"),
+]
+
+
+def peer_ids(path: Path, data: bytes) -> dict[str, int]:
+    path.write_bytes(data)
+    return models.WordPiece.read_file(str(path))
+
+
+def ids(tokens: list[str]) -> dict[str, int]:
+    """As HF has them, a blank line aside, which there is a token that no text yields."""
+    return {token: i for i, token in enumerate(tokens) if token}
+
+
+@pytest.mark.parametrize(
+    ("data", "ref"),
+    [
+        (b"[UNK]\na", ["[UNK]", "a"]),
+        (b"[UNK]\na\n", ["[UNK]", "a"]),
+        (b"[UNK]\r\na\r\n", ["[UNK]", "a"]),
+        (b"[UNK]\n\na\n\n\n", ["[UNK]", "", "a", "", ""]),
+        (b"\n[UNK]\n", ["", "[UNK]"]),
+        (b"a\n[UNK]\nb\na\n", ["", "[UNK]", "b", "a"]),
+        (b"a \n[UNK]\t\na\xe3\x80\x80\n", ["", "[UNK]", "a"]),
+        (b"[UNK]\n a\n", ["[UNK]", " a"]),
+        (b"[UNK]\n[UNK]\n", ["", "[UNK]"]),
+        (b"[UNK]\na\x1c\n", ["[UNK]", "a\x1c"]),
+    ],
+)
+def test_lines_are_read_as_in_hf(data: bytes, ref: list[str], tmp_path: Path) -> None:
+    assert read(data, "vocab.txt") == ref
+    theirs = peer_ids(tmp_path / "vocab.txt", data)
+    theirs.pop("", None)
+    assert ids(ref) == theirs
+
+
+def test_random_lines_are_read_as_in_hf(tmp_path: Path) -> None:
+    seed = 3
+    print("seed", seed)
+    rng = random.Random(seed)
+    for _ in range(300):
+        lines = ["[UNK]", *rng.choices(LINES, k=rng.randint(0, 9))]
+        data = "".join(line + rng.choice(["\n", "\r\n"]) for line in lines).encode()
+        theirs = peer_ids(tmp_path / "vocab.txt", data)
+        theirs.pop("", None)
+        got = read(data, "vocab.txt")
+        assert ids(got) == theirs, data
+        assert len(got) == len(lines)
+        assert read(write(got), "vocab.txt") == got
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", r'among them "\[UNK\]" for unknown words; none of 0 lines is that: add it as the last line'),
+        (b"a\nb\n", r"none of 2 lines is that"),
+        (b"[unk]\n", r"none of 1 lines is that"),
+        (b"\xef\xbb\xbf[UNK]\na\n", "expected a token on line 1, not a byte order mark"),
+        (END + b"a\nb\xff\n", r"line 3 holds a byte that is none \(byte 9 of the file\)"),
+        (END + b"a\xc3", r"line 2 holds a byte that is none \(byte 7 of the file\)"),
+        (END.decode().encode("utf-16"), "line 1 holds a byte"),
+        (END + b"a\rb\n", r'not a carriage return within line 2, "a\\rb"'),
+        (b"[UNK]\ra\rb", "a carriage return within line 1"),
+        (END + b"\ra\n", "a carriage return within line 2"),
+    ],
+)
+def test_damaged_file_is_refused_with_its_line(data: bytes, message: str) -> None:
+    with pytest.raises(FormatError, match=f"^v.txt: .*{message}"):
+        read(data, "v.txt")
+
+
+def test_unknown_words_may_have_another_token() -> None:
+    assert read(b"a\n<unk>\n", "v.txt", unk="<unk>") == ["a", "<unk>"]
+    with pytest.raises(FormatError, match="<unk>"):
+        read(END, "v.txt", unk="<unk>")
+    with pytest.raises(FormatError):
+        read(END + b"\n", "v.txt", unk="")
+
+
+@pytest.mark.parametrize(
+    ("tokens", "message"),
+    [
+        (["a", "b\nc"], r'cannot hold; id 1 is "b\\nc"'),
+        (["a\rc"], "id 0"),
+        (["a", "b "], "id 1"),
+        (["a", "b\u3000"], "id 1"),
+        (["a", " "], "id 1"),
+        (["a", "\ud800"], "id 1"),
+        (["a", "b", "a"], 'can tell apart; "a" is id 0 and 2'),
+        (["\ufeffa"], "without a byte order mark"),
+    ],
+)
+def test_token_that_a_line_cannot_hold_is_refused(tokens: list[str], message: str) -> None:
+    with pytest.raises(FormatError, match=message):
+        write(tokens)
+
+
+def test_ids_without_a_token_are_blank_lines(tmp_path: Path) -> None:
+    tokens = ["[UNK]", "", "", "a", ""]
+    assert write(tokens) == b"[UNK]\n\n\na\n\n"
+    assert read(write(tokens), "v.txt") == tokens
+    assert peer_ids(tmp_path / "vocab.txt", write(tokens)) == {"[UNK]": 0, "a": 3, "": 4}
+    assert write([]) == b""
+
+
+@pytest.mark.parametrize(("name", "cased"), [("uncased", False), ("cased", True), ("chinese", False)])
+def test_files_of_bert_are_read_as_in_hf(name: str, cased: bool, shared_data: Path, tmp_path: Path) -> None:
+    data = (shared_data / "tokenizers" / "bert" / f"bert-base-{name}-vocab.txt").read_bytes()
+    got = read(data, "vocab.txt")
+    theirs = peer_ids(tmp_path / "vocab.txt", data)
+    theirs.pop("", None)  # a line of U+2028 in the Chinese one
+    assert ids(got) == theirs
+    assert len(got) == data.count(b"\n")
+    assert is_cased(got) == cased
+    assert (write(got) == data) == (name != "chinese")

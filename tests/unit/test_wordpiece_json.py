@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tokenizers
+
+from subwords.errors import FormatError
+from subwords.formats.document import Node, parse
+from subwords.formats.vocabulary import model_kind, read_added, read_vocab, written_vocab
+from subwords.formats.wordpiece_json import read_model, write_model
+from subwords.special import AddedToken
+from subwords.wordpiece.model import WordPiece
+
+VOCAB = {"[UNK]": 0, "a": 1, "##b": 2, "é": 4, "[CLS]": 3}
+OFF = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+
+
+def model(**changes: Any) -> dict[str, Any]:
+    fields = {"unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100, "vocab": VOCAB}
+    return {"type": "WordPiece", **fields, **changes}
+
+
+def read(value: dict[str, Any], added: list[dict[str, Any]] | None = None) -> WordPiece:
+    top = parse(json.dumps({"model": value, "added_tokens": added or []}).encode(), "a.json")
+    vocab = read_vocab(top["model"]["vocab"])
+    return read_model(top["model"], vocab, read_added(top["added_tokens"], vocab))
+
+
+def peer(value: dict[str, Any]) -> tokenizers.Tokenizer:
+    return tokenizers.Tokenizer.from_str(json.dumps({"version": "1.0", "model": value}))
+
+
+def test_model_has_the_fields_of_the_file() -> None:
+    got = read(model(max_input_chars_per_word=7, continuing_subword_prefix="", unk_token="a"))
+    assert (got.unk_id, got.prefix, got.max_chars, got.special_ids) == (1, "", 7, frozenset())
+    assert list(got.vocab) == [b"[UNK]", b"a", b"##b", b"[CLS]", "é".encode()]
+
+
+def test_holes_are_ids_without_a_token() -> None:
+    assert list(read(model(vocab={"[UNK]": 1, "a": 3})).vocab) == [b"", b"[UNK]", b"", b"a"]
+
+
+def test_added_tokens_have_the_models_id_or_the_files() -> None:
+    added = [{"id": 9, "content": "[CLS]", **OFF}, {"id": 6, "content": "<x>", **OFF, "special": False}]
+    got = read(model(), added)
+    assert got.special_ids == {3, 6}
+    assert list(got.vocab)[3:] == [b"[CLS]", "é".encode(), b"", b"<x>"]
+
+
+def test_longest_word_may_be_as_long_as_hf_takes_it() -> None:
+    assert read(model(max_input_chars_per_word=0)).max_chars == 0
+    assert read(model(max_input_chars_per_word=2**64 - 1)).max_chars == 2**63 - 1
+    for wrong in (-1, 2**64, 1.0, "100", True, None):
+        with pytest.raises(FormatError, match=r"^a\.json: model\.max_input_chars_per_word: expected an integer"):
+            read(model(max_input_chars_per_word=wrong))
+        if wrong is not True:
+            with pytest.raises(Exception, match=r"expected usize"):
+                peer(model(max_input_chars_per_word=wrong))
+
+
+@pytest.mark.parametrize("key", ["unk_token", "continuing_subword_prefix", "max_input_chars_per_word", "vocab"])
+def test_fields_that_hf_needs_are_needed(key: str) -> None:
+    value = model()
+    del value[key]
+    with pytest.raises(FormatError, match=rf"^a\.json: model\.{key}: expected an? .*, not null$"):
+        read(value)
+    with pytest.raises(Exception, match=f"missing field `{key}`"):
+        peer(value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"unk_token": "x"}, r'unk_token: expected a token of the vocabulary, not "x"'),
+        ({"unk_token": None}, "unk_token: expected a string, not null"),
+        ({"unk_token": 0}, "unk_token: expected a string, not 0"),
+        ({"continuing_subword_prefix": None}, "continuing_subword_prefix: expected a string"),
+        ({"continuing_subword_prefix": "\ud800"}, "continuing_subword_prefix: expected a string without lone"),
+        ({"vocab": {}}, "unk_token: expected a token of the vocabulary"),
+        ({"vocab": []}, "vocab: expected an object, not an array of 0"),
+        ({"vocab": ["[UNK]"]}, "vocab: expected an object"),
+        ({"vocab": {"[UNK]": 0, "a": 0}}, r'vocab\["a"\]: expected an id of its own, not 0, the id of "\[UNK\]"'),
+        ({"vocab": {"[UNK]": -1}}, r'vocab\["\[UNK\]"\]: expected an integer from 0'),
+        ({"vocab": {"[UNK]": "0"}}, r'vocab\["\[UNK\]"\]: expected an integer from 0'),
+        ({"vocab": {"[UNK]": 0, "a": 2**31}}, r'vocab\["a"\]: expected an integer from 0'),
+        ({"vocab": {"[UNK]": 0, "a": 10**6}}, "vocab: expected ids without large holes, not an id of 1000000 among 2"),
+        ({"vocab": {"[UNK]": 0, "\ud800": 1}}, "vocab: expected tokens without lone surrogates"),
+    ],
+)
+def test_damaged_model_is_named_with_its_place(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(FormatError, match=rf"^a\.json: model\.{message}"):
+        read(model(**changes))
+
+
+def test_token_that_comes_twice_is_refused() -> None:
+    data = json.dumps({"model": model(vocab={"[UNK]": 0, "x": 1})}).replace('"x": 1', '"a": 1, "a": 2').encode()
+    with pytest.raises(FormatError, match=r'model\.vocab: expected every key once, not "a" twice'):
+        read_vocab(parse(data, "a.json")["model"]["vocab"])
+
+
+def test_any_damage_is_a_format_error() -> None:
+    values = [None, True, -1, 2**70, 1.5, "", "a", "\ud800", [], [[]], {}, {"a": {}}]
+    for key in ("unk_token", "continuing_subword_prefix", "max_input_chars_per_word", "vocab"):
+        for value in values:
+            with suppress(FormatError):
+                read(model(**{key: value}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "absent", "kind"),
+    [
+        ({}, (), "WordPiece"),
+        ({"merges": []}, (), "WordPiece"),
+        ({}, ("type",), "WordPiece"),
+        ({"merges": []}, ("type",), "BPE"),
+        ({"merges": None}, ("type",), "WordPiece"),
+        ({}, ("type", "max_input_chars_per_word"), "WordLevel"),
+        ({}, ("type", "continuing_subword_prefix"), "WordLevel"),
+        ({"vocab": [["[UNK]", 0.0]], "unk_id": 0}, ("type", "unk_token", "max_input_chars_per_word"), "Unigram"),
+    ],
+)
+def test_model_without_type_is_what_hf_takes_it_for(changes: Any, absent: tuple[str, ...], kind: str) -> None:
+    value = {key: field for key, field in model(**changes).items() if key not in absent}
+    assert model_kind(Node("a.json", "model", value)) == kind
+    assert type(peer(value).model).__name__ == kind
+
+
+@pytest.mark.parametrize("value", [1, [], {}])
+def test_type_that_is_no_text_is_refused(value: Any) -> None:
+    with pytest.raises(FormatError, match=r"^a\.json: model\.type: expected a string"):
+        model_kind(Node("a.json", "model", {"type": value}))
+
+
+def written(value: WordPiece) -> str:
+    texts = [token.decode() for token in value.vocab]
+    frame = json.dumps({"model": write_model(value, texts)}, ensure_ascii=False, indent=2)
+    return frame.removesuffix("{}\n  }\n}") + written_vocab(texts, set()) + "\n  }\n}"
+
+
+def test_model_is_written_as_hf_writes_it() -> None:
+    value = model(max_input_chars_per_word=7, continuing_subword_prefix="▁", unk_token="a")
+    theirs = peer(value).to_str(pretty=True)
+    assert written(read(value)).removeprefix("{\n") == theirs[theirs.index('  "model"') :]
+    assert json.loads(written(read(model())))["model"] == model()
+
+
+def test_model_of_bert_is_read_and_written_back(shared_data: Path) -> None:
+    data = (shared_data / "tokenizers" / "bert" / "bert-base-uncased-tokenizer.json").read_bytes()
+    top = parse(data, "bert")
+    vocab = read_vocab(top["model"]["vocab"])
+    added = read_added(top["added_tokens"], vocab)
+    got = read_model(top["model"], vocab, added)
+    assert (len(got.vocab), got.unk_id, got.prefix, got.max_chars) == (30522, 100, "##", 100)
+    assert got.special_ids == {0, 100, 101, 102, 103}
+    assert AddedToken("[MASK]", 103) in added
+    assert json.loads(written(got))["model"] == {**json.loads(data)["model"], "type": "WordPiece"}

@@ -1,0 +1,121 @@
+"""WordPiece training at the door: settings, the model it makes, progress; and the exact comparison of gains."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from strategies import counts_of
+from subwords.errors import InputError, SubwordsError, TrainingError
+from subwords.wordpiece import scores
+from subwords.wordpiece.likelihood import compare_gains
+from subwords.wordpiece.train import WordPieceSettings, train_wordpiece
+
+WORDS = {b"hug": 10, b"pug": 5, b"pun": 12, b"bun": 4, b"hugs": 5}
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"vocab_size": 0}, InputError, r"vocab_size to be an integer from 1"),
+        ({"vocab_size": "300"}, InputError, r"vocab_size to be an integer .* not '300'"),
+        ({"score": "bpe"}, InputError, r"score to be one of likelihood, course, count, not 'bpe'"),
+        ({"tie_break": "last"}, InputError, r"tie_break to be one of ids, first, bytes, not 'last'"),
+        ({"min_frequency": -1}, InputError, r"min_frequency to be an integer from 0"),
+        ({"max_token_length": 0}, InputError, r"max_token_length to be an integer from 1"),
+        ({"limit_alphabet": True}, InputError, r"limit_alphabet to be an integer from 1 .* not True"),
+        ({"max_chars": -1}, InputError, r"max_chars to be an integer from 0"),
+        ({"prefix": None}, InputError, r"prefix to be a str without lone surrogates, not None"),
+        ({"prefix": "\ud800"}, InputError, r"prefix to be a str without lone surrogates"),
+        ({"special_tokens": ["[PAD]"]}, InputError, r"unk_token '\[UNK\]' to be among special_tokens.* Add it"),
+        ({"unk_token": "?"}, InputError, r"unk_token '\?' to be among special_tokens"),
+        ({"vocab_size": 11}, TrainingError, r"the 7 symbols of the alphabet and 5 special tokens, 12 in all; it is 11"),
+    ],
+)
+def test_setting_that_cannot_be_used_is_refused(
+    options: dict[str, Any], error: type[SubwordsError], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        train_wordpiece(counts_of(WORDS), WordPieceSettings(**{"vocab_size": 20, **options}))
+
+
+def test_empty_corpus_is_refused() -> None:
+    with pytest.raises(TrainingError, match="expected words to learn from"):
+        train_wordpiece(counts_of({}), WordPieceSettings(vocab_size=20))
+
+
+@pytest.mark.parametrize("score", ["likelihood", "course", "count"])
+def test_counts_too_big_for_64_bits_are_refused(score: Any) -> None:
+    with pytest.raises(TrainingError, match=r"fewer than 2\*\*32 symbols and 2\*\*63 pairs"):
+        train_wordpiece(counts_of({b"ab": 2**62, b"cd": 1}), WordPieceSettings(vocab_size=30, score=score))
+
+
+def test_model_carries_the_settings() -> None:
+    settings = WordPieceSettings(
+        vocab_size=12, special_tokens=["<s>", "?", "x"], unk_token="?", prefix="@", max_chars=50, score="count"
+    )
+    model = train_wordpiece(counts_of(WORDS), settings)
+    assert (model.unk_id, model.prefix, model.max_chars, model.special_ids) == (1, "@", 50, {0, 1, 2})
+    assert list(model.vocab) == [b"<s>", b"?", b"x", b"@g", b"@n", b"@s", b"@u", b"b", b"h", b"p", b"@ug", b"@un"]
+
+
+def test_default_specials_are_those_of_bert() -> None:
+    model = train_wordpiece(counts_of(WORDS), WordPieceSettings(vocab_size=12))
+    assert list(model.vocab)[:5] == [b"[PAD]", b"[UNK]", b"[CLS]", b"[SEP]", b"[MASK]"]
+    assert model.unk_id == 1
+
+
+@pytest.mark.parametrize("score", ["likelihood", "course", "count"])
+def test_bytes_that_are_no_utf8_part_words(score: Any) -> None:
+    model = train_wordpiece(counts_of({b"ab\xffcd": 3, b"\xfe": 1}), WordPieceSettings(vocab_size=30, score=score))
+    assert {*model.vocab} - {*list(model.vocab)[:5]} == {b"a", b"##b", b"##c", b"##d", b"ab", b"##cd"}
+
+
+@pytest.mark.parametrize("score", ["likelihood", "course", "count"])
+def test_words_without_pairs(score: Any) -> None:
+    model = train_wordpiece(counts_of({b"a": 3, b"b": 1}), WordPieceSettings(vocab_size=30, score=score))
+    assert list(model.vocab)[5:] == [b"a", b"b"]
+
+
+@pytest.mark.parametrize("score", ["likelihood", "course"])
+def test_reported_merges_add_up(score: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scores, "PAUSE", 2)
+    steps = list[int]()
+    model = train_wordpiece(counts_of(WORDS), WordPieceSettings(vocab_size=18, score=score), on_merges=steps.append)
+    assert sum(steps) == len(model.vocab) - 12
+    assert all(0 < step <= 2 for step in steps)
+
+
+# ------------------------------------------------------------------ gains, exactly
+
+
+def factor(counts: tuple[int, int, int], total: int) -> Fraction:
+    """By what the likelihood is multiplied."""
+    n, a, b = counts
+    result = Fraction(n**n * (a - n) ** (a - n) * (b - n) ** (b - n) * total**total)
+    return result / (a**a * b**b * (total - n) ** (total - n))
+
+
+def test_gains_compare_as_the_fractions_do() -> None:
+    rng = random.Random(1)
+    print("seed 1")
+    equal = 0
+    for _ in range(3000):
+        total = rng.randint(8, 40)
+        n, m = rng.randint(1, total // 4), rng.randint(1, total // 4)
+        x = (n, *(rng.randint(n, total // 2) for _ in range(2)))
+        y = (m, *(rng.randint(m, total // 2) for _ in range(2)))
+        ref = (factor(x, total) > factor(y, total)) - (factor(x, total) < factor(y, total))
+        assert compare_gains(x, y, total) == ref, (x, y, total)
+        equal += ref == 0 and x != y
+    assert equal, "the case at hand"
+
+
+def test_huge_gains_that_differ_by_one_occurrence() -> None:
+    n, total = 2**61, 2**62 + 9
+    assert compare_gains((n, n + 1, n), (n, n, n), total) == -1
+    assert compare_gains((n, n + 1, n), (n, n, n + 1), total) == 0
+    assert compare_gains((n - 1, n, n), (n, n, n), total) == -1

@@ -103,7 +103,7 @@ def test_quickstart_prints_what_it_did_and_says_where_it_saved(workplace: Path) 
 
 def test_readme_opens_with_two_commands_that_checks_repeat() -> None:
     first, second = (body.strip() for _, body in blocks("README.md", "sh")[:2])
-    assert first.endswith("examples/quickstart.py") and second.endswith("-m pytest")
+    assert first.endswith("examples/quickstart.py") and second.endswith("-m pytest -n auto")
     assert "\n" not in first + second
     assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 200
     assert "README.md" in (ROOT / ".ci" / "run").read_text("utf-8")

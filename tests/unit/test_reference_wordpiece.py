@@ -1,4 +1,4 @@
-"""WordPiece as the textbook has it: the documents' numbers, and the parts one by one."""
+"""WordPiece as the textbook has it: the documents' numbers, and the parts one by one (P1, P3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""WordPiece training at the door: settings, the model it makes, progress; and the exact comparison of gains."""
+"""WordPiece training at the door: settings, the model it makes, progress; and the exact comparison of gains (P1)."""
 
 from __future__ import annotations
 

@@ -1,0 +1,88 @@
+"""BERT's files give the ids, tokens, offsets and texts of HF tokenizers (P3)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import subwords
+
+tokenizers = pytest.importorskip("tokenizers")
+
+FILES = ["uncased", "cased", "chinese"]
+
+
+def peer_of(folder: Path, kind: str) -> tokenizers.Tokenizer:
+    vocab = str(folder / f"bert-base-{kind}-vocab.txt")
+    made = tokenizers.BertWordPieceTokenizer(vocab, lowercase=kind != "cased", strip_accents=kind != "cased")
+    return tokenizers.Tokenizer.from_str(made.to_str())
+
+
+def check(tok: subwords.Tokenizer, peer: tokenizers.Tokenizer, text: str) -> None:
+    ref = peer.encode(text, add_special_tokens=False)
+    assert tok.encode(text, special="allow") == ref.ids
+    got = tok(text, special="allow")
+    ref = peer.encode(text)
+    assert got.ids.tolist() == ref.ids
+    assert got.tokens == ref.tokens
+    assert got.spans.tolist() == list(map(list, ref.offsets))
+    assert got.type_ids.tolist() == ref.type_ids
+    assert tok.decode(ref.ids, skip_special_tokens=True) == peer.decode(ref.ids)
+
+
+def texts_in(folder: Path, size: int) -> list[str]:
+    files = sorted([*(folder / "corpora").glob("*.txt"), *(folder / "adversarial").glob("*.txt")])
+    return [file.read_bytes()[:size].decode("utf-8", "ignore") for file in files]
+
+
+@pytest.mark.parametrize("kind", FILES)
+@pytest.mark.parametrize("size", [3000, pytest.param(300_000, marks=pytest.mark.sweep)])
+def test_texts(shared_data: Path, kind: str, size: int) -> None:
+    folder = shared_data / "tokenizers" / "bert"
+    tok, peer = subwords.load(folder / f"bert-base-{kind}-vocab.txt"), peer_of(folder, kind)
+    for text in texts_in(shared_data, size):
+        check(tok, peer, text)
+
+
+def test_pairs(shared_data: Path) -> None:
+    path = shared_data / "tokenizers" / "bert" / "bert-base-uncased-tokenizer.json"
+    tok, peer = subwords.load(path), tokenizers.Tokenizer.from_file(str(path))
+    for first, second in (("Héllo wörld!", "你好 unbelievable"), ("", "x"), ("don't", "")):
+        got, ref = tok(first, second), peer.encode(first, second)
+        assert got.ids.tolist() == ref.ids
+        assert got.spans.tolist() == list(map(list, ref.offsets))
+        assert got.type_ids.tolist() == ref.type_ids
+        assert got.word_ids == ref.word_ids
+
+
+def test_trained_file_is_loaded_with_equal_ids(tmp_path: Path) -> None:
+    text = Path(__file__).parents[2].joinpath("examples", "opticks.txt").read_text(encoding="utf-8")
+    for score in ("likelihood", "course", "count"):
+        tok = subwords.train([text], algorithm="wordpiece", vocab_size=600, score=score)
+        tok.save(tmp_path / "tok.json")
+        check(
+            subwords.load(tmp_path / "tok.json"),
+            tokenizers.Tokenizer.from_file(str(tmp_path / "tok.json")),
+            text[:9000],
+        )
+
+
+def test_transformers_loads_a_trained_file(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    tok = subwords.train(["hug hugs hugging hugged"] * 9, algorithm="wordpiece", vocab_size=30)
+    tok.save(tmp_path / "tokenizer.json")
+    theirs = transformers.PreTrainedTokenizerFast(tokenizer_file=str(tmp_path / "tokenizer.json"))
+    found = theirs("Hugs, hugged!", return_offsets_mapping=True)
+    got = tok("Hugs, hugged!")
+    assert found["input_ids"] == got.ids.tolist()
+    assert list(map(list, found["offset_mapping"])) == got.spans.tolist()
+    assert theirs.decode(found["input_ids"]) == tok.decode(got.ids)
+
+
+def test_vectors_of_llama_cpp(shared_data: Path) -> None:
+    tok = subwords.load(shared_data / "tokenizers" / "bert" / "bert-base-uncased-vocab.txt")
+    stem = shared_data / "vectors" / "ggml-vocab-bert-bge.gguf"
+    documents = Path(f"{stem}.inp").read_bytes().split(b"\n__ggml_vocab_test__\n")[:-1]
+    ref = [[*map(int, line.split())] for line in Path(f"{stem}.out").read_text().splitlines()]
+    assert [tok.encode(document.decode()) for document in documents] == ref

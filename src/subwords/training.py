@@ -13,22 +13,20 @@ from subwords.corpus.counts import WordCounts
 from subwords.corpus.progress import progress as progress_line
 from subwords.corpus.read import read_blocks
 from subwords.corpus.source import source_size
-from subwords.decoder import WordPieceDecoder
 from subwords.errors import CorpusError, InputError
-from subwords.normalize.normalizer import Normalizer
-from subwords.normalize.normalizer import normalizer as make_normalizer
-from subwords.pipeline import Pipeline
 from subwords.special import AddedToken
 from subwords.split.scanner import Splitter, encode_text
 from subwords.split.scanner import splitter as make_splitter
-from subwords.template import bert
 from subwords.threads import thread_count
 from subwords.tokenizer import Tokenizer
-from subwords.wordpiece.model import SPECIAL_TOKENS, WordPiece
-from subwords.wordpiece.train import WordPieceSettings, train_wordpiece
 
+# What only WordPiece and normalizers need is imported where they are used: 30 ms of the start.
 if TYPE_CHECKING:
     from subwords.corpus.source import Source
+    from subwords.normalize.normalizer import Normalizer
+    from subwords.pipeline import Pipeline
+    from subwords.wordpiece.model import WordPiece
+    from subwords.wordpiece.train import WordPieceSettings
 
 __all__ = ["count", "train", "warmup"]
 
@@ -56,7 +54,7 @@ def count(
     >>> dict(subwords.count(["a cat, a dog"]))
     {b'a': 1, b' cat': 1, b',': 1, b' a': 1, b' dog': 1}
     """
-    rule, before = make_splitter(splitter), make_normalizer(normalizer)
+    rule, before = make_splitter(splitter), _normalizer(normalizer)
     special_tokens = _checked_specials(special_tokens)
     with progress_line(source_size(source), "counting", enabled=progress) as bar:
         blocks = read_blocks(source, documents=documents, errors=errors, block_size=BLOCK, on_bytes=bar.advance)
@@ -131,7 +129,7 @@ def train(
         unk_token=unk_token,
     )
     rule = make_splitter(family.splitter if splitter == "auto" else splitter)
-    before = make_normalizer(family.normalizer if normalizer == "auto" else normalizer)
+    before = _normalizer(family.normalizer if normalizer == "auto" else normalizer)
     if isinstance(source, WordCounts):
         counts = source
         _check_counts(counts, rule, before, special_tokens)
@@ -152,9 +150,11 @@ def train(
         if isinstance(settings, BPESettings):
             model = train_bpe(counts, settings, on_merges=on_merges)
         else:
+            from subwords.wordpiece.train import train_wordpiece
+
             model = train_wordpiece(counts, settings, on_merges=on_merges)
     added = [AddedToken(content, i) for i, content in enumerate(special_tokens)]
-    around = _around_wordpiece(model, special_tokens) if isinstance(model, WordPiece) else {}
+    around = {} if isinstance(model, BPE) else _around_wordpiece(model, special_tokens)
     return Tokenizer(model, rule, normalizer=before, added_tokens=added, **around)
 
 
@@ -168,7 +168,7 @@ class Family(NamedTuple):
 
 DEFAULTS = {
     "bpe": Family("gpt2", None, ()),
-    "wordpiece": Family("bert", "bert-uncased", SPECIAL_TOKENS),
+    "wordpiece": Family("bert", "bert-uncased", ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")),
 }
 
 
@@ -191,6 +191,8 @@ def settings_of(
 ) -> BPESettings | WordPieceSettings:
     """Return what an algorithm takes of the settings of `train`; InputError or TrainingError for what cannot be."""
     if algorithm == "wordpiece":
+        from subwords.wordpiece.train import WordPieceSettings
+
         unk_token = unk_token or "[UNK]"
         return WordPieceSettings(
             special_tokens=special_tokens, score=score, prefix=prefix, unk_token=unk_token, **shared
@@ -205,6 +207,9 @@ def settings_of(
 
 def _around_wordpiece(model: WordPiece, special_tokens: tuple[str, ...]) -> dict[str, Any]:
     """What BERT's file has besides: a decoder, and a template where the tokens for it are there."""
+    from subwords.decoder import WordPieceDecoder
+    from subwords.template import bert
+
     found: dict[str, Any] = {"decoder": WordPieceDecoder(model.prefix)}
     if "[CLS]" in special_tokens and "[SEP]" in special_tokens:
         found["template"] = bert(special_tokens.index("[CLS]"), special_tokens.index("[SEP]"))
@@ -242,11 +247,26 @@ def _checked_specials(tokens: Iterable[str]) -> tuple[str, ...]:
     return found
 
 
-def _words(rule: Splitter, before: Normalizer) -> Splitter | Pipeline:
-    return Pipeline(before, rule) if before.steps else rule
+def _normalizer(rule: Any) -> Normalizer | None:
+    if rule is None:
+        return None
+    from subwords.normalize.normalizer import normalizer
+
+    made = normalizer(rule)
+    return made if made.steps else None
 
 
-def _check_counts(counts: WordCounts, rule: Splitter, before: Normalizer, special_tokens: tuple[str, ...]) -> None:
+def _words(rule: Splitter, before: Normalizer | None) -> Splitter | Pipeline:
+    if before is None:
+        return rule
+    from subwords.pipeline import Pipeline
+
+    return Pipeline(before, rule)
+
+
+def _check_counts(
+    counts: WordCounts, rule: Splitter, before: Normalizer | None, special_tokens: tuple[str, ...]
+) -> None:
     counts.check(provenance_of(_words(rule, before), counts.provenance.special_tokens))
     if missing := [token for token in special_tokens if token not in counts.provenance.special_tokens]:
         raise InputError(

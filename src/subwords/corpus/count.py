@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from threading import Lock
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,10 @@ from numpy.typing import NDArray
 from subwords.arrays import zeros
 from subwords.corpus.counts import Provenance, WordCounts
 from subwords.corpus.read import Block
-from subwords.pipeline import Pipeline
 from subwords.split.scanner import Marks, Splitter
+
+if TYPE_CHECKING:
+    from subwords.pipeline import Pipeline
 
 __all__ = ["Table", "count_blocks"]
 

@@ -30,7 +30,7 @@ def load(path: str | PathLike[str]) -> Tokenizer:
     ...     subwords.load(folder).encode("ab")
     [256]
     """
-    from subwords.formats import tokenizer_json, vocab_txt
+    from subwords.formats import tokenizer_json
 
     file = Path(path)
     if file.is_dir():
@@ -42,6 +42,8 @@ def load(path: str | PathLike[str]) -> Tokenizer:
     except OSError as error:
         raise FormatError(f"expected a tokenizer file ({_KNOWN}); {file}: {error.strerror}") from None
     if file.suffix == ".txt":
+        from subwords.formats import vocab_txt
+
         return vocab_txt.tokenizer(data, str(file))
     if not data.lstrip().startswith(b"{"):
         raise FormatError(f"expected a tokenizer file ({_KNOWN}); {file} begins with {data[:16]!r}")
@@ -55,13 +57,18 @@ def save(tokenizer: Tokenizer, path: str | PathLike[str]) -> None:
 
     InputError where the file cannot be written, FormatError where the format cannot hold the tokenizer.
     """
-    from subwords.formats import tokenizer_json, vocab_txt
+    from subwords.formats import tokenizer_json
 
     file = Path(path)
     if file.is_dir():
         file = file / "tokenizer.json"
     if file.suffix not in (".json", ".txt"):
         raise InputError(f"expected a file to be named .json, or a folder; not {file}")
-    data = vocab_txt.vocabulary(tokenizer) if file.suffix == ".txt" else tokenizer_json.write(tokenizer)
+    if file.suffix == ".txt":
+        from subwords.formats import vocab_txt
+
+        data = vocab_txt.vocabulary(tokenizer)
+    else:
+        data = tokenizer_json.write(tokenizer)
     with atomic_write(file) as stream:
         stream.write(data)

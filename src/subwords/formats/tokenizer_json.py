@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from subwords.bpe.model import BPE
-from subwords.decoder import Decoder, from_decoder, to_decoder
 from subwords.errors import InputError
-from subwords.formats import bpe_json, wordpiece_json
+from subwords.formats import bpe_json
 from subwords.formats.document import Node, parse
 from subwords.formats.vocabulary import (
     added_entries,
@@ -19,15 +18,17 @@ from subwords.formats.vocabulary import (
     written_texts,
     written_vocab,
 )
-from subwords.normalize.hf import from_normalizer, to_normalizer
-from subwords.normalize.normalizer import Normalizer
 from subwords.split.pre_tokenizer import from_pre_tokenizer, to_pre_tokenizer
 from subwords.split.rules import ByteChars
 from subwords.split.scanner import Splitter
 from subwords.split.scanner import splitter as make_splitter
-from subwords.template import from_post_processor, to_post_processor
 from subwords.tokenizer import Tokenizer
-from subwords.wordpiece.model import WordPiece
+
+if TYPE_CHECKING:
+    from subwords.decoder import Decoder
+    from subwords.normalize.normalizer import Normalizer
+    from subwords.template import Template
+    from subwords.wordpiece.model import WordPiece
 
 __all__ = ["read", "write"]
 
@@ -52,9 +53,9 @@ def read(data: bytes, name: str) -> Tokenizer:
     kind = _kind(top["model"])
     if top["version"].value not in (None, "1.0"):
         raise top["version"].wrong('"1.0"')
-    normalizer = Normalizer(from_normalizer(top["normalizer"].value, f"{name}: normalizer"))
+    normalizer = _read_normalizer(top["normalizer"])
     splitter, byte_level = _read_splitter(top["pre_tokenizer"])
-    template = from_post_processor(top["post_processor"])
+    template = _read_template(top["post_processor"])
     vocab = read_vocab(top["model"]["vocab"])
     added = read_added(top["added_tokens"], vocab)
     extras = {key: value for key in _KEPT if (value := top[key].verbatim()) is not None}
@@ -65,6 +66,9 @@ def read(data: bytes, name: str) -> Tokenizer:
         model = bpe_json.read_model(top["model"], vocab, added, byte_level)
         _check_decoder(top["decoder"], byte_level)
     else:
+        from subwords.decoder import from_decoder
+        from subwords.formats import wordpiece_json
+
         decoder = from_decoder(top["decoder"])
         model = wordpiece_json.read_model(top["model"], vocab, added)
     return Tokenizer(
@@ -81,6 +85,23 @@ def _kind(model: Node) -> str:
             raise model.wrong("a BPE or WordPiece model", f"what looks like {kind}")
         raise model.unsupported("BPE or WordPiece")
     return kind
+
+
+def _read_normalizer(node: Node) -> Normalizer | None:
+    if node.value is None:
+        return None
+    from subwords.normalize.hf import from_normalizer
+    from subwords.normalize.normalizer import Normalizer
+
+    return Normalizer(from_normalizer(node.value, f"{node.file}: {node.path}"))
+
+
+def _read_template(node: Node) -> Template | None:
+    if node.value is None:
+        return None
+    from subwords.template import from_post_processor
+
+    return from_post_processor(node)
 
 
 def _read_splitter(node: Node) -> tuple[Splitter, bool]:
@@ -115,18 +136,20 @@ def write(tokenizer: Tokenizer) -> bytes:
         body = bpe_json.write_model(model, texts)
         default_decoder: dict[str, Any] | None = _BYTE_LEVEL if model.byte_level else {"type": "Fuse"}
     else:
+        from subwords.decoder import to_decoder
+        from subwords.formats import wordpiece_json
+
         texts = written_texts([token.decode() for token in model.vocab], added)
         body = wordpiece_json.write_model(model, texts)
         default_decoder = None if tokenizer.decoder is None else to_decoder(tokenizer.decoder)
-    template = tokenizer.template
     top = {
         "version": "1.0",
         "truncation": extras.get("truncation"),
         "padding": extras.get("padding"),
         "added_tokens": added_entries(added),
-        "normalizer": None if tokenizer.normalizer is None else to_normalizer(tokenizer.normalizer.steps),
+        "normalizer": _written_normalizer(tokenizer.normalizer),
         "pre_tokenizer": _pre_tokenizer(tokenizer.splitter, isinstance(model, BPE) and model.byte_level),
-        "post_processor": extras.get("post_processor", None if template is None else to_post_processor(template)),
+        "post_processor": extras.get("post_processor", _written_template(tokenizer.template)),
         "decoder": extras.get("decoder", default_decoder),
         "model": body,
     }
@@ -135,6 +158,22 @@ def write(tokenizer: Tokenizer) -> bytes:
     if isinstance(model, BPE):
         written["merges"] = bpe_json.written_merges(texts, model.merges)
     return _filled(json.dumps(top, ensure_ascii=False, indent=2), written).encode()
+
+
+def _written_normalizer(normalizer: Normalizer | None) -> dict[str, Any] | None:
+    if normalizer is None:
+        return None
+    from subwords.normalize.hf import to_normalizer
+
+    return to_normalizer(normalizer.steps)
+
+
+def _written_template(template: Template | None) -> dict[str, Any] | None:
+    if template is None:
+        return None
+    from subwords.template import to_post_processor
+
+    return to_post_processor(template)
 
 
 def _filled(frame: str, written: dict[str, str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, get_args
 
 import numpy as np
@@ -92,7 +92,7 @@ class Normalizer:
 
     @cached_property
     def _safe(self) -> Bytes:
-        return safe(self._stages)
+        return _safe_in(self.steps)
 
     @cached_property
     def _fused(self) -> tuple[Stage, ...]:
@@ -104,6 +104,11 @@ class Normalizer:
 
     def __repr__(self) -> str:
         return f"Normalizer({self.name or self.identity!r})" if self.name else f"Normalizer({self.identity})"
+
+
+@lru_cache(maxsize=16)
+def _safe_in(steps: Steps) -> Bytes:
+    return safe(stages_of(steps, fused=False))
 
 
 def normalizer(rule: Any) -> Normalizer:

@@ -247,7 +247,8 @@ class Encoder:
             status = self._kernel(words_of, base, ends, words, marks, len(marks), out, found, state.frame)
             found = status
             if status < 0:
-                found, out = self._resume(state, words_of, base, ends, words, marks, out, -status)
+                whole = words_of is text
+                found, out = self._resume(state, words_of, base, ends, words, marks, out, -status, whole=whole)
             offsets[done : done + len(marks)] = marks
             done += len(marks) if complete else 0
         self._give(state)
@@ -264,10 +265,12 @@ class Encoder:
         marks: NDArray[np.int64],
         out: NDArray[np.uint32],
         status: int,
+        *,
+        whole: bool = False,
     ) -> tuple[int, NDArray[np.uint32]]:
         """Give the kernel what it needs until it is done.
 
-        How many ids there are, and the array, which may be a new one.
+        How many ids there are, and the array, which may be a new one. `whole`: the words' text is all there is to read.
         """
         from subwords.kernels import encode as needs
 
@@ -275,7 +278,8 @@ class Encoder:
         while status > 0:
             if status == needs.NEED_OUT:
                 read = base + (int(ends[counters[WORD] - 1]) if counters[WORD] else 0)
-                out = self._larger(out, int(counters[OUT]), int(counters[NEEDED]), len(text) / max(read, 1))
+                expansion = len(text) / read if whole and read else 2.0
+                out = self._larger(out, int(counters[OUT]), int(counters[NEEDED]), expansion)
             elif status == needs.NEED_SLOTS:
                 state.grow_slots()
             elif status == needs.NEED_ARENA:

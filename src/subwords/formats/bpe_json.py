@@ -17,6 +17,8 @@ from subwords.vocab import Vocab
 
 __all__ = ["read_model", "token_texts", "write_model", "written_merges"]
 
+_COMMA, _BETWEEN = ",\n        ", "\n      ],\n      [\n        "
+
 
 def read_model(node: Node, vocab: dict[str, int], added: AddedTokens, byte_level: bool) -> BPE:
     """Return the model of a `model` object with this vocabulary and added tokens.
@@ -151,5 +153,7 @@ def token_texts(model: BPE, added: AddedTokens) -> list[str]:
 def written_merges(texts: list[str], merges: NDArray[np.int64]) -> str:
     """Return the JSON of merges, indented as in a file."""
     names = quoted(texts)
-    pairs = [f"      [\n        {names[a]},\n        {names[b]}\n      ]" for a, b, _ in merges.tolist()]
-    return "[\n" + ",\n".join(pairs) + "\n    ]" if pairs else "[]"
+    if not len(merges):
+        return "[]"
+    pairs = zip(*(map(names.__getitem__, column) for column in merges[:, :2].T.tolist()), strict=True)
+    return f"[\n      [\n        {_BETWEEN.join(map(_COMMA.join, pairs))}\n      ]\n    ]"

@@ -131,6 +131,9 @@ def written_texts(texts: Sequence[str], added: Iterable[AddedToken]) -> list[str
     written = list(texts)
     for token in added:
         written[token.id] = token.content
+    present = [text for text in written if text]
+    if len(set(present)) == len(present):
+        return written
     first: dict[str, int] = {}
     for i, text in enumerate(written):
         if text and first.setdefault(text, i) != i:
@@ -157,5 +160,6 @@ def quoted(texts: Sequence[str]) -> list[str]:
 def written_vocab(texts: Sequence[str], appended: set[int]) -> str:
     """Return the JSON of a vocabulary, indented as in a file."""
     names = quoted(texts)
-    entries = [f"      {names[i]}: {i}" for i, text in enumerate(texts) if text and i not in appended]
-    return "{\n" + ",\n".join(entries) + "\n    }" if entries else "{}"
+    kept = [i for i, text in enumerate(texts) if text and i not in appended]
+    entries = map("      %s: %d".__mod__, zip(map(names.__getitem__, kept), kept, strict=True))
+    return "{\n" + ",\n".join(entries) + "\n    }" if kept else "{}"

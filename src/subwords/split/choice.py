@@ -11,23 +11,19 @@ from subwords.split.finders import finder, removed
 from subwords.split.machine import Machine, composed, unsplit
 from subwords.split.pattern import Chars, Either, Node, Outside, Repeat, Then, parse
 from subwords.split.routes import MachineRoute, MaskRoute, Route
-from subwords.split.rules import PATTERNS, ByteChars, Rule, Split
+from subwords.split.rules import PATTERNS, Rule, Split
 from subwords.split.steps import DroppingRoute, StepsRoute
 
-__all__ = ["route"]
+__all__ = ["machine_of", "route"]
 
 
 def route(rule: Rule) -> Route:
-    """Return the fastest exact way to apply a rule."""
-    while rule and isinstance(rule[-1], ByteChars):  # words are bytes here in any case
-        rule = rule[:-1]
-    if rule == (Split(PATTERNS["gpt2"]),):
-        return MaskRoute(lambda: _machine(rule))
+    """Return the fastest exact way to apply a rule without ByteChars at its end."""
     try:
         if rule and isinstance(rule[0], Split) and removed(rule[0]):
-            machine = _machine((Split(rule[0].pattern), *rule[1:]))
+            machine = machine_of((Split(rule[0].pattern), *rule[1:]))
             return DroppingRoute(machine, _dropped(rule[0]).astype(np.uint8), rule)
-        machine = _machine(rule)
+        machine = machine_of(rule)
         if machine.identity == _gpt2_identity():
             return MaskRoute(lambda: machine)
         return MachineRoute(machine)
@@ -37,10 +33,10 @@ def route(rule: Rule) -> Route:
 
 @cache
 def _gpt2_identity() -> bytes:
-    return _machine((Split(PATTERNS["gpt2"]),)).identity
+    return machine_of((Split(PATTERNS["gpt2"]),)).identity
 
 
-def _machine(rule: Rule) -> Machine:
+def machine_of(rule: Rule) -> Machine:
     """Return the one machine of a whole rule, or raise Outside."""
     if not rule:
         return unsplit()

@@ -5,15 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import InputError
-from subwords.split.machine import Machine
 from subwords.split.pieces import Pieces, start
 from subwords.split.unicode import UNICODE_VERSION, gpt2_classes
+
+if TYPE_CHECKING:
+    from subwords.split.machine import Machine
 
 __all__ = ["MachineRoute", "Marks", "MaskRoute", "Route", "Words"]
 

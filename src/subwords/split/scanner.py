@@ -7,16 +7,18 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import FormatError, InputError
-from subwords.split.choice import route
 from subwords.split.pieces import Pieces, character_spans
-from subwords.split.routes import Marks, Route, Short, Words
+from subwords.split.routes import Marks, MaskRoute, Route, Short, Words
 from subwords.split.rules import NAMED, ByteChars, Prefix, Replace, Rule, Split
+
+if TYPE_CHECKING:
+    from subwords.split.machine import Machine
 
 __all__ = ["Marks", "Splitter", "splitter"]
 
@@ -37,7 +39,7 @@ class Splitter:
             rule = rule[:-1]
         self._steps = rule
         self.name = next((name for name, steps in NAMED.items() if steps == rule), None)
-        self.route: Route = route(rule)
+        self.route = _route(rule)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Splitter, (self.rule,)
@@ -133,6 +135,21 @@ class Splitter:
     def __repr__(self) -> str:
         rule = repr(self.name) if self.name else self.identity
         return f"Splitter({rule}, route: {self.route.name})"
+
+
+def _route(rule: Rule) -> Route:
+    # GPT-2's rule wants no automaton unless a text is not ASCII: 12 ms of the start.
+    if rule == NAMED["gpt2"]:
+        return MaskRoute(lambda: _machine_of(rule))
+    from subwords.split.choice import route
+
+    return route(rule)
+
+
+def _machine_of(rule: Rule) -> Machine:
+    from subwords.split.choice import machine_of
+
+    return machine_of(rule)
 
 
 def splitter(rule: Any) -> Splitter:

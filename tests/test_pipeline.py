@@ -13,10 +13,14 @@ import subwords
 from splitting import class_characters, mixture, words_of
 from strategies import texts
 from subwords import pipeline
+from subwords.encoder import Encoder
 from subwords.normalize.normalizer import normalizer
+from subwords.normalize.steps import Replace
 from subwords.pipeline import Pipeline
 from subwords.split.rules import NAMED
 from subwords.split.scanner import splitter
+from subwords.vocab import Vocab
+from subwords.wordpiece.model import WordPiece
 
 PAIRS = [("bert-uncased", "bert"), ("bert-cased", "whitespace"), ("nfc", "gpt2"), ("nfkc", "metaspace")]
 both = pytest.mark.parametrize(("before", "rule"), PAIRS)
@@ -75,6 +79,12 @@ def test_cuts_change_no_word(before: str, rule: str) -> None:
             if cut:
                 assert words(source, text[:cut]) + words(source, text[cut:]) == ref
     assert found or rule == "metaspace"
+
+
+def test_a_short_text_that_becomes_long_loses_no_word() -> None:
+    vocab = Vocab([b"[UNK]", b"a", b"b"])
+    source = Pipeline(normalizer(Replace("x", "a b " * 50)), splitter("bert"))
+    assert len(Encoder(WordPiece(vocab, 0), source).encode(b"x" * 4000)) == 4000 * 100
 
 
 def test_counts_do_not_depend_on_threads() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from benchmarks.engines.protocol import Engine, serve
+from benchmarks.engines.protocol import Engine, RefusedError, serve
 
 MODEL = "bert_base_tok.bin"
 UNKNOWN = 100  # the id of [UNK]
@@ -18,7 +18,7 @@ class Blingfire(Engine):
 
     def load(self, path: str) -> Any:
         if "bert-base-uncased" not in path:
-            raise NotImplementedError(f"has no model for {path}")
+            raise RefusedError(f"has no model for {path}")
         return self.library.load_model(str(Path(self.library.__file__).with_name(MODEL)))
 
     def encode(self, tokenizer: Any, data: bytes) -> Any:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from subwords.normalize.normalizer import Normalizer
 from subwords.normalize.steps import Prepend, Replace
 from subwords.split.pieces import Pieces
-from subwords.split.routes import Marks, Short, Words
+from subwords.split.routes import CHUNK_WORDS, Marks, Short, Words
 from subwords.split.scanner import Splitter
 
 __all__ = ["Pipeline"]
@@ -72,7 +72,8 @@ class Pipeline:
     def short(self, text: Bytes, marks: Marks) -> Short | None:
         """Normalize and split a short text in one step, if that is possible."""
         part, _ = self.normalizer.apply(text, np.array([0, len(text)], np.int64))
-        return self.splitter.short(part, marks)
+        # A step may put in any amount of text; a chunk's room is for so many words.
+        return self.splitter.short(part, marks) if len(part) < CHUNK_WORDS // 2 else None
 
     def cut(self, text: Bytes, at: int) -> int:
         """Return a place in text[:at] where cutting changes no word whatever follows, or 0 (S4)."""

@@ -19,6 +19,7 @@ from subwords.split.scanner import Splitter, encode_text
 from subwords.split.scanner import splitter as make_splitter
 from subwords.threads import thread_count
 from subwords.tokenizer import Tokenizer
+from subwords.wordpiece.model import SPECIAL_TOKENS
 
 # What only WordPiece and normalizers need is imported where they are used: 30 ms of the start.
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ class Family(NamedTuple):
 
 DEFAULTS = {
     "bpe": Family("gpt2", None, ()),
-    "wordpiece": Family("bert", "bert-uncased", ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")),
+    "wordpiece": Family("bert", "bert-uncased", SPECIAL_TOKENS),
 }
 
 

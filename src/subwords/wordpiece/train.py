@@ -14,7 +14,7 @@ from subwords.bpe.train import check_numbers, check_room, check_words, merge_wor
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.errors import InputError
 from subwords.vocab import Vocab
-from subwords.wordpiece.model import WordPiece
+from subwords.wordpiece.model import SPECIAL_TOKENS, WordPiece
 from subwords.wordpiece.scores import SCORES, ScoreLoop
 
 __all__ = ["WordPieceSettings", "train_wordpiece"]
@@ -30,7 +30,7 @@ class WordPieceSettings:
     score: Literal["likelihood", "course", "count"] = "likelihood"
     tie_break: Literal["ids", "first", "bytes"] = "ids"
     prefix: str = "##"
-    special_tokens: Sequence[str] = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+    special_tokens: Sequence[str] = SPECIAL_TOKENS
     unk_token: str = "[UNK]"
     min_frequency: int = 0
     max_token_length: int | None = None

@@ -208,11 +208,12 @@ def test_words_of_all_lengths(name: str) -> None:
 @pytest.mark.sweep
 @quick
 def test_words_of_more_lengths(name: str) -> None:
+    # The oracle goes over a run of blanks again and again where the pattern wants a run's end.
+    sizes = NEW_STREAMS if rule(name).compiled else NEW_STREAMS[:-4]
     for letter in ("a", "A", "é", "字", "😀", "\u0301", "=", " ", "\n", "\u3000", "1", "\udcff"):
-        if rule(name).compiled or letter != "1":
-            check(rule(name), "".join(f" {letter * size}'s\n 1" for size in NEW_STREAMS))
-            for size in NEW_STREAMS:
-                check(rule(name), "x" + letter * size)
+        check(rule(name), "".join(f" {letter * size}'s\n 1" for size in sizes))
+        for size in sizes:
+            check(rule(name), "x" + letter * size)
 
 
 @named

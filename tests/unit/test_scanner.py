@@ -201,6 +201,12 @@ def test_pattern_that_never_ends_is_stopped(monkeypatch: pytest.MonkeyPatch) -> 
         made.split("a" * 5000)
 
 
+def test_run_that_must_end_somewhere_is_tried_once() -> None:
+    # From each of its characters, it would take minutes.
+    blanks = "\u2003" * 200_000
+    assert splitter("deepseek-llm").split(f"a{blanks}7\n{blanks}") == ["a", blanks, "7", "\n", blanks]
+
+
 @pytest.mark.parametrize("name", ["gpt2", "cl100k", "bert", "tiny-aya"])
 def test_text_that_is_none_is_refused(name: str) -> None:
     made = splitter(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from functools import cached_property, lru_cache
 from typing import Any
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from subwords.errors import InputError
 from subwords.split.automaton import automaton
 from subwords.split.machine import Machine, machine
-from subwords.split.pattern import Outside, Repeat, parse
+from subwords.split.pattern import Chars, Look, Outside, Repeat, Then, parse
 from subwords.split.pieces import Pieces
 from subwords.split.rules import Split
 
@@ -115,6 +116,7 @@ class RegexFinder(Finder):
         from subwords.reference.pattern import find
 
         find(step.pattern, "")
+        self._pattern = _from_its_start(step.pattern)
 
     def split(self, pieces: Pieces) -> Pieces:
         """Apply the step, piece by piece."""
@@ -128,7 +130,7 @@ class RegexFinder(Finder):
             try:
                 found = segments(
                     string,
-                    self.step.pattern,
+                    self._pattern,
                     "isolated" if removed(self.step) else self.step.behavior,
                     self.step.invert,
                     limit,
@@ -146,6 +148,21 @@ class RegexFinder(Finder):
                     keep.append(not matches)
         cut = pieces.cut(np.array(words, np.int64))
         return cut.kept(np.array(keep, np.bool_)) if removed(self.step) else cut
+
+
+def _from_its_start(pattern: str) -> str:
+    r"""Return `\s+(?!..)` so that a run is tried from its start only: quadratic otherwise, and the matches are the same.
+
+    A match ends at the last place of the run where the look-ahead holds, so nothing is left to be found in its rest.
+    """
+    run = re.match(r"\\[sSdDwW](?=\+\(\?!)", pattern)
+    try:
+        match parse(pattern) if run else None:
+            case Then((Repeat(Chars(), 1, None, True, False), Look())):
+                return f"(?<!{pattern[:2]}){pattern}"
+    except Outside:
+        pass
+    return pattern
 
 
 def removed(step: Split) -> bool:

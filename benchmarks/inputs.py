@@ -57,7 +57,9 @@ class Inputs:
         return made
 
     def tokenizer(self, name: str) -> Path:
-        """Return a tokenizer.json without added tokens, so that all text is text to every engine."""
+        """Return a tokenizer.json without added tokens, so that all text is text to all; or a .model as it is."""
+        if (model := self.data / "tokenizers" / name).is_file():
+            return model
         made = self.work / f"{name.replace('/', '-')}.tokenizer.json"
         if not made.exists():
             document = self._document(name)

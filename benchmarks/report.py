@@ -43,6 +43,7 @@ def _train(result: Result) -> str:
             f"process, times {result['peer']}": _versus(process),
             "peak, MB": lambda row, peer: spread(_peak(row)),
         },
+        verified="vocabulary" if "sample" in result["parameters"] else "ids or merges",
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.engines.bytelevel import text_to_bytes
 
-__all__ = ["difference", "merges_digest", "read_merges", "round_trips"]
+__all__ = ["difference", "model_digest", "read_merges", "round_trips", "vocabulary_problem"]
 
 
 def difference(got: Path, ref: Path, what: str = "ids") -> str | None:
@@ -37,9 +37,30 @@ def read_merges(path: Path) -> list[tuple[str, str]]:
     return [(left, right) for left, right in pairs]
 
 
-def merges_digest(path: Path) -> str:
-    """Return a digest of the merges of a tokenizer.json."""
-    return hashlib.sha256(json.dumps(read_merges(path)).encode()).hexdigest()[:16]
+def model_digest(path: Path) -> str:
+    """Return a digest of what a tokenizer.json learned: the merges, or the vocabulary of a model without."""
+    model = json.loads(path.read_bytes())["model"]
+    vocab = model["vocab"]
+    learned = read_merges(path) if "merges" in model else sorted(vocab.items() if isinstance(vocab, dict) else vocab)
+    return hashlib.sha256(json.dumps(learned).encode()).hexdigest()[:16]
+
+
+def vocabulary_problem(path: Path, vocab_size: int, special_tokens: list[str]) -> str | None:
+    """Return what is wrong with the vocabulary of a tokenizer.json, apart from what training is free to choose.
+
+    It has the size asked for, ids from 0 on without gaps, and the special tokens first.
+    """
+    vocab = json.loads(path.read_bytes())["model"]["vocab"]
+    if isinstance(vocab, list):  # Unigram: pieces with scores
+        vocab = {piece: i for i, (piece, _) in enumerate(vocab)}
+    tokens = sorted(vocab, key=vocab.__getitem__)
+    if len(vocab) != vocab_size:
+        return f"{len(vocab):,} tokens, not {vocab_size:,}"
+    if [vocab[token] for token in tokens] != list(range(vocab_size)):
+        return "ids that are not 0, 1, 2, ..."
+    if tokens[: len(special_tokens)] != special_tokens:
+        return f"special tokens {' '.join(tokens[: len(special_tokens)])}"
+    return None
 
 
 def round_trips(ids: Path, tokenizer: Path, text: Path) -> bool:

@@ -4,14 +4,31 @@ from __future__ import annotations
 
 import itertools
 import random
+from functools import cache
 
 import numpy as np
+import regex
 from numpy.typing import NDArray
 
 from strategies import FRAGMENTS
+from subwords.kernels import normalize_graphemes as graphemes
 from subwords.normalize import characters as tables
+from subwords.normalize.charsmap import write_charsmap
+from subwords.normalize.graphemes import grapheme_classes
 from subwords.normalize.normalizer import Normalizer
-from subwords.normalize.steps import Bert, Form, Lowercase, Prepend, Replace, Step, Strip, StripAccents
+from subwords.normalize.stages import WHOLE, Part
+from subwords.normalize.steps import (
+    Bert,
+    Form,
+    Lowercase,
+    Precompiled,
+    Prepend,
+    Replace,
+    SentencePiece,
+    Step,
+    Strip,
+    StripAccents,
+)
 from subwords.reference import normalize as reference
 
 BERTS = [Bert(*flags) for flags in itertools.product((True, False), (True, False), (None, True, False), (True, False))]
@@ -21,7 +38,32 @@ REPLACES = [
     *(Replace(" ", "▁"), Replace("e", ""), Replace("ab", "é"), Replace("", "-"), Replace("中", "x" * 300)),
     *(Replace("a", "b" * 70), Replace(r"\s+", " ", regex=True), Replace("a*", "xy", regex=True)),
 ]
+# Strings of one character and of several, that become nothing, spaces, less and more; some begin graphemes.
+RULES = (
+    {"\t": " ", "\n": " ", "\r": " ", "\r\n": "-", "\u3000": " ", "\u200b": "", "\x07": "", "\xad": "", "\xa0": " "}
+    | {"e\u0301": "é", "e\u0323\u0301": "ẹ́", "A\u030a": "Å", "か\u3099": "が", "\u1100\u1161": "가", "가\u11a8": "각"}
+    | {
+        "ﬁ": "fi",
+        "Ⅳ": "IV",
+        "中": "中中",
+        "\u0e33": "\u0e4d\u0e32",
+        "©": "(c)",
+        "\xa8": " \u0308",
+        "…": " . ",
+        "▁": "_",
+    }
+    | {"ab": "", "abab": "x", "\u0301": "'", "😀": ":)", "😀\u200d": "-", "क\u093c": "क़", "x ": " x", "y": " "}
+    | {"\u0600": "#"}
+)
+MAPS = [write_charsmap(RULES), write_charsmap({"a": "X"})]
+SENTENCEPIECES = [
+    SentencePiece(charsmap, *flags, users)
+    for charsmap in (*MAPS, b"")
+    for flags in itertools.product((True, False), (True, False), (True, False), (False, True))
+    for users in ((), ("<x>", "a", "ab ", "▁", " ", "e\u0301x"))
+]
 STEPS: list[Step] = [*BERTS, *FORMS, Lowercase(), StripAccents(), *STRIPS, Prepend("▁x"), *REPLACES]
+STEPS += map(Precompiled, MAPS)
 
 # What forms, marks and case are about: compositions, classes of all sizes, marks that stay in BERT, Hangul in parts.
 HARD = (
@@ -78,6 +120,10 @@ class Pinned(reference.Characters):
     def decomposed(self, char: str, compatible: bool) -> str:
         return tables.decompositions("NFKD" if compatible else "NFD").get(ord(char), char)
 
+    def graphemes(self, text: str) -> list[str]:
+        ends = itertools.accumulate(map(len, super().graphemes(text.translate(_pinned_joins()))), initial=0)
+        return [text[start:end] for start, end in itertools.pairwise(ends)]
+
     def composed(self, first: str, second: str) -> str | None:
         return tables.composed(first, second)
 
@@ -85,8 +131,33 @@ class Pinned(reference.Characters):
 PINNED = Pinned()
 
 
+@cache
+def _pinned_joins() -> dict[int, int]:
+    """What the `regex` package's Unicode has otherwise than ours, as a character of the class that it has here."""
+    every = "".join(map(chr, scalars()))
+    others = {0: 0x378, graphemes.EXTEND: 0x301, graphemes.SPACING: 0x903}
+    ours = grapheme_classes()
+    found = {}
+    for kind, name in ((graphemes.EXTEND, "Extend"), (graphemes.SPACING, "SpacingMark")):
+        theirs = np.zeros(len(ours), np.bool_)
+        theirs[[*map(ord, regex.findall(rf"\p{{GCB={name}}}", every))]] = True
+        kinds = [kind] if kind == graphemes.SPACING else [kind, graphemes.LINKER, graphemes.ZWNJ]
+        for code in np.flatnonzero(theirs != np.isin(ours, kinds)).tolist():
+            found[code] = others.get(int(ours[code]), code)
+    return found
+
+
 def to_bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
+
+
+def textbook_sentencepiece(data: bytes, step: SentencePiece) -> tuple[bytes, list[list[int]]]:
+    """The same of SentencePiece's step: every byte ends where what the next one stands for begins."""
+    source = data.decode("utf-8", "surrogateescape")
+    chars, end = reference.sentencepiece([(char, at) for at, char in enumerate(source)], step)
+    places = [0, *itertools.accumulate(len(to_bytes(char)) for char in source)]
+    begins = [places[at] for char, at in chars for _ in to_bytes(char)]
+    return to_bytes("".join(char for char, _ in chars)), [begins, [*begins[1:], places[end]] if begins else []]
 
 
 def textbook(data: bytes, steps: list[Step]) -> tuple[bytes, list[list[int]]]:
@@ -106,10 +177,18 @@ def array(data: bytes) -> NDArray[np.uint8]:
     return np.frombuffer(data, np.uint8)
 
 
-def applied(rule: Normalizer, texts: list[bytes]) -> list[bytes]:
+def applied(rule: Normalizer, texts: list[bytes], part: Part = WHOLE) -> list[bytes]:
     """The texts, normalized all at once."""
-    out, bounds = rule.apply(array(b"".join(texts)), np.cumsum([0, *map(len, texts)], dtype=np.int64))
+    out, bounds = rule.apply(array(b"".join(texts)), np.cumsum([0, *map(len, texts)], dtype=np.int64), part)
     return [out[a:b].tobytes() for a, b in itertools.pairwise(bounds.tolist())]
+
+
+def in_parts(rule: Normalizer, data: bytes, cuts: list[int]) -> bytes:
+    """A text, normalized in parts between some cuts."""
+    bounds = [0, *cuts, len(data)]
+    parts = [Part(start == 0, end == len(data)) for start, end in itertools.pairwise(bounds)]
+    texts = [data[start:end] for start, end in itertools.pairwise(bounds)]
+    return b"".join(applied(rule, [text], part)[0] for text, part in zip(texts, parts, strict=True))
 
 
 def scalars() -> list[int]:

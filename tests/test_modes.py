@@ -90,6 +90,66 @@ for name in ("gpt2", "llama3", "qwen2", "deepseek-v3", "bert", "gemma"):
 print(MODE, "numba" in sys.modules)
 """
 
+# Normalizers on blocks and on single characters, with marks to sort, parts to compose, and bytes that are no UTF-8.
+NORMALIZERS = r"""
+import sys
+import numpy as np
+from itertools import pairwise
+from subwords.kernels.jit import MODE
+from subwords.normalize.normalizer import normalizer
+from subwords.normalize.steps import NAMED, Prepend, Replace, Strip
+from subwords.reference import normalize as reference
+
+def size(char):
+    return len(char.encode("utf-8", "surrogateescape"))
+
+hard = "Ça VA\u3000각 \x00ﬁ中 İΣ e\u0323\u0301\u0345 \U0001d15e\u0f73 한\u1161\u11a8 naïve\tx\ufffd  "
+plain = "Plain English, long enough for whole blocks. " * 4
+texts = ["", hard, plain, "é" * 70 + "中" * 40, "e" + "\u0345\u0301\u0323" * 30, f"{hard}\udcff\udce4{plain}\udcc3"]
+datas = [np.frombuffer(text.encode("utf-8", "surrogateescape"), np.uint8) for text in texts]
+bounds = np.cumsum([0, *map(len, datas)], dtype=np.int64)
+for rule in (*NAMED, [Strip(), Prepend("▁"), Replace(" ", "▁")], ["nfd", Replace("e", "\u0301" * 90)]):
+    known, refs = normalizer(rule), []
+    for text, data in zip(texts, datas):
+        ref, places = reference.normalize(text, known.steps)
+        refs.append(ref.encode("utf-8", "surrogateescape"))
+        ends = np.cumsum([0, *map(size, text)]).tolist()
+        spans = [[ends[at], ends[at + 1]] if at >= 0 else [0, 0] for at in places]
+        got, origin = known.aligned(data)
+        assert got.tobytes() == refs[-1], (rule, text)
+        assert origin.T.tolist() == [span for char, span in zip(ref, spans) for _ in range(size(char))], (rule, text)
+        for at in range(0, len(data) + 1, 9):
+            cut = known.cut(data, at)
+            both = [known.apply(part, np.array([0, len(part)]))[0].tobytes() for part in (data[:cut], data[cut:])]
+            assert not cut or both[0] + both[1] == refs[-1], (rule, text, at)
+    out, ends = known.apply(np.concatenate(datas), bounds)
+    assert [out[a:b].tobytes() for a, b in pairwise(ends.tolist())] == refs, rule
+print(MODE, "numba" in sys.modules)
+"""
+
+# Training by every score and tie rule, and the longest match, prefixes that words spell among them.
+WORDPIECES = r"""
+import sys
+import subwords
+from subwords.kernels.jit import MODE
+from subwords.reference import wordpiece as reference
+
+texts = ["hug hugs hugging, unhug ed! naïve café 文字 ##ug ab#cd abab ababab " * 3, "low lower lowest " + "a" * 120]
+counts = subwords.count(texts, splitter="bert", special_tokens=["[UNK]"])
+words = {word.decode(): count for word, count in counts}
+for prefix in ("##", "", "a"):
+    for score in ("likelihood", "course", "count"):
+        for tie_break in ("ids", "first", "bytes"):
+            options = dict(vocab_size=75, special_tokens=["[UNK]"], score=score, tie_break=tie_break, prefix=prefix)
+            tok = subwords.train(counts, algorithm="wordpiece", normalizer=None, **options)
+            vocab = reference.train(words, **options)[0]
+            assert [token.decode() for token in tok.model.vocab] == vocab, (prefix, score, tie_break)
+            for text in (*texts, "hugs uncafé 字 zzz naïvely"):
+                ref = reference.encode(text, vocab, prefix=prefix, special_tokens=["[UNK]"])
+                assert tok.encode(text) == ref, (prefix, score, text)
+print(MODE, "numba" in sys.modules)
+"""
+
 WITHOUT_NUMBA = r"""
 import builtins
 real = builtins.__import__
@@ -235,6 +295,11 @@ def test_machines_checked(tmp_path: Path) -> None:
 
 def test_machines_interpreted(tmp_path: Path) -> None:
     assert run(WITHOUT_NUMBA + GUARDED + MACHINES, tmp_path, SUBWORDS_KERNELS="interpreted") == ("interpreted", False)
+
+
+@pytest.mark.parametrize("script", [NORMALIZERS, WORDPIECES], ids=["normalizers", "wordpieces"])
+def test_families_interpreted(tmp_path: Path, script: str) -> None:
+    assert run(WITHOUT_NUMBA + GUARDED + script, tmp_path, SUBWORDS_KERNELS="interpreted") == ("interpreted", False)
 
 
 @pytest.mark.parametrize(("name", "value"), [("NUMBA_DISABLE_JIT", "1"), ("SUBWORDS_KERNELS", "interpreted")])

@@ -19,7 +19,7 @@ from subwords.split import routes
 from subwords.split.finders import MachineFinder, RegexFinder
 from subwords.split.pieces import start
 from subwords.split.routes import CHUNK_WORDS, MachineRoute, MaskRoute, Route
-from subwords.split.rules import RULES, Split
+from subwords.split.rules import PATTERNS, Split
 from subwords.split.scanner import Marks, splitter
 from subwords.split.unicode import CATEGORIES, LETTER, NUMBER, OTHER, SPACE, categories, gpt2_classes
 
@@ -47,7 +47,7 @@ def ends_with(route: Route, marks: Marks, data: bytes, start: int, stop: int) ->
 
 
 def test_rule_is_the_reference_pattern() -> None:
-    assert RULES["gpt2"] == GPT2_PATTERN
+    assert PATTERNS["gpt2"] == GPT2_PATTERN
     assert isinstance(GPT2.route, MaskRoute)
 
 

@@ -67,6 +67,16 @@ class Engine:
         """Train on a file taken as one document and save the result."""
         raise RefusedError("does not train")
 
+    def train_wordpiece(
+        self, file: str, output: str, *, vocab_size: int, special_tokens: list[str], threads: int, score: str
+    ) -> None:
+        """Train WordPiece by a score ("count", "likelihood", "course") on a file, as for BERT, and save the result."""
+        raise RefusedError("does not train WordPiece")
+
+    def train_unigram(self, file: str, output: str, *, vocab_size: int, special_tokens: list[str], threads: int) -> None:
+        """Train Unigram on a file, by the engine's own defaults, and save the result."""
+        raise RefusedError("does not train Unigram")
+
 
 def serve(package: str, kind: type[Engine]) -> None:
     """Do the job given on standard input with the engine whose package has this name."""
@@ -142,14 +152,11 @@ def _prepare(engine: Engine, job: Answer) -> Answer:
 
 
 def _train(engine: Engine, job: Answer) -> Answer:
-    seconds, processors, _ = _timed(
-        engine.train,
-        job["file"],
-        job["output"],
-        vocab_size=job["vocab_size"],
-        special_tokens=job["special_tokens"],
-        threads=job["threads"],
-    )
+    options = {key: job[key] for key in ("vocab_size", "special_tokens", "threads")}
+    train = engine.train_unigram if job.get("algorithm") == "unigram" else engine.train
+    if "score" in job:
+        train, options["score"] = engine.train_wordpiece, job["score"]
+    seconds, processors, _ = _timed(train, job["file"], job["output"], **options)
     saved = Path(job["output"]).stat().st_size
     return {"seconds": {"call": seconds}, "processor_seconds": processors, "saved_bytes": saved}
 

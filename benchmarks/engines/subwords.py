@@ -42,6 +42,32 @@ class Subwords(Engine):
         )
         tokenizer.save(output)
 
+    def train_unigram(self, file: str, output: str, *, vocab_size: int, special_tokens: list[str], threads: int) -> None:
+        tokenizer = self.library.train(
+            file,
+            algorithm="unigram",
+            vocab_size=vocab_size,
+            special_tokens=special_tokens,
+            documents="line",
+            threads=threads,
+            progress=False,
+        )
+        tokenizer.save(output)
+
+    def train_wordpiece(
+        self, file: str, output: str, *, vocab_size: int, special_tokens: list[str], threads: int, score: str
+    ) -> None:
+        tokenizer = self.library.train(
+            file,
+            algorithm="wordpiece",
+            vocab_size=vocab_size,
+            special_tokens=special_tokens,
+            score=score,
+            threads=threads,
+            progress=False,
+        )
+        tokenizer.save(output)
+
 
 def _chunks(splitter: Any, data: bytes) -> Any:
     """The words of a text as encoding and counting get them: ends in an array, chunk after chunk."""

@@ -1,11 +1,11 @@
-"""HF tokenizers: the byte-level BPE trainer, and encoding by the call that computes no offsets."""
+"""HF tokenizers: byte-level BPE, what it trains under the name of WordPiece, and encoding without offsets."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from benchmarks.engines.protocol import Engine, serve
+from benchmarks.engines.protocol import Engine, RefusedError, serve
 
 
 class Tokenizers(Engine):
@@ -36,6 +36,20 @@ class Tokenizers(Engine):
             show_progress=False,
         )
         tokenizer.train_from_iterator([Path(file).read_bytes().decode()], trainer)
+        tokenizer.save(output)
+
+    def train_wordpiece(
+        self, file: str, output: str, *, vocab_size: int, special_tokens: list[str], threads: int, score: str
+    ) -> None:
+        from tokenizers import models, normalizers, pre_tokenizers, trainers
+
+        if score != "count":
+            raise RefusedError(f"does not train by {score}")
+        tokenizer = self.library.Tokenizer(models.WordPiece(unk_token="[UNK]"))
+        tokenizer.normalizer = normalizers.BertNormalizer()
+        tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        trainer = trainers.WordPieceTrainer(vocab_size=vocab_size, special_tokens=special_tokens, show_progress=False)
+        tokenizer.train([file], trainer)
         tokenizer.save(output)
 
 

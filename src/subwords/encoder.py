@@ -18,13 +18,14 @@ from subwords.errors import InputError
 from subwords.result import TokenBatch
 from subwords.split.pieces import Pieces
 from subwords.split.routes import CHUNK_WORDS, Marks, Short, Words
+from subwords.split.rules import Rule
 from subwords.threads import thread_count
 
 __all__ = ["KEYS", "SHORT", "Encoder", "Segmenter", "WordSource"]
 
 FIRST_SLOTS = 1 << 10  # 32 KB: a first short text costs microseconds
 MOST_SLOTS = 1 << 20  # 32 MB; beyond its half the table starts again from nothing
-MOST_ARENA = 1 << 22  # entries of either arena, 20 MB in all
+MOST_ARENA = 1 << 23  # entries of either arena, 40 MB in all
 LONGEST_SCRATCH = 1 << 16  # bytes of a word; scratch for a longer one is given back after the text
 POOL = 64  # states kept for reuse
 SHORT_TEXT = 1 << 12  # bytes of a text for which calling costs more than encoding
@@ -33,7 +34,7 @@ SHORT = 56  # as in kernels/merge.py: bytes of a word there is always scratch fo
 PART = 1 << 18  # bytes of short texts a thread takes at a time
 
 # Fields of a state's counters, as in kernels/encode.py, which is imported no earlier than needed.
-TEXT, WORD, OUT, USED, IDS, BYTES, POSITION, NEEDED, FAR = range(9)
+TEXT, WORD, OUT, USED, IDS, BYTES, POSITION, NEEDED, FAR, BEGIN, JOINED, ALONE, SUMMED = range(13)
 
 
 _Arrays = tuple[NDArray[Any], ...]
@@ -52,6 +53,7 @@ class WordSource(Protocol):
 class Segmenter(ABC):
     """What a family of models adds: its kernel, the model as the kernel reads it, and scratch."""
 
+    joins = False  # whether `joined` has something to do
     whole_words: _Arrays | None = None  # joined bytes, ends and ids of tokens that are words as they are (E2)
 
     @property
@@ -63,6 +65,14 @@ class Segmenter(ABC):
     @abstractmethod
     def arrays(self) -> _Arrays:
         """The model as the kernel reads it."""
+
+    def joined(self, batch: TokenBatch) -> TokenBatch:
+        """Return the ids of texts, given those of their words one behind the other."""
+        return batch
+
+    def finer(self, rule: Rule) -> Rule:
+        """Return a rule whose words yield the same ids, and of which more are met again; the same, if there is none."""
+        return rule
 
     @abstractmethod
     def scratch(self, length: int, before: _Arrays) -> _Arrays:
@@ -94,7 +104,8 @@ class _State:
         self.whole_words = segmenter.whole_words
         self.marks = Marks()
         self.seeds = np.concatenate([np.array([secrets.randbits(64) | 1 for _ in range(8)], np.uint64), key_masks()])
-        self.counters = np.zeros(9, np.int64)
+        self.counters = np.zeros(13, np.int64)
+        self.counters[BEGIN] = 1
         self.scratch: _Arrays = ()
         self.out = np.empty(SHORT_TEXT + 4, np.uint32)
         self.none = np.zeros(0, np.int64)
@@ -185,7 +196,7 @@ class Encoder:
 
     def encode(self, data: bytes) -> NDArray[np.uint32]:
         """Return the ids of a text, uint32."""
-        if len(data) <= SHORT_TEXT:
+        if len(data) <= SHORT_TEXT and not self.segmenter.joins:
             return self._encode_short(data)
         return self._encode(np.frombuffer(data, np.uint8), np.array([0, len(data)], np.int64)).ids
 
@@ -216,8 +227,9 @@ class Encoder:
             return TokenBatch.join(list(pool.map(self._encode_texts, parts)))
 
     def encode_words(self, text: NDArray[np.uint8], words: NDArray[np.int64]) -> TokenBatch:
-        """Return the ids of each word, text[words[i]:words[i + 1]]."""
+        """Return the ids of each word of one text, text[words[i]:words[i + 1]]."""
         state = self._take()
+        state.counters[JOINED] = 1
         parts = []
         for first in range(0, len(words) - 1, CHUNK_WORDS):
             bounds = words[first : first + CHUNK_WORDS + 1]
@@ -228,6 +240,7 @@ class Encoder:
             if found < 0:
                 found, out = self._resume(state, text, base, ends, count, marks, out, -found)
             parts.append(TokenBatch(out[:found].copy(), np.concatenate([np.zeros(1, np.int64), marks])))
+        state.counters[JOINED], state.counters[BEGIN] = 0, 1
         self._give(state)
         return TokenBatch.join(parts)
 
@@ -251,9 +264,10 @@ class Encoder:
                 found, out = self._resume(state, words_of, base, ends, words, marks, out, -status, whole=whole)
             offsets[done : done + len(marks)] = marks
             done += len(marks) if complete else 0
+            state.counters[BEGIN] = complete
         self._give(state)
         large = found > 1 << 16 and found > len(out) // 2
-        return TokenBatch(out[:found] if large else out[:found].copy(), offsets)
+        return self.segmenter.joined(TokenBatch(out[:found] if large else out[:found].copy(), offsets))
 
     def _resume(
         self,

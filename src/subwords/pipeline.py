@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.normalize.normalizer import Normalizer
-from subwords.normalize.steps import Prepend, Replace
+from subwords.normalize.stages import Part
 from subwords.split.pieces import Pieces
 from subwords.split.routes import CHUNK_WORDS, Marks, Short, Words
 from subwords.split.scanner import Splitter
@@ -28,7 +28,7 @@ class Pipeline:
     def __init__(self, normalizer: Normalizer, splitter: Splitter) -> None:
         self.normalizer = normalizer
         self.splitter = splitter
-        self.growth = _growth(normalizer) * splitter.growth
+        self.growth = normalizer.growth * splitter.growth
 
     def __reduce__(self) -> tuple[type[Pipeline], tuple[Normalizer, Splitter]]:
         return Pipeline, (self.normalizer, self.splitter)
@@ -51,7 +51,8 @@ class Pipeline:
         at, rest = 0, np.empty(0, np.uint8)
         while at < len(text):
             stop = at + self._stretch(text[at:])
-            part, _ = self.normalizer.apply(text[at:stop], np.array([0, stop - at], np.int64))
+            bounds = np.array([0, stop - at], np.int64)
+            part, _ = self.normalizer.apply(text[at:stop], bounds, Part(at == 0, stop == len(text)))
             part = np.concatenate([rest, part]) if len(rest) else part
             cut = len(part) if stop == len(text) else self.splitter.cut(part, len(part))
             rest, at = part[cut:], stop
@@ -77,6 +78,8 @@ class Pipeline:
 
     def cut(self, text: Bytes, at: int) -> int:
         """Return a place in text[:at] where cutting changes no word whatever follows, or 0 (S4)."""
+        if self.normalizer.sees_ends:
+            return 0
         stop = self.normalizer.cut(text[:at], at)
         begin = self.normalizer.cut(text[: max(0, stop - NEAR)], max(0, stop - NEAR))
         part, origin = self.normalizer.aligned(text[begin:stop])
@@ -99,17 +102,3 @@ class Pipeline:
         begins, ends = pieces.origin
         mapped = np.stack([origin[0, begins], origin[1, ends - 1]])
         return Pieces(pieces.text, pieces.words, pieces.texts, mapped, pieces.leads)
-
-
-def _growth(normalizer: Normalizer) -> int:
-    """How many times its length no text exceeds."""
-    growth = 1
-    for step in normalizer.steps:
-        match step:
-            case Replace():
-                growth *= 1 + len(step.content.encode())
-            case Prepend():
-                growth *= 1 + len(step.text.encode())
-            case _:
-                growth *= 12  # U+FDFA in NFKC has 11 times as many bytes
-    return growth

@@ -47,6 +47,12 @@ class TokenBatch(Sequence[NDArray[np.uint32]]):
         return [flat[a:b] for a, b in pairwise(bounds)]
 
     @classmethod
+    def of(cls, lists: Sequence[Sequence[int]]) -> TokenBatch:
+        """Return the batch of a list of ids for each text."""
+        ids = np.array([i for row in lists for i in row], np.uint32)
+        return cls(ids, np.cumsum([0, *map(len, lists)], dtype=np.int64))
+
+    @classmethod
     def join(cls, parts: Sequence[TokenBatch]) -> TokenBatch:
         """Return one batch of the texts of several, in order."""
         if not parts:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from subwords.normalize.normalizer import Normalizer
     from subwords.pipeline import Pipeline
     from subwords.template import Template
+    from subwords.unigram.model import Unigram
+    from subwords.unigram.sample import Paths
     from subwords.wordpiece.model import WordPiece
 
 __all__ = ["Tokenizer"]
@@ -48,7 +50,7 @@ class Tokenizer:
 
     def __init__(
         self,
-        model: BPE | WordPiece,
+        model: BPE | WordPiece | Unigram,
         splitter: Splitter,
         *,
         normalizer: Normalizer | None = None,
@@ -74,7 +76,9 @@ class Tokenizer:
                     f"expected added tokens to have ids below {len(model.vocab)}; {token.content!r} has {token.id}"
                 )
         self._words = _source(self.normalizer, splitter)
-        self._encoder = Encoder(model, self._words)
+        finer = model.segmenter().finer(splitter.rule)
+        encoded = self._words if finer == splitter.rule else _source(self.normalizer, Splitter(finer))
+        self._encoder = Encoder(model, encoded)
 
     # ------------------------------------------------------------------ text to ids
 
@@ -154,6 +158,43 @@ class Tokenizer:
         texts = tokens_to_text(tokens) if byte_level else [token.decode("utf-8", "replace") for token in tokens]
         return Encoding.of_text(ids, texts, spans, word_ids.tolist())
 
+    def nbest(self, text: str, n: int = 10) -> list[tuple[list[int], float]]:
+        """Return the ids and scores of the n best ways to write a text, the best first; of a Unigram model.
+
+        Scores are natural logarithms. InputError for n that is not 1 to 1024.
+
+        >>> import subwords
+        >>> tok = subwords.train(["hug hugs hugging"] * 9, algorithm="unigram", vocab_size=14)
+        >>> [tok.decode(ids) for ids, _ in tok.nbest("hug", 2)]
+        ['hug', 'hug']
+        """
+        return [(ids.tolist(), score) for ids, score in self._paths(text).best(n)]
+
+    def sample(self, text: str, *, alpha: float = 0.1, nbest: int = -1, seed: Any = None) -> list[int]:
+        """Return the ids of one way to write a text, drawn in proportion to exp(alpha * score); of a Unigram model.
+
+        alpha: 0 draws all ways alike, large values the best. nbest: draw from so many of the best; below 0, from all.
+        seed: what numpy.random.default_rng takes; a generator goes on.
+
+        Source: T. Kudo, Subword Regularization, 2018.
+
+        >>> import subwords
+        >>> tok = subwords.train(["hug hugs hugging"] * 9, algorithm="unigram", vocab_size=14)
+        >>> tok.decode(tok.sample("hugs", alpha=0.5, seed=1))
+        'hugs'
+        """
+        ids: list[int] = self._paths(text).draw(alpha, nbest, np.random.default_rng(seed)).tolist()
+        return ids
+
+    def _paths(self, text: str) -> Paths:
+        from subwords.unigram.encode import UnigramSegmenter
+        from subwords.unigram.sample import Paths
+
+        segmenter = self._encoder.segmenter
+        if not isinstance(segmenter, UnigramSegmenter):
+            raise InputError("expected a Unigram model: others know one way to write a text")
+        return Paths(segmenter, self._words.pieces(np.frombuffer(encode_text(text), np.uint8)))
+
     def tokenize(self, text: str | bytes, *, special: Special = "text") -> list[str]:
         """Return the tokens of a text; bytes that are no character by themselves show as U+FFFD."""
         return [self._token(index) for index in self.encode(text, special=special)]
@@ -170,8 +211,8 @@ class Tokenizer:
         >>> subwords.train(["ab ab"], vocab_size=257).decode_bytes([256, 0])
         b'ab!'
         """
-        if self._texts is not None:
-            return self._texts.decode(as_ids(ids)).encode()
+        if self.decoder is not None:
+            return self._decoded(ids, skip_special_tokens=False).encode()
         return decode_bytes(self.model.vocab, ids)
 
     def decode(
@@ -185,8 +226,8 @@ class Tokenizer:
 
         Hazard: ids may end inside a character; errors="strict" then raises InputError, the default puts U+FFFD.
         """
-        if self._texts is not None:
-            return self._texts.decode(as_ids(ids), skip_special_tokens=skip_special_tokens)
+        if self.decoder is not None:
+            return self._decoded(ids, skip_special_tokens=skip_special_tokens)
         if skip_special_tokens:
             flat = as_ids(ids)
             ids = flat[~np.isin(flat, list(self.added_tokens.special_ids))]
@@ -200,14 +241,14 @@ class Tokenizer:
                 f'expected errors="replace", "strict" or another that Python knows, not {errors!r}'
             ) from None
 
-    @cached_property
-    def _texts(self) -> TokenTexts | None:
-        if self.decoder is None:
-            return None
-        from subwords.decoder import TextDecoder, TokenTexts
+    def _decoded(self, ids: Iterable[int] | NDArray[np.integer[Any]], *, skip_special_tokens: bool) -> str:
+        return self._texts.decode(as_ids(ids), skip_special_tokens=skip_special_tokens)
 
-        if not isinstance(self.decoder, TextDecoder):
-            return None
+    @cached_property
+    def _texts(self) -> TokenTexts:
+        from subwords.decoder import TokenTexts
+
+        assert self.decoder is not None
         tokens = [token.decode("utf-8", "replace") for token in self.model.vocab]
         return TokenTexts(self.decoder, tokens, self.added_tokens.special_ids)
 
@@ -228,7 +269,7 @@ class Tokenizer:
         """The merges in order of rank, as pairs of token bytes; none where the model has no merges."""
         if not isinstance(self.model, BPE):
             return []
-        tokens = list(self.model.vocab)
+        tokens = list(self.model.symbols)
         return [(tokens[left], tokens[right]) for left, right, _ in self.model.merges.tolist()]
 
     @property
@@ -248,11 +289,11 @@ class Tokenizer:
         save(self, Path(path))
 
     def __repr__(self) -> str:
-        bpe = isinstance(self.model, BPE)
-        merges = f" {len(self.merges)} merges," if bpe else ""
+        family = type(self.model).__name__.lower()
+        merges = f" {len(self.merges)} merges," if family == "bpe" else ""
         normalizer = "" if self.normalizer is None else f" {self.normalizer!r},"
         return (
-            f"Tokenizer({'bpe' if bpe else 'wordpiece'}, {self.vocab_size} tokens,{merges} "
+            f"Tokenizer({family}, {self.vocab_size} tokens,{merges} "
             f"{len(self.special_tokens)} special,{normalizer} {self.splitter!r})"
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -23,9 +24,12 @@ from subwords.wordpiece.model import SPECIAL_TOKENS
 
 # What only WordPiece and normalizers need is imported where they are used: 30 ms of the start.
 if TYPE_CHECKING:
+    from subwords.corpus.progress import Progress
     from subwords.corpus.source import Source
     from subwords.normalize.normalizer import Normalizer
     from subwords.pipeline import Pipeline
+    from subwords.unigram.model import Unigram
+    from subwords.unigram.train import UnigramSettings
     from subwords.wordpiece.model import WordPiece
     from subwords.wordpiece.train import WordPieceSettings
 
@@ -73,7 +77,7 @@ def count(
 def train(
     source: Source | WordCounts,
     *,
-    algorithm: Literal["bpe", "wordpiece"] = "bpe",
+    algorithm: Literal["bpe", "wordpiece", "unigram"] = "bpe",
     vocab_size: int,
     splitter: Any = "auto",
     normalizer: Any = "auto",
@@ -87,6 +91,14 @@ def train(
     max_token_length: int | None = None,
     limit_alphabet: int | None = None,
     unk_token: str | None = None,
+    seed_size: int = 1_000_000,
+    shrinking_factor: float = 0.75,
+    sub_iterations: int = 2,
+    max_piece_length: int = 16,
+    character_coverage: float = 1.0,
+    required_chars: str = "",
+    user_defined: Sequence[str] = (),
+    byte_fallback: bool = False,
     documents: Literal["file", "line"] = "file",
     errors: Literal["strict", "replace"] = "strict",
     threads: int | None = None,
@@ -105,6 +117,8 @@ def train(
     `unk_token`. Pieces that continue a word begin with `prefix`. score, of which the greatest is merged: "likelihood",
     the gain of a unigram language model; "course", count(ab) / (count(a) count(b)), which spells out frequent words
     unless min_frequency is sizeable; "count", as BPE and HF's trainer.
+    "unigram": normalizer and splitter="sentencepiece", and <unk>, <s>, </s>. The size asked for is met exactly. The
+    options from seed_size on are those of `subwords.unigram.train.train_unigram`.
 
     >>> import subwords
     >>> tok = subwords.train(["hug pug pun bun hugs " * 9], vocab_size=262, special_tokens=["<s>"])
@@ -115,6 +129,8 @@ def train(
     """
     family = _family(algorithm)
     special_tokens = _checked_specials(family.special_tokens if special_tokens is None else special_tokens)
+    if algorithm == "unigram" and (unk := unk_token or "<unk>") not in special_tokens:
+        special_tokens = (unk, *special_tokens)
     settings = settings_of(
         algorithm=algorithm,
         vocab_size=vocab_size,
@@ -128,35 +144,55 @@ def train(
         max_token_length=max_token_length,
         limit_alphabet=limit_alphabet,
         unk_token=unk_token,
+        seed_size=seed_size,
+        shrinking_factor=shrinking_factor,
+        sub_iterations=sub_iterations,
+        max_piece_length=max_piece_length,
+        character_coverage=character_coverage,
+        required_chars=required_chars,
+        user_defined=user_defined,
+        byte_fallback=byte_fallback,
     )
     rule = make_splitter(family.splitter if splitter == "auto" else splitter)
     before = _normalizer(family.normalizer if normalizer == "auto" else normalizer)
+    if user_defined:
+        if algorithm != "unigram":
+            raise InputError(f"expected user_defined pieces only with algorithm='unigram', not {algorithm!r}")
+        rule, before = _kept_whole(tuple(user_defined), rule, before)
+    cut_out = (*special_tokens, *user_defined)
     if isinstance(source, WordCounts):
         counts = source
-        _check_counts(counts, rule, before, special_tokens)
+        _check_counts(counts, rule, before, cut_out)
     else:
         counts = count(
             source,
             splitter=rule,
             normalizer=before,
-            special_tokens=special_tokens,
+            special_tokens=cut_out,
             documents=documents,
             errors=errors,
             threads=threads,
             progress=progress,
         )
-    model: BPE | WordPiece
-    with progress_line(max(0, vocab_size - 256), "merging", unit="merges", enabled=progress) as bar:
-        on_merges = bar.advance if bar.shown else None
-        if isinstance(settings, BPESettings):
-            model = train_bpe(counts, settings, on_merges=on_merges)
-        else:
-            from subwords.wordpiece.train import train_wordpiece
-
-            model = train_wordpiece(counts, settings, on_merges=on_merges)
+    with progress_line(max(0, vocab_size - 256), family.label, unit=family.unit, enabled=progress) as bar:
+        model = _learned(counts, settings, threads, bar)
     added = [AddedToken(content, i) for i, content in enumerate(special_tokens)]
-    around = {} if isinstance(model, BPE) else _around_wordpiece(model, special_tokens)
-    return Tokenizer(model, rule, normalizer=before, added_tokens=added, **around)
+    return Tokenizer(model, rule, normalizer=before, added_tokens=added, **_around(model, special_tokens))
+
+
+def _learned(
+    counts: WordCounts, settings: BPESettings | WordPieceSettings | UnigramSettings, threads: int | None, bar: Progress
+) -> BPE | WordPiece | Unigram:
+    on_merges = bar.advance if bar.shown else None
+    if isinstance(settings, BPESettings):
+        return train_bpe(counts, settings, on_merges=on_merges)
+    from subwords.wordpiece.train import WordPieceSettings, train_wordpiece
+
+    if isinstance(settings, WordPieceSettings):
+        return train_wordpiece(counts, settings, on_merges=on_merges)
+    from subwords.unigram.train import train_unigram
+
+    return train_unigram(counts, settings, threads=threads, on_step=bar.phase)
 
 
 class Family(NamedTuple):
@@ -165,12 +201,19 @@ class Family(NamedTuple):
     splitter: str
     normalizer: str | None
     special_tokens: tuple[str, ...]
+    label: str = "merging"
+    unit: Literal["merges", "steps"] = "merges"
 
 
 DEFAULTS = {
     "bpe": Family("gpt2", None, ()),
     "wordpiece": Family("bert", "bert-uncased", SPECIAL_TOKENS),
+    "unigram": Family("sentencepiece", "sentencepiece", ("<unk>", "<s>", "</s>"), "seeds", "steps"),
 }
+
+
+# Settings of BPE and WordPiece that a Unigram model does without, or takes in its own way.
+_OF_MERGES = ("tie_break", "min_frequency", "max_token_length", "limit_alphabet")
 
 
 def _family(algorithm: str) -> Family:
@@ -188,9 +231,20 @@ def settings_of(
     prefix: str,
     unk_token: str | None,
     special_tokens: Sequence[str],
-    **shared: Any,
-) -> BPESettings | WordPieceSettings:
+    **others: Any,
+) -> BPESettings | WordPieceSettings | UnigramSettings:
     """Return what an algorithm takes of the settings of `train`; InputError or TrainingError for what cannot be."""
+    if algorithm == "unigram":
+        from subwords.unigram.train import UnigramSettings
+
+        taken = {name: value for name, value in others.items() if name not in _OF_MERGES}
+        return UnigramSettings(
+            special_tokens=special_tokens,
+            unk_token=unk_token or "<unk>",
+            min_frequency=others["min_frequency"] or 2,
+            **taken,
+        )
+    shared = {name: others[name] for name in ("vocab_size", *_OF_MERGES)}
     if algorithm == "wordpiece":
         from subwords.wordpiece.train import WordPieceSettings
 
@@ -206,13 +260,21 @@ def settings_of(
     )
 
 
-def _around_wordpiece(model: WordPiece, special_tokens: tuple[str, ...]) -> dict[str, Any]:
-    """What BERT's file has besides: a decoder, and a template where the tokens for it are there."""
-    from subwords.decoder import WordPieceDecoder
-    from subwords.template import bert
+def _around(model: BPE | WordPiece | Unigram, special_tokens: tuple[str, ...]) -> dict[str, Any]:
+    """What a file has besides: a decoder, and of WordPiece BERT's template where the tokens for it are there."""
+    if isinstance(model, BPE):
+        return {}
+    from subwords import decoder
+    from subwords.wordpiece.model import WordPiece
 
-    found: dict[str, Any] = {"decoder": WordPieceDecoder(model.prefix)}
+    if not isinstance(model, WordPiece):
+        unknown = {special_tokens[model.unk_id]} if model.unk_id is not None else set()
+        control = frozenset(special_tokens) - unknown
+        return {"decoder": decoder.SentencePieceDecoder(frozenset(unknown), control, byte_fallback=model.byte_fallback)}
+    found: dict[str, Any] = {"decoder": decoder.WordPieceDecoder(model.prefix)}
     if "[CLS]" in special_tokens and "[SEP]" in special_tokens:
+        from subwords.template import bert
+
         found["template"] = bert(special_tokens.index("[CLS]"), special_tokens.index("[SEP]"))
     return found
 
@@ -226,8 +288,9 @@ def warmup() -> None:
     >>> subwords.warmup()
     """
     modules = (
-        "bpe_encode bpe_index bpe_train count decode encode find merge normal_forms normalize split_cut split_drop "
-        "split_gpt2 split_machine utf8 words wordpiece_encode wordpiece_index wordpiece_train"
+        "bpe_encode bpe_index bpe_train count decode encode find merge normal_forms normalize normalize_graphemes "
+        "normalize_rules pieces split_cut split_drop split_gpt2 split_machine suffix suffix_sort unigram_encode "
+        "unigram_lattice unigram_train utf8 wordpiece_encode wordpiece_index wordpiece_train words"
     )
     for module in modules.split():
         import_module(f"subwords.kernels.{module}")
@@ -255,6 +318,20 @@ def _normalizer(rule: Any) -> Normalizer | None:
 
     made = normalizer(rule)
     return made if made.steps else None
+
+
+def _kept_whole(
+    pieces: tuple[str, ...], rule: Splitter, before: Normalizer | None
+) -> tuple[Splitter, Normalizer | None]:
+    """Return a splitter and a normalizer that leave pieces as they are."""
+    from subwords.normalize.normalizer import Normalizer
+    from subwords.normalize.steps import SentencePiece
+    from subwords.split.spaces import parting
+
+    if before is not None:
+        steps = (replace(s, user_symbols=pieces) if isinstance(s, SentencePiece) else s for s in before.steps)
+        before = Normalizer(tuple(steps))
+    return Splitter((*parting(pieces), *rule.rule)), before
 
 
 def _words(rule: Splitter, before: Normalizer | None) -> Splitter | Pipeline:

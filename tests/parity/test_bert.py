@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import subwords
+from splitting import FULL
 
 tokenizers = pytest.importorskip("tokenizers")
 
 FILES = ["uncased", "cased", "chinese"]
+PART = 1 << 20  # characters of a text
 
 
 def peer_of(folder: Path, kind: str) -> tokenizers.Tokenizer:
@@ -31,9 +34,13 @@ def check(tok: subwords.Tokenizer, peer: tokenizers.Tokenizer, text: str) -> Non
     assert tok.decode(ref.ids, skip_special_tokens=True) == peer.decode(ref.ids)
 
 
+def files_in(folder: Path) -> list[Path]:
+    found = [path for kind in ("corpora", "adversarial") for path in (folder / kind).iterdir()]
+    return sorted(path for path in found if path.suffix in (".txt", ".bin"))
+
+
 def texts_in(folder: Path, size: int) -> list[str]:
-    files = sorted([*(folder / "corpora").glob("*.txt"), *(folder / "adversarial").glob("*.txt")])
-    return [file.read_bytes()[:size].decode("utf-8", "ignore") for file in files]
+    return [file.read_bytes()[:size].decode("utf-8", "ignore") for file in files_in(folder)]
 
 
 @pytest.mark.parametrize("kind", FILES)
@@ -43,6 +50,27 @@ def test_texts(shared_data: Path, kind: str, size: int) -> None:
     tok, peer = subwords.load(folder / f"bert-base-{kind}-vocab.txt"), peer_of(folder, kind)
     for text in texts_in(shared_data, size):
         check(tok, peer, text)
+
+
+@pytest.mark.sweep
+@pytest.mark.skipif(not FULL, reason="takes half an hour: SUBWORDS_SWEEP=full")
+@pytest.mark.parametrize("kind", FILES)
+def test_whole_files(shared_data: Path, kind: str) -> None:
+    folder = shared_data / "tokenizers" / "bert"
+    tok, peer = subwords.load(folder / f"bert-base-{kind}-vocab.txt"), peer_of(folder, kind)
+    for file in files_in(shared_data):
+        data, size = file.read_bytes().decode("utf-8", "ignore"), 0
+        parts = [data[at : at + PART] for at in range(0, len(data), PART)]
+        for start in range(0, len(parts), 2):  # HF takes one text in one thread
+            for part, ref in zip(parts[start : start + 2], peer.encode_batch(parts[start : start + 2]), strict=False):
+                got = tok(part, special="allow")
+                assert np.array_equal(got.ids, np.array(ref.ids, np.int64)), (file.name, size)
+                assert got.tokens == ref.tokens, (file.name, size)
+                assert np.array_equal(got.spans, np.array(ref.offsets, np.int64)), (file.name, size)
+                assert tok.decode(ref.ids, skip_special_tokens=True) == peer.decode(ref.ids), (file.name, size)
+                size += len(part)
+        assert size == len(data)
+        print(f"{kind} {file.name}: {size:,} characters equal")
 
 
 def test_pairs(shared_data: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import subwords
 from commands import TEXT, json_of, run
 from subwords import Tokenizer
 from subwords.cli.console import shown, unshown
@@ -134,6 +135,52 @@ def test_inspect_sums_up(tok_path: Path, tok: Tokenizer) -> None:
     assert json_of("inspect", tok_path) == ref
     lines = dict(line.split("\t") for line in run("inspect", tok_path).stdout.splitlines())
     assert (lines["byte_level"], lines["unk_token"], lines["special_tokens"]) == ("yes", "none", "<s>=0")
+
+
+def test_inspect_of_wordpiece_says_what_its_pieces_are(tmp_path: Path) -> None:
+    tok = subwords.train(["hug pug pun bun hugs " * 9], algorithm="wordpiece", vocab_size=16)
+    tok.save(tmp_path / "tok.json")  # ##g ##n ##s ##u b h p ##ug ##un hug bun behind five special tokens
+    got = json_of("inspect", tmp_path / "tok.json")
+    ref = {
+        "model": "wordpiece",
+        "prefix": "##",
+        "longest_word": 100,
+        "unk_token": "[UNK]",
+        "normalizer": "bert-uncased",
+    }
+    ref |= {"begin_words": 5, "continue_words": 6, "single_characters": 7, "mean_length": round(17 / 11, 2)}
+    assert {key: got[key] for key in ref} == ref
+
+
+def test_inspect_of_wordpiece_without_a_prefix(tmp_path: Path) -> None:
+    tok = subwords.train(["hug pug pun bun hugs " * 9], algorithm="wordpiece", vocab_size=16, prefix="")
+    tok.save(tmp_path / "tok.json")
+    got = json_of("inspect", tmp_path / "tok.json")
+    assert (got["begin_words"], got["continue_words"]) == (11, 0)
+
+
+def test_inspect_on_a_text_counts_its_words_and_tokens(tok_path: Path, tok: Tokenizer, tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_bytes("Ein schöner Text, one text\n".encode())
+    got = json_of("inspect", tok_path, "--on", text)
+    ids = tok.encode(text.read_bytes())
+    assert got == {"words": 7, "tokens": len(ids), "tokens_per_word": round(len(ids) / 7, 4), "unknown_tokens": 0}
+    subwords.train(["hug hugs " * 9], algorithm="wordpiece", vocab_size=12).save(tmp_path / "tok.json")
+    text.write_bytes(b"Hugs, hug")
+    got = json_of("inspect", tmp_path / "tok.json", "--on", text)
+    assert got == {"words": 3, "tokens": 3, "tokens_per_word": 1.0, "unknown_tokens": 1}
+
+
+def test_inspect_on_what_is_no_text(tok_path: Path, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_bytes(b"ab\xff")
+    assert (
+        "text.txt: expected UTF-8 text; byte 2 is none"
+        in run("inspect", tok_path, "--on", tmp_path / "text.txt", code=1).stderr
+    )
+    (tmp_path / "text.txt").write_bytes(b"")
+    assert "expected text" in run("inspect", tok_path, "--on", tmp_path / "text.txt", code=1).stderr
+    assert "text.txt" in run("inspect", tok_path, "--on", tmp_path / "no" / "text.txt", code=1).stderr
+    run("inspect", tok_path, "--on", tmp_path / "text.txt", "--vocab", code=2)
 
 
 def test_inspect_lists_the_vocabulary(tok_path: Path, tok: Tokenizer) -> None:

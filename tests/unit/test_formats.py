@@ -71,6 +71,7 @@ LOADED = {
     "roberta/tokenizer.json": 50265,
     "phi-2/tokenizer.json": 50295,
     "falcon/tokenizer.json": 65024,
+    "phi-3/tokenizer.json": 32011,
     "converted/cl100k_base.tokenizer.json": 100277,
     "converted/qwen3.tokenizer.json": 151669,
 }
@@ -78,7 +79,6 @@ REFUSED = {
     "clip/tokenizer.json": 'model.end_of_word_suffix: "</w>" is not supported yet',
     "clip/vocab.json": "model: expected the model of a tokenizer.json",
     "gpt2/vocab.bpe": "expected a tokenizer file",
-    "phi-3/tokenizer.json": "model.byte_fallback: true is not supported yet",
     "t5/spiece.model": "expected a tokenizer file",
     "t5/tokenizer.json": "model: expected a BPE or WordPiece model, not what looks like Unigram",
     "tiktoken/r50k_base.tiktoken": "expected a tokenizer file",

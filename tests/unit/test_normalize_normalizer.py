@@ -9,10 +9,25 @@ from typing import Any
 import numpy as np
 import pytest
 
+from normalizing import in_parts
 from subwords.errors import FormatError, InputError
 from subwords.normalize import stages
+from subwords.normalize.charsmap import write_charsmap
+from subwords.normalize.hf import to_normalizer
 from subwords.normalize.normalizer import Normalizer, normalizer
-from subwords.normalize.steps import NAMED, Bert, Form, Lowercase, Prepend, Replace, Strip, StripAccents
+from subwords.normalize.steps import (
+    NAMED,
+    Bert,
+    Form,
+    Lowercase,
+    Precompiled,
+    Prepend,
+    Replace,
+    SentencePiece,
+    Step,
+    Strip,
+    StripAccents,
+)
 
 EVERY: list[Any] = [
     *NAMED,
@@ -144,3 +159,67 @@ def test_a_megabyte_of_anything_is_quick() -> None:
 def test_normalizers_are_made_by_their_steps_alone() -> None:
     assert Normalizer((Lowercase(),)).normalize("ÀΣ") == "àσ"
     assert normalizer(None).normalize("À") == "À"
+
+
+# ------------------------------------------------------------------ SentencePiece's
+
+
+def test_sentencepiece_by_name() -> None:
+    known = normalizer("sentencepiece")
+    assert known.normalize(" a\n b\u3000\u2028 c▁\t") == "▁a▁b▁c"
+    assert known.identity == "sentencepiece"
+    assert normalizer(["sentencepiece"]).name == "sentencepiece"
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        (SentencePiece(),),
+        (SentencePiece(write_charsmap({"ﬁ": "fi"}), False, True, False, True, ("<x>", "é")), Lowercase()),
+        (Precompiled(write_charsmap({"a": "b"})), Prepend("▁"), Replace(" ", "▁")),
+    ],
+)
+def test_identity_of_steps_that_no_tokenizer_json_has(steps: tuple[Step, ...]) -> None:
+    known = normalizer(steps)
+    assert normalizer(known.identity).steps == steps
+    assert pickle.loads(pickle.dumps(known)).steps == steps
+    assert len(repr(known)) < 500
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"type": "SentencePiece"}', "normalizer.user_symbols: expected an array, not null"),
+        ('{"type": "SentencePiece", "user_symbols": [], "charsmap": "A"}', "normalizer.charsmap: expected base64"),
+        ('{"type": "SentencePiece", "user_symbols": [], "charsmap": ""}', "normalizer.add_dummy_prefix: expected true"),
+    ],
+)
+def test_a_damaged_identity(text: str, message: str) -> None:
+    with pytest.raises(FormatError, match=message):
+        normalizer(text)
+
+
+def test_no_tokenizer_json_holds_all_that_sentencepiece_does() -> None:
+    for step in (SentencePiece(user_symbols=("<x>",)), SentencePiece(whitespace_suffix=True)):
+        with pytest.raises(FormatError, match=r"write a \.model file"):
+            to_normalizer((step,))
+    with pytest.raises(FormatError, match="expected one of Bert"):
+        normalizer({"type": "SentencePiece"})
+
+
+def test_parts_of_a_text() -> None:
+    known = normalizer([Strip(), Prepend("▁"), Replace(" ", "▁")])
+    text = b"  some words, and more of them  "
+    at = known.cut(np.frombuffer(text, np.uint8), 20)
+    assert text[:at].endswith(b" m")
+    assert known.sees_ends
+    assert in_parts(known, text, [2, at]) == "▁some▁words,▁and▁more▁of▁them".encode()
+
+
+@pytest.mark.parametrize(
+    "rule", ["nfkc", "sentencepiece", "bert-uncased", [Replace("a", "b" * 70)], [Prepend("▁▁"), Replace("a", "é")]]
+)
+def test_growth(rule: Any) -> None:
+    known = normalizer(rule)
+    for text in ("a", "ﷺ", " ", "a b ", "\u3000", "İ", "中中", "aaaaaaaa"):
+        assert len(known.normalize(text).encode()) <= known.growth * len(text.encode())

@@ -31,7 +31,7 @@ from subwords.split.pattern import (
     literal,
     parse,
 )
-from subwords.split.rules import RULES
+from subwords.split.rules import PATTERNS
 
 CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 UPPER, LOWER = r"\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}", r"\p{Ll}\p{Lm}\p{Lo}\p{M}"
@@ -40,7 +40,7 @@ NO_HAN = r"&&[^\p{Han}]"
 
 # Patterns of tokenizers in use, by the family that brought them.
 REAL = {
-    "gpt2": RULES["gpt2"],
+    "gpt2": PATTERNS["gpt2"],
     "r50k": r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s",
     "cl100k": (
         r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]"

@@ -264,14 +264,13 @@ def test_wrong_value_is_named_with_its_place(path: str, new: object, message: st
         ("pre_tokenizer", split(behavior="Dropped"), "pre_tokenizer.behavior: expected one of Isolated, Removed"),
         ("pre_tokenizer", split("("), r"pre_tokenizer: expected patterns that an engine takes, not this one"),
         ("pre_tokenizer", "ByteLevel", "pre_tokenizer: expected an object"),
-        ("decoder", {"type": "Metaspace"}, 'decoder: "Metaspace" is not supported yet; Fuse or null'),
+        ("decoder", {"type": "CTC"}, 'decoder: "CTC" is not supported yet'),
         ("decoder", BYTE_LEVEL, 'decoder: "ByteLevel" is not supported yet; Fuse or null with this pre_tokenizer'),
         ("model.type", "WordLevel", 'model: "WordLevel" is not supported yet; BPE or WordPiece is'),
         ("model", {"vocab": [["a", 0]]}, "model: expected a BPE or WordPiece model, not what looks like Unigram"),
         ("model.dropout", 0.1, "model.dropout: 0.1 is not supported yet"),
         ("model.continuing_subword_prefix", "##", 'model.continuing_subword_prefix: "##" is not supported yet'),
         ("model.end_of_word_suffix", "</w>", 'model.end_of_word_suffix: "</w>" is not supported yet'),
-        ("model.byte_fallback", True, "model.byte_fallback: true is not supported yet"),
     ],
 )  # fmt: skip
 def test_unsupported_component_is_named(path: str, new: object, message: str) -> None:

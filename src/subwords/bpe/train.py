@@ -128,8 +128,6 @@ def train_bpe(counts: WordCounts, settings: BPESettings, *, on_merges: Callable[
 
     `on_merges` is called with the number of merges just done.
     """
-    from subwords.kernels.bpe_index import fill_arena
-
     check_words(counts)
     symbols = _alphabet(counts, settings)
     specials = [token.encode() for token in settings.special_tokens]
@@ -139,7 +137,7 @@ def train_bpe(counts: WordCounts, settings: BPESettings, *, on_merges: Callable[
     ids = {name: i for i, name in reversed(list(enumerate(base)))}
     code_ids = np.full(256 if settings.byte_level else 0x110000, -1, np.int32)
     code_ids[symbols] = [ids[name] for name in names]
-    vocab, merges = merge_words(read_words(counts, fill_arena, code_ids), counts.total, base, settings, on_merges)
+    vocab, merges = merge_words(read_words(counts, code_ids), counts.total, base, settings, on_merges)
     unk_id = None if settings.unk_token is None else ids[settings.unk_token.encode()]
     special_ids = frozenset(range(len(specials)))
     return BPE(vocab, merges, byte_level=settings.byte_level, unk_id=unk_id, special_ids=special_ids)
@@ -168,13 +166,15 @@ def _alphabet(counts: WordCounts, settings: BPESettings) -> list[int]:
     return symbols
 
 
-def read_words(counts: WordCounts, fill: Callable[..., int], symbol_ids: NDArray[np.int32]) -> NDArray[np.uint32]:
-    """The words as a kernel fills the arena with them (see kernels/bpe_index.py)."""
+def read_words(counts: WordCounts, symbol_ids: NDArray[np.int32]) -> NDArray[np.uint32]:
+    """The words as symbols, in the arena of kernels/bpe_index.py."""
+    from subwords.kernels.bpe_index import fill_arena
+
     size = len(counts.data) + HEADER * len(counts)
     if counts.total * (1 + int(np.diff(counts.offsets).max())) >= 2**63 or size > MOST_SYMBOLS:
         raise TrainingError(f"expected fewer than 2**32 symbols and 2**63 pairs; {counts!r} has more")
     arena = zeros(size + len(counts.data), np.uint32)
-    used = fill(counts.data, counts.offsets, counts.counts, symbol_ids, arena)
+    used = fill_arena(counts.data, counts.offsets, counts.counts, symbol_ids, arena)
     words: NDArray[np.uint32] = arena[: used + 1]
     return words
 

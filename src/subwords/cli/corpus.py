@@ -23,6 +23,18 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 _AT_LEAST_1 = click.IntRange(min=1)
 # What shapes counts: the options of `subwords.count` that a file of counts has settled.
 _COUNTING = ("splitter", "normalizer", "special_tokens", "documents", "errors")
+# Options of `train` that only some algorithms have.
+_OF_MERGES = ("bpe", "wordpiece")
+_ALGORITHMS = {
+    **dict.fromkeys(("character_level", "alphabet"), ("bpe",)),
+    **dict.fromkeys(("score", "prefix"), ("wordpiece",)),
+    **dict.fromkeys(("tie_break", "max_token_length", "limit_alphabet"), _OF_MERGES),
+    **dict.fromkeys(
+        ("byte_fallback", "seed_size", "shrinking_factor", "sub_iterations", "max_piece_length", "character_coverage"),
+        ("unigram",),
+    ),
+    **dict.fromkeys(("required_chars", "user_defined"), ("unigram",)),
+}
 
 
 def _corpus_options(command: _Command) -> _Command:
@@ -33,14 +45,14 @@ def _corpus_options(command: _Command) -> _Command:
             type=utf8,
             metavar="NAME|REGEX",
             help="What words are: a rule's name (gpt2, cl100k, o200k, bert, ...), or a regex.  "
-            "[default: gpt2; for wordpiece bert]",
+            "[default: gpt2; for wordpiece bert; for unigram sentencepiece]",
         ),
         click.option(
             "--normalizer",
             type=utf8,
             metavar="NAME",
             help="What is done to text first: bert-uncased, bert-cased, nfc, nfkc, lowercase, ..., or none.  "
-            "[default: none; for wordpiece bert-uncased]",
+            "[default: none; for wordpiece bert-uncased; for unigram sentencepiece]",
         ),
         click.option(
             "--special",
@@ -78,13 +90,17 @@ def _corpus_options(command: _Command) -> _Command:
     type=click.Path(path_type=Path),
     required=True,
     metavar="FILE",
-    help="The tokenizer.json to write.",
+    help="The tokenizer.json to write, or SentencePiece's .model.",
 )
 @click.option(
     "--vocab-size", type=_AT_LEAST_1, required=True, metavar="N", help="How many tokens, special ones and all."
 )
 @click.option(
-    "--algorithm", type=click.Choice(["bpe", "wordpiece"]), default="bpe", show_default=True, help="What to learn."
+    "--algorithm",
+    type=click.Choice(["bpe", "wordpiece", "unigram"]),
+    default="bpe",
+    show_default=True,
+    help="What to learn.",
 )
 @click.option("--character-level", is_flag=True, help="Start from the characters of the corpus instead of bytes.")
 @click.option(
@@ -122,8 +138,45 @@ def _corpus_options(command: _Command) -> _Command:
     "--limit-alphabet", type=_AT_LEAST_1, metavar="N", help="Start from the N most frequent bytes or characters only."
 )
 @click.option("--unk-token", type=utf8, metavar="TOKEN", help="The special token that stands for unknown symbols.")
+@click.option("--byte-fallback", is_flag=True, help="Unigram: 256 tokens for the bytes of unknown characters.")
+@click.option(
+    "--seed-size",
+    type=click.IntRange(min=0),
+    default=1_000_000,
+    show_default=True,
+    help="Unigram: pieces to begin with.",
+)
+@click.option(
+    "--shrinking-factor",
+    type=click.FloatRange(0.01, 0.99),
+    default=0.75,
+    show_default=True,
+    help="Unigram: the share of pieces that a round of pruning leaves.",
+)
+@click.option(
+    "--sub-iterations", type=click.IntRange(1, 100), default=2, show_default=True, help="Unigram: EM a round."
+)
+@click.option(
+    "--max-piece-length", type=click.IntRange(1, 512), default=16, show_default=True, help="Unigram: in characters."
+)
+@click.option(
+    "--character-coverage",
+    type=click.FloatRange(0.01, 1.0),
+    default=1.0,
+    show_default=True,
+    help="Unigram: the share of the text whose characters are tokens.",
+)
+@click.option(
+    "--required-chars", type=utf8, default="", metavar="TEXT", help="Unigram: characters that are tokens anyway."
+)
+@click.option(
+    "--user-defined", type=utf8, multiple=True, metavar="PIECE", help="Unigram: a piece that is always kept whole."
+)
 @_corpus_options
+@click.pass_context
 def train(
+    context: click.Context,
+    /,
     sources: tuple[str, ...],
     output: Path,
     threads: int | None,
@@ -132,7 +185,7 @@ def train(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Train a tokenizer on a corpus and save it as a tokenizer.json.
+    """Train a tokenizer on a corpus and save it.
 
     SOURCE is a text file (also .gz or .zst), a folder of such files, a glob in quotes, or one file that "subwords
     count" made.
@@ -141,12 +194,14 @@ def train(
     Example:
       subwords train "corpus/*.txt" --vocab-size 32000 --special "<|endoftext|>" -o tok.json
       subwords train "corpus/*.txt" --algorithm wordpiece --vocab-size 30522 -o bert.json
+      subwords train "corpus/*.txt" --algorithm unigram --vocab-size 32000 -o t5.model
     """
     from subwords.training import DEFAULTS, settings_of
     from subwords.training import train as train_tokenizer
 
     started = time.perf_counter()
-    output = _checked_target(output)
+    output = _checked_target(output, options["algorithm"])
+    _refuse_others(context, options["algorithm"])
     counting = {name: options.pop(name) for name in _COUNTING}
     family = DEFAULTS[options["algorithm"]]
     counting["special_tokens"] = counting["special_tokens"] or family.special_tokens
@@ -205,12 +260,21 @@ def count(
     _summarize(counts, {}, started, output, as_json, quiet)
 
 
-def _checked_target(path: Path) -> Path:
+def _checked_target(path: Path, algorithm: str) -> Path:
     target = path / "tokenizer.json" if path.is_dir() else path
-    if target.suffix != ".json":
-        raise click.UsageError(f"-o: expected a file named .json, or a folder, not {path}")
+    known = [".json", *({"wordpiece": [".txt"], "unigram": [".model"]}.get(algorithm, []))]
+    if target.suffix not in known:
+        raise click.UsageError(f"-o: expected a file named {' or '.join(known)}, or a folder, not {path}")
     check_output(target)
     return target
+
+
+def _refuse_others(context: click.Context, algorithm: str) -> None:
+    """Refuse options that the algorithm does not have."""
+    for name, algorithms in _ALGORITHMS.items():
+        given = context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
+        if given and algorithm not in algorithms:
+            raise click.UsageError(f"--{name.replace('_', '-')} is for {' and '.join(algorithms)}, not for {algorithm}")
 
 
 def _counts_to_train_on(

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from subwords.result import TokenBatch
+    from subwords.tokenizer import Tokenizer
     from subwords.vocab import Vocab
 
 __all__ = ["decode", "encode"]
@@ -54,6 +55,21 @@ _output_option = click.option(
     show_default=True,
     help="Special tokens spelled out in text are ordinary text, an error, or their ids.",
 )
+@click.option("--sample", is_flag=True, help="Unigram: draw one of the ways to write a text, likelier ones more often.")
+@click.option(
+    "--alpha",
+    type=click.FloatRange(min=0),
+    default=0.1,
+    show_default=True,
+    help="With --sample: 0 draws all ways alike, large values the best.",
+)
+@click.option("--seed", type=click.IntRange(min=0), help="With --sample: draw the same again.")
+@click.option(
+    "--nbest",
+    type=click.IntRange(1, 1024),
+    metavar="N",
+    help="Unigram: the N best ways, a line each with its score; with --sample, draw from these.",
+)
 @click.option("--tokens", "as_tokens", is_flag=True, help="Print tokens instead of ids, a space in them as U+2423.")
 @_output_option
 @click.option(
@@ -70,6 +86,10 @@ def encode(
     texts: tuple[str, ...],
     lines: bool,
     special: Any,
+    sample: bool,
+    alpha: float,
+    seed: int | None,
+    nbest: int | None,
     as_tokens: bool,
     output: Path | None,
     form: str | None,
@@ -78,8 +98,9 @@ def encode(
 ) -> None:
     """Turn text into ids, separated by spaces, a line for every text.
 
-    TOKENIZER is a tokenizer.json or a folder with one. FILE is the text; without it, or for "-", it is standard input.
-    All of it is one text, or with --lines each of its lines. npy and bin hold the ids of all texts in a row.
+    TOKENIZER is a tokenizer.json, a SentencePiece .model, or a folder with one. FILE is the text; without it, or for
+    "-", it is standard input. All of it is one text, or with --lines each of its lines. npy and bin hold the ids of all
+    texts in a row.
 
     \b
     Example:
@@ -92,7 +113,12 @@ def encode(
     if dtype == "uint16" and tok.vocab_size > 1 << 16:
         raise InputError(f"expected at most 65536 tokens for uint16; {tokenizer} has {tok.vocab_size}: use uint32")
     check_output(output)
-    batch = tok.encode_batch([text.encode() for text in texts] or _read_texts(file, lines), special=special)
+    data = [text.encode() for text in texts] or _read_texts(file, lines)
+    if nbest and not sample:
+        _check_nbest(form, special)
+        _print_nbest(tok, data, nbest, as_tokens, output, as_json)
+        return
+    batch = _sampled(tok, data, alpha, nbest, seed, special) if sample else tok.encode_batch(data, special=special)
     vocab = tok.model.vocab
     values: dict[str, object] = {"texts": len(batch), "total": len(batch.ids)}
     if as_json and output is None:
@@ -108,6 +134,46 @@ def encode(
         values["saved"] = str(output)
     if as_json:
         print_values(values, as_json)
+
+
+def _decoded(text: bytes) -> str:
+    try:
+        return text.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(f"expected text in UTF-8; byte {error.start} is none") from None
+
+
+def _check_nbest(form: str, special: str) -> None:
+    if form != "text" or special != "text":
+        raise click.UsageError("--nbest without --sample prints text: leave out --format and --special")
+
+
+def _sampled(
+    tok: Tokenizer, data: list[bytes], alpha: float, nbest: int | None, seed: int | None, special: str
+) -> TokenBatch:
+    import numpy as np
+
+    from subwords.result import TokenBatch
+
+    if special != "text":
+        raise click.UsageError("--sample takes all text as ordinary text: leave out --special")
+    rng = np.random.default_rng(seed)
+    return TokenBatch.of([tok.sample(_decoded(text), alpha=alpha, nbest=nbest or -1, seed=rng) for text in data])
+
+
+def _print_nbest(
+    tok: Tokenizer, data: list[bytes], n: int, as_tokens: bool, output: Path | None, as_json: bool
+) -> None:
+    vocab = tok.model.vocab
+    found = [tok.nbest(_decoded(text), n) for text in data]
+    if as_json and output is None:
+        best = [[{"score": score, "ids": ids} for ids, score in ways] for ways in found]
+        print_values({"texts": len(found), "nbest": best}, as_json)
+        return
+    with open_output(output) as stream:
+        for ids, score in (way for ways in found for way in ways):
+            names = [shown(vocab[i]) if as_tokens else str(i) for i in ids]
+            stream.write(f"{score:.4f}\t{' '.join(names)}\n".encode())
 
 
 def _check_encode_options(
@@ -168,8 +234,8 @@ def decode(
 ) -> None:
     """Turn ids into text, byte for byte.
 
-    TOKENIZER is a tokenizer.json or a folder with one. FILE holds ids separated by blanks, or is a NumPy file; without
-    it, or for "-", they come from standard input.
+    TOKENIZER is a tokenizer.json, a SentencePiece .model, or a folder with one. FILE holds ids separated by blanks, or
+    is a NumPy file; without it, or for "-", they come from standard input.
 
     \b
     Example:

@@ -18,10 +18,11 @@ __all__ = ["Progress", "progress"]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Takes what was done; may be called from any thread."""
+    """Takes what was done; may be called from any thread. `phase` takes a name, and how many of its steps are done."""
 
     advance: Callable[[int], None]
     shown: bool
+    phase: Callable[[str, int, int], None] = lambda name, done, total: None
 
 
 @contextmanager
@@ -29,7 +30,7 @@ def progress(
     total: int | None,
     label: str,
     *,
-    unit: Literal["bytes", "merges"] = "bytes",
+    unit: Literal["bytes", "merges", "steps"] = "bytes",
     enabled: bool | None = None,
 ) -> Iterator[Progress]:
     """Show how much of `total` (None: not known) is done, at what speed, and the time left, on standard error.
@@ -39,8 +40,8 @@ def progress(
     >>> with progress(1_000, "reading") as bar:
     ...     bar.advance(1_000)
     """
-    if unit not in ("bytes", "merges"):
-        raise InputError(f'unit: expected "bytes" or "merges", got {unit!r}')
+    if unit not in ("bytes", "merges", "steps"):
+        raise InputError(f'unit: expected "bytes", "merges" or "steps", got {unit!r}')
     if not (_watched() if enabled is None else enabled):
         yield Progress(lambda amount: None, shown=False)
         return
@@ -51,7 +52,11 @@ def progress(
     console = rich.console.Console(file=sys.stderr)
     with rich.progress.Progress(*_columns(unit), console=console, redirect_stdout=False) as bar:
         task = bar.add_task(label, total=total)
-        yield Progress(lambda amount: bar.advance(task, amount), shown=True)
+
+        def phase(name: str, done: int, total: int) -> None:
+            bar.update(task, description=name, completed=done, total=total)
+
+        yield Progress(lambda amount: bar.advance(task, amount), True, phase)
 
 
 def _watched() -> bool:
@@ -63,7 +68,7 @@ def _columns(unit: str) -> list[ProgressColumn]:
     from rich import progress as show
 
     amount: list[ProgressColumn] = [show.DownloadColumn(), show.TransferSpeedColumn()]
-    if unit == "merges":
-        amount = [show.MofNCompleteColumn(), show.TextColumn("merges")]
+    if unit != "bytes":
+        amount = [show.MofNCompleteColumn(), show.TextColumn(unit)]
     label = show.TextColumn("{task.description}", markup=False)
     return [label, show.BarColumn(), *amount, show.TimeRemainingColumn()]

@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 
 __all__ = ["load", "save"]
 
-_KNOWN = "tokenizer.json (HF tokenizers, BPE and WordPiece models), a BERT vocab.txt, or a folder that holds one"
+_KNOWN = "tokenizer.json (HF tokenizers), a SentencePiece .model, a BERT vocab.txt, or a folder that holds one"
+_NAMES = ("tokenizer.json", "tokenizer.model", "spiece.model", "vocab.txt")
 
 
 def load(path: str | PathLike[str]) -> Tokenizer:
-    """Return the tokenizer of a file, or of a folder that holds a tokenizer.json or a vocab.txt.
+    """Return the tokenizer of a file, or of a folder that holds one: a tokenizer.json before a .model or a vocab.txt.
 
     A vocab.txt says nothing of the text's normalization: it is taken for BERT's, cased if any token has a capital.
     A file that is missing, damaged or of another kind is a FormatError that says what was expected where.
@@ -34,9 +35,7 @@ def load(path: str | PathLike[str]) -> Tokenizer:
 
     file = Path(path)
     if file.is_dir():
-        folder, file = file, file / "tokenizer.json"
-        if not file.exists() and (folder / "vocab.txt").exists():
-            file = folder / "vocab.txt"
+        file = next((file / name for name in _NAMES if (file / name).exists()), file / _NAMES[0])
     try:
         data = file.read_bytes()
     except OSError as error:
@@ -45,6 +44,10 @@ def load(path: str | PathLike[str]) -> Tokenizer:
         from subwords.formats import vocab_txt
 
         return vocab_txt.tokenizer(data, str(file))
+    if file.suffix in (".model", ".spm") or (data.startswith(b"\n") and not data.lstrip().startswith(b"{")):
+        from subwords.formats import sentencepiece
+
+        return sentencepiece.read(data, str(file))
     if not data.lstrip().startswith(b"{"):
         raise FormatError(f"expected a tokenizer file ({_KNOWN}); {file} begins with {data[:16]!r}")
     return tokenizer_json.read(data, str(file))
@@ -53,7 +56,8 @@ def load(path: str | PathLike[str]) -> Tokenizer:
 def save(tokenizer: Tokenizer, path: str | PathLike[str]) -> None:
     """Write a tokenizer to a .json file, or as tokenizer.json into a folder; an interrupted write changes nothing.
 
-    Of a WordPiece tokenizer a file named .txt holds the tokens alone.
+    Of a WordPiece tokenizer a file named .txt holds the tokens alone; one named .model is SentencePiece's, and holds
+    Unigram and character-level BPE.
 
     InputError where the file cannot be written, FormatError where the format cannot hold the tokenizer.
     """
@@ -62,12 +66,16 @@ def save(tokenizer: Tokenizer, path: str | PathLike[str]) -> None:
     file = Path(path)
     if file.is_dir():
         file = file / "tokenizer.json"
-    if file.suffix not in (".json", ".txt"):
-        raise InputError(f"expected a file to be named .json, or a folder; not {file}")
+    if file.suffix not in (".json", ".txt", ".model"):
+        raise InputError(f"expected a file to be named .json, .model or .txt, or a folder; not {file}")
     if file.suffix == ".txt":
         from subwords.formats import vocab_txt
 
         data = vocab_txt.vocabulary(tokenizer)
+    elif file.suffix == ".model":
+        from subwords.formats import sentencepiece
+
+        data = sentencepiece.write(tokenizer)
     else:
         data = tokenizer_json.write(tokenizer)
     with atomic_write(file) as stream:

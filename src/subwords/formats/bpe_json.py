@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.bpe.model import BPE
+from subwords.bpe.scores import is_ordered, ties
 from subwords.bytemap import CHARACTERS, tokens_from_text, tokens_to_text
 from subwords.errors import FormatError, InputError
 from subwords.formats.document import Node, shown
@@ -25,7 +26,7 @@ def read_model(node: Node, vocab: dict[str, int], added: AddedTokens, byte_level
 
     Characters that a model without an unk token does not know are dropped, as in HF.
     """
-    _check(node)
+    _check(node, byte_level)
     merges = _read_merges(node["merges"], vocab)
     tokens = Vocab(_token_bytes(node["vocab"], vocab, added, merges, byte_level))
     unk = node["unk_token"]
@@ -36,6 +37,7 @@ def read_model(node: Node, vocab: dict[str, int], added: AddedTokens, byte_level
         # HF drops what it does not know only where the file names no unk token; one that is no token is an error.
         "unknown": "drop" if unk.value is None else "error",
         "whole_words": node["ignore_merges"].boolean(False),
+        "byte_fallback": node["byte_fallback"].boolean(False),
         "special_ids": added.special_ids | {token.id for token in added if token.content not in vocab},
     }
     try:
@@ -44,14 +46,14 @@ def read_model(node: Node, vocab: dict[str, int], added: AddedTokens, byte_level
         raise node["merges"].wrong("merges of these tokens", f"these: {error}") from None
 
 
-def _check(model: Node) -> None:
+def _check(model: Node, byte_level: bool) -> None:
     if model["dropout"].value not in (None, 0):
         raise model["dropout"].unsupported("null")
     for key in ("continuing_subword_prefix", "end_of_word_suffix"):
         if model[key].value not in (None, ""):
             raise model[key].unsupported("null")
-    if model["byte_fallback"].boolean(False):
-        raise model["byte_fallback"].unsupported("false")
+    if model["byte_fallback"].boolean(False) and byte_level:
+        raise model["byte_fallback"].wrong("false with ByteLevel, where every byte is a symbol")
 
 
 def _read_merges(node: Node, vocab: dict[str, int]) -> NDArray[np.int64]:
@@ -118,7 +120,11 @@ def _is_of_model(token: AddedToken, vocab: dict[str, int], merges: NDArray[np.in
 
 
 def write_model(model: BPE, texts: list[str]) -> dict[str, Any]:
-    """Return the `model` object without the tokens and merges, its last keys; `texts` are the tokens by id."""
+    """Return the `model` object without the tokens and merges, its last keys; `texts` are the tokens by id.
+
+    What a model by scores has beyond that of a tokenizer.json is a FormatError.
+    """
+    _check_writable(model)
     return {
         "type": "BPE",
         "dropout": None,
@@ -126,11 +132,23 @@ def write_model(model: BPE, texts: list[str]) -> dict[str, Any]:
         "continuing_subword_prefix": None,
         "end_of_word_suffix": None,
         "fuse_unk": model.fuse_unk,
-        "byte_fallback": False,
+        "byte_fallback": model.byte_fallback,
         "ignore_merges": model.whole_words,
         "vocab": {},
         "merges": [],
     }
+
+
+def _check_writable(model: BPE) -> None:
+    for name in ("user_ids", "unused_ids", "parts", "words_only"):
+        if getattr(model, name):
+            raise FormatError(f"expected a model that tokenizer.json can hold; this one has {name}")
+    for tied in ties(model):
+        if not is_ordered(model, tied):
+            raise FormatError(
+                "expected merges in a total order, as tokenizer.json has them; "
+                f"{model.vocab[tied[0]]!r} and {model.vocab[tied[1]]!r} are equal in priority"
+            )
 
 
 def token_texts(model: BPE, added: AddedTokens) -> list[str]:

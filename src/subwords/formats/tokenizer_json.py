@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from subwords.decoder import Decoder
     from subwords.normalize.normalizer import Normalizer
     from subwords.template import Template
+    from subwords.unigram.model import Unigram
     from subwords.wordpiece.model import WordPiece
 
 __all__ = ["read", "write"]
@@ -56,21 +57,24 @@ def read(data: bytes, name: str) -> Tokenizer:
     normalizer = _read_normalizer(top["normalizer"])
     splitter, byte_level = _read_splitter(top["pre_tokenizer"])
     template = _read_template(top["post_processor"])
-    vocab = read_vocab(top["model"]["vocab"])
+    vocab, pieces = _read_vocab(top["model"]["vocab"], kind)
     added = read_added(top["added_tokens"], vocab)
     extras = {key: value for key in _KEPT if (value := top[key].verbatim()) is not None}
-    extras |= {"decoder": top["decoder"].verbatim(), "model_vocab_size": len(vocab)}
-    model: BPE | WordPiece
+    extras |= {"decoder": top["decoder"].verbatim(), "model_vocab_size": len(pieces or vocab)}
+    model: BPE | WordPiece | Unigram
     decoder: Decoder | None = None
     if kind == "BPE":
         model = bpe_json.read_model(top["model"], vocab, added, byte_level)
-        _check_decoder(top["decoder"], byte_level)
+        decoder = _read_bpe_decoder(top["decoder"], byte_level)
     else:
         from subwords.decoder import from_decoder
-        from subwords.formats import wordpiece_json
+        from subwords.formats import unigram_json, wordpiece_json
 
         decoder = from_decoder(top["decoder"])
-        model = wordpiece_json.read_model(top["model"], vocab, added)
+        if kind == "Unigram":
+            model = unigram_json.read_model(top["model"], pieces, added)
+        else:
+            model = wordpiece_json.read_model(top["model"], vocab, added)
     return Tokenizer(
         model, splitter, normalizer=normalizer, template=template, decoder=decoder, added_tokens=added, extras=extras
     )
@@ -80,11 +84,21 @@ def _kind(model: Node) -> str:
     if not isinstance(model.value, dict):
         raise model.wrong("the model of a tokenizer.json")
     kind = model_kind(model)
-    if kind not in ("BPE", "WordPiece"):
+    if kind not in ("BPE", "WordPiece", "Unigram"):
         if model["type"].value is None:
-            raise model.wrong("a BPE or WordPiece model", f"what looks like {kind}")
-        raise model.unsupported("BPE or WordPiece")
+            raise model.wrong("a BPE, WordPiece or Unigram model", f"what looks like {kind}")
+        raise model.unsupported("BPE, WordPiece or Unigram")
     return kind
+
+
+def _read_vocab(node: Node, kind: str) -> tuple[dict[str, int], list[tuple[str, float]]]:
+    """Return the id of every token, and of a Unigram model its pieces with their scores."""
+    if kind != "Unigram":
+        return read_vocab(node), []
+    from subwords.formats.unigram_json import read_pieces
+
+    pieces = read_pieces(node)
+    return {text: i for i, (text, _) in enumerate(pieces)}, pieces
 
 
 def _read_normalizer(node: Node) -> Normalizer | None:
@@ -113,10 +127,15 @@ def _read_splitter(node: Node) -> tuple[Splitter, bool]:
         raise node.wrong("patterns that an engine takes", f"this one: {error}") from None
 
 
-def _check_decoder(node: Node, byte_level: bool) -> None:
-    expected = "ByteLevel" if byte_level else "Fuse"
-    if node.value is not None and node["type"].value != expected:
-        raise node.unsupported(f"{expected} or null with this pre_tokenizer")
+def _read_bpe_decoder(node: Node, byte_level: bool) -> Decoder | None:
+    """Return the decoder of a BPE model; None where it joins the bytes of tokens."""
+    if node.value is None or node["type"].value == ("ByteLevel" if byte_level else "Fuse"):
+        return None
+    if byte_level or node["type"].value == "ByteLevel":
+        raise node.unsupported(f"{'ByteLevel' if byte_level else 'Fuse'} or null with this pre_tokenizer")
+    from subwords.decoder import from_decoder
+
+    return from_decoder(node)
 
 
 def write(tokenizer: Tokenizer) -> bytes:
@@ -137,10 +156,9 @@ def write(tokenizer: Tokenizer) -> bytes:
         default_decoder: dict[str, Any] | None = _BYTE_LEVEL if model.byte_level else {"type": "Fuse"}
     else:
         from subwords.decoder import to_decoder
-        from subwords.formats import wordpiece_json
 
         texts = written_texts([token.decode() for token in model.vocab], added)
-        body = wordpiece_json.write_model(model, texts)
+        body = _written_model(model, texts)
         default_decoder = None if tokenizer.decoder is None else to_decoder(tokenizer.decoder)
     top = {
         "version": "1.0",
@@ -154,10 +172,31 @@ def write(tokenizer: Tokenizer) -> bytes:
         "model": body,
     }
     appended = appended_ids(added, texts, extras.get("model_vocab_size", len(texts)))
-    written = {"vocab": written_vocab(texts, appended)}
+    written = _written_vocab(model, texts, appended)
+    return _filled(json.dumps(top, ensure_ascii=False, indent=2), body, written).encode()
+
+
+def _written_model(model: WordPiece | Unigram, texts: list[str]) -> dict[str, Any]:
+    from subwords.formats import unigram_json, wordpiece_json
+    from subwords.unigram.model import Unigram
+
+    if isinstance(model, Unigram):
+        return unigram_json.write_model(model)
+    return wordpiece_json.write_model(model, texts)
+
+
+def _written_vocab(model: BPE | WordPiece | Unigram, texts: list[str], appended: set[int]) -> dict[str, str]:
+    """Return the JSON of the model's last keys."""
     if isinstance(model, BPE):
-        written["merges"] = bpe_json.written_merges(texts, model.merges)
-    return _filled(json.dumps(top, ensure_ascii=False, indent=2), written).encode()
+        return {"vocab": written_vocab(texts, appended), "merges": bpe_json.written_merges(texts, model.merges)}
+    from subwords.formats.unigram_json import written_pieces
+    from subwords.unigram.model import Unigram
+
+    return {
+        "vocab": written_pieces(model, texts, appended)
+        if isinstance(model, Unigram)
+        else written_vocab(texts, appended)
+    }
 
 
 def _written_normalizer(normalizer: Normalizer | None) -> dict[str, Any] | None:
@@ -176,10 +215,9 @@ def _written_template(template: Template | None) -> dict[str, Any] | None:
     return to_post_processor(template)
 
 
-def _filled(frame: str, written: dict[str, str]) -> str:
+def _filled(frame: str, model: dict[str, Any], written: dict[str, str]) -> str:
     """Put what was written beforehand in the place of the model's last keys, which are empty in the frame."""
-    empty = {"vocab": "{}", "merges": "[]"}
-    end = ",\n".join(f'    "{key}": {empty[key]}' for key in written) + "\n  }\n}"
+    end = ",\n".join(f'    "{key}": {json.dumps(model[key])}' for key in written) + "\n  }\n}"
     filled = ",\n".join(f'    "{key}": {text}' for key, text in written.items()) + "\n  }\n}"
     return frame.removesuffix(end) + filled
 

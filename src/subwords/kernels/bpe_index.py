@@ -20,6 +20,7 @@ THRESHOLD, FLOOR, SIZE, TIE, LONGEST, PAUSE, SPECIALS, PREFIX = range(8)
 # Fields of `tokens`, eight int64 an id: one cache line.
 LEFT, RIGHT, LEFT_WORDS, RIGHT_WORDS, LAST_LEFT, LAST_RIGHT, SPAN, STRING = range(8)
 
+CODES = 0x110000
 HEADER = 4
 EXTENT = 3
 ENTRY = 4
@@ -47,10 +48,11 @@ def symbol_weights(data: U8s, offsets: I64s, counts: U64s, by_character: Int, we
 def fill_arena(data: U8s, offsets: I64s, counts: U64s, ids: I32s, arena: U32s) -> Int:
     """Write the words as symbols and return how much of the arena is used.
 
+    ids: of 256 bytes; or of all characters; or of all characters where they begin a word, and then of all elsewhere.
     A byte or character without an id parts a word. Words of one symbol are left out: they hold no pair.
     """
     p, o, c, d, a = pointer(data), pointer(offsets), pointer(counts), pointer(ids), pointer(arena)
-    used = 0
+    used, later = 0, CODES if len(ids) > CODES else 0
     for word in range(len(counts)):
         i, stop, n = o[word], o[word + 1], 0
         while i <= stop:
@@ -61,7 +63,7 @@ def fill_arena(data: U8s, offsets: I64s, counts: U64s, ids: I32s, arena: U32s) -
                     code, step = decode_at(p, i, stop)
             symbol = -1
             if code >= 0:
-                symbol = I64(d[code])
+                symbol = I64(d[code if i == o[word] else later + code])
             if symbol >= 0:
                 a[used + HEADER + n] = symbol
                 n += 1

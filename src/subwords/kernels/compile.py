@@ -26,6 +26,7 @@ from subwords.kernels.instructions import DIMENSIONS, INSTRUCTIONS, field
 from subwords.kernels.jit import HELPERS, INLINED, MODE, PRIMITIVES, SPLICED, Kernel
 
 DTYPES = {f"{kind}{bits}s": np.dtype(f"{kind.lower()}{bits // 8}") for kind in "UI" for bits in (8, 16, 32, 64)}
+DTYPES["F64s"] = np.dtype("f8")
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "boundscheck": MODE == "checked"}
 # Helpers are called by kernels only: without wrappers for Python and C they compile a sixth faster.
 INNER: dict[str, Any] = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}

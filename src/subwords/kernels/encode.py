@@ -35,16 +35,20 @@ from subwords.kernels.jit import (
 )
 from subwords.kernels.words import BLOCK, LENGTH, ODD, SLOT, differs, home, make_keys, same_bytes, word_key
 
-# Why a call returned.
-DONE, NEED_OUT, NEED_SLOTS, NEED_ARENA, NEED_SCRATCH, UNKNOWN = range(6)
-# Fields of `state`, which outlives a call.
-TEXT, WORD, OUT, USED, IDS, BYTES, POSITION, NEEDED, FAR = range(9)
+# Why a call returned; ONCE, only of a `segment`: done, but these ids hold for this place alone.
+DONE, NEED_OUT, NEED_SLOTS, NEED_ARENA, NEED_SCRATCH, UNKNOWN, ONCE = range(7)
+# Fields of `state`, which outlives a call. The last four are for families whose ids depend on the words before:
+# BEGIN, the next word is a text's first; JOINED, the texts of a call are parts of one; ALONE, words are segmented
+# without the table (1), or blocks are small (WARY); SUMMED, the ids that have been summed up.
+TEXT, WORD, OUT, USED, IDS, BYTES, POSITION, NEEDED, FAR, BEGIN, JOINED, ALONE, SUMMED = range(13)
 
 ZERO, ONE, HALF, LOW = U64(0), U64(1), U64(32), U64(0xFFFFFFFF)
 INSIDE = 4
 LONGEST_KEPT = 1 << 20  # bytes; a longer word is segmented anew each time
 SLACK = 4  # places behind the ids in `out` that may be overwritten
 MIXED = 8  # words of a block with ids in the arena; beyond, the next block's branches would be mispredicted often
+WARY = -1
+FEW = 16  # words of a small block
 UNKNOWN_KEY = ONE << U64(55)  # a length that no word has
 NUMBER = U64(60)
 ELSEWHERE = U64(15)
@@ -62,6 +66,19 @@ class Table(NamedTuple):
     ids_room: object
     bytes_room: object
     state: object
+
+
+class Family(NamedTuple):
+    """What is done by a family of models.
+
+    `segment(model, state, text, at, length, out, count)` writes the ids of a word after `count`: (DONE or ONCE, how
+    many), or why it cannot be done now. `settle` (see `settled`) says after every block whether its ids are right;
+    otherwise it is encoded again, each word ALONE. `fleeting`: see `never_fleeting`.
+    """
+
+    segment: object
+    settle: object
+    fleeting: object
 
 
 @helper
@@ -211,13 +228,16 @@ def resolve_odd(table, text, start, ends, first, keys):
 
 
 @helper
-def emit_new(segment, model, table, text, at, length, out, count):
+def emit_new(family, model, table, text, at, length, out, count):
     """Write the ids of any word, segmenting and remembering it where the table lacks it: (status, new count)."""
+    state, segment = table.state, family.segment
+    if family.fleeting(model, text, at):
+        status, n = segment(model, state, text, at, length, out, count)
+        return (DONE if status == ONCE else status), count + n
     low, high = word_key(text, at, length, table.seeds)
     slot = find(table, text, at, length, low, high, home(low, high, table.seeds, table.mask))
-    if table.slots[slot * SLOT + 1] != ZERO:
+    if table.slots[slot * SLOT + 1] != ZERO and state[ALONE] <= 0:
         return DONE, emit_slot(table.slots, table.ids, slot * SLOT, out, count)
-    state = table.state
     if state[USED] >= table.load:
         return NEED_SLOTS, count
     kept = length <= LONGEST_KEPT
@@ -225,21 +245,34 @@ def emit_new(segment, model, table, text, at, length, out, count):
         state[NEEDED] = length
         return NEED_ARENA, count
     status, n = segment(model, state, text, at, length, out, count)
-    if status != DONE:
-        return status, count
-    if kept:
+    if status == DONE and kept and state[ALONE] <= 0:
         insert(table, text, at, length, low, high, slot, advance(out, count), n)
-    return DONE, count + n
+    return (DONE if status == ONCE else status), count + n
+
+
+@inlined
+def never_fleeting(model, text, at):
+    """Whether a word is not worth a look into the table: none."""
+    return False
+
+
+@inlined
+def settled(model, state, out, upto):
+    """Whether the ids before out[upto] are right: for families whose ids depend on no other word."""
+    return True
 
 
 @helper
-def encode_block(segment, model, table, text, start, ends, first, last, keys, out):
+def encode_block(family, model, table, text, start, ends, first, last, keys, out):
     """Write the ids of the words first..last; state says how far it came."""
     count, k, far, status = I64(table.state[OUT]), I64(0), I64(0), DONE
     stop = I64(3 * (last - first))
     mixed, gaps = table.state[FAR] > MIXED, advance(keys, 3 * BLOCK)
+    alone = table.state[ALONE] > 0
     while status == DONE:
-        if mixed:
+        if alone:
+            pass
+        elif mixed:
             k, count, far = emit_mixed(table.slots, table.mask, keys, k, stop, out, count, gaps, far)
         else:
             k, count, more = emit_run(table.slots, table.mask, table.ids, keys, k, stop, out, count)
@@ -248,7 +281,7 @@ def encode_block(segment, model, table, text, start, ends, first, last, keys, ou
             break
         w = first + k // 3
         at = start + (I64(ends[w - 1]) if w > 0 else 0)
-        status, count = emit_new(segment, model, table, text, at, start + I64(ends[w]) - at, out, count)
+        status, count = emit_new(family, model, table, text, at, start + I64(ends[w]) - at, out, count)
         if status == DONE:
             k += 3
     if mixed:
@@ -258,11 +291,11 @@ def encode_block(segment, model, table, text, start, ends, first, last, keys, ou
 
 
 @spliced
-def next_block(segment, model, table, text, size, start, ends, words, keys, out, room):
+def next_block(family, model, table, text, size, start, ends, words, keys, out, room):
     """Encode the next words, at most BLOCK of them."""
     st = table.state
-    first = I64(st[WORD])
-    last = min(first + BLOCK, words)
+    first, begin, fresh = I64(st[WORD]), I64(st[OUT]), st[BEGIN]
+    last = min(first + (BLOCK if st[ALONE] == 0 else FEW), words)
     at = I64(ends[first - 1]) if first > 0 else 0
     st[NEEDED] = st[OUT] + I64(ends[last - 1]) - at + SLACK
     if st[NEEDED] > room:
@@ -270,7 +303,11 @@ def next_block(segment, model, table, text, size, start, ends, words, keys, out,
     make_keys(table.slots, table.mask, table.seeds, text, size, start, ends, first, last, keys)
     if keys[ODD] != ZERO:
         resolve_odd(table, text, start, ends, first, keys)
-    return encode_block(segment, model, table, text, start, ends, first, last, keys, out)
+    status = encode_block(family, model, table, text, start, ends, first, last, keys, out)
+    if not family.settle(model, st, out, st[OUT]):
+        st[WORD], st[OUT], st[BEGIN], st[SUMMED], st[ALONE] = first, begin, fresh, begin, 1
+        return DONE
+    return status
 
 
 @inlined
@@ -291,25 +328,28 @@ def opened(slots, seeds, ids, arena, state):
 
 
 @inlined
-def encode_all(segment, model, table, text, size, start, ends, words, marks, texts, keys, out, room, filled):
+def encode_all(family, model, table, text, size, start, ends, words, marks, texts, keys, out, room, filled):
     """Append the ids of words to the `filled` ids in `out`; how many there are then, or minus what is needed.
 
     Word w is text[start + ends[w - 1] : start + ends[w]]. marks[i], of `texts`, is how many words there are by the
     end of text i, and becomes how many ids; with texts = 0 all words are one text. Give it what it needs and call
-    again with state[OUT] as `filled`. `segment(model, state, text, at, length, out, count)` writes the ids of a word
-    after `count`: (DONE, how many), or why it cannot be done now.
+    again with state[OUT] as `filled`.
     """
     st = table.state
     st[OUT] = filled
+    if st[TEXT] == 0 and st[WORD] == 0:
+        st[SUMMED] = filled
     while True:
         last_word = words if texts == 0 else marks[st[TEXT]]
         while st[WORD] < last_word:
-            status = next_block(segment, model, table, text, size, start, ends, last_word, keys, out, room)
+            status = next_block(family, model, table, text, size, start, ends, last_word, keys, out, room)
             if status != DONE:
                 return -status
         if texts > 0:
             marks[st[TEXT]] = st[OUT]
             st[TEXT] += 1
+        if st[JOINED] == 0:
+            st[BEGIN] = 1
         if st[TEXT] >= texts:
             break
     st[TEXT], st[WORD] = 0, 0

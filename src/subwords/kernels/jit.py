@@ -1,6 +1,6 @@
 """The door to the compiled tier: the decorators, and what kernels are written with.
 
-A kernel is a plain Python function over arrays and integers, annotated with U8s, U16s, U32s, U64s, I32s, I64s
+A kernel is a plain Python function over arrays and integers, annotated with U8s, U16s, U32s, U64s, I32s, I64s, F64s
 (one-dimensional, contiguous, which the caller vouches for), Int, and Parts[...], a tuple of such
 arrays: a call costs 0.1 microseconds for each argument, so what seldom changes travels together. Three modes run the
 same source:
@@ -24,10 +24,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 __all__ = [
+    "F32",
+    "F64",
     "I64",
     "KERNELS",
     "MODE",
     "U64",
+    "F64s",
     "I32s",
     "I64s",
     "Int",
@@ -61,10 +64,12 @@ __all__ = [
     "write_bits",
 ]
 
+F32 = np.float32
+F64 = np.float64
 I64 = np.int64
 U64 = np.uint64
 # What a kernel's parameters may be; kernels/compile.py gives them their machine types.
-U8s = U16s = U32s = U64s = I32s = I64s = Any
+U8s = U16s = U32s = U64s = I32s = I64s = F64s = Any
 Int = int
 Parts = tuple[Any, ...]
 

@@ -34,6 +34,8 @@ DONE, FULL, CRAMPED, UNKNOWN = 0, 1, 2, 3
 STOP = 0xFFFFFFFF  # the entry of a character that the table cannot tell what becomes of
 LONGEST = 255  # bytes of a replacement, and characters of a decomposition
 MOST = LANES * (LONGEST + 1) + LANES  # bytes that a block of text may become, and that copies may overwrite
+# Where a text may be cut: before such a character; before it if the one before that is SOLID.
+SAFE, SAFE_BEHIND, SOLID = 1, 2, 4
 ZERO, ONE = U64(0), U64(1)
 
 
@@ -250,13 +252,17 @@ def char_spans(text: U8s, spans: I64s) -> Int:
 
 @kernel
 def last_safe(text: U8s, at: Int, safe: U8s) -> Int:
-    """The last place in text[:at] before a whole character that is safe to cut at, or 0."""
+    """The last place in text[:at] before a whole character that may be cut at, as `safe` has it, or 0."""
     p, ok = pointer(text), pointer(safe)
     i = at - 1
     while i > 0:
         if p[i] >> 6 != 2:
             code, _ = decode_at(p, i, at)
-            if (code >= 0 or i + 4 <= at) and ok[code if code >= 0 else INVALID] != 0:
-                return i
+            if code >= 0 or i + 4 <= at:
+                flags = ok[code if code >= 0 else INVALID]
+                if flags & SAFE != 0:
+                    return i
+                if flags & SAFE_BEHIND != 0 and ok[char_before(p, i, 0)[0]] & SOLID != 0:
+                    return i
         i -= 1
     return 0

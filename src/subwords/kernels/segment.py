@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from subwords.kernels.encode import DONE, NEED_SCRATCH, NEEDED, POSITION, UNKNOWN
 from subwords.kernels.jit import I64, U64, helper
-from subwords.kernels.merge import SHORT, ask_pairs, merge_word
+from subwords.kernels.merge import SHORT, ask_pairs, merge_runs, merge_word
 from subwords.kernels.utf8 import decode_at
 
 # Fields of `settings`.
-UNK, FUSE, DROP, SEED, COMPLETE = range(5)
+UNK, FUSE, DROP, SEED, COMPLETE, TIED, LINKS, PARTED = range(8)
 
 MISSING = -1
 LARGE = 1 << 12  # bytes of a window where small ones do not meet: half the second cache
@@ -24,6 +24,8 @@ class Model(NamedTuple):
     alphabet: object  # int32: the id of each byte (256 of them) or code point, or MISSING
     firsts: object  # uint32[65536], where the alphabet is all bytes: the rank of every two bytes, or 2**32 - 1
     spans: object  # int32: the bytes of every id
+    fallback: object  # int32[256]: the id of each byte of an unknown character, or MISSING
+    parted: object  # int32: for each symbol 0, or where the number of ids that stand for it is, and these behind it
     by_character: object
     settings: object
     scratch: object  # the longest word there is room for
@@ -31,10 +33,24 @@ class Model(NamedTuple):
 
 
 @helper
+def fall_back(model, text, at, length, n):
+    """Write an unknown character as its bytes' ids from symbol n on; whether all of them have one."""
+    for k in range(length):
+        symbol = I64(model.fallback[text[at + k]])
+        if symbol == MISSING:
+            return False
+        model.merges.symbols[n + k] = symbol
+    return True
+
+
+@helper
 def first_symbols(model, text, at, length):
-    """Write a word's bytes or characters as ids; how many, or MISSING - i for an unknown one at byte i."""
+    """Write a word's bytes or characters as ids; how many, or MISSING - i for an unknown one at byte i.
+
+    An unk comes behind the bytes of unknown characters that follow it, as in HF.
+    """
     symbols, settings = model.merges.symbols, model.settings
-    n, i, after_unknown = 0, 0, False
+    n, i, waiting = 0, 0, False
     while i < length:
         code, step = I64(text[at + i]), 1
         if model.by_character:
@@ -42,16 +58,23 @@ def first_symbols(model, text, at, length):
         symbol = MISSING
         if code >= 0:
             symbol = I64(model.alphabet[code])
-        unknown = symbol == MISSING
-        if unknown:
-            symbol = I64(settings[UNK])
-            if symbol == MISSING and settings[DROP] == 0:
+        if symbol == MISSING and fall_back(model, text, at + i, step, n):
+            n += step
+        elif symbol == MISSING and settings[UNK] == MISSING:
+            if settings[DROP] == 0:
                 return MISSING - i
-        if symbol != MISSING and not (unknown and after_unknown and settings[FUSE] != 0):
-            symbols[n] = symbol
-            n += 1
-        after_unknown = unknown
+        else:
+            if waiting and (symbol != MISSING or settings[FUSE] == 0):
+                symbols[n] = settings[UNK]
+                n += 1
+            waiting = symbol == MISSING
+            if not waiting:
+                symbols[n] = symbol
+                n += 1
         i += step
+    if waiting:
+        symbols[n] = settings[UNK]
+        n += 1
     return n
 
 
@@ -122,6 +145,26 @@ def segment_windows(model, text, at, length, out, count, size):
 
 
 @helper
+def write_parted(model, n, out, count):
+    """Write what stands for each of n symbols after `count`, fusing neighbouring unks if they are; how many."""
+    symbols, parted, m = model.merges.symbols, model.parted, 0
+    unk = I64(model.settings[UNK]) if model.settings[FUSE] != 0 else MISSING
+    for k in range(n):
+        place = I64(parted[symbols[k]])
+        size = 1
+        if place != 0:
+            size = I64(parted[place])
+        for j in range(size):
+            index = I64(symbols[k])
+            if place != 0:
+                index = I64(parted[place + 1 + j])
+            if index != unk or m == 0 or I64(out[count + m - 1]) != unk:
+                out[count + m] = index
+                m += 1
+    return m
+
+
+@helper
 def segment(model, state, text, at, length, out, count):
     """Write the ids of a word the table lacks after `count`: (DONE, how many), or why it cannot be done now."""
     symbols = model.merges.symbols
@@ -144,7 +187,9 @@ def segment(model, state, text, at, length, out, count):
             state[POSITION] = at + MISSING - n
             return UNKNOWN, 0
         ask_pairs(model.merges, n)
-        n = merge_word(model.merges, n)
+        n = merge_runs(model.merges, n) if model.settings[LINKS] != 0 else merge_word(model.merges, n)
+    if model.settings[PARTED] != 0:
+        return DONE, write_parted(model, n, out, count)
     for k in range(n):
         out[count + k] = symbols[k]
     return DONE, n

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from subwords.kernels.encode import DONE, encode_all, opened
+from subwords.kernels.encode import DONE, Family, encode_all, never_fleeting, opened, settled
 from subwords.kernels.jit import (
     I64,
     U64,
@@ -149,7 +149,8 @@ def encode_pieces(
     table = opened(frame[0], frame[1], frame[2], frame[3], frame[11])
     p, e, mark, o, keys = pointer(text), pointer(ends), pointer(marks), pointer(out), pointer(frame[10])
     size, room = len(text), len(out)
-    return encode_all(segment_pieces, model, table, p, size, start, e, words, mark, texts, keys, o, room, filled)
+    family = Family(segment_pieces, settled, never_fleeting)
+    return encode_all(family, model, table, p, size, start, e, words, mark, texts, keys, o, room, filled)
 
 
 @kernel

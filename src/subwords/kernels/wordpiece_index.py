@@ -1,18 +1,17 @@
 """What WordPiece training works on: words as symbols in the arena of bpe_index.py, and records of the pairs in them.
 
-A symbol is a character and whether a word begins with it. A record (int64) is left << 32 | right, the pair's count, the
-place and number of its postings, the next record of the same left and of the same right token, and where it is in the
-heap; a table of keys and records finds it.
+A symbol is a character and whether a word begins with it: its code point, and CODES more where none does. A record
+(int64) is left << 32 | right, the pair's count, the place and number of its postings, the next record of the same left
+and of the same right token, and where it is in the heap; a table of keys and records finds it.
 """
 
 from __future__ import annotations
 
+from subwords.kernels.bpe_index import CODES, EXTENT, HEADER, NONE, ONE, POSTINGS, USED, weight_at
 from subwords.kernels.bpe_index import ENTRY as PAIR
-from subwords.kernels.bpe_index import EXTENT, HALF, HEADER, LOW, NONE, ONE, POSTINGS, USED, weight_at
 from subwords.kernels.jit import (
     I64,
     U64,
-    I32s,
     I64s,
     Int,
     Parts,
@@ -27,7 +26,6 @@ from subwords.kernels.jit import (
 )
 from subwords.kernels.utf8 import decode_at
 
-CODES = 0x110000  # symbols that begin a word are their code points; the others come after
 # Fields of a record.
 KEY, COUNT, PLACE, NUMBER, NEXT_OUT, NEXT_IN, AT = range(7)
 RECORD = 8
@@ -51,31 +49,6 @@ def piece_weights(data: U8s, offsets: I64s, counts: U64s, weights: U64s) -> Int:
                 w[code if i == o[word] else CODES + code] += c[word]
             i += step
     return 0
-
-
-@kernel
-def fill_pieces(data: U8s, offsets: I64s, counts: U64s, ids: I32s, arena: U32s) -> Int:
-    """Write the words as symbols and return how much of the arena is used; otherwise as bpe_index.fill_arena."""
-    p, o, c, d, a = pointer(data), pointer(offsets), pointer(counts), pointer(ids), pointer(arena)
-    used = 0
-    for word in range(len(counts)):
-        i, stop, n = o[word], o[word + 1], 0
-        while i <= stop:
-            symbol, step = -1, 1
-            if i < stop:
-                code, step = decode_at(p, i, stop)
-                if code >= 0:
-                    symbol = I64(d[code if i == o[word] else CODES + code])
-            if symbol >= 0:
-                a[used + HEADER + n] = symbol
-                n += 1
-            else:
-                if n > 1:
-                    a[used], a[used + 1], a[used + 2], a[used + EXTENT] = n, c[word] & LOW, c[word] >> HALF, n
-                    used += HEADER + n
-                n = 0
-            i += step
-    return used
 
 
 @inlined

@@ -15,11 +15,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.normalize.charmap import CharMap
 from subwords.split.unicode import CODE_POINTS, WHITE_SPACE, categories, property_members
 
 __all__ = [
     "UNICODE_VERSION",
-    "CharMap",
     "blanks",
     "chinese",
     "clean",
@@ -34,8 +34,6 @@ __all__ = [
 
 UNICODE_VERSION = "9.0"  # of the normal forms
 
-# Code points and what each is replaced by; others stay as they are.
-CharMap = dict[int, str]
 Members = NDArray[np.bool_]
 
 SURROGATES = range(0xD800, 0xE000)
@@ -87,16 +85,17 @@ def _codes(members: Members) -> list[int]:
 def clean() -> CharMap:
     """Control characters, NUL and U+FFFD become nothing, blanks a space."""
     members = property_members("Cc") | property_members("Cf") | property_members("Co")
-    members[_ranges(NEW_FORMAT)] = False
+    members[[*_ranges(NEW_FORMAT), *b"\t\n\r"]] = False
     members[0xFFFD] = True
-    found = dict.fromkeys(WHITE_SPACE, " ") | dict.fromkeys(_codes(members), "") | dict.fromkeys(b"\t\n\r", " ")
-    del found[ord(" ")]
-    return found
+    blank = np.array([code for code in WHITE_SPACE if code != ord(" ") and not members[code]], np.int64)
+    return _dropped(members) | CharMap.rows(blank, np.full((len(blank), 1), ord(" ")))
 
 
 def chinese() -> CharMap:
     """Chinese characters get a space on either side."""
-    return {code: f" {chr(code)} " for code in _ranges(CHINESE)}
+    codes = np.array(_ranges(CHINESE), np.int64)
+    spaces = np.full_like(codes, ord(" "))
+    return CharMap.rows(codes, np.stack([spaces, codes, spaces], axis=1))
 
 
 @cache
@@ -106,13 +105,18 @@ def lowercase() -> CharMap:
     codes = _codes(np.logical_or.reduce(cased))
     found = {code: lower for code in codes if (lower := chr(code).lower()) != chr(code)}
     newer = {code: chr(code + step) for text, step in NEW_CAPITALS.items() for code in _ranges(text)}
-    return found | newer
+    return CharMap.of(found | newer)
+
+
+def _dropped(members: Members) -> CharMap:
+    codes = np.flatnonzero(members)
+    return CharMap.rows(codes, np.empty((len(codes), 0), np.int64))
 
 
 @cache
 def marks() -> CharMap:
     """Combining marks become nothing."""
-    return dict.fromkeys(_codes(_marks()), "")
+    return _dropped(_marks())
 
 
 def _marks() -> Members:
@@ -128,11 +132,11 @@ def nonspacing_marks() -> CharMap:
     members = property_members("Mn").copy()
     members[_ranges(NEW_MARKS + NEW_NONSPACING)] = False
     members[_ranges(OLD_NONSPACING)] = True
-    return dict.fromkeys(_codes(members), "")
+    return _dropped(members)
 
 
 @cache
-def decompositions(form: str) -> CharMap:
+def decompositions(form: str) -> Mapping[int, str]:
     """Characters become their full decomposition: canonical (NFD, NFC) or compatible (NFKD, NFKC)."""
     kind: Literal["NFD", "NFKD"] = "NFKD" if "K" in form else "NFD"
     new = {*_ranges(NEW_DECOMPOSITIONS)}

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from dataclasses import fields as dataclass_fields
 from typing import Any, NoReturn
 
 from subwords.errors import FormatError
-from subwords.normalize.steps import Bert, Form, Lowercase, Prepend, Replace, Step, Steps, Strip, StripAccents
+from subwords.normalize.steps import (
+    NAMED,
+    Bert,
+    Form,
+    Lowercase,
+    Precompiled,
+    Prepend,
+    Replace,
+    SentencePiece,
+    Step,
+    Steps,
+    Strip,
+    StripAccents,
+)
 from subwords.split.dialect import from_oniguruma, to_oniguruma
 
-__all__ = ["from_normalizer", "to_normalizer"]
+__all__ = ["from_identity", "from_normalizer", "to_identity", "to_normalizer"]
 
 DEEPEST = 100
-LATER = ("ByteLevel", "Nmt", "Precompiled")
+LATER = ("ByteLevel", "Nmt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +69,8 @@ def from_normalizer(value: Any, where: str = "normalizer") -> Steps:
 
     Source: HF tokenizers 0.23; what it refuses is refused here.
     """
-    return () if value is None else _steps(_Node(where, value))
+    steps = () if value is None else _steps(_Node(where, value))
+    return NAMED["sentencepiece"] if steps == _SPACED else steps
 
 
 def _steps(node: _Node) -> Steps:
@@ -99,6 +116,22 @@ def _replace(node: _Node) -> Steps:
     return (Replace(from_oniguruma(pattern.field("Regex").string()), content, regex=True),)
 
 
+def _map(field: _Node) -> bytes:
+    """The precompiled map that a string holds."""
+    from subwords.normalize.charsmap import read_charsmap
+
+    text = field.string()
+    try:
+        data = base64.b64decode(text, validate=True)
+    except ValueError as error:
+        field.fail(f"base64 ({error})")
+    try:
+        read_charsmap(data)
+    except FormatError as error:
+        raise FormatError(f"{field.path}: {error}") from None
+    return data
+
+
 _READERS: dict[str, Callable[[_Node], Steps]] = {
     "Bert": _bert,
     "BertNormalizer": _bert,
@@ -107,6 +140,7 @@ _READERS: dict[str, Callable[[_Node], Steps]] = {
     "NFD": lambda _: (Form("NFD"),),
     "NFKC": lambda _: (Form("NFKC"),),
     "NFKD": lambda _: (Form("NFKD"),),
+    "Precompiled": lambda node: (Precompiled(_map(node.field("precompiled_charsmap"))),),
     "Prepend": lambda node: (Prepend(node.field("prepend").string()),),
     "Replace": _replace,
     "Sequence": _sequence,
@@ -115,16 +149,76 @@ _READERS: dict[str, Callable[[_Node], Steps]] = {
 }
 
 
+def to_identity(steps: Steps) -> str:
+    """Return steps as JSON that `from_identity` reads: as a tokenizer.json's, with one node more, SentencePiece's."""
+    nodes = [_own(step) if isinstance(step, SentencePiece) else _node(step) for step in steps]
+    return json.dumps(nodes[0] if len(nodes) == 1 else {"type": "Sequence", "normalizers": nodes}, ensure_ascii=False)
+
+
+def from_identity(text: str) -> Steps:
+    """Return the steps of such JSON; json.JSONDecodeError where it is none, FormatError where it holds others."""
+    value = json.loads(text)
+    nodes = value["normalizers"] if isinstance(value, dict) and value.get("type") == "Sequence" else [value]
+    if not isinstance(nodes, list) or not all(isinstance(node, dict) for node in nodes):
+        return from_normalizer(value)
+    return tuple(
+        step
+        for node in nodes
+        for step in ([_from_own(node)] if node.get("type") == "SentencePiece" else from_normalizer(node))
+    )
+
+
+def _own(step: SentencePiece) -> dict[str, Any]:
+    fields = {field.name: getattr(step, field.name) for field in dataclass_fields(step)}
+    return {"type": "SentencePiece"} | fields | {"charsmap": base64.b64encode(step.charsmap).decode()}
+
+
+def _from_own(value: dict[str, Any]) -> SentencePiece:
+    top = _Node("normalizer", value)
+    symbols = top.field("user_symbols")
+    if not isinstance(symbols.value, list):
+        symbols.fail("an array")
+    return SentencePiece(
+        _map(top.field("charsmap")) if top.field("charsmap").string() else b"",
+        top.field("add_dummy_prefix").boolean(),
+        top.field("remove_extra_whitespaces").boolean(),
+        top.field("escape_whitespaces").boolean(),
+        top.field("whitespace_suffix").boolean(),
+        tuple(_Node(symbols.path, text).string() for text in symbols.value),
+    )
+
+
 def to_normalizer(steps: Steps) -> dict[str, Any] | None:
     """Return a tokenizer.json's `normalizer` that does what the steps do.
 
     >>> to_normalizer((Strip(), Lowercase()))["normalizers"][0]
     {'type': 'Strip', 'strip_left': True, 'strip_right': True}
     """
-    nodes = [_node(step) for step in steps]
+    nodes = [_node(part) for step in steps for part in (_parts(step) if isinstance(step, SentencePiece) else [step])]
     if len(nodes) == 1:
         return nodes[0]
     return {"type": "Sequence", "normalizers": nodes} if nodes else None
+
+
+# What "sentencepiece" does in HF's steps.
+_SPACED: Steps = (Replace(r"\s+", " ", True), Strip(), Prepend("▁"), Replace(" ", "▁"))
+
+
+def _parts(step: SentencePiece) -> Steps:
+    """Return HF's steps for what SentencePiece does.
+
+    Hazard: HF applies a map by graphemes, so marks behind characters of the map may yield another text.
+    """
+    if (step,) == NAMED["sentencepiece"]:
+        return _SPACED
+    if step.whitespace_suffix or step.user_symbols or not step.escape_whitespaces:
+        raise FormatError(
+            "expected a normalizer that HF tokenizers has; it has none that keeps user-defined pieces, puts blanks behind "
+            "words or leaves them as they are: write a .model file"
+        )
+    extra = (Replace("^ +| +$", "", True), Replace(" {2,}", " ", True)) if step.remove_extra_whitespaces else ()
+    before = (Precompiled(step.charsmap),) if step.charsmap else ()
+    return *before, *extra, *((Prepend("▁"),) if step.add_dummy_prefix else ()), Replace(" ", "▁")
 
 
 def _node(step: Step) -> dict[str, Any]:
@@ -141,5 +235,9 @@ def _node(step: Step) -> dict[str, Any]:
             return {"type": "Strip", "strip_left": left, "strip_right": right}
         case Prepend(text):
             return {"type": "Prepend", "prepend": text}
+        case Precompiled(charsmap):
+            return {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap).decode()}
+        case SentencePiece():
+            raise AssertionError("its parts are written")
         case Lowercase() | StripAccents():
             return {"type": type(step).__name__}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, get_args
@@ -13,9 +14,9 @@ from numpy.typing import NDArray
 from subwords.errors import InputError
 from subwords.kernels.normalize import last_safe
 from subwords.normalize.characters import UNICODE_VERSION
-from subwords.normalize.hf import from_normalizer, to_normalizer
+from subwords.normalize.hf import from_identity, from_normalizer, to_identity
 from subwords.normalize.plan import aligned, applied, safe, stages_of
-from subwords.normalize.stages import Stage
+from subwords.normalize.stages import WHOLE, Part, Stage
 from subwords.normalize.steps import NAMED, Form, Prepend, Replace, Step, Steps
 from subwords.split.scanner import encode_text
 
@@ -23,6 +24,7 @@ __all__ = ["Normalizer", "normalizer"]
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
+LONGEST_SHOWN = 400  # characters
 FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 
 
@@ -44,12 +46,22 @@ class Normalizer:
     @cached_property
     def identity(self) -> str:
         """The steps as `normalizer` takes them: counts made with one may be trained on with another of the same."""
-        return self.name or json.dumps(to_normalizer(self.steps), ensure_ascii=False)
+        return self.name or to_identity(self.steps)
 
     @property
     def unicode_version(self) -> str:
         """The version its normal forms come from."""
         return UNICODE_VERSION
+
+    @cached_property
+    def growth(self) -> int:
+        """How many times its length no text exceeds."""
+        return math.prod(stage.growth for stage in self._stages)
+
+    @cached_property
+    def sees_ends(self) -> bool:
+        """Whether where a text begins or ends makes a difference: only its parts may then be normalized one by one."""
+        return any(stage.sees_ends for stage in self._stages)
 
     def normalize(self, text: str) -> str:
         """Return a text as it becomes.
@@ -61,17 +73,18 @@ class Normalizer:
         data = np.frombuffer(encode_text(text), np.uint8)
         return self.apply(data, np.array([0, len(data)]))[0].tobytes().decode()
 
-    def apply(self, text: Bytes, bounds: Offsets) -> tuple[Bytes, Offsets]:
+    def apply(self, text: Bytes, bounds: Offsets, part: Part = WHOLE) -> tuple[Bytes, Offsets]:
         """Return the texts text[bounds[i]:bounds[i + 1]] as they become, one behind the other, and their bounds, int64.
 
-        They need not be UTF-8: a byte that is not is a character of no class, which stays as it is (S2).
+        They need not be UTF-8: a byte that is not is a character of no class, which stays as it is (S2). `part`: which
+        part of a text they are, where they are one stretch between two cuts.
         """
         text = np.ascontiguousarray(text)
-        found = applied(self._fused, text, bounds) or applied(self._stages, text, bounds)
+        found = applied(self._fused, text, bounds, part) or applied(self._stages, text, bounds, part)
         assert found is not None, "only stages that stand for several cannot tell"
         return found
 
-    def aligned(self, text: Bytes) -> tuple[Bytes, Offsets]:
+    def aligned(self, text: Bytes, part: Part = WHOLE) -> tuple[Bytes, Offsets]:
         """Return a text as it becomes and its origin, int64 of shape (2, n).
 
         That is, for every byte, where the character of `text` that it stands for begins and where it ends, in bytes.
@@ -81,12 +94,16 @@ class Normalizer:
         >>> text.tobytes(), origin.tolist()
         (b'e!', [[0, 2], [2, 3]])
         """
-        return aligned(self._stages, np.ascontiguousarray(text))
+        text = np.ascontiguousarray(text)
+        found = aligned(self._fused, text, part) or aligned(self._stages, text, part)
+        assert found is not None, "only stages that stand for several cannot tell"
+        return found
 
     def cut(self, text: Bytes, at: int) -> int:
         """Return a place in text[:at], the last found, where cutting changes nothing whatever follows, or 0.
 
-        None is found where a step looks at a whole text: Strip, Prepend, a Replace by a regex.
+        What comes before and behind it is then normalized as parts of a text. None is found where a step looks at a
+        whole text: a Replace by a regex.
         """
         return last_safe(text, at, self._safe)
 
@@ -103,12 +120,17 @@ class Normalizer:
         return stages_of(self.steps, fused=False)
 
     def __repr__(self) -> str:
-        return f"Normalizer({self.name or self.identity!r})" if self.name else f"Normalizer({self.identity})"
+        if self.name:
+            return f"Normalizer({self.name!r})"
+        # A map may be long.
+        shown = self.identity if len(self.identity) <= LONGEST_SHOWN else repr(self.steps)
+        return f"Normalizer({shown if len(shown) <= LONGEST_SHOWN else shown[:LONGEST_SHOWN] + '...'})"
 
 
 @lru_cache(maxsize=16)
 def _safe_in(steps: Steps) -> Bytes:
-    return safe(stages_of(steps, fused=False))
+    # A mark that one table drops may be sorted to either side of a cut first: it is gone all the same.
+    return safe(stages_of(steps, fused=True))
 
 
 def normalizer(rule: Any) -> Normalizer:
@@ -135,7 +157,7 @@ def _steps(rule: Any) -> Steps:
             return NAMED[rule]
         if rule == "null" or rule.startswith('{"'):  # as `identity` has it
             try:
-                return _steps(json.loads(rule))
+                return from_identity(rule)
             except json.JSONDecodeError:
                 pass
         raise InputError(f"expected a normalizer's name ({', '.join(NAMED)}), not {rule!r:.80}")

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from subwords.errors import InputError
 from subwords.kernels.normalize import INVALID, char_spans
 from subwords.normalize.characters import (
-    CharMap,
     chinese,
     clean,
     combining_classes,
@@ -19,8 +18,31 @@ from subwords.normalize.characters import (
     marks,
     nonspacing_marks,
 )
-from subwords.normalize.stages import CharStage, FormStage, PatternStage, PrependStage, Stage, StripStage, fits
-from subwords.normalize.steps import Bert, Form, Lowercase, Prepend, Replace, Step, Steps, Strip, StripAccents
+from subwords.normalize.charmap import CharMap
+from subwords.normalize.stages import (
+    WHOLE,
+    CharStage,
+    FormStage,
+    Part,
+    PatternStage,
+    PrependStage,
+    Stage,
+    StripStage,
+    fits,
+)
+from subwords.normalize.steps import (
+    Bert,
+    Form,
+    Lowercase,
+    Precompiled,
+    Prepend,
+    Replace,
+    SentencePiece,
+    Step,
+    Steps,
+    Strip,
+    StripAccents,
+)
 
 __all__ = ["aligned", "applied", "safe", "stages_of"]
 
@@ -30,32 +52,37 @@ Offsets = NDArray[np.int64]
 MOST_UNKNOWN = 4096  # characters: where more of them are marks that stay, one table would often be of no use
 
 
-def applied(stages: tuple[Stage, ...], text: Bytes, bounds: Offsets) -> tuple[Bytes, Offsets] | None:
+def applied(
+    stages: tuple[Stage, ...], text: Bytes, bounds: Offsets, part: Part = WHOLE
+) -> tuple[Bytes, Offsets] | None:
     """Return the texts text[bounds[i]:bounds[i + 1]] as they become, and their bounds; None if a stage cannot tell."""
     text, bounds = text[bounds[0] : bounds[-1]], bounds - bounds[0]
     for stage in stages:
-        result = stage.apply(text, bounds, tracked=False)
+        result = stage.apply(text, bounds, tracked=False, part=part)
         if result is None:
             return None
         text, bounds, _ = result
     return text, bounds
 
 
-def aligned(stages: tuple[Stage, ...], text: Bytes) -> tuple[Bytes, Offsets]:
-    """Return a text as it becomes and where the character begins and ends that each byte stands for."""
+def aligned(stages: tuple[Stage, ...], text: Bytes, part: Part = WHOLE) -> tuple[Bytes, Offsets] | None:
+    """Return a text as it becomes and where the character begins and ends that each byte stands for; None as above."""
     spans = np.empty(2 * len(text), np.int64)
     char_spans(text, spans)
     origin, bounds = spans.reshape(2, -1), np.array([0, len(text)])
     for stage in stages:
-        result = stage.apply(text, bounds, tracked=True)
-        assert result is not None, "only stages that stand for several cannot tell"
+        result = stage.apply(text, bounds, tracked=True, part=part)
+        if result is None:
+            return None
         text, bounds, source = result
-        origin = np.where(source < 0, 0, origin[:, source])
+        origin = stage.origin(source, origin)
     return text, np.ascontiguousarray(origin)
 
 
 def safe(stages: tuple[Stage, ...]) -> Bytes:
-    """Return 1 for every code point before which a text may be cut."""
+    """Return what may be cut where, as `last_safe` takes it, of every code point."""
+    if len(stages) == 1:
+        return stages[0].safe()
     heads = np.arange(INVALID + 1)
     for stage in stages:
         known = heads >= 0
@@ -74,7 +101,7 @@ def stages_of(steps: Steps, *, fused: bool) -> tuple[Stage, ...]:
     for step in steps:
         for part in _parts_of(step):
             last = parts[-1] if parts else None
-            if isinstance(last, dict) and isinstance(part, dict) and fits(both := _followed(last, part)):
+            if isinstance(last, CharMap) and isinstance(part, CharMap) and fits(both := last.then(part)):
                 parts[-1] = both
             else:
                 parts.append(part)
@@ -96,13 +123,6 @@ def _ready(part: CharMap | Stage | Form) -> Stage:
     return FormStage(part) if isinstance(part, Form) else CharStage(part)
 
 
-def _followed(first: CharMap, second: CharMap) -> dict[int, str]:
-    """Two replacements in one."""
-    both = {code: text and text.translate(second) for code, text in first.items()}
-    both.update((code, text) for code, text in second.items() if code not in first)
-    return both
-
-
 def _parts_of(step: Step) -> list[CharMap | Stage | Form]:
     match step:
         case Bert():
@@ -113,40 +133,47 @@ def _parts_of(step: Step) -> list[CharMap | Stage | Form]:
             return [lowercase()]
         case StripAccents():
             return [marks()]
-        case Replace(pattern, content, False) if len(pattern) == 1 and fits({0: content}):
-            return [{ord(pattern): content}]
+        case Replace(pattern, content, False) if len(pattern) == 1 and fits(one := CharMap.of({ord(pattern): content})):
+            return [one]
         case Replace():
             return [PatternStage(step)]
         case Strip(left, right):
             return [StripStage(step)] if left or right else []
         case Prepend():
             return [PrependStage(step)]
+        case SentencePiece():
+            from subwords.normalize.sentencepiece import RulesStage
+
+            return [RulesStage(step)]
+        case Precompiled():
+            from subwords.normalize.precompiled import GraphemeStage
+
+            return [GraphemeStage(step)]
     raise InputError(f"expected a step of subwords.normalize.steps, not {type(step).__name__}")
 
 
 def _bert_parts(step: Bert) -> list[CharMap | Stage | Form]:
-    first = dict(clean()) if step.clean_text else {}
+    first = clean() if step.clean_text else CharMap.of({})
     if step.handle_chinese_chars:
         first |= chinese()  # none of these is dropped
-    lower = lowercase() if step.lowercase else {}
+    lower = lowercase() if step.lowercase else CharMap.of({})
     if step.lowercase if step.strip_accents is None else step.strip_accents:
-        return [first, Form("NFD"), _followed(nonspacing_marks(), lower)]
-    return [_followed(first, lower)]
+        return [first, Form("NFD"), nonspacing_marks().then(lower)]
+    return [first.then(lower)]
 
 
 def _fused(parts: list[CharMap | Stage | Form]) -> tuple[Stage, int] | None:
     """One stage of as many parts as one can stand for, and their number, if there are several."""
-    before = parts[0] if isinstance(parts[0], dict) else {}
+    before = parts[0] if isinstance(parts[0], CharMap) else CharMap.of({})
     form, after = (parts[1:] if before else parts)[:2] if len(parts) > 1 + bool(before) else (None, None)
-    if not isinstance(form, Form) or "C" in form.form or not isinstance(after, dict):
+    if not isinstance(form, Form) or "C" in form.form or not isinstance(after, CharMap):
         return None
-    stays = np.append(combining_classes() != 0, False)
-    stays[[code for code, text in after.items() if not text]] = False
-    kept = frozenset(np.flatnonzero(stays).tolist())
-    decomposed = _followed(before, decompositions(form.form))
-    unknown = stays[:-1].copy()
-    unknown[list(decomposed)] = [bool(text) and not kept.isdisjoint(map(ord, text)) for text in decomposed.values()]
-    replaced = _followed(decomposed, after)
+    stays = combining_classes() != 0
+    stays[after.codes[after.sizes == 0]] = False
+    decomposed = before.then(CharMap.of(decompositions(form.form)))
+    unknown = stays.copy()
+    unknown[decomposed.codes] = decomposed.holding(stays)
+    replaced = decomposed.then(after)
     if np.count_nonzero(unknown) > MOST_UNKNOWN or not fits(replaced):
         return None
     return CharStage(replaced, unknown), 3 if before else 2

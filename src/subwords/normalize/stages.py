@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +14,23 @@ from subwords.errors import InputError
 from subwords.kernels.normal_forms import CHANGES, STARTS, form_texts
 from subwords.kernels.normalize import CRAMPED, FULL, INVALID, LONGEST, MOST, STOP, UNKNOWN, blank_ends, map_texts
 from subwords.kernels.split_pack import LANES
-from subwords.normalize.characters import CharMap, blanks, combining_classes, compositions, decompositions
+from subwords.normalize.characters import blanks, combining_classes, compositions, decompositions
+from subwords.normalize.charmap import CharMap
 from subwords.normalize.steps import Form, Prepend, Replace, Strip
 
-__all__ = ["CharStage", "FormStage", "PatternStage", "PrependStage", "Stage", "StripStage", "fits"]
+__all__ = [
+    "WHOLE",
+    "CharStage",
+    "FormStage",
+    "Part",
+    "PatternStage",
+    "PrependStage",
+    "Result",
+    "Stage",
+    "StripStage",
+    "fits",
+    "written",
+]
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
@@ -24,16 +38,44 @@ Offsets = NDArray[np.int64]
 Result = tuple[Bytes, Offsets, Offsets]
 Kernel = Callable[[tuple[NDArray[np.generic], ...], Offsets], int]
 
+WIDER = np.array([0x80, 0x800, 0x10000])  # code points from which on UTF-8 takes a byte more
 ROOM = 1 << 10  # characters of a stretch, to begin with
 SECONDS = 10  # that the `regex` package may take for a text, and as many again for every 10 MB
+
+
+class Part(NamedTuple):
+    """Which part of a text a stretch is: whether it begins it, and whether it ends it."""
+
+    begins: bool = True
+    ends: bool = True
+
+
+WHOLE = Part()
 
 
 class Stage(ABC):
     """A part of a normalizer."""
 
+    growth = 12  # no text becomes longer than this many times its length; U+FDFA in NFKC has 11 times as many bytes
+
+    sees_ends = False  # whether it does anything only where a text begins or ends
+
     @abstractmethod
-    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool) -> Result | None:
-        """Return the texts text[bounds[i]:bounds[i + 1]] as they become, and their bounds; None if it cannot tell."""
+    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
+        """Return the texts text[bounds[i]:bounds[i + 1]] as they become, and their bounds; None if it cannot tell.
+
+        `part`: of a text, where they are one stretch of it.
+        """
+
+    def origin(self, source: Offsets, before: Offsets) -> Offsets:
+        """Return the range that each byte of the result stands for, (2, n), `before` being those of the text's."""
+        found: Offsets = np.where(source < 0, 0, before[:, source])
+        return found
+
+    def safe(self) -> Bytes:
+        """Return what may be cut where, as `last_safe` takes it, of every code point."""
+        codes = np.arange(INVALID + 1)
+        return (self.heads(codes) >= 0).astype(np.uint8)
 
     def heads(self, codes: Offsets) -> Offsets:
         """What a text that begins with each of these code points begins with then; -1 where it must not be cut off."""
@@ -42,35 +84,38 @@ class Stage(ABC):
 
 def fits(replaced: CharMap) -> bool:
     """Whether a table can hold what characters are replaced by."""
-    return max((len(text.encode()) for text in replaced.values() if len(text) * 4 > LONGEST), default=0) <= LONGEST
+    return int(replaced.sizes.max(initial=0)) <= LONGEST
 
 
 class CharStage(Stage):
     """Characters replaced, each for itself; of `unknown` ones it cannot tell."""
 
     def __init__(self, replaced: CharMap, unknown: NDArray[np.bool_] | None = None) -> None:
-        codes = np.fromiter(replaced, np.int64, len(replaced))
-        texts = [text.encode() for text in replaced.values()]
-        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-        places = 1 + np.cumsum(lengths) - lengths
+        sizes = replaced.sizes
+        places = 1 + np.cumsum(sizes) - sizes
         self._entries = np.zeros(INVALID + 1, np.uint32)
-        self._entries[codes] = places << 8 | lengths
+        self._entries[replaced.codes] = places << 8 | sizes
+        widths = np.searchsorted(WIDER, replaced.codes, side="right") + 1
+        self.growth = int((-(-sizes // widths)).max(initial=1))
         if unknown is not None:
             self._entries[:INVALID][unknown] = STOP
         self._plain = np.arange(256, dtype=np.uint8)
-        for code in np.flatnonzero(self._entries[:128]).tolist():
-            text = replaced.get(code, "")
-            self._plain[code] = ord(text) if len(text) == 1 and text < "\x80" else 255
-        self._arena = np.frombuffer(b"\0" + b"".join(texts) + bytes(LANES), np.uint8).copy()
+        self._arena = np.frombuffer(b"\0" + replaced.encode() + bytes(LANES), np.uint8).copy()
+        changed = np.flatnonzero(self._entries[:128])
+        entries = self._entries[changed]
+        ascii_ = entries & 255 == 1
+        self._plain[changed] = np.where(ascii_, self._arena[np.where(ascii_, entries >> 8, 0)], 255)
 
-    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool) -> Result | None:
+    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
         """Replace them."""
         tables = self._plain, self._entries, self._arena
-        return _written(lambda out, state: map_texts(text, bounds, tables, out, state), text, bounds, tracked=tracked)
+        return written(lambda out, state: map_texts(text, bounds, tables, out, state), text, bounds, tracked=tracked)
 
     def heads(self, codes: Offsets) -> Offsets:
         """That of what a character becomes."""
-        entries = self._entries[codes].astype(np.int64)
+        found = np.array(codes, np.int64)
+        changed = np.flatnonzero(self._entries[codes])
+        entries = self._entries[codes[changed]].astype(np.int64)
         b0, b1, b2, b3 = (
             self._arena[np.minimum(entries >> 8, len(self._arena) - 4) + k].astype(np.int64) for k in range(4)
         )
@@ -78,7 +123,7 @@ class CharStage(Stage):
         four = (b0 & 7) << 18 | (b1 & 63) << 12 | (b2 & 63) << 6 | b3 & 63
         head = np.select([b0 < 0x80, b0 < 0xE0, b0 < 0xF0], [b0, two, three], four)
         head[(entries & 255 == 0) | (entries == STOP)] = -1
-        found: Offsets = np.where(entries == 0, codes, head)
+        found[changed] = head
         return found
 
 
@@ -107,7 +152,7 @@ class FormStage(Stage):
         table = np.array(sorted((a << 21 | b, code) for (a, b), code in pairs.items()), np.uint64).reshape(-1, 2)
         self._pairs, self._results = np.ascontiguousarray(table[:, 0]), table[:, 1].astype(np.uint32)
 
-    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool) -> Result | None:
+    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
         """Put texts in the form."""
         tables = self._kinds, self._classes, self._entries, self._chars, self._pairs, self._results
         room = np.empty((2, ROOM), np.int64)
@@ -118,7 +163,7 @@ class FormStage(Stage):
                 room = np.empty((2, 2 * room.shape[1]), np.int64)
             return status
 
-        return _written(run, text, bounds, tracked=tracked)
+        return written(run, text, bounds, tracked=tracked)
 
     def heads(self, codes: Offsets) -> Offsets:
         """The first character of the decomposition; with composition the character, if it always stays."""
@@ -130,35 +175,46 @@ class FormStage(Stage):
 class StripStage(Stage):
     """Blanks dropped at the ends."""
 
+    sees_ends = True
+
     def __init__(self, step: Strip) -> None:
         self._step = step
 
-    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool) -> Result | None:
+    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
         """Drop them."""
         begins, stops = np.empty(len(bounds) - 1, np.int64), np.empty(len(bounds) - 1, np.int64)
         blank_ends(text, bounds, blanks(), begins, stops)
-        filled = begins < stops
-        if not self._step.left:
-            begins[filled] = bounds[:-1][filled]
-        if not self._step.right:
-            stops[filled] = bounds[1:][filled]
+        left, right = self._step.left and part.begins, self._step.right and part.ends
+        kept = begins < stops if left or right else np.ones(len(begins), np.bool_)
+        if not left:
+            begins[kept] = bounds[:-1][kept]
+        if not right:
+            stops[kept] = bounds[1:][kept]
         change = np.zeros(len(text) + 1, np.int64)
         np.add.at(change, begins, 1)
         np.add.at(change, stops, -1)
-        kept = np.cumsum(change[:-1]) > 0
-        return text[kept], _sums(stops - begins), np.flatnonzero(kept) if tracked else np.empty(0, np.int64)
+        inside = np.cumsum(change[:-1]) > 0
+        return text[inside], _sums(stops - begins), np.flatnonzero(inside) if tracked else np.empty(0, np.int64)
+
+    def heads(self, codes: Offsets) -> Offsets:
+        """The character itself, if it is no blank."""
+        return np.where(blanks()[codes], -1, codes)
 
 
 class PrependStage(Stage):
     """A text in front of others, where it stands for their first character."""
 
+    sees_ends = True
+
     def __init__(self, step: Prepend) -> None:
         self._prefix = np.frombuffer(step.text.encode(), np.uint8)
+        self.growth = 1 + len(self._prefix)
 
-    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool) -> Result | None:
+    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
         """Put it there."""
         sizes = np.diff(bounds)
-        filled = sizes > 0
+        filled = (sizes > 0) | (not part.ends)
+        filled &= part.begins
         places = _sums(sizes + len(self._prefix) * filled)
         at = (places[:-1][filled][:, None] + np.arange(len(self._prefix))).ravel()
         old = np.ones(int(places[-1]), np.bool_)
@@ -167,8 +223,12 @@ class PrependStage(Stage):
         out[old], out[at] = text[bounds[0] : bounds[-1]], np.tile(self._prefix, int(filled.sum()))
         if tracked:
             source[old] = np.arange(bounds[0], bounds[-1])
-            source[at] = np.repeat(bounds[:-1][filled], len(self._prefix))
+            source[at] = np.repeat(np.where(sizes > 0, bounds[:-1], -1)[filled], len(self._prefix))
         return out, places, source
+
+    def heads(self, codes: Offsets) -> Offsets:
+        """The character itself."""
+        return codes
 
 
 class PatternStage(Stage):
@@ -177,8 +237,9 @@ class PatternStage(Stage):
     def __init__(self, step: Replace) -> None:
         self._step = step
         self._content = step.content.encode()
+        self.growth = 1 + len(self._content)
 
-    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool) -> Result | None:
+    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
         """Replace them; the content stands for the last character of the match."""
         parts, sizes, places = [], [], []
         for begin, stop in pairwise(bounds.tolist()):
@@ -233,14 +294,19 @@ def _sums(sizes: Offsets) -> Offsets:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
 
 
-def _written(call: Kernel, text: Bytes, bounds: Offsets, *, tracked: bool) -> Result | None:
-    """Run a kernel, with more room as long as it lacks some."""
+def written(
+    call: Kernel, text: Bytes, bounds: Offsets, *, tracked: bool, spare: int = 2 * MOST, more: int = 0
+) -> Result | None:
+    """Run a kernel, with more room as long as it lacks some.
+
+    spare: bytes of room to begin with beyond 5 / 4 of the text's; more: entries of the source beyond one for a byte.
+    """
     size = int(bounds[-1] - bounds[0])
-    out = np.empty(size + size // 4 + 2 * MOST, np.uint8)
+    out = np.empty(size + size // 4 + spare, np.uint8)
     source = np.empty(len(out) if tracked else 0, np.int64)
     ends = np.zeros(len(bounds), np.int64)
-    state = np.array([0, bounds[0], 0], np.int64)
+    state = np.array([0, bounds[0], 0, 0, 0, 0], np.int64)
     while (status := call((out, source, ends), state)) == FULL:
         out = np.concatenate([out, np.empty_like(out)])
         source = np.concatenate([source, np.empty_like(source)])
-    return None if status == UNKNOWN else (out[: state[2]], ends, source[: state[2] if tracked else 0])
+    return None if status == UNKNOWN else (out[: state[2]], ends, source[: state[2] + more if tracked else 0])

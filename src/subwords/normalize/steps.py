@@ -5,16 +5,21 @@ A normalizer is a tuple of steps; each takes the text that the one before it lef
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
+
+from subwords.normalize.charsmap import write_charsmap
+from subwords.split.unicode import WHITE_SPACE
 
 __all__ = [
     "NAMED",
     "Bert",
     "Form",
     "Lowercase",
+    "Precompiled",
     "Prepend",
     "Replace",
+    "SentencePiece",
     "Step",
     "Steps",
     "Strip",
@@ -79,9 +84,43 @@ class Prepend:
     text: str
 
 
-Step: TypeAlias = Bert | Form | Lowercase | StripAccents | Replace | Strip | Prepend
+@dataclass(frozen=True, slots=True)
+class Precompiled:
+    """Replace strings by SentencePiece's precompiled map, as HF does it: grapheme by grapheme.
+
+    A grapheme of at most 5 bytes becomes what the shortest string becomes that it begins with; otherwise each of its
+    characters is replaced for itself.
+    """
+
+    charsmap: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SentencePiece:
+    """What SentencePiece does to a text before it looks for pieces.
+
+    charsmap: the longest of its strings at every place is replaced; bytes that are not UTF-8 become U+FFFD.
+    remove_extra_whitespaces: drop spaces at the begin, at the end, and behind a space.
+    add_dummy_prefix: put a space in front, or with `whitespace_suffix` behind the text.
+    escape_whitespaces: write U+2581 for spaces.
+    user_symbols: texts that stay as they are, the longest at a place, before the map is asked.
+    """
+
+    charsmap: bytes = field(default=b"", repr=False)
+    add_dummy_prefix: bool = True
+    remove_extra_whitespaces: bool = True
+    escape_whitespaces: bool = True
+    whitespace_suffix: bool = False
+    user_symbols: tuple[str, ...] = ()
+
+
+Step: TypeAlias = Bert | Form | Lowercase | StripAccents | Replace | Strip | Prepend | Precompiled | SentencePiece
 Steps: TypeAlias = tuple[Step, ...]
 
+# All blanks are spaces, and otherwise text is as it is.
+_BLANKS = write_charsmap({chr(code): " " for code in sorted(WHITE_SPACE) if chr(code) != " "})
+
+# "sentencepiece" has no normal form: for that of T5 and others, load one of their files.
 # "bert-uncased" is that of bert-base-uncased and -chinese, "bert-cased" that of bert-base-cased.
 NAMED: dict[str, Steps] = {
     "none": (),
@@ -94,4 +133,5 @@ NAMED: dict[str, Steps] = {
     "lowercase": (Lowercase(),),
     "strip-accents": (Form("NFD"), StripAccents()),
     "strip": (Strip(),),
+    "sentencepiece": (SentencePiece(_BLANKS),),
 }

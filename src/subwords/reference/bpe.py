@@ -33,6 +33,7 @@ __all__ = [
     "encode",
     "encode_word",
     "encode_word_ranks",
+    "encode_word_scores",
     "split",
     "split_bytes",
     "train",
@@ -224,7 +225,7 @@ def train(
     return vocab, merges
 
 
-def _merge_by_rank(tokens: list[bytes], rank: Callable[[Pair], int | None]) -> list[bytes]:
+def _merge_by_rank(tokens: list[bytes], rank: Callable[[Pair], float | None]) -> list[bytes]:
     """Join the pair of lowest rank, the leftmost of them first, one at a time, until no pair has a rank."""
     while True:
         ranked = [(r, i) for i, pair in enumerate(pairwise(tokens)) if (r := rank(pair)) is not None]
@@ -234,6 +235,34 @@ def _merge_by_rank(tokens: list[bytes], rank: Callable[[Pair], int | None]) -> l
         tokens = [*tokens[:i], tokens[i] + tokens[i + 1], *tokens[i + 2 :]]
 
 
+def _bytes_of(symbol: bytes) -> list[bytes]:
+    """The byte tokens of a symbol: <0xC3> and <0xA9> for é."""
+    return [b"<0x%02X>" % byte for byte in symbol]
+
+
+def _known(
+    word: bytes, byte_level: bool, vocab: Container[bytes], unk: str | None, fuse_unk: bool, byte_fallback: bool
+) -> list[bytes]:
+    """Symbols outside the vocabulary as their bytes, if all of these are in it, or as unk.
+
+    An unk is written when the next one, or a known symbol, comes: behind the bytes that come before that.
+    """
+    tokens: list[bytes] = []
+    waiting: list[bytes] = []
+    for symbol in _symbols(word, byte_level):
+        if symbol in vocab:
+            tokens += [*waiting, symbol]
+            waiting = []
+        elif byte_fallback and all(byte in vocab for byte in _bytes_of(symbol)):
+            tokens += _bytes_of(symbol)
+        elif unk is None or unk.encode() not in vocab:
+            raise ValueError(f"{symbol!r} of word {word!r} is not in the vocabulary, nor is an unk token ({unk=})")
+        else:
+            tokens += [] if fuse_unk else waiting
+            waiting = [unk.encode()]
+    return tokens + waiting
+
+
 def encode_word(
     word: bytes,
     merges: Sequence[Pair] | Mapping[Pair, int],
@@ -241,10 +270,13 @@ def encode_word(
     byte_level: bool = True,
     vocab: Container[bytes] | None = None,
     unk: str | None = None,
+    fuse_unk: bool = False,
+    byte_fallback: bool = False,
 ) -> list[bytes]:
     """Segment one word by merges, given in rank order or as pair -> rank; a token no merge reaches is not produced.
 
-    With a `vocab`, each symbol outside it becomes `unk`, or is a ValueError if there is no such token.
+    With a `vocab`, each symbol outside it becomes its bytes (`byte_fallback`) or `unk`, neighbours one if `fuse_unk`;
+    a ValueError if there is no such token.
 
     >>> encode_word(b"thug", [(b"u", b"g"), (b"h", b"ug")], vocab=[b"g", b"h", b"u", b"[UNK]"], unk="[UNK]")
     [b'[UNK]', b'hug']
@@ -252,11 +284,44 @@ def encode_word(
     ranks = merges if isinstance(merges, Mapping) else {pair: rank for rank, pair in enumerate(merges)}
     tokens = _symbols(word, byte_level)
     if vocab is not None:
-        unknown = next((symbol for symbol in tokens if symbol not in vocab), None)
-        if unknown is not None and (unk is None or unk.encode() not in vocab):
-            raise ValueError(f"{unknown!r} of word {word!r} is not in the vocabulary, nor is an unk token ({unk=})")
-        tokens = [symbol if unk is None or symbol in vocab else unk.encode() for symbol in tokens]
+        tokens = _known(word, byte_level, vocab, unk, fuse_unk, byte_fallback)
     return _merge_by_rank(tokens, ranks.get)
+
+
+def encode_word_scores(
+    word: bytes,
+    scores: Mapping[bytes, float],
+    *,
+    unk: str = "<unk>",
+    byte_fallback: bool = False,
+    unused: Container[bytes] = (),
+) -> list[bytes]:
+    """Segment one word by the scores of pieces (SentencePiece): the best joint of neighbours first.
+
+    Pieces in `unused` are merged like others and then taken apart into what they were merged from. A character that is
+    no piece becomes its bytes (`byte_fallback`) or `unk`, neighbours one.
+
+    >>> encode_word_scores(b"abcb", {b"a": -3, b"b": -4, b"bc": -1, b"ab": -2})
+    [b'a', b'bc', b'b']
+    """
+    made: dict[bytes, Pair] = {}
+
+    def rank(pair: Pair) -> float | None:
+        joint = b"".join(pair)
+        if joint not in scores:
+            return None
+        made[joint] = pair
+        return -scores[joint]
+
+    def parted(token: bytes) -> list[bytes]:
+        if token in scores and token not in unused:
+            return [token]
+        if token in made:
+            return [part for side in made[token] for part in parted(side)]
+        return _bytes_of(token) if byte_fallback else [unk.encode()]
+
+    tokens = [part for token in _merge_by_rank(_symbols(word, False), rank) for part in parted(token)]
+    return [token for i, token in enumerate(tokens) if i == 0 or token != unk.encode() or tokens[i - 1] != token]
 
 
 def encode_word_ranks(word: bytes, ranks: Mapping[bytes, int]) -> list[int]:

@@ -1,8 +1,9 @@
 """Normalization as the textbook has it: every step walks over the characters that the one before it left.
 
-A step is any object whose class is called Bert, Form, Lowercase, StripAccents, Replace, Strip or Prepend, its settings
-being attributes; see the functions of these names. A character remembers which character of the text it stands for.
-Bytes that are not UTF-8 travel through `str` as lone surrogates, one per byte, which every step leaves alone.
+A step is any object whose class is called Bert, Form, Lowercase, StripAccents, Replace, Strip, Prepend, Precompiled or
+SentencePiece, its settings being attributes; see the functions of these names. A character remembers which character
+of the text it stands for. Bytes that are not UTF-8 travel through `str` as lone surrogates, one per byte, which every
+step but SentencePiece leaves alone.
 
 What single characters are is asked of `characters`; these are those of Python's Unicode.
 
@@ -15,12 +16,16 @@ What single characters are is asked of `characters`; these are those of Python's
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from array import array
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any
+
+import regex
 
 from subwords.reference.pattern import find
 
-__all__ = ["Characters", "bert", "form", "normalize", "replace", "strip"]
+__all__ = ["Characters", "bert", "form", "matches", "normalize", "precompiled", "replace", "sentencepiece", "strip"]
 
 # A character, and the index of the one in the text that it stands for; -1 for none.
 Char = tuple[str, int]
@@ -62,6 +67,11 @@ class Characters:
         """Its full decomposition."""
         return unicodedata.normalize("NFKD" if compatible else "NFD", char)
 
+    def graphemes(self, text: str) -> list[str]:
+        """What a text's grapheme clusters are."""
+        clusters: list[str] = regex.findall(r"\X", text)
+        return clusters
+
     def composed(self, first: str, second: str) -> str | None:
         """What two characters compose to, if they do."""
         both = unicodedata.normalize("NFC", first + second)
@@ -101,6 +111,10 @@ def _applied(chars: list[Char], step: Any, characters: Characters) -> list[Char]
             return strip(chars, step.left, step.right, characters)
         case "Prepend":
             return [(char, chars[0][1]) for char in step.text] + chars if chars else []
+        case "Precompiled":
+            return precompiled(chars, step.charsmap, characters)
+        case "SentencePiece":
+            return sentencepiece(chars, step)[0]
         case name:
             raise ValueError(f"expected a step of normalization, not a {name}")
 
@@ -195,3 +209,113 @@ def strip(chars: list[Char], left: bool, right: bool, characters: Characters) ->
     while right and start < stop and characters.blank(chars[stop - 1][0]):
         stop -= 1
     return chars[start:stop]
+
+
+# ------------------------------------------------------------------ SentencePiece
+
+
+@lru_cache(maxsize=4)
+def _parsed(charsmap: bytes) -> tuple[array[int], bytes]:
+    """The units of a precompiled map's double array, and its replacements."""
+    size = int.from_bytes(charsmap[:4], "little")
+    units = (int.from_bytes(charsmap[at : at + 4], "little") for at in range(4, 4 + size, 4))
+    return array("L", units), charsmap[4 + size :]
+
+
+def matches(charsmap: bytes, data: bytes | memoryview) -> Iterator[tuple[int, bytes]]:
+    """Yield the strings of a precompiled map that some bytes begin with, shortest first: length and replacement."""
+    if not charsmap:
+        return
+    units, text = _parsed(charsmap)
+    node, unit = 0, units[0]
+    for length, byte in enumerate(data, 1):
+        # The unit's upper bits say how far off the units of its children are, bit 9 that they are 256 times as far.
+        node ^= (unit >> 10) << (8 if unit >> 9 & 1 else 0) ^ byte
+        unit = units[node]
+        if byte == 0 or unit & (1 << 31 | 0xFF) != byte:
+            return
+        if unit >> 8 & 1:  # a string ends here; the child of byte 0 says where its replacement begins
+            at = units[node ^ (unit >> 10) << (8 if unit >> 9 & 1 else 0)] & (1 << 31) - 1
+            yield length, text[at : text.index(0, at)]
+
+
+def sentencepiece(chars: list[Char], step: Any) -> tuple[list[Char], int]:
+    """Do all that SentencePiece does to a text before it looks for pieces; also, where the text ends then.
+
+    What replaces a string stands for its first character. What ends stands for nothing but is where the next begins.
+    """
+    units = [(" " if data == b" " else data.decode(), at) for data, at in _units(chars, step)]
+    end = chars[-1][1] + 1 if chars else 0
+    if step.remove_extra_whitespaces:
+        while units and units[0][0] == " ":
+            units.pop(0)
+    if not units:
+        return [], 0
+    space = "▁" if step.escape_whitespaces else " "
+    out: list[Char] = []
+    if step.add_dummy_prefix and not step.whitespace_suffix:
+        out.append((space, units[0][1]))
+    spaced = step.remove_extra_whitespaces
+    for text, at in units:
+        kept = text.lstrip(" ") if spaced else text
+        out += [(space if char == " " else char, at) for char in kept]
+        if kept:
+            spaced = kept.endswith(" ") and step.remove_extra_whitespaces
+    while step.remove_extra_whitespaces and out and out[-1][0] == space:
+        end = out.pop()[1]
+    if step.add_dummy_prefix and step.whitespace_suffix:
+        out.append((space, end))
+    return out, end
+
+
+def _units(chars: list[Char], step: Any) -> Iterator[tuple[bytes, int]]:
+    """Yield what is taken at once, as it becomes, and the place of its first character."""
+    users = sorted({user.encode() for user in step.user_symbols}, key=len, reverse=True)
+    parts = [char.encode("utf-8", "surrogateescape") for char, _ in chars]
+    data = b"".join(parts)
+    at, taken = 0, 0  # in bytes, in characters
+    while at < len(data):
+        char = parts[taken]
+        size, text = len(char), "\ufffd".encode() if "\udc80" <= chars[taken][0] <= "\udcff" else char
+        for size, text in matches(step.charsmap, memoryview(data)[at:]):  # noqa: B007, the longest is the last
+            pass
+        for user in users:
+            if data.startswith(user, at):
+                size, text = len(user), user
+                break
+        yield text, chars[taken][1]
+        at += size
+        while size > 0:
+            size -= len(parts[taken])
+            taken += 1
+
+
+def precompiled(chars: list[Char], charsmap: bytes, characters: Characters) -> list[Char]:
+    """Replace as HF does: a grapheme of at most 5 bytes by what the shortest string it begins with becomes.
+
+    If it is longer, or begins with none, its characters are replaced one by one. Of what replaces several characters,
+    the first ones stand for one character each, the last one for the rest; what is more stands for the last.
+    """
+    weighted: list[Weighted] = []
+    for grapheme in characters.graphemes(_text(chars)):
+        for old in [grapheme] if _replaced(charsmap, grapheme) is not None else grapheme:
+            new = _replaced(charsmap, old)
+            new = old if new is None else new
+            more = len(new) - len(old)
+            weighted += [(char, int(k < len(old))) for k, char in enumerate(new)]
+            if more < 0 and weighted:
+                weighted[-1] = weighted[-1][0], weighted[-1][1] - more
+    out: list[Char] = []
+    taken = 0
+    for char, weight in weighted:
+        out.append((char, chars[taken if weight else taken - 1][1] if weight or taken else -1))
+        taken += weight
+    return out
+
+
+def _replaced(charsmap: bytes, text: str) -> str | None:
+    """What a grapheme or a character becomes, or None where it is to stay or to be taken apart."""
+    data = text.encode("utf-8", "surrogateescape")
+    if len(data) > 5:
+        return None
+    return next((replacement.decode() for _, replacement in matches(charsmap, data)), None)

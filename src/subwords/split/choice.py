@@ -13,8 +13,11 @@ from subwords.split.pattern import Chars, Either, Node, Outside, Repeat, Then, p
 from subwords.split.routes import MachineRoute, MaskRoute, Route
 from subwords.split.rules import PATTERNS, Rule, Split
 from subwords.split.steps import DroppingRoute, StepsRoute
+from subwords.split.symbols import SymbolsRoute, symbols_of
 
 __all__ = ["machine_of", "route"]
+
+MUCH = 100  # characters of strings, from which on a trie is better than a machine
 
 
 def route(rule: Rule) -> Route:
@@ -23,6 +26,10 @@ def route(rule: Rule) -> Route:
         if rule and isinstance(rule[0], Split) and removed(rule[0]):
             machine = machine_of((Split(rule[0].pattern), *rule[1:]))
             return DroppingRoute(machine, _dropped(rule[0]).astype(np.uint8), rule)
+        if rule and isinstance(rule[0], Split) and (len(rule) > 1 or len(rule[0].pattern) > MUCH):
+            symbols = symbols_of(rule[0])
+            if symbols:
+                return SymbolsRoute(symbols, MachineRoute(machine_of(rule[1:])))
         machine = machine_of(rule)
         if machine.identity == _gpt2_identity():
             return MaskRoute(lambda: machine)

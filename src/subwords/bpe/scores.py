@@ -1,0 +1,124 @@
+"""BPE by scores: the merges that pieces imply, and what stands for symbols that are no tokens of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from subwords.bpe.model import BPE
+
+__all__ = ["is_ordered", "scored_merges", "taken_apart", "ties"]
+
+DEEPEST = 100  # SentencePiece takes unused pieces apart no further
+
+
+def scored_merges(
+    tokens: Sequence[bytes], scores: Sequence[float], left_out: Container[int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[bytes, ...]]:
+    """Return the merges of pieces, their ranks, and the characters they begin with that are no pieces themselves.
+
+    All pairs of two pieces, or characters, whose joint is a piece; those of equal score have equal rank, the longest
+    first. Pieces `left_out` take no part.
+    """
+    ids = {token: i for i, token in enumerate(tokens) if i not in left_out and token}
+    characters = {token: token.decode("utf-8", "surrogateescape") for token in ids}
+    parts: dict[bytes, int] = {}
+    merges: list[tuple[int, int, int]] = []
+    for token, text in characters.items():
+        if len(text) > 1:
+            for char in text:
+                symbol = char.encode("utf-8", "surrogateescape")
+                if symbol not in ids:
+                    parts.setdefault(symbol, len(tokens) + len(parts))
+            cut = 0
+            for char in text[:-1]:
+                cut += len(char.encode("utf-8", "surrogateescape"))
+                left, right = token[:cut], token[cut:]
+                a, b = ids.get(left, parts.get(left)), ids.get(right, parts.get(right))
+                if a is not None and b is not None:
+                    merges.append((a, b, ids[token]))
+    table = np.array(merges, np.int64).reshape(-1, 3)
+    _, ranks = np.unique(-_order(scores)[table[:, 2]], return_inverse=True)
+    lengths = np.array([len(token) for token in tokens], np.int64)
+    order = np.lexsort((table[:, 2], -lengths[table[:, 2]], ranks))
+    return table[order], ranks[order].astype(np.int64), tuple(parts)
+
+
+def _order(scores: Sequence[float]) -> NDArray[np.int64]:
+    """Scores as integers in the same order; -0.0 is less than 0.0, as SentencePiece has it."""
+    bits = np.array(scores, np.float32).view(np.int32).astype(np.int64)
+    return np.where(bits < 0, -(bits & 0x7FFFFFFF) - 1, bits)
+
+
+def ties(model: BPE) -> list[list[int]]:
+    """Return the tokens that are equal in priority, two or more a list, in the order of their merges."""
+    if model.ranks is None:
+        return []
+    results = np.split(model.merges[:, 2], np.flatnonzero(np.diff(model.ranks)) + 1)
+    found = [list(dict.fromkeys(part.tolist())) for part in results]
+    return [tokens for tokens in found if len(tokens) > 1]
+
+
+def is_ordered(model: BPE, tied: Sequence[int]) -> bool:
+    """Whether the order of tied tokens' merges is as good as the tie.
+
+    So it is with runs of one character, the longest first, if no other token holds two of it. Leftmost first, a run
+    grows until no token is longer, before another one begins behind it, and takes that in when it can. All of this
+    makes longer runs than beginning another one does: the same comes first in this order.
+    """
+    texts = [model.vocab[token].decode("utf-8", "surrogateescape") for token in tied]
+    char, lengths = texts[0][0], sorted(map(len, texts), reverse=True)
+    if texts != [char * n for n in lengths] or lengths[-1] < 2:
+        return False
+    others = set(model.merges[:, 2].tolist()) - set(tied)
+    return not any((char * 2).encode("utf-8", "surrogateescape") in model.vocab[token] for token in others)
+
+
+def taken_apart(model: BPE) -> dict[int, list[int]]:
+    """Return the ids that stand for every part and unused token once merging is done.
+
+    Whatever is around it, a token is always made from the same two symbols: merges inside it come in the same order.
+    """
+    singles = [i for i in model.unused_ids if _is_character(model.vocab[i])]
+    made = _last_merges(model) if len(singles) < len(model.unused_ids) else {}
+    odd = [*model.unused_ids, *range(len(model.vocab), len(model.symbols))]
+    return {symbol: _taken_apart(model, made, symbol, 0) for symbol in odd}
+
+
+def _taken_apart(model: BPE, made: dict[int, tuple[int, int]], symbol: int, depth: int) -> list[int]:
+    if symbol < len(model.vocab) and (symbol not in model.unused_ids or depth > DEEPEST):
+        return [symbol]
+    if symbol in made:
+        left, right = made[symbol]
+        return _taken_apart(model, made, left, depth + 1) + _taken_apart(model, made, right, depth + 1)
+    own: list[int] = model.byte_ids[list(model.symbols[symbol])].tolist()
+    if min(own) >= 0:
+        return own
+    return [] if model.unk_id is None else [model.unk_id]
+
+
+def _last_merges(model: BPE) -> dict[int, tuple[int, int]]:
+    """The two symbols that every unused token is made from; none for one that merging its characters does not yield."""
+    ranks = range(len(model.merges)) if model.ranks is None else model.ranks.tolist()
+    pairs = {(a, b): (rank, c) for (a, b, c), rank in zip(model.merges.tolist(), ranks, strict=True)}
+    found = {}
+    for token in model.unused_ids:
+        text = model.vocab[token].decode("utf-8", "surrogateescape")
+        symbols = [int(model.alphabet[ord(char)]) for char in text if ord(char) < len(model.alphabet)]
+        last = None
+        while ranked := [(pairs[pair], i) for i, pair in enumerate(pairwise(symbols)) if pair in pairs]:
+            (_, joint), i = min(ranked, key=lambda entry: (entry[0][0], entry[1]))
+            last = symbols[i], symbols[i + 1]
+            symbols[i : i + 2] = [joint]
+        if last is not None and symbols == [token]:
+            found[token] = last
+    return found
+
+
+def _is_character(token: bytes) -> bool:
+    return len(token.decode("utf-8", "surrogateescape")) == 1

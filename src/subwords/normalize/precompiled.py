@@ -1,0 +1,87 @@
+"""HF's use of SentencePiece's map as a stage: grapheme by grapheme."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from subwords.kernels import normalize_blocks as kernel
+from subwords.kernels import normalize_graphemes as graphemes
+from subwords.kernels.normalize import INVALID, SAFE_BEHIND, SOLID
+from subwords.kernels.split_pack import LANES
+from subwords.normalize.charsmap import read_charsmap
+from subwords.normalize.graphemes import grapheme_classes
+from subwords.normalize.sentencepiece import fields_of, ranges_of, replacement
+from subwords.normalize.stages import WHOLE, Bytes, Offsets, Part, Result, Stage, written
+from subwords.normalize.steps import Precompiled
+
+__all__ = ["GraphemeStage"]
+
+
+class GraphemeStage(Stage):
+    """Graphemes and characters replaced by a map."""
+
+    def __init__(self, step: Precompiled) -> None:
+        self._map = read_charsmap(step.charsmap)
+        self._kinds = grapheme_classes()
+        # What is looked at is what joins others, what is replaced, and what others join whatever they are.
+        classes = np.full(INVALID + 1, kernel.FIRST, np.uint8)
+        classes[self._map.single[0]] = kernel.MAPPED
+        classes[np.isin(self._kinds, [graphemes.CR, graphemes.PREPEND])] = kernel.MAPPED
+        classes[(self._kinds >= graphemes.EXTEND) & (self._kinds <= graphemes.SPACING)] = kernel.MAPPED_SECOND
+        values, pieces, arena = fields_of(self._map, [], b" ")
+        longest = int(values[kernel.SIZE :: kernel.FIELDS].max(initial=4))
+        self.growth = max(1, longest)
+        ranges = ranges_of(np.flatnonzero(classes[:128] >= kernel.MAPPED_SECOND).tolist())
+        settings = np.array([0, 0, 0, 0, 0, 0, True, False, len(ranges) // 2, longest], np.int64)
+        users = np.zeros(256, np.uint64)
+        self._tables = classes, self._map.units, values, arena, users, pieces, settings, ranges
+        self._spare = 8 * LANES + 2 * longest
+
+    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
+        """Replace them."""
+        tables = (*self._tables, np.empty(3 * LANES, np.uint8), self._kinds)
+        lost = 0
+
+        def run(out: tuple[Bytes, Offsets, Offsets], state: Offsets) -> int:
+            nonlocal lost
+            if state[1] == bounds[0]:
+                state[3] = -1
+            status = graphemes.grapheme_texts(text, bounds, tables, out, state)
+            lost = int(state[4])
+            return status
+
+        result = written(run, text, bounds, tracked=tracked, spare=self._spare)  # type: ignore[arg-type]
+        if result is None or not tracked:
+            return result
+        # HF loses count of characters that become nothing where the text begins.
+        return result[0], result[1], _sources(text, result[2], 0 if part.begins else lost)
+
+    def safe(self) -> Bytes:
+        """Before a character that begins a grapheme whatever comes before it but one that all join."""
+        kinds = self._kinds
+        found = np.where(kinds == graphemes.PREPEND, 0, SOLID).astype(np.uint8)
+        text = self._map.text
+        hollow = self._map.begins(np.array([at for at in self._map.values.tolist() if not replacement(text, at)]))
+        begins = np.isin(kinds[:INVALID], [graphemes.OTHER, graphemes.CR, graphemes.CONTROL]) & ~hollow
+        found[:INVALID][begins] |= SAFE_BEHIND
+        return found
+
+
+def _sources(text: Bytes, takes: Offsets, first: int) -> Offsets:
+    """The place of the character that each byte stands for, of how many each character takes."""
+    starts = _char_starts(text)
+    heads = np.flatnonzero(takes != graphemes.INNER)
+    weights = takes[heads]
+    index = first + np.cumsum(weights) - weights - (weights == 0)
+    places = np.where(index >= 0, starts[np.minimum(index, len(starts) - 1)], -1)
+    lengths = np.diff(np.append(heads, len(takes)))
+    found: Offsets = np.repeat(places, lengths)
+    return found
+
+
+def _char_starts(text: Bytes) -> Offsets:
+    from subwords.kernels.normalize import char_spans
+
+    spans = np.empty(2 * len(text), np.int64)
+    char_spans(text, spans)
+    return np.unique(spans[: len(text)])

@@ -1,0 +1,203 @@
+"""SentencePiece's normalization as a stage: strings and classes of characters as the kernel reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.errors import FormatError
+from subwords.kernels import normalize_blocks as kernel
+from subwords.kernels.normalize import INVALID, SAFE, SAFE_BEHIND, SOLID
+from subwords.kernels.normalize_rules import rule_texts
+from subwords.kernels.split_pack import LANES
+from subwords.normalize.charsmap import Charsmap, read_charsmap
+from subwords.normalize.stages import WHOLE, Bytes, Offsets, Part, Result, Stage, written
+from subwords.normalize.steps import SentencePiece
+
+__all__ = ["RulesStage", "fields_of", "ranges_of", "replacement"]
+
+SPACE = "▁".encode()
+LONGEST = (1 << 16) - 1  # bytes of a replacement
+MOST_RANGES = 4
+
+
+class RulesStage(Stage):
+    """What SentencePiece does to a text."""
+
+    def __init__(self, step: SentencePiece) -> None:
+        self._step = step
+        self.sees_ends = step.add_dummy_prefix or step.remove_extra_whitespaces
+        self._space = SPACE if step.escape_whitespaces else b" "
+        self._map = read_charsmap(step.charsmap) if step.charsmap else None
+        self._users = [symbol.encode() for symbol in sorted({*step.user_symbols})]
+        self._classes = self._classified()
+        values, pieces, arena = fields_of(self._map, self._users, self._space)
+        units = np.zeros(256, np.uint32) if self._map is None else self._map.units
+        self._longest = max(int(table[kernel.SIZE :: kernel.FIELDS].max(initial=4)) for table in (values, pieces))
+        self.growth = self._grown()
+        looked, joins = self._ascii()
+        self._tables = self._classes, units, values, arena, _units(self._users), pieces
+        self._ranges = ranges_of(looked)
+        high = np.isin(self._classes[:128], [kernel.FIRST, kernel.BOTH, kernel.MAPPED, kernel.MAPPED_SECOND])
+        self._rest = bool(high.any()), joins, len(self._ranges) // 2, self._longest
+
+    def _settings(self, part: Part) -> NDArray[np.int64]:
+        step = self._step
+        prefix = step.add_dummy_prefix and not step.whitespace_suffix
+        suffix = step.add_dummy_prefix and step.whitespace_suffix
+        flags = (step.remove_extra_whitespaces, prefix, suffix, step.escape_whitespaces, part.begins, part.ends)
+        return np.array([*flags, *self._rest], np.int64)
+
+    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
+        """Replace strings and write spaces; the source is where each byte's string or character begins, and the end."""
+        tables = (*self._tables, self._settings(part), self._ranges, np.empty(3 * LANES, np.uint8))
+        spare = 8 * LANES + 2 * self._longest + len(bounds) * len(self._space)
+        return written(
+            lambda out, state: rule_texts(text, bounds, tables, out, state),
+            text,
+            bounds,
+            tracked=tracked,
+            spare=spare + (len(text) // 4 if self._step.escape_whitespaces else 0),
+            more=1,
+        )
+
+    def origin(self, source: Offsets, before: Offsets) -> Offsets:
+        """Every byte's end is where the next one's begins, as SentencePiece has it."""
+        ends = np.append(before[0], before[1, -1] if before.shape[1] else 0)
+        found: Offsets = ends[np.stack([source[:-1], source[1:]])]
+        return found
+
+    # ------------------------------------------------------------------ characters
+
+    def _longer(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+        """The characters that longer strings begin with, have second, and have behind the first."""
+        found = np.zeros((3, INVALID + 1), np.bool_)
+        if self._map is not None:
+            found[:, :INVALID] = self._map.firsts, self._map.seconds, self._map.later
+        for symbol in self._step.user_symbols:
+            if len(symbol) > 1:
+                found[0, ord(symbol[0])] = found[1, ord(symbol[1])] = True
+                found[2, [*map(ord, symbol[1:])]] = True
+        return found[0], found[1], found[2]
+
+    def _single(self) -> dict[int, bytes]:
+        """What single characters become, other than themselves or a user-defined piece."""
+        found = {ord(" "): b" ", INVALID: "\ufffd".encode()}
+        if self._map is not None:
+            codes, values = self._map.single
+            text = self._map.text
+            found |= {code: replacement(text, at) for code, at in zip(codes.tolist(), values.tolist(), strict=True)}
+        return found | {ord(symbol): symbol.encode() for symbol in self._step.user_symbols if len(symbol) == 1}
+
+    def _classified(self) -> Bytes:
+        firsts, seconds, self._later = self._longer()
+        classes = np.select([firsts & seconds, firsts, seconds], [kernel.BOTH, kernel.FIRST, kernel.SECOND], 0)
+        self._becomes = self._single()
+        # A user-defined character that no string begins with is as plain as others.
+        changed = (code for code, text in self._becomes.items() if code != INVALID and text != chr(code).encode())
+        codes = np.array([*changed, ord(" "), INVALID, *(code for code in self._becomes if firsts[code])])
+        classes[codes] = np.where(seconds[codes], kernel.MAPPED_SECOND, kernel.MAPPED)
+        spaces = [code for code, text in self._becomes.items() if text == b" "]
+        classes[[code for code in spaces if not firsts[code] and not seconds[code]]] = kernel.SPACE
+        return classes.astype(np.uint8)
+
+    def _ascii(self) -> tuple[list[int], bool]:
+        """The ASCII bytes that are looked at among others, and whether another one comes second anywhere."""
+        pairs = set() if self._map is None else {*self._map.pairs}
+        pairs |= {(ord(symbol[0]), ord(symbol[1])) for symbol in self._step.user_symbols if len(symbol) > 1}
+        firsts = {first for first, second in pairs if second < 0x80}
+        looked = [code for code in range(128) if code in firsts or self._classes[code] >= kernel.MAPPED_SECOND]
+        return looked, bool(firsts)
+
+    def _grown(self) -> int:
+        """How many times its length no text exceeds."""
+        sizes = [
+            (len(text.replace(b" ", self._space)), len(chr(code).encode("utf-8", "replace")) if code < INVALID else 1)
+            for code, text in self._becomes.items()
+        ]
+        # A longer string has two bytes at least, and a text one.
+        return 3 + max((self._longest + 1) // 2, *(-(-size // before) for size, before in sizes))
+
+    # ------------------------------------------------------------------ cuts
+
+    def safe(self) -> Bytes:
+        """Between two characters that no string has behind its first, where spaces on one side do not matter."""
+        found = np.where(self._later, 0, SAFE | SAFE_BEHIND | SOLID).astype(np.uint8)
+        blank = (b" ", SPACE)
+        spaced = [code for code, text in self._becomes.items() if not text or text.startswith(blank)]
+        found[[*spaced, ord("▁")]] &= ~np.uint8(SAFE)
+        hollow = [code for code, text in self._becomes.items() if not text or text.endswith(blank)]
+        found[[*hollow, ord("▁"), INVALID]] &= ~np.uint8(SOLID)
+        if self._map is not None:
+            text = self._map.text
+            wrong = [at for at in self._map.values.tolist() if not text[at] or text[at:].startswith(blank)]
+            found[:INVALID][self._map.begins(np.array(wrong, np.int64))] &= ~np.uint8(SAFE)
+        return found
+
+
+def replacement(text: bytes, at: int) -> bytes:
+    """Return what stands at a value of a map's text."""
+    return text[at : text.index(0, at)]
+
+
+def ranges_of(looked: Sequence[int]) -> Bytes:
+    """Return ASCII bytes, and others if need be, as the first and last ones of a few ranges."""
+    ranges = [(byte, byte) for byte in looked]
+    while len(ranges) > 1:
+        gap, k = min((ranges[k + 1][0] - ranges[k][1], k) for k in range(len(ranges) - 1))
+        if gap > 1 and len(ranges) <= MOST_RANGES:
+            break
+        ranges[k : k + 2] = [(ranges[k][0], ranges[k + 1][1])]
+    return np.array(ranges, np.uint8).ravel()
+
+
+def fields_of(
+    charsmap: Charsmap | None, users: Sequence[bytes], space: bytes
+) -> tuple[NDArray[np.int32], NDArray[np.int32], Bytes]:
+    """Return the fields of a map's values and of user-defined pieces, and the arena they point to."""
+    text = b"" if charsmap is None else charsmap.text
+    places = [] if charsmap is None else charsmap.values.tolist()
+    parts: list[bytes] = []
+    rows: list[tuple[int, int, int, bool]] = []
+    at = 0
+    for part in [*(replacement(text, place) for place in places), *users]:
+        parts.append(part.replace(b" ", space))
+        if len(parts[-1]) > LONGEST:
+            raise FormatError(f"expected replacements of at most {LONGEST} bytes; one has {len(parts[-1])}")
+        lead = len(part) - len(part.lstrip(b" "))
+        rows.append((at, len(parts[-1]), lead * len(space), part.endswith(b" ")))
+        at += len(parts[-1])
+    table = np.array(rows, np.int32).reshape(-1, kernel.FIELDS)
+    values = np.zeros((max(1, len(text)), kernel.FIELDS), np.int32)
+    values[places] = table[: len(places)]
+    return values.ravel(), table[len(places) :].ravel(), np.frombuffer(b"".join(parts) + bytes(LANES), np.uint8)
+
+
+def _units(keys: Sequence[bytes]) -> NDArray[np.uint64]:
+    """Return the double array of some strings in order, each with its index; see kernels/pieces.py."""
+    from subwords.kernels.pieces import BLOCK, fill_units
+
+    nodes, labels, ids = [(0, len(keys), 0)], [0], [-1]  # the strings that go through a node, and how far it is
+    firsts: list[int] = []
+    for node, (at, stop, depth) in enumerate(nodes):  # grows
+        if at < stop and len(keys[at]) == depth:
+            ids[node] = at
+            at += 1
+        firsts.append(len(nodes))
+        while at < stop:
+            first, label = at, keys[at][depth]
+            while at < stop and keys[at][depth] == label:
+                at += 1
+            nodes.append((first, at, depth + 1))
+            labels.append(label)
+            ids.append(-1)
+    children = np.array(firsts, np.int64), np.array([*firsts[1:], len(nodes)], np.int64)
+    room = len(nodes) // BLOCK * BLOCK + BLOCK
+    while True:
+        room *= 2
+        units, taken = np.zeros(room, np.uint64), np.zeros(room, np.uint8)
+        tables = np.array(labels, np.uint8), np.array(ids, np.int32)
+        if fill_units(children, *tables, units, taken, np.empty(len(nodes), np.int64)) >= 0:
+            return units

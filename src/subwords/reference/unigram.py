@@ -1,0 +1,356 @@
+"""Unigram as the textbook has it: every substring is looked at, every word is segmented again at every step.
+
+Words and pieces are `str`. A model gives every piece a score, the natural logarithm of its probability.
+
+>>> counts = {"hug": 10, "pug": 5, "pun": 12, "bun": 4, "hugs": 5}
+>>> scores = log_shares(substring_counts(counts, whole_words=False))
+>>> best_segmentation("hug", scores)[0], round(corpus_loss(counts, scores), 2)
+(['hug'], 169.8)
+>>> [round(loss_if_removed(piece, counts, scores), 2) for piece in ("hug", "pu")]
+[23.51, 0.0]
+>>> list(train(counts, 8))
+['u', 'p', 'n', 'hug', 'g', 's', 'b', 'h']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from math import exp, frexp, inf
+
+__all__ = [
+    "best_segmentation",
+    "corpus_loss",
+    "estimate",
+    "exp_digamma",
+    "expected_counts",
+    "ln",
+    "log_shares",
+    "loss_if_removed",
+    "losses",
+    "nats_per_word",
+    "piece_counts",
+    "prune",
+    "seeds",
+    "segmentations",
+    "substring_counts",
+    "train",
+]
+
+Scores = dict[str, float]
+GRAINS = 128  # of a score that is written; as in unigram/model.py
+
+
+# ------------------------------------------------------------------ the documents' model
+
+
+def substring_counts(
+    word_counts: Mapping[str, int], longest: int | None = None, *, whole_words: bool = True
+) -> dict[str, int]:
+    """Count the substrings of the words, overlapping ones too; `whole_words=False`: without words in no other word.
+
+    >>> substring_counts({"aab": 2})
+    {'a': 4, 'aa': 2, 'aab': 2, 'ab': 2, 'b': 2}
+    >>> substring_counts({"aab": 2, "ab": 1}, whole_words=False)
+    {'a': 5, 'aa': 2, 'ab': 3, 'b': 3}
+    """
+    counts: dict[str, int] = {}
+    parts = set("".join(word_counts))
+    for word, count in word_counts.items():
+        for start in range(len(word)):
+            for end in range(start + 1, min(len(word), start + (longest or len(word))) + 1):
+                counts[word[start:end]] = counts.get(word[start:end], 0) + count
+                if whole_words or end - start < len(word):
+                    parts.add(word[start:end])
+    return {piece: count for piece, count in counts.items() if piece in parts}
+
+
+def log_shares(counts: Mapping[str, int]) -> Scores:
+    """Score every piece by its share of the total.
+
+    >>> log_shares({"a": 1, "b": 1})["a"] == -ln(2)
+    True
+    """
+    total = sum(counts.values())
+    return {piece: ln(float(count) / float(total)) for piece, count in counts.items()}
+
+
+def segmentations(word: str, pieces: Collection[str]) -> Iterator[list[str]]:
+    """Yield every way to spell a word by pieces.
+
+    >>> list(segmentations("aab", {"a", "b", "ab", "aa"}))
+    [['a', 'a', 'b'], ['a', 'ab'], ['aa', 'b']]
+    """
+    if not word:
+        yield []
+    for end in range(1, len(word) + 1):
+        if word[:end] in pieces:
+            for rest in segmentations(word[end:], pieces):
+                yield [word[:end], *rest]
+
+
+def best_segmentation(word: str, scores: Mapping[str, float], without: str | None = None) -> tuple[list[str], float]:
+    """Find the segmentation of the greatest score, and the score (Viterbi); at a tie that of the longest last piece.
+
+    No segmentation at all is ([], -inf). `without` is a piece that may not be used.
+
+    >>> best_segmentation("aab", {"a": -1.0, "b": -2.0, "ab": -2.5})
+    (['a', 'ab'], -3.5)
+    """
+    longest = max(map(len, scores))
+    best, last = [0.0] + [-inf] * len(word), [0] * (len(word) + 1)
+    for start in range(len(word)):
+        for end in range(start + 1, min(len(word), start + longest) + 1):
+            piece = word[start:end]
+            if piece in scores and piece != without and best[start] + scores[piece] > best[end]:
+                best[end], last[end] = best[start] + scores[piece], start
+    pieces: list[str] = []
+    end = len(word) if best[-1] > -inf else 0
+    while end:
+        pieces.insert(0, word[last[end] : end])
+        end = last[end]
+    return pieces, best[-1]
+
+
+def corpus_loss(word_counts: Mapping[str, int], scores: Mapping[str, float]) -> float:
+    """Sum up the negative scores of the words' best segmentations.
+
+    >>> corpus_loss({"aa": 3}, {"a": -1.0})
+    6.0
+    """
+    return -sum(count * best_segmentation(word, scores)[1] for word, count in word_counts.items())
+
+
+def loss_if_removed(piece: str, word_counts: Mapping[str, int], scores: Mapping[str, float]) -> float:
+    """Say by how much the corpus loss rises without a piece, the others' scores as they are.
+
+    >>> loss_if_removed("aa", {"aa": 3}, {"a": -1.0, "aa": -1.5})
+    1.5
+    """
+    rest = {other: score for other, score in scores.items() if other != piece}
+    return corpus_loss(word_counts, rest) - corpus_loss(word_counts, scores)
+
+
+def nats_per_word(word_counts: Mapping[str, int], scores: Mapping[str, float]) -> float:
+    """Judge a model: the mean of -ln P(word), where P sums over all segmentations (U4).
+
+    The scores are turned into probabilities that add up to 1 first, so that models of any trainer compare.
+
+    >>> round(nats_per_word({"aa": 3}, {"a": ln(0.5), "aa": ln(0.25)}), 4) == round(-ln(4 / 9 + 1 / 3), 4)
+    True
+    """
+    longest, whole = max(map(len, scores)), sum(map(exp, scores.values()))
+    shares = {piece: exp(score) / whole for piece, score in scores.items()}
+    total = 0.0
+    for word, count in word_counts.items():
+        forward, scale = [1.0] + [0.0] * len(word), 0.0
+        for start in range(len(word)):
+            if forward[start] < 1e-200:
+                forward = [value * 1e200 for value in forward]
+                scale += 200 * ln(10)
+            for end in range(start + 1, min(len(word), start + longest) + 1):
+                forward[end] += forward[start] * shares.get(word[start:end], 0.0)
+        total -= count * (ln(forward[-1]) - scale)
+    return total / sum(word_counts.values())
+
+
+# ------------------------------------------------------------------ training (U1, U2)
+
+
+def seeds(word_counts: Mapping[str, int], seed_size: int, longest: int, min_frequency: int = 2) -> dict[str, int]:
+    """Choose the pieces to start from, with count x length: all characters, and the best `seed_size` of the substrings.
+
+    A substring that is always followed by the same character says nothing that the longer one does not: of those that
+    occur at the same places the longest is taken, cut off at `longest` characters.
+
+    >>> seeds({"zebra": 3, "zap": 1}, 2, 16)
+    {'a': 4, 'b': 3, 'e': 3, 'p': 1, 'r': 3, 'z': 4, 'ebra': 12, 'zebra': 15}
+    """
+    counts = substring_counts(word_counts, longest)
+    followed = {piece[:-1] for piece, count in counts.items() if counts.get(piece[:-1]) == count}
+    found = {
+        piece: count * len(piece)
+        for piece, count in counts.items()
+        if len(piece) > 1 and piece not in followed and count >= min_frequency
+    }
+    best = sorted(sorted(found), key=lambda piece: -found[piece])[:seed_size]
+    return {piece: found.get(piece, counts[piece]) for piece in (*sorted(set("".join(word_counts))), *sorted(best))}
+
+
+def expected_counts(word_counts: Mapping[str, int], probabilities: Mapping[str, float], bits: int) -> dict[str, int]:
+    """Sum up how often each piece occurs in the words' segmentations, each weighted by its probability (E-step).
+
+    `forward[i]` is the probability of the first i characters, spelled in any way, and forward[i] * backward[i] that a
+    piece ends there, given the word. The sums are integers in units of 2**-bits, and so the same in any order. Hazard:
+    floats hold the probability of a word to about 1e-300.
+
+    >>> expected_counts({"aa": 4}, {"a": 0.5, "aa": 0.25}, 0)
+    {'a': 4, 'aa': 2}
+    """
+    expected = dict.fromkeys(probabilities, 0)
+    longest = max(map(len, probabilities))
+    for word, count in word_counts.items():
+        n = len(word)
+        forward = [1.0] + [0.0] * n
+        for start in range(n):
+            for end in range(start + 1, min(n, start + longest) + 1):
+                forward[end] += forward[start] * probabilities.get(word[start:end], 0.0)
+        backward = [0.0] * n + [1.0 / forward[n]]
+        for start in reversed(range(n)):
+            for end in reversed(range(start + 1, min(n, start + longest) + 1)):
+                piece = word[start:end]
+                if piece in expected:
+                    rest = probabilities[piece] * backward[end]
+                    backward[start] += rest
+                    expected[piece] += int(forward[start] * rest * (float(count) * 2.0**bits) + 0.5)
+    return expected
+
+
+def estimate(expected: Mapping[str, int], bits: int, least: int) -> dict[str, float]:
+    """Make probabilities of expected counts (M-step): e**digamma(count) / e**digamma(total), which favours few pieces.
+
+    Pieces expected less than half a time are dropped, but for characters and as many of the best as make `least`.
+
+    >>> list(estimate({"a": 7, "b": 0, "ab": 9, "ba": 0, "aa": 1}, 1, 4))
+    ['a', 'b', 'ab', 'aa']
+    >>> list(estimate({"a": 7, "b": 0, "ab": 9, "ba": 0, "aa": 0}, 1, 4))
+    ['a', 'b', 'ab', 'aa']
+    """
+    half = 2**bits >> 1
+    rare = [piece for piece, number in expected.items() if number < half and len(piece) > 1]
+    rare.sort(key=lambda piece: (-expected[piece], piece))
+    dropped = set(rare[max(0, least - len(expected) + len(rare)) :])
+    numbers = {piece: max(number, half) for piece, number in expected.items() if piece not in dropped}
+    total = exp_digamma(float(sum(numbers.values())) / 2.0**bits)
+    return {piece: exp_digamma(float(number) / 2.0**bits) / total for piece, number in numbers.items()}
+
+
+def piece_counts(word_counts: Mapping[str, int], scores: Mapping[str, float]) -> dict[str, int]:
+    """Count the pieces of the words' best segmentations.
+
+    >>> piece_counts({"aaa": 2}, {"a": -1.0, "aa": -1.5})
+    {'a': 2, 'aa': 2}
+    """
+    counts = dict.fromkeys(scores, 0)
+    for word, count in word_counts.items():
+        for piece in best_segmentation(word, scores)[0]:
+            counts[piece] += count
+    return counts
+
+
+def losses(counts: Mapping[str, int], scores: Mapping[str, float]) -> dict[str, float]:
+    """Say what the corpus would lose with each piece of several characters, were it spelled by its second-best way.
+
+    Pieces without a loss are of no use: they are in no best segmentation, or have a better way themselves.
+
+    >>> losses({"a": 4, "b": 1, "ab": 2}, {"a": -1.0, "b": -2.0, "ab": -2.5})
+    {'ab': 0.5026288565618122}
+    """
+    total = sum(counts.values())
+    found: dict[str, float] = {}
+    for piece, n in counts.items():
+        others, score = best_segmentation(piece, scores, without=piece)
+        if not others or not n or score > scores[piece]:
+            continue
+        after, spelled = ln(total + n * (len(others) - 1)), 0.0
+        for other in reversed(others):
+            spelled += ln(counts[other] + n) - after
+        found[piece] = float(n) * (ln(n) - ln(total) - spelled)
+    return found
+
+
+def prune(word_counts: Mapping[str, int], scores: Mapping[str, float], most: int, least: int) -> set[str]:
+    """Choose `most` pieces, fewer if others are of no use, but at least `least`: characters, then by their losses."""
+    found = losses(piece_counts(word_counts, scores), scores)
+    useless = [piece for piece in scores if len(piece) > 1 and piece not in found]
+    useless.sort(key=lambda piece: (-scores[piece], piece))
+    kept = [piece for piece in scores if len(piece) == 1]
+    kept += sorted(found, key=lambda piece: (-found[piece], piece))[: most - len(kept)]
+    return {*kept, *useless[: max(0, least - len(kept))]}
+
+
+def train(
+    word_counts: Mapping[str, int],
+    size: int,
+    *,
+    seed_size: int = 1_000_000,
+    shrinking_factor: float = 0.75,
+    sub_iterations: int = 2,
+    longest: int = 16,
+    min_frequency: int = 2,
+) -> Scores:
+    """Learn `size` pieces and their scores, the best first.
+
+    From the seeds on, the pieces are estimated `sub_iterations` times, and then shrunk by `shrinking_factor`; when
+    a tenth too many are left the last are cut off by their scores, and the rest is estimated once more. Raises
+    ValueError where there are more characters, or fewer seeds, than `size`.
+
+    >>> list(train({"hug": 10, "hugs": 5}, 5))
+    ['hug', 's', 'g', 'h', 'u']
+    """
+    start = seeds(word_counts, seed_size, longest, min_frequency)
+    characters = set("".join(word_counts))
+    if not len(characters) <= size <= len(start):
+        raise ValueError(f"expected size from {len(characters)} (characters) to {len(start)} (seeds), not {size}")
+    bits = min(32, 62 - sum(len(word) * count for word, count in word_counts.items()).bit_length())
+    total = float(sum(start.values()))
+    model = {piece: float(share) / total for piece, share in start.items()}
+    while True:
+        for _ in range(sub_iterations):
+            model = estimate(expected_counts(word_counts, model, bits), bits, size)
+        scores = {piece: ln(probability) for piece, probability in model.items()}
+        if len(model) <= size + size // 10:
+            break
+        kept = prune(word_counts, scores, max(size + size // 10, int(shrinking_factor * len(model))), size)
+        model = {piece: probability for piece, probability in model.items() if piece in kept}
+    order = sorted(model, key=lambda piece: (len(piece) > 1, -scores[piece], piece))
+    model = {piece: model[piece] for piece in order[:size]}
+    for _ in range(sub_iterations):
+        model = estimate(expected_counts(word_counts, model, bits), bits, size)
+    scores = {piece: ln(probability) for piece, probability in model.items()}
+    # Sums of such scores are exact in 32-bit floats: whoever adds them up gets the same segmentation.
+    order = sorted(scores, key=lambda piece: (-scores[piece], piece))
+    return {piece: round(scores[piece] * GRAINS) / GRAINS for piece in order}
+
+
+# ------------------------------------------------------------------ arithmetic
+
+
+def ln(x: float) -> float:
+    """Take the natural logarithm of a positive number, by plain arithmetic: the same bits on every machine.
+
+    >>> ln(1), ln(2)
+    (0.0, 0.6931471805599453)
+    """
+    y, exponent = frexp(x)
+    if 2.0 * y <= 1.4142135623730951:
+        y, exponent = 2.0 * y, exponent - 1
+    s = (y - 1.0) / (y + 1.0)
+    z = s * s
+    p = 0.0
+    for divisor in range(21, 2, -2):
+        p = (p + 1 / divisor) * z
+    return exponent * 0.6931471805599453 + 2.0 * s * (p + 1.0)
+
+
+def exp_digamma(x: float) -> float:
+    """Raise e to digamma(x), x >= 0.5: by its asymptotic series from 8 on, and digamma(x) = digamma(x + 1) - 1 / x.
+
+    >>> [round(exp_digamma(x), 4) for x in (0.5, 1.0, 100.0)]
+    [0.1404, 0.5615, 99.5004]
+    """
+    s = 0.0
+    if x < 8.0:
+        for k in range(8):
+            s += 1.0 / (x + k)
+        x += 8.0
+    y = x - 0.5
+    z = 1.0 / (y * y)
+    value = y + ((10313 / 2903040 * z - 37 / 5760) * z + 1 / 24) / y
+    if s == 0.0:
+        return value
+    r, power = s / 64.0, 1.0
+    for k in range(8, 0, -1):
+        power = power * r / k + 1.0
+    for _ in range(6):
+        power *= power
+    return value / power

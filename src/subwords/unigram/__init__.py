@@ -1,0 +1,1 @@
+"""Unigram: the model, its encoding and its training."""

@@ -1,0 +1,150 @@
+"""Expectation maximisation over the words' lattices, and what a piece is worth (U2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.unigram.seeds import Lattice, in_threads
+
+__all__ = ["estimated", "expected_counts", "logarithms", "pruned", "unit_bits"]
+
+LN2 = 0.6931471805599453
+SQRT2 = 1.4142135623730951
+WORTH = 1e300  # as in kernels/unigram_train.py: of pieces that are kept anyway; with a minus, of those of no use
+
+
+def unit_bits(lattice: Lattice) -> int:
+    """How many bits of expected counts are behind the point, so that no sum passes 62 bits."""
+    return min(32, 62 - lattice.text.characters.bit_length())
+
+
+def expected_counts(lattice: Lattice, probabilities: NDArray[np.float64], threads: int) -> NDArray[np.int64]:
+    """Sum up how often each piece occurs in the words' segmentations, each weighted by its probability (E-step).
+
+    In units of 2**-unit_bits: sums of integers, so threads and the order of words do not matter (U3).
+    """
+    from subwords.kernels.unigram_train import expect
+
+    words = lattice.text.starts, lattice.text.weights, lattice.longest
+    longest, room = int(lattice.lengths.max()), lattice.text.longest + 1
+    bits = unit_bits(lattice)
+
+    def run(first: int, last: int) -> NDArray[np.int64]:
+        expected = np.zeros(len(lattice), np.int64)
+        scratch = np.empty(room), np.empty(room), np.empty(room, np.uint8)
+        span = np.array([first, last, bits, longest], np.int64)
+        expect(words, (lattice.links, probabilities), span, scratch, expected)
+        return expected
+
+    return _summed(in_threads(run, _word_bounds(lattice, threads)))
+
+
+def estimated(
+    expected: NDArray[np.int64], lengths: NDArray[np.int64], bits: int, least: int
+) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Make probabilities of expected counts (M-step): which pieces are kept, and their probabilities.
+
+    e**digamma(count) / e**digamma(total), which favours few pieces. Those expected less than half a time are dropped,
+    but for characters and as many of the best as make `least`.
+    """
+    half = 1 << bits >> 1
+    kept = (expected >= half) | (lengths == 1)
+    if missing := max(0, least - int(np.count_nonzero(kept))):
+        rare = np.flatnonzero(~kept)
+        kept[rare[np.argsort(-expected[rare], kind="stable")[:missing]]] = True
+    numbers = np.maximum(expected[kept], half)
+    values = _exp_digamma(np.append(numbers, numbers.sum()).astype(np.float64) / 2.0**bits)
+    return kept, values[:-1] / values[-1]
+
+
+def pruned(lattice: Lattice, scores: NDArray[np.float64], most: int, least: int, threads: int) -> NDArray[np.bool_]:
+    """Choose `most` pieces, or fewer if others are of no use, but at least `least`: characters, then by their losses.
+
+    A piece's loss is what the corpus loses if the piece is spelled by its second-best way wherever it is in the best
+    segmentation of a word; pieces that are nowhere, or have a better way themselves, are of no use.
+    """
+    losses = _losses(lattice, scores, threads)
+    kept: NDArray[np.bool_] = losses == WORTH
+    useful = np.flatnonzero((losses != WORTH) & (losses != -WORTH))
+    best = np.argsort(-losses[useful], kind="stable")[: most - int(np.count_nonzero(kept))]
+    kept[useful[best]] = True
+    if missing := max(0, least - int(np.count_nonzero(kept))):
+        useless = np.flatnonzero(losses == -WORTH)
+        kept[useless[np.argsort(-scores[useless], kind="stable")[:missing]]] = True
+    return kept
+
+
+def _losses(lattice: Lattice, scores: NDArray[np.float64], threads: int) -> NDArray[np.float64]:
+    from subwords.kernels.unigram_train import count_best, lose
+
+    words, pieces = (lattice.text.starts, lattice.text.weights, lattice.longest), (lattice.links, scores)
+    room = max(lattice.text.longest, int(lattice.lengths.max())) + 1
+
+    def count(first: int, last: int) -> NDArray[np.int64]:
+        counts = np.zeros(len(lattice), np.int64)
+        span = np.array([first, last, 0, 0], np.int64)
+        count_best(words, pieces, span, (np.empty(room), np.empty(room, np.int32)), counts)
+        return counts
+
+    counts = _summed(in_threads(count, _word_bounds(lattice, threads)))
+    losses, total = np.empty(len(lattice)), int(counts.sum())
+
+    def write(first: int, last: int) -> None:
+        span = np.array([first, last, total, 0], np.int64)
+        scratch = np.empty(room), np.empty(room, np.int32)
+        lose((lattice.at, lattice.longest), pieces, counts, span, scratch, losses)
+
+    in_threads(write, [len(lattice) * part // threads for part in range(threads + 1)])
+    return losses
+
+
+def _word_bounds(lattice: Lattice, threads: int) -> list[int]:
+    """Bounds of ranges of words of about the same number of characters."""
+    starts = lattice.text.starts
+    inner: list[int] = np.searchsorted(starts, [starts[-1] * part // threads for part in range(1, threads)]).tolist()
+    return [0, *inner, len(starts) - 1]
+
+
+def _summed(arrays: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    first, *rest = arrays
+    for other in rest:
+        first += other
+    return first
+
+
+# ------------------------------------------------------------------ plain arithmetic: the same bits on every machine
+
+
+def logarithms(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Take natural logarithms, as reference.unigram.ln."""
+    y, exponents = np.frexp(x)
+    low = 2.0 * y <= SQRT2
+    y, exponents = np.where(low, 2.0 * y, y), exponents - low
+    s = (y - 1.0) / (y + 1.0)
+    z = s * s
+    p: Any = 0.0
+    for divisor in range(21, 2, -2):
+        p = (p + 1 / divisor) * z
+    logs: NDArray[np.float64] = exponents * LN2 + 2.0 * s * (p + 1.0)
+    return logs
+
+
+def _exp_digamma(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Raise e to digamma(x), as reference.unigram.exp_digamma."""
+    small = x < 8.0
+    y = np.where(small, x + 8.0, x) - 0.5
+    z = 1.0 / (y * y)
+    values: NDArray[np.float64] = y + ((10313 / 2903040 * z - 37 / 5760) * z + 1 / 24) / y
+    s = np.zeros(int(np.count_nonzero(small)))
+    for k in range(8):
+        s += 1.0 / (x[small] + k)
+    r, power = s / 64.0, np.ones(len(s))
+    for k in range(8, 0, -1):
+        power = power * r / k + 1.0
+    for _ in range(6):
+        power *= power
+    values[small] /= power
+    return values

@@ -1,0 +1,101 @@
+"""The Unigram model: a vocabulary with scores, validated once, immutable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.errors import FormatError
+from subwords.vocab import Vocab
+
+if TYPE_CHECKING:
+    from subwords.unigram.encode import UnigramSegmenter
+
+__all__ = ["BYTE_PIECES", "GRAINS", "Unigram"]
+
+MOST_IDS = 2**26  # as the double array of kernels/pieces.py has it
+PENALTY = 10.0  # an unknown character's score is so much below the least of all pieces
+GRAINS = 128  # sums of scores that are multiples of its inverse are exact in 32-bit floats, up to 2**17
+BYTE_PIECES = tuple(b"<0x%02X>" % byte for byte in range(256))
+
+
+@dataclass(frozen=True, eq=False)
+class Unigram:
+    """A Unigram model (U5): a text becomes the pieces whose scores have the greatest sum.
+
+    scores: float64, by id: natural logarithms of probabilities.
+    unk_id: the id of a run of characters that are no pieces; None: they are refused.
+    byte_fallback: such characters become their bytes' pieces, `<0x00>` to `<0xFF>`, where those are tokens.
+    special_ids: ids that no text yields by itself (A3): control, unknown, unused and byte pieces.
+    user_ids: pieces that are taken whatever they score; the longer of two.
+    running: add scores as SentencePiece does, in 32 bits and through the whole text, so that its ids come out;
+    otherwise in 64 bits and word by word, as HF does.
+    """
+
+    vocab: Vocab
+    scores: NDArray[np.float64]
+    unk_id: int | None
+    byte_fallback: bool = False
+    special_ids: frozenset[int] = frozenset()
+    user_ids: frozenset[int] = frozenset()
+    running: bool = False
+
+    def __post_init__(self) -> None:
+        size = len(self.vocab)
+        if size > MOST_IDS:
+            raise FormatError(f"expected at most {MOST_IDS} ids, not {size}")
+        if self.scores.shape != (size,):
+            raise FormatError(f"expected a score for each of {size} ids, not {len(self.scores)}")
+        if not np.isfinite(self.scores).all():
+            wrong = int(np.flatnonzero(~np.isfinite(self.scores))[0])
+            raise FormatError(f"expected scores that are finite; that of {self.vocab[wrong]!r} is {self.scores[wrong]}")
+        if self.unk_id is not None and not 0 <= self.unk_id < size:
+            raise FormatError(f"expected the id of unknown characters to be below {size}; it is {self.unk_id}")
+        if self.unk_id is None and self.byte_fallback and (self.byte_ids < 0).any():
+            missing = BYTE_PIECES[int(np.argmin(self.byte_ids))]
+            raise FormatError(f"expected all byte pieces where there is no unk token; there is no {missing!r}")
+
+    @cached_property
+    def byte_ids(self) -> NDArray[np.int32]:
+        """The id of every byte's piece, -1 where there is none; int32, 256 of them."""
+        ids = self.vocab.ids
+        found = [ids.get(piece, -1) if self.byte_fallback else -1 for piece in BYTE_PIECES]
+        return np.array(found, np.int32)
+
+    @cached_property
+    def unk_score(self) -> float:
+        """The score of an unknown character."""
+        counted = np.diff(self.vocab.offsets) > 0
+        if self.running:
+            counted[list(self.special_ids | self.user_ids)] = False
+        least = self.scores[counted].min() if counted.any() else 0.0
+        return float(np.float32(least) - np.float32(PENALTY)) if self.running else float(least - PENALTY)
+
+    @cached_property
+    def path_scores(self) -> NDArray[np.float64]:
+        """The score of every id as paths are added up from it."""
+        scores = self.scores.astype(np.float32).astype(np.float64) if self.running else self.scores.copy()
+        users = np.array(sorted(self.user_ids), np.int64)
+        scores[users] = (0.1 * (np.diff(self.vocab.offsets)[users] - 1)).astype(np.float32)
+        return scores
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether sums of scores are the same in 32 and in 64 bits, so that `running` makes no difference."""
+        grains = np.append(self.path_scores, self.unk_score) * GRAINS
+        return bool((grains == np.round(grains)).all())
+
+    def segmenter(self) -> UnigramSegmenter:
+        """Return what segments words by this model."""
+        from subwords.unigram.encode import UnigramSegmenter
+
+        return UnigramSegmenter(self)
+
+    @cached_property
+    def lossless(self) -> bool:
+        """Whether every text can be had back from its ids: only where every byte has a piece."""
+        return bool((self.byte_ids >= 0).all())

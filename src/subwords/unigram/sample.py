@@ -1,0 +1,137 @@
+"""Unigram: the n best ways to write a text in pieces, and ways drawn by chance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import heappop, heappush
+from itertools import count, groupby, islice
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.errors import InputError
+from subwords.split.pieces import Pieces
+from subwords.unigram.encode import UnigramSegmenter
+
+__all__ = ["Paths"]
+
+MOST_NBEST = 1024  # as SentencePiece has it
+Ids = NDArray[np.uint32]
+
+
+class _Edges(NamedTuple):
+    """Pieces between places of a text, in order of their begins: where they begin and end, ids and scores."""
+
+    begins: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    pieces: NDArray[np.int32]
+    scores: NDArray[np.float64]
+
+
+class Paths:
+    """All ways to write the words of one text in pieces."""
+
+    def __init__(self, segmenter: UnigramSegmenter, pieces: Pieces) -> None:
+        self._segmenter = segmenter
+        self._text = np.ascontiguousarray(pieces.text)
+        self._words = pieces.words
+        self._edges = self._found()
+
+    def _found(self) -> _Edges:
+        from subwords.kernels.unigram_lattice import find_edges
+
+        units, _, records, scores, *_ = self._segmenter.arrays
+        room = 4 * len(self._text)
+        while True:
+            out = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int32)
+            n = find_edges(self._text, self._words, units, records, out)
+            if n <= room:
+                begins, ends, pieces = out[0][:n], out[1][:n], out[2][:n]
+                return _Edges(begins, ends, pieces, scores[pieces])
+            room = n
+
+    def best(self, n: int) -> list[tuple[Ids, float]]:
+        """Return the ids and scores of the n best paths, the best first; fewer where there are no more.
+
+        Source: A* from the end, as SentencePiece; the scores of the best ways to a place tell what is left.
+        """
+        if not 1 <= n <= MOST_NBEST:
+            raise InputError(f"expected n from 1 to {MOST_NBEST}, not {n}")
+        if not len(self._text):
+            return [(np.zeros(0, np.uint32), 0.0)]
+        return [(self._ids(path), score) for path, score in islice(self._ranked(), n)]
+
+    def _ranked(self) -> Iterator[tuple[list[int], float]]:
+        """Yield the edges and the score of every path, the best first."""
+        begins, ends, _, scores = (part.tolist() for part in self._edges)
+        start, stop = begins[0], ends[-1]
+        best: dict[int, float] = {start: 0.0}
+        into: dict[int, list[int]] = {}
+        for k, (begin, end) in enumerate(zip(begins, ends, strict=True)):
+            best[end] = max(best.get(end, -np.inf), best[begin] + scores[k])
+            into.setdefault(end, []).append(k)
+        order = count()
+        # (minus what it may come to, order, place, score from there on, edges from there on as nested pairs)
+        open_paths: list[tuple[float, int, int, float, tuple[int, object] | None]] = []
+        heappush(open_paths, (-best[stop], next(order), stop, 0.0, None))
+        while open_paths:
+            _, _, place, score, path = heappop(open_paths)
+            if place == start:
+                yield list(_unrolled(path)), score
+                continue
+            for k in into[place]:
+                more = score + scores[k]
+                heappush(open_paths, (-(best[begins[k]] + more), next(order), begins[k], more, (k, path)))
+
+    def draw(self, alpha: float, nbest: int, rng: np.random.Generator) -> Ids:
+        """Return the ids of a path drawn with probability in proportion to exp(alpha * score).
+
+        nbest: from so many of the best; below 0: from all.
+        """
+        if not (np.isfinite(alpha) and alpha >= 0):
+            raise InputError(f"expected alpha to be a number of 0 or more, not {alpha}")
+        if not len(self._text):
+            return np.zeros(0, np.uint32)
+        if nbest >= 0:
+            found = self.best(max(1, nbest))
+            scores = alpha * np.array([score for _, score in found])
+            shares = np.exp(scores - scores.max())
+            return found[int(rng.choice(len(found), p=shares / shares.sum()))][0]
+        return self._ids(self._drawn(alpha, rng))
+
+    def _drawn(self, alpha: float, rng: np.random.Generator) -> list[int]:
+        from subwords.kernels.unigram_lattice import draw_path, sum_paths
+
+        begins, ends, _, scores = self._edges
+        weights, totals = alpha * scores, np.empty(int(ends[-1]) + 1)
+        sum_paths(begins, ends, weights, totals)
+        order = np.argsort(ends, kind="stable")
+        path = np.empty(len(self._text), np.int64)
+        taken = draw_path((begins[order], ends[order]), weights[order], totals, rng.random(len(path)), path)
+        drawn: list[int] = order[path[:taken][::-1]].tolist()
+        return drawn
+
+    def _ids(self, path: list[int]) -> Ids:
+        """Return the ids of edges; a run of unknown characters becomes its bytes' or one id."""
+        begins, ends, pieces, _ = self._edges
+        ids: list[int] = []
+        for known, run in groupby(path, lambda k: pieces[k] >= 0):
+            edges = list(run)
+            ids += pieces[edges].tolist() if known else self._unknown(int(begins[edges[0]]), int(ends[edges[-1]]))
+        return np.array(ids, np.uint32)
+
+    def _unknown(self, start: int, stop: int) -> list[int]:
+        model = self._segmenter.model
+        found: list[int] = model.byte_ids[self._text[start:stop]].tolist()
+        if min(found) >= 0:
+            return found
+        if model.unk_id is None:
+            raise self._segmenter.unknown(self._text, start)
+        return [model.unk_id]
+
+
+def _unrolled(path: tuple[int, object] | None) -> Iterator[int]:
+    while path is not None:
+        yield path[0]
+        path = path[1]  # type: ignore[assignment]

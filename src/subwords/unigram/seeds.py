@@ -1,0 +1,198 @@
+"""The pieces Unigram training starts from: substrings of the words, by their sorted suffixes (U1)."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.arrays import zeros
+from subwords.corpus.counts import WordCounts
+from subwords.errors import TrainingError
+
+__all__ = ["Lattice", "Text", "find_seeds", "in_threads", "text_of"]
+
+Result = TypeVar("Result")
+
+LENGTH_BITS = 16  # as in kernels/suffix.py
+MOST_SYMBOLS = 2**31 - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Text:
+    """Words as numbers of characters, in the order of code points from 1 up; 0 ends a word.
+
+    Word i begins at starts[i] and occurs weights[i] times; `alphabet` has the code point of every number.
+    """
+
+    symbols: NDArray[np.int32]
+    starts: NDArray[np.int64]
+    weights: NDArray[np.int64]
+    alphabet: NDArray[np.int64]
+
+    @property
+    def characters(self) -> int:
+        """How many characters were counted, repetitions and all."""
+        return int(((np.diff(self.starts) - 1) * self.weights).sum())
+
+    @property
+    def longest(self) -> int:
+        """The characters of the longest word."""
+        return int(np.diff(self.starts).max()) - 1
+
+
+@dataclass(eq=False)
+class Lattice:
+    """Pieces in the order of their strings, and where in the text they are.
+
+    links: of every piece, the next shorter one at the same place, + 1, and its length (kernels/suffix.py). at: a place
+    of every piece. longest: the longest piece that begins at every place.
+    """
+
+    text: Text
+    links: NDArray[np.int64]
+    at: NDArray[np.int32]
+    longest: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.links)
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """The characters of every piece."""
+        return self.links & ((1 << LENGTH_BITS) - 1)
+
+    def symbols(self, piece: int) -> list[int]:
+        """The numbers of a piece's characters."""
+        start, length = int(self.at[piece]), int(self.links[piece]) & ((1 << LENGTH_BITS) - 1)
+        found: list[int] = self.text.symbols[start : start + length].tolist()
+        return found
+
+    def string(self, piece: int) -> str:
+        """A piece as text."""
+        return "".join(map(chr, self.text.alphabet[self.symbols(piece)].tolist()))
+
+    def find(self, string: str) -> int | None:
+        """The number of a piece, or None."""
+        piece = bisect_left(range(len(self)), string, key=self.string)
+        return piece if piece < len(self) and self.string(piece) == string else None
+
+    def keep(self, kept: NDArray[np.bool_]) -> None:
+        """Drop all other pieces."""
+        from subwords.kernels.suffix import renumber
+
+        numbers = np.empty(len(self), np.int32)
+        used = renumber(kept.view(np.uint8), self.links, numbers)
+        self.links = self.links[:used].copy()
+        self.at = self.at[kept]
+        np.take(numbers, self.longest, out=self.longest, mode="clip")
+
+
+def text_of(counts: WordCounts, alphabet: NDArray[np.int64]) -> Text:
+    """Turn the words into text; characters outside the alphabet and bytes that are no UTF-8 part them."""
+    from subwords.kernels.suffix import fill_symbols
+
+    ids = np.zeros(0x110000, np.int32)
+    ids[alphabet] = np.arange(1, len(alphabet) + 1)
+    room = len(counts.data) + len(counts) + 1
+    if room > MOST_SYMBOLS:
+        raise TrainingError(
+            f"expected fewer than 2**31 bytes of distinct words, not {room}: train on less text, or set a splitter"
+        )
+    symbols, starts, weights = zeros(room, np.int32), zeros(room, np.int64), zeros(room, np.int64)
+    sizes = np.zeros(2, np.int64)
+    fill_symbols((counts.data, counts.offsets, counts.counts), ids, symbols, starts, weights, sizes)
+    used, words = sizes.tolist()
+    codes = np.concatenate([np.zeros(1, np.int64), alphabet])
+    return Text(symbols[:used].copy(), starts[: words + 1].copy(), weights[:words].copy(), codes)
+
+
+def find_seeds(
+    text: Text, seed_size: int, longest: int, least: int, reserved: Iterable[str], threads: int
+) -> tuple[Lattice, NDArray[np.int64]]:
+    """Choose the pieces to start from, with count x length: all characters, and the best `seed_size` substrings.
+
+    Of substrings that occur at the same places the longest is taken, cut off at `longest` characters. `reserved`
+    strings are not taken.
+    """
+    from subwords.kernels.suffix import attach
+
+    order = _sorted_suffixes(text, longest, threads)
+    found, shares = _substrings(text, order, longest, least)
+    chosen = _best(found, shares, seed_size)
+    lefts, rights, lengths = (array[chosen] for array in found)
+    links, places = np.empty(len(lefts), np.int64), zeros(len(text.symbols), np.int32)
+    attach(order, lefts, rights, lengths, np.empty(longest + 2, np.int64), links, places)
+    lattice = Lattice(text, links, order[lefts], places)
+    shares, kept = shares[chosen], np.ones(len(lattice), np.bool_)
+    for string in reserved:
+        if len(string) > 1 and (piece := lattice.find(string)) is not None:
+            kept[piece] = False
+    if not kept.all():
+        lattice.keep(kept)
+    return lattice, shares[kept]
+
+
+def in_threads(run: Callable[[int, int], Result], bounds: Sequence[int]) -> list[Result]:
+    """Run something on the ranges between bounds, a thread for each."""
+    if len(bounds) == 2:
+        return [run(*bounds)]
+    with ThreadPoolExecutor(len(bounds) - 1) as pool:
+        return list(pool.map(run, bounds[:-1], bounds[1:]))
+
+
+def _sorted_suffixes(text: Text, longest: int, threads: int) -> NDArray[np.int32]:
+    """Sort the places of the text by what begins there, up to `longest` characters of the word."""
+    from subwords.kernels.suffix_sort import pack_suffixes, sort_suffixes
+
+    bits, shift = len(text.alphabet).bit_length(), len(text.symbols).bit_length()
+    known, length = (63 - shift) // bits, 63 // bits
+    keys = np.empty(len(text.symbols) - len(text.weights), np.int64)
+    pack_suffixes(text.symbols, bits, known, shift, keys)
+    keys.sort()
+    order = (keys & ((1 << shift) - 1)).astype(np.int32)
+    keys >>= shift
+
+    def run(first: int, last: int) -> None:
+        stacks = np.empty(128, np.int64), np.empty(3 * (longest // length + 2), np.int64)
+        sort_suffixes(text.symbols, np.array([first, last, bits, length, longest, known]), order, keys, stacks)
+
+    # A range of suffixes ends where their first characters do.
+    bounds = [len(keys) * part // threads for part in range(1, threads)]
+    every = [0, *(int(np.searchsorted(keys, keys[bound])) for bound in bounds), len(keys)]
+    in_threads(run, every)
+    return order
+
+
+def _substrings(
+    text: Text, order: NDArray[np.int32], longest: int, least: int
+) -> tuple[list[NDArray[np.int32]], NDArray[np.int64]]:
+    """The substrings that stand for those at the same places: first suffix, the one after the last, length; shares."""
+    from subwords.kernels.suffix import find_substrings, sum_weights
+
+    word_of = np.repeat(np.arange(len(text.weights), dtype=np.int32), np.diff(text.starts))
+    sums = np.empty(len(order) + 1, np.int64)
+    sum_weights(order, word_of, text.weights, sums)
+    found = tuple(zeros(3 * len(order) + 1, np.int32) for _ in range(3))
+    stack = np.zeros(2 * longest + 4, np.int64)
+    number = find_substrings((text.symbols, word_of, text.starts, order), sums, longest, least, stack, found)
+    lefts, rights, lengths = (array[:number] for array in found)
+    return [lefts, rights, lengths], (sums[rights] - sums[lefts]) * lengths
+
+
+def _best(found: list[NDArray[np.int32]], shares: NDArray[np.int64], seed_size: int) -> NDArray[np.int64]:
+    """The characters, and the `seed_size` others of the greatest shares, in the order of their strings."""
+    lefts, _, lengths = found
+    many = np.flatnonzero(lengths > 1)
+    if len(many) > seed_size:
+        least = np.partition(shares[many], len(many) - seed_size)[len(many) - seed_size] if seed_size else 0
+        above, tied = many[shares[many] > least], many[shares[many] == least]
+        tied = tied[np.lexsort((lengths[tied], lefts[tied]))]
+        many = np.concatenate([above, tied])[:seed_size]
+    chosen = np.concatenate([np.flatnonzero(lengths == 1), many])
+    return chosen[np.lexsort((lengths[chosen], lefts[chosen]))]

@@ -1,0 +1,223 @@
+"""Unigram training: word counts to a model. Python decides, kernels loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import ceil, log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.bpe.train import check_words
+from subwords.corpus.counts import MOST, WordCounts
+from subwords.errors import InputError, TrainingError
+from subwords.threads import thread_count
+from subwords.unigram.em import estimated, expected_counts, logarithms, pruned, unit_bits
+from subwords.unigram.model import BYTE_PIECES, GRAINS, MOST_IDS, Unigram
+from subwords.unigram.seeds import Lattice, find_seeds, text_of
+from subwords.vocab import Vocab
+
+__all__ = ["UnigramSettings", "train_unigram"]
+
+MOST_LENGTH = 512
+MOST_CHARACTERS = 2**53  # counted in all, so that scores of seeds are exact
+
+Step = Callable[[str, int, int], object]
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnigramSettings:
+    """What to learn; see `train_unigram` and `subwords.train`."""
+
+    vocab_size: int
+    special_tokens: Sequence[str] = ()
+    unk_token: str | None = "<unk>"
+    user_defined: Sequence[str] = ()
+    byte_fallback: bool = False
+    seed_size: int = 1_000_000
+    shrinking_factor: float = 0.75
+    sub_iterations: int = 2
+    max_piece_length: int = 16
+    min_frequency: int = 2
+    character_coverage: float = 1.0
+    required_chars: str = ""
+
+    def __post_init__(self) -> None:
+        for name, least, most in (
+            ("vocab_size", 1, MOST_IDS),
+            ("seed_size", 0, MOST),
+            ("sub_iterations", 1, 100),
+            ("max_piece_length", 1, MOST_LENGTH),
+            ("min_frequency", 1, MOST),
+        ):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+                raise InputError(f"expected {name} to be an integer from {least} to {most}, not {value!r}")
+        for name, low, high in (("shrinking_factor", 0.01, 0.99), ("character_coverage", 0.01, 1.0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+                raise InputError(f"expected {name} to be a number from {low} to {high}, not {value!r}")
+        for name in ("special_tokens", "user_defined"):
+            if isinstance(getattr(self, name), str):
+                raise InputError(f"expected {name} to be a list of str, not the str {getattr(self, name)!r}")
+        if not isinstance(self.required_chars, str):
+            raise InputError(f"expected required_chars to be a str, not {self.required_chars!r}")
+        for i, token in enumerate(reserved := self.reserved):
+            if not isinstance(token, str) or not token:
+                raise InputError(f"expected special and user-defined tokens to be non-empty str, not {token!r}")
+            if token in reserved[:i]:
+                raise InputError(f"expected special, byte and user-defined tokens to differ; {token!r} is given twice")
+        for token in (*reserved, self.required_chars):
+            if any("\ud800" <= char <= "\udfff" for char in token):
+                raise InputError(f"expected text without lone surrogates, not {token!r}")
+
+    @property
+    def specials(self) -> list[str]:
+        """The special tokens, the unknown token first if it is not among them."""
+        if self.unk_token is None or self.unk_token in self.special_tokens:
+            return [*self.special_tokens]
+        return [self.unk_token, *self.special_tokens]
+
+    @property
+    def reserved(self) -> list[str]:
+        """The tokens that are there from the start, in the order of their ids."""
+        pieces = [piece.decode() for piece in BYTE_PIECES] if self.byte_fallback else []
+        return [*self.specials, *pieces, *self.user_defined]
+
+
+def train_unigram(
+    counts: WordCounts, settings: UnigramSettings, *, threads: int | None = None, on_step: Step | None = None
+) -> Unigram:
+    """Learn a model from word counts (U1-U3); TrainingError says what does not fit.
+
+    Seeds are all characters and the `seed_size` substrings of words with the greatest count x length, of
+    `max_piece_length` characters at most, that occur `min_frequency` times. Their probabilities are estimated
+    `sub_iterations` times by expectation maximisation, which drops what is hardly expected, and then the pieces without
+    which the corpus would lose least are dropped, down to `shrinking_factor`; and so on, until a tenth too many are
+    left. The last are cut off by their scores, and the rest is estimated once more: there are `vocab_size` ids exactly.
+
+    Ids: special tokens (with `unk_token`, None for none), 256 byte pieces for `byte_fallback`, user-defined pieces, and
+    the pieces learned, the best first; scores are natural logarithms of probabilities, in 128ths, 0 for those before.
+    character_coverage: the most frequent characters that make this share of the text are kept, with `required_chars`;
+    others part words. Bytes that are no UTF-8 part words too. The same counts give the same bits for any number of
+    threads and in any order. `on_step` is called with a phase's name, and how many of its steps are done and expected.
+
+    >>> import subwords
+    >>> from subwords.unigram.train import UnigramSettings, train_unigram
+    >>> counts = subwords.count(["hug pug pun bun hugs " * 9], splitter="bert")
+    >>> list(train_unigram(counts, UnigramSettings(vocab_size=12)).vocab)
+    [b'<unk>', b'hug', b's', b'bun', b'pug', b'pun', b'b', b'g', b'h', b'n', b'p', b'u']
+    """
+    check_words(counts)
+    _check_total(counts)
+    step = on_step or (lambda phase, done, total: None)
+    step("seeds", 0, 1)
+    alphabet, kept = _alphabet(counts, settings)
+    reserved = {*settings.reserved}
+    # Characters that are reserved tokens, or that the text does not have, take part without being learned.
+    needed = len(reserved.union(map(chr, alphabet)))
+    if needed > settings.vocab_size:
+        raise TrainingError(
+            f"expected vocab_size to hold the {len(alphabet)} characters of the text and {len(reserved)} special, byte "
+            f"and user-defined tokens, {needed} in all; it is {settings.vocab_size}. Raise it, or lower "
+            f"character_coverage"
+        )
+    size = settings.vocab_size - needed + len(kept)
+    text = text_of(counts, kept)
+    if not len(text.weights):
+        raise TrainingError("expected words to learn from; no character of the corpus is left")
+    threads = thread_count(threads)
+    lattice, shares = find_seeds(
+        text, settings.seed_size, settings.max_piece_length, settings.min_frequency, settings.reserved, threads
+    )
+    if size > len(lattice):
+        raise TrainingError(
+            f"expected vocab_size to be at most {settings.vocab_size - size + len(lattice)}, which is all that these "
+            f"counts and settings give; it is {settings.vocab_size}. Lower it, or min_frequency, or train on more text"
+        )
+    step("seeds", 1, 1)
+    probabilities = _learn(lattice, shares, size, settings, threads, step)
+    return _model(lattice, probabilities, alphabet, settings)
+
+
+def _check_total(counts: WordCounts) -> None:
+    total = float(np.dot(np.diff(counts.offsets).astype(np.float64), counts.counts.astype(np.float64)))
+    if total >= MOST_CHARACTERS:
+        raise TrainingError(f"expected fewer than 2**53 bytes in all words together, not {total:.3g}")
+
+
+def _alphabet(counts: WordCounts, settings: UnigramSettings) -> tuple[list[int], NDArray[np.int64]]:
+    """The code points that must be in the vocabulary, and those of them that the text has."""
+    from subwords.kernels.bpe_index import symbol_weights
+
+    weights = np.zeros(0x110000, np.uint64)
+    symbol_weights(counts.data, counts.offsets, counts.counts, 1, weights)
+    required = np.array(sorted({*map(ord, settings.required_chars)}), np.int64)
+    used = np.flatnonzero(weights)
+    order = used[np.argsort(-weights[used].astype(np.int64), kind="stable")]
+    order = np.concatenate([required, order[~np.isin(order, required)]])
+    before = np.cumsum(weights[order]) - weights[order]
+    covered = before < settings.character_coverage * float(weights.sum())
+    covered[: len(required)] = True
+    alphabet = np.sort(order[covered])
+    return alphabet.tolist(), alphabet[weights[alphabet] > 0]
+
+
+def _learn(
+    lattice: Lattice, shares: NDArray[np.int64], size: int, settings: UnigramSettings, threads: int, step: Step
+) -> NDArray[np.float64]:
+    """Estimate and prune until `size` pieces are left in the lattice; their probabilities."""
+    most = size + size // 10
+    rounds = 1 + max(0, ceil(log(len(lattice) / most) / -log(settings.shrinking_factor)))
+    probabilities = shares.astype(np.float64) / float(shares.sum())
+    done = 0
+    while True:
+        probabilities = _maximise(lattice, probabilities, size, settings, threads)
+        done += 1
+        step("pruning", done, max(done, rounds))
+        if len(lattice) <= most:
+            break
+        room = max(most, int(settings.shrinking_factor * len(lattice)))
+        kept = pruned(lattice, logarithms(probabilities), room, size, threads)
+        lattice.keep(kept)
+        probabilities = probabilities[kept]
+    order = np.lexsort((-logarithms(probabilities), lattice.lengths > 1))
+    kept = np.zeros(len(lattice), np.bool_)
+    kept[order[:size]] = True
+    lattice.keep(kept)
+    return _maximise(lattice, probabilities[kept], size, settings, threads)
+
+
+def _maximise(
+    lattice: Lattice, probabilities: NDArray[np.float64], size: int, settings: UnigramSettings, threads: int
+) -> NDArray[np.float64]:
+    for _ in range(settings.sub_iterations):
+        expected = expected_counts(lattice, probabilities, threads)
+        kept, probabilities = estimated(expected, lattice.lengths, unit_bits(lattice), size)
+        if not kept.all():
+            lattice.keep(kept)
+    return probabilities
+
+
+def _model(
+    lattice: Lattice, probabilities: NDArray[np.float64], alphabet: list[int], settings: UnigramSettings
+) -> Unigram:
+    reserved = settings.reserved
+    scores = dict(zip(map(lattice.string, range(len(lattice))), logarithms(probabilities).tolist(), strict=True))
+    lowest = min(scores.values())
+    learned = dict.fromkeys(map(chr, alphabet), lowest) | scores
+    for token in reserved:
+        learned.pop(token, None)
+    order = sorted(learned, key=lambda piece: (-learned[piece], piece))
+    specials = len(settings.specials)
+    unseen = specials + len(BYTE_PIECES) * settings.byte_fallback
+    return Unigram(
+        Vocab([token.encode() for token in (*reserved, *order)]),
+        # Sums of such scores are exact in 32-bit floats: SentencePiece, HF and we get the same ids.
+        np.round(np.array([0.0] * len(reserved) + [learned[piece] for piece in order]) * GRAINS) / GRAINS,
+        unk_id=None if settings.unk_token is None else settings.specials.index(settings.unk_token),
+        byte_fallback=settings.byte_fallback,
+        special_ids=frozenset(range(unseen)),
+        user_ids=frozenset(range(unseen, len(reserved))),
+    )

@@ -1,0 +1,159 @@
+"""The same ids and spans as HF tokenizers for BPE with byte_fallback, as Llama, Mistral and Phi-3 have it (E4)."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sentencepiece
+import tokenizers
+from hypothesis import given, settings
+from test_sentencepiece_bpe import encoder_of, rows_of
+
+import subwords
+from strategies import texts
+from subwords.bpe.model import BPE
+from subwords.encoder import Encoder
+from subwords.formats.tokenizer_json import read, write
+from subwords.normalize.normalizer import Normalizer
+from subwords.normalize.steps import Prepend, Replace
+from subwords.pipeline import Pipeline
+from subwords.split.scanner import splitter
+from subwords.tokenizer import Tokenizer
+
+PHI3 = ("tokenizer.json", "phi-3-mini-tokenizer.json")
+LETTERS = ["▁", "a", "b", "é", "文"]
+METASPACE = [{"type": "Prepend", "prepend": "▁"}, {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}]
+
+
+def document(rng: random.Random, lost: float) -> dict[str, Any]:
+    """A character model of few letters; every byte token is absent with probability `lost`."""
+    tokens = ["<unk>", *(f"<0x{byte:02X}>" for byte in range(256) if rng.random() >= lost), *LETTERS]
+    tokens = [token for token in tokens if token not in LETTERS or rng.random() < 0.8]
+    merges = []
+    for _ in range(rng.randint(0, 20)):
+        pair = rng.sample(tokens[-12:] if rng.random() < 0.9 else tokens, 2)
+        if "<unk>" not in pair and pair not in merges:
+            merges.append(pair)
+            tokens.append("".join(pair))
+    tokens = list(dict.fromkeys(tokens))
+    model = {
+        "type": "BPE",
+        "unk_token": rng.choice(["<unk>", "<unk>", None]),
+        "fuse_unk": rng.random() < 0.5,
+        "byte_fallback": True,
+        "vocab": {token: i for i, token in enumerate(tokens)},
+        "merges": merges,
+    }
+    return {"version": "1.0", "normalizer": {"type": "Sequence", "normalizers": METASPACE}, "model": model}
+
+
+@pytest.mark.parametrize("lost", [0.0, 0.02, 0.5])
+@pytest.mark.parametrize("seed", range(3))
+def test_random_models(seed: int, lost: float) -> None:
+    rng = random.Random(f"{seed} {lost}")
+    for trial in range(60):
+        value = document(rng, lost)
+        data = json.dumps(value).encode()
+        theirs, tok = tokenizers.Tokenizer.from_buffer(data), read(data, "a.json")
+        again = read(write(tok), "b.json")
+        for _ in range(6):
+            text = "".join(rng.choices("  aabbé文ü😀\n", k=rng.choice([0, 2, 8, 30, 90])))
+            ref = theirs.encode(text)
+            assert tok.encode(text) == ref.ids, (trial, value, text)
+            assert again.encode(text) == ref.ids
+            if not lost:  # HF puts an unk behind the bytes that follow it
+                assert list(map(tuple, tok(text).spans.tolist())) == ref.offsets, (trial, value, text)
+
+
+def test_byte_fallback_is_none_of_byte_level(shared_data: Path) -> None:
+    value = json.loads((shared_data / "tokenizers" / "gpt2" / "tokenizer.json").read_bytes())
+    value["model"]["byte_fallback"] = True
+    with pytest.raises(subwords.FormatError, match=r"model\.byte_fallback: expected false with ByteLevel"):
+        read(json.dumps(value).encode(), "a.json")
+
+
+# ------------------------------------------------------------------ Phi-3's
+
+
+Phi3 = tuple[tokenizers.Tokenizer, Tokenizer, list[Encoder]]
+
+
+@pytest.fixture(scope="module", params=PHI3)
+def phi3(shared_data: Path, request: pytest.FixtureRequest) -> Phi3:
+    path = shared_data / "tokenizers" / "phi-3" / request.param
+    tok = subwords.load(path)
+    # What holds no pre_tokenizer may be cut at blanks.
+    assert tok.normalizer is not None
+    assert isinstance(tok.model, BPE)
+    assert tok.model.space_rule
+    rules = ((), tok.model.space_rule)
+    encoders = [Encoder(tok.model, Pipeline(tok.normalizer, splitter(rule))) for rule in rules]
+    return tokenizers.Tokenizer.from_file(str(path)), tok, encoders
+
+
+def check(phi3: Phi3, text: str) -> None:
+    theirs, tok, encoders = phi3
+    assert tok.encode(text, special="allow") == theirs.encode(text, add_special_tokens=False).ids, text[:1000]
+    whole, cut = (encoder.encode(text.encode()).tolist() for encoder in encoders)
+    assert whole == cut, text[:1000]
+
+
+@settings(max_examples=60)
+@given(text=texts())
+def test_phi3_on_any_text(phi3: Phi3, text: str) -> None:
+    check(phi3, text)
+    check(phi3, text + "</s> <|user|>\n" + text)
+
+
+def test_phi3_on_corpora(phi3: Phi3, shared_data: Path) -> None:
+    for path in sorted((shared_data / "corpora").iterdir()):
+        text = path.read_bytes()[:60_000].decode("utf-8", "ignore")
+        for part in [*text[:20_000].split("\n"), text]:
+            check(phi3, part)
+
+
+def test_phi3_on_adversarial_files(phi3: Phi3, shared_data: Path) -> None:
+    for path in sorted((shared_data / "adversarial").glob("*")):
+        try:
+            text = path.read_bytes()[:200_000].decode()
+        except UnicodeDecodeError:
+            continue
+        check(phi3, text)
+
+
+@pytest.mark.sweep
+def test_phi3_on_whole_corpora(phi3: Phi3, shared_data: Path) -> None:
+    for path in sorted((shared_data / "corpora").iterdir()):
+        check(phi3, path.read_bytes()[:3_000_000].decode("utf-8", "ignore"))
+
+
+# ------------------------------------------------------------------ Mistral's scores as merges
+
+
+def test_scores_written_as_merges(shared_data: Path) -> None:
+    peer = sentencepiece.SentencePieceProcessor(
+        model_file=str(shared_data / "tokenizers" / "mistral" / "tokenizer.model.v1")
+    )
+    model = encoder_of(rows_of(peer), "bpe", fallback=True).model
+    assert isinstance(model, BPE)
+    tok = Tokenizer(model, splitter(()), normalizer=Normalizer((Prepend("▁"), Replace(" ", "▁"))))
+    data = write(tok)
+    theirs, again = tokenizers.Tokenizer.from_buffer(data), read(data, "a.json")
+    runs = ["x" + " " * n + "the " * 3 + " " * n for n in range(60)]
+    multilingual = (shared_data / "corpora" / "multilingual.txt").read_text()[:60_000]
+    for text in [*runs, multilingual, *multilingual.split("\n")]:
+        ref = peer.encode(text) if text.isascii() else theirs.encode(text).ids
+        assert theirs.encode(text).ids == ref
+        assert again.encode(text) == tok.encode(text) == ref
+
+
+def test_ties_that_merges_cannot_say_are_not_written() -> None:
+    model = BPE.from_scores(
+        [b"<unk>", b"a", b"b", b"ab", b"ba"], [0.0] * 5, unk_id=0, byte_fallback=False, special_ids=[0]
+    )
+    with pytest.raises(subwords.FormatError, match=r"b'(ab|ba)' and b'(ab|ba)' are equal in priority"):
+        write(Tokenizer(model, splitter(())))

@@ -1,0 +1,178 @@
+"""Unigram encoding equals the textbook's: in 64 bits word by word, and in 32 over a text as SentencePiece (U5)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from strategies import small_words
+from subwords.encoder import Encoder
+from subwords.errors import InputError
+from subwords.reference import unigram_encode as reference
+from subwords.split.scanner import splitter
+from subwords.unigram.model import BYTE_PIECES, Unigram
+from subwords.unigram.sample import Paths
+from subwords.vocab import Vocab
+
+WHOLE, SPACED = splitter(r"(?s:.+)"), splitter("▁[^▁]*|[^▁]+")
+Scores = Mapping[str, float]
+SCORES = st.floats(-20, -0.5) | st.sampled_from([-1.0, -2.0, -3.0, -4.0])  # ties are likely
+
+
+def model_of(scores: Scores, *, running: bool, byte_fallback: bool = False) -> Unigram:
+    """A model of these pieces behind <unk>, and with all byte pieces if they are wanted."""
+    pieces = BYTE_PIECES if byte_fallback else ()
+    special = range(1 + len(pieces))
+    low = min(scores.values(), default=0.0)
+    return Unigram(
+        Vocab([b"<unk>", *pieces, *(piece.encode() for piece in scores)]),
+        np.array([low] * len(special) + list(scores.values())),
+        0,
+        byte_fallback=byte_fallback,
+        special_ids=frozenset(special),
+        running=running,
+    )
+
+
+def reference_tokens(text: str, scores: Scores, *, running: bool, spaced: bool) -> list[str | None]:
+    words = SPACED.split(text) if spaced else [text] if text else []
+    return reference.encode(text, scores, words, running=running)
+
+
+def tokens_of(model: Unigram, ids: Sequence[int]) -> list[str | None]:
+    return [None if i == 0 else model.vocab[i].decode() for i in ids]
+
+
+def check(scores: Scores, texts: Sequence[str], *, running: bool, spaced: bool = False) -> None:
+    """Each text alone, twice, and all of them in one batch."""
+    model = model_of(scores, running=running)
+    rule = SPACED if spaced else WHOLE
+    encoder = Encoder(model, rule)
+    ref = [reference_tokens(text, scores, running=running, spaced=spaced) for text in texts]
+    for text, found in zip(texts, ref, strict=True):
+        for _ in range(2):
+            assert tokens_of(model, encoder.encode(text.encode()).tolist()) == found, text
+    batch = Encoder(model, rule).encode_batch([text.encode() for text in texts], 1)
+    assert [tokens_of(model, ids) for ids in batch.to_lists()] == ref
+
+
+def vocabularies(letters: str) -> st.SearchStrategy[dict[str, float]]:
+    return st.dictionaries(st.text(letters, min_size=1, max_size=5), SCORES, max_size=20)
+
+
+@given(vocabularies("abé文"), st.booleans(), st.lists(small_words("abé文😀"), max_size=6))
+def test_any_vocabulary(scores: dict[str, float], running: bool, words: list[str]) -> None:
+    check(scores, words, running=running)
+
+
+@given(vocabularies("ab▁"), st.booleans(), st.lists(small_words("ab▁é"), max_size=6))
+def test_words_of_texts(scores: dict[str, float], running: bool, texts: list[str]) -> None:
+    whole = {piece: score for piece, score in scores.items() if "▁" not in piece[1:]} | {"▁": -3.0}
+    check(whole, texts, running=running, spaced=True)
+
+
+@pytest.mark.parametrize("running", [False, True])
+def test_equal_sums(running: bool) -> None:
+    check({"a": -1.0, "aa": -2.0, "aaa": -3.0}, ["a" * n for n in range(40)], running=running)
+    assert reference.best_path("aaaaa", {"a": -1.0, "aa": -2.0}) == ["a", "aa", "aa"]
+
+
+def test_sums_that_are_set_back() -> None:
+    # Sums pass 100,000 several times, in the midst of words and of blocks of words from the table.
+    seed = 8
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    letters = "abcd"
+    scores = {letter: -rng.uniform(100, 900) for letter in letters} | {"▁": -rng.uniform(100, 900)}
+    scores |= {"▁" + "".join(rng.choices(letters, k=rng.randint(1, 3))): -rng.uniform(200, 1500) for _ in range(12)}
+    scores |= {"".join(rng.choices(letters, k=2)): -rng.uniform(200, 1500) for _ in range(12)}
+    words = ["▁" + "".join(rng.choices(letters + "é", k=rng.randint(0, 6))) for _ in range(60)]
+    texts = ["".join(rng.choices(words, k=k)) for k in (1, 40, 700, 700, 2500)]
+    check(scores, texts, running=True, spaced=True)
+    check(scores, ["".join(rng.choices(letters + "é", k=3000))], running=True)
+
+
+def test_words_the_table_has_many_times() -> None:
+    seed = 9
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    pieces = ["▁", *"abcdefgh", "▁a", "ab", "▁abc", "cd", "▁cd", "efg", "▁e"]
+    scores = {piece: -rng.uniform(2, 14) for piece in pieces}
+    words = ["▁" + "".join(rng.choices("abcdefgh", k=rng.randint(0, 9))) for _ in range(200)]
+    texts = ["".join(rng.choices(words, k=k)) for k in (5000, 30, 300)]
+    check(scores, texts, running=True, spaced=True)
+    check(scores, texts, running=False, spaced=True)
+
+
+@given(vocabularies("abé"), st.booleans(), small_words("abé文😀"))
+def test_bytes_of_unknown_characters(scores: dict[str, float], running: bool, word: str) -> None:
+    model = model_of(scores, running=running, byte_fallback=True)
+    ref = [
+        part
+        for piece in reference.best_path(word, scores, running=running)
+        for part in ([piece.encode()] if piece in scores else [BYTE_PIECES[byte] for byte in piece.encode()])
+    ]
+    got = Encoder(model, WHOLE).encode(word.encode()).tolist()
+    assert [model.vocab[i] for i in got] == ref
+    assert all(got)
+
+
+def test_character_nobody_knows_is_refused() -> None:
+    model = Unigram(Vocab([b"a", "é".encode()]), np.array([-1.0, -2.0]), None)
+    assert Encoder(model, WHOLE).encode("aé".encode()).tolist() == [0, 1]
+    with pytest.raises(
+        InputError, match=r"expected only known characters; '文' at byte 3 is none"
+    ):
+        Encoder(model, WHOLE).encode("aé文".encode())
+
+
+@settings(max_examples=60)
+@given(vocabularies("abé"), st.text("abé文", min_size=1, max_size=7), st.booleans())
+def test_best_paths(scores: dict[str, float], text: str, running: bool) -> None:
+    model = model_of(scores, running=running)
+    kept = {piece: reference.single(score) if running else score for piece, score in scores.items()}
+    paths = Paths(Encoder(model, WHOLE).segmenter, WHOLE.route.pieces(np.frombuffer(text.encode(), np.uint8)))  # type: ignore[arg-type]
+    got = paths.best(1000)
+    ref = reference.ranked_paths(text, kept)
+    assert len(got) == len(ref)
+    # SentencePiece adds 10 to the unknown in 32 bits.
+    np.testing.assert_allclose([score for _, score in got], [score for _, score in ref], rtol=1e-6)
+    shown = [[piece if piece in scores else None for piece in path] for path, _ in ref]
+    fused = [tuple(k for piece, run in groupby(path) for k in (run if piece else [None])) for path in shown]
+    assert sorted(map(str, fused)) == sorted(str(tuple(tokens_of(model, ids.tolist()))) for ids, _ in got)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0])
+def test_paths_drawn_by_chance(alpha: float) -> None:
+    seed = 5
+    print(f"seed {seed}")
+    scores = {"a": -1.0, "b": -1.5, "ab": -2.0, "ba": -3.5, "aba": -3.0, "é": -2.0}
+    model = model_of(scores, running=False)
+    paths = Paths(Encoder(model, WHOLE).segmenter, WHOLE.route.pieces(np.frombuffer("ababé".encode(), np.uint8)))  # type: ignore[arg-type]
+    shares = reference.path_shares("ababé", scores, alpha)
+    rng, draws = np.random.default_rng(seed), 6000
+    found = [tuple(tokens_of(model, paths.draw(alpha, -1, rng).tolist())) for _ in range(draws)]
+    assert set(found) <= set(shares)
+    for path, share in shares.items():
+        spread = 5 * (share * (1 - share) / draws) ** 0.5
+        assert abs(found.count(path) / draws - share) < spread, path
+    best = tuple(tokens_of(model, paths.draw(alpha, 1, rng).tolist()))
+    assert best == tuple(reference.best_path("ababé", scores))
+
+
+def test_wrong_numbers_are_refused() -> None:
+    model = model_of({"a": -1.0}, running=False)
+    paths = Paths(Encoder(model, WHOLE).segmenter, WHOLE.route.pieces(np.frombuffer(b"a", np.uint8)))  # type: ignore[arg-type]
+    rng = np.random.default_rng(0)
+    for n in (0, -1, 1025):
+        with pytest.raises(InputError, match=f"expected n from 1 to 1024, not {n}"):
+            paths.best(n)
+    for alpha in (-0.1, float("nan"), float("inf")):
+        with pytest.raises(InputError, match="expected alpha to be a number of 0 or more"):
+            paths.draw(alpha, -1, rng)

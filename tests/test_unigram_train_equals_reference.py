@@ -1,0 +1,153 @@
+"""Unigram training equals the textbook's, bit by bit: pieces, order and scores (U1-U3)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import subwords
+from strategies import counts_of
+from subwords.reference import unigram as reference
+from subwords.unigram.train import UnigramSettings, train_unigram
+from test_modes import GUARDED, run
+
+LETTERS = ("ab", "abc", "abcdefgh", "▁aé文😀", "a\0b")
+BIG = (2**31 - 1, 2**32, 2**40)
+
+
+def learned(words: Mapping[str, int], size: int, *, threads: int = 1, **options: Any) -> list[tuple[str, float]]:
+    if "longest" in options:
+        options["max_piece_length"] = options.pop("longest")
+    settings = UnigramSettings(vocab_size=size, unk_token=None, **options)
+    model = train_unigram(counts_of({word.encode(): count for word, count in words.items()}), settings, threads=threads)
+    return [(piece.decode(), score) for piece, score in zip(model.vocab, model.scores.tolist(), strict=True)]
+
+
+def train_both(words: Mapping[str, int], size: int, **options: Any) -> tuple[Any, Any]:
+    """Pieces and scores of the textbook and of the kernels, or the same word for what does not fit."""
+    try:
+        ref: Any = list(reference.train(words, size, **options).items())
+    except ValueError:
+        ref = "does not fit"
+    try:
+        got: Any = learned(words, size, **options)
+    except subwords.TrainingError as error:
+        assert "expected vocab_size to" in str(error)
+        got = "does not fit"
+    return ref, got
+
+
+def random_words(rng: random.Random, letters: str, most: int, big: bool) -> dict[str, int]:
+    words = {}
+    for _ in range(rng.randint(1, most)):
+        word = "".join(rng.choices(letters, k=rng.randint(1, rng.choice([3, 8, 24]))))
+        words[word] = rng.choice([1, 1, 1, 2, 3, 4, 5, rng.randint(1, 50), rng.choice(BIG) if big else 4])
+    return words
+
+
+def random_options(rng: random.Random) -> dict[str, Any]:
+    return {
+        "seed_size": rng.choice([1_000_000, 1_000_000, 10, 30, 0]),
+        "shrinking_factor": rng.choice([0.75, 0.75, 0.5, 0.9, 0.123]),
+        "sub_iterations": rng.choice([2, 2, 1, 3]),
+        "longest": rng.choice([16, 16, 1, 2, 3, 5, 100]),
+        "min_frequency": rng.choice([2, 2, 1, 3]),
+    }
+
+
+def check_corpus(seed: int) -> bool:
+    """Whether there was something to compare."""
+    rng = random.Random(seed)
+    words = random_words(rng, rng.choice(LETTERS), rng.choice([3, 10, 30]), seed % 10 == 0)
+    options = random_options(rng)
+    possible = len(reference.seeds(words, options["seed_size"], options["longest"], options["min_frequency"]))
+    size = rng.choice([possible, possible + 1, rng.randint(1, possible), rng.randint(1, possible), possible // 3 + 1])
+    ref, got = train_both(words, size, **options)
+    assert got == ref, f"seed {seed}"
+    return ref != "does not fit"
+
+
+def test_random_corpora() -> None:
+    assert sum(check_corpus(seed) for seed in range(600)) > 300
+
+
+@pytest.mark.sweep
+def test_many_random_corpora() -> None:
+    assert sum(check_corpus(seed) for seed in range(600, 12_000)) > 6_000
+
+
+@pytest.fixture(scope="module")
+def english(shared_data: Path) -> dict[str, int]:
+    with (shared_data / "corpora" / "english.txt").open(encoding="utf-8") as file:
+        words: dict[str, int] = {}
+        for word in (word for line in islice(file, 3_000) for word in line.split()):
+            words["▁" + word] = words.get("▁" + word, 0) + 1
+    return dict(islice(words.items(), 2_000))
+
+
+def test_words_too_unlikely_for_plain_floats_unless_raised() -> None:
+    # 1e-200 is far below the 2**-256 from which on kernels raise, and what the textbook's floats still hold.
+    rng = random.Random(7)
+    letters = "".join(map(chr, range(0x4E00, 0x4E00 + 200)))
+    words = {"".join(rng.choices(letters, k=rng.randint(80, 90))): rng.randint(1, 3) for _ in range(30)}
+    ref, got = train_both(words, 260)
+    assert got == ref
+
+
+@pytest.mark.parametrize("size", [300, 1_500])
+def test_real_text(english: dict[str, int], size: int) -> None:
+    ref, got = train_both(english, size)
+    assert got == ref
+    assert len(got) == size
+
+
+def test_real_text_without_blanks(shared_data: Path) -> None:
+    with (shared_data / "corpora" / "ja.txt").open(encoding="utf-8") as file:
+        words = {line[:80]: 1 for line in islice(file, 150)}
+    ref, got = train_both(words, 900)
+    assert got == ref
+    assert len(got) == 900
+
+
+# ------------------------------------------------------------------ the modes of the compiled tier
+
+TRAINING = r"""
+import sys
+from subwords import splitter
+from subwords.corpus.counts import Provenance, WordCounts
+from subwords.kernels.jit import MODE
+from subwords.reference import unigram as reference
+from subwords.unigram.train import UnigramSettings, train_unigram
+import numpy as np
+
+words = {"hug": 10, "pug": 5, "pun": 12, "bun": 4, "hugs": 5, "文字😀": 3, "a" * 40 + "hugs" * 9: 2, "x" * 9: 1}
+rule = splitter("gpt2")
+counts = WordCounts(
+    np.frombuffer("".join(words).encode(), np.uint8),
+    np.cumsum([0, *(len(word.encode()) for word in words)]),
+    np.array(list(words.values()), np.uint64),
+    Provenance(rule.identity, None, rule.unicode_version, ()),
+)
+for size, longest in ((14, 16), (30, 5), (40, 16)):
+    ref = reference.train(words, size, longest=longest)
+    settings = UnigramSettings(vocab_size=size, max_piece_length=longest, unk_token=None)
+    got = train_unigram(counts, settings, threads=2)
+    assert [piece.decode() for piece in got.vocab] == list(ref)
+    assert got.scores.tolist() == list(ref.values())
+print(MODE, "numba" in sys.modules)
+"""
+
+
+def test_interpreted_and_within_its_arrays(tmp_path: Path) -> None:
+    got = run(GUARDED + TRAINING, tmp_path, SUBWORDS_KERNELS="interpreted")
+    assert got == ("interpreted", False)
+
+
+@pytest.mark.sweep
+def test_checked(tmp_path: Path) -> None:
+    assert run(TRAINING, tmp_path, SUBWORDS_KERNELS="checked") == ("checked", True)

@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tokenizers
+from tokenizers import decoders, models
+
+from subwords.decoder import ByteDecoder, Decoder, SentencePieceDecoder, from_decoder, to_decoder
+from subwords.decoder_steps import Bytes, Fused, Metaspace, Replaced, Steps, Stripped
+from subwords.errors import FormatError
+from subwords.formats.document import Node
+
+SEED = 19
+LLAMA = {
+    "type": "Sequence",
+    "decoders": [
+        {"type": "Replace", "pattern": {"String": "▁"}, "content": " "},
+        {"type": "ByteFallback"},
+        {"type": "Fuse"},
+        {"type": "Strip", "content": " ", "start": 1, "stop": 0},
+    ],
+}
+METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
+NODES: list[dict[str, Any]] = [
+    LLAMA,
+    METASPACE,
+    METASPACE | {"prepend_scheme": "never"},
+    METASPACE | {"prepend_scheme": "first", "split": False, "replacement": "a"},
+    {"type": "ByteFallback"},
+    {"type": "Strip", "content": "a", "start": 2, "stop": 0},
+    {"type": "Strip", "content": "▁", "start": 0, "stop": 0},
+    {"type": "Replace", "pattern": {"String": "ab"}, "content": "é"},
+    {"type": "Replace", "pattern": {"Regex": "a+|▁"}, "content": "-"},
+    {"type": "Replace", "pattern": {"Regex": "b*"}, "content": "."},
+    {
+        "type": "Sequence",
+        "decoders": [METASPACE, {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 9, "stop": 0}],
+    },
+    {"type": "Sequence", "decoders": [{"type": "Sequence", "decoders": [{"type": "ByteFallback"}, METASPACE]}, LLAMA]},
+    {"type": "Sequence", "decoders": []},
+]
+PARTS = [
+    "▁",
+    "▁",
+    "a",
+    "b",
+    "ab",
+    " ",
+    "é",
+    "中",
+    "<0xE4>",
+    "<0xB8>",
+    "<0xAD>",
+    "<0x41>",
+    "<0xff>",
+    "<0xFG>",
+    "<0x+F>",
+    "<0x4",
+]
+
+
+def read_as(value: Any) -> Decoder:
+    return from_decoder(Node("a.json", "decoder", value))
+
+
+def peer_of(value: Any) -> Any:
+    top = json.loads(tokenizers.Tokenizer(models.BPE()).to_str())
+    return tokenizers.Tokenizer.from_str(json.dumps(top | {"decoder": value})).decoder
+
+
+def random_tokens(rng: random.Random) -> list[str]:
+    wholes = [part for part in PARTS if part.startswith("<")]
+    return [
+        rng.choice(wholes) if rng.random() < 0.4 else "".join(rng.choices(PARTS, k=rng.randrange(4)))
+        for _ in range(rng.randrange(9))
+    ]
+
+
+@pytest.mark.parametrize("value", NODES, ids=range(len(NODES)))
+def test_tokens_are_decoded_as_in_hf(value: dict[str, Any]) -> None:
+    print("seed", SEED)
+    rng = random.Random(SEED)
+    ref, got = peer_of(value), read_as(value)
+    for _ in range(2000):
+        tokens = random_tokens(rng)
+        assert got.decode_tokens(tokens) == ref.decode(tokens), tokens
+
+
+def test_strip_at_the_end_as_in_hf() -> None:
+    """Where HF does not fail: it does for tokens shorter than what is dropped."""
+    print("seed", SEED)
+    rng = random.Random(SEED)
+    ref, got = decoders.Strip("a", 1, 2), Stripped("a", 1, 2)
+    for _ in range(500):
+        tokens = ["".join(rng.choices("ab▁", k=3)) + "bb" + "".join(rng.choices("ab", k=2)) for _ in range(4)]
+        assert got.decode_tokens(tokens) == ref.decode(tokens)
+    assert got.decode_tokens(["", "a", "aa", "aaa"]) == ""
+
+
+@pytest.mark.parametrize("value", NODES, ids=range(len(NODES)))
+def test_decoders_are_written_as_hf_writes_them(value: dict[str, Any]) -> None:
+    if value["type"] == "Sequence" and len(value["decoders"]) == 1:
+        value = value["decoders"][0]
+    assert (
+        to_decoder(read_as(value))
+        == json.loads(
+            tokenizers.Tokenizer.from_str(
+                json.dumps(json.loads(tokenizers.Tokenizer(models.BPE()).to_str()) | {"decoder": value})
+            ).to_str()
+        )["decoder"]
+    )
+
+
+def test_what_is_read() -> None:
+    assert read_as(LLAMA) == Steps((Replaced("▁", " "), Bytes(), Fused(), Stripped(" ", 1, 0)))
+    assert read_as({"type": "Metaspace", "replacement": "▁", "add_prefix_space": True}) == Metaspace()
+    assert read_as({"type": "Sequence", "decoders": [{"type": "Fuse"}]}) == ByteDecoder(byte_level=False)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"type": "Metaspace"}, "decoder.replacement: expected a string, not null"),
+        ({"type": "Metaspace", "replacement": "ab"}, "decoder.replacement: expected one character"),
+        (METASPACE | {"prepend_scheme": "last"}, "decoder.prepend_scheme: expected 'always' or 'first' or 'never'"),
+        ({"type": "Metaspace", "replacement": "_", "add_prefix_space": False}, 'expected "never" where'),
+        ({"type": "Strip", "content": "", "start": 0, "stop": 0}, "decoder.content: expected one character"),
+        ({"type": "Strip", "content": " ", "start": -1, "stop": 0}, "decoder.start: expected an integer from 0"),
+        ({"type": "Replace", "pattern": "a", "content": ""}, "decoder.pattern: expected an object"),
+        ({"type": "Replace", "pattern": {"Regex": "("}, "content": ""}, "decoder.pattern.Regex: expected a regex"),
+        ({"type": "Replace", "pattern": {"String": "a"}}, "decoder.content: expected a string, not null"),
+        (
+            {"type": "Sequence", "decoders": [{"type": "CTC"}, {"type": "Fuse"}]},
+            r"decoder.decoders\[0\]: .*CTC.* not supp",
+        ),
+        ({"type": "Sequence"}, "decoder.decoders: expected an array"),
+    ],
+)
+def test_what_is_no_decoder(value: Any, message: str) -> None:
+    with pytest.raises(FormatError, match=message):
+        read_as(value)
+
+
+def test_sequences_too_deep() -> None:
+    value: dict[str, Any] = {"type": "Fuse"}
+    for _ in range(300):
+        value = {"type": "Sequence", "decoders": [value, {"type": "Fuse"}]}
+    with pytest.raises(FormatError, match="not supported"):
+        read_as(value)
+
+
+def test_sentencepiece_as_steps() -> None:
+    """Of pieces that text yields: those that are dropped in front are one at most."""
+    print("seed", SEED)
+    rng = random.Random(SEED)
+    for byte_fallback in (False, True):
+        decoder = SentencePieceDecoder(byte_fallback=byte_fallback)
+        peer = peer_of(to_decoder(decoder))
+        for _ in range(500):
+            tokens = ["▁a", *rng.choices(["▁b", "c", "▁", "é", "中", "<0x41>"], k=rng.randrange(6))]
+            assert decoder.decode_tokens(tokens) == peer.decode(tokens)
+
+
+@pytest.mark.parametrize("name", ["t5/tokenizer.json", "phi-3/tokenizer.json"])
+def test_real_files(shared_data: Path, name: str) -> None:
+    print("seed", SEED)
+    rng = random.Random(SEED)
+    text = (shared_data / "tokenizers" / name).read_text(encoding="utf-8")
+    value = json.loads(text)["decoder"]
+    peer = tokenizers.Tokenizer.from_str(text)
+    got = read_as(value)
+    assert to_decoder(got) == json.loads(peer.to_str())["decoder"]
+    vocab = list(peer.get_vocab())
+    for _ in range(2000):
+        tokens = rng.choices(vocab, k=rng.randrange(10)) + random_tokens(rng)
+        assert got.decode_tokens(tokens) == peer.decoder.decode(tokens)

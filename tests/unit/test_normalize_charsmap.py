@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from normalizing import MAPS, RULES
+from subwords.errors import FormatError, InputError
+from subwords.formats.sentencepiece_proto import model_class
+from subwords.normalize.charsmap import read_charsmap, write_charsmap
+from subwords.normalize.normalizer import normalizer
+from subwords.normalize.steps import Precompiled, SentencePiece
+from subwords.reference.normalize import matches
+
+MAP = MAPS[0]
+
+
+def with_units(changes: dict[int, int], data: bytes = MAP) -> bytes:
+    """A map with some units changed."""
+    units = np.frombuffer(data, "<u4", int.from_bytes(data[:4], "little") // 4, 4).copy()
+    for at, value in changes.items():
+        units[at] = value
+    return data[:4] + units.tobytes() + data[4 + units.nbytes :]
+
+
+def test_what_is_written_is_found() -> None:
+    for key, replacement in RULES.items():
+        assert list(matches(MAP, key.encode()))[-1] == (len(key.encode()), replacement.encode())
+
+
+def test_members_of_a_map() -> None:
+    got = read_charsmap(write_charsmap({"a": "x", "ab": " y", "é\u0301中": "", "<x": "z"}))
+    assert got.single[0].tolist() == [ord("a")]
+    assert [chr(code) for code in np.flatnonzero(got.firsts)] == ["<", "a", "é"]
+    assert [chr(code) for code in np.flatnonzero(got.seconds)] == ["b", "x", "\u0301"]
+    assert [chr(code) for code in np.flatnonzero(got.later)] == ["b", "x", "\u0301", "中"]
+    assert got.pairs == {(ord("a"), ord("b")), (ord("<"), ord("x"))}
+    spaced = [at for at in got.values.tolist() if got.text[at:].startswith(b" ")]
+    assert [chr(code) for code in np.flatnonzero(got.begins(np.array(spaced)))] == ["a"]
+
+
+def test_many_rules() -> None:
+    rng = random.Random(3)
+    print("seed 3")
+    rules = {"".join(rng.choices("abcdé中😀", k=rng.randrange(1, 6))): str(rng.randrange(99)) for _ in range(3000)}
+    data = write_charsmap(rules)
+    for key, replacement in rules.items():
+        assert list(matches(data, key.encode()))[-1] == (len(key.encode()), replacement.encode())
+
+
+def test_a_map_is_small_where_rules_are_few() -> None:
+    assert len(write_charsmap({chr(code): " " for code in range(0x2000, 0x2010)})) < 4096
+
+
+@pytest.mark.parametrize("rules", [{"": "a"}, {"a\0": "b"}, {"a": "\0"}])
+def test_rules_that_a_map_cannot_hold(rules: dict[str, str]) -> None:
+    with pytest.raises(InputError, match="expected rules of strings that are not empty, without NUL"):
+        write_charsmap(rules)
+
+
+SIZE = int.from_bytes(MAP[:4], "little")
+LEAF = 1 << 31
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"\0", "expected a precompiled map: 4 bytes .*; 1 bytes came"),
+        (MAP[:4], "expected a precompiled map: 4 bytes"),
+        (MAP[:1000], "expected a precompiled map: 4 bytes"),
+        (b"\xff\xff\xff\xff" + MAP[4:], "expected a precompiled map: 4 bytes .* say 4294967295"),
+        ((SIZE - 4).to_bytes(4, "little") + MAP[4:], "a multiple of 1024"),
+        ((0).to_bytes(4, "little") + MAP[4:], "a multiple of 1024"),
+        (MAP[: 4 + SIZE], "expected a precompiled map: 4 bytes"),
+        (MAP + b"x", "expected a precompiled map to end with a NUL"),
+        (MAP + b"\xc3\0", "expected replacements in UTF-8; byte"),
+        (with_units({0: 0}), "expected nodes of a precompiled map within"),
+        (with_units({0: 0xFFFFFFFF}), "expected nodes of a precompiled map within"),
+        (with_units({0: (SIZE // 4) << 10}), "expected nodes of a precompiled map within"),
+        (with_units({5: (SIZE // 4 + 7) << 10 | 5}), "expected nodes of a precompiled map within"),
+        (with_units({SIZE // 4 - 1: LEAF | 0xFFFFFF}), "expected replacements within the"),
+    ],
+)
+def test_broken_maps(data: bytes, message: str) -> None:
+    with pytest.raises(FormatError, match=message):
+        read_charsmap(data)
+
+
+def units_of(data: bytes) -> list[int]:
+    return np.frombuffer(data, "<u4", int.from_bytes(data[:4], "little") // 4, 4).tolist()
+
+
+def test_a_leaf_that_is_a_node() -> None:
+    data = write_charsmap({"a": "b"})
+    leaf = next(at for at, unit in enumerate(units_of(data)) if unit & LEAF)
+    with pytest.raises(FormatError, match="expected a value where a string of a precompiled map ends"):
+        read_charsmap(with_units({leaf: 0}, data))
+
+
+def test_strings_that_are_no_characters() -> None:
+    data = write_charsmap({"é": "e"})
+    units = units_of(data)
+    lead = next(at for at, unit in enumerate(units) if unit & (LEAF | 0xFF) == 0xC3)
+    tail = next(at for at, unit in enumerate(units) if unit & (LEAF | 0xFF) == 0xA9)
+    base = lead ^ units[lead] >> 10
+    for wrong in (0x41, 0xC3):
+        moved = {tail: 0, base ^ wrong: (base ^ wrong ^ tail ^ units[tail] >> 10) << 10 | 1 << 8 | wrong}
+        with pytest.raises(FormatError, match="expected a precompiled map to be of strings in UTF-8"):
+            read_charsmap(with_units(moved, data))
+
+
+def test_a_replacement_that_begins_within_a_character() -> None:
+    data = write_charsmap({"a": "é"})
+    leaf = next(at for at, unit in enumerate(units_of(data)) if unit & LEAF)
+    with pytest.raises(FormatError, match="expected replacements of whole characters"):
+        read_charsmap(with_units({leaf: LEAF | 1}, data))
+
+
+def test_strings_that_go_round_in_circles_end_with_the_text() -> None:
+    """A node may be its own child, as far as SentencePiece is concerned: any number of a, and then b."""
+    data = write_charsmap({"ab": "x"})
+    units = units_of(data)
+    node = next(at for at, unit in enumerate(units) if unit & (LEAF | 0xFF) == ord("a"))
+    base = node ^ units[node] >> 10
+    again = base ^ ord("a")
+    assert units[again] == 0
+    data = with_units({again: (again ^ base) << 10 | ord("a")}, data)
+    rule = normalizer(SentencePiece(data, False, False))
+    assert rule.normalize("aaab" + "a" * 5000 + "ab" + "aaac") == "xxaaac"
+
+
+def test_damaged_maps_are_refused_or_right(shared_data: Path) -> None:
+    """Bits flipped anywhere: nothing is read or written beyond, and what is done is what the textbook does."""
+    seed = 5
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    text = "ab abab e\u0301 ﬁ x y  中か\u3099… 😀\u200d©\u0e33"
+    accepted = 0
+    for _ in range(400):
+        data = bytearray(MAP)
+        for _ in range(rng.randrange(1, 4)):
+            data[rng.randrange(4, len(data))] ^= 1 << rng.randrange(8)
+        try:
+            read_charsmap(bytes(data))
+        except FormatError:
+            continue
+        accepted += 1
+        for step in (SentencePiece(bytes(data)), Precompiled(bytes(data))):
+            from normalizing import textbook, textbook_sentencepiece
+
+            ref = (
+                textbook_sentencepiece if isinstance(step, SentencePiece) else lambda text, step: textbook(text, [step])
+            )
+            assert normalizer(step).normalize(text).encode() == ref(text.encode(), step)[0]
+    assert accepted > 20
+
+
+@pytest.mark.parametrize("name", ["t5/spiece.model", "sentencepiece-own/test_model.model"])
+def test_real_maps(shared_data: Path, name: str) -> None:
+    message = model_class().FromString((shared_data / "tokenizers" / name).read_bytes())
+    got = read_charsmap(message.normalizer_spec.precompiled_charsmap)
+    assert len(got.single[0]) > 4700
+    assert not (got.firsts & got.later).any()
+    assert chr(0x1161) in map(chr, np.flatnonzero(got.seconds))

@@ -126,9 +126,7 @@ def test_bytes_of_unknown_characters(scores: dict[str, float], running: bool, wo
 def test_character_nobody_knows_is_refused() -> None:
     model = Unigram(Vocab([b"a", "é".encode()]), np.array([-1.0, -2.0]), None)
     assert Encoder(model, WHOLE).encode("aé".encode()).tolist() == [0, 1]
-    with pytest.raises(
-        InputError, match=r"expected only known characters; '文' at byte 3 is none"
-    ):
+    with pytest.raises(InputError, match=r"expected only known characters; '文' at byte 3 is none"):
         Encoder(model, WHOLE).encode("aé文".encode())
 
 

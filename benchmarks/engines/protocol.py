@@ -73,7 +73,9 @@ class Engine:
         """Train WordPiece by a score ("count", "likelihood", "course") on a file, as for BERT, and save the result."""
         raise RefusedError("does not train WordPiece")
 
-    def train_unigram(self, file: str, output: str, *, vocab_size: int, special_tokens: list[str], threads: int) -> None:
+    def train_unigram(
+        self, file: str, output: str, *, vocab_size: int, special_tokens: list[str], threads: int
+    ) -> None:
         """Train Unigram on a file, by the engine's own defaults, and save the result."""
         raise RefusedError("does not train Unigram")
 

@@ -37,7 +37,9 @@ class Sentencepiece(Engine):
         )
         Path(output + ".model").replace(output)
 
-    def train_unigram(self, file: str, output: str, *, vocab_size: int, special_tokens: list[str], threads: int) -> None:
+    def train_unigram(
+        self, file: str, output: str, *, vocab_size: int, special_tokens: list[str], threads: int
+    ) -> None:
         self.library.SentencePieceTrainer.train(
             input=file,
             model_prefix=output,

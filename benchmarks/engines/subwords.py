@@ -42,7 +42,9 @@ class Subwords(Engine):
         )
         tokenizer.save(output)
 
-    def train_unigram(self, file: str, output: str, *, vocab_size: int, special_tokens: list[str], threads: int) -> None:
+    def train_unigram(
+        self, file: str, output: str, *, vocab_size: int, special_tokens: list[str], threads: int
+    ) -> None:
         tokenizer = self.library.train(
             file,
             algorithm="unigram",

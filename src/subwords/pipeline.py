@@ -33,26 +33,36 @@ class Pipeline:
     def __reduce__(self) -> tuple[type[Pipeline], tuple[Normalizer, Splitter]]:
         return Pipeline, (self.normalizer, self.splitter)
 
-    def texts(self, text: Bytes, bounds: Offsets, marks: Marks) -> Iterator[Words]:
-        """Normalize and split many texts, a stretch at a time."""
-        first = 0
-        while first < len(bounds) - 1:
-            last = int(np.searchsorted(bounds, bounds[first] + STRETCH, side="right")) - 1
+    def texts(
+        self, text: Bytes, bounds: Offsets, marks: Marks, *, begins: bool = True, ends: bool = True
+    ) -> Iterator[Words]:
+        """Normalize and split many texts, a stretch at a time; the first may begin, and the last end, elsewhere."""
+        first, every = 0, len(bounds) - 1
+        count = every
+        if not (begins and ends) and self.normalizer.sees_ends and every:
+            first, count = int(not begins or every == 1), every - (not ends and every > 1)
+            if first:
+                yield from self._long_text(text[bounds[0] : bounds[1]], marks, begins, ends or every > 1)
+        while first < count:
+            last = min(count, int(np.searchsorted(bounds, bounds[first] + STRETCH, side="right")) - 1)
             begin = int(bounds[first])
             if last > first:
-                part, ends = self.normalizer.apply(text[begin : int(bounds[last])], bounds[first : last + 1] - begin)
-                yield from self.splitter.texts(part, ends, marks)
+                part, stops = self.normalizer.apply(text[begin : int(bounds[last])], bounds[first : last + 1] - begin)
+                yield from self.splitter.texts(part, stops, marks)
             else:
                 last = first + 1
                 yield from self._long_text(text[begin : int(bounds[last])], marks)
             first = last
+        if count < every:
+            yield from self._long_text(text[bounds[-2] : bounds[-1]], marks, True, False)
 
-    def _long_text(self, text: Bytes, marks: Marks) -> Iterator[Words]:
+    def _long_text(self, text: Bytes, marks: Marks, begins: bool = True, ends: bool = True) -> Iterator[Words]:
         at, rest = 0, np.empty(0, np.uint8)
         while at < len(text):
             stop = at + self._stretch(text[at:])
             bounds = np.array([0, stop - at], np.int64)
-            part, _ = self.normalizer.apply(text[at:stop], bounds, Part(at == 0, stop == len(text)))
+            of = Part(begins and at == 0, ends and stop == len(text))
+            part, _ = self.normalizer.apply(text[at:stop], bounds, of)
             part = np.concatenate([rest, part]) if len(rest) else part
             cut = len(part) if stop == len(text) else self.splitter.cut(part, len(part))
             rest, at = part[cut:], stop
@@ -78,11 +88,11 @@ class Pipeline:
 
     def cut(self, text: Bytes, at: int) -> int:
         """Return a place in text[:at] where cutting changes no word whatever follows, or 0 (S4)."""
-        if self.normalizer.sees_ends:
-            return 0
         stop = self.normalizer.cut(text[:at], at)
         begin = self.normalizer.cut(text[: max(0, stop - NEAR)], max(0, stop - NEAR))
-        part, origin = self.normalizer.aligned(text[begin:stop])
+        if begin == stop:
+            return 0
+        part, origin = self.normalizer.aligned(text[begin:stop], Part(begin == 0, False))
         cut = self.splitter.cut(part, len(part))
         while cut > 0:
             place = begin + int(origin[0, cut]) if cut < len(part) else stop

@@ -289,8 +289,8 @@ def warmup() -> None:
     """
     modules = (
         "bpe_encode bpe_index bpe_train count decode encode find merge normal_forms normalize normalize_graphemes "
-        "normalize_rules pieces split_cut split_drop split_gpt2 split_machine suffix suffix_sort unigram_encode "
-        "unigram_lattice unigram_train utf8 wordpiece_encode wordpiece_index wordpiece_train words"
+        "normalize_rules pieces split_cut split_drop split_gpt2 split_machine split_symbols suffix suffix_sort "
+        "unigram_encode unigram_lattice unigram_train utf8 wordpiece_encode wordpiece_index wordpiece_train words"
     )
     for module in modules.split():
         import_module(f"subwords.kernels.{module}")

@@ -1,4 +1,4 @@
-"""SentencePiece's files: the ids, places and texts that SentencePiece gives, read, and written again."""
+"""SentencePiece's files: the ids (U5), places and texts that SentencePiece gives, read, and written again."""
 
 from __future__ import annotations
 

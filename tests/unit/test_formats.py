@@ -45,7 +45,9 @@ def test_save_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest
 
 
 def test_save_says_what_name_it_expects(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"named \.json, or a folder; not .*a\.model"):
+    with pytest.raises(InputError, match=r"named \.json, \.model or \.txt, or a folder; not .*a\.bin"):
+        trained().save(tmp_path / "a.bin")
+    with pytest.raises(FormatError, match=r"expected a Unigram or character-level BPE model"):
         trained().save(tmp_path / "a.model")
     with pytest.raises(InputError, match="none"):
         trained().save(tmp_path / "none" / "a.json")
@@ -56,10 +58,13 @@ def test_load_says_what_is_missing_or_unknown(tmp_path: Path) -> None:
         subwords.load(tmp_path / "none.json")
     with pytest.raises(FormatError, match=r"tokenizer\.json: No such file"):
         subwords.load(tmp_path)
-    for data in (b"", b"IQ== 0\nIg== 1\n", b"\x0a\x0e\x0a\x05<unk>"):
+    for data in (b"", b"IQ== 0\nIg== 1\n", b"\x08\x0e\x0a\x05<unk>"):
         (tmp_path / "x").write_bytes(data)
         with pytest.raises(FormatError, match=r"expected a tokenizer file \(tokenizer\.json .*x begins with b"):
             subwords.load(tmp_path / "x")
+    (tmp_path / "x").write_bytes(b"\x0a\x0e\x0a\x05<unk>")
+    with pytest.raises(FormatError, match=r"x: expected a SentencePiece model; its 9 bytes break off"):
+        subwords.load(tmp_path / "x")
 
 
 # ------------------------------------------------------------------ real files
@@ -79,8 +84,6 @@ REFUSED = {
     "clip/tokenizer.json": 'model.end_of_word_suffix: "</w>" is not supported yet',
     "clip/vocab.json": "model: expected the model of a tokenizer.json",
     "gpt2/vocab.bpe": "expected a tokenizer file",
-    "t5/spiece.model": "expected a tokenizer file",
-    "t5/tokenizer.json": "model: expected a BPE or WordPiece model, not what looks like Unigram",
     "tiktoken/r50k_base.tiktoken": "expected a tokenizer file",
 }
 

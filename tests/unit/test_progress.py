@@ -117,7 +117,7 @@ def test_progress_without_standard_error_is_silent(monkeypatch: pytest.MonkeyPat
 
 
 def test_progress_refuses_an_unknown_unit() -> None:
-    with pytest.raises(InputError, match='unit: expected "bytes" or "merges", got \'tokens\''):
+    with pytest.raises(InputError, match='unit: expected "bytes", "merges" or "steps", got \'tokens\''):
         progress(10, "reading", unit="tokens").__enter__()  # type: ignore[arg-type]
 
 

@@ -38,7 +38,8 @@ def test_warmup_leaves_no_kernel_to_compile() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"algorithm": "unigram"}, InputError, r"expected algorithm to be one of bpe, wordpiece, not 'unigram'"),
+        ({"algorithm": "word"}, InputError, r"expected algorithm to be one of bpe, wordpiece, unigram, not 'word'"),
+        ({"user_defined": ["x"]}, InputError, r"expected user_defined pieces only with algorithm='unigram', not 'bpe'"),
         ({"special_tokens": "<s>"}, InputError, r"to be a list of str, not the str '<s>'"),
         ({"special_tokens": ["<s>", ""]}, InputError, r"special_tokens\[1\] to be a non-empty str"),
         ({"special_tokens": ["<s>", "a", "<s>"]}, InputError, r"'<s>' is given twice"),

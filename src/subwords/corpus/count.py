@@ -48,14 +48,13 @@ class Table:
         self.state = np.zeros(3, np.int64)
         self.marks = Marks(CHUNK_WORDS)
 
-    def count(
-        self, text: NDArray[np.uint8], bounds: NDArray[np.int64], place: int, splitter: Splitter | Pipeline
-    ) -> None:
-        """Count the words of the texts text[bounds[i]:bounds[i + 1]]; text[0] is at `place` of the corpus."""
+    def count(self, piece: _Piece, splitter: Splitter | Pipeline) -> None:
+        """Count the words of a piece."""
         from subwords.kernels.count import DONE, count_words
 
-        place *= splitter.growth
-        for words_of, base, ends, marks, _ in splitter.texts(text, bounds, self.marks):
+        text, place = np.frombuffer(piece.text, np.uint8), piece.place * splitter.growth
+        found = splitter.texts(text, piece.bounds, self.marks, begins=piece.begins, ends=piece.ends)
+        for words_of, base, ends, marks, _ in found:
             self.state[WORD] = 0
             words = int(marks[-1])
             while True:
@@ -144,11 +143,16 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Texts with special tokens or without: text[bounds[i]:bounds[i + 1]]; text[0] is at `place` of the corpus."""
+    """Texts with special tokens or without: text[bounds[i]:bounds[i + 1]]; text[0] is at `place` of the corpus.
+
+    begins, ends: not if the first text goes on from the piece before, or the last one in the next.
+    """
 
     text: bytes
     bounds: NDArray[np.int64]
     place: int
+    begins: bool
+    ends: bool
 
 
 def provenance_of(words: Splitter | Pipeline, special_tokens: Sequence[str]) -> Provenance:
@@ -175,7 +179,7 @@ def count_blocks(
             table, piece = idle.pop(), todo.popleft()
         try:
             piece = specials.remove(piece)
-            table.count(np.frombuffer(piece.text, np.uint8), piece.bounds, piece.place, splitter)
+            table.count(piece, splitter)
         finally:
             idle.append(table)
 
@@ -210,8 +214,9 @@ def _pieces(blocks: Iterable[Block], splitter: Splitter | Pipeline, specials: _S
     """Cut blocks where no word and no special token is cut; what follows the last cut waits for the next block."""
     waiting: list[bytes] = []
     held = place = 0
+    begins_text = True
     for block in blocks:
-        data, ends = block.data, block.ends
+        behind, data, ends = False, block.data, block.ends
         whole = begins = int(ends[-1]) if len(ends) else 0
         if begins < len(data):
             cut = splitter.cut(np.frombuffer(data, np.uint8), len(data) - specials.reach)
@@ -219,21 +224,23 @@ def _pieces(blocks: Iterable[Block], splitter: Splitter | Pipeline, specials: _S
                 data, ends = b"".join([*waiting, data]), ends + held
                 begins, cut = begins + held if len(ends) else 0, cut + held
                 waiting, held = [], 0
-                cut = specials.before(data, begins, cut)
+                cut, behind = specials.behind(data, begins, cut)
             whole = max(begins, cut)
         if whole:
             text = b"".join([*waiting, memoryview(data)[:whole]]) if waiting or whole < len(data) else data
             bounds = np.concatenate([np.zeros(1, np.int64), ends + held])
-            if bounds[-1] != len(text):
+            ends_text = bool(bounds[-1] == len(text))
+            if not ends_text:
                 bounds = np.append(bounds, len(text))
-            yield _Piece(text, bounds, place)
+            yield _Piece(text, bounds, place, begins_text, ends_text)
+            begins_text = ends_text or (behind and whole > begins)
             place += len(text)
             waiting, held, data = [], 0, data[whole:]
         if data:
             waiting.append(data)
             held += len(data)
     if waiting:
-        yield _Piece(b"".join(waiting), np.array([0, held], np.int64), place)
+        yield _Piece(b"".join(waiting), np.array([0, held], np.int64), place, begins_text, True)
 
 
 class _Specials:
@@ -251,14 +258,14 @@ class _Specials:
         first = cut - self.reach
         return first >= 0 and not self._occur(data, max(begins, first), min(len(data), cut + self.reach))
 
-    def before(self, data: bytes, begins: int, cut: int) -> int:
-        """Return the cut of the text that begins at `begins`, moved before a special token that it would divide."""
+    def behind(self, data: bytes, begins: int, cut: int) -> tuple[int, bool]:
+        """Return the cut of the text that begins at `begins`, moved behind a special token there, and if one was."""
         for start, stop in self._spans(data, begins, len(data)):
-            if start < cut < stop:
-                return start
-            if start >= cut:
+            if start <= cut <= stop:
+                return stop, True
+            if start > cut:
                 break
-        return cut
+        return cut, False
 
     def remove(self, piece: _Piece) -> _Piece:
         """Return the piece without special tokens: what is between them are texts of their own."""
@@ -270,7 +277,10 @@ class _Specials:
         kept = np.flatnonzero(~np.isin(edges[:-1], [a for a, _ in spans]))
         text = b"".join(piece.text[edges[k] : edges[k + 1]] for k in kept)
         lengths = np.diff(edges)[kept]
-        return _Piece(text, np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]), piece.place)
+        # Where a token was, a text begins or ends.
+        begins, ends = piece.begins or edges[kept[:1]].any(), piece.ends or edges[kept[-1:] + 1] != len(piece.text)
+        bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        return _Piece(text, bounds, piece.place, bool(np.all(begins)), bool(np.all(ends)))
 
     def _spans(self, data: bytes, start: int, stop: int) -> Iterator[tuple[int, int]]:
         if not self._occur(data, start, stop):

@@ -68,10 +68,10 @@ def fits(units, taken, bytes_, start, stop, base):
     """Whether a base is free, and the units of the children bytes_[start:stop] under it."""
     if taken[base] != 0:
         return False
-    for k in range(start, stop):
-        if units[base ^ I64(bytes_[k])] != U64(0):
-            return False
-    return True
+    k = start
+    while k < stop and units[base ^ I64(bytes_[k])] == U64(0):
+        k += 1
+    return k == stop
 
 
 @helper

@@ -194,7 +194,8 @@ def to_normalizer(steps: Steps) -> dict[str, Any] | None:
     >>> to_normalizer((Strip(), Lowercase()))["normalizers"][0]
     {'type': 'Strip', 'strip_left': True, 'strip_right': True}
     """
-    nodes = [_node(part) for step in steps for part in (_parts(step) if isinstance(step, SentencePiece) else [step])]
+    parts = (_parts(step) if isinstance(step, SentencePiece) else (step,) for step in steps)
+    nodes = [_node(step) for part in parts for step in part]
     if len(nodes) == 1:
         return nodes[0]
     return {"type": "Sequence", "normalizers": nodes} if nodes else None
@@ -213,8 +214,8 @@ def _parts(step: SentencePiece) -> Steps:
         return _SPACED
     if step.whitespace_suffix or step.user_symbols or not step.escape_whitespaces:
         raise FormatError(
-            "expected a normalizer that HF tokenizers has; it has none that keeps user-defined pieces, puts blanks behind "
-            "words or leaves them as they are: write a .model file"
+            "expected a normalizer that HF tokenizers has; it has none that keeps user-defined pieces, puts blanks "
+            "behind words or leaves them as they are: write a .model file"
         )
     extra = (Replace("^ +| +$", "", True), Replace(" {2,}", " ", True)) if step.remove_extra_whitespaces else ()
     before = (Precompiled(step.charsmap),) if step.charsmap else ()

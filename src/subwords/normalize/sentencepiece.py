@@ -54,7 +54,7 @@ class RulesStage(Stage):
         """Replace strings and write spaces; the source is where each byte's string or character begins, and the end."""
         tables = (*self._tables, self._settings(part), self._ranges, np.empty(3 * LANES, np.uint8))
         spare = 8 * LANES + 2 * self._longest + len(bounds) * len(self._space)
-        return written(
+        result = written(
             lambda out, state: rule_texts(text, bounds, tables, out, state),
             text,
             bounds,
@@ -62,6 +62,9 @@ class RulesStage(Stage):
             spare=spare + (len(text) // 4 if self._step.escape_whitespaces else 0),
             more=1,
         )
+        if result is not None and tracked and not part.ends:
+            result[2][-1] = bounds[-1]
+        return result
 
     def origin(self, source: Offsets, before: Offsets) -> Offsets:
         """Every byte's end is where the next one's begins, as SentencePiece has it."""

@@ -82,8 +82,13 @@ class Splitter:
         """How many times its length no text exceeds."""
         return self.route.growth
 
-    def texts(self, text: Bytes, bounds: NDArray[np.int64], marks: Marks) -> Iterator[Words]:
-        """Split many texts, text[bounds[i]:bounds[i + 1]], in order, as `routes.Words`."""
+    def texts(
+        self, text: Bytes, bounds: NDArray[np.int64], marks: Marks, *, begins: bool = True, ends: bool = True
+    ) -> Iterator[Words]:
+        """Split many texts, text[bounds[i]:bounds[i + 1]], in order, as `routes.Words`.
+
+        Whether the first begins, and the last ends, elsewhere is all one to words: see `Pipeline.texts`.
+        """
         return self.route.texts(text, bounds, marks)
 
     def short(self, text: Bytes, marks: Marks) -> Short | None:

@@ -128,9 +128,7 @@ def train(
     ['hug', '##s']
     """
     family = _family(algorithm)
-    special_tokens = _checked_specials(family.special_tokens if special_tokens is None else special_tokens)
-    if algorithm == "unigram" and (unk := unk_token or "<unk>") not in special_tokens:
-        special_tokens = (unk, *special_tokens)
+    special_tokens = specials_of(algorithm, special_tokens, unk_token)
     settings = settings_of(
         algorithm=algorithm,
         vocab_size=vocab_size,
@@ -155,10 +153,8 @@ def train(
     )
     rule = make_splitter(family.splitter if splitter == "auto" else splitter)
     before = _normalizer(family.normalizer if normalizer == "auto" else normalizer)
-    if user_defined:
-        if algorithm != "unigram":
-            raise InputError(f"expected user_defined pieces only with algorithm='unigram', not {algorithm!r}")
-        rule, before = _kept_whole(tuple(user_defined), rule, before)
+    if user_defined and algorithm != "unigram":
+        raise InputError(f"expected user_defined pieces only with algorithm='unigram', not {algorithm!r}")
     cut_out = (*special_tokens, *user_defined)
     if isinstance(source, WordCounts):
         counts = source
@@ -177,6 +173,8 @@ def train(
     with progress_line(max(0, vocab_size - 256), family.label, unit=family.unit, enabled=progress) as bar:
         model = _learned(counts, settings, threads, bar)
     added = [AddedToken(content, i) for i, content in enumerate(special_tokens)]
+    if algorithm == "unigram":
+        rule, before = _for_encoding(model, tuple(user_defined), rule, before)
     return Tokenizer(model, rule, normalizer=before, added_tokens=added, **_around(model, special_tokens))
 
 
@@ -214,6 +212,13 @@ DEFAULTS = {
 
 # Settings of BPE and WordPiece that a Unigram model does without, or takes in its own way.
 _OF_MERGES = ("tie_break", "min_frequency", "max_token_length", "limit_alphabet")
+
+
+def specials_of(algorithm: str, special_tokens: Sequence[str] | None, unk_token: str | None) -> tuple[str, ...]:
+    """Return the special tokens that `train` makes: those given or the algorithm's, and Unigram's unknown one."""
+    tokens = _checked_specials(_family(algorithm).special_tokens if special_tokens is None else special_tokens)
+    unk = (unk_token or "<unk>",) if algorithm == "unigram" else ()
+    return tokens if unk and unk[0] in tokens else (*unk, *tokens)
 
 
 def _family(algorithm: str) -> Family:
@@ -320,18 +325,26 @@ def _normalizer(rule: Any) -> Normalizer | None:
     return made if made.steps else None
 
 
-def _kept_whole(
-    pieces: tuple[str, ...], rule: Splitter, before: Normalizer | None
+def _for_encoding(
+    model: Any, users: tuple[str, ...], rule: Splitter, before: Normalizer | None
 ) -> tuple[Splitter, Normalizer | None]:
-    """Return a splitter and a normalizer that leave pieces as they are."""
+    """Return a splitter and a normalizer that leave user-defined pieces as they are.
+
+    By the default rule no piece was learned across its cuts, so that cuts before blanks alone give the same ids, and
+    those of SentencePiece, which has no other.
+    """
     from subwords.normalize.normalizer import Normalizer
     from subwords.normalize.steps import SentencePiece
-    from subwords.split.spaces import parting
+    from subwords.split.spaces import SPACE, parting, space_rule
 
-    if before is not None:
-        steps = (replace(s, user_symbols=pieces) if isinstance(s, SentencePiece) else s for s in before.steps)
+    if users and before is not None:
+        steps = (replace(s, user_symbols=users) if isinstance(s, SentencePiece) else s for s in before.steps)
         before = Normalizer(tuple(steps))
-    return Splitter((*parting(pieces), *rule.rule)), before
+    if rule.name != "sentencepiece":
+        return Splitter((*parting(users), *rule.rule)), before
+    tokens = [token for i, token in enumerate(model.vocab) if i not in model.special_ids]
+    known = SPACE.encode() in tokens or model.byte_fallback
+    return Splitter(space_rule(tokens, unk_space=not known)), before
 
 
 def _words(rule: Splitter, before: Normalizer | None) -> Splitter | Pipeline:

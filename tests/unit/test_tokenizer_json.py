@@ -267,7 +267,7 @@ def test_wrong_value_is_named_with_its_place(path: str, new: object, message: st
         ("decoder", {"type": "CTC"}, 'decoder: "CTC" is not supported yet'),
         ("decoder", BYTE_LEVEL, 'decoder: "ByteLevel" is not supported yet; Fuse or null with this pre_tokenizer'),
         ("model.type", "WordLevel", 'model: "WordLevel" is not supported yet; BPE, WordPiece or Unigram is'),
-        ("model", {"vocab": {"a": 0}}, "model: expected a BPE, WordPiece or Unigram model, not what looks like WordLevel"),
+        ("model", {"vocab": {"a": 0}}, "model: expected a BPE, WordPiece or Unigram model, not what looks like Word"),
         ("model.dropout", 0.1, "model.dropout: 0.1 is not supported yet"),
         ("model.continuing_subword_prefix", "##", 'model.continuing_subword_prefix: "##" is not supported yet'),
         ("model.end_of_word_suffix", "</w>", 'model.end_of_word_suffix: "</w>" is not supported yet'),

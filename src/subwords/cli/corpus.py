@@ -196,7 +196,7 @@ def train(
       subwords train "corpus/*.txt" --algorithm wordpiece --vocab-size 30522 -o bert.json
       subwords train "corpus/*.txt" --algorithm unigram --vocab-size 32000 -o t5.model
     """
-    from subwords.training import DEFAULTS, settings_of
+    from subwords.training import DEFAULTS, settings_of, specials_of
     from subwords.training import train as train_tokenizer
 
     started = time.perf_counter()
@@ -204,8 +204,9 @@ def train(
     _refuse_others(context, options["algorithm"])
     counting = {name: options.pop(name) for name in _COUNTING}
     family = DEFAULTS[options["algorithm"]]
-    counting["special_tokens"] = counting["special_tokens"] or family.special_tokens
-    settings = {**options, "byte_level": not character_level, "special_tokens": counting["special_tokens"]}
+    special_tokens = specials_of(options["algorithm"], counting["special_tokens"] or None, options["unk_token"])
+    counting["special_tokens"] = (*special_tokens, *options["user_defined"])
+    settings = {**options, "byte_level": not character_level, "special_tokens": special_tokens}
     settings_of(**settings)  # those that cannot be used are refused before hours of counting
     progress = False if quiet else None
     counts, rules = _counts_to_train_on(sources, counting, family, threads, progress)

@@ -109,7 +109,15 @@ def _kind(model: BPE | WordPiece | Unigram) -> dict[str, object]:
     if _is_bpe(model):
         return {"model": "bpe", "byte_level": model.byte_level, "merges": len(model.merges)}
     if isinstance(model, Unigram):
-        return {"model": "unigram", "byte_fallback": model.byte_fallback}
+        learned = set(range(len(model.vocab))) - model.special_ids - model.user_ids
+        scores = model.scores[sorted(learned)].tolist()
+        return {
+            "model": "unigram",
+            "byte_fallback": model.byte_fallback,
+            "user_defined": [model.vocab[i].decode() for i in sorted(model.user_ids)],
+            "highest_score": max(scores, default=None),
+            "lowest_score": min(scores, default=None),
+        }
     prefix = model.prefix.encode()
     pieces = [content for i, content in enumerate(model.vocab) if content and i not in model.special_ids]
     later = [content.removeprefix(prefix) for content in pieces if prefix and content.startswith(prefix)]
@@ -160,7 +168,14 @@ def _find(tok: Tokenizer, wanted: str) -> int:
 
 def _token(model: BPE | WordPiece | Unigram, index: int) -> dict[str, Any]:
     content = model.vocab[index]
-    return {"id": index, "token": content.decode("utf-8", "replace"), "bytes": content.hex()}
+    return {"id": index, "token": content.decode("utf-8", "replace"), "bytes": content.hex(), **_score(model, index)}
+
+
+def _score(model: BPE | WordPiece | Unigram, index: int) -> dict[str, float]:
+    """The natural logarithm of a piece's probability, of a Unigram model."""
+    from subwords.unigram.model import Unigram
+
+    return {"score": round(float(model.scores[index]), 6)} if isinstance(model, Unigram) else {}
 
 
 def _merge(model: BPE, position: int) -> dict[str, Any]:
@@ -173,8 +188,8 @@ def _print_tokens(model: BPE | WordPiece | Unigram, ids: Iterable[int], as_json:
     if as_json:
         print_values({"vocab": [_token(model, i) for i in ids]}, as_json)
         return
-    tokens = ((i, model.vocab[i]) for i in ids)
-    print_rows(("id", "token", "bytes"), ((str(i), shown(content), content.hex(" ")) for i, content in tokens))
+    rows = ((str(i), shown(model.vocab[i]), model.vocab[i].hex(" "), *map(str, _score(model, i).values())) for i in ids)
+    print_rows(("id", "token", "bytes", *_score(model, 0)), rows)
 
 
 def _print_merges(model: BPE, positions: Iterable[int], as_json: bool) -> None:
@@ -208,6 +223,7 @@ def _print_token(model: BPE | WordPiece | Unigram, index: int, limit: int | None
         ("token", shown(content)),
         ("bytes", content.hex(" ")),
         ("special", "yes" if special else "no"),
+        *((name, str(value)) for name, value in _score(model, index).items()),
     ]
     listed = [("made by", made_by), ("part of", part_of)]
     rows = [(name, "  ".join(_merge_row(merge))) for name, merges in listed for merge in merges]

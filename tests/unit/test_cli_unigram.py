@@ -1,0 +1,98 @@
+"""Unigram on the command line: training, the n best ways to write a text, one drawn by chance, and scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import subwords
+from commands import json_of, run
+
+
+@pytest.fixture(scope="module")
+def unigram_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("unigram") / "unigram.json"
+    subwords.train(["hug hugs hugging, unhugged bug"] * 9, algorithm="unigram", vocab_size=20).save(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        ([], {}),
+        (["--byte-fallback"], {"byte_fallback": True}),
+        (["--seed-size", "100", "--shrinking-factor", "0.9"], {"seed_size": 100, "shrinking_factor": 0.9}),
+        (["--sub-iterations", "1", "--max-piece-length", "3"], {"sub_iterations": 1, "max_piece_length": 3}),
+        (["--character-coverage", "0.99"], {"character_coverage": 0.99}),
+        (["--required-chars", "字", "--special", "<s>"], {"required_chars": "字", "special_tokens": ["<s>"]}),
+        (["--unk-token", "<?>", "--min-frequency", "5"], {"unk_token": "<?>", "min_frequency": 5}),
+    ],
+)
+def test_train_passes_its_options_on(
+    arguments: Sequence[str], options: dict[str, Any], corpus_path: Path, tmp_path: Path
+) -> None:
+    out, size = tmp_path / "got.json", 38 + 256 * ("byte_fallback" in options)
+    run("train", corpus_path, "--algorithm", "unigram", "--vocab-size", size, "-o", out, *arguments)
+    ref = subwords.train(corpus_path, algorithm="unigram", vocab_size=size, **options)
+    ref.save(tmp_path / "ref.json")
+    assert out.read_bytes() == (tmp_path / "ref.json").read_bytes()
+
+
+def test_user_defined_pieces_and_models(corpus_path: Path, tmp_path: Path) -> None:
+    out = tmp_path / "a.model"
+    run("train", corpus_path, "--algorithm", "unigram", "--vocab-size", 38, "--user-defined", "<sep>", "-o", out)
+    assert run("encode", out, "--text", "a<sep>b", "--tokens").stdout.split()[-2] == "<sep>"
+    message = run("train", corpus_path, "--vocab-size", 38, "--user-defined", "x", "-o", tmp_path / "a.json", code=2)
+    assert "--user-defined is for unigram, not for bpe" in message.stderr
+    message = run("train", corpus_path, "--vocab-size", 38, "-o", tmp_path / "a.model", code=2)
+    assert "expected a file named .json, or a folder" in message.stderr
+
+
+def test_train_on_counts(corpus_path: Path, tmp_path: Path) -> None:
+    counts, out = tmp_path / "a.counts", tmp_path / "a.json"
+    options = ["--splitter", "sentencepiece", "--normalizer", "sentencepiece"]
+    for token in ("<unk>", "<s>", "</s>"):
+        options += ["--special", token]
+    run("count", corpus_path, *options, "-o", counts)
+    run("train", counts, "--algorithm", "unigram", "--vocab-size", 38, "-o", out)
+    subwords.train(corpus_path, algorithm="unigram", vocab_size=38).save(tmp_path / "ref.json")
+    assert out.read_bytes() == (tmp_path / "ref.json").read_bytes()
+
+
+def test_nbest(unigram_path: Path) -> None:
+    tok = subwords.load(unigram_path)
+    ref = tok.nbest("hugs", 3)
+    lines = run("encode", unigram_path, "--text", "hugs", "--nbest", 3).stdout.splitlines()
+    assert lines == [f"{score:.4f}\t{' '.join(map(str, ids))}" for ids, score in ref]
+    got = json_of("encode", unigram_path, "--text", "hugs", "--nbest", 3, "--json")
+    assert got["nbest"] == [[{"score": score, "ids": ids} for ids, score in ref]]
+    assert "leave out --format" in run("encode", unigram_path, "--nbest", 2, "--format", "npy", code=2).stderr
+    bpe = unigram_path.parent / "bpe.json"
+    subwords.train(["ab ab"], vocab_size=257).save(bpe)
+    assert "expected a Unigram model" in run("encode", bpe, "--text", "a", "--nbest", 2, code=1).stderr
+
+
+def test_sample(unigram_path: Path) -> None:
+    options = ["encode", unigram_path, "--text", "hugging bug", "--sample", "--alpha", "0.05"]
+    first = run(*options, "--seed", 3).stdout
+    assert first == run(*options, "--seed", 3).stdout
+    assert len({run(*options, "--seed", seed).stdout for seed in range(20)}) > 3
+    best = run("encode", unigram_path, "--text", "hugging bug").stdout
+    assert run(*options, "--nbest", 1).stdout == best
+    assert "leave out --special" in run(*options, "--special", "allow", code=2).stderr
+    assert "byte 0 is none" in run("encode", unigram_path, "--sample", stdin=b"\xff", code=1).stderr
+
+
+def test_inspect_shows_scores(unigram_path: Path) -> None:
+    tok = subwords.load(unigram_path)
+    index = tok.vocab["▁hug".encode()]
+    score = round(float(tok.model.scores[index]), 6)  # type: ignore[union-attr]
+    assert json_of("inspect", unigram_path, "--token", "▁hug", "--json")["score"] == score
+    assert json_of("inspect", unigram_path, "--vocab", "--json")["vocab"][index]["score"] == score
+    assert str(score) in run("inspect", unigram_path, "--vocab").stdout
+    summary = json_of("inspect", unigram_path, "--json")
+    assert summary["model"] == "unigram"
+    assert summary["highest_score"] >= score >= summary["lowest_score"]

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import tokenizers
+
+import subwords
+from subwords.errors import FormatError
+from subwords.formats.tokenizer_json import read, write
+
+PIECES = [["<unk>", 0.0], ["a", -1.5], ["ab", -2.25], ["b", -3], ["▁", -2.5]]
+
+
+def document(**model: Any) -> bytes:
+    return json.dumps({"model": {"type": "Unigram", "unk_id": 0, "vocab": PIECES, **model}}).encode()
+
+
+def test_a_model_is_read_and_written() -> None:
+    tok = read(document(), "a.json")
+    assert tok.encode("abba▁") == [2, 3, 1, 4]
+    assert tok.encode("axyb") == [1, 0, 3]
+    written = json.loads(write(tok))["model"]
+    assert written == {
+        "type": "Unigram",
+        "unk_id": 0,
+        "byte_fallback": False,
+        "vocab": [[p, float(s)] for p, s in PIECES],
+    }
+    assert tokenizers.Tokenizer.from_buffer(write(tok)).encode("axyb").ids == [1, 0, 3]
+
+
+def test_the_last_of_equal_pieces_counts_as_in_hf() -> None:
+    data = document(vocab=[*PIECES, ["a", -0.5]])
+    assert read(data, "a.json").encode("a") == tokenizers.Tokenizer.from_buffer(data).encode("a").ids == [5]
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ({"vocab": [["a"]]}, r"a\.json: model\.vocab\[0\]: expected a piece and its score, not an array of 1"),
+        ({"vocab": [["a", "b"]]}, r"model\.vocab\[0\]: expected a piece and its score"),
+        ({"vocab": [["a", True]]}, r"model\.vocab\[0\]: expected a piece and its score"),
+        ({"vocab": [["a", float("nan")]]}, r"model\.vocab\[0\]: expected a score that is finite"),
+        ({"vocab": [["a", float("inf")]]}, r"model\.vocab\[0\]: expected a score that is finite"),
+        ({"unk_id": 5}, r"model\.unk_id: expected an integer from 0 to 4"),
+        ({"unk_id": None, "byte_fallback": True}, r"expected all byte pieces where there is no unk token"),
+        ({"vocab": [["\ud800", 0]]}, r"model\.vocab: expected tokens without lone surrogates"),
+    ],
+)
+def test_what_is_no_model_is_refused(model: dict[str, Any], message: str) -> None:
+    with pytest.raises(FormatError, match=message):
+        read(document(**model), "a.json")
+
+
+def test_a_trained_one_is_the_same_to_hf_and_comes_back() -> None:
+    texts = ["hug hugs  hugging, unhugged\tbug 字\n", "  ", "naïve ▁x 12"]
+    tok = subwords.train(texts * 5, algorithm="unigram", vocab_size=48)
+    back, theirs = read(write(tok), "a.json"), tokenizers.Tokenizer.from_buffer(write(tok))
+    assert back.normalizer is not None
+    assert back.normalizer.name == "sentencepiece"
+    for text in [*texts, "", "a\u3000b", "unknown ☃☃ ☃", "hughug"]:
+        ids = tok.encode(text)
+        assert back.encode(text) == ids == theirs.encode(text, add_special_tokens=False).ids
+        assert back.decode(ids) == theirs.decode(ids, skip_special_tokens=False)
+        assert subwords.Tokenizer.decode(back, ids).replace("<unk>", " ⁇ ") == tok.decode(ids)

@@ -18,7 +18,7 @@ BASE_BITS = U64((1 << 28) - 1)
 LABEL = U64((1 << 9) - 1)
 NEXT, LENGTH = U64(32), U64((1 << 32) - 1)
 BLOCK = 256
-TRIED = 16  # blocks in which a node's children are still put: linear time
+TRIED = 2  # blocks in which a node's children are still put: linear time
 
 
 @inlined

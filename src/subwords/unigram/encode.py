@@ -56,7 +56,8 @@ class UnigramSegmenter(Segmenter):
         run = next((run for run, spaced in _SPACED.items() if rule == spaced), None)
         if run is None or not (self.model.running or self.model.exact):
             return rule
-        usable = {self.model.vocab[i].decode() for i in set(range(len(self.model.vocab))) - self.model.special_ids}
+        special = self.model.special_ids
+        usable = {token.decode() for i, token in enumerate(self.model.vocab) if i not in special}
         known = set("".join(usable))
         if not usable >= known > {"▁"}:
             return rule

@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import subwords
 from strategies import small_words
 from subwords.encoder import Encoder
 from subwords.errors import InputError
@@ -168,9 +170,31 @@ def test_wrong_numbers_are_refused() -> None:
     model = model_of({"a": -1.0}, running=False)
     paths = Paths(Encoder(model, WHOLE).segmenter, WHOLE.route.pieces(np.frombuffer(b"a", np.uint8)))  # type: ignore[arg-type]
     rng = np.random.default_rng(0)
-    for n in (0, -1, 1025):
-        with pytest.raises(InputError, match=f"expected n from 1 to 1024, not {n}"):
+    wrong: list[Any] = [0, -1, 1025, 2.0, True, "x", None]
+    for n in wrong:
+        with pytest.raises(InputError, match=f"expected n from 1 to 1024, not {n!r}"):
             paths.best(n)
-    for alpha in (-0.1, float("nan"), float("inf")):
-        with pytest.raises(InputError, match="expected alpha to be a number of 0 or more"):
+    wrong = [-0.1, float("nan"), float("inf"), 1e308, "x", None]
+    for alpha in wrong:
+        with pytest.raises(InputError, match="expected alpha to be a number from 0 to 1000000, not"):
             paths.draw(alpha, -1, rng)
+    with pytest.raises(InputError, match="expected nbest to be an integer, not 2.5"):
+        paths.draw(0.5, 2.5, rng)  # type: ignore[arg-type]
+    tok = subwords.train(["hug hugs"] * 9, algorithm="unigram", vocab_size=9)
+    with pytest.raises(InputError, match=r"expected a seed that numpy\.random\.default_rng takes, not -1"):
+        tok.sample("hug", seed=-1)
+
+
+def test_many_paths_of_one_score_do_not_multiply() -> None:
+    scores = {"a": -1.0, "aa": -2.0, "aaa": -3.0}
+    model = model_of(scores, running=False)
+    paths = Paths(Encoder(model, WHOLE).segmenter, WHOLE.route.pieces(np.frombuffer(b"a" * 3000, np.uint8)))  # type: ignore[arg-type]
+    found = paths.best(50)
+    assert [score for _, score in found] == [-3000.0] * 50
+    assert len({ids.tobytes() for ids, _ in found}) == 50
+
+
+def test_a_long_word_that_is_set_back_often_takes_linear_time() -> None:
+    model = model_of({"a": -20.0, "b": -30.0, "ab": -45.0}, running=True)
+    ids = Encoder(model, WHOLE).encode(b"ab" * 1_000_000 + b"x" * 1_000_000)
+    assert ids.tolist() == [3] * 1_000_000 + [0]

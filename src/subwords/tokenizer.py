@@ -168,7 +168,9 @@ class Tokenizer:
         >>> [tok.decode(ids) for ids, _ in tok.nbest("hug", 2)]
         ['hug', 'hug']
         """
-        return [(ids.tolist(), score) for ids, score in self._paths(text).best(n)]
+        found = [(ids.tolist(), score) for ids, score in self._paths(text).best(n)]
+        # Between equal sums, the rounding of sums decides; see `Unigram.running`.
+        return [(self.encode(text), found[0][1])] if n == 1 else found
 
     def sample(self, text: str, *, alpha: float = 0.1, nbest: int = -1, seed: Any = None) -> list[int]:
         """Return the ids of one way to write a text, drawn in proportion to exp(alpha * score); of a Unigram model.
@@ -183,8 +185,14 @@ class Tokenizer:
         >>> tok.decode(tok.sample("hugs", alpha=0.5, seed=1))
         'hugs'
         """
-        ids: list[int] = self._paths(text).draw(alpha, nbest, np.random.default_rng(seed)).tolist()
-        return ids
+        try:
+            rng = np.random.default_rng(seed)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"expected a seed that numpy.random.default_rng takes, not {seed!r:.60}: {error}"
+            ) from None
+        ids: list[int] = self._paths(text).draw(alpha, nbest, rng).tolist()
+        return self.encode(text) if nbest in (0, 1) else ids
 
     def _paths(self, text: str) -> Paths:
         from subwords.unigram.encode import UnigramSegmenter

@@ -16,6 +16,7 @@ from subwords.corpus.read import read_blocks
 from subwords.corpus.source import source_size
 from subwords.errors import CorpusError, InputError
 from subwords.special import AddedToken
+from subwords.split.rules import Split
 from subwords.split.scanner import Splitter, encode_text
 from subwords.split.scanner import splitter as make_splitter
 from subwords.threads import thread_count
@@ -175,7 +176,8 @@ def train(
     added = [AddedToken(content, i) for i, content in enumerate(special_tokens)]
     if algorithm == "unigram":
         rule, before = _for_encoding(model, tuple(user_defined), rule, before)
-    return Tokenizer(model, rule, normalizer=before, added_tokens=added, **_around(model, special_tokens))
+    around = _around(model, special_tokens, spaced=_is_spaced(rule, before))
+    return Tokenizer(model, rule, normalizer=before, added_tokens=added, **around)
 
 
 def _learned(
@@ -265,7 +267,13 @@ def settings_of(
     )
 
 
-def _around(model: BPE | WordPiece | Unigram, special_tokens: tuple[str, ...]) -> dict[str, Any]:
+def _is_spaced(rule: Splitter, before: Normalizer | None) -> bool:
+    """Whether U+2581 is written for blanks."""
+    steps = [*(before.steps if before else ()), *(step for step in rule.rule if not isinstance(step, Split))]
+    return any(type(step).__name__ == "SentencePiece" or "▁" in repr(step) for step in steps)
+
+
+def _around(model: BPE | WordPiece | Unigram, special_tokens: tuple[str, ...], *, spaced: bool) -> dict[str, Any]:
     """What a file has besides: a decoder, and of WordPiece BERT's template where the tokens for it are there."""
     if isinstance(model, BPE):
         return {}
@@ -273,6 +281,10 @@ def _around(model: BPE | WordPiece | Unigram, special_tokens: tuple[str, ...]) -
     from subwords.wordpiece.model import WordPiece
 
     if not isinstance(model, WordPiece):
+        if not spaced:
+            from subwords.decoder_steps import Bytes, Fused, Steps
+
+            return {"decoder": Steps((Bytes(), Fused()))} if model.byte_fallback else {}
         unknown = {special_tokens[model.unk_id]} if model.unk_id is not None else set()
         control = frozenset(special_tokens) - unknown
         return {"decoder": decoder.SentencePieceDecoder(frozenset(unknown), control, byte_fallback=model.byte_fallback)}

@@ -167,7 +167,10 @@ def _print_nbest(
     vocab = tok.model.vocab
     found = [tok.nbest(_decoded(text), n) for text in data]
     if as_json and output is None:
-        best = [[{"score": score, "ids": ids} for ids, score in ways] for ways in found]
+        best: list[list[dict[str, object]]] = [[{"score": score, "ids": ids} for ids, score in ways] for ways in found]
+        if as_tokens:
+            for way in (way for ways in best for way in ways):
+                way["tokens"] = [vocab[i].decode("utf-8", "replace") for i in way["ids"]]  # type: ignore[attr-defined]
         print_values({"texts": len(found), "nbest": best}, as_json)
         return
     with open_output(output) as stream:

@@ -144,11 +144,11 @@ def find_paths_anew(m, text, at, length, base):
     for k in range(length + 1):
         m.starts[k] = UNREACHED
     m.best[0], m.leads[length], m.starts[0] = base, 0.0, 0
-    i = I64(0)
+    i, furthest = I64(0), I64(0)
     while i < length:
         if m.best[i] < -RESET or m.best[i] > RESET:
             offset = m.best[i]
-            for k in range(i, length + 1):
+            for k in range(i, furthest + 1):
                 if m.starts[k] != UNREACHED:
                     m.best[k] = rounded(m.best[k] - offset, True)
         here, size = m.best[i], character(text, at, i, length, True)
@@ -162,8 +162,10 @@ def find_paths_anew(m, text, at, length, base):
             if piece >= 0 and length_of(m.records[piece]) == k - i:
                 relax(m, i, k, piece, rounded(here + m.scores[piece], True))
                 single |= k == i + size
+                furthest = max(furthest, k)
         if not single:
             relax(m, i, i + size, NO_PIECE, rounded(here + m.unk_score, True))
+            furthest = max(furthest, i + size)
         i += size
 
 

@@ -95,7 +95,7 @@ class Unigram:
 
         return UnigramSegmenter(self)
 
-    @cached_property
+    @property
     def lossless(self) -> bool:
-        """Whether every text can be had back from its ids: only where every byte has a piece."""
-        return bool((self.byte_ids >= 0).all())
+        """Whether every text can be had back from its ids: never, for blanks and byte pieces may be spelled in text."""
+        return False

@@ -17,6 +17,8 @@ from subwords.unigram.encode import UnigramSegmenter
 __all__ = ["Paths"]
 
 MOST_NBEST = 1024  # as SentencePiece has it
+MOST_OPEN = 5_000_000  # beginnings of paths that are looked at
+LARGEST_ALPHA = 1e6
 Ids = NDArray[np.uint32]
 
 
@@ -56,14 +58,17 @@ class Paths:
 
         Source: A* from the end, as SentencePiece; the scores of the best ways to a place tell what is left.
         """
-        if not 1 <= n <= MOST_NBEST:
-            raise InputError(f"expected n from 1 to {MOST_NBEST}, not {n}")
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= MOST_NBEST:
+            raise InputError(f"expected n from 1 to {MOST_NBEST}, not {n!r}")
         if not len(self._text):
             return [(np.zeros(0, np.uint32), 0.0)]
         return [(self._ids(path), score) for path, score in islice(self._ranked(), n)]
 
     def _ranked(self) -> Iterator[tuple[list[int], float]]:
-        """Yield the edges and the score of every path, the best first."""
+        """Yield the edges and the score of every path, the best first.
+
+        Of equal ones the latest goes on: the first in order would bring all of them forth before any is whole.
+        """
         begins, ends, _, scores = (part.tolist() for part in self._edges)
         start, stop = begins[0], ends[-1]
         best: dict[int, float] = {start: 0.0}
@@ -71,7 +76,7 @@ class Paths:
         for k, (begin, end) in enumerate(zip(begins, ends, strict=True)):
             best[end] = max(best.get(end, -np.inf), best[begin] + scores[k])
             into.setdefault(end, []).append(k)
-        order = count()
+        order = count(0, -1)
         # (minus what it may come to, order, place, score from there on, edges from there on as nested pairs)
         open_paths: list[tuple[float, int, int, float, tuple[int, object] | None]] = []
         heappush(open_paths, (-best[stop], next(order), stop, 0.0, None))
@@ -80,6 +85,10 @@ class Paths:
             if place == start:
                 yield list(_unrolled(path)), score
                 continue
+            if -next(order) > MOST_OPEN:
+                raise InputError(
+                    f"expected a text whose best ways are among {MOST_OPEN} beginnings; ask for fewer of them"
+                )
             for k in into[place]:
                 more = score + scores[k]
                 heappush(open_paths, (-(best[begins[k]] + more), next(order), begins[k], more, (k, path)))
@@ -89,14 +98,16 @@ class Paths:
 
         nbest: from so many of the best; below 0: from all.
         """
-        if not (np.isfinite(alpha) and alpha >= 0):
-            raise InputError(f"expected alpha to be a number of 0 or more, not {alpha}")
+        if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 <= alpha <= LARGEST_ALPHA:
+            raise InputError(f"expected alpha to be a number from 0 to {LARGEST_ALPHA:.0f}, not {alpha!r}")
+        if isinstance(nbest, bool) or not isinstance(nbest, int):
+            raise InputError(f"expected nbest to be an integer, not {nbest!r}")
         if not len(self._text):
             return np.zeros(0, np.uint32)
         if nbest >= 0:
             found = self.best(max(1, nbest))
-            scores = alpha * np.array([score for _, score in found])
-            shares = np.exp(scores - scores.max())
+            scores = np.array([score for _, score in found])
+            shares = np.exp(alpha * (scores - scores.max()))
             return found[int(rng.choice(len(found), p=shares / shares.sum()))][0]
         return self._ids(self._drawn(alpha, rng))
 

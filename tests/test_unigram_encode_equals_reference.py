@@ -178,7 +178,7 @@ def test_wrong_numbers_are_refused() -> None:
     for alpha in wrong:
         with pytest.raises(InputError, match="expected alpha to be a number from 0 to 1000000, not"):
             paths.draw(alpha, -1, rng)
-    with pytest.raises(InputError, match="expected nbest to be an integer, not 2.5"):
+    with pytest.raises(InputError, match=r"expected nbest to be an integer, not 2.5"):
         paths.draw(0.5, 2.5, rng)  # type: ignore[arg-type]
     tok = subwords.train(["hug hugs"] * 9, algorithm="unigram", vocab_size=9)
     with pytest.raises(InputError, match=r"expected a seed that numpy\.random\.default_rng takes, not -1"):

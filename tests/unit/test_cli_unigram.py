@@ -69,6 +69,8 @@ def test_nbest(unigram_path: Path) -> None:
     assert lines == [f"{score:.4f}\t{' '.join(map(str, ids))}" for ids, score in ref]
     got = json_of("encode", unigram_path, "--text", "hugs", "--nbest", 3, "--json")
     assert got["nbest"] == [[{"score": score, "ids": ids} for ids, score in ref]]
+    got = json_of("encode", unigram_path, "--text", "hugs", "--nbest", 1, "--tokens", "--json")
+    assert "".join(got["nbest"][0][0]["tokens"]) == "▁hugs"
     assert "leave out --format" in run("encode", unigram_path, "--nbest", 2, "--format", "npy", code=2).stderr
     bpe = unigram_path.parent / "bpe.json"
     subwords.train(["ab ab"], vocab_size=257).save(bpe)

@@ -167,16 +167,18 @@ def _print_nbest(
     vocab = tok.model.vocab
     found = [tok.nbest(_decoded(text), n) for text in data]
     if as_json and output is None:
-        best: list[list[dict[str, object]]] = [[{"score": score, "ids": ids} for ids, score in ways] for ways in found]
-        if as_tokens:
-            for way in (way for ways in best for way in ways):
-                way["tokens"] = [vocab[i].decode("utf-8", "replace") for i in way["ids"]]  # type: ignore[attr-defined]
+        best = [[_way(ids, score, vocab if as_tokens else None) for ids, score in ways] for ways in found]
         print_values({"texts": len(found), "nbest": best}, as_json)
         return
     with open_output(output) as stream:
         for ids, score in (way for ways in found for way in ways):
             names = [shown(vocab[i]) if as_tokens else str(i) for i in ids]
             stream.write(f"{score:.4f}\t{' '.join(names)}\n".encode())
+
+
+def _way(ids: list[int], score: float, vocab: Vocab | None) -> dict[str, object]:
+    tokens = {} if vocab is None else {"tokens": [vocab[i].decode("utf-8", "replace") for i in ids]}
+    return {"score": score, "ids": ids, **tokens}
 
 
 def _check_encode_options(

@@ -24,5 +24,6 @@ def test_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("name", sorted(set(subwords.__all__) - {"Tokenizer"}))
 def test_public_names_have_an_example(name: str) -> None:
     value = getattr(subwords, name)
-    if not issubclass(value if isinstance(value, type) else object, subwords.SubwordsError):
+    kinds = subwords.SubwordsError, subwords.SubwordsWarning
+    if not issubclass(value if isinstance(value, type) else object, kinds):
         assert ">>>" in value.__doc__

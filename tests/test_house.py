@@ -83,10 +83,15 @@ def test_only_the_command_line_prints() -> None:
     assert calls({"print"}, "cli/") == []
 
 
-def test_kernels_import_nothing_of_ours_but_kernels() -> None:
+def test_kernels_import_nothing_of_ours_but_kernels_and_errors() -> None:
     found = {name for file in FILES if place(file).startswith("kernels/") for name in imports(file)}
     ours = {name for name in found if name.split(".")[0] == "subwords"}
-    assert {name for name in ours if not name.startswith("subwords.kernels")} == set()
+    assert {name for name in ours if not name.startswith("subwords.kernels")} == {"subwords.errors"}
+
+
+def test_the_package_does_not_use_its_oracles() -> None:
+    users = {place(file) for file in FILES if any(name.startswith("subwords.reference") for name in imports(file))}
+    assert not {name for name in users if not name.startswith("reference/")}
 
 
 def test_reference_imports_the_standard_library_and_regex() -> None:

@@ -15,7 +15,7 @@ import subwords
 
 SOURCE = Path(subwords.__file__).parents[1]
 PUBLIC = {
-    *("CorpusError", "FormatError", "InputError", "SubwordsError", "TrainingError"),
+    *("CorpusError", "FormatError", "InputError", "SubwordsError", "SubwordsWarning", "TrainingError"),
     *("TokenBatch", "Tokenizer", "WordCounts"),
     *("count", "load", "splitter", "train", "warmup"),
 }

@@ -189,7 +189,7 @@ def test_short_texts_on_many_threads(tok: Tokenizer, opticks: str) -> None:
 def test_what_is_returned_is_the_callers_own(tok: Tokenizer, opticks: str) -> None:
     # As if another thread came whenever a state is given back, the moment it is.
     used = fresh(tok)
-    encoder = used._encoder
+    encoder = used._engine.encoder
 
     class Busy(deque[Any]):
         calls = 0

@@ -134,6 +134,8 @@ print(MODE, "numba" in sys.modules)
 # Training by every score and tie rule, and the longest match, prefixes that words spell among them.
 WORDPIECES = r"""
 import sys
+import warnings
+warnings.filterwarnings("ignore", "fewer tokens than asked for")
 import subwords
 from subwords.kernels.jit import MODE
 from subwords.reference import wordpiece as reference
@@ -162,6 +164,12 @@ def refuse(name, *args, **kwargs):
         raise ImportError("numba is blocked here")
     return real(name, *args, **kwargs)
 builtins.__import__ = refuse
+"""
+
+
+UNWRITABLE = """
+import warnings
+warnings.filterwarnings("ignore", "kernel cache cannot be written")
 """
 
 
@@ -223,15 +231,15 @@ def test_cache_is_the_users_alone(warm: Path) -> None:
 def test_cache_that_cannot_be_written_is_no_reason_to_fail(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("a file where a folder is wanted")
-    assert run(SPLITTING, file / "cache") == ("compiled", True)
-    assert run(SPLITTING, file) == ("compiled", True)
+    assert run(UNWRITABLE + SPLITTING, file / "cache") == ("compiled", True)
+    assert run(UNWRITABLE + SPLITTING, file) == ("compiled", True)
     assert file.read_text() == "a file where a folder is wanted"
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root writes where others may not")
 def test_read_only_cache_is_no_reason_to_fail(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
-    assert run(SPLITTING, tmp_path / "cache") == ("compiled", True)
+    assert run(UNWRITABLE + SPLITTING, tmp_path / "cache") == ("compiled", True)
 
 
 DAMAGE = {

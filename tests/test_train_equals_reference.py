@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -227,16 +228,17 @@ def test_real_text_to_its_last_merges(
 
 
 @pytest.mark.parametrize("pause", [1, 3, 1000])
-def test_reported_merges_add_up_and_change_nothing(pause: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_end_full_and_change_nothing(pause: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training, "PAUSE", pause)
     words = random_words(8, "abc", 60, 9)
     settings = BPESettings(vocab_size=300)
-    steps = list[int]()
-    report: Callable[[int], None] = steps.append
-    got = train_bpe(counts_of(words), settings, on_merges=report)
+    steps: list[tuple[str, int, int]] = []
+    got = train_bpe(counts_of(words), settings, on_step=lambda *step: steps.append(step))
     assert got.merges.tolist() == train_bpe(counts_of(words), settings).merges.tolist()
-    assert sum(steps) == len(got.merges)
-    assert all(0 < step <= pause for step in steps)
+    assert steps[:2] == [("indexing", 0, 1), ("indexing", 1, 1)]
+    merging = [done for phase, done, _ in steps[2:] if phase == "merging"]
+    assert all(0 <= after - before <= pause for before, after in pairwise([0, *merging]))
+    assert steps[-1] == ("merging", len(got.vocab) - 256, len(got.vocab) - 256)
 
 
 @given(word_counts(LETTERS), TIES)

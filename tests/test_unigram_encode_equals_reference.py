@@ -125,6 +125,21 @@ def test_bytes_of_unknown_characters(scores: dict[str, float], running: bool, wo
     assert all(got)
 
 
+@given(vocabularies("ab<"), st.lists(small_words("ab<é文"), max_size=4), st.sampled_from(["a", "<", "ab", "b<"]))
+def test_the_unk_token_in_text(scores: dict[str, float], words: list[str], unk: str) -> None:
+    kept = {unk: -4.0, **scores}
+    pieces = list(kept)
+    model = Unigram(Vocab([piece.encode() for piece in pieces]), np.array(list(kept.values())), pieces.index(unk))
+    for word in words:
+        ref = reference.encode(word, kept, unk=unk)
+        ids = Encoder(model, WHOLE).encode(word.encode()).tolist()
+        assert [None if i == model.unk_id else pieces[i] for i in ids] == ref
+        found = WHOLE.route.pieces(np.frombuffer(word.encode(), np.uint8))  # type: ignore[arg-type]
+        if word:
+            ends = model.segmenter().token_ends(np.array(ids, np.uint32), np.array([0, len(ids)]), found)
+            assert [len(word.encode()[:end].decode()) for end in ends.tolist()][-1] == len(word)
+
+
 def test_character_nobody_knows_is_refused() -> None:
     model = Unigram(Vocab([b"a", "é".encode()]), np.array([-1.0, -2.0]), None)
     assert Encoder(model, WHOLE).encode("aé".encode()).tolist() == [0, 1]
@@ -136,7 +151,7 @@ def test_character_nobody_knows_is_refused() -> None:
 @given(vocabularies("abé"), st.text("abé文", min_size=1, max_size=7), st.booleans())
 def test_best_paths(scores: dict[str, float], text: str, running: bool) -> None:
     model = model_of(scores, running=running)
-    kept = {piece: reference.single(score) if running else score for piece, score in scores.items()}
+    kept = {piece: (reference.single if running else reference.parsed)(score) for piece, score in scores.items()}
     paths = Paths(Encoder(model, WHOLE).segmenter, WHOLE.route.pieces(np.frombuffer(text.encode(), np.uint8)))  # type: ignore[arg-type]
     got = paths.best(1000)
     ref = reference.ranked_paths(text, kept)

@@ -1,7 +1,7 @@
 """Train, run, explain and audit subword tokenizers.
 
 >>> import subwords
->>> tok = subwords.train(["low lower lowest"] * 9, vocab_size=265)
+>>> tok = subwords.train(["low lower lowest"] * 9, vocab_size=263)
 >>> tok.encode("low lowest")
 [257, 262]
 """
@@ -15,6 +15,7 @@ from subwords.errors import CorpusError as CorpusError
 from subwords.errors import FormatError as FormatError
 from subwords.errors import InputError as InputError
 from subwords.errors import SubwordsError as SubwordsError
+from subwords.errors import SubwordsWarning as SubwordsWarning
 from subwords.errors import TrainingError as TrainingError
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ __all__ = [
     "FormatError",
     "InputError",
     "SubwordsError",
+    "SubwordsWarning",
     "TokenBatch",
     "Tokenizer",
     "TrainingError",

@@ -45,35 +45,47 @@ def _pages(size: int, *, huge: bool) -> mmap.mmap:
 class Spare:
     """Arrays for large results; the memory of one that nobody reads any more serves the next.
 
-    malloc does the same below 32 MB; above, it gives memory back, and new memory costs 6 % of encoding speed. At most
-    one array's memory waits, and no more than MOST_SPARE bytes.
+    malloc does the same below 32 MB; above, it gives memory back, and new memory costs 6 % of encoding speed. The
+    memory of two results is known here, and no more than MOST_SPARE bytes.
+
+    Nothing runs when a result is dropped: Ctrl-C in a destructor or in a weak reference's callback is lost.
     """
 
     def __init__(self) -> None:
-        self._waiting: deque[mmap.mmap] = deque(maxlen=1)
+        # Memory, and the array that all others on it are views of. What is not in the deque belongs to one thread.
+        self._lent: deque[tuple[mmap.mmap, weakref.ref[NDArray[np.uint8]]]] = deque()
 
     def empty(self, count: int, dtype: Any) -> NDArray[Any]:
         """Return an array of `count` elements or more, whatever they are."""
         size = max(1, count) * np.dtype(dtype).itemsize
-        try:
-            pages = self._waiting.pop()
-        except IndexError:
-            pages = None
-        if pages is None or len(pages) < size:
-            pages = _pages(size, huge=True)
-        lent: NDArray[Any] = np.asarray(_Lent(pages, self._waiting)).view(dtype)
+        pages, used = self._sorted_out(size)
+        pages = pages or _pages(size, huge=True)
+        whole = np.frombuffer(pages, np.uint8)[: len(pages) // 16 * 16]
+        if len(pages) <= MOST_SPARE:
+            # NumPy shortens chains of views: every view keeps this array, the first without a base of its own kind.
+            base = whole.base
+            assert isinstance(base, np.ndarray)
+            used.append((pages, weakref.ref(base)))
+            while len(used) > 2 or sum(len(each) for each, _ in used) > MOST_SPARE:
+                del used[0]
+        self._lent.extend(used)
+        lent: NDArray[Any] = whole.view(dtype)
         return lent
 
+    def _sorted_out(self, size: int) -> tuple[mmap.mmap | None, list[Any]]:
+        """Memory of `size` bytes or more that nobody reads, if there is any, and what is in use.
 
-class _Lent:
-    """Memory in use by arrays; goes back when the last of them is gone."""
-
-    def __init__(self, pages: mmap.mmap, home: deque[mmap.mmap]) -> None:
-        whole = np.frombuffer(pages, np.uint8)[: len(pages) // 16 * 16]
-        self.__array_interface__ = whole.__array_interface__
-        self._pages, self._home = pages, weakref.ref(home)  # a result does not keep what else waits there
-
-    def __del__(self) -> None:
-        home = self._home()
-        if home is not None and len(self._pages) <= MOST_SPARE:
-            home.append(self._pages)
+        Of several the largest: a result that grows then need not move. The rest is given back.
+        """
+        free: mmap.mmap | None = None
+        used: list[Any] = []
+        for _ in range(len(self._lent)):
+            try:
+                pages, array = self._lent.popleft()
+            except IndexError:  # another thread was here
+                break
+            if array() is not None:
+                used.append((pages, array))
+            elif len(pages) >= max(size, len(free) if free is not None else 0):
+                free = pages
+        return free, used

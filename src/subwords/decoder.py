@@ -50,6 +50,11 @@ _STRAY = re.compile("[\udc80-\udcff]")
 class Decoder(ABC):
     """How tokens, given as a file writes them, become text."""
 
+    @property
+    def replaces_bytes(self) -> bool:
+        """Whether tokens stand for bytes, which become U+FFFD where they are not UTF-8."""
+        return False
+
     @abstractmethod
     def decode_tokens(self, tokens: Sequence[str]) -> str:
         """Return the text of tokens."""
@@ -73,6 +78,11 @@ class ByteDecoder(Decoder):
     """
 
     byte_level: bool = True
+
+    @property
+    def replaces_bytes(self) -> bool:
+        """Whether tokens stand for bytes."""
+        return self.byte_level
 
     def decode_tokens(self, tokens: Sequence[str]) -> str:
         """Return the text of tokens."""
@@ -170,6 +180,16 @@ class SentencePieceDecoder(Decoder):
     drops_leading: bool = True
     steps: Steps = ()
 
+    @property
+    def replaces_bytes(self) -> bool:
+        """Whether tokens stand for bytes."""
+        return self.byte_fallback
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # In order, for sets of strings have another one in every process.
+        shown = sorted(self.unknown), sorted(self.control), self.unk_surface, self.byte_fallback
+        return _sentencepiece, (*shown, self.drops_first, self.drops_leading, self.steps)
+
     def decode_tokens(self, tokens: Sequence[str]) -> str:
         """Return the text of tokens."""
         return self.reader(tokens)([*range(len(tokens))])
@@ -212,6 +232,10 @@ class SentencePieceDecoder(Decoder):
         from subwords.normalize.normalizer import Normalizer
 
         return Normalizer(self.steps).normalize(text)
+
+
+def _sentencepiece(unknown: list[str], control: list[str], *fields: Any) -> SentencePieceDecoder:
+    return SentencePieceDecoder(frozenset(unknown), frozenset(control), *fields)
 
 
 def _decoded(data: bytes) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal
 
 from subwords.decoder import Decoder, SentencePieceDecoder
-from subwords.errors import FormatError
-from subwords.split.dialect import from_oniguruma, to_oniguruma
+from subwords.errors import FormatError, InputError
+from subwords.split.dialect import escaped, from_oniguruma, to_oniguruma
 
 if TYPE_CHECKING:
     from subwords.formats.document import Node
@@ -20,6 +20,7 @@ __all__ = [
     "Bytes",
     "Fused",
     "Metaspace",
+    "Named",
     "Replaced",
     "StepDecoder",
     "Steps",
@@ -31,6 +32,7 @@ __all__ = [
 MOST = 2**63 - 1  # characters; no token has more
 DEEPEST = 100
 SCHEMES = ("always", "first", "never")
+SPACE = "▁"
 # Two digits as Rust reads them: a sign may stand for the first.
 _BYTE = re.compile("<0x[+0-9A-Fa-f][0-9A-Fa-f]>")
 
@@ -70,6 +72,11 @@ class Metaspace(StepDecoder):
 @dataclass(frozen=True, slots=True)
 class Bytes(StepDecoder):
     """Joins runs of tokens that spell bytes, <0x00> to <0xFF>: UTF-8, or else U+FFFD for every byte of the run."""
+
+    @property
+    def replaces_bytes(self) -> bool:
+        """Whether tokens stand for bytes: yes."""
+        return True
 
     def change(self, tokens: list[str]) -> list[str]:
         """Return the tokens as they become."""
@@ -128,10 +135,28 @@ class Replaced(StepDecoder):
         return [self._replaced(token) for token in tokens]
 
     def _replaced(self, token: str) -> str:
-        from subwords.reference.pattern import find
+        from subwords.split.fallback import find
 
         found = find(self.pattern, token) if token else []
         return "".join(self.content if matches else token[first:last] for first, last, matches in found)
+
+
+@dataclass(frozen=True, slots=True)
+class Named(StepDecoder):
+    """Puts a text in the place of certain whole tokens; in a file it is a Replace by a regex of these alone."""
+
+    tokens: tuple[str, ...]
+    content: str
+
+    @property
+    def pattern(self) -> str:
+        """The regex that matches these tokens and nothing else."""
+        return rf"\A(?:{'|'.join(map(escaped, self.tokens))})\z"
+
+    def change(self, tokens: list[str]) -> list[str]:
+        """Return the tokens as they become."""
+        known = frozenset(self.tokens)
+        return [self.content if token in known else token for token in tokens]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +164,19 @@ class Steps(StepDecoder):
     """Decoders one after the other; what is left of the tokens is joined."""
 
     steps: tuple[StepDecoder, ...]
+
+    @property
+    def replaces_bytes(self) -> bool:
+        """Whether tokens stand for bytes in any of the steps."""
+        return any(step.replaces_bytes for step in self.steps)
+
+    def reader(self, tokens: Sequence[str]) -> Callable[[list[int]], str]:
+        """Return what gives the text of many of these tokens, by their indices; first steps are done once."""
+        texts, rest = [*tokens], [*self.steps]
+        while rest and isinstance(rest[0], (Named, Stripped, Replaced)) and not getattr(rest[0], "regex", False):
+            texts = rest.pop(0).change(texts)
+        last = Steps(tuple(rest))
+        return lambda ids: last.decode_tokens([texts[index] for index in ids])
 
     def change(self, tokens: list[str]) -> list[str]:
         """Return the tokens as they become."""
@@ -188,29 +226,53 @@ def _metaspace(node: Node) -> Metaspace:
     return Metaspace(character.string(), scheme.value or "always", split.boolean(True))
 
 
-def _replace(node: Node) -> Replaced:
-    import regex
-
-    from subwords.reference.pattern import find
+def _replace(node: Node) -> Replaced | Named:
+    from subwords.split.fallback import compiled
 
     pattern = node["pattern"]
     content = node["content"].string()
     if "String" in pattern.object():
         return Replaced(pattern["String"].string(), content)
+    if named := _named(pattern["Regex"].string(), content):
+        return named
     text = from_oniguruma(pattern["Regex"].string())
     try:
-        find(text, "")
-    except regex.error as error:
+        compiled(text)
+    except InputError as error:
         raise pattern["Regex"].wrong("a regex", f"this: {error}") from None
     return Replaced(text, content, regex=True)
 
 
+def _named(pattern: str, content: str) -> Named | None:
+    """The step whose regex this is, if there is one."""
+    if not (pattern.startswith(r"\A(?:") and pattern.endswith(r")\z")):
+        return None
+    texts = re.findall(r"(?:\\.|[^\\|])+", pattern[5:-3], re.DOTALL)
+    named = Named(tuple(re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL) for text in texts), content)
+    return named if named.pattern == pattern else None
+
+
 def _like_sentencepiece(decoder: SentencePieceDecoder) -> Steps:
-    """Return the steps that come nearest: they show unknown and control pieces as they are spelled."""
+    """Return the steps that do the same to what text yields.
+
+    Of bytes that are not UTF-8 HF shows every one of the run as U+FFFD; a piece that begins with several U+2581, before
+    any text, may lose all of them where SentencePiece drops one.
+    """
     if decoder.steps:
         raise FormatError("expected a decoder that tokenizer.json has, which none with a map is: write a .model file")
-    fallback = (Bytes(),) if decoder.byte_fallback else ()
-    return Steps((Replaced("▁", " "), *fallback, Fused(), *((Stripped(" ", 1, 0),) if decoder.drops_first else ())))
+    surface = decoder.unk_surface
+    steps: list[StepDecoder] = [Named(tuple(sorted(decoder.control)), "")] if decoder.control else []
+    steps.append(Replaced(SPACE, " "))
+    # U+2581, which is in no token any more, keeps the first space of what unknown pieces become.
+    kept = bool(decoder.unknown) and surface.startswith(" ") and (decoder.drops_first or decoder.drops_leading)
+    if decoder.unknown:
+        steps.append(Named(tuple(sorted(decoder.unknown)), (SPACE if kept else "") + surface))
+    steps += [Bytes()] if decoder.byte_fallback else []
+    steps.append(Fused())
+    if decoder.drops_first or decoder.drops_leading:
+        steps.append(Stripped(" ", MOST if decoder.drops_leading else 1, 0))
+    steps += [Replaced(SPACE + surface, surface)] if kept else []
+    return Steps(tuple(steps))
 
 
 def to_steps(decoder: Decoder) -> dict[str, Any]:
@@ -226,6 +288,8 @@ def to_steps(decoder: Decoder) -> dict[str, Any]:
             return {"type": "Fuse"}
         case Stripped(content, start, stop):
             return {"type": "Strip", "content": content, "start": start, "stop": stop}
+        case Named(_, content):
+            return {"type": "Replace", "pattern": {"Regex": decoder.pattern}, "content": content}
         case Replaced(pattern, content, regex):
             text = {"Regex": to_oniguruma(pattern)} if regex else {"String": pattern}
             return {"type": "Replace", "pattern": text, "content": content}

@@ -6,9 +6,8 @@ import secrets
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,10 @@ from subwords.result import TokenBatch
 from subwords.split.pieces import Pieces
 from subwords.split.routes import CHUNK_WORDS, Marks, Short, Words
 from subwords.split.rules import Rule
-from subwords.threads import thread_count
+from subwords.threads import check_stopped, in_threads, thread_count
+
+if TYPE_CHECKING:
+    from subwords.kernels.jit import Kernel
 
 __all__ = ["KEYS", "SHORT", "Encoder", "Segmenter", "WordSource"]
 
@@ -49,16 +51,21 @@ class WordSource(Protocol):
     def short(self, text: NDArray[np.uint8], marks: Marks) -> Short | None:
         """Split a text shorter than a chunk in one step, if that is possible."""
 
+    def pieces(self, text: NDArray[np.uint8]) -> Pieces:
+        """Return the words of one text, with their origin in it."""
+
 
 class Segmenter(ABC):
     """What a family of models adds: its kernel, the model as the kernel reads it, and scratch."""
 
     joins = False  # whether `joined` has something to do
     whole_words: _Arrays | None = None  # joined bytes, ends and ids of tokens that are words as they are (E2)
+    unk_id: int | None = None  # the id of what is unknown
+    shows_unknown = False  # whether its token is shown as the text it stands for, as SentencePiece does
 
     @property
     @abstractmethod
-    def kernel(self) -> Callable[..., int]:
+    def kernel(self) -> Kernel:
         """The kernel; see `kernels/encode.py`."""
 
     @property
@@ -68,6 +75,10 @@ class Segmenter(ABC):
 
     def joined(self, batch: TokenBatch) -> TokenBatch:
         """Return the ids of texts, given those of their words one behind the other."""
+        return batch
+
+    def joined_words(self, batch: TokenBatch) -> TokenBatch:
+        """Return the ids of the words of one text."""
         return batch
 
     def finer(self, rule: Rule) -> Rule:
@@ -81,6 +92,14 @@ class Segmenter(ABC):
     @abstractmethod
     def token_ends(self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], pieces: Pieces) -> NDArray[np.int64]:
         """Return where the bytes of each id end in pieces.text; word i has the ids offsets[i]:offsets[i + 1]."""
+
+    def token_ranges(self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], pieces: Pieces) -> NDArray[np.int64]:
+        """Return where the bytes of each id begin and end in pieces.text, int64 of shape (2, n)."""
+        ends = self.token_ends(ids, offsets, pieces)
+        begins = np.concatenate([np.zeros(1, np.int64), ends])[: len(ends)]
+        filled = np.diff(offsets) > 0
+        begins[offsets[:-1][filled]] = pieces.words[:-1][filled]
+        return np.stack([begins, ends])
 
     @abstractmethod
     def unknown(self, text: NDArray[np.uint8], at: int) -> InputError:
@@ -181,9 +200,9 @@ class _State:
 class Encoder:
     """Encodes text with one model and one source of words; any number of threads may share it (A4)."""
 
-    def __init__(self, model: Model, splitter: WordSource) -> None:
+    def __init__(self, model: Model, splitter: WordSource, segmenter: Segmenter | None = None) -> None:
         self.model = model
-        self.segmenter = model.segmenter()
+        self.segmenter = segmenter or model.segmenter()
         self.splitter = splitter
         self._pool: deque[_State] = deque(maxlen=POOL)
         self._spare = Spare()
@@ -209,7 +228,7 @@ class Encoder:
             return self._encode(np.frombuffer(data, np.uint8), np.array([0, len(data)], np.int64)).ids
         text, ends, words = short
         out = state.out
-        found = self._kernel(text, 0, ends, words, state.none, 0, out, 0, state.frame)
+        found = self._held_kernel(text, 0, ends, words, state.none, 0, out, 0, state.frame)
         if found < 0:
             found, out = self._resume(state, text, 0, ends, words, state.none, out, -found)
         ids = out[:found].copy()
@@ -223,8 +242,7 @@ class Encoder:
         count = min(len(parts), thread_count(threads))
         if count <= 1:
             return TokenBatch.join([self._encode_texts(part) for part in parts])
-        with ThreadPoolExecutor(count) as pool:
-            return TokenBatch.join(list(pool.map(self._encode_texts, parts)))
+        return TokenBatch.join(in_threads(self._encode_texts, parts, count))
 
     def encode_words(self, text: NDArray[np.uint8], words: NDArray[np.int64]) -> TokenBatch:
         """Return the ids of each word of one text, text[words[i]:words[i + 1]]."""
@@ -242,7 +260,7 @@ class Encoder:
             parts.append(TokenBatch(out[:found].copy(), np.concatenate([np.zeros(1, np.int64), marks])))
         state.counters[JOINED], state.counters[BEGIN] = 0, 1
         self._give(state)
-        return TokenBatch.join(parts)
+        return self.segmenter.joined_words(TokenBatch.join(parts))
 
     def _encode_texts(self, texts: list[bytes]) -> TokenBatch:
         bounds = np.cumsum(np.fromiter(map(len, [b"", *texts]), np.int64, len(texts) + 1))
@@ -265,6 +283,7 @@ class Encoder:
             offsets[done : done + len(marks)] = marks
             done += len(marks) if complete else 0
             state.counters[BEGIN] = complete
+            check_stopped()
         self._give(state)
         large = found > 1 << 16 and found > len(out) // 2
         return self.segmenter.joined(TokenBatch(out[:found] if large else out[:found].copy(), offsets))
@@ -315,7 +334,11 @@ class Encoder:
 
     @cached_property
     def _kernel(self) -> Callable[..., int]:
-        return self.segmenter.kernel
+        return self.segmenter.kernel.ready()
+
+    @cached_property
+    def _held_kernel(self) -> Callable[..., int]:
+        return self.segmenter.kernel.held()
 
     def _take(self) -> _State:
         try:

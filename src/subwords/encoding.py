@@ -73,6 +73,7 @@ class Encoding:
 
     def char_to_token(self, char: int, sequence: int = 0) -> int | None:
         """Return the first token whose span holds a character of a text (0: the first one), None if there is none."""
+        _check_place("char", char)
         places = self._range(sequence)
         spans = self.spans[places.start : places.stop]
         found = np.flatnonzero((spans[:, 0] <= char) & (char < spans[:, 1]))
@@ -80,6 +81,7 @@ class Encoding:
 
     def token_to_chars(self, token: int) -> tuple[int, int] | None:
         """Return the span of a token, None for one of a template or beyond the last."""
+        _check_place("token", token)
         if not any(token in places for places in self.ranges):
             return None
         start, stop = self.spans[token].tolist()
@@ -87,11 +89,13 @@ class Encoding:
 
     def word_to_tokens(self, word: int, sequence: int = 0) -> tuple[int, int] | None:
         """Return the first token of a word and the one behind its last, None if the word has none."""
+        _check_place("word", word)
         places = self._range(sequence)
         found = [place for place in places if self.word_ids[place] == word]
         return (found[0], found[-1] + 1) if found else None
 
     def _range(self, sequence: int) -> range:
+        _check_place("sequence", sequence)
         if not 0 <= sequence < len(self.ranges):
             raise InputError(f"expected the number of a text, from 0 to {len(self.ranges) - 1}, not {sequence!r}")
         return self.ranges[sequence]
@@ -112,6 +116,11 @@ class Encoding:
             style = f"background:{colour};color:#000;white-space:pre;padding:1px 2px;border-radius:3px"
             marks.append(f'<span title="{title}" style="{style}">{escape(token)}</span>')
         return f'<div style="font-family:monospace;line-height:1.8">{" ".join(marks)}</div>'
+
+
+def _check_place(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise InputError(f"expected {name} to be an integer, not {value!r:.60}")
 
 
 def framed(template: Template | None, first: Encoding, second: Encoding | None = None) -> Encoding:

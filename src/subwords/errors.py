@@ -1,11 +1,11 @@
-"""What can go wrong, in five kinds: every error of this package is a `SubwordsError`.
+"""What can go wrong: errors are a `SubwordsError`, of five kinds, and warnings a `SubwordsWarning`.
 
 A message says what was expected, what came, and where; what to do about it when that is not plain.
 """
 
 from __future__ import annotations
 
-__all__ = ["CorpusError", "FormatError", "InputError", "SubwordsError", "TrainingError"]
+__all__ = ["CorpusError", "FormatError", "InputError", "SubwordsError", "SubwordsWarning", "TrainingError"]
 
 
 class SubwordsError(Exception):
@@ -26,3 +26,7 @@ class FormatError(SubwordsError):
 
 class TrainingError(SubwordsError):
     """A vocabulary that cannot be learned from these counts with these settings."""
+
+
+class SubwordsWarning(UserWarning):
+    """Something that works, but not as one would expect."""

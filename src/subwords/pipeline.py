@@ -108,7 +108,4 @@ class Pipeline:
     def pieces(self, text: Bytes) -> Pieces:
         """Return the words of one text, with their origin in it."""
         part, origin = self.normalizer.aligned(text)
-        pieces = self.splitter.pieces(part)
-        begins, ends = pieces.origin
-        mapped = np.stack([origin[0, begins], origin[1, ends - 1]])
-        return Pieces(pieces.text, pieces.words, pieces.texts, mapped, pieces.leads)
+        return self.splitter.pieces(part).within(origin)

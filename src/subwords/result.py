@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,11 +34,31 @@ class TokenBatch(Sequence[NDArray[np.uint32]]):
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __getitem__(self, index: int) -> NDArray[np.uint32]:  # type: ignore[override]
-        if not -len(self) <= index < len(self):
-            raise IndexError(f"expected an index below {len(self)}, not {index}")
-        index %= len(self)
-        return self.ids[self.offsets[index] : self.offsets[index + 1]]
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> NDArray[np.uint32]: ...
+    @overload
+    def __getitem__(self, index: slice) -> TokenBatch: ...
+    def __getitem__(self, index: SupportsIndex | slice) -> NDArray[np.uint32] | TokenBatch:
+        """Return the ids of one text, or a batch of the texts of a slice."""
+        if isinstance(index, slice):
+            return self._sliced(index)
+        try:
+            at = operator.index(index)
+        except TypeError:
+            raise InputError(f"expected the number of a text or a slice, not {type(index).__name__}") from None
+        if not -len(self) <= at < len(self):
+            raise IndexError(f"expected an index below {len(self)}, not {at}")
+        at %= len(self)
+        return self.ids[self.offsets[at] : self.offsets[at + 1]]
+
+    def _sliced(self, part: slice) -> TokenBatch:
+        start, stop, step = part.indices(len(self))
+        if step == 1:
+            bounds = self.offsets[start : max(start, stop) + 1]
+            return TokenBatch(self.ids[bounds[0] : bounds[-1]], bounds - bounds[0])
+        rows = [self[i] for i in range(start, stop, step)]
+        ids = np.concatenate([np.zeros(0, np.uint32), *rows])
+        return TokenBatch(ids, np.cumsum([0, *map(len, rows)], dtype=np.int64))
 
     def __iter__(self) -> Iterator[NDArray[np.uint32]]:
         return (self.ids[a:b] for a, b in zip(self.offsets, self.offsets[1:], strict=False))

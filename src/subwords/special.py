@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import overload
 
 from subwords.errors import InputError
 
-__all__ = ["BLANKS", "AddedToken", "AddedTokens"]
+__all__ = ["BLANKS", "AddedToken", "AddedTokens", "Finder"]
 
 # Unicode's White_Space; `\s` of the `re` module takes four control characters more.
 BLANKS = "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
@@ -52,6 +52,7 @@ class AddedTokens(Sequence[AddedToken]):
     """The added tokens of a tokenizer, in the order given, immutable.
 
     `ids`: the id of every content. `special_ids`: the ids of the special ones. `ordinary`: the other tokens.
+    `normalize`: writes a content as it occurs in normalized text, where `normalized` tokens are sought.
     An empty content, or one content or one id twice, is an InputError.
 
     >>> from subwords.special import AddedToken, AddedTokens
@@ -60,9 +61,9 @@ class AddedTokens(Sequence[AddedToken]):
     ['a', 5, 'b']
     """
 
-    __slots__ = ("_finders", "_tokens", "ids", "ordinary", "special_ids")
+    __slots__ = ("_finders", "_normalize", "_tokens", "_written", "ids", "ordinary", "special_ids")
 
-    def __init__(self, tokens: Iterable[AddedToken] = ()) -> None:
+    def __init__(self, tokens: Iterable[AddedToken] = (), *, normalize: Callable[[str], str] | None = None) -> None:
         self._tokens = tuple(tokens)
         for token in self._tokens:
             _check(token)
@@ -70,7 +71,9 @@ class AddedTokens(Sequence[AddedToken]):
         self.ids: dict[str, int] = {token.content: token.id for token in self._tokens}
         self.special_ids = frozenset(token.id for token in self._tokens if token.special)
         self.ordinary = tuple(token for token in self._tokens if not token.special)
-        self._finders: dict[str | frozenset[str], _Finder] = {}
+        self._normalize = normalize
+        self._written: dict[AddedToken, str] = {}
+        self._finders: dict[str | frozenset[str], Finder] = {}
 
     def __len__(self) -> int:
         return len(self._tokens)
@@ -94,6 +97,17 @@ class AddedTokens(Sequence[AddedToken]):
     def __reduce__(self) -> tuple[type[AddedTokens], tuple[tuple[AddedToken, ...]]]:
         return AddedTokens, (self._tokens,)
 
+    @property
+    def written(self) -> dict[AddedToken, str]:
+        """The text that each token is found as and decoded to: its content, normalized where it is `normalized`."""
+        if not self._written:
+            normalize = self._normalize
+            self._written = {
+                token: normalize(token.content) if normalize and token.normalized else token.content
+                for token in self._tokens
+            }
+        return self._written
+
     @overload
     def split(self, text: str, special: str | AbstractSet[str] = "text") -> list[str | int]: ...
     @overload
@@ -103,34 +117,33 @@ class AddedTokens(Sequence[AddedToken]):
         self, text: str | bytes, special: str | AbstractSet[str] = "text"
     ) -> list[str | int] | list[bytes | int]: ...
     def split(self, text: str | bytes, special: str | AbstractSet[str] = "text") -> list[str | int] | list[bytes | int]:
-        """Return the parts of a text and, between them, the ids of the added tokens found.
+        """Return the parts of a text without a normalizer and, between them, the ids of the added tokens found.
 
         special: "text" leaves special tokens as text, "error" raises an InputError where one occurs, "allow" finds all,
         a set of contents finds these. Tokens that are not special are found always.
         Of several that match, the leftmost is found, and of these the longest.
         `bytes` need not be UTF-8: an invalid byte is part of no token (S2).
         """
-        finder = self._finder(special)
-        refuse = special == "error"
+        finder = self.finder(special)
         if isinstance(text, str):
-            return finder.split(text, refuse)
+            return _split(text, finder)
         if not finder:
             return list[bytes | int]([text])
-        parts = finder.split(text.decode("utf-8", "surrogateescape"), refuse)
+        parts = _split(text.decode("utf-8", "surrogateescape"), finder)
         return [part if isinstance(part, int) else part.encode("utf-8", "surrogateescape") for part in parts]
 
-    def places(self, text: str, special: str | AbstractSet[str] = "text") -> list[tuple[int, int, int | None]]:
-        """Return the same parts as ranges of characters, each with its id, or None for a part of the text."""
-        return self._finder(special).places(text, special == "error")
-
-    def _finder(self, special: str | AbstractSet[str]) -> _Finder:
+    def finder(self, special: str | AbstractSet[str]) -> Finder:
+        """Return what finds the tokens that `special` allows; InputError for anything else (see `split`)."""
         if not isinstance(special, (str, AbstractSet)):
             raise InputError(f"{_EXPECTED_SPECIAL}, not {special!r}")
         key = special if isinstance(special, str) else frozenset(special)
         finder = self._finders.get(key)
         if finder is None:
             allowed = self._allowed(key)
-            finder = _Finder([token for token in self._tokens if not token.special or token.content in allowed])
+            tokens = {
+                token: text for token, text in self.written.items() if not token.special or token.content in allowed
+            }
+            finder = Finder(tokens, refuse_special=key == "error")
             if len(self._finders) >= _MOST_FINDERS:
                 self._finders.clear()
             self._finders[key] = finder
@@ -151,69 +164,98 @@ class AddedTokens(Sequence[AddedToken]):
         return special
 
 
-class _Finder:
-    """Finds certain added tokens in text, in linear time."""
+class Finder:
+    """Finds certain added tokens in text, in linear time.
 
-    def __init__(self, tokens: Iterable[AddedToken]) -> None:
+    tokens: what to find, each with the text it is written as. Those that are not `normalized` are found by `literal` in
+    the text as given, the others by `normalized` in what the normalizer makes of the rest.
+    """
+
+    def __init__(self, tokens: Mapping[AddedToken, str], *, refuse_special: bool) -> None:
         contents: tuple[dict[str, AddedToken], dict[str, AddedToken]] = ({}, {})
-        for token in tokens:
-            contents[token.normalized][token.content] = token
-        self._passes = [(re.compile(_alternation([*group], 2)), group) for group in contents if group]
+        for token, text in tokens.items():
+            if text:
+                # Of two tokens that normalize to one text HF finds either, by a hash table's order; here the first.
+                contents[token.normalized].setdefault(text, token)
+        self.literal, self.normalized = map(_Pass, contents)
+        self._refuse_special = refuse_special
 
     def __bool__(self) -> bool:
-        return bool(self._passes)
+        return bool(self.literal or self.normalized)
 
-    def split(self, text: str, refuse_special: bool) -> list[str | int]:
-        """Return the parts of a text and the ids between them; on request, raise an InputError for a special one."""
-        found = self.places(text, refuse_special)
-        return [text[start:stop] if index is None else index for start, stop, index in found] or [text]
+    def check(self, token: AddedToken, at: int) -> None:
+        """Raise an InputError for a special token at a character of the text, if there may be none."""
+        if self._refuse_special and token.special:
+            raise InputError(
+                f"expected text without special tokens; {token.content!r} comes at character {at}: special='text' "
+                f"takes it as ordinary text, special='allow' or {{{token.content!r}}} as id {token.id}"
+            )
 
-    def places(self, text: str, refuse_special: bool) -> list[tuple[int, int, int | None]]:
-        """Return the same as ranges of characters, each with its id or None."""
-        parts: list[tuple[int, int, int | None]] = []
+
+class _Pass:
+    """One search through a text."""
+
+    def __init__(self, tokens: dict[str, AddedToken]) -> None:
+        self._tokens = tokens
+        self._pattern = re.compile(_alternation([*tokens], 2)) if tokens else None
+
+    def __bool__(self) -> bool:
+        return bool(self._tokens)
+
+    def occurs(self, text: str) -> bool:
+        """Whether the text of a token is in a text, whatever stands beside it."""
+        return self._pattern is not None and self._pattern.search(text) is not None
+
+    def parts(self, text: str) -> Iterator[tuple[int, int, AddedToken | None]]:
+        """Yield the ranges of characters of the tokens and of what stands between them, in order.
+
+        Hazard: as in HF, a token that begins in the whitespace that the one before it took is found all the same; the
+        two ranges then overlap.
+        """
         done = 0
-        for start, stop, token in self._find(text):
-            if refuse_special and token.special:
-                raise InputError(
-                    f"expected text without special tokens; {token.content!r} comes at character {start}: special="
-                    f"'text' takes it as ordinary text, special='allow' or {{{token.content!r}}} as id {token.id}"
-                )
+        for start, stop, token in self._matches(text):
             if done < start:
-                parts.append((done, start, None))
-            parts.append((start, stop, token.id))
+                yield done, start, None
+            yield start, stop, token
             done = stop
-        return [*parts, (done, len(text), None)] if done < len(text) else parts
+        if done < len(text):
+            yield done, len(text), None
 
-    def _find(self, text: str) -> list[_Found]:
-        # Each pass searches the gaps that the one before left.
-        found: list[_Found] = []
-        for pattern, tokens in self._passes:
-            bounds = [0, *(bound for start, stop, _ in found for bound in (start, stop)), len(text)]
-            for low, high in zip(bounds[::2], bounds[1::2], strict=True):
-                found.extend(_scan(pattern, tokens, text, low, high))
-            found.sort(key=lambda each: each[0])
-        return found
+    def _matches(self, text: str) -> Iterator[_Found]:
+        done = 0
+        for match in self._pattern.finditer(text) if self._pattern else ():
+            start, stop = match.span()
+            token = self._tokens[match[0]]
+            if token.single_word and (
+                (start and _is_word(text[start - 1])) or (stop < len(text) and _is_word(text[stop]))
+            ):
+                continue
+            if token.lstrip:
+                start = done + len(text[done:start].rstrip(BLANKS))
+            if token.rstrip and (run := _BLANK_RUN.match(text, stop)):
+                stop = run.end()
+            if start < stop:
+                yield start, stop, token
+                done = stop
 
 
-def _scan(pattern: re.Pattern[str], tokens: dict[str, AddedToken], text: str, low: int, high: int) -> Iterator[_Found]:
-    at = done = low
-    while match := pattern.search(text, at, high):
-        start, at = match.span()
-        token = tokens[match[0]]
-        if token.single_word and ((low < start and _is_word(text[start - 1])) or (at < high and _is_word(text[at]))):
-            continue
-        if token.lstrip:
-            start = done + len(text[done:start].rstrip(BLANKS))
-        if token.rstrip and (run := _BLANK_RUN.match(text, at, high)):
-            at = run.end()
-        yield start, at, token
-        done = at
+def _split(text: str, finder: Finder) -> list[str | int]:
+    parts: list[str | int] = []
+    for start, stop, token in finder.literal.parts(text):
+        inner = [(0, stop - start, token)] if token else finder.normalized.parts(text[start:stop])
+        for first, last, found in inner:
+            if found is None:
+                parts.append(text[start + first : start + last])
+            else:
+                finder.check(found, start + first)
+                parts.append(found.id)
+    return parts or [text]
 
 
 def _is_word(character: str) -> bool:
-    import regex
+    from subwords.split.unicode import property_members
 
-    return regex.match(r"\w", character) is not None
+    return bool(property_members("Word")[ord(character)])
 
 
 def _alternation(contents: list[str], depth: int) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from subwords.bpe.decode import as_ids, decode_bytes
 from subwords.bpe.model import BPE
-from subwords.bytemap import tokens_to_text
-from subwords.encoder import Encoder
+from subwords.checks import check_flag
+from subwords.engine import Engine
 from subwords.errors import InputError
 from subwords.result import TokenBatch
 from subwords.special import AddedToken, AddedTokens
-from subwords.split.scanner import Splitter, encode_text
+from subwords.split.scanner import Splitter
+from subwords.vocab import Vocab
 
 # What only some tokenizers need is imported where they do: 30 ms of the start.
 if TYPE_CHECKING:
@@ -26,13 +27,14 @@ if TYPE_CHECKING:
     from subwords.decoder import Decoder, TokenTexts
     from subwords.encoding import Encoding
     from subwords.normalize.normalizer import Normalizer
-    from subwords.pipeline import Pipeline
     from subwords.template import Template
     from subwords.unigram.model import Unigram
     from subwords.unigram.sample import Paths
     from subwords.wordpiece.model import WordPiece
 
 __all__ = ["Tokenizer"]
+
+_DECODE_ERRORS = ("replace", "strict", "ignore", "backslashreplace", "surrogateescape")
 
 Special = Literal["text", "error", "allow"] | set[str] | frozenset[str]
 
@@ -41,12 +43,21 @@ class Tokenizer:
     """A trained tokenizer, immutable: any number of threads may share it, and it survives fork and pickling (A4).
 
     >>> import subwords
-    >>> tok = subwords.train(["low lower lowest"] * 9, vocab_size=265)
+    >>> tok = subwords.train(["low lower lowest"] * 9, vocab_size=263)
     >>> tok.tokenize("low lowest")
     ['low', ' lowest']
     >>> tok.decode(tok.encode("so low, é"))
     'so low, é'
     """
+
+    model: BPE | WordPiece | Unigram
+    splitter: Splitter
+    normalizer: Normalizer | None
+    template: Template | None
+    decoder: Decoder | None
+    added_tokens: AddedTokens
+    extras: dict[str, Any]
+    _engine: Engine
 
     def __init__(
         self,
@@ -63,22 +74,37 @@ class Tokenizer:
 
         Without a decoder, text is the joined bytes of tokens.
         """
-        self.model = model
-        self.splitter = splitter
-        self.normalizer = normalizer if normalizer is not None and normalizer.steps else None
-        self.template = template
-        self.decoder = decoder
-        self.added_tokens = AddedTokens(added_tokens)
-        self.extras = dict(extras or {})
-        for token in self.added_tokens:
+        normalizer = normalizer if normalizer is not None and normalizer.steps else None
+        added = AddedTokens(added_tokens, normalize=normalizer.normalize if normalizer else None)
+        for token in added:
             if token.id >= len(model.vocab):
                 raise InputError(
                     f"expected added tokens to have ids below {len(model.vocab)}; {token.content!r} has {token.id}"
                 )
-        self._words = _source(self.normalizer, splitter)
-        finer = model.segmenter().finer(splitter.rule)
-        encoded = self._words if finer == splitter.rule else _source(self.normalizer, Splitter(finer))
-        self._encoder = Encoder(model, encoded)
+        self.__dict__.update(
+            model=model,
+            splitter=splitter,
+            normalizer=normalizer,
+            template=template,
+            decoder=decoder,
+            added_tokens=added,
+            extras=dict(extras or {}),
+            _engine=Engine(model, splitter, normalizer, added),
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What defines it, and nothing that was computed since."""
+        names = "model", "splitter", "normalizer", "template", "decoder", "extras"
+        return {name: getattr(self, name) for name in names} | {"added_tokens": tuple(self.added_tokens)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"Tokenizer is immutable: {name!r} cannot be set; make another one with Tokenizer(...)")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"Tokenizer is immutable: {name!r} cannot be deleted")
 
     # ------------------------------------------------------------------ text to ids
 
@@ -89,10 +115,15 @@ class Tokenizer:
         >>> subwords.train(["ab ab"], vocab_size=258)("ab ab").spans.tolist()
         [[0, 2], [2, 5]]
         """
-        from subwords.encoding import framed
+        from subwords.encoding import Encoding, framed
 
-        second = None if pair is None else self._encoding(pair, special)
-        return framed(self.template, self._encoding(text, special), second)
+        texts = [text] if pair is None else [text, pair]
+        for each in texts:
+            if not isinstance(each, str):
+                raise InputError(f"expected text (str), not {type(each).__name__}; encode takes bytes too")
+        found = [self._engine.locate(each, special) for each in texts]
+        encodings = [Encoding.of_text(each.ids, each.tokens, each.spans, each.words.tolist()) for each in found]
+        return framed(self.template, *encodings)
 
     def encode(self, text: str | bytes, *, special: Special = "text", template: bool = False) -> list[int]:
         """Return the ids of a text; with `template`, those that the file puts around it too.
@@ -104,19 +135,13 @@ class Tokenizer:
         >>> subwords.train(["ab ab"], vocab_size=258, special_tokens=["<s>"]).encode("<s>ab", special="allow")
         [0, 257]
         """
+        check_flag("template", template)
         ids: list[int] = self.encode_to_numpy(text, special=special).tolist()
         return self.template.apply(ids) if template and self.template else ids
 
     def encode_to_numpy(self, text: str | bytes, *, special: Special = "text") -> NDArray[np.uint32]:
         """Return the ids of a text as a uint32 array; see `encode`."""
-        if special == "text" and not self.added_tokens.ordinary:
-            return self._encoder.encode(text if isinstance(text, bytes) else encode_text(text))
-        parts = self.added_tokens.split(text, special)
-        arrays = [
-            np.array([part], np.uint32) if isinstance(part, int) else self._encoder.encode(_as_bytes(part))
-            for part in parts
-        ]
-        return np.concatenate(arrays) if arrays else np.zeros(0, np.uint32)
+        return self._engine.encode(text, special)
 
     def encode_batch(
         self, texts: Iterable[str | bytes], *, special: Special = "text", threads: int | None = None
@@ -129,34 +154,7 @@ class Tokenizer:
         """
         if isinstance(texts, (str, bytes)):
             raise InputError("expected many texts; for a single one use encode")
-        if special == "text" and not self.added_tokens.ordinary:
-            return self._encoder.encode_batch([_as_bytes(text, i) for i, text in enumerate(texts)], threads)
-        arrays = [self.encode_to_numpy(text, special=special) for text in texts]
-        offsets = np.cumsum([0, *map(len, arrays)], dtype=np.int64)
-        return TokenBatch(np.concatenate([np.zeros(0, np.uint32), *arrays]), offsets)
-
-    def _encoding(self, text: str, special: Special) -> Encoding:
-        from subwords.encoding import Encoding
-        from subwords.spans import located
-        from subwords.split.pieces import character_spans
-
-        parts = [(np.zeros(0, np.uint32), np.zeros((0, 2), np.int64), np.zeros(0, np.int64))]
-        words = 0
-        for start, stop, index in self.added_tokens.places(text, special):
-            if index is None:
-                data = np.frombuffer(encode_text(text[start:stop]), np.uint8)
-                pieces = self._words.pieces(data)
-                ids, spans, word_ids = located(self._encoder, pieces)
-                parts.append((ids, character_spans(data, spans) + start, word_ids + words))
-                words += len(pieces.words) - 1
-            else:
-                parts.append((np.array([index], np.uint32), np.array([[start, stop]]), np.array([words])))
-                words += 1
-        ids, spans, word_ids = map(np.concatenate, zip(*parts, strict=True))
-        tokens = [self.model.vocab[index] for index in ids.tolist()]
-        byte_level = isinstance(self.model, BPE) and self.model.byte_level
-        texts = tokens_to_text(tokens) if byte_level else [token.decode("utf-8", "replace") for token in tokens]
-        return Encoding.of_text(ids, texts, spans, word_ids.tolist())
+        return self._engine.encode_batch(_as_list(texts), special, threads)
 
     def nbest(self, text: str, n: int = 10) -> list[tuple[list[int], float]]:
         """Return the ids and scores of the n best ways to write a text, the best first; of a Unigram model.
@@ -198,17 +196,14 @@ class Tokenizer:
         from subwords.unigram.encode import UnigramSegmenter
         from subwords.unigram.sample import Paths
 
-        segmenter = self._encoder.segmenter
+        segmenter = self._engine.segmenter
         if not isinstance(segmenter, UnigramSegmenter):
-            raise InputError("expected a Unigram model: others know one way to write a text")
-        return Paths(segmenter, self._words.pieces(np.frombuffer(encode_text(text), np.uint8)))
+            raise InputError(f"expected a Unigram model for nbest and sample; this is {type(self.model).__name__}")
+        return Paths(segmenter, self._engine.words(text))
 
     def tokenize(self, text: str | bytes, *, special: Special = "text") -> list[str]:
         """Return the tokens of a text; bytes that are no character by themselves show as U+FFFD."""
-        return [self._token(index) for index in self.encode(text, special=special)]
-
-    def _token(self, index: int) -> str:
-        return self.model.vocab[index].decode("utf-8", "replace")
+        return self._engine.tokens(text, special)
 
     # ------------------------------------------------------------------ ids to text
 
@@ -221,7 +216,7 @@ class Tokenizer:
         """
         if self.decoder is not None:
             return self._decoded(ids, skip_special_tokens=False).encode()
-        return decode_bytes(self.model.vocab, ids)
+        return decode_bytes(self._texts_of_ids, ids)
 
     def decode(
         self,
@@ -232,9 +227,16 @@ class Tokenizer:
     ) -> str:
         """Return the text the ids stand for.
 
-        Hazard: ids may end inside a character; errors="strict" then raises InputError, the default puts U+FFFD.
+        errors: what becomes of bytes that are not UTF-8, as in `bytes.decode`; a decoder that has bytes of its own
+        (byte fallback) takes "replace" alone.
+        Hazard: ids may end inside a character; errors="strict" then raises InputError, the default writes U+FFFD.
         """
+        check_flag("skip_special_tokens", skip_special_tokens)
+        if not isinstance(errors, str) or errors not in _DECODE_ERRORS:
+            raise InputError(f"expected errors to be one of {', '.join(map(repr, _DECODE_ERRORS))}, not {errors!r}")
         if self.decoder is not None:
+            if errors != "replace" and self.decoder.replaces_bytes:
+                raise InputError(f"expected errors='replace', which this decoder does with bytes, not {errors!r}")
             return self._decoded(ids, skip_special_tokens=skip_special_tokens)
         if skip_special_tokens:
             flat = as_ids(ids)
@@ -243,10 +245,9 @@ class Tokenizer:
         try:
             return data.decode("utf-8", errors)
         except UnicodeDecodeError as error:
-            raise InputError(f"expected ids of whole characters; byte {error.start} of the text is no UTF-8") from None
-        except LookupError:
             raise InputError(
-                f'expected errors="replace", "strict" or another that Python knows, not {errors!r}'
+                f"expected ids of whole characters; byte {error.start} of the text is not UTF-8: errors='replace' "
+                f"writes U+FFFD there"
             ) from None
 
     def _decoded(self, ids: Iterable[int] | NDArray[np.integer[Any]], *, skip_special_tokens: bool) -> str:
@@ -257,8 +258,16 @@ class Tokenizer:
         from subwords.decoder import TokenTexts
 
         assert self.decoder is not None
-        tokens = [token.decode("utf-8", "replace") for token in self.model.vocab]
+        tokens = [token.decode("utf-8", "replace") for token in self._texts_of_ids]
         return TokenTexts(self.decoder, tokens, self.added_tokens.special_ids)
+
+    @cached_property
+    def _texts_of_ids(self) -> Vocab:
+        """The vocabulary, but added tokens that are sought in normalized text as they stand there."""
+        written = {token.id: text for token, text in self.added_tokens.written.items() if text != token.content}
+        if not written:
+            return self.model.vocab
+        return Vocab([written[i].encode() if i in written else token for i, token in enumerate(self.model.vocab)])
 
     # ------------------------------------------------------------------ what it is
 
@@ -294,7 +303,7 @@ class Tokenizer:
         """Write a tokenizer.json that HF tokenizers and transformers load; nothing is left half written."""
         from subwords.formats import save
 
-        save(self, Path(path))
+        save(self, path)
 
     def __repr__(self) -> str:
         family = type(self.model).__name__.lower()
@@ -306,18 +315,12 @@ class Tokenizer:
         )
 
 
-def _source(normalizer: Normalizer | None, splitter: Splitter) -> Splitter | Pipeline:
-    if normalizer is None:
-        return splitter
-    from subwords.pipeline import Pipeline
-
-    return Pipeline(normalizer, splitter)
-
-
-def _as_bytes(text: str | bytes, index: int | None = None) -> bytes:
-    if isinstance(text, bytes):
-        return text
-    try:
-        return encode_text(text)
-    except InputError as error:
-        raise InputError(str(error) if index is None else f"text {index}: {error}") from None
+def _as_list(texts: Iterable[str | bytes]) -> list[str | bytes]:
+    if not isinstance(texts, (Mapping, AbstractSet)):
+        try:
+            found = iter(texts)
+        except TypeError:  # also of arrays without dimensions
+            pass
+        else:
+            return list(found)
+    raise InputError(f"expected a list or another ordered iterable of texts, not {type(texts).__name__}")

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
 
 from subwords.bpe.model import BPE
 from subwords.bpe.train import BPESettings, train_bpe
+from subwords.checks import check_strings
 from subwords.corpus.count import count_blocks, provenance_of
 from subwords.corpus.counts import WordCounts
 from subwords.corpus.progress import progress as progress_line
 from subwords.corpus.read import read_blocks
 from subwords.corpus.source import source_size
-from subwords.errors import CorpusError, InputError
+from subwords.errors import CorpusError, InputError, SubwordsWarning
+from subwords.settings import Settings, family_of, refuse_others, settings_of, specials_of
 from subwords.special import AddedToken
 from subwords.split.rules import Split
-from subwords.split.scanner import Splitter, encode_text
+from subwords.split.scanner import Splitter
 from subwords.split.scanner import splitter as make_splitter
 from subwords.threads import thread_count
 from subwords.tokenizer import Tokenizer
-from subwords.wordpiece.model import SPECIAL_TOKENS
+from subwords.vocab import Vocab
 
 # What only WordPiece and normalizers need is imported where they are used: 30 ms of the start.
 if TYPE_CHECKING:
@@ -30,11 +35,11 @@ if TYPE_CHECKING:
     from subwords.normalize.normalizer import Normalizer
     from subwords.pipeline import Pipeline
     from subwords.unigram.model import Unigram
-    from subwords.unigram.train import UnigramSettings
     from subwords.wordpiece.model import WordPiece
-    from subwords.wordpiece.train import WordPieceSettings
 
 __all__ = ["count", "train", "warmup"]
+
+Model: TypeAlias = "BPE | WordPiece | Unigram"
 
 BLOCK = 1 << 20  # bytes read at a time: a few are in memory for every thread
 
@@ -61,7 +66,7 @@ def count(
     {b'a': 1, b' cat': 1, b',': 1, b' a': 1, b' dog': 1}
     """
     rule, before = make_splitter(splitter), _normalizer(normalizer)
-    special_tokens = _checked_specials(special_tokens)
+    special_tokens = check_strings("special_tokens", special_tokens)
     with progress_line(source_size(source), "counting", enabled=progress) as bar:
         blocks = read_blocks(source, documents=documents, errors=errors, block_size=BLOCK, on_bytes=bar.advance)
         counts = count_blocks(
@@ -75,6 +80,7 @@ def count(
     return counts
 
 
+@refuse_others
 def train(
     source: Source | WordCounts,
     *,
@@ -88,7 +94,7 @@ def train(
     score: Literal["likelihood", "course", "count"] = "likelihood",
     prefix: str = "##",
     tie_break: Literal["ids", "first", "bytes"] = "ids",
-    min_frequency: int = 0,
+    min_frequency: int | None = None,
     max_token_length: int | None = None,
     limit_alphabet: int | None = None,
     unk_token: str | None = None,
@@ -110,7 +116,9 @@ def train(
     tie_break, between pairs of one score: "ids", the smaller pair of ids (as HF tokenizers); "first", the pair that
     occurs first; "bytes", the smaller pair of strings. min_frequency: the least count of a merged pair.
     max_token_length: in bytes of a byte-level model, else in characters. limit_alphabet: keep so many symbols, the most
-    frequent; others part words, and are `unk_token` when encoding. TrainingError where settings and corpus do not fit.
+    frequent; others part words, and are `unk_token` when encoding. Where the corpus does not give vocab_size tokens,
+    BPE and WordPiece warn (SubwordsWarning). TrainingError where settings and corpus do not fit. An option that is
+    given is refused where the algorithm does not have it.
 
     "bpe": words by splitter="gpt2". byte_level: start from bytes, all 256 of them or those of the corpus (`alphabet`);
     otherwise from characters.
@@ -119,7 +127,7 @@ def train(
     the gain of a unigram language model; "course", count(ab) / (count(a) count(b)), which spells out frequent words
     unless min_frequency is sizeable; "count", as BPE and HF's trainer.
     "unigram": normalizer and splitter="sentencepiece", and <unk>, <s>, </s>. The size asked for is met exactly. The
-    options from seed_size on are those of `subwords.unigram.train.train_unigram`.
+    options from seed_size on are those of `subwords.unigram.train.train_unigram`; min_frequency is that of a piece, 2.
 
     >>> import subwords
     >>> tok = subwords.train(["hug pug pun bun hugs " * 9], vocab_size=262, special_tokens=["<s>"])
@@ -128,12 +136,10 @@ def train(
     >>> subwords.train(["hug hugs hugging"] * 9, algorithm="wordpiece", vocab_size=16).tokenize("Hugs")
     ['hug', '##s']
     """
-    family = _family(algorithm)
-    special_tokens = specials_of(algorithm, special_tokens, unk_token)
     settings = settings_of(
-        algorithm=algorithm,
+        algorithm,
         vocab_size=vocab_size,
-        special_tokens=special_tokens,
+        special_tokens=specials_of(algorithm, special_tokens, unk_token),
         byte_level=byte_level,
         alphabet=alphabet,
         score=score,
@@ -152,11 +158,9 @@ def train(
         user_defined=user_defined,
         byte_fallback=byte_fallback,
     )
-    rule = make_splitter(family.splitter if splitter == "auto" else splitter)
-    before = _normalizer(family.normalizer if normalizer == "auto" else normalizer)
-    if user_defined and algorithm != "unigram":
-        raise InputError(f"expected user_defined pieces only with algorithm='unigram', not {algorithm!r}")
-    cut_out = (*special_tokens, *user_defined)
+    rule, before = _rules(algorithm, splitter, normalizer)
+    cut_out = (*settings.special_tokens, *_users(settings))
+    threads = thread_count(threads)
     if isinstance(source, WordCounts):
         counts = source
         _check_counts(counts, rule, before, cut_out)
@@ -171,99 +175,100 @@ def train(
             threads=threads,
             progress=progress,
         )
-    with progress_line(max(0, vocab_size - 256), family.label, unit=family.unit, enabled=progress) as bar:
+    with progress_line(None, "indexing", unit=family_of(algorithm).unit, enabled=progress) as bar:
         model = _learned(counts, settings, threads, bar)
-    added = [AddedToken(content, i) for i, content in enumerate(special_tokens)]
-    if algorithm == "unigram":
-        rule, before = _for_encoding(model, tuple(user_defined), rule, before)
-    around = _around(model, special_tokens, spaced=_is_spaced(rule, before))
+    _warn_of_fewer(model, settings)
+    return _joined(model, settings, rule, before)
+
+
+def rehearse(*, algorithm: str, splitter: Any, normalizer: Any, **options: Any) -> Tokenizer:
+    """Return what `train` would return, but for all that is learned: to see before training if it can be saved."""
+    settings = settings_of(algorithm, **options)
+    return _joined(_unlearned(settings), settings, *_rules(algorithm, splitter, normalizer))
+
+
+def _rules(algorithm: str, splitter: Any, normalizer: Any) -> tuple[Splitter, Normalizer | None]:
+    family = family_of(algorithm)
+    rule = make_splitter(family.splitter if isinstance(splitter, str) and splitter == "auto" else splitter)
+    auto = isinstance(normalizer, str) and normalizer == "auto"
+    return rule, _normalizer(family.normalizer if auto else normalizer)
+
+
+def _users(settings: Settings) -> tuple[str, ...]:
+    return tuple(getattr(settings, "user_defined", ()))
+
+
+def _joined(model: Model, settings: Settings, rule: Splitter, before: Normalizer | None) -> Tokenizer:
+    """The tokenizer of a model, with all that stands around it."""
+    specials = tuple(settings.special_tokens)
+    added = [AddedToken(content, i) for i, content in enumerate(specials)]
+    if hasattr(settings, "user_defined"):
+        rule, before = _for_encoding(model, _users(settings), rule, before)
+    around = _around(model, specials, spaced=_is_spaced(rule, before))
     return Tokenizer(model, rule, normalizer=before, added_tokens=added, **around)
 
 
-def _learned(
-    counts: WordCounts, settings: BPESettings | WordPieceSettings | UnigramSettings, threads: int | None, bar: Progress
-) -> BPE | WordPiece | Unigram:
-    on_merges = bar.advance if bar.shown else None
+def _learned(counts: WordCounts, settings: Settings, threads: int, bar: Progress) -> Model:
     if isinstance(settings, BPESettings):
-        return train_bpe(counts, settings, on_merges=on_merges)
+        return train_bpe(counts, settings, on_step=bar.phase)
     from subwords.wordpiece.train import WordPieceSettings, train_wordpiece
 
     if isinstance(settings, WordPieceSettings):
-        return train_wordpiece(counts, settings, on_merges=on_merges)
+        return train_wordpiece(counts, settings, on_step=bar.phase)
     from subwords.unigram.train import train_unigram
 
     return train_unigram(counts, settings, threads=threads, on_step=bar.phase)
 
 
-class Family(NamedTuple):
-    """What goes with an algorithm unless something else is asked for."""
+def _unlearned(settings: Settings) -> Model:
+    """A model of the special tokens and one character."""
+    specials = [token.encode() for token in settings.special_tokens]
+    special_ids = frozenset(range(len(specials)))
+    unk = settings.unk_token
+    unk_id = None if unk is None else list(settings.special_tokens).index(unk)
+    if isinstance(settings, BPESettings):
+        tokens = [*specials, *([] if b"a" in specials else [b"a"])]
+        none = np.zeros((0, 3), np.int64)
+        return BPE(Vocab(tokens), none, byte_level=settings.byte_level, unk_id=unk_id, special_ids=special_ids)
+    from subwords.wordpiece.train import WordPieceSettings
 
-    splitter: str
-    normalizer: str | None
-    special_tokens: tuple[str, ...]
-    label: str = "merging"
-    unit: Literal["merges", "steps"] = "merges"
+    if isinstance(settings, WordPieceSettings):
+        from subwords.wordpiece.model import WordPiece
+
+        assert unk_id is not None
+        tokens = [*dict.fromkeys([*specials, b"a", f"{settings.prefix}a".encode()])]
+        return WordPiece(Vocab(tokens), unk_id, prefix=settings.prefix, special_ids=special_ids)
+    from subwords.unigram.model import Unigram
+
+    reserved = settings.reserved
+    tokens = [token.encode() for token in dict.fromkeys([*reserved, "▁", "▁a", "a"])]
+    unseen = len(reserved) - len(settings.user_defined)
+    return Unigram(
+        Vocab(tokens),
+        np.zeros(len(tokens)),
+        unk_id=unk_id,
+        byte_fallback=settings.byte_fallback,
+        special_ids=frozenset(range(unseen)),
+        user_ids=frozenset(range(unseen, len(reserved))),
+    )
 
 
-DEFAULTS = {
-    "bpe": Family("gpt2", None, ()),
-    "wordpiece": Family("bert", "bert-uncased", SPECIAL_TOKENS),
-    "unigram": Family("sentencepiece", "sentencepiece", ("<unk>", "<s>", "</s>"), "seeds", "steps"),
-}
-
-
-# Settings of BPE and WordPiece that a Unigram model does without, or takes in its own way.
-_OF_MERGES = ("tie_break", "min_frequency", "max_token_length", "limit_alphabet")
-
-
-def specials_of(algorithm: str, special_tokens: Sequence[str] | None, unk_token: str | None) -> tuple[str, ...]:
-    """Return the special tokens that `train` makes: those given or the algorithm's, and Unigram's unknown one."""
-    tokens = _checked_specials(_family(algorithm).special_tokens if special_tokens is None else special_tokens)
-    unk = (unk_token or "<unk>",) if algorithm == "unigram" else ()
-    return tokens if unk and unk[0] in tokens else (*unk, *tokens)
-
-
-def _family(algorithm: str) -> Family:
-    if algorithm not in DEFAULTS:
-        raise InputError(f"expected algorithm to be one of {', '.join(DEFAULTS)}, not {algorithm!r}")
-    return DEFAULTS[algorithm]
-
-
-def settings_of(
-    *,
-    algorithm: str,
-    byte_level: bool,
-    alphabet: Literal["full", "corpus"],
-    score: Literal["likelihood", "course", "count"],
-    prefix: str,
-    unk_token: str | None,
-    special_tokens: Sequence[str],
-    **others: Any,
-) -> BPESettings | WordPieceSettings | UnigramSettings:
-    """Return what an algorithm takes of the settings of `train`; InputError or TrainingError for what cannot be."""
-    if algorithm == "unigram":
-        from subwords.unigram.train import UnigramSettings
-
-        taken = {name: value for name, value in others.items() if name not in _OF_MERGES}
-        return UnigramSettings(
-            special_tokens=special_tokens,
-            unk_token=unk_token or "<unk>",
-            min_frequency=others["min_frequency"] or 2,
-            **taken,
-        )
-    shared = {name: others[name] for name in ("vocab_size", *_OF_MERGES)}
-    if algorithm == "wordpiece":
-        from subwords.wordpiece.train import WordPieceSettings
-
-        unk_token = unk_token or "[UNK]"
-        return WordPieceSettings(
-            special_tokens=special_tokens, score=score, prefix=prefix, unk_token=unk_token, **shared
-        )
-    for token in special_tokens:
-        if byte_level and alphabet == "full" and len(token.encode()) == 1:
-            raise InputError(f"expected special tokens of more than one byte; {token!r} is a symbol of the alphabet")
-    return BPESettings(
-        special_tokens=special_tokens, byte_level=byte_level, alphabet=alphabet, unk_token=unk_token, **shared
+def _warn_of_fewer(model: Model, settings: Settings) -> None:
+    size = len(model.vocab)
+    if size >= settings.vocab_size:
+        return
+    least, longest = settings.min_frequency, getattr(settings, "max_token_length", None)
+    why = "no pair of tokens is left to merge"
+    if least > 1:
+        why += f" that occurs {least} times (min_frequency)"
+    if longest is not None:
+        why += f"{' and' if least > 1 else ''} that makes a token of at most {longest} symbols (max_token_length)"
+    # To the line that calls train, behind what checks its options.
+    warnings.warn(
+        f"fewer tokens than asked for: {size} instead of {settings.vocab_size}; {why}. Train on more text, or lower "
+        f"vocab_size{' or min_frequency' if least > 1 else ''}",
+        SubwordsWarning,
+        stacklevel=4,
     )
 
 
@@ -273,7 +278,7 @@ def _is_spaced(rule: Splitter, before: Normalizer | None) -> bool:
     return any(type(step).__name__ == "SentencePiece" or "▁" in repr(step) for step in steps)
 
 
-def _around(model: BPE | WordPiece | Unigram, special_tokens: tuple[str, ...], *, spaced: bool) -> dict[str, Any]:
+def _around(model: Model, special_tokens: tuple[str, ...], *, spaced: bool) -> dict[str, Any]:
     """What a file has besides: a decoder, and of WordPiece BERT's template where the tokens for it are there."""
     if isinstance(model, BPE):
         return {}
@@ -296,14 +301,28 @@ def _around(model: BPE | WordPiece | Unigram, special_tokens: tuple[str, ...], *
     return found
 
 
-def warmup() -> None:
+def warmup(*, progress: bool | None = None) -> None:
     """Compile, or read from the cache, every kernel of this package.
 
-    Servers call it once before they fork or take requests; a second call costs nothing.
+    Servers call it once before they fork or take requests; a second call costs nothing. `progress` None: shown where
+    standard error is a terminal.
 
     >>> import subwords
     >>> subwords.warmup()
     """
+    from subwords.kernels.guard import undisturbed
+    from subwords.kernels.jit import KERNELS
+    from subwords.kernels.notice import NOTICES
+
+    undisturbed(_import_kernels)
+    with progress_line(len(KERNELS), "loading kernels", unit="steps", enabled=progress) as bar:
+        NOTICES.shown = NOTICES.shown or bar.shown
+        for number, kernel in enumerate(KERNELS, 1):
+            kernel.ready()
+            bar.phase("compiling kernels, once" if NOTICES.compiling else "loading kernels", number, len(KERNELS))
+
+
+def _import_kernels() -> None:
     modules = (
         "bpe_encode bpe_index bpe_train count decode encode find merge normal_forms normalize normalize_graphemes "
         "normalize_rules pieces split_cut split_drop split_gpt2 split_machine split_symbols suffix suffix_sort "
@@ -311,21 +330,6 @@ def warmup() -> None:
     )
     for module in modules.split():
         import_module(f"subwords.kernels.{module}")
-    for kernel in import_module("subwords.kernels.jit").KERNELS:
-        kernel.ready()
-
-
-def _checked_specials(tokens: Iterable[str]) -> tuple[str, ...]:
-    if isinstance(tokens, str):
-        raise InputError(f"expected special_tokens to be a list of str, not the str {tokens!r}")
-    found = tuple(tokens)
-    for i, token in enumerate(found):
-        if not isinstance(token, str) or not token:
-            raise InputError(f"expected special_tokens[{i}] to be a non-empty str, not {token!r}")
-        encode_text(token)
-        if token in found[:i]:
-            raise InputError(f"expected special tokens to differ; {token!r} is given twice")
-    return found
 
 
 def _normalizer(rule: Any) -> Normalizer | None:

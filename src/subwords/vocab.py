@@ -38,6 +38,9 @@ class Vocab(Sequence[bytes]):
         self.data = np.frombuffer(bytes(tokens) + bytes(64), np.uint8)  # type: ignore[arg-type]
         self.offsets.flags.writeable = False
 
+    def __reduce__(self) -> tuple[type[Vocab], tuple[bytes, NDArray[np.int64]]]:
+        return Vocab, (self.data[: self.offsets[-1]].tobytes(), self.offsets)
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 

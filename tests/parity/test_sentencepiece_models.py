@@ -176,6 +176,28 @@ def test_small_models(kind: int) -> None:
             assert tok.decode(ids) == peer.decode(ids), (k, [peer.id_to_piece(i) for i in ids])
 
 
+def test_unknown_words_are_one_in_a_model_of_words() -> None:
+    """In ids, batches and places alike."""
+    print(f"seed {SEED}")
+    rng = random.Random(SEED)
+    parts = ["the", "low", "x", "é", "a", " ", " ", "  ", "▁", "<unk>", "\n"]
+    for k in range(40):
+        message = model_class().FromString(small_model(Kind.WORD, rng))
+        message.trainer_spec.treat_whitespace_as_suffix = False
+        data = message.SerializeToString()
+        tok, peer = read(data, str(k)), sentencepiece.SentencePieceProcessor(model_proto=data)
+        texts = ["a b", "a b the c d", *("".join(rng.choices(parts, k=rng.randrange(9))) for _ in range(12))]
+        for text in texts:
+            ref = peer.encode(text, return_type="proto")
+            ids = [piece.id for piece in ref.pieces]
+            got = tok(text)
+            assert tok.encode(text) == got.ids.tolist() == ids, (k, text)
+            places = [tuple(len(text.encode()[:at].decode()) for at in (each.begin, each.end)) for each in ref.pieces]
+            if not tok.model.byte_fallback:  # where the last byte of a character has its place
+                assert [tuple(span) for span in got.spans.tolist()] == places, (k, text)
+        assert tok.encode_batch(texts).to_lists() == peer.encode(texts)
+
+
 def test_a_denormalizer() -> None:
     from subwords.normalize.charsmap import write_charsmap
 

@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+import errno
 import os
 import stat
+import subprocess
+import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -131,3 +136,106 @@ def test_name_that_cannot_be_opened_is_an_input_error(tmp_path: Path) -> None:
     ):
         file.write(b"x")
     assert listing(tmp_path) == []
+
+
+@pytest.mark.parametrize("path", [None, 3, 2.5, b"a", ["a"], object])
+def test_what_is_no_path_is_an_input_error(path: Any) -> None:
+    with pytest.raises(InputError, match="expected a path"), atomic_write(path):
+        pass
+
+
+def test_nul_in_a_path_is_an_input_error() -> None:
+    with pytest.raises(InputError, match=r"expected a path without NUL, not 'a\\x00b'"), atomic_write("a\0b"):
+        pass
+
+
+def test_a_read_only_file_system_is_an_input_error_with_the_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There deleting fails too, even of a file that is not there."""
+
+    def refuse(path: Path, *args: object, **options: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(InputError) as caught, atomic_write(tmp_path / "a"):
+        pass
+    assert str(caught.value) == f"expected a file that can be written; {tmp_path / 'a'}: Read-only file system"
+
+
+@pytest.mark.skipif(not Path("/sys/kernel").is_dir(), reason="needs a folder that nobody may write in")
+def test_a_folder_that_nobody_may_write_in_is_an_input_error() -> None:
+    message = r"^expected a file that can be written; /sys/kernel/a\.json: "
+    with pytest.raises(InputError, match=message), atomic_write("/sys/kernel/a.json"):
+        pass
+
+
+# ------------------------------------------------------------------ files left behind
+
+KILLED = """
+import os, signal, sys
+from subwords.formats.atomic import atomic_write
+with atomic_write(sys.argv[1]) as file:
+    file.write(b"half")
+    file.flush()
+    if len(sys.argv) == 3:
+        print("ready", flush=True)
+        sys.stdin.read()
+    else:
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+posix = pytest.mark.skipif(os.name == "nt", reason="locks of files")
+
+
+@posix
+def test_what_a_killed_process_left_is_swept_by_the_next_write(tmp_path: Path) -> None:
+    path = tmp_path / "a.bin"
+    subprocess.run([sys.executable, "-c", KILLED, path], check=False)
+    (left,) = listing(tmp_path)
+    assert left.startswith(".subwords-")
+    with atomic_write(path) as file:
+        file.write(b"whole")
+    assert listing(tmp_path) == ["a.bin"]
+
+
+@posix
+def test_what_another_process_writes_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "a.bin"
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", KILLED, path, "wait"], stdin=pipe, stdout=pipe) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"ready\n"
+        with atomic_write(tmp_path / "b.bin") as file:
+            file.write(b"b")
+        assert len(listing(tmp_path)) == 2
+        other.communicate(b"")
+    assert listing(tmp_path) == ["a.bin", "b.bin"]
+    assert path.read_bytes() == b"half"
+
+
+@posix
+def test_many_writers_of_one_folder(tmp_path: Path) -> None:
+    """Each sweeps while others make their files: none is lost."""
+
+    def write(name: int) -> None:
+        for k in range(60):
+            with atomic_write(tmp_path / f"{name % 3}") as file:
+                file.write(b"%d %d" % (name, k))
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(write, range(6)))
+    assert listing(tmp_path) == ["0", "1", "2"]
+    assert {(tmp_path / str(name)).read_bytes().split()[1] for name in range(3)} == {b"59"}
+
+
+@posix
+def test_other_files_and_links_are_not_swept(tmp_path: Path) -> None:
+    (tmp_path / "kept").write_bytes(b"kept")
+    (tmp_path / ".subwords-x.tmp").symlink_to(tmp_path / "kept")
+    (tmp_path / ".subwords-y").write_bytes(b"")
+    (tmp_path / ".subwords-z.tmp").mkdir()
+    with atomic_write(tmp_path / "a"):
+        pass
+    assert listing(tmp_path) == [".subwords-x.tmp", ".subwords-y", ".subwords-z.tmp", "a", "kept"]
+    assert (tmp_path / "kept").read_bytes() == b"kept"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -70,7 +71,10 @@ def test_train_says_what_it_counted_and_learned(corpus_path: Path, tmp_path: Pat
 
 def test_train_that_runs_out_of_pairs_says_so_on_standard_error(corpus_path: Path, tmp_path: Path) -> None:
     result = run("train", corpus_path, "--vocab-size", 5000, "-o", tmp_path / "tok.json")
-    assert "no pair is left" in result.stderr
+    warning = (
+        "subwords: warning: fewer tokens than asked for: 283 instead of 5000; no pair of tokens is left to merge. "
+    )
+    assert result.stderr == f"{warning}Train on more text, or lower vocab_size\n"
     assert run("train", corpus_path, "--vocab-size", 5000, "-o", tmp_path / "tok.json", "-q").stderr == ""
 
 
@@ -244,3 +248,105 @@ def test_missing_input_file_is_an_error_that_names_it(tok_path: Path, tmp_path: 
     for command in ("encode", "decode"):
         assert "none.txt" in run(command, tok_path, tmp_path / "none.txt", code=1).stderr
         assert tmp_path.name in run(command, tok_path, tmp_path, code=1).stderr
+
+
+# --- what saving needs is known before the work
+
+
+TO_TXT = ["--algorithm", "wordpiece", "--vocab-size", 40]
+TO_MODEL = ["--algorithm", "unigram", "--vocab-size", 38]
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "absent", "message"),
+    [
+        ("x.model", TO_MODEL, "google.protobuf", 'pip install "subwords[spm]"'),
+        (
+            "x.model",
+            [*TO_MODEL, "--splitter", "gpt2"],
+            None,
+            "expected a splitter that changes nothing for SentencePiece",
+        ),
+        ("x.model", [*TO_MODEL, "--normalizer", "nfc"], None, "expected SentencePiece's normalizer or none"),
+        (
+            "x.txt",
+            ["--algorithm", "wordpiece", "--vocab-size", 40, "--special", "[UNK]", "--special", "a\nb"],
+            None,
+            "",
+        ),
+    ],
+)
+def test_tokenizer_that_cannot_be_saved_is_not_trained(
+    name: str,
+    options: list[object],
+    absent: str | None,
+    message: str,
+    corpus_path: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from subwords.formats import sentencepiece_proto
+
+    sentencepiece_proto.model_class.cache_clear()
+    if absent:
+        monkeypatch.setitem(sys.modules, absent, None)
+    monkeypatch.setattr("subwords.training.count_blocks", lambda *_, **__: pytest.fail("the work was begun"))
+    out = tmp_path / name
+    assert message in run("train", corpus_path, *options, "-o", out, code=1).stderr
+    assert not out.exists()
+
+
+def test_tokenizer_that_cannot_be_saved_is_not_trained_from_counts(
+    corpus_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = tmp_path / "counts.bin"
+    run("count", corpus_path, "-o", counts, "--splitter", "gpt2", "--special", "<unk>")
+    monkeypatch.setattr("subwords.training._learned", lambda *_: pytest.fail("the work was begun"))
+    options = ["--algorithm", "unigram", "--vocab-size", 300, "--special", "<unk>", "-o", tmp_path / "x.model"]
+    assert "expected a splitter that changes nothing" in run("train", counts, *options, code=1).stderr
+
+
+@pytest.mark.parametrize("adding", [True, False])
+def test_parquet_without_pyarrow_is_refused_before_the_work(
+    adding: bool, corpus_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("subwords.training.count_blocks", lambda *_, **__: pytest.fail("the work was begun"))
+    monkeypatch.setattr("subwords.cli.corpus._load", lambda *_: pytest.fail("the work was begun"))
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    options = ["--add"] if adding else []
+    stderr = run("count", corpus_path, "-o", tmp_path / "x.parquet", *options, code=1).stderr
+    assert 'pip install "subwords[arrow]"' in stderr
+
+
+@pytest.mark.parametrize("name", ["x.txt", "x.model", "x", "x.bin"])
+def test_format_of_another_algorithm_is_wrong_usage(name: str, corpus_path: Path, tmp_path: Path) -> None:
+    assert (
+        "expected a file named" in run("train", corpus_path, "--vocab-size", 300, "-o", tmp_path / name, code=2).stderr
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--score", "likelihood"], "--score is for wordpiece, not for bpe"),
+        (["--shrinking-factor", "0.75"], "--shrinking-factor is for unigram, not for bpe"),
+        (["--byte-fallback"], "--byte-fallback is for unigram, not for bpe"),
+        (["--algorithm", "wordpiece", "--character-level"], "--character-level is for bpe, not for wordpiece"),
+        (["--algorithm", "unigram", "--tie-break", "ids"], "--tie-break is for bpe and wordpiece, not for unigram"),
+        (["--character-level", "--alphabet", "full"], "--alphabet full is of bytes"),
+    ],
+)
+def test_options_of_another_algorithm_are_wrong_usage(options: list[str], message: str, tmp_path: Path) -> None:
+    assert message in run("train", "x", "--vocab-size", 300, "-o", tmp_path / "x.json", *options, code=2).stderr
+
+
+def test_every_option_of_train_is_on_the_command_line_and_the_other_way_round() -> None:
+    import inspect
+
+    from subwords.cli.corpus import train
+
+    options = {str(parameter.name) for parameter in train.params}
+    others = {"source", "byte_level", "progress"}  # there: sources, character_level, quiet
+    assert {*inspect.signature(subwords.train).parameters} - others == options - {
+        *("sources", "output", "character_level", "quiet", "as_json")
+    }

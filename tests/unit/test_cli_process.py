@@ -202,6 +202,38 @@ def test_progress_is_shown_on_a_terminal_unless_quiet(corpus_path: Path, tmp_pat
     assert on_a_terminal(*train, "--quiet", stream="stderr") == ""
 
 
+ALGORITHMS = {
+    "bpe": (["bpe", "--vocab-size", 270], "merging", "14/14 tokens"),
+    "bpe that runs out": (["bpe", "--vocab-size", 9000], "merging", "27/27 tokens"),
+    "characters": (["bpe", "--character-level", "--vocab-size", 30], "merging", "10/10 tokens"),
+    "wordpiece": (["wordpiece", "--vocab-size", 33], "merging", "8/8 tokens"),
+    "wordpiece by count": (["wordpiece", "--vocab-size", 33, "--score", "count"], "merging", "8/8 tokens"),
+    "wordpiece that runs out": (["wordpiece", "--vocab-size", 9000], "merging", "11/11 tokens"),
+    "unigram": (["unigram", "--vocab-size", 38], "estimating", "1/1 steps"),
+}
+
+
+@posix
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_bars_name_their_phase_and_end_full(name: str, corpus_path: Path, tmp_path: Path) -> None:
+    options, phase, done = ALGORITHMS[name]
+    got = on_a_terminal(
+        "train", corpus_path, "-o", tmp_path / "tok.json", "--algorithm", *options, stream="stderr"
+    ).split("\r")
+    bars = [line.strip() for line in got if "━" in line]
+    labels = [line.split()[0] for line in bars]
+    assert labels[0] == "counting"
+    assert labels[-1] == phase
+    assert {*labels} <= {"counting", "indexing", "merging", "seeds", "pruning", "estimating"}
+    last = {line.split()[0]: line for line in bars}
+    for label in ("counting", phase):  # the last of either bar
+        assert "╺" not in last[label]
+        assert "0:00:00" in last[label]
+    assert done in last[phase]
+    warned = [line for line in "".join(got).splitlines() if "warning" in line]
+    assert len(warned) == ("runs out" in name)
+
+
 def test_tables_on_a_terminal_have_headings_and_columns(tok_path: Path) -> None:
     got = on_a_terminal("inspect", tok_path, "--merges", "--limit", 2, stream="stdout").splitlines()
     assert got[0].split() == ["rank", "left", "right", "id", "token"]

@@ -57,13 +57,15 @@ def test_encode_binary_holds_the_ids(
     arguments: list[str], dtype: str, tok_path: Path, tok: Tokenizer, tmp_path: Path
 ) -> None:
     ref = tok.encode("a low") + tok.encode("price")
-    out = tmp_path / "ids"
-    run("encode", tok_path, "--lines", "-o", out, *arguments, stdin=b"a low\nprice\n")
-    streamed = run("encode", tok_path, "--lines", *arguments, stdin=b"a low\nprice\n").stdout_bytes
+    out, offsets = tmp_path / "ids", tmp_path / "offsets.npy"
+    options = ["--lines", "--offsets", offsets, *arguments]
+    run("encode", tok_path, "-o", out, *options, stdin=b"a low\nprice\n")
+    streamed = run("encode", tok_path, *options, stdin=b"a low\nprice\n").stdout_bytes
     assert out.read_bytes() == streamed
     got = np.load(out) if "npy" in arguments else np.fromfile(out, dtype)
     assert got.dtype == np.dtype(dtype)
     assert got.tolist() == ref
+    assert np.load(offsets).tolist() == [0, len(tok.encode("a low")), len(ref)]
 
 
 def test_encode_format_is_that_of_the_file_name(tok_path: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import random
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import tokenizers
 from tokenizers import decoders, models
 
 from subwords.decoder import ByteDecoder, Decoder, SentencePieceDecoder, from_decoder, to_decoder
-from subwords.decoder_steps import Bytes, Fused, Metaspace, Replaced, Steps, Stripped
+from subwords.decoder_steps import Bytes, Fused, Metaspace, Named, Replaced, Steps, Stripped
 from subwords.errors import FormatError
 from subwords.formats.document import Node
 
@@ -36,6 +37,8 @@ NODES: list[dict[str, Any]] = [
     {"type": "Replace", "pattern": {"String": "ab"}, "content": "é"},
     {"type": "Replace", "pattern": {"Regex": "a+|▁"}, "content": "-"},
     {"type": "Replace", "pattern": {"Regex": "b*"}, "content": "."},
+    {"type": "Replace", "pattern": {"Regex": r"\A(?:ab|▁|<0x41>)\z"}, "content": "é"},
+    {"type": "Replace", "pattern": {"Regex": r"\A(?:a.|b+)\z"}, "content": "é"},
     {
         "type": "Sequence",
         "decoders": [METASPACE, {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 9, "stop": 0}],
@@ -145,6 +148,34 @@ def test_what_is_no_decoder(value: Any, message: str) -> None:
         read_as(value)
 
 
+def test_whole_tokens_whatever_is_in_them() -> None:
+    """Signs of every dialect stand for themselves, in what is written and in what HF reads."""
+    print("seed", SEED)
+    rng = random.Random(SEED)
+    signs = [*"\\.+*?()|[]{}^$#&-~<>/ \n\tab▁é😀", "\\A", "\\z", "(?:", "|)"]
+    for _ in range(60):
+        tokens = tuple({"".join(rng.choices(signs, k=rng.randint(1, 4))) for _ in range(rng.randint(1, 4))})
+        decoder = Named(tokens, rng.choice(["", "é"]))
+        node = to_decoder(decoder)
+        assert read_as(node) == decoder
+        peer = peer_of(node)
+        for token in [*tokens, *("".join(rng.choices(signs, k=rng.randint(1, 4))) for _ in range(20))]:
+            assert decoder.decode_tokens([token, "x"]) == peer.decode([token, "x"]), (tokens, token)
+    assert isinstance(read_as({"type": "Replace", "pattern": {"Regex": r"\A(?:a.)\z"}, "content": ""}), Replaced)
+
+
+@pytest.mark.parametrize("value", NODES, ids=range(len(NODES)))
+def test_many_ids_are_read_as_their_tokens(value: dict[str, Any]) -> None:
+    print("seed", SEED)
+    rng = random.Random(SEED)
+    decoder = read_as(value)
+    tokens = [*PARTS, *(token for _ in range(9) for token in random_tokens(rng))]
+    read = decoder.reader(tokens)
+    for _ in range(200):
+        ids = rng.choices(range(len(tokens)), k=rng.randrange(9))
+        assert read(ids) == decoder.decode_tokens([tokens[index] for index in ids])
+
+
 def test_sequences_too_deep() -> None:
     value: dict[str, Any] = {"type": "Fuse"}
     for _ in range(300):
@@ -154,14 +185,15 @@ def test_sequences_too_deep() -> None:
 
 
 def test_sentencepiece_as_steps() -> None:
-    """Of pieces that text yields: those that are dropped in front are one at most."""
+    """Whatever comes first: several U+2581, unknown pieces, control pieces."""
     print("seed", SEED)
     rng = random.Random(SEED)
-    for byte_fallback in (False, True):
-        decoder = SentencePieceDecoder(byte_fallback=byte_fallback)
+    for byte_fallback, first, leading, surface in product([False, True], [False, True], [False, True], [" ⁇ ", "?"]):
+        names = frozenset(["<unk>"]), frozenset(["<s>", "</s>"])
+        decoder = SentencePieceDecoder(*names, surface, byte_fallback, drops_first=first, drops_leading=leading)
         peer = peer_of(to_decoder(decoder))
-        for _ in range(500):
-            tokens = ["▁a", *rng.choices(["▁b", "c", "▁", "é", "中", "<0x41>"], k=rng.randrange(6))]
+        for _ in range(200):
+            tokens = rng.choices(["▁b", "c", "▁", "é", "中", "<0x41>", "<unk>", "<s>"], k=rng.randrange(7))
             assert decoder.decode_tokens(tokens) == peer.decode(tokens)
 
 

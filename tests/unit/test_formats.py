@@ -67,6 +67,31 @@ def test_load_says_what_is_missing_or_unknown(tmp_path: Path) -> None:
         subwords.load(tmp_path / "x")
 
 
+@pytest.mark.parametrize("path", [None, 123, b"a.json", 2.5, ["a.json"], "a\0.json"])
+def test_what_is_no_path_is_an_input_error(path: Any) -> None:
+    for function in (subwords.load, trained().save):
+        with pytest.raises(InputError, match=r"^expected a path .*, not "):
+            function(path)
+
+
+@pytest.mark.parametrize("folder", ["/sys/kernel", "/proc/1", "/dev/null"])
+def test_places_that_nobody_can_write_in_name_the_file_given(folder: str) -> None:
+    if not Path(folder).exists():
+        pytest.skip(f"needs {folder}")
+    with pytest.raises(InputError) as caught:
+        trained().save(f"{folder}/a.json")
+    assert folder in str(caught.value)
+    assert ".tmp" not in str(caught.value)
+
+
+def test_a_name_that_is_too_long(tmp_path: Path) -> None:
+    path = tmp_path / f"{'n' * 300}.json"
+    with pytest.raises(InputError, match="File name too long"):
+        trained().save(path)
+    with pytest.raises(FormatError, match="File name too long"):
+        subwords.load(path)
+
+
 # ------------------------------------------------------------------ real files
 
 LOADED = {

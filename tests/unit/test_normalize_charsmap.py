@@ -5,10 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sentencepiece
 
 from normalizing import MAPS, RULES
 from subwords.errors import FormatError, InputError
-from subwords.formats.sentencepiece_proto import model_class
+from subwords.formats.sentencepiece import read
+from subwords.formats.sentencepiece_proto import Piece, model_class
 from subwords.normalize.charsmap import read_charsmap, write_charsmap
 from subwords.normalize.normalizer import normalizer
 from subwords.normalize.steps import Precompiled, SentencePiece
@@ -92,9 +94,15 @@ def units_of(data: bytes) -> list[int]:
     return np.frombuffer(data, "<u4", int.from_bytes(data[:4], "little") // 4, 4).tolist()
 
 
+def leaf_of(units: list[int], char: str) -> int:
+    """Where the value of a string of one character is."""
+    node = next(at for at, unit in enumerate(units) if unit & (LEAF | 0xFF) == ord(char))
+    return node ^ units[node] >> 10
+
+
 def test_a_leaf_that_is_a_node() -> None:
     data = write_charsmap({"a": "b"})
-    leaf = next(at for at, unit in enumerate(units_of(data)) if unit & LEAF)
+    leaf = leaf_of(units_of(data), "a")
     with pytest.raises(FormatError, match="expected a value where a string of a precompiled map ends"):
         read_charsmap(with_units({leaf: 0}, data))
 
@@ -113,7 +121,7 @@ def test_strings_that_are_no_characters() -> None:
 
 def test_a_replacement_that_begins_within_a_character() -> None:
     data = write_charsmap({"a": "é"})
-    leaf = next(at for at, unit in enumerate(units_of(data)) if unit & LEAF)
+    leaf = leaf_of(units_of(data), "a")
     with pytest.raises(FormatError, match="expected replacements of whole characters"):
         read_charsmap(with_units({leaf: LEAF | 1}, data))
 
@@ -125,7 +133,7 @@ def test_strings_that_go_round_in_circles_end_with_the_text() -> None:
     node = next(at for at, unit in enumerate(units) if unit & (LEAF | 0xFF) == ord("a"))
     base = node ^ units[node] >> 10
     again = base ^ ord("a")
-    assert units[again] == 0
+    assert units[again] == LEAF  # none
     data = with_units({again: (again ^ base) << 10 | ord("a")}, data)
     rule = normalizer(SentencePiece(data, False, False))
     assert rule.normalize("aaab" + "a" * 5000 + "ab" + "aaac") == "xxaaac"
@@ -164,3 +172,19 @@ def test_real_maps(shared_data: Path, name: str) -> None:
     assert len(got.single[0]) > 4700
     assert not (got.firsts & got.later).any()
     assert chr(0x1161) in map(chr, np.flatnonzero(got.seconds))
+
+
+def test_nul_leads_nowhere_in_a_written_map() -> None:
+    """SentencePiece takes NUL for any other byte: a unit of zeros would be its child, and whatever is behind that."""
+    print("seed 6")
+    rng = random.Random(6)
+    data = write_charsmap({"\u1680": " ", "\u2009": " ", "\t": " ", "ﬁ": "fi", "ab": "c"})
+    message = model_class()()
+    message.normalizer_spec.precompiled_charsmap = data
+    message.pieces.add(piece=b"<unk>", type=Piece.UNKNOWN)
+    message.pieces.add(piece="▁".encode(), score=-1)
+    message.pieces.add(piece=b"a", score=-2)
+    proto = message.SerializeToString()
+    tok, peer = read(proto, "a.model"), sentencepiece.SentencePieceProcessor(model_proto=proto)
+    every = ["\u1680\0\u2009", *("".join(rng.choices("\u1680\u2009\t\0\0ﬁab ", k=6)) for _ in range(1000))]
+    assert tok.encode_batch(every).to_lists() == peer.encode(every)

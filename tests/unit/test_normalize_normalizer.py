@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -88,6 +90,30 @@ def test_what_a_normalizer_is_made_of(rule: Any) -> None:
     assert normalizer({"normalizer": None}).steps == ()
 
 
+@pytest.mark.parametrize("rule", [*NAMED, Replace(r"(?<=a)\s+", " ", regex=True), [Prepend("▁"), Replace(" ", "▁")]])
+def test_copies_and_threads_after_use(rule: Any) -> None:
+    made = normalizer(rule)
+    texts = [f" {k} a  Éé ﬁ ế 文字\t" * (k % 5 + 1) for k in range(60)]
+    ref = [made.normalize(text) for text in texts]
+    made.cut(np.frombuffer(b"a b", np.uint8), 3)
+    made.aligned(np.frombuffer(b"a b", np.uint8))
+    for same in (copy.copy(made), copy.deepcopy(made), pickle.loads(pickle.dumps(made)), normalizer(made.identity)):
+        assert (same.steps, same.identity) == (made.steps, made.identity)
+        with ThreadPoolExecutor(8) as pool:
+            assert [*pool.map(same.normalize, texts)] == ref
+
+
+@pytest.mark.parametrize(
+    ("spelled", "name"),
+    [
+        *(("BERT-Uncased", "bert-uncased"), ("bert_cased", "bert-cased"), ("NFC", "nfc"), ("Nfkc", "nfkc")),
+        *(("SentencePiece", "sentencepiece"), ("StripAccents", "strip-accents"), ("None", "none")),
+    ],
+)
+def test_name_in_any_spelling(spelled: str, name: str) -> None:
+    assert normalizer(spelled).steps == normalizer([spelled]).steps == NAMED[name]
+
+
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
@@ -96,7 +122,9 @@ def test_what_a_normalizer_is_made_of(rule: Any) -> None:
         (3, "expected a normalizer's name .*, a step, a tokenizer.json or a list of these, not int"),
         (b"nfc", "a list of these, not bytes"),
         (Form("NFX"), "expected a form to be one of NFC, NFD, NFKC, NFKD, not 'NFX'"),  # type: ignore[arg-type]
-        (Replace("(", "", regex=True), r"expected a regex; '\(': "),
+        (Replace("(", "", regex=True), r"expected a \) that closes the group at character 0"),
+        ("nfx", r"expected a normalizer's name \(none, .*\), not 'nfx'; did you mean 'nf"),
+        (Replace("(?P=y)", "", regex=True), r"expected a regex; '\(\?P=y\)': unknown group"),
         (Replace("a", "\ud800"), r"character 0 is the lone surrogate U\+D800"),
         (Prepend("a\udfff"), r"character 1 is the lone surrogate U\+DFFF"),
         (Prepend(3), "not int"),  # type: ignore[arg-type]

@@ -52,21 +52,34 @@ def test_progress_on_a_terminal_shows_bytes_and_speed(monkeypatch: pytest.Monkey
     assert "0:00:00" in last
 
 
-def test_progress_counts_merges(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_counts_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
     def run() -> None:
-        with progress(300, "training", unit="merges") as bar:
+        with progress(300, "training", unit="tokens") as bar:
             bar.advance(299)
             bar.advance(1)
 
-    assert "300/300 merges" in shown_on_a_terminal(run, monkeypatch).strip().splitlines()[-1]
+    assert "300/300 tokens" in shown_on_a_terminal(run, monkeypatch).strip().splitlines()[-1]
 
 
-def test_progress_without_a_total_shows_what_was_done(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_without_a_total_shows_what_was_done_and_ends_full(monkeypatch: pytest.MonkeyPatch) -> None:
     def run() -> None:
         with progress(None, "reading") as bar:
             bar.advance(5_000)
 
-    assert "5.0/? kB" in shown_on_a_terminal(run, monkeypatch)
+    frames = shown_on_a_terminal(run, monkeypatch).split("\r")
+    assert "0/? bytes" in frames[1]
+    assert "5.0/5.0 kB" in frames[-2]
+
+
+def test_progress_that_ends_early_ends_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run() -> None:
+        with progress(300, "training", unit="tokens") as bar:
+            bar.phase("merging", 7, 11)
+
+    last = shown_on_a_terminal(run, monkeypatch).strip().splitlines()[-1]
+    assert "merging" in last
+    assert "7/7 tokens" in last
+    assert "╺" not in last  # what a bar that is not full shows
 
 
 def test_progress_leaves_standard_output_alone(
@@ -117,8 +130,8 @@ def test_progress_without_standard_error_is_silent(monkeypatch: pytest.MonkeyPat
 
 
 def test_progress_refuses_an_unknown_unit() -> None:
-    with pytest.raises(InputError, match='unit: expected "bytes", "merges" or "steps", got \'tokens\''):
-        progress(10, "reading", unit="tokens").__enter__()  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="expected unit to be one of bytes, tokens, steps, not 'words'"):
+        progress(10, "reading", unit="words").__enter__()  # type: ignore[arg-type]
 
 
 def test_progress_not_shown_does_not_import_rich() -> None:

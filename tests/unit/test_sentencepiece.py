@@ -338,7 +338,9 @@ def test_without_protobuf_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) ->
     model_class.cache_clear()
     monkeypatch.setitem(sys.modules, "google.protobuf", None)
     try:
-        with pytest.raises(FormatError, match=r'pip install "subwords\[spm\]"'):
-            read(b"", "a.model")
+        monkeypatch.setitem(sys.modules, "google.protobuf.message", None)
+        for path in ("a.model", "a.spm"):
+            with pytest.raises(FormatError, match=r'pip install "subwords\[spm\]"'):
+                read(b"", path)
     finally:
         model_class.cache_clear()

@@ -265,6 +265,11 @@ def test_wrong_value_is_named_with_its_place(path: str, new: object, message: st
         ("pre_tokenizer", split("("), r"pre_tokenizer: expected patterns that an engine takes, not this one"),
         ("pre_tokenizer", "ByteLevel", "pre_tokenizer: expected an object"),
         ("decoder", {"type": "CTC"}, 'decoder: "CTC" is not supported yet'),
+        (
+            "pre_tokenizer",
+            {"type": "Sequence", "pretokenizers": [BYTE_LEVEL, BYTE_LEVEL]},
+            "pre_tokenizer: expected one ByteLevel, not two",
+        ),
         ("decoder", BYTE_LEVEL, 'decoder: "ByteLevel" is not supported yet; Fuse or null with this pre_tokenizer'),
         ("model.type", "WordLevel", 'model: "WordLevel" is not supported yet; BPE, WordPiece or Unigram is'),
         ("model", {"vocab": {"a": 0}}, "model: expected a BPE, WordPiece or Unigram model, not what looks like Word"),
@@ -343,6 +348,27 @@ def test_random_damage_is_a_format_error_or_harmless() -> None:
 # ------------------------------------------------------------------ writing
 
 
+@pytest.mark.parametrize("options", [{"byte_level": False}, {"alphabet": "corpus"}])
+def test_unknown_symbols_are_refused_before_and_after(options: dict[str, Any]) -> None:
+    """Text is never lost silently, but where the file is another's: HF drops what it does not know."""
+    tok = subwords.train(["ab ab c"] * 5, vocab_size=6, **options)
+    data = write(tok)
+    back = read(data, "a.json")
+    for each in (tok, back):
+        assert each.encode("ab") == tok.encode("ab")
+        with pytest.raises(InputError, match="expected only symbols of the alphabet"):
+            each.encode("aXb")
+    assert write(back) == data
+    theirs = tokenizers.Tokenizer.from_buffer(data)
+    assert read(theirs.to_str().encode(), "a.json").encode("Xab") == theirs.encode("Xab").ids == tok.encode("ab")
+
+
+def test_a_model_that_knows_all_symbols_is_written_as_hf_does() -> None:
+    for options in ({}, {"byte_level": False, "unk_token": "<unk>", "special_tokens": ["<unk>"]}):
+        tok = subwords.train(["ab ab c"] * 5, vocab_size=300, **options)
+        assert b"unknown" not in write(tok)
+
+
 @pytest.mark.parametrize("splitter", ["gpt2", r"\p{L}+|\s", r"(?s:.+)"])
 @pytest.mark.parametrize("byte_level", [True, False])
 def test_hf_loads_what_is_written_with_equal_ids_and_text(splitter: str, byte_level: bool) -> None:
@@ -350,9 +376,12 @@ def test_hf_loads_what_is_written_with_equal_ids_and_text(splitter: str, byte_le
     tok = trained(byte_level, splitter=splitter, **options)
     data = write(tok)
     theirs = tokenizers.Tokenizer.from_buffer(data)
-    assert theirs.to_str(pretty=True) == data.decode()
+    refuses = '    "unknown": "error",\n'  # which HF ignores: it drops unknown characters
+    assert theirs.to_str(pretty=True) == data.decode().replace(refuses, "")
     mine = read(data, "a.json")
     assert write(mine) == data
+    assert (refuses in data.decode()) == (not byte_level)
+    mine = read(data.replace(b'"unknown": "error"', b'"unknown": "drop"'), "a.json")
     for text in TEXTS:
         ref = theirs.encode(text)
         got = mine.encode(text, special="allow")

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import subwords
-from subwords.errors import CorpusError, InputError, SubwordsError, TrainingError
+from subwords.errors import CorpusError, InputError, SubwordsError, SubwordsWarning, TrainingError
+from subwords.kernels.jit import KERNELS
 
 SOURCE = Path(subwords.__file__).parents[1]
 
@@ -20,7 +21,7 @@ import pkgutil, subwords
 subwords.warmup()
 import subwords.kernels
 from subwords.kernels.jit import KERNELS
-ready = {kernel.name for kernel in KERNELS if kernel._ready is not None}
+ready = {kernel.name for kernel in KERNELS if kernel._bound is not None}
 for module in pkgutil.iter_modules(subwords.kernels.__path__, "subwords.kernels."):
     __import__(module.name)
 assert len(KERNELS) > 10
@@ -39,11 +40,11 @@ def test_warmup_leaves_no_kernel_to_compile() -> None:
     ("options", "error", "message"),
     [
         ({"algorithm": "word"}, InputError, r"expected algorithm to be one of bpe, wordpiece, unigram, not 'word'"),
-        ({"user_defined": ["x"]}, InputError, r"expected user_defined pieces only with algorithm='unigram', not 'bpe'"),
+        ({"user_defined": ["x"]}, InputError, r"user_defined is an option of unigram, not of algorithm='bpe'"),
         ({"special_tokens": "<s>"}, InputError, r"to be a list of str, not the str '<s>'"),
         ({"special_tokens": ["<s>", ""]}, InputError, r"special_tokens\[1\] to be a non-empty str"),
         ({"special_tokens": ["<s>", "a", "<s>"]}, InputError, r"'<s>' is given twice"),
-        ({"special_tokens": ["\ud800"]}, InputError, r"lone surrogate U\+D800"),
+        ({"special_tokens": ["\ud800"]}, InputError, r"special_tokens\[0\] to be a str without lone surrogates"),
         ({"unk_token": "<unk>"}, InputError, r"unk_token '<unk>' to be among special_tokens"),
         ({"splitter": "("}, InputError, r"expected a \) that closes the group"),
         ({"splitter": 3}, InputError, r"a splitter's name .*, a regex, .* not int"),
@@ -52,8 +53,8 @@ def test_warmup_leaves_no_kernel_to_compile() -> None:
         ({"vocab_size": "300"}, InputError, r"vocab_size to be an integer .* not '300'"),
         ({"min_frequency": -1}, InputError, r"min_frequency to be an integer from 0"),
         ({"threads": 0}, InputError, r"threads to be a positive integer"),
-        ({"documents": "page"}, InputError, r'documents: expected "file" or "line"'),
-        ({"errors": "ignore"}, InputError, r'errors: expected "strict" or "replace"'),
+        ({"documents": "page"}, InputError, r"expected documents to be one of file, line, not 'page'"),
+        ({"errors": "ignore"}, InputError, r"expected errors to be one of strict, replace, not 'ignore'"),
         ({"vocab_size": 255}, TrainingError, r"256 symbols .* and 0 special tokens, 256 in all; it is 255"),
     ],
 )
@@ -85,3 +86,57 @@ def test_counts_without_more_special_tokens_than_asked_for_are_trained_on() -> N
     got = subwords.train(counts, vocab_size=258, special_tokens=["<t>"])
     assert got.special_tokens == {"<t>": 0}
     assert got.merges == [(b"a", b"b")]
+
+
+# --- fewer tokens than asked for
+
+
+@pytest.mark.parametrize(
+    ("options", "numbers", "why"),
+    [
+        ({}, "260 instead of 300", "no pair of tokens is left to merge. Train on more text, or lower vocab_size"),
+        (
+            {"min_frequency": 3},
+            "257 instead of 300",
+            "no pair of tokens is left to merge that occurs 3 times (min_frequency). Train on more text, or lower "
+            "vocab_size or min_frequency",
+        ),
+        (
+            {"min_frequency": 2, "max_token_length": 2},
+            "257 instead of 300",
+            "no pair of tokens is left to merge that occurs 2 times (min_frequency) and that makes a token of at most "
+            "2 symbols (max_token_length). Train on more text, or lower vocab_size or min_frequency",
+        ),
+    ],
+)
+def test_train_warns_of_fewer_tokens_at_the_line_that_calls_it(options: dict[str, Any], numbers: str, why: str) -> None:
+    with pytest.warns(SubwordsWarning) as found:
+        tok = subwords.train(["abc abc ab"], vocab_size=300, **options)
+    assert [str(entry.message) for entry in found] == [f"fewer tokens than asked for: {numbers}; {why}"]
+    assert found[0].filename == __file__
+    assert f"{tok.vocab_size} instead of 300" in str(found[0].message)
+
+
+@pytest.mark.parametrize("score", ["likelihood", "course", "count"])
+def test_wordpiece_warns_too(score: Any) -> None:
+    with pytest.warns(SubwordsWarning, match="fewer tokens than asked for: 1[0-9] instead of 300"):
+        subwords.train(["hug hugs"], algorithm="wordpiece", vocab_size=300, score=score)
+
+
+@pytest.mark.filterwarnings("error")
+def test_as_many_tokens_as_asked_for_are_no_warning() -> None:
+    subwords.train(["abc abc ab"], vocab_size=260)
+    subwords.train(["hug hugs"], algorithm="wordpiece", vocab_size=10)
+    subwords.train(["hug hugs hugs"], algorithm="unigram", vocab_size=9)
+
+
+def test_warmup_shows_a_bar_where_asked_for(capfd: pytest.CaptureFixture[str]) -> None:
+    subwords.warmup(progress=True)
+    out, err = capfd.readouterr()
+    assert out == ""
+    count = len(KERNELS)
+    assert f"{count}/{count} steps" in err
+    assert "kernels" in err
+    subwords.warmup()
+    subwords.warmup(progress=False)
+    assert capfd.readouterr() == ("", "")

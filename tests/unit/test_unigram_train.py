@@ -163,9 +163,12 @@ def test_progress_names_the_phases() -> None:
     counts = counts_of(spelled(random.Random(3), "abcdef", 300, 6))
     train_unigram(counts, UnigramSettings(vocab_size=60), on_step=lambda *step: steps.append(step))
     assert steps[:2] == [("seeds", 0, 1), ("seeds", 1, 1)]
-    assert {phase for phase, _, _ in steps[2:]} == {"pruning"}
-    assert [done for _, done, _ in steps[2:]] == [*range(1, len(steps) - 1)]
-    assert all(done <= total for _, done, total in steps)
+    assert steps[-2:] == [("estimating", 0, 1), ("estimating", 1, 1)]
+    pruning = steps[2:-2]
+    assert {phase for phase, _, _ in pruning} == {"pruning"}
+    assert [done for _, done, _ in pruning] == [*range(1, len(pruning) + 1)]
+    assert all(done < total for _, done, total in pruning[:-1])
+    assert pruning[-1][1] == pruning[-1][2]  # ends full, however many rounds were expected
 
 
 # ------------------------------------------------------------------ U1: seeds; U3: determinism

@@ -28,7 +28,7 @@ WORDS = {b"hug": 10, b"pug": 5, b"pun": 12, b"bun": 4, b"hugs": 5}
         ({"max_token_length": 0}, InputError, r"max_token_length to be an integer from 1"),
         ({"limit_alphabet": True}, InputError, r"limit_alphabet to be an integer from 1 .* not True"),
         ({"max_chars": -1}, InputError, r"max_chars to be an integer from 0"),
-        ({"prefix": None}, InputError, r"prefix to be a str without lone surrogates, not None"),
+        ({"prefix": None}, InputError, r"prefix to be a str, not NoneType"),
         ({"prefix": "\ud800"}, InputError, r"prefix to be a str without lone surrogates"),
         ({"special_tokens": ["[PAD]"]}, InputError, r"unk_token '\[UNK\]' to be among special_tokens.* Add it"),
         ({"unk_token": "?"}, InputError, r"unk_token '\?' to be among special_tokens"),
@@ -81,12 +81,16 @@ def test_words_without_pairs(score: Any) -> None:
 
 
 @pytest.mark.parametrize("score", ["likelihood", "course"])
-def test_reported_merges_add_up(score: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_name_their_phase_and_end_full(score: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scores, "PAUSE", 2)
-    steps = list[int]()
-    model = train_wordpiece(counts_of(WORDS), WordPieceSettings(vocab_size=18, score=score), on_merges=steps.append)
-    assert sum(steps) == len(model.vocab) - 12
-    assert all(0 < step <= 2 for step in steps)
+    for vocab_size in (18, 500):
+        steps: list[tuple[str, int, int]] = []
+        settings = WordPieceSettings(vocab_size=vocab_size, score=score)
+        model = train_wordpiece(counts_of(WORDS), settings, on_step=lambda *step: steps.append(step))
+        assert steps[:2] == [("indexing", 0, 1), ("indexing", 1, 1)]
+        assert {phase for phase, _, _ in steps[2:]} == {"merging"}
+        assert {total for _, _, total in steps[2:-1]} <= {vocab_size - 12}
+        assert steps[-1] == ("merging", len(model.vocab) - 12, len(model.vocab) - 12)
 
 
 # ------------------------------------------------------------------ gains, exactly

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import numpy as np
@@ -19,20 +20,20 @@ def decode_bytes(vocab: Vocab, ids: Iterable[int] | NDArray[np.integer[Any]]) ->
     from subwords.kernels.decode import bytes_of_ids, decode_ids
 
     flat = as_ids(ids)
-    size = bytes_of_ids(flat, vocab.offsets)
+    size = bytes_of_ids.sized(len(flat))(flat, vocab.offsets)
     if size < 0:
         at = -1 - size
         raise InputError(f"expected ids from 0 to {len(vocab) - 1}; ids[{at}] is {flat[at]}")
     out = np.empty(size, np.uint8)
-    decode_ids(flat, vocab.data, vocab.offsets, out)
+    decode_ids.sized(size)(flat, vocab.data, vocab.offsets, out)
     return out.tobytes()
 
 
 def as_ids(ids: Iterable[int] | NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-    """Return ids as one row of int64; InputError for what is none."""
+    """Return ids as one row of int64; InputError for anything else."""
     if not isinstance(ids, np.ndarray):
-        if isinstance(ids, (str, bytes)):
-            raise InputError(f"expected ids to decode, not {type(ids).__name__}")
+        if isinstance(ids, (str, bytes, bytearray, memoryview, Mapping, AbstractSet)):
+            raise InputError(f"expected a list or an array of ids, not {type(ids).__name__}")
         try:
             ids = np.array(list(ids))
         except (TypeError, ValueError, OverflowError) as error:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subwords.bpe.model import BPE, MISSING, MOST_MERGES
+from subwords.bpe.ranges import Unfused, symbol_ranges
 from subwords.encoder import KEYS, SHORT, Segmenter
 from subwords.errors import InputError
 from subwords.result import TokenBatch
 from subwords.split.pieces import Pieces
 from subwords.split.rules import Rule
+
+if TYPE_CHECKING:
+    from subwords.kernels.jit import Kernel
 
 __all__ = ["BPESegmenter"]
 
@@ -56,16 +59,22 @@ class BPESegmenter(Segmenter):
 
         return fused(batch, self.model.unk_id) if self.joins and self.model.unk_id is not None else batch
 
+    def joined_words(self, batch: TokenBatch) -> TokenBatch:
+        """Return the ids of the words of one text; an unknown word after another unknown word has no id."""
+        from subwords.bpe.fuse import fused_words
+
+        return fused_words(batch, self.model.unk_id) if self.joins and self.model.unk_id is not None else batch
+
     def finer(self, rule: Rule) -> Rule:
         """Cut texts that are one word each in front of U+2581, where no token is cut."""
         return rule or self.model.space_rule
 
     @property
-    def kernel(self) -> Callable[..., int]:
+    def kernel(self) -> Kernel:
         """The kernel."""
         from subwords.kernels.bpe_encode import encode_words
 
-        return encode_words.ready()
+        return encode_words
 
     @cached_property
     def arrays(self) -> _Arrays:
@@ -162,19 +171,34 @@ class BPESegmenter(Segmenter):
         return np.empty(room, np.uint64), np.empty(12 * length, np.int32), chains
 
     def token_ends(self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], pieces: Pieces) -> NDArray[np.int64]:
-        """Return where the bytes of each id end; what is unknown and has no id lies between others."""
+        """Return where the bytes of each id end: an id takes the bytes of the symbols it was made of, in order.
+
+        Hazard: as in HF, symbols that are dropped have no place, and what follows them in a word moves up.
+        """
+        ends: NDArray[np.int64] = self.token_ranges(ids, offsets, pieces)[1]
+        return ends
+
+    def token_ranges(self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], pieces: Pieces) -> NDArray[np.int64]:
+        """Return where the bytes of each id begin and end; see `token_ends`."""
+        if self.joins:  # an id for a word, or for several
+            words = np.flatnonzero(np.diff(offsets))
+            begins = pieces.words[words]
+            return np.stack([begins, np.append(begins[1:], pieces.words[-1:])])
         lengths = self._lengths[ids]
         ends = np.repeat(pieces.words[:-1], np.diff(offsets)) + _running(lengths, offsets)
+        ranges = np.stack([ends - lengths, ends])
         sizes = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         odd = sizes[offsets[1:]] - sizes[offsets[:-1]] != np.diff(pieces.words)
-        odd[np.searchsorted(offsets, np.flatnonzero(ids == self.model.unk_id), side="right") - 1] = True
-        model = self.model
-        ends_of = self._matched if model.byte_fallback or model.parts or model.unused_ids else self._ends
+        odd[np.searchsorted(offsets, np.flatnonzero(ids == self.unk_id), side="right") - 1] = True
+        odd &= np.diff(offsets) > 0
+        taken_apart = bool(self.model.parts or self.model.unused_ids)
         for word in np.flatnonzero(odd).tolist():
             a, b = offsets[word : word + 2]
             begin, stop = pieces.words[word : word + 2].tolist()
-            ends[a:b] = begin + np.array(ends_of(ids[a:b].tolist(), pieces.text[begin:stop].tobytes()), np.int64)
-        return ends
+            text = pieces.text[begin:stop]
+            found = self._unfused.ranges(text) if taken_apart else symbol_ranges(self.model, ids[a:b].tolist(), text)
+            ranges[:, a:b] = begin + np.array(found, np.int64).T
+        return ranges
 
     @cached_property
     def _lengths(self) -> NDArray[np.int64]:
@@ -184,45 +208,19 @@ class BPESegmenter(Segmenter):
         lengths[byte_ids[byte_ids >= 0]] = 1
         return lengths
 
-    def _matched(self, ids: list[int], word: bytes) -> list[int]:
-        """The ends in a word with unknown characters: an unk ends where the next id begins."""
-        byte_of = {index: bytes([byte]) for byte, index in enumerate(self.model.byte_ids.tolist())}
-        tokens = [byte_of.get(index, self.model.vocab[index]) for index in ids]
-        at, ends = 0, []
-        for index, following in zip(ids, [*tokens[1:], b""], strict=True):
-            if index != self.model.unk_id:
-                at += int(self._lengths[index])
-            elif not following and self.model.fuse_unk:
-                at = len(word)
-            else:
-                at += _character_size(word, at)
-                while self.model.fuse_unk and at < len(word) and not word.startswith(following, at):
-                    at += _character_size(word, at)
-            ends.append(min(at, len(word)))
-        return ends
+    @cached_property
+    def _unfused(self) -> Unfused:
+        return Unfused(self.model, self._lengths)
 
-    def _ends(self, ids: list[int], word: bytes) -> list[int]:
-        """The same for one word with unknown characters."""
-        chars = [char.encode("utf-8", "surrogateescape") for char in word.decode("utf-8", "surrogateescape")]
-        known = [len(char) > 0 and self._knows(char) for char in chars]
-        at, k, ends = 0, 0, []
-        for index in ids:
-            unknown = index == self.model.unk_id
-            while k < len(chars) and not known[k] and not unknown:  # dropped
-                at, k = at + len(chars[k]), k + 1
-            stop = at + (1 if unknown else len(self.model.vocab[index]))
-            while k < len(chars) and at < stop:
-                at, k = at + len(chars[k]), k + 1
-            while unknown and self.model.fuse_unk and k < len(chars) and not known[k]:
-                at, k = at + len(chars[k]), k + 1
-            ends.append(at)
-        return ends
+    @property
+    def unk_id(self) -> int | None:  # type: ignore[override]
+        """The id of what is unknown."""
+        return self.model.unk_id
 
-    def _knows(self, char: bytes) -> bool:
-        if self.model.byte_level:
-            return bool((self.model.alphabet[list(char)] >= 0).all())
-        text = char.decode("utf-8", "replace")
-        return text != "\ufffd" and bool(self.model.alphabet[ord(text)] >= 0)
+    @property
+    def shows_unknown(self) -> bool:  # type: ignore[override]
+        """Whether the model is of a .model file."""
+        return not self.model.byte_level and self.model.ranks is not None
 
     def unknown(self, text: NDArray[np.uint8], at: int) -> InputError:
         """Return the error for a symbol that is none of the alphabet."""
@@ -231,11 +229,6 @@ class BPESegmenter(Segmenter):
         return InputError(
             f"expected only symbols of the alphabet; {shown} at byte {at} is none, and there is no unk token"
         )
-
-
-def _character_size(word: bytes, at: int) -> int:
-    """The bytes of the character there; a byte that begins none is one itself."""
-    return len(word[at : at + 4].decode("utf-8", "surrogateescape")[:1].encode("utf-8", "surrogateescape")) or 1
 
 
 def _running(lengths: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from subwords.errors import FormatError
 from subwords.split.rules import Rule
 from subwords.split.spaces import SPACE, space_rule
+from subwords.state import Defined
 from subwords.vocab import Vocab
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ LARGEST_ID = MOST_IDS - 1
 
 
 @dataclass(frozen=True, eq=False)
-class BPE:
+class BPE(Defined):
     """A BPE model.
 
     merges: int64, shape (m, 3): left id, right id, resulting id, in order of rank.
@@ -212,6 +213,11 @@ class BPE:
     def lossless(self) -> bool:
         """Whether every text can be had back from its ids: only where every byte has an id."""
         return self.byte_level and bool((self.alphabet >= 0).all())
+
+    @property
+    def knows_all(self) -> bool:
+        """Whether every symbol of any text has an id."""
+        return self.lossless or bool(self.byte_ids.min() >= 0)
 
 
 def _spans(offsets: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.int64]:

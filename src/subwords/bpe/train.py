@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from subwords.arrays import zeros
 from subwords.bpe.model import BPE, MOST_IDS
 from subwords.bytemap import BYTES
+from subwords.checks import check_choice, check_flag, check_integer, check_strings, check_token
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.errors import InputError, TrainingError
 from subwords.vocab import Vocab
@@ -20,7 +21,8 @@ __all__ = [
     "TIES",
     "BPESettings",
     "Limits",
-    "check_numbers",
+    "Step",
+    "check_limits",
     "check_room",
     "check_words",
     "merge_words",
@@ -36,6 +38,8 @@ HEADER, ENTRY = 4, 4
 EMPTY = np.iinfo(np.uint64).max
 MOST_SYMBOLS = 2**32 - 1
 PAUSE = 256  # merges between two looks at the progress line
+
+Step = Callable[[str, int, int], object]  # a phase, how many of its steps are done, and how many are expected
 
 
 class Limits(Protocol):
@@ -81,30 +85,27 @@ class BPESettings:
     unk_token: str | None = None
 
     def __post_init__(self) -> None:
-        check_numbers(self)
-        if self.alphabet not in ("full", "corpus"):
-            raise InputError(f'expected alphabet to be "full" or "corpus", not {self.alphabet!r}')
-        if self.unk_token is not None and self.unk_token not in self.special_tokens:
-            raise InputError(f"expected unk_token {self.unk_token!r} to be among special_tokens")
+        check_limits(self)
+        check_flag("byte_level", self.byte_level)
+        check_choice("alphabet", self.alphabet, ("full", "corpus"))
+        if self.unk_token is not None:
+            check_token("unk_token", self.unk_token)
+            if self.unk_token not in self.special_tokens:
+                raise InputError(f"expected unk_token {self.unk_token!r} to be among special_tokens")
         if self.byte_level and self.alphabet == "full" and self.limit_alphabet is None:
             check_room(256, self)
 
 
-def check_numbers(settings: Limits) -> None:
-    """Raise InputError where a number or the tie rule cannot be used."""
-    for name, least, most, optional in (
-        ("vocab_size", 1, MOST_IDS, False),
-        ("min_frequency", 0, MOST, False),
-        ("max_token_length", 1, MOST, True),
-        ("limit_alphabet", 1, MOST, True),
-    ):
-        value = getattr(settings, name)
-        if optional and value is None:
-            continue
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise InputError(f"expected {name} to be an integer from {least} to {most}, not {value!r}")
-    if settings.tie_break not in TIES:
-        raise InputError(f"expected tie_break to be one of {', '.join(TIES)}, not {settings.tie_break!r}")
+def check_limits(settings: Limits) -> None:
+    """Raise InputError where special tokens, a number or the tie rule cannot be used; special tokens become a tuple."""
+    # As a tuple, for an iterator can be read once only.
+    object.__setattr__(settings, "special_tokens", check_strings("special_tokens", settings.special_tokens))
+    check_integer("vocab_size", settings.vocab_size, 1, MOST_IDS)
+    check_integer("min_frequency", settings.min_frequency, 0, MOST)
+    for name in ("max_token_length", "limit_alphabet"):
+        if getattr(settings, name) is not None:
+            check_integer(name, getattr(settings, name), 1, MOST)
+    check_choice("tie_break", settings.tie_break, TIES)
 
 
 def check_room(symbols: int, settings: Limits) -> None:
@@ -123,10 +124,11 @@ def check_words(counts: WordCounts) -> None:
         raise TrainingError("expected words to learn from; the corpus is empty")
 
 
-def train_bpe(counts: WordCounts, settings: BPESettings, *, on_merges: Callable[[int], object] | None = None) -> BPE:
+def train_bpe(counts: WordCounts, settings: BPESettings, *, on_step: Step | None = None) -> BPE:
     """Learn a model from word counts (B1-B7); TrainingError says what does not fit.
 
-    `on_merges` is called with the number of merges just done.
+    `on_step` is called with the name of a phase, and how many of its steps are done and expected: "indexing" of the
+    words, and "merging", of which a step is a token.
     """
     check_words(counts)
     symbols = _alphabet(counts, settings)
@@ -137,7 +139,7 @@ def train_bpe(counts: WordCounts, settings: BPESettings, *, on_merges: Callable[
     ids = {name: i for i, name in reversed(list(enumerate(base)))}
     code_ids = np.full(256 if settings.byte_level else 0x110000, -1, np.int32)
     code_ids[symbols] = [ids[name] for name in names]
-    vocab, merges = merge_words(read_words(counts, code_ids), counts.total, base, settings, on_merges)
+    vocab, merges = merge_words(read_words(counts, code_ids), counts.total, base, settings, on_step)
     unk_id = None if settings.unk_token is None else ids[settings.unk_token.encode()]
     special_ids = frozenset(range(len(specials)))
     return BPE(vocab, merges, byte_level=settings.byte_level, unk_id=unk_id, special_ids=special_ids)
@@ -184,7 +186,7 @@ def merge_words(
     total: int,
     base: list[bytes],
     settings: Limits,
-    on_merges: Callable[[int], object] | None = None,
+    on_step: Step | None = None,
     *,
     prefix: int = 0,
 ) -> tuple[Vocab, NDArray[np.int64]]:
@@ -193,7 +195,7 @@ def merge_words(
     `prefix`: how many bytes of the right token a merge leaves out.
     """
     loop = _Loop(arena, total, base, settings, prefix)
-    loop.run(on_merges)
+    loop.run(on_step or (lambda phase, done, total: None))
     merges = loop.merges[: 3 * loop.state[MERGES]].astype(np.int64).reshape(-1, 3)
     return Vocab(loop.strings[: loop.state[STRINGS]].tobytes(), loop.offsets), merges
 
@@ -229,22 +231,23 @@ class _Loop:
         """Where each token's bytes begin in `strings`."""
         return self.tokens.reshape(-1, 8)[: self.state[TOKENS] + 1, STRING].copy()
 
-    def run(self, on_merges: Callable[[int], object] | None) -> None:
+    def run(self, on_step: Step) -> None:
         """Merge until there are enough tokens or no pair is frequent enough (B4)."""
         from subwords.kernels.bpe_index import DONE, EXHAUSTED, NEED_PAIRS, NEED_STRINGS, PAUSED
         from subwords.kernels.bpe_train import merge_pairs
 
+        on_step("indexing", 0, 1)
         self._index()
-        reported = 0
+        on_step("indexing", 1, 1)
+        base = int(self.state[TOKENS])
         while True:  # PAUSE also bounds how long an interrupt waits
             settings = self._settings(int(self.state[MERGES]) + PAUSE)
             status = merge_pairs(
                 self.arena, self.pairs, self.postings, self.heap, self.buffer, self.tokens, self.strings, self.merges,
                 self.state, settings,
             )  # fmt: skip
-            if on_merges and self.state[MERGES] > reported:
-                on_merges(int(self.state[MERGES]) - reported)
-                reported = int(self.state[MERGES])
+            learned = int(self.state[TOKENS]) - base
+            on_step("merging", learned, self.size - base)
             if status == NEED_PAIRS:
                 self._grow_pairs()
             elif status == NEED_STRINGS:
@@ -254,6 +257,7 @@ class _Loop:
                 self._index()
             elif status != PAUSED:
                 assert status in (DONE, EXHAUSTED)
+                on_step("merging", learned, learned)
                 return
 
     def _settings(self, pause: int) -> NDArray[np.int64]:

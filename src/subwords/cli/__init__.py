@@ -9,8 +9,9 @@ import click
 from subwords import __version__
 from subwords.cli.console import Commands, json_option, print_values
 from subwords.cli.corpus import count, train
+from subwords.cli.decode import decode
+from subwords.cli.encode import encode
 from subwords.cli.inspect import inspect
-from subwords.cli.text import decode, encode
 
 __all__ = ["main"]
 

@@ -6,7 +6,9 @@ import errno
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import tempfile
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from io import RawIOBase, TextIOWrapper
 from pathlib import Path
@@ -14,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from subwords.errors import SubwordsError
+from subwords.errors import SubwordsError, SubwordsWarning
 
 if TYPE_CHECKING:
     from subwords.tokenizer import Tokenizer
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Commands",
     "check_output",
+    "check_saving",
+    "given",
     "json_option",
     "load_tokenizer",
     "open_output",
@@ -51,7 +55,8 @@ class Commands(click.Group):
         """Run the command that was asked for."""
         _prepare_output()
         try:
-            result = super().invoke(ctx)
+            with _warnings_printed():
+                result = super().invoke(ctx)
             sys.stdout.flush()
         except SubwordsError as error:
             _fail(ctx, str(error))
@@ -64,6 +69,23 @@ class Commands(click.Group):
             _drop_output()
             _fail(ctx, f"{error.filename or 'standard output'}: {error.strerror or error}")
         return result
+
+
+@contextmanager
+def _warnings_printed() -> Iterator[None]:
+    """Print each warning of this package as one line on standard error; those of others as Python does."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", SubwordsWarning)
+        others = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **where: Any) -> None:
+            if issubclass(category, SubwordsWarning):
+                click.echo(f"subwords: warning: {_printable(' '.join(str(message).splitlines()))}", err=True)
+            else:
+                others(message, category, *place, **where)
+
+        warnings.showwarning = show
+        yield
 
 
 def _prepare_output() -> None:
@@ -96,6 +118,11 @@ def utf8(value: str) -> str:
     return value
 
 
+def given(context: click.Context, name: str) -> bool:
+    """Whether an option was given, be it with its default."""
+    return context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
+
+
 def load_tokenizer(path: Path) -> Tokenizer:
     """Return the tokenizer of a file."""
     from subwords.formats import load
@@ -114,6 +141,12 @@ def check_output(path: Path | None) -> None:
         return  # opening a pipe would tell its reader that all is over
     with suppress(Undo), atomic_write(path):
         raise Undo
+
+
+def check_saving(path: Path, save: Callable[[Path], object]) -> None:
+    """Raise now what saving raises after hours of work: a format that cannot hold it, a package that is missing."""
+    with tempfile.TemporaryDirectory() as folder:
+        save(Path(folder, f"rehearsal{path.suffix}"))
 
 
 @contextmanager

@@ -3,38 +3,28 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from subwords.cli.console import check_output, json_option, print_values, utf8
-from subwords.errors import InputError
+from subwords.cli.console import check_output, check_saving, given, json_option, print_values, utf8
+from subwords.errors import InputError, SubwordsWarning
 
 if TYPE_CHECKING:
     from subwords.corpus.counts import WordCounts
-    from subwords.training import Family
 
 __all__ = ["count", "train"]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _AT_LEAST_1 = click.IntRange(min=1)
+_PARQUET = b"PAR1"
+_FOOTER = 1 << 16  # bytes: more than the schema of counts takes
 # What shapes counts: the options of `subwords.count` that a file of counts has settled.
 _COUNTING = ("splitter", "normalizer", "special_tokens", "documents", "errors")
-# Options of `train` that only some algorithms have.
-_OF_MERGES = ("bpe", "wordpiece")
-_ALGORITHMS = {
-    **dict.fromkeys(("character_level", "alphabet"), ("bpe",)),
-    **dict.fromkeys(("score", "prefix"), ("wordpiece",)),
-    **dict.fromkeys(("tie_break", "max_token_length", "limit_alphabet"), _OF_MERGES),
-    **dict.fromkeys(
-        ("byte_fallback", "seed_size", "shrinking_factor", "sub_iterations", "max_piece_length", "character_coverage"),
-        ("unigram",),
-    ),
-    **dict.fromkeys(("required_chars", "user_defined"), ("unigram",)),
-}
 
 
 def _corpus_options(command: _Command) -> _Command:
@@ -73,7 +63,10 @@ def _corpus_options(command: _Command) -> _Command:
             help="Invalid UTF-8 is an error, or is read as U+FFFD.  [default: strict]",
         ),
         click.option(
-            "--threads", type=_AT_LEAST_1, metavar="N", help="Threads that count.  [default: one per processor]"
+            "--threads",
+            type=_AT_LEAST_1,
+            metavar="N",
+            help="Threads to count with, and to train Unigram with.  [default: one per processor]",
         ),
         click.option("-q", "--quiet", is_flag=True, help="Print no progress and no summary."),
         json_option,
@@ -129,7 +122,10 @@ def _corpus_options(command: _Command) -> _Command:
     help="Of pairs of one score, take that of smaller ids, the first in the corpus, or that of smaller bytes.",
 )
 @click.option(
-    "--min-frequency", type=click.IntRange(min=0), default=0, metavar="N", help="Merge no pair rarer than this."
+    "--min-frequency",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Learn nothing rarer than this.  [default: 0; for unigram 2]",
 )
 @click.option(
     "--max-token-length", type=_AT_LEAST_1, metavar="N", help="In bytes; with --character-level, in characters."
@@ -196,25 +192,32 @@ def train(
       subwords train "corpus/*.txt" --algorithm wordpiece --vocab-size 30522 -o bert.json
       subwords train "corpus/*.txt" --algorithm unigram --vocab-size 32000 -o t5.model
     """
-    from subwords.training import DEFAULTS, settings_of, specials_of
+    from subwords.normalize.normalizer import normalizer
+    from subwords.settings import specials_of
+    from subwords.split.scanner import splitter
+    from subwords.training import rehearse
     from subwords.training import train as train_tokenizer
 
     started = time.perf_counter()
-    output = _checked_target(output, options["algorithm"])
-    _refuse_others(context, options["algorithm"])
-    counting = {name: options.pop(name) for name in _COUNTING}
-    family = DEFAULTS[options["algorithm"]]
-    special_tokens = specials_of(options["algorithm"], counting["special_tokens"] or None, options["unk_token"])
-    counting["special_tokens"] = (*special_tokens, *options["user_defined"])
-    settings = {**options, "byte_level": not character_level, "special_tokens": special_tokens}
-    settings_of(**settings)  # those that cannot be used are refused before hours of counting
+    algorithm = options["algorithm"]
+    output = _checked_target(output, algorithm)
+    settings = _settings(context, algorithm, {**options, "byte_level": not character_level})
+    counting = {name: settings.pop(name) for name in _COUNTING}
+    settings["special_tokens"] = specials_of(algorithm, counting["special_tokens"] or None, options["unk_token"])
+    counting["special_tokens"] = (*settings["special_tokens"], *settings.get("user_defined", ()))
+    counts, names = _counts_or_rules(sources, counting, algorithm)
+    rules: dict[str, Any] = {"splitter": splitter(names["splitter"]), "normalizer": normalizer(names["normalizer"])}
+    # What cannot be learned or saved so is refused before hours of work.
+    check_saving(output, rehearse(**rules, **settings).save)
     progress = False if quiet else None
-    counts, rules = _counts_to_train_on(sources, counting, family, threads, progress)
-    tok = train_tokenizer(counts, progress=progress, **rules, **settings)
+    if counts is None:
+        counts = _count(sources, {**counting, **rules}, threads, progress)
+    with warnings.catch_warnings():
+        if quiet:
+            warnings.simplefilter("ignore", SubwordsWarning)
+        tok = train_tokenizer(counts, threads=threads, progress=progress, **rules, **settings)
     tok.save(output)
-    if tok.vocab_size < options["vocab_size"] and not quiet:
-        click.echo(f"subwords: note: no pair is left to merge after {tok.vocab_size} tokens", err=True)
-    learned = {"tokens": tok.vocab_size} | ({"merges": len(tok.merges)} if options["algorithm"] == "bpe" else {})
+    learned = {"tokens": tok.vocab_size} | ({"merges": len(tok.merges)} if algorithm == "bpe" else {})
     _summarize(counts, learned, started, output, as_json, quiet)
 
 
@@ -250,6 +253,7 @@ def count(
     """
     started = time.perf_counter()
     check_output(output)
+    check_saving(output, _no_counts().save)
     if adding:
         _refuse_options(counting, _COUNTING)
         counts = _added(sources)
@@ -270,21 +274,34 @@ def _checked_target(path: Path, algorithm: str) -> Path:
     return target
 
 
-def _refuse_others(context: click.Context, algorithm: str) -> None:
-    """Refuse options that the algorithm does not have."""
-    for name, algorithms in _ALGORITHMS.items():
-        given = context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
-        if given and algorithm not in algorithms:
-            raise click.UsageError(f"--{name.replace('_', '-')} is for {' and '.join(algorithms)}, not for {algorithm}")
+def _settings(context: click.Context, algorithm: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that the algorithm has; refuse others that were given."""
+    from subwords.settings import OPTIONS
+
+    for name, algorithms in OPTIONS.items():
+        option = {"byte_level": "character_level"}.get(name, name)
+        if algorithm not in algorithms and given(context, option):
+            has = " and ".join(algorithms)
+            raise click.UsageError(f"--{option.replace('_', '-')} is for {has}, not for {algorithm}")
+    if not options["byte_level"] and given(context, "alphabet") and options["alphabet"] == "full":
+        raise click.UsageError("--alphabet full is of bytes: leave it out with --character-level")
+    return {
+        name: value
+        for name, value in options.items()
+        if algorithm in OPTIONS.get(name, (algorithm,)) and (name != "alphabet" or options["byte_level"])
+    }
 
 
-def _counts_to_train_on(
-    sources: Sequence[str], counting: dict[str, Any], family: Family, threads: int | None, progress: bool | None
-) -> tuple[WordCounts, dict[str, Any]]:
-    """Return the counts, and the splitter and the normalizer that made them."""
+def _counts_or_rules(
+    sources: Sequence[str], counting: dict[str, Any], algorithm: str
+) -> tuple[WordCounts | None, dict[str, str]]:
+    """Return the counts if the sources are such, and the names of the rules that make or made them."""
+    from subwords.settings import ALGORITHMS
+
+    family = ALGORITHMS[algorithm]
     if not any(map(_is_counts, sources)):
-        rules = {"splitter": counting["splitter"] or family.splitter, "normalizer": _normalizer(counting, family)}
-        return _count(sources, {**counting, **rules}, threads, progress), rules
+        normalizer = counting["normalizer"] or family.normalizer or "none"
+        return None, {"splitter": counting["splitter"] or family.splitter, "normalizer": normalizer}
     if len(sources) > 1:
         raise click.UsageError('expected text, or one file of counts; "subwords count --add" makes one of several')
     _refuse_options(counting, ("documents", "errors"))
@@ -292,10 +309,6 @@ def _counts_to_train_on(
     made = counts.provenance
     normalizer = made.normalizer or "none" if counting["normalizer"] is None else counting["normalizer"]
     return counts, {"splitter": counting["splitter"] or made.splitter, "normalizer": normalizer}
-
-
-def _normalizer(counting: dict[str, Any], family: Family) -> str:
-    return counting["normalizer"] or family.normalizer or "none"
 
 
 def _count(sources: Sequence[str], counting: dict[str, Any], threads: int | None, progress: bool | None) -> WordCounts:
@@ -315,6 +328,14 @@ def _added(sources: Sequence[str]) -> WordCounts:
     return total
 
 
+def _no_counts() -> WordCounts:
+    import numpy as np
+
+    from subwords.corpus.counts import Provenance, WordCounts
+
+    return WordCounts(np.zeros(0, np.uint8), np.zeros(1, np.int64), np.zeros(0, np.uint64), Provenance(""))
+
+
 def _load(source: str) -> WordCounts:
     from subwords.corpus.counts import WordCounts
 
@@ -328,7 +349,11 @@ def _is_counts(source: str) -> bool:
     if not path.is_file():
         return False
     with path.open("rb") as file:
-        return path.suffix == ".parquet" or file.read(len(MAGIC)) == MAGIC
+        head = file.read(len(MAGIC))
+        if not head.startswith(_PARQUET):
+            return head == MAGIC
+        file.seek(max(0, path.stat().st_size - _FOOTER))
+        return b"subwords" in file.read()  # the key of how the words were made
 
 
 def _refuse_options(counting: dict[str, Any], names: Sequence[str]) -> None:

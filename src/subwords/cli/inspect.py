@@ -68,6 +68,8 @@ def inspect(
     """
     if vocab + merges + (token is not None) + (sample is not None) > 1:
         raise click.UsageError("expected one of --vocab, --merges, --token and --on")
+    if limit and not (vocab or merges or token is not None):
+        raise click.UsageError("--limit is for --vocab, --merges and --token")
     tok = load_tokenizer(tokenizer)
     if vocab:
         present = (i for i, content in enumerate(tok.model.vocab) if content)
@@ -136,10 +138,12 @@ def _kind(model: BPE | WordPiece | Unigram) -> dict[str, object]:
 
 def _use(tok: Tokenizer, sample: Path) -> dict[str, object]:
     """What becomes of a text."""
+    from subwords.corpus.files import open_text
     from subwords.training import count
 
     try:
-        text = sample.read_bytes().decode()
+        with open_text(sample) as stream:
+            text = stream.read().decode()
     except UnicodeDecodeError as error:
         raise InputError(f"{sample}: expected UTF-8 text; byte {error.start} is none") from None
     words = count([text], splitter=tok.splitter, normalizer=tok.normalizer, progress=False).total

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from threading import Lock
+from threading import get_ident
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +17,7 @@ from subwords.arrays import zeros
 from subwords.corpus.counts import Provenance, WordCounts
 from subwords.corpus.read import Block
 from subwords.split.scanner import Marks, Splitter
+from subwords.threads import check_stopped, in_threads
 
 if TYPE_CHECKING:
     from subwords.pipeline import Pipeline
@@ -29,6 +28,7 @@ FIRST_SLOTS = 1 << 12
 FIRST_ARENA = 1 << 16
 NEAR = 1 << 12  # bytes: a search in fewer is not worth a kernel, which does not hold the interpreter's lock
 KEYS = 5 * 256 + 1  # as in kernels/words.py: room for the keys of a block of words
+SWEEPS = 8
 CHUNK_WORDS = 1 << 18  # words split at once: a thread that comes back to Python often waits for the others there
 
 WORD, USED, BYTES = range(3)  # fields of a table's state, as in kernels/count.py
@@ -65,6 +65,7 @@ class Table:
                     break
                 self._grow(status, int(ends[words - 1]))
             place += int(ends[words - 1]) if words else 0
+            check_stopped()
 
     def add(self, counts: WordCounts, place: int) -> None:
         """Add counts; the first of their words is at `place`."""
@@ -82,10 +83,15 @@ class Table:
 
     def _merge(self, other: Table) -> None:
         lengths, weights, places = other._measure()
-        ends = np.cumsum(lengths)
+        # In a few sweeps over the other table, not in one: tables of one hash would fill up at the front, where
+        # each search then crosses all that is there. Four million distinct words took over a minute.
+        order = np.concatenate([np.arange(first, len(lengths), SWEEPS) for first in range(SWEEPS)])
+        ends = np.cumsum(lengths[order])
+        starts = np.empty(len(order), np.int64)
+        starts[order] = ends - lengths[order]
         data = np.empty(int(lengths.sum()), np.uint8)
-        other._write(ends - lengths, data)
-        self._add(data, ends, weights, places)
+        other._write(starts, data)
+        self._add(data, ends, weights[order], places[order])
 
     def counts(self, provenance: Provenance) -> WordCounts:
         """Return the words in the order of their first places."""
@@ -171,43 +177,20 @@ def count_blocks(
     specials = _Specials(special_tokens)
     pieces = _pieces(blocks, splitter, specials)
     tables = [Table() for _ in range(threads)]
-    idle, todo, taking = list(tables), deque[_Piece](), Lock()
+    unused, owned = list(tables), dict[int, Table]()
 
-    def run() -> None:
-        # A table keeps the place where it first saw a word: it must get its pieces in the order of the corpus.
-        with taking:
-            table, piece = idle.pop(), todo.popleft()
-        try:
-            piece = specials.remove(piece)
-            table.count(piece, splitter)
-        finally:
-            idle.append(table)
+    def run(piece: _Piece) -> None:
+        # A table keeps the place where it first saw a word: it must get its pieces in the order of the corpus, as every
+        # single thread does.
+        owner = get_ident()
+        if owner not in owned:
+            owned[owner] = unused.pop()
+        owned[owner].count(specials.remove(piece), splitter)
 
-    if threads == 1:
-        for piece in pieces:
-            todo.append(piece)
-            run()
-    else:
-        _run_ahead(pieces, todo, run, threads)
-    idle.clear()
+    in_threads(run, pieces, threads)
+    owned.clear()
+    unused.clear()
     return Table.joined(tables).counts(provenance)
-
-
-def _run_ahead(pieces: Iterator[_Piece], todo: deque[_Piece], run: Callable[[], None], threads: int) -> None:
-    """Count on `threads` threads, reading a few pieces ahead: memory is bounded."""
-    with ThreadPoolExecutor(threads) as pool:
-        waiting: deque[Future[None]] = deque()
-        try:
-            for piece in pieces:
-                todo.append(piece)
-                waiting.append(pool.submit(run))
-                if len(waiting) > 2 * threads:
-                    waiting.popleft().result()
-            for future in waiting:
-                future.result()
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
 
 
 def _pieces(blocks: Iterable[Block], splitter: Splitter | Pipeline, specials: _Specials) -> Iterator[_Piece]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.checks import check_path
 from subwords.errors import CorpusError, FormatError, InputError
 
 if TYPE_CHECKING:
@@ -85,9 +86,24 @@ class WordCounts:
         spans = zip(bounds, bounds[1:], self.counts.tolist(), strict=False)
         return ((data[a:b], count) for a, b, count in spans)
 
+    def __post_init__(self) -> None:
+        for name, kind in (("data", np.uint8), ("offsets", np.int64), ("counts", np.uint64)):
+            array = getattr(self, name)
+            if not isinstance(array, np.ndarray) or array.dtype != kind or array.ndim != 1:
+                came = getattr(array, "dtype", type(array).__name__)
+                raise InputError(f"expected {name} to be an array of {np.dtype(kind)}, one-dimensional, not {came}")
+        if len(self.offsets) != len(self.counts) + 1:
+            raise InputError(
+                f"expected {len(self.counts) + 1} offsets for {len(self.counts)} counts, not {len(self.offsets)}"
+            )
+        _check_provenance(self.provenance)
+
+    def __radd__(self, other: object) -> WordCounts:
+        return self if isinstance(other, int) and other == 0 else self + other  # `sum` begins with 0
+
     def __add__(self, other: object) -> WordCounts:
         if not isinstance(other, WordCounts):
-            return NotImplemented
+            raise InputError(f"expected word counts to add to word counts, not {type(other).__name__} {other!r:.60}")
         self.check(other.provenance)
         if self.total + other.total > MOST:
             raise InputError(f"expected fewer than 2**63 words in all, not {self.total + other.total}")
@@ -100,6 +116,7 @@ class WordCounts:
 
     def check(self, provenance: Provenance) -> None:
         """Raise InputError where the counts were made in another way than `provenance`."""
+        _check_provenance(provenance)
         if difference := self.provenance.difference(provenance):
             raise InputError(f"expected counts made alike; they differ in {difference}")
 
@@ -107,7 +124,7 @@ class WordCounts:
         """Write the counts to a file that `load` maps into memory; to Parquet where the name ends in .parquet."""
         from subwords.formats.atomic import atomic_write
 
-        path = Path(path)
+        path = check_path("path", path)
         if path.suffix == ".parquet":
             from subwords.formats.counts_parquet import write_parquet
 
@@ -124,7 +141,7 @@ class WordCounts:
     @classmethod
     def load(cls, path: str | PathLike[str]) -> WordCounts:
         """Read counts that `save` wrote; a damaged file is a FormatError, a missing one a CorpusError."""
-        path = Path(path)
+        path = check_path("path", path)
         if path.suffix == ".parquet":
             from subwords.formats.counts_parquet import read_parquet
 
@@ -154,6 +171,11 @@ class WordCounts:
 
     def __repr__(self) -> str:
         return f"WordCounts({len(self)} words, {self.total} in all, splitter {self.provenance.splitter!r})"
+
+
+def _check_provenance(provenance: object) -> None:
+    if not isinstance(provenance, Provenance):
+        raise InputError(f"expected provenance to be a Provenance, not {type(provenance).__name__} {provenance!r:.60}")
 
 
 def _header(provenance: Provenance, words: int, size: int) -> bytes:

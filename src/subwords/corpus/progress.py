@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from subwords.errors import InputError
+from subwords.checks import check_choice, check_flag
 
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
@@ -30,18 +30,20 @@ def progress(
     total: int | None,
     label: str,
     *,
-    unit: Literal["bytes", "merges", "steps"] = "bytes",
+    unit: Literal["bytes", "tokens", "steps"] = "bytes",
     enabled: bool | None = None,
 ) -> Iterator[Progress]:
     """Show how much of `total` (None: not known) is done, at what speed, and the time left, on standard error.
 
-    `enabled=None` shows it only where standard error is a terminal; where it is not shown, Rich is not imported.
+    `enabled=None` shows it only where standard error is a terminal; where it is not shown, Rich is not imported. When
+    the block ends without an error the line is full: what was done is then all there was.
 
     >>> with progress(1_000, "reading") as bar:
     ...     bar.advance(1_000)
     """
-    if unit not in ("bytes", "merges", "steps"):
-        raise InputError(f'unit: expected "bytes", "merges" or "steps", got {unit!r}')
+    check_choice("unit", unit, ("bytes", "tokens", "steps"))
+    if enabled is not None:
+        check_flag("progress", enabled)
     if not (_watched() if enabled is None else enabled):
         yield Progress(lambda amount: None, shown=False)
         return
@@ -57,6 +59,7 @@ def progress(
             bar.update(task, description=name, completed=done, total=total)
 
         yield Progress(lambda amount: bar.advance(task, amount), True, phase)
+        bar.update(task, total=bar.tasks[0].completed)
 
 
 def _watched() -> bool:

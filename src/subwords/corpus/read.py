@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import codecs
-import gzip
-import io
 import os
 import re
-import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.corpus.source import Source, files_and_texts, shown
+from subwords.checks import check_choice, check_integer
+from subwords.corpus.files import STEP, need_pyarrow, open_text
+from subwords.corpus.source import Source, files_and_texts, names_text, shown
 from subwords.errors import CorpusError, InputError
 
 __all__ = ["Block", "read_blocks"]
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-# Files are read in steps of this size.
-_STEP = 1 << 17
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,26 +56,33 @@ def read_blocks(
 
     Each file, or each text of an iterable, is a document; with `documents="line"` each of its lines is, "\n" included.
     Bytes are kept as they are: line ends are not translated, a byte order mark stays. What is empty gives no document.
-    Names ending in .gz and .zst are decompressed. `errors="replace"` puts U+FFFD where `bytes.decode` does, and for
+    Files of gzip and zstd are decompressed. `errors="replace"` puts U+FFFD where `bytes.decode` does, and for
     each lone surrogate of a str. `on_bytes` is called with the number of bytes just read (on disk; of texts, in UTF-8).
 
     Raises `InputError` for an option or a text that cannot be used, `CorpusError` for files: missing, unreadable,
-    damaged, not UTF-8, a folder or glob without text. Options and names are checked at the call, contents when reached.
+    damaged, not text (Parquet, zip, images, ...), not UTF-8, a folder or glob without text. Options, names, and the
+    first bytes of files that are not named as text are checked at the call, the rest when reached.
 
     >>> [(block.data, block.ends.tolist()) for block in read_blocks(["one text", "another"])]
     [(b'one textanother', [8, 15])]
     """
-    if documents not in ("file", "line"):
-        raise InputError(f'documents: expected "file" or "line", got {documents!r}')
-    if errors not in ("strict", "replace"):
-        raise InputError(f'errors: expected "strict" or "replace", got {errors!r}')
-    if not isinstance(block_size, int) or block_size < 1:
-        raise InputError(f"block_size: expected a number of bytes, at least 1, got {block_size!r}")
+    check_choice("documents", documents, ("file", "line"))
+    check_choice("errors", errors, ("strict", "replace"))
+    check_integer("block_size", block_size, 1, 1 << 40)
     files, texts = files_and_texts(source)
     if any(path.suffix.lower() == ".zst" for path in files):
-        _pyarrow()
+        need_pyarrow()
+    _check_contents(files)
     reader = _Reader(documents == "line", errors == "replace", block_size, on_bytes or (lambda _: None))
     return chain(reader.files(files), reader.texts(texts))
+
+
+def _check_contents(files: Iterable[Path]) -> None:
+    """Refuse at once, not after hours of counting, what is not text; a pipe cannot be looked into."""
+    for path in files:
+        if not names_text(path) and path.is_file():
+            with open_text(path):
+                pass
 
 
 # --- blocks ----------------------------------------------------------------------------------------------------------
@@ -104,12 +106,12 @@ class _Reader:
     def _file(self, path: Path, buffer: bytearray) -> Iterator[Block]:
         view = memoryview(buffer)
         offset = held = 0
-        with _opened(path) as raw, _decompressed(raw, path) as stream:
-            ended = False
+        with open_text(path) as stream:
+            ended, told = False, 0
             while not ended:
-                before = raw.taken
-                filled = held + _fill(stream, view[held:], path)
-                self.on_bytes(raw.taken - before)
+                filled = held + stream.fill(view[held:])
+                told, before = stream.taken, told
+                self.on_bytes(told - before)
                 ended = filled < len(buffer)
                 cut = filled if ended else self._cut(buffer)
                 if cut:
@@ -184,10 +186,10 @@ class _Reader:
             return data
         if self.replace:
             return data.decode(errors="replace").encode()
-        hint = 'errors="replace" reads it as U+FFFD'
-        if offset == 0 and data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            hint = "the file begins like UTF-16: convert it to UTF-8"
-        raise CorpusError(f"{path}: expected UTF-8, got byte 0x{data[bad]:02x} at byte {offset + bad}; {hint}")
+        raise CorpusError(
+            f"{path}: expected UTF-8, got byte 0x{data[bad]:02x} at byte {offset + bad}; "
+            'errors="replace" reads it as U+FFFD'
+        )
 
     def _encoded(self, text: str, index: int, start: int) -> bytes:
         try:
@@ -206,7 +208,7 @@ def _line_ends(data: bytes) -> NDArray[np.int64]:
 
 
 def _first_invalid(data: bytes) -> int | None:
-    if len(data) < _STEP:  # not worth a kernel
+    if len(data) < STEP:  # not worth a kernel
         try:
             data.decode()
         except UnicodeDecodeError as error:
@@ -223,55 +225,3 @@ def _not_text(item: object, index: int) -> str:
     if isinstance(item, os.PathLike):
         hint = ": do not mix paths with texts"
     return f"text {index}: expected str, got {shown(item)}{hint}"
-
-
-# --- files -----------------------------------------------------------------------------------------------------------
-
-
-class _CountingFile(io.FileIO):
-    """A file that knows how much was read from it; a pipe has no position to ask for."""
-
-    taken = 0
-
-    def readinto(self, buffer: Any, /) -> int:
-        count = super().readinto(buffer) or 0
-        self.taken += count
-        return count
-
-
-def _opened(path: Path) -> _CountingFile:
-    try:
-        return _CountingFile(path)
-    except OSError as error:
-        raise CorpusError(f"{path}: expected a readable file: {error.strerror}") from error
-
-
-def _decompressed(raw: _CountingFile, path: Path) -> AbstractContextManager[Any]:
-    suffix = path.suffix.lower()
-    if suffix == ".gz":
-        return gzip.GzipFile(fileobj=io.BufferedReader(raw, _STEP), mode="rb")
-    if suffix == ".zst":
-        pyarrow = _pyarrow()
-        compressed = pyarrow.PythonFile(io.BufferedReader(raw, _STEP), mode="r")
-        stream: AbstractContextManager[Any] = pyarrow.CompressedInputStream(compressed, "zstd")
-        return stream
-    return nullcontext(raw)
-
-
-def _fill(stream: Any, view: memoryview, path: Path) -> int:
-    """Read until the view is full or the stream ends."""
-    filled = 0
-    try:
-        while count := stream.readinto(view[filled : filled + _STEP]):
-            filled += count
-    except (OSError, EOFError, zlib.error) as error:
-        raise CorpusError(f"{path}: expected a file readable to its end: {error}") from error
-    return filled
-
-
-def _pyarrow() -> Any:
-    try:
-        import pyarrow
-    except ImportError as error:
-        raise CorpusError('.zst files need PyArrow: pip install "subwords[arrow]"') from error
-    return pyarrow

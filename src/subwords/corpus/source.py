@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from subwords.errors import CorpusError, InputError
 
-__all__ = ["Source", "files_and_texts", "shown", "source_size"]
+__all__ = ["Source", "files_and_texts", "names_text", "shown", "source_size"]
 
 Source: TypeAlias = str | os.PathLike[str] | Iterable[str] | Iterable[os.PathLike[str]]
 
@@ -93,7 +93,7 @@ def _files_below(folder: Path) -> list[Path]:
 
     for here, folders, names in os.walk(folder, onerror=refuse):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        files += [Path(here, name) for name in names if _TEXT_NAME.search(name) and not name.startswith(".")]
+        files += [Path(here, name) for name in names if names_text(Path(name)) and not name.startswith(".")]
     files = sorted(path for path in files if path.is_file())
     if not files:
         raise CorpusError(
@@ -101,6 +101,11 @@ def _files_below(folder: Path) -> list[Path]:
             "plain or with .gz or .zst; name other files by a glob"
         )
     return files
+
+
+def names_text(path: Path) -> bool:
+    """Whether a file's name is that of a text, plain or compressed."""
+    return _TEXT_NAME.search(path.name) is not None
 
 
 def _names_file(item: object) -> bool:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from subwords.errors import FormatError, InputError
-from subwords.formats.atomic import atomic_write
+from subwords.formats.atomic import as_path, atomic_write
 
 if TYPE_CHECKING:
     from subwords.tokenizer import Tokenizer
@@ -22,7 +21,8 @@ def load(path: str | PathLike[str]) -> Tokenizer:
     """Return the tokenizer of a file, or of a folder that holds one: a tokenizer.json before a .model or a vocab.txt.
 
     A vocab.txt says nothing of the text's normalization: it is taken for BERT's, cased if any token has a capital.
-    A file that is missing, damaged or of another kind is a FormatError that says what was expected where.
+    A file that is missing, damaged or of another kind is a FormatError that says what was expected where; what is no
+    path is an InputError.
 
     >>> import tempfile
     >>> import subwords
@@ -33,10 +33,10 @@ def load(path: str | PathLike[str]) -> Tokenizer:
     """
     from subwords.formats import tokenizer_json
 
-    file = Path(path)
-    if file.is_dir():
-        file = next((file / name for name in _NAMES if (file / name).exists()), file / _NAMES[0])
+    file = as_path(path)
     try:
+        if file.is_dir():
+            file = next((file / name for name in _NAMES if (file / name).exists()), file / _NAMES[0])
         data = file.read_bytes()
     except OSError as error:
         raise FormatError(f"expected a tokenizer file ({_KNOWN}); {file}: {error.strerror}") from None
@@ -63,9 +63,11 @@ def save(tokenizer: Tokenizer, path: str | PathLike[str]) -> None:
     """
     from subwords.formats import tokenizer_json
 
-    file = Path(path)
-    if file.is_dir():
-        file = file / "tokenizer.json"
+    file = as_path(path)
+    try:
+        file = file / "tokenizer.json" if file.is_dir() else file
+    except OSError as error:
+        raise InputError(f"expected a file that can be written; {file}: {error.strerror}") from None
     if file.suffix not in (".json", ".txt", ".model"):
         raise InputError(f"expected a file to be named .json, .model or .txt, or a folder; not {file}")
     if file.suffix == ".txt":

@@ -24,7 +24,8 @@ _COMMA, _BETWEEN = ",\n        ", "\n      ],\n      [\n        "
 def read_model(node: Node, vocab: dict[str, int], added: AddedTokens, byte_level: bool) -> BPE:
     """Return the model of a `model` object with this vocabulary and added tokens.
 
-    Characters that a model without an unk token does not know are dropped, as in HF.
+    Characters that a model without an unk token does not know are dropped, as in HF; in a file written here, which
+    says `"unknown": "error"`, they are an error. HF ignores that field.
     """
     _check(node, byte_level)
     merges = _read_merges(node["merges"], vocab)
@@ -35,7 +36,7 @@ def read_model(node: Node, vocab: dict[str, int], added: AddedTokens, byte_level
         "unk_id": None if unk.value is None else vocab.get(unk.string()),
         "fuse_unk": node["fuse_unk"].boolean(False),
         # HF drops what it does not know only where the file names no unk token; one that is no token is an error.
-        "unknown": "drop" if unk.value is None else "error",
+        "unknown": _unknown(node["unknown"]) if unk.value is None else "error",
         "whole_words": node["ignore_merges"].boolean(False),
         "byte_fallback": node["byte_fallback"].boolean(False),
         "special_ids": added.special_ids | {token.id for token in added if token.content not in vocab},
@@ -44,6 +45,12 @@ def read_model(node: Node, vocab: dict[str, int], added: AddedTokens, byte_level
         return BPE(tokens, merges, **settings)
     except FormatError as error:
         raise node["merges"].wrong("merges of these tokens", f"these: {error}") from None
+
+
+def _unknown(node: Node) -> str:
+    if node.value not in (None, "drop", "error"):
+        raise node.wrong('"drop" or "error"')
+    return node.value or "drop"
 
 
 def _check(model: Node, byte_level: bool) -> None:
@@ -125,8 +132,10 @@ def write_model(model: BPE, texts: list[str]) -> dict[str, Any]:
     What a model by scores has beyond that of a tokenizer.json is a FormatError.
     """
     _check_writable(model)
+    refuses = model.unknown == "error" and model.unk_id is None and not model.knows_all
     return {
         "type": "BPE",
+        **({"unknown": "error"} if refuses else {}),
         "dropout": None,
         "unk_token": None if model.unk_id is None else texts[model.unk_id],
         "continuing_subword_prefix": None,

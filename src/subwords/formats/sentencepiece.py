@@ -34,10 +34,11 @@ def read(data: bytes, name: str) -> Tokenizer:
 
     Source: SentencePiece 0.2.3.
     """
+    kind = model_class()  # before the import: it says what to install
     from google.protobuf.message import DecodeError
 
     try:
-        message = model_class().FromString(data)
+        message = kind.FromString(data)
     except DecodeError:
         raise FormatError(
             f"{name}: expected a SentencePiece model; its {len(data)} bytes break off or are none"

@@ -13,7 +13,8 @@ from subwords.encoder import Encoder
 from subwords.errors import FormatError
 from subwords.formats.sentencepiece_pieces import Source, check, cut_rule
 from subwords.formats.sentencepiece_proto import Kind, Piece, model_class
-from subwords.normalize.steps import SentencePiece
+from subwords.normalize.steps import NAMED as NORMALIZERS
+from subwords.normalize.steps import SPACED, SentencePiece
 from subwords.split.rules import NAMED, Rule, Split
 from subwords.split.scanner import Splitter
 from subwords.tokenizer import Tokenizer
@@ -64,7 +65,8 @@ def _described(tokenizer: Tokenizer, pieces: Sequence[bytes], message: Any) -> S
         content = tokenizer.added_tokens.ordinary[0].content
         raise FormatError(f"expected added tokens of a .model file to be special; {content!r:.60} is not")
     if isinstance(model, Unigram):
-        scores, users, byte_ids = model.scores.astype(np.float32), model.user_ids, model.byte_ids
+        with np.errstate(over="ignore"):  # what is infinite then is refused below
+            scores, users, byte_ids = model.scores.astype(np.float32), model.user_ids, model.byte_ids
     elif isinstance(model, BPE) and not model.byte_level:
         scores, users, byte_ids = _merge_scores(model), model.user_ids, model.byte_ids
     else:
@@ -102,6 +104,7 @@ def _types(model: Unigram | BPE, users: frozenset[int], byte_ids: NDArray[np.int
 
 def _describe_normalizer(tokenizer: Tokenizer, users: Sequence[bytes], message: Any) -> None:
     steps = () if tokenizer.normalizer is None else tokenizer.normalizer.steps
+    steps = NORMALIZERS["sentencepiece"] if steps == SPACED else steps
     if len(steps) > 1 or not all(isinstance(step, SentencePiece) for step in steps):
         raise FormatError(f"expected SentencePiece's normalizer or none in a .model file, not {tokenizer.normalizer!r}")
     step = steps[0] if steps else SentencePiece(b"", False, False, False)

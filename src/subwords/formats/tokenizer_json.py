@@ -121,6 +121,8 @@ def _read_template(node: Node) -> Template | None:
 def _read_splitter(node: Node) -> tuple[Splitter, bool]:
     """Return the splitter, and whether the model's symbols are bytes."""
     rule = from_pre_tokenizer(node.value, f"{node.file}: {node.path}")
+    if sum(isinstance(step, ByteChars) for step in rule) > 1:
+        raise node.wrong("one ByteLevel", "two: HF writes the bytes of what the first one wrote; remove one")
     try:
         return make_splitter(rule), any(isinstance(step, ByteChars) for step in rule)
     except InputError as error:
@@ -153,13 +155,9 @@ def write(tokenizer: Tokenizer) -> bytes:
     if isinstance(model, BPE):
         texts = bpe_json.token_texts(model, added)
         body = bpe_json.write_model(model, texts)
-        default_decoder: dict[str, Any] | None = _BYTE_LEVEL if model.byte_level else {"type": "Fuse"}
     else:
-        from subwords.decoder import to_decoder
-
         texts = written_texts([token.decode() for token in model.vocab], added)
         body = _written_model(model, texts)
-        default_decoder = None if tokenizer.decoder is None else to_decoder(tokenizer.decoder)
     top = {
         "version": "1.0",
         "truncation": extras.get("truncation"),
@@ -168,7 +166,7 @@ def write(tokenizer: Tokenizer) -> bytes:
         "normalizer": _written_normalizer(tokenizer.normalizer),
         "pre_tokenizer": _pre_tokenizer(tokenizer.splitter, isinstance(model, BPE) and model.byte_level),
         "post_processor": extras.get("post_processor", _written_template(tokenizer.template)),
-        "decoder": extras.get("decoder", default_decoder),
+        "decoder": extras["decoder"] if "decoder" in extras else _written_decoder(tokenizer),
         "model": body,
     }
     appended = appended_ids(added, texts, extras.get("model_vocab_size", len(texts)))
@@ -205,6 +203,15 @@ def _written_normalizer(normalizer: Normalizer | None) -> dict[str, Any] | None:
     from subwords.normalize.hf import to_normalizer
 
     return to_normalizer(normalizer.steps)
+
+
+def _written_decoder(tokenizer: Tokenizer) -> dict[str, Any] | None:
+    """What its decoder says; where there is none tokens are joined, which null is for HF to do with blanks between."""
+    if tokenizer.decoder is None:
+        return _BYTE_LEVEL if isinstance(tokenizer.model, BPE) and tokenizer.model.byte_level else {"type": "Fuse"}
+    from subwords.decoder import to_decoder
+
+    return to_decoder(tokenizer.decoder)
 
 
 def _written_template(template: Template | None) -> dict[str, Any] | None:

@@ -17,11 +17,13 @@ ids.
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
+
+from subwords.kernels.guard import undisturbed
+from subwords.kernels.notice import NOTICES
 
 __all__ = [
     "F32",
@@ -29,6 +31,7 @@ __all__ = [
     "I64",
     "KERNELS",
     "MODE",
+    "SHORT",
     "U64",
     "F64s",
     "I32s",
@@ -74,6 +77,9 @@ Int = int
 Parts = tuple[Any, ...]
 
 F = TypeVar("F", bound=Callable[..., Any])
+# A kernel that runs without the GIL, and the same that keeps it.
+Bound = tuple[Callable[..., int], Callable[..., int]]
+SHORT = 1 << 12  # bytes that a kernel works on for microseconds
 MODES = ("compiled", "checked", "interpreted")
 
 
@@ -87,7 +93,6 @@ def _mode() -> str:
 
 
 MODE = _mode()
-LOCK = threading.RLock()
 
 # Functions by the way they are compiled into the kernels that call them.
 HELPERS: list[Callable[..., Any]] = []
@@ -97,7 +102,7 @@ PRIMITIVES: list[Callable[..., Any]] = []
 
 
 class Kernel:
-    """An entry kernel: lazy, compiled once, kept on disk, run without the GIL."""
+    """An entry kernel: lazy, compiled once, kept on disk, called with the GIL or without."""
 
     def __init__(self, function: Callable[..., int]) -> None:
         self.function = function
@@ -106,23 +111,42 @@ class Kernel:
         annotations.pop("return", None)
         self.parameters: tuple[str, ...] = tuple(annotations.values())
         self.__doc__ = function.__doc__
-        self._ready: Callable[..., int] | None = None
+        self._bound: Bound | None = None
 
     def ready(self) -> Callable[..., int]:
-        """The callable itself; a caller in a hurry keeps it."""
-        if self._ready is None:
-            with LOCK:
-                if self._ready is None:
-                    self._ready = self._bind()
-        return self._ready
+        """The callable itself, which runs without the GIL; a caller in a hurry keeps it."""
+        return (self._bound or self._bind())[0]
 
-    def _bind(self) -> Callable[..., int]:
+    def held(self) -> Callable[..., int]:
+        """The same, but it keeps the GIL: for short inputs.
+
+        Threads that give the GIL up and want it back every few microseconds wait for each other most of the time.
+        """
+        return (self._bound or self._bind())[1]
+
+    def sized(self, size: int) -> Callable[..., int]:
+        """The one of the two for an input of `size` bytes."""
+        return (self._bound or self._bind())[size <= SHORT]
+
+    def _bind(self) -> Bound:
+        bound = undisturbed(self._load)
+        NOTICES.warn()
+        return bound
+
+    def _load(self) -> Bound:
+        if self._bound is None:
+            self._bound = self._loaded()
+        return self._bound
+
+    def _loaded(self) -> Bound:
         if MODE == "interpreted":
-            return _quiet(self.function)
+            function = _quiet(self.function)
+            return function, function
         if MODE == "checked":
             from subwords.kernels.compile import checked
 
-            return checked(self)
+            function = checked(self)
+            return function, function
         from subwords.kernels.machine import load
 
         return load(self)

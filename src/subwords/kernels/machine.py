@@ -1,9 +1,10 @@
 """Machine code on disk and in memory: found in the cache or compiled, linked by llvmlite, called through ctypes.
 
-A file's name holds a digest of every kernel's source, of the processor and of all versions that matter, so an edited
-file can never leave a stale caller behind. Files are replaced whole: of two processes that warm up together the last
-one's stays. And nothing here is ever a reason to fail: what cannot be read is compiled, what cannot be written is
-forgotten.
+A file is in a folder named by a digest of every kernel's source, of the processor and of all versions that matter, so
+an edited file can never leave a stale caller behind. The file repeats the digest and the kernel's name and parameters:
+one that is damaged, or is not what it is named for, is compiled again and replaced. Files are replaced whole: of two
+processes that warm up together the last one's stays. Nothing here is ever a reason to fail: what cannot be read is
+compiled; what cannot be written is a warning.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ import platform
 import re
 import sys
 import tempfile
-from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,11 +26,12 @@ import llvmlite
 import numpy as np
 from llvmlite import binding
 
-from subwords.kernels.jit import Kernel
+from subwords.kernels.jit import Bound, Kernel
+from subwords.kernels.notice import NOTICES
 
 __all__ = ["cache_root", "load"]
 
-CHECKSUM = 32  # bytes before the content of a file
+CHECKSUM = 32  # bytes of a file before its content: what it is, the name of the C function, the object file
 # Names in an object file that Numba would provide: only code that reports exceptions uses them, and kernels raise none.
 FOREIGN = re.compile(rb"\0((?:numba|NRT|nrt)_\w+)")
 
@@ -48,10 +49,11 @@ def cache_root() -> Path | None:
     return None
 
 
-def load(kernel: Kernel) -> Callable[..., int]:
-    """Return a kernel as a function of array objects and integers, which runs without the GIL."""
+def load(kernel: Kernel) -> Bound:
+    """Return a kernel as two functions of array objects and integers: one releases the GIL, one keeps it."""
     code = _read(kernel)
     if code is None:
+        NOTICES.compile()
         from subwords.kernels.compile import machine_code
 
         code = machine_code(kernel)
@@ -62,8 +64,11 @@ def load(kernel: Kernel) -> Callable[..., int]:
         binding.add_symbol(foreign.decode(), _stop_address())
     engine.add_object_file(binding.ObjectFileRef.from_data(body))
     engine.finalize_object()
+    address = engine.get_function_address(name)
     types = [ctypes.c_int64 if parameter == "Int" else ctypes.py_object for parameter in kernel.parameters]
-    return ctypes.CFUNCTYPE(ctypes.c_int64, *types)(engine.get_function_address(name))
+    # PYFUNCTYPE also looks for a Python exception after the call: kernels raise none.
+    free, held = (kind(ctypes.c_int64, *types) for kind in (ctypes.CFUNCTYPE, ctypes.PYFUNCTYPE))
+    return free(address), held(address)
 
 
 @cache
@@ -114,27 +119,37 @@ def _path(kernel: Kernel) -> Path | None:
     return None if root is None else root / _digest() / f"{kernel.name}.o"
 
 
+def _identity(kernel: Kernel) -> bytes:
+    """The first line of a kernel's file."""
+    return f"{kernel.name}({', '.join(kernel.parameters)}) {_digest()}".encode()
+
+
 def _read(kernel: Kernel) -> tuple[str, bytes] | None:
     with contextlib.suppress(OSError, ValueError):
         path = _path(kernel)
-        raw = path.read_bytes() if path else b""
+        raw = path.read_bytes() if path and path.is_file() else b""  # to open a pipe would wait for its writer
         if hashlib.sha256(raw[CHECKSUM:]).digest() == raw[:CHECKSUM]:
-            name, _, body = raw[CHECKSUM:].partition(b"\n")
-            return name.decode(), body
+            identity, name, body = raw[CHECKSUM:].split(b"\n", 2)
+            return (name.decode(), body) if identity == _identity(kernel) else None
     return None
 
 
 def _write(kernel: Kernel, name: str, body: bytes) -> None:
-    with contextlib.suppress(OSError):
-        if path := _path(kernel):
-            content = name.encode() + b"\n" + body
-            # 0o700: what is read from here is run, so nobody else may write here.
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=path.parent)
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(hashlib.sha256(content).digest() + content)
-                Path(temporary).replace(path)
-            except BaseException:
-                Path(temporary).unlink()
-                raise
+    path = _path(kernel)
+    if path is None:
+        NOTICES.unwritable(None, "there is no home folder")
+        return
+    content = b"\n".join((_identity(kernel), name.encode(), body))
+    try:
+        # 0o700: what is read from here is run, so nobody else may write here.
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(hashlib.sha256(content).digest() + content)
+            Path(temporary).replace(path)
+        except BaseException:
+            Path(temporary).unlink()
+            raise
+    except OSError as error:
+        NOTICES.unwritable(path.parent, error.strerror or str(error))

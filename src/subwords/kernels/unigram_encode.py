@@ -72,12 +72,24 @@ def write_unknown(m, text, first, last, out, count):
 
 
 @inlined
+def is_unknown(m, stop):
+    """Whether the link of the path that ends at a place stands for unknown characters, or spells the unk token."""
+    return m.ids[stop] == NO_PIECE or m.ids[stop] == m.settings[UNK]
+
+
+@inlined
 def unknown_until(m, i, length):
-    """Where the run of unknown characters that begins at place i of the path ends."""
+    """Where the run of unknown links that begins at place i of the path ends."""
     stop = I64(m.nexts[i])
-    while stop < length and m.ids[m.nexts[stop]] == NO_PIECE:
+    while stop < length and is_unknown(m, I64(m.nexts[stop])):
         stop = I64(m.nexts[stop])
     return stop
+
+
+@inlined
+def is_piece(m, i, stop):
+    """Whether the path goes from place i to `stop` by one piece."""
+    return m.ids[stop] != NO_PIECE and m.nexts[i] == stop
 
 
 @helper
@@ -86,11 +98,12 @@ def write_path(m, text, at, length, out, count):
     i, n, all_pieces = I64(0), I64(0), True
     while i < length:
         stop = I64(m.nexts[i])
-        if m.ids[stop] != NO_PIECE:
+        if is_unknown(m, stop):
+            stop, all_pieces = unknown_until(m, i, length), False
+        if is_piece(m, i, stop):
             out[count + n] = m.ids[stop]
             n += 1
         else:
-            stop, all_pieces = unknown_until(m, i, length), False
             more = write_unknown(m, text, at + i, at + stop, out, count + n)
             if more == 0:
                 return -i - 1, False
@@ -204,9 +217,9 @@ def path_ends(
         i = I64(0)
         while i < length:
             stop = I64(m.nexts[i])
-            if m.ids[stop] == NO_PIECE:
+            if is_unknown(m, stop):
                 stop = unknown_until(m, i, length)
-                if all_bytes(m, p, at + i, at + stop):
+                if not is_piece(m, i, stop) and all_bytes(m, p, at + i, at + stop):
                     for b in range(i, stop - 1):
                         e[n] = at + b + 1
                         n += 1

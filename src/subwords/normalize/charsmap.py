@@ -195,6 +195,7 @@ def write_charsmap(rules: Mapping[str, str]) -> bytes:
     if max(units) >> 21:
         raise InputError(f"expected rules that take less than {1 << 21} units, not {max(units)}")
     size = max(max(units), *bases) // 256 * 256 + 256
-    array = np.zeros(size, "<u4")
+    # A unit that is none is a value: zero would be a child for NUL, and SentencePiece would go on from there.
+    array = np.full(size, 1 << 31, "<u4")
     array[[*units]] = [*units.values()]
     return (4 * size).to_bytes(4, "little") + array.tobytes() + b"".join(text + b"\0" for text in texts)

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 from subwords.errors import FormatError
 from subwords.normalize.steps import (
     NAMED,
+    SPACED,
     Bert,
     Form,
     Lowercase,
@@ -69,8 +70,7 @@ def from_normalizer(value: Any, where: str = "normalizer") -> Steps:
 
     Source: HF tokenizers 0.23; what it refuses is refused here.
     """
-    steps = () if value is None else _steps(_Node(where, value))
-    return NAMED["sentencepiece"] if steps == _SPACED else steps
+    return () if value is None else _steps(_Node(where, value))
 
 
 def _steps(node: _Node) -> Steps:
@@ -201,23 +201,20 @@ def to_normalizer(steps: Steps) -> dict[str, Any] | None:
     return {"type": "Sequence", "normalizers": nodes} if nodes else None
 
 
-# What "sentencepiece" does in HF's steps.
-_SPACED: Steps = (Replace(r"\s+", " ", True), Strip(), Prepend("▁"), Replace(" ", "▁"))
-
-
 def _parts(step: SentencePiece) -> Steps:
     """Return HF's steps for what SentencePiece does.
 
     Hazard: HF applies a map by graphemes, so marks behind characters of the map may yield another text.
     """
     if (step,) == NAMED["sentencepiece"]:
-        return _SPACED
+        return SPACED
     if step.whitespace_suffix or step.user_symbols or not step.escape_whitespaces:
         raise FormatError(
             "expected a normalizer that HF tokenizers has; it has none that keeps user-defined pieces, puts blanks "
             "behind words or leaves them as they are: write a .model file"
         )
-    extra = (Replace("^ +| +$", "", True), Replace(" {2,}", " ", True)) if step.remove_extra_whitespaces else ()
+    # At the end SentencePiece takes the text's own U+2581 for spaces.
+    extra = (Replace(" {2,}", " ", True), Replace(r"\A |[ ▁]+$", "", True)) if step.remove_extra_whitespaces else ()
     before = (Precompiled(step.charsmap),) if step.charsmap else ()
     return *before, *extra, *((Prepend("▁"),) if step.add_dummy_prefix else ()), Replace(" ", "▁")
 

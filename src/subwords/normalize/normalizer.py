@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from subwords.errors import InputError
 from subwords.kernels.normalize import last_safe
+from subwords.names import named, nearest
 from subwords.normalize.characters import UNICODE_VERSION
 from subwords.normalize.hf import from_identity, from_normalizer, to_identity
 from subwords.normalize.plan import aligned, applied, safe, stages_of
 from subwords.normalize.stages import WHOLE, Part, Stage
-from subwords.normalize.steps import NAMED, Form, Prepend, Replace, Step, Steps
+from subwords.normalize.steps import NAMED, SPACED, Form, Prepend, Replace, Step, Steps
 from subwords.split.scanner import encode_text
 
 __all__ = ["Normalizer", "normalizer"]
@@ -38,7 +39,8 @@ class Normalizer:
         for step in steps:
             _check(step)
         self.steps = steps
-        self.name = next((name for name, known in NAMED.items() if known == steps), None)
+        known = NAMED["sentencepiece"] if steps == SPACED else steps
+        self.name = next((name for name, found in NAMED.items() if found == known), None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Normalizer, (self.steps,)
@@ -136,7 +138,8 @@ def _safe_in(steps: Steps) -> Bytes:
 def normalizer(rule: Any) -> Normalizer:
     """Return the normalizer of a name, a step, a tokenizer.json (or its normalizer), or a list of these; None: of none.
 
-    Names are those of `subwords.normalize.steps.NAMED`: "bert-uncased", "bert-cased", "nfc", "nfkc", "lowercase", ...
+    Names are those of `subwords.normalize.steps.NAMED`, in any case: "bert-uncased", "bert-cased", "nfc", "nfkc",
+    "lowercase", ...
     The steps of a list are applied one after the other. Raises InputError for what is none of these.
 
     >>> normalizer(["nfkc", "lowercase"]).normalize("ＡＢ")
@@ -153,14 +156,14 @@ def _steps(rule: Any) -> Steps:
     if isinstance(rule, get_args(Step)):
         return (rule,)
     if isinstance(rule, str):
-        if rule in NAMED:
-            return NAMED[rule]
+        if name := named(rule, NAMED):
+            return NAMED[name]
         if rule == "null" or rule.startswith('{"'):  # as `identity` has it
             try:
                 return from_identity(rule)
             except json.JSONDecodeError:
                 pass
-        raise InputError(f"expected a normalizer's name ({', '.join(NAMED)}), not {rule!r:.80}")
+        raise InputError(f"expected a normalizer's name ({', '.join(NAMED)}), not {rule!r:.80}{nearest(rule, NAMED)}")
     if isinstance(rule, Mapping):
         return from_normalizer(rule["normalizer"] if "normalizer" in rule else dict(rule))
     if isinstance(rule, Sequence) and not isinstance(rule, bytes | bytearray):
@@ -179,17 +182,8 @@ def _check(step: Step) -> None:
             encode_text(content)
             encode_text(pattern)
             if regex:
-                _check_pattern(pattern)
+                from subwords.split.fallback import compiled
+
+                compiled(pattern)
         case Prepend(text):
             encode_text(text)
-
-
-def _check_pattern(pattern: str) -> None:
-    import regex
-
-    from subwords.reference.pattern import find
-
-    try:
-        find(pattern, "")
-    except regex.error as error:
-        raise InputError(f"expected a regex; {pattern!r:.200}: {error}") from None

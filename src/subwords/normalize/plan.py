@@ -31,6 +31,8 @@ from subwords.normalize.stages import (
     fits,
 )
 from subwords.normalize.steps import (
+    SPACED,
+    STRIPPED,
     Bert,
     Form,
     Lowercase,
@@ -97,6 +99,10 @@ def stages_of(steps: Steps, *, fused: bool) -> tuple[Stage, ...]:
     `fused`: a decomposing form between replacements, as BERT has it, becomes one table with them, as if marks were not
     sorted by class. That is right for texts where none stays; of others the table cannot tell.
     """
+    if fused and steps in (SPACED, STRIPPED):
+        from subwords.normalize.sentencepiece import SpacedStage
+
+        return (SpacedStage(keeps_end=steps == STRIPPED),)
     parts: list[CharMap | Stage | Form] = []
     for step in steps:
         for part in _parts_of(step):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +15,15 @@ from subwords.kernels.normalize_rules import rule_texts
 from subwords.kernels.split_pack import LANES
 from subwords.normalize.charsmap import Charsmap, read_charsmap
 from subwords.normalize.stages import WHOLE, Bytes, Offsets, Part, Result, Stage, written
-from subwords.normalize.steps import SentencePiece
+from subwords.normalize.steps import NAMED, SentencePiece
+from subwords.split.unicode import WHITE_SPACE
 
-__all__ = ["RulesStage", "fields_of", "ranges_of", "replacement"]
+__all__ = ["RulesStage", "SpacedStage", "fields_of", "ranges_of", "replacement"]
 
 SPACE = "▁".encode()
 LONGEST = (1 << 16) - 1  # bytes of a replacement
 MOST_RANGES = 4
+_BLANKS = "".join(map(chr, sorted(WHITE_SPACE)))
 
 
 class RulesStage(Stage):
@@ -55,7 +58,7 @@ class RulesStage(Stage):
         tables = (*self._tables, self._settings(part), self._ranges, np.empty(3 * LANES, np.uint8))
         spare = 8 * LANES + 2 * self._longest + len(bounds) * len(self._space)
         result = written(
-            lambda out, state: rule_texts(text, bounds, tables, out, state),
+            lambda out, state: rule_texts.sized(len(text))(text, bounds, tables, out, state),
             text,
             bounds,
             tracked=tracked,
@@ -138,6 +141,36 @@ class RulesStage(Stage):
             wrong = [at for at in self._map.values.tolist() if not text[at] or text[at:].startswith(blank)]
             found[:INVALID][self._map.begins(np.array(wrong, np.int64))] &= ~np.uint8(SAFE)
         return found
+
+
+class SpacedStage(RulesStage):
+    """What "sentencepiece" does, in the place of HF's steps for it.
+
+    Of places in whole texts it cannot tell, for HF has others; nor, if it is to keep U+2581 at the end of texts as HF's
+    `Strip` does, of texts that end with one and spaces.
+    """
+
+    def __init__(self, *, keeps_end: bool) -> None:
+        (step,) = NAMED["sentencepiece"]
+        assert isinstance(step, SentencePiece)
+        super().__init__(step)
+        self._keeps_end = keeps_end
+
+    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
+        """Do it."""
+        if (tracked and part == WHOLE) or (self._keeps_end and _ends_with_space(text, bounds, part)):
+            return None
+        return super().apply(text, bounds, tracked=tracked, part=part)
+
+
+def _ends_with_space(text: Bytes, bounds: Offsets, part: Part) -> bool:
+    """Whether a text ends with U+2581 and spaces."""
+    data = text.tobytes()
+    if SPACE not in data:
+        return False
+    texts = [data[begin:stop] for begin, stop in pairwise(bounds.tolist())]
+    last = texts if part.ends else texts[:-1]
+    return any(each.decode("utf-8", "replace").rstrip(_BLANKS).endswith("▁") for each in last)
 
 
 def replacement(text: bytes, at: int) -> bytes:

@@ -109,7 +109,8 @@ class CharStage(Stage):
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
         """Replace them."""
         tables = self._plain, self._entries, self._arena
-        return written(lambda out, state: map_texts(text, bounds, tables, out, state), text, bounds, tracked=tracked)
+        kernel = map_texts.sized(len(text))
+        return written(lambda out, state: kernel(text, bounds, tables, out, state), text, bounds, tracked=tracked)
 
     def heads(self, codes: Offsets) -> Offsets:
         """That of what a character becomes."""
@@ -156,10 +157,11 @@ class FormStage(Stage):
         """Put texts in the form."""
         tables = self._kinds, self._classes, self._entries, self._chars, self._pairs, self._results
         room = np.empty((2, ROOM), np.int64)
+        kernel = form_texts.sized(len(text))
 
         def run(out: tuple[NDArray[np.generic], ...], state: Offsets) -> int:
             nonlocal room
-            while (status := form_texts(text, bounds, tables, (room[0], room[1]), out, state)) == CRAMPED:
+            while (status := kernel(text, bounds, tables, (room[0], room[1]), out, state)) == CRAMPED:
                 room = np.empty((2, 2 * room.shape[1]), np.int64)
             return status
 
@@ -183,7 +185,7 @@ class StripStage(Stage):
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
         """Drop them."""
         begins, stops = np.empty(len(bounds) - 1, np.int64), np.empty(len(bounds) - 1, np.int64)
-        blank_ends(text, bounds, blanks(), begins, stops)
+        blank_ends.sized(len(text))(text, bounds, blanks(), begins, stops)
         left, right = self._step.left and part.begins, self._step.right and part.ends
         kept = begins < stops if left or right else np.ones(len(begins), np.bool_)
         if not left:
@@ -264,7 +266,7 @@ class PatternStage(Stage):
     def _segments(self, data: bytes) -> list[tuple[int, int, bool]]:
         if self._step.pattern and not self._step.regex:
             return _found(data, self._step.pattern.encode())
-        from subwords.reference.pattern import find
+        from subwords.split.fallback import find
 
         # surrogateescape makes each invalid byte a character of no class (S2).
         string = data.decode("utf-8", "surrogateescape")

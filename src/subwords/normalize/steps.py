@@ -13,6 +13,8 @@ from subwords.split.unicode import WHITE_SPACE
 
 __all__ = [
     "NAMED",
+    "SPACED",
+    "STRIPPED",
     "Bert",
     "Form",
     "Lowercase",
@@ -135,3 +137,8 @@ NAMED: dict[str, Steps] = {
     "strip": (Strip(),),
     "sentencepiece": (SentencePiece(_BLANKS),),
 }
+
+# The same in HF's steps: the text is the same always, its places are HF's.
+SPACED: Steps = (Replace(r"\s+", " ", True), Replace(r"\A |[ ▁]+$", "", True), Prepend("▁"), Replace(" ", "▁"))
+# And but for texts that end with U+2581, which SentencePiece takes for a space.
+STRIPPED: Steps = (SPACED[0], Strip(), *SPACED[2:])

@@ -14,6 +14,7 @@ Pieces are `str` with natural logarithms of probabilities as scores; a character
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from decimal import Decimal
 from math import exp
 from struct import pack, unpack
 
@@ -32,6 +33,20 @@ def single(x: float) -> float:
     return float(unpack("f", pack("f", x))[0])
 
 
+def parsed(x: float) -> float:
+    """Return what HF reads where its files say a number: all digits are one integer, and a power of ten divides that.
+
+    >>> parsed(-2.5), parsed(-2.0122928619384766)
+    (-2.5, -2.012292861938477)
+    """
+    sign, digits, exponent = Decimal(repr(x)).as_tuple()
+    assert isinstance(exponent, int)
+    assert abs(exponent) < 300
+    value = float(int("".join(map(str, digits))))
+    value = value * float(f"1e{exponent}") if exponent > 0 else value / float(f"1e{-exponent}")
+    return -value if sign else value
+
+
 def unknown_score(scores: Scores) -> float:
     """Return the score of an unknown character: 10 below the least."""
     return min(scores.values(), default=0.0) - 10.0
@@ -47,9 +62,8 @@ def edges(text: str, start: int, scores: Scores) -> Iterator[tuple[str, float]]:
 
 def best_path(text: str, scores: Scores, *, running: bool = False) -> list[str]:
     """Return the pieces of the greatest sum; of equal sums that with the longer last piece. running: see `encode`."""
-    if running:
-        return _best_path(text, {piece: single(score) for piece, score in scores.items()}, 0.0, single)[0]
-    return _best_path(text, scores, 0.0, float)[0]
+    kept = {piece: (single if running else parsed)(score) for piece, score in scores.items()}
+    return _best_path(text, kept, 0.0, single if running else float)[0]
 
 
 def _best_path(text: str, scores: Scores, base: float, rounded: Callable[[float], float]) -> tuple[list[str], float]:
@@ -69,10 +83,13 @@ def _best_path(text: str, scores: Scores, base: float, rounded: Callable[[float]
     return path[::-1], best[len(text)][0]
 
 
-def encode(text: str, scores: Scores, words: Iterable[str] | None = None, *, running: bool = False) -> list[str | None]:
+def encode(
+    text: str, scores: Scores, words: Iterable[str] | None = None, *, running: bool = False, unk: str | None = None
+) -> list[str | None]:
     """Return the pieces of a text, or of its words, neighbouring unknown characters as one None.
 
-    running: as SentencePiece adds up: in 32 bits, a word's sum beginning with that of the words before.
+    running: as SentencePiece adds up: in 32 bits, a word's sum beginning with that of the words before. Otherwise as
+    HF does: see `parsed`. unk: a piece that is unknown too.
 
     >>> encode("aab", {"a": -1.0, "aa": -2.0})
     ['aa', None]
@@ -81,7 +98,7 @@ def encode(text: str, scores: Scores, words: Iterable[str] | None = None, *, run
     total, found = 0.0, []
     for word in [text] if words is None else words:
         path, total = _best_path(word, kept, total, single) if running else (best_path(word, kept), 0.0)
-        known = [piece if piece in scores else None for piece in path]
+        known = [piece if piece in scores and piece != unk else None for piece in path]
         found += [piece for i, piece in enumerate(known) if piece is not None or i == 0 or known[i - 1] is not None]
     return found
 

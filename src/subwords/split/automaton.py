@@ -22,6 +22,7 @@ T = TypeVar("T", bound=Hashable)
 
 DEAD = -1
 MOST_STATES = 2000
+MOST_WORK = 400_000  # places looked at, by state and class: a second or two; 2,490 are the most of a named rule
 MOST_CLASSES = 120  # a class and 128 share a byte in the kernels
 
 
@@ -145,7 +146,11 @@ def automaton(node: Node) -> Automaton:
     states = Numbers[tuple[int, ...]]((program.start,))
     moves: list[list[int]] = []
     matches: list[list[bool]] = []
+    work = 0
     for places in states.items:
+        work += len(places) * (count + 1)
+        if work > MOST_WORK:
+            raise Outside("its states hold too many places")
         row = [_step(program.steps, places, members[:, c] if c < count else None) for c in range(count + 1)]
         matches.append([match for match, _ in row])
         moves.append([states(goes) if goes else DEAD for _, goes in row[:-1]])

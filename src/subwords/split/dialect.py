@@ -8,6 +8,8 @@ r"""Patterns of Oniguruma, the engine of HF tokenizers, and back: where it reads
 | `{,3}` | at most three | (some engines: these characters) |
 | `\w` | without the joiners U+200C and U+200D; outside brackets with ²³¹¼½¾ | with the joiners, without ² |
 | `\h` | a hexadecimal digit | (some engines: a blank) |
+| `\<`, `\>` | `<`, `>` | the begin and the end of a word |
+| `[:alpha:]` | by Unicode | of ASCII |
 | `(?m)` | `.` takes line feeds | `^` and `$` are of lines, `(?s)` is for the dot |
 
 Not translated: Oniguruma takes ß for ss where case is ignored.
@@ -19,7 +21,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-__all__ = ["from_oniguruma", "to_oniguruma"]
+__all__ = ["escaped", "from_oniguruma", "to_oniguruma"]
 
 _ESCAPE = r"\\(?:[xu]\{[^}]*\}|[pP]\{[^}]*\}|.)"
 _OPENING = r"\(\?[a-z-]+[:)]|\(\?<?[=!:>]|\[\^?\]?"
@@ -50,19 +52,59 @@ def _words(word: str) -> dict[str, str]:
     return {r"\w": yes, r"\W": no, r"\b": border, r"\B": no_border}
 
 
+# What POSIX names hold, as the inside of a set: in Oniguruma, found on all code points, and in tiktoken.
+_GRAPH = r"[^\s\p{Cc}\p{Cn}\p{Cs}]"
+_POSIX_UNICODE = {
+    "alnum": r"\p{Alphabetic}\p{Nd}",
+    "alpha": r"\p{Alphabetic}",
+    "ascii": r"\x00-\x7f",
+    "blank": r"\p{Zs}\t",
+    "cntrl": r"\p{Cc}",
+    "digit": r"\p{Nd}",
+    "graph": _GRAPH,
+    "print": rf"{_GRAPH}\p{{Zs}}",
+    "punct": r"\p{P}\p{S}",
+    "lower": r"\p{Lowercase}",
+    "upper": r"\p{Uppercase}",
+    "space": r"\s",
+    "xdigit": "0-9A-Fa-f",
+    "word": r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}",
+}
+_POSIX_ASCII = {
+    "alnum": "0-9A-Za-z",
+    "alpha": "A-Za-z",
+    "ascii": r"\x00-\x7f",
+    "blank": r"\t\x20",
+    "cntrl": r"\x00-\x1f\x7f",
+    "digit": "0-9",
+    "graph": r"\x21-\x7e",
+    "print": r"\x20-\x7e",
+    "punct": r"\x21-/:-@\x5b-`\x7b-\x7e",
+    "lower": "a-z",
+    "upper": "A-Z",
+    "space": r"\x09-\x0d\x20",
+    "xdigit": "0-9A-Fa-f",
+    "word": "0-9A-Za-z_",
+}
+
+
+def _posix(sets: Mapping[str, str]) -> dict[str, str]:
+    return {f"[:{sign}{name}:]": f"[{sign}{inside}]" for name, inside in sets.items() for sign in ("", "^")}
+
+
 _HEX = {r"\h": "[0-9A-Fa-f]", r"\H": "[^0-9A-Fa-f]"}
-_FROM = _words(rf"\w{_FRACTIONS}&&[^{_JOINERS}]") | _HEX
+_FROM = _words(rf"\w{_FRACTIONS}&&[^{_JOINERS}]") | _HEX | {r"\<": "<", r"\>": ">"}
 _TO = _words(rf"\w{_JOINERS}&&[^{_FRACTIONS}]")
 
 _FROM_ONIGURUMA = _Translation(
     outside=_FROM | {"$": r"(?![^\n])", "^": r"(?<![^\n])", r"\z": "$", r"\Z": r"(?=\n?$)"},
-    inside={r"\w": rf"[\w&&[^{_JOINERS}]]", r"\W": rf"\W{_JOINERS}"} | _HEX,
+    inside={r"\w": rf"[\w&&[^{_JOINERS}]]", r"\W": rf"\W{_JOINERS}"} | _HEX | _posix(_POSIX_UNICODE),
     intervals={"+": "(?:{}{})+", "?": "(?:{}{})?"},
     dot_all=("m", "s"),
 )
 _TO_ONIGURUMA = _Translation(
     outside=_TO | {"$": r"\z", r"\Z": r"\z", "^": r"\A"},
-    inside={r"\w": rf"\w{_JOINERS}", r"\W": rf"[\W&&[^{_JOINERS}]]"},
+    inside={r"\w": rf"\w{_JOINERS}", r"\W": rf"[\W&&[^{_JOINERS}]]"} | _posix(_POSIX_ASCII),
     intervals={"+": "(?>{}{})", "?": "{}{}"},
     dot_all=("s", "m"),
 )
@@ -126,6 +168,11 @@ def _tokens(pattern: str) -> Iterator[tuple[str, bool]]:
             depth -= 1
         elif token.startswith("[") and not token.startswith("[:"):
             depth += 1
+
+
+def escaped(text: str) -> str:
+    """Return a pattern that matches a text and nothing else, the same in all dialects."""
+    return "".join(map(_escaped, text))
 
 
 def _escaped(character: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from functools import cached_property, lru_cache
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from subwords.split.machine import Machine, machine
 from subwords.split.pattern import Chars, Look, Outside, Repeat, Then, parse
 from subwords.split.pieces import Pieces
 from subwords.split.rules import Split
+from subwords.split.unicode import UNICODE_VERSION
 
 __all__ = ["Finder", "finder"]
 
@@ -32,6 +34,11 @@ class Finder(ABC):
 
     def __init__(self, step: Split) -> None:
         self.step = step
+
+    @property
+    def unicode_version(self) -> str:
+        """The version its character classes come from."""
+        return UNICODE_VERSION
 
     @abstractmethod
     def split(self, pieces: Pieces) -> Pieces:
@@ -113,41 +120,65 @@ class RegexFinder(Finder):
 
     def __init__(self, step: Split) -> None:
         super().__init__(step)
-        from subwords.reference.pattern import find
+        from subwords.split.fallback import compiled
 
-        find(step.pattern, "")
-        self._pattern = _from_its_start(step.pattern)
+        self._found = compiled(_from_its_start(step.pattern))
+
+    @property
+    def unicode_version(self) -> str:
+        """The version its character classes come from."""
+        return self._found.unicode_version
 
     def split(self, pieces: Pieces) -> Pieces:
         """Apply the step, piece by piece."""
-        from subwords.reference.pattern import segments
+        from subwords.split.fallback import behaved
 
+        string, chars, places = _as_characters(pieces)
+        string = self._found.written(string)
         words, keep = [0], []
-        for begin, stop in zip(pieces.words.tolist(), pieces.words[1:].tolist(), strict=False):
-            # surrogateescape makes each invalid byte a character of no class (S2).
-            string = pieces.text[begin:stop].tobytes().decode("utf-8", "surrogateescape")
-            limit = SECONDS * (1 + len(string) / 1e7)
-            try:
-                found = segments(
-                    string,
-                    self._pattern,
-                    "isolated" if removed(self.step) else self.step.behavior,
-                    self.step.invert,
-                    limit,
-                )
-            except TimeoutError:
-                raise InputError(
-                    f"expected a pattern that splits {len(string)} characters in {limit:.0f} s; "
-                    f"{self.step.pattern!r:.80} took longer: it goes over the text again and again"
-                ) from None
-            at = begin
-            for first, last, matches in found:
-                at += len(string[first:last].encode("utf-8", "surrogateescape"))
-                if first < last:
-                    words.append(at)
+        for first, last in pairwise(chars):
+            for start, end, matches in behaved(self._segments(string[first:last]), self.step.behavior):
+                if start < end:
+                    words.append(first + end)
                     keep.append(not matches)
-        cut = pieces.cut(np.array(words, np.int64))
+        cut = pieces.cut(places[words])
         return cut.kept(np.array(keep, np.bool_)) if removed(self.step) else cut
+
+    def _segments(self, written: str) -> list[tuple[int, int, bool]]:
+        limit = SECONDS * (1 + len(written) / 1e7)
+        try:
+            found = self._found.segments(written, limit)
+        except TimeoutError:
+            raise InputError(
+                f"expected a pattern that splits {len(written)} characters in {limit:.0f} s; "
+                f"{self.step.pattern!r:.80} took longer: it goes over the text again and again"
+            ) from None
+        except (MemoryError, RecursionError) as error:
+            raise InputError(f"pattern needs too much memory: {self.step.pattern!r:.80} ({error})") from None
+        return [(start, end, matches != self.step.invert) for start, end, matches in found]
+
+
+def _as_characters(pieces: Pieces) -> tuple[str, list[int], NDArray[np.int64]]:
+    """Return the text of pieces as characters, which of them begin pieces, and where each character begins in bytes.
+
+    Bytes that are not UTF-8 are lone surrogates, one for each: characters of no class (S2).
+    """
+    heads = pieces.text & 0xC0 != 0x80
+    if heads[pieces.words[:-1]].all():
+        try:
+            string = pieces.text.tobytes().decode()
+        except UnicodeDecodeError:
+            pass
+        else:
+            places = np.append(np.flatnonzero(heads), len(pieces.text))
+            return string, np.searchsorted(places, pieces.words).tolist(), places
+    data = pieces.text.tobytes()
+    strings = [data[a:b].decode("utf-8", "surrogateescape") for a, b in pairwise(pieces.words.tolist())]
+    string = "".join(strings)
+    codes = np.frombuffer(string.encode("utf-32-le", "surrogatepass"), np.uint32)
+    sizes = 1 + (codes >= 0x80).astype(np.int64) + (codes >= 0x800) + (codes >= 0x10000)
+    sizes[(codes >= 0xD800) & (codes < 0xE000)] = 1
+    return string, [0, *accumulate(map(len, strings))], np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
 
 
 def _from_its_start(pattern: str) -> str:
@@ -176,10 +207,4 @@ def finder(step: Split) -> Finder:
     try:
         return MachineFinder(step)
     except Outside:
-        pass
-    import regex
-
-    try:
         return RegexFinder(step)
-    except regex.error as error:
-        raise InputError(f"expected a regex; {step.pattern!r:.200}: {error}") from None

@@ -126,6 +126,7 @@ class _Parser(SetReader):
         super().__init__(pattern)
         self.dot_all = False
         self.sets: dict[Chars, Chars] = {}
+        self.characters: dict[tuple[int, bool], Chars] = {}
 
     def parse(self) -> Node:
         if flags := ALL_FLAGS.match(self.pattern):
@@ -159,14 +160,16 @@ class _Parser(SetReader):
         if self.take("$") or self.take(r"\z") or self.take(r"\Z"):
             return End()
         if character == "\\":
+            if self.ahead(r"\<") or self.ahead(r"\>"):
+                self.outside(at, "the begin or the end of a word")
             item = self.escape()
-            return self.chars(one(item, self.fold) if isinstance(item, int) else item)
+            return self.character(item) if isinstance(item, int) else self.chars(item)
         if character == "^":
             self.outside(at, "^")
         self.at += 1
         if character == ".":
             return self.chars(np.ones(INVALID + 1, np.bool_) if self.dot_all else ~one(ord("\n"), False))
-        return self.chars(one(ord(character), self.fold))
+        return self.character(ord(character))
 
     def repeated(self, item: Node) -> Node:
         """The item with the quantifiers that follow it."""
@@ -241,6 +244,13 @@ class _Parser(SetReader):
         members, end = found
         # (?=[ab]|$): what follows is no character outside [ab].
         return Look(~members, not negative) if end else Look(members, negative)
+
+    def character(self, code: int) -> Chars:
+        """The node of one character: to look it up by its set takes a millisecond."""
+        key = code, self.fold
+        if key not in self.characters:
+            self.characters[key] = self.chars(one(*key))
+        return self.characters[key]
 
     def chars(self, members: Members) -> Chars:
         """The node of a set, the same for the same set."""

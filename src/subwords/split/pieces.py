@@ -41,6 +41,8 @@ class Pieces:
 
     def kept(self, keep: NDArray[np.bool_]) -> Pieces:
         """Return the pieces with a mark, without the bytes of the others."""
+        if keep.all():
+            return self
         lengths = np.diff(self.words)
         mask = np.repeat(keep, lengths)
         places = _sums(mask)
@@ -58,6 +60,11 @@ class Pieces:
             places[self.leads],
         )
         return pieces.without_empty(), places
+
+    def within(self, origin: Offsets) -> Pieces:
+        """Return the same pieces where the text they were made of has an origin itself."""
+        begins, ends = self.origin
+        return Pieces(self.text, self.words, self.texts, np.stack([origin[0, begins], origin[1, ends - 1]]), self.leads)
 
     def without_empty(self) -> Pieces:
         """Return the pieces that hold anything."""
@@ -162,5 +169,5 @@ def _sums(sizes: NDArray[np.generic]) -> Offsets:
 def character_spans(data: Bytes, spans: Offsets) -> Offsets:
     """Return ranges of characters for ranges of bytes of UTF-8; a character cut in two is in both ranges."""
     upto = np.concatenate([np.zeros(1, np.int64), np.cumsum((data & 0xC0) != 0x80)])
-    starts = upto[np.minimum(spans[:, 0] + 1, len(data))] - 1
+    starts = upto[np.minimum(spans[:, 0] + 1, len(data))] - (spans[:, 0] < len(data))
     return np.stack([starts, upto[spans[:, 1]]], axis=1) if len(spans) else spans

@@ -15,6 +15,7 @@ from subwords.split.pieces import Pieces, start
 from subwords.split.unicode import UNICODE_VERSION, gpt2_classes
 
 if TYPE_CHECKING:
+    from subwords.kernels.jit import Kernel
     from subwords.split.machine import Machine
 
 __all__ = ["MachineRoute", "Marks", "MaskRoute", "Route", "Words"]
@@ -144,10 +145,10 @@ class MachineRoute(_Scanner):
         self._cutter = cutter(machine)
 
     @cached_property
-    def _split(self) -> Callable[..., int]:
+    def _split(self) -> Kernel:
         from subwords.kernels.split_machine import split_text
 
-        return split_text.ready()
+        return split_text
 
     def _frame(self, marks: Marks) -> Any:
         if marks.scratch is None:
@@ -157,7 +158,7 @@ class MachineRoute(_Scanner):
         return marks.scratch
 
     def _one(self, text: Bytes, start: int, stop: int, marks: Marks) -> int:
-        return self._split(text, start, stop, self._frame(marks), marks.ends)
+        return self._split.sized(stop - start)(text, start, stop, self._frame(marks), marks.ends)
 
     def _many(self, text: Bytes, bounds: Offsets, first: int, marks: Marks) -> int:
         from subwords.kernels.split_machine import split_texts
@@ -181,15 +182,15 @@ class MaskRoute(_Scanner):
         self._classes = gpt2_classes()
 
     @cached_property
-    def _split(self) -> Callable[..., int]:
+    def _split(self) -> Kernel:
         from subwords.kernels.split_gpt2 import split_gpt2
 
-        return split_gpt2.ready()
+        return split_gpt2
 
     def _one(self, text: Bytes, start: int, stop: int, marks: Marks) -> int:
         if stop - start >= SAMPLE and np.count_nonzero(text[start : start + SAMPLE] > 127) > SAMPLE // 4:
             return self._by_machine._one(text, start, stop, marks)
-        return self._split(text, start, stop, self._classes, marks.tail, marks.ends)
+        return self._split.sized(stop - start)(text, start, stop, self._classes, marks.tail, marks.ends)
 
     def _many(self, text: Bytes, bounds: Offsets, first: int, marks: Marks) -> int:
         from subwords.kernels.split_gpt2 import split_gpt2_many

@@ -17,6 +17,7 @@ from typing import Literal, TypeAlias
 from subwords.split.dialect import from_oniguruma
 
 __all__ = [
+    "ALIASES",
     "DIGIT",
     "NAMED",
     "PATTERNS",
@@ -243,4 +244,29 @@ NAMED: dict[str, Rule] = {name: (Split(pattern),) for name, pattern in PATTERNS.
     "t5": (_WORDS, *_METASPACE),
     # Google's Gemma, whose normalizer writes blanks as ▁ before; this cuts what that left.
     "gemma": (Split(" ", "merged_with_previous"),),
+}
+
+# Other names of the same rules, as published with them; `-`, `_`, spaces and case make no difference.
+ALIASES: dict[str, str] = {
+    # tiktoken's encodings.
+    "r50k_base": "r50k",
+    "p50k_base": "p50k",
+    "p50k_edit": "p50k",
+    "cl100k_base": "cl100k",
+    "o200k_base": "o200k",
+    "o200k_harmony": "o200k",
+    # OpenAI's models, by tiktoken/model.py.
+    **dict.fromkeys(("davinci", "curie", "babbage", "ada", "text-davinci-001"), "r50k"),
+    **dict.fromkeys(("text-davinci-002", "text-davinci-003"), "p50k"),
+    **dict.fromkeys(("gpt-4", "gpt-4-turbo", "gpt-3.5", "gpt-3.5-turbo", "gpt-35-turbo"), "cl100k"),
+    **dict.fromkeys(("text-embedding-ada-002", "text-embedding-3-small", "text-embedding-3-large"), "cl100k"),
+    **dict.fromkeys(("gpt-4o", "gpt-4o-mini", "chatgpt-4o", "gpt-4.1", "gpt-4.5", "gpt-5", "gpt-oss"), "o200k"),
+    **dict.fromkeys(("o1", "o3", "o4-mini"), "o200k"),
+    # Files of the same rule.
+    "llama4": "o200k",
+    "qwen3": "qwen2",
+    "gpt-neox-20b": "gpt-neox",
+    "roberta": "gpt2",
+    "roberta-base": "gpt2",
+    **dict.fromkeys(("bert-base-uncased", "bert-base-cased", "bert-base-chinese"), "bert"),
 }

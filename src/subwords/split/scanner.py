@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import FormatError, InputError
+from subwords.names import looks_like_name, named, nearest
 from subwords.split.pieces import Pieces, character_spans
 from subwords.split.routes import Marks, MaskRoute, Route, Short, Words
-from subwords.split.rules import NAMED, ByteChars, Prefix, Replace, Rule, Split
+from subwords.split.rules import ALIASES, NAMED, Behavior, ByteChars, Prefix, Replace, Rule, Split, Step, escape
 
 if TYPE_CHECKING:
     from subwords.split.machine import Machine
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["Marks", "Splitter", "splitter"]
 
 Bytes = NDArray[np.uint8]
-# As a regex it would split at these letters only, which nobody wants.
-_LIKE_A_NAME = re.compile(r"[a-z]\w{2,}[a-z0-9_-]*")
 
 
 class Splitter:
@@ -34,6 +32,8 @@ class Splitter:
     """
 
     def __init__(self, rule: Rule) -> None:
+        for step in rule:
+            _check(step)
         self.rule = rule
         while rule and isinstance(rule[-1], ByteChars):  # what models read, not how words are cut
             rule = rule[:-1]
@@ -56,10 +56,17 @@ class Splitter:
         return all(isinstance(step, Split) and step.behavior != "removed" for step in changing)
 
     @cached_property
+    def inside(self) -> Splitter:
+        """The splitter of text that does not begin where the input begins; itself where that makes no difference."""
+        rule = tuple(step for step in self.rule if not (isinstance(step, Prefix) and step.scheme == "first"))
+        return self if rule == self.rule else Splitter(rule)
+
+    @cached_property
     def identity(self) -> str:
         """The rule as `splitter` takes it: counts made with one may be trained on with another of the same."""
         match self._steps:
-            case (Split(pattern=pattern, behavior="isolated", invert=False),):
+            # A pattern that spells a name, or looks like one, would be read as that.
+            case (Split(pattern=pattern, behavior="isolated", invert=False),) if _plain(pattern):
                 return pattern
         if self.name:
             return self.name
@@ -160,9 +167,10 @@ def _machine_of(rule: Rule) -> Machine:
 def splitter(rule: Any) -> Splitter:
     r"""Return the splitter of a rule's name, a regex, a tokenizer.json (or its pre_tokenizer), or a list of these.
 
-    Names are those of `subwords.split.rules.NAMED`: "gpt2", "cl100k", "o200k", "llama3", "qwen2", "deepseek-v3",
-    "bert", "whitespace", ... A regex splits at its matches; what lies between them is a word as well. The steps of a
-    list are applied one after the other. Raises InputError for what is none of these.
+    Names are those of `subwords.split.rules.NAMED`, in any case: "gpt2", "cl100k", "o200k", "llama3", "qwen2",
+    "deepseek-v3", "bert", "whitespace", ...; those of `ALIASES` stand for them: "cl100k_base", "gpt-4o", ... A regex
+    splits at its matches; what lies between them is a word as well. The steps of a list are applied one after the
+    other. None leaves text whole. Raises InputError for anything else, and for a regex that is one plain word.
 
     >>> import subwords
     >>> subwords.splitter(r"\w+|\W").split("no, no")
@@ -177,16 +185,7 @@ def _rule(rule: Any) -> Rule:
     if isinstance(rule, Splitter):
         return rule.rule
     if isinstance(rule, str):
-        if rule in NAMED:
-            return NAMED[rule]
-        if rule == "null" or rule.startswith('{"'):  # as `identity` has it
-            try:
-                return _rule(json.loads(rule))
-            except json.JSONDecodeError:
-                pass
-        if _LIKE_A_NAME.fullmatch(rule):
-            raise InputError(f"expected a splitter's name ({', '.join(NAMED)}) or a regex; {rule!r} looks like a name")
-        return (Split(rule),)
+        return _rule_of_text(rule)
     if rule is None:
         return ()
     if isinstance(rule, Split | Prefix | Replace | ByteChars):
@@ -201,6 +200,46 @@ def _rule(rule: Any) -> Rule:
     raise InputError(
         f"expected a splitter's name ({names}), a regex, a tokenizer.json or a list of these, not {type(rule).__name__}"
     )
+
+
+def _rule_of_text(text: str) -> Rule:
+    if name := named(text, NAMED, ALIASES):
+        return NAMED[name]
+    if text == "null" or text.startswith('{"'):  # as `identity` has it
+        try:
+            return _rule(json.loads(text))
+        except json.JSONDecodeError:
+            pass
+    if looks_like_name(text):
+        # As a regex it would split at this one word only.
+        raise InputError(
+            f"expected a splitter's name or a regex, not {text!r:.80}{nearest(text, [*NAMED, *ALIASES]) or '.'} "
+            f"Names are {', '.join(NAMED)}. To split at this text itself, write it as a group: (?:{escape(text):.80})"
+        )
+    return (Split(text),)
+
+
+def _check(step: Step) -> None:
+    match step:
+        case Split(pattern, behavior, _):
+            encode_text(pattern)
+            if behavior not in get_args(Behavior):
+                raise InputError(
+                    f"expected behavior to be one of {', '.join(get_args(Behavior))}, not {behavior!r:.80}"
+                )
+        case Prefix(text, scheme):
+            encode_text(text)
+            if scheme not in ("always", "first"):
+                raise InputError(f"expected scheme to be always or first, not {scheme!r:.80}")
+        case Replace(old, new):
+            if len(encode_text(old).decode()) != 1 or len(encode_text(new).decode()) != 1:
+                raise InputError(f"expected a Replace of one character by one, not of {old!r:.80} by {new!r:.80}")
+
+
+def _plain(pattern: str) -> bool:
+    """Whether `splitter` takes a pattern for nothing but a pattern."""
+    other = named(pattern, NAMED, ALIASES) or pattern == "null" or pattern.startswith('{"')
+    return not other and not looks_like_name(pattern)
 
 
 def _bytes_of(text: str) -> Bytes:

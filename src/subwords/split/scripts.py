@@ -31,12 +31,23 @@ _MOVED = {"Armenian": "589", "Arabic": "61C", "Inherited": "953-954", "Common": 
 _JOINED = {"Common": members("589 61C"), "Devanagari": members("953-954"), "Han": r"\p{Hiragana}\p{Katakana}ー"}
 
 
+# Groups of scripts: an automaton has no room for as many classes as there are scripts.
+GROUPS = 13
+
+
 @cache
 def unicode_scripts() -> Rule:
-    """Return the rule: what comes before the first character with a script of its own is dropped."""
+    """Return the rule: what comes before the first character with a script of its own is dropped.
+
+    Two steps find where the script changes: the first where its group does, the second within a group.
+    """
     names = [name for name in first_names(SCRIPTS) if name not in ("Hiragana", "Katakana", "Unknown")]
-    pattern = "|".join(f"[{_script(name)}{_ANY}]+" for name in names)
-    return (Split(rf"[^{_ANY}][\s\S]*", "removed", invert=True), Split(pattern))
+    columns = [names[k::GROUPS] for k in range(GROUPS)]
+    rows = [names[k : k + GROUPS] for k in range(0, len(names), GROUPS)]
+    steps = (
+        Split("|".join(f"[{''.join(map(_script, group))}{_ANY}]+" for group in groups)) for groups in (columns, rows)
+    )
+    return (Split(rf"[^{_ANY}][\s\S]*", "removed", invert=True), *steps)
 
 
 def _script(name: str) -> str:

@@ -21,13 +21,30 @@ INVALID = CODE_POINTS
 DEEPEST = 50  # brackets of either kind within each other
 NEAR = 30  # characters: as much of a pattern as an error shows on either side
 
-POSIX = re.compile(r"\[:\^?\w+:\]")
+POSIX = re.compile(r"\[:(\^?)(\w+):\]")
 PROPERTY = re.compile(r"\{(\^?)([^{}]*)\}|([A-Za-z])")
 DIGITS = {"x": 2, "u": 4, "U": 8}
 HEX = {letter: re.compile(rf"\{{([0-9A-Fa-f]+)\}}|([0-9A-Fa-f]{{{n}}})") for letter, n in DIGITS.items()}
 
 CONTROLS = {"n": "\n", "r": "\r", "t": "\t", "f": "\f", "v": "\v", "a": "\a"}
-CLASSES = {"s": "White_Space", "w": "Word", "d": "Nd"}
+CLASSES = {"s": "White_Space", "w": "Word", "d": "Nd", "h": "ASCII_Hex_Digit"}
+# What [:alpha:] and its kin hold: ranges of ASCII, as in Rust's regex crate.
+ASCII_SETS = {
+    "alpha": "AZaz",
+    "digit": "09",
+    "alnum": "AZaz09",
+    "upper": "AZ",
+    "lower": "az",
+    "word": "AZaz09__",
+    "xdigit": "09AFaf",
+    "punct": "!/:@[`{~",
+    "graph": "!~",
+    "print": " ~",
+    "space": "\t\r  ",
+    "blank": "\t\t  ",
+    "cntrl": "\0\x1f\x7f\x7f",
+    "ascii": "\0\x7f",
+}
 
 
 class Outside(Exception):  # noqa: N818
@@ -39,16 +56,25 @@ def one(code: int, fold: bool) -> Members:
     """The set of one character, with those that differ from it only in case if `fold`."""
     members = np.zeros(INVALID + 1, np.bool_)
     members[code] = True
-    return _folded(members) if fold else members
+    return folded(members) if fold else members
+
+
+def _ascii(ranges: str) -> Members:
+    members = np.zeros(INVALID + 1, np.bool_)
+    for first, last in zip(ranges[::2], ranges[1::2], strict=True):
+        members[ord(first) : ord(last) + 1] = True
+    return members
 
 
 @lru_cache(maxsize=64)
 def _property(name: str, fold: bool) -> Members:
+    if name == "ASCII_Hex_Digit":
+        return _ascii(ASCII_SETS["xdigit"])
     members = np.append(property_members(name), False)
-    return _folded(members) if fold else members
+    return folded(members) if fold else members
 
 
-def _folded(members: Members) -> Members:
+def folded(members: Members) -> Members:
     """Add to a set all that differs from its members only in case."""
     codes, least = case_folds().T
     members[codes[np.isin(least, least[members[codes]])]] = True
@@ -105,6 +131,8 @@ class SetReader:
                 members &= self.operand()
             elif self.take("--"):
                 members &= ~self.operand()
+            elif self.take("~~"):
+                members ^= self.operand()
             else:
                 self.fail(opened, "a ] that closes the set", "the end of the pattern")
         self.depth -= 1
@@ -116,13 +144,11 @@ class SetReader:
         single = True
         while (character := self.peek()) and (character != "]" or self.at == start) and not self.ahead("&&"):
             at = self.at
-            if self.ahead("--") and not single:
+            if self.ahead("~~") or (self.ahead("--") and not single):
                 break
-            if self.ahead("--") or self.ahead("~~"):
+            if self.ahead("--"):
                 self.outside(at, f"{character * 2} in a set")
-            if POSIX.match(self.pattern, at):
-                self.outside(at, "a POSIX class")
-            item = self.bracket() if character == "[" else self.member()
+            item = self.nested() if character == "[" else self.member()
             single = isinstance(item, int)
             if not isinstance(item, int):
                 members |= item
@@ -130,7 +156,19 @@ class SetReader:
             last = self.range_end(at, item)
             single = last == item
             members[item : last + 1] = True
-        return _folded(members) if self.fold else members
+        return folded(members) if self.fold else members
+
+    def nested(self) -> Members:
+        """A set in brackets within another: in brackets or by a POSIX name."""
+        at, posix = self.at, POSIX.match(self.pattern, self.at)
+        if not posix:
+            return self.bracket()
+        self.at = posix.end()
+        if posix[2] not in ASCII_SETS:
+            self.fail(at, f"one of {', '.join(ASCII_SETS)} between [: and :]", posix[0])
+        members = _ascii(ASCII_SETS[posix[2]])
+        members = folded(members) if self.fold else members
+        return ~members if posix[1] else members
 
     def range_end(self, at: int, first: int) -> int:
         """The last character of the range that begins with `first`, at `at`; itself where there is none."""
@@ -192,9 +230,13 @@ class SetReader:
             members = _property(spelling, self.fold)
         except KeyError:
             if _known_to_regex(spelling):
-                self.outside(at, f"the property {self.pattern[at : self.at]}")
+                self.unknown_property(at, spelling, name[1] == "^")
             self.fail(at, "a property of Unicode", self.pattern[at : self.at])
         return ~members if negated != (name[1] == "^") else members
+
+    def unknown_property(self, at: int, name: str, negated: bool) -> NoReturn:
+        """Raise the reason why a property is left to others."""
+        self.outside(at, f"the property {self.pattern[at : self.at]}")
 
 
 def _known_to_regex(name: str) -> bool:

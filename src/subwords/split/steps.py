@@ -39,11 +39,8 @@ class StepsRoute(Route):
 
     def unicode_version(self) -> str:
         """The version its character classes come from."""
-        if self.compiled:
-            return UNICODE_VERSION
-        import regex
-
-        return f"of regex {regex.__version__}"
+        versions = {step.unicode_version for step in self._steps if isinstance(step, Finder)}
+        return next(iter(versions - {UNICODE_VERSION}), UNICODE_VERSION)
 
     def cut(self, text: Bytes, at: int) -> int:
         """Cut where the first step's machine proves it safe; the others see no more than its pieces."""
@@ -152,7 +149,7 @@ class DroppingRoute(MachineRoute):
         room, kept = marks.kept
         if len(room) < size + 64 or len(kept) < words + 1:
             marks.kept = room, kept = np.empty(size + 64, np.uint8), np.empty(len(ends), np.uint32)
-        keep_words(text, base, ends, upto, self._drops, room, kept)
+        keep_words.sized(size)(text, base, ends, upto, self._drops, room, kept)
         return room, 0, kept, upto
 
     def pieces(self, text: Bytes) -> Pieces:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.unigram.seeds import Lattice, in_threads
+from subwords.unigram.seeds import Lattice, on_ranges
 
 __all__ = ["estimated", "expected_counts", "logarithms", "pruned", "unit_bits"]
 
@@ -39,7 +39,7 @@ def expected_counts(lattice: Lattice, probabilities: NDArray[np.float64], thread
         expect(words, (lattice.links, probabilities), span, scratch, expected)
         return expected
 
-    return _summed(in_threads(run, _word_bounds(lattice, threads)))
+    return _summed(on_ranges(run, _word_bounds(lattice, threads)))
 
 
 def estimated(
@@ -89,7 +89,7 @@ def _losses(lattice: Lattice, scores: NDArray[np.float64], threads: int) -> NDAr
         count_best(words, pieces, span, (np.empty(room), np.empty(room, np.int32)), counts)
         return counts
 
-    counts = _summed(in_threads(count, _word_bounds(lattice, threads)))
+    counts = _summed(on_ranges(count, _word_bounds(lattice, threads)))
     losses, total = np.empty(len(lattice)), int(counts.sum())
 
     def write(first: int, last: int) -> None:
@@ -97,7 +97,7 @@ def _losses(lattice: Lattice, scores: NDArray[np.float64], threads: int) -> NDAr
         scratch = np.empty(room), np.empty(room, np.int32)
         lose((lattice.at, lattice.longest), pieces, counts, span, scratch, losses)
 
-    in_threads(write, [len(lattice) * part // threads for part in range(threads + 1)])
+    on_ranges(write, [len(lattice) * part // threads for part in range(threads + 1)])
     return losses
 
 

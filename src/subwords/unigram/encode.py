@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,10 @@ from subwords.encoder import KEYS, SHORT, Segmenter
 from subwords.errors import InputError
 from subwords.split.pieces import Pieces
 from subwords.split.rules import Rule, Split
-from subwords.unigram.model import Unigram
+from subwords.unigram.model import BYTE_PIECES, Unigram
+
+if TYPE_CHECKING:
+    from subwords.kernels.jit import Kernel
 
 __all__ = ["UnigramSegmenter"]
 
@@ -26,15 +28,18 @@ _SPACED: dict[str, Rule] = {run: (Split(f"▁{run}[^▁]*|[^▁]+"),) for run in
 class UnigramSegmenter(Segmenter):
     """Segments words by the greatest sum of scores (U5)."""
 
+    shows_unknown = True
+
     def __init__(self, model: Unigram) -> None:
         self.model = model
+        self.unk_id = model.unk_id
 
     @property
-    def kernel(self) -> Callable[..., int]:
+    def kernel(self) -> Kernel:
         """The kernel."""
         from subwords.kernels.unigram_encode import encode_paths
 
-        return encode_paths.ready()
+        return encode_paths
 
     @cached_property
     def arrays(self) -> _Arrays:
@@ -57,6 +62,8 @@ class UnigramSegmenter(Segmenter):
         if run is None or not (self.model.running or self.model.exact):
             return rule
         special = self.model.special_ids
+        if self.model.unk_id is not None and self.model.unk_id not in special:  # its text is one unk with neighbours
+            return rule
         usable = {token.decode() for i, token in enumerate(self.model.vocab) if i not in special}
         known = set("".join(usable))
         if not usable >= known > {"▁"}:
@@ -79,6 +86,23 @@ class UnigramSegmenter(Segmenter):
         found = path_ends(np.ascontiguousarray(pieces.text), pieces.words, (*self.arrays, *scratch), ends)
         assert found == len(ids)
         return ends
+
+    def token_ranges(self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], pieces: Pieces) -> NDArray[np.int64]:
+        """Return where the bytes of each id begin and end; as in HF, byte pieces of a run all have those of the run.
+
+        In SentencePiece's own files each has its own.
+        """
+        ranges = super().token_ranges(ids, offsets, pieces)
+        if self.model.running or not self.model.byte_fallback:
+            return ranges
+        # A text that spells a byte piece, <0x41>, is longer than any character.
+        of_byte = np.isin(ids, self.model.byte_ids) & (ranges[1] - ranges[0] < len(BYTE_PIECES[0]))
+        joined = of_byte[1:] & of_byte[:-1]
+        joined[offsets[1:-1][(offsets[1:-1] > 0) & (offsets[1:-1] < len(ids))] - 1] = False
+        run = np.cumsum(np.append(True, ~joined))[: len(ids)] - 1
+        first = np.flatnonzero(np.append(True, ~joined)[: len(ids)])
+        last = np.append(first[1:] - 1, len(ids) - 1)[: len(first)]
+        return np.stack([ranges[0, first[run]], ranges[1, last[run]]])
 
     def unknown(self, text: NDArray[np.uint8], at: int) -> InputError:
         """Return the error for a character that is no piece."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import FormatError
+from subwords.state import Defined
 from subwords.vocab import Vocab
 
 if TYPE_CHECKING:
@@ -20,11 +21,12 @@ __all__ = ["BYTE_PIECES", "GRAINS", "Unigram"]
 MOST_IDS = 2**26  # as the double array of kernels/pieces.py has it
 PENALTY = 10.0  # an unknown character's score is so much below the least of all pieces
 GRAINS = 128  # sums of scores that are multiples of its inverse are exact in 32-bit floats, up to 2**17
+HUGE = 2.0**52 / GRAINS  # floats beyond have no such digits
 BYTE_PIECES = tuple(b"<0x%02X>" % byte for byte in range(256))
 
 
 @dataclass(frozen=True, eq=False)
-class Unigram:
+class Unigram(Defined):
     """A Unigram model (U5): a text becomes the pieces whose scores have the greatest sum.
 
     scores: float64, by id: natural logarithms of probabilities.
@@ -33,7 +35,7 @@ class Unigram:
     special_ids: ids that no text yields by itself (A3): control, unknown, unused and byte pieces.
     user_ids: pieces that are taken whatever they score; the longer of two.
     running: add scores as SentencePiece does, in 32 bits and through the whole text, so that its ids come out;
-    otherwise in 64 bits and word by word, as HF does.
+    otherwise in 64 bits and word by word, as HF does, after rounding each score as HF does when it reads a file.
     """
 
     vocab: Vocab
@@ -67,18 +69,26 @@ class Unigram:
         return np.array(found, np.int32)
 
     @cached_property
+    def _parsed(self) -> NDArray[np.float64]:
+        """The scores as HF reads them in a tokenizer.json; in 128ths they are what they are."""
+        from subwords.unigram.parsed import parsed
+
+        return self.scores if _coarse(self.scores) else parsed(self.scores)
+
+    @cached_property
     def unk_score(self) -> float:
         """The score of an unknown character."""
         counted = np.diff(self.vocab.offsets) > 0
         if self.running:
             counted[list(self.special_ids | self.user_ids)] = False
-        least = self.scores[counted].min() if counted.any() else 0.0
+        scores = self.scores if self.running else self._parsed
+        least = scores[counted].min() if counted.any() else 0.0
         return float(np.float32(least) - np.float32(PENALTY)) if self.running else float(least - PENALTY)
 
     @cached_property
     def path_scores(self) -> NDArray[np.float64]:
         """The score of every id as paths are added up from it."""
-        scores = self.scores.astype(np.float32).astype(np.float64) if self.running else self.scores.copy()
+        scores = self.scores.astype(np.float32).astype(np.float64) if self.running else self._parsed.copy()
         users = np.array(sorted(self.user_ids), np.int64)
         scores[users] = (0.1 * (np.diff(self.vocab.offsets)[users] - 1)).astype(np.float32)
         return scores
@@ -86,8 +96,7 @@ class Unigram:
     @cached_property
     def exact(self) -> bool:
         """Whether sums of scores are the same in 32 and in 64 bits, so that `running` makes no difference."""
-        grains = np.append(self.path_scores, self.unk_score) * GRAINS
-        return bool((grains == np.round(grains)).all())
+        return _coarse(np.append(self.path_scores, self.unk_score))
 
     def segmenter(self) -> UnigramSegmenter:
         """Return what segments words by this model."""
@@ -99,3 +108,10 @@ class Unigram:
     def lossless(self) -> bool:
         """Whether every text can be had back from its ids: never, for blanks and byte pieces may be spelled in text."""
         return False
+
+
+def _coarse(scores: NDArray[np.float64]) -> bool:
+    if np.abs(scores).max(initial=0.0) > HUGE:
+        return False
+    grains = scores * GRAINS
+    return bool((grains == np.round(grains)).all())

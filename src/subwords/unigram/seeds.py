@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from subwords.arrays import zeros
 from subwords.corpus.counts import WordCounts
 from subwords.errors import TrainingError
+from subwords.threads import in_threads
 
-__all__ = ["Lattice", "Text", "find_seeds", "in_threads", "text_of"]
+__all__ = ["Lattice", "Text", "find_seeds", "on_ranges", "text_of"]
 
 Result = TypeVar("Result")
 
@@ -138,12 +139,9 @@ def find_seeds(
     return lattice, shares[kept]
 
 
-def in_threads(run: Callable[[int, int], Result], bounds: Sequence[int]) -> list[Result]:
+def on_ranges(run: Callable[[int, int], Result], bounds: Sequence[int]) -> list[Result]:
     """Run something on the ranges between bounds, a thread for each."""
-    if len(bounds) == 2:
-        return [run(*bounds)]
-    with ThreadPoolExecutor(len(bounds) - 1) as pool:
-        return list(pool.map(run, bounds[:-1], bounds[1:]))
+    return in_threads(lambda ends: run(*ends), pairwise(bounds), len(bounds) - 1)
 
 
 def _sorted_suffixes(text: Text, longest: int, threads: int) -> NDArray[np.int32]:
@@ -165,7 +163,7 @@ def _sorted_suffixes(text: Text, longest: int, threads: int) -> NDArray[np.int32
     # A range of suffixes ends where their first characters do.
     bounds = [len(keys) * part // threads for part in range(1, threads)]
     every = [0, *(int(np.searchsorted(keys, keys[bound])) for bound in bounds), len(keys)]
-    in_threads(run, every)
+    on_ranges(run, every)
     return order
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, log
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.bpe.train import check_words
+from subwords.bpe.train import Step, check_words
+from subwords.checks import check_flag, check_integer, check_string, check_strings, check_token
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.errors import InputError, TrainingError
 from subwords.threads import thread_count
@@ -22,8 +24,6 @@ __all__ = ["UnigramSettings", "train_unigram"]
 
 MOST_LENGTH = 512
 MOST_CHARACTERS = 2**53  # counted in all, so that scores of seeds are exact
-
-Step = Callable[[str, int, int], object]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,26 +51,19 @@ class UnigramSettings:
             ("max_piece_length", 1, MOST_LENGTH),
             ("min_frequency", 1, MOST),
         ):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-                raise InputError(f"expected {name} to be an integer from {least} to {most}, not {value!r}")
+            check_integer(name, getattr(self, name), least, most)
         for name, low, high in (("shrinking_factor", 0.01, 0.99), ("character_coverage", 0.01, 1.0)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-                raise InputError(f"expected {name} to be a number from {low} to {high}, not {value!r}")
+                raise InputError(f"expected {name} to be a number from {low} to {high}, not {value!r:.60}")
         for name in ("special_tokens", "user_defined"):
-            if isinstance(getattr(self, name), str):
-                raise InputError(f"expected {name} to be a list of str, not the str {getattr(self, name)!r}")
-        if not isinstance(self.required_chars, str):
-            raise InputError(f"expected required_chars to be a str, not {self.required_chars!r}")
-        for i, token in enumerate(reserved := self.reserved):
-            if not isinstance(token, str) or not token:
-                raise InputError(f"expected special and user-defined tokens to be non-empty str, not {token!r}")
-            if token in reserved[:i]:
-                raise InputError(f"expected special, byte and user-defined tokens to differ; {token!r} is given twice")
-        for token in (*reserved, self.required_chars):
-            if any("\ud800" <= char <= "\udfff" for char in token):
-                raise InputError(f"expected text without lone surrogates, not {token!r}")
+            object.__setattr__(self, name, check_strings(name, getattr(self, name)))  # an iterator is read once only
+        check_flag("byte_fallback", self.byte_fallback)
+        check_string("required_chars", self.required_chars)
+        if self.unk_token is not None:
+            check_token("unk_token", self.unk_token)
+        if twice := [token for token, times in Counter(self.reserved).items() if times > 1]:
+            raise InputError(f"expected special, byte and user-defined tokens to differ; {twice[0]!r} is given twice")
 
     @property
     def specials(self) -> list[str]:
@@ -175,9 +168,10 @@ def _learn(
     while True:
         probabilities = _maximise(lattice, probabilities, size, settings, threads)
         done += 1
-        step("pruning", done, max(done, rounds))
         if len(lattice) <= most:
+            step("pruning", done, done)
             break
+        step("pruning", done, max(done + 1, rounds))
         room = max(most, int(settings.shrinking_factor * len(lattice)))
         kept = pruned(lattice, logarithms(probabilities), room, size, threads)
         lattice.keep(kept)
@@ -186,7 +180,10 @@ def _learn(
     kept = np.zeros(len(lattice), np.bool_)
     kept[order[:size]] = True
     lattice.keep(kept)
-    return _maximise(lattice, probabilities[kept], size, settings, threads)
+    step("estimating", 0, 1)
+    probabilities = _maximise(lattice, probabilities[kept], size, settings, threads)
+    step("estimating", 1, 1)
+    return probabilities
 
 
 def _maximise(

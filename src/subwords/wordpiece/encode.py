@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,9 @@ from subwords.encoder import KEYS, Segmenter
 from subwords.errors import InputError
 from subwords.split.pieces import Pieces
 from subwords.wordpiece.model import WordPiece
+
+if TYPE_CHECKING:
+    from subwords.kernels.jit import Kernel
 
 __all__ = ["WordPieceSegmenter"]
 
@@ -28,11 +30,11 @@ class WordPieceSegmenter(Segmenter):
         self._settings = np.array([model.unk_id, model.max_chars, secrets.randbits(62)], np.int64)
 
     @property
-    def kernel(self) -> Callable[..., int]:
+    def kernel(self) -> Kernel:
         """The kernel."""
         from subwords.kernels.wordpiece_encode import encode_pieces
 
-        return encode_pieces.ready()
+        return encode_pieces
 
     @cached_property
     def arrays(self) -> _Arrays:
@@ -81,9 +83,10 @@ class WordPieceSegmenter(Segmenter):
         first = np.zeros(len(ids), np.bool_)
         first[offsets[:-1][np.diff(offsets) > 0]] = True
         lengths = np.where(first, lengths, lengths - len(self.model.prefix.encode()))
-        words = np.diff(pieces.words)[np.diff(offsets) > 0]
-        unknown = np.flatnonzero(ids == self.model.unk_id)
-        lengths[unknown] = words[np.cumsum(first)[unknown] - 1]
+        # An unknown word has one id. Beside others, that id is a piece like them, which the text spells.
+        words = np.flatnonzero(np.diff(offsets) == 1)
+        unknown = words[ids[offsets[words]] == self.model.unk_id]
+        lengths[offsets[unknown]] = np.diff(pieces.words)[unknown]
         return np.cumsum(lengths)
 
     def unknown(self, text: NDArray[np.uint8], at: int) -> InputError:

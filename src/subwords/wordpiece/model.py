@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from subwords.errors import FormatError
+from subwords.state import Defined
 from subwords.vocab import Vocab
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")  # BERT's
 
 
 @dataclass(frozen=True, eq=False)
-class WordPiece:
+class WordPiece(Defined):
     """A WordPiece model (P3).
 
     prefix: begins every piece that continues a word; may be empty.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cmp_to_key
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.arrays import zeros
-from subwords.bpe.train import TIES, Limits
+from subwords.bpe.train import TIES, Limits, Step
 from subwords.vocab import Vocab
 from subwords.wordpiece.likelihood import compare_gains
 
@@ -80,19 +79,20 @@ class ScoreLoop:
         offsets = self.tokens.reshape(-1, 8)[: self.state[TOKENS] + 1, STRING] - prefix
         return Vocab(self.strings[prefix : self.state[STRINGS]].tobytes(), offsets)
 
-    def run(self, on_merges: Callable[[int], object] | None) -> None:
+    def run(self, on_step: Step) -> None:
         """Merge until there are enough tokens or no pair is frequent enough (B4)."""
         from subwords.kernels.bpe_index import DONE, EXHAUSTED, NEED_PAIRS, NEED_STRINGS, PAUSED
         from subwords.kernels.wordpiece_heap import NEED_INDEX, UNDECIDED
         from subwords.kernels.wordpiece_train import merge_scored
 
+        on_step("indexing", 0, 1)
         self._index()
-        reported = 0
+        on_step("indexing", 1, 1)
+        base = int(self.state[TOKENS])
         while True:  # PAUSE also bounds how long an interrupt waits
             status = merge_scored(self._words, self._pairs, self._names, self.state, self._settings())
-            if on_merges and self.state[MERGES] > reported:
-                on_merges(int(self.state[MERGES]) - reported)
-                reported = int(self.state[MERGES])
+            learned = int(self.state[TOKENS]) - base
+            on_step("merging", learned, self.size - base)
             if status == UNDECIDED:
                 self.state[CHOSEN] = self._decide()
             elif status == NEED_STRINGS:
@@ -104,6 +104,7 @@ class ScoreLoop:
                 self._index()
             elif status != PAUSED:
                 assert status in (DONE, EXHAUSTED)
+                on_step("merging", learned, learned)
                 return
 
     def _settings(self) -> NDArray[np.int64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.arrays import zeros
-from subwords.bpe.train import check_numbers, check_room, check_words, merge_words, read_words
+from subwords.bpe.train import Step, check_limits, check_room, check_words, merge_words, read_words
+from subwords.checks import check_choice, check_integer, check_string, check_token
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.errors import InputError
 from subwords.vocab import Vocab
@@ -38,13 +39,11 @@ class WordPieceSettings:
     max_chars: int = 100
 
     def __post_init__(self) -> None:
-        check_numbers(self)
-        if isinstance(self.max_chars, bool) or not isinstance(self.max_chars, int) or not 0 <= self.max_chars <= MOST:
-            raise InputError(f"expected max_chars to be an integer from 0 to {MOST}, not {self.max_chars!r}")
-        if self.score not in SCORES:
-            raise InputError(f"expected score to be one of {', '.join(SCORES)}, not {self.score!r}")
-        if not isinstance(self.prefix, str) or any("\ud800" <= char <= "\udfff" for char in self.prefix):
-            raise InputError(f"expected prefix to be a str without lone surrogates, not {self.prefix!r}")
+        check_limits(self)
+        check_integer("max_chars", self.max_chars, 0, MOST)
+        check_choice("score", self.score, SCORES)
+        check_string("prefix", self.prefix)
+        check_token("unk_token", self.unk_token)
         if self.unk_token not in self.special_tokens:
             raise InputError(
                 f"expected unk_token {self.unk_token!r} to be among special_tokens: unknown words need an id. "
@@ -52,9 +51,7 @@ class WordPieceSettings:
             )
 
 
-def train_wordpiece(
-    counts: WordCounts, settings: WordPieceSettings, *, on_merges: Callable[[int], object] | None = None
-) -> WordPiece:
+def train_wordpiece(counts: WordCounts, settings: WordPieceSettings, *, on_step: Step | None = None) -> WordPiece:
     """Learn a model from word counts (P1, P2, B2-B6); TrainingError says what does not fit.
 
     A word's first character is a symbol as it stands, the others begin with the prefix; bytes that are no UTF-8 part a
@@ -74,7 +71,7 @@ def train_wordpiece(
     Scores are compared exactly, and ties decided by `tie_break` (B2): the same counts give the same model anywhere.
     Merging goes on to vocab_size, though the best gain be negative, or until no pair occurs min_frequency times.
     max_token_length is in characters, the prefix not counted. limit_alphabet keeps so many characters, the most
-    frequent; the others part words. `on_merges` is called with the number of merges just done.
+    frequent; the others part words. `on_step`: as of `train_bpe`.
 
     >>> import subwords
     >>> from subwords.wordpiece.train import WordPieceSettings, train_wordpiece
@@ -87,10 +84,10 @@ def train_wordpiece(
     arena = read_words(counts, ids)
     if settings.score == "count" and not _may_spell_prefix(counts, settings.prefix):
         prefix = len(settings.prefix.encode())
-        vocab, _ = merge_words(arena, counts.total, names, settings, on_merges, prefix=prefix)
+        vocab, _ = merge_words(arena, counts.total, names, settings, on_step, prefix=prefix)
     else:
         loop = ScoreLoop(arena, counts.total, names, times, settings, score=settings.score, prefix=settings.prefix)
-        loop.run(on_merges)
+        loop.run(on_step or (lambda phase, done, total: None))
         vocab = loop.vocab
     return _model(vocab, settings)
 

@@ -1,0 +1,304 @@
+"""encode: text to ids."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from subwords.cli.console import (
+    check_output,
+    given,
+    json_option,
+    load_tokenizer,
+    open_output,
+    print_values,
+    shown,
+    tokenizer_argument,
+    utf8,
+)
+from subwords.cli.ids import array_output, line_batches, offsets_output
+from subwords.errors import InputError
+
+if TYPE_CHECKING:
+    from subwords.result import TokenBatch
+    from subwords.tokenizer import Tokenizer
+    from subwords.vocab import Vocab
+
+__all__ = ["encode"]
+
+
+@click.command()
+@tokenizer_argument
+@click.argument("file", default="-")
+@click.option("--text", "texts", type=utf8, multiple=True, metavar="TEXT", help="Encode this text. May be repeated.")
+@click.option("--lines", is_flag=True, help="Every line is a text; its line feed is left out.")
+@click.option(
+    "--special",
+    type=click.Choice(["text", "error", "allow"]),
+    default="text",
+    show_default=True,
+    help="Special tokens spelled out in text are ordinary text, an error, or their ids.",
+)
+@click.option("--sample", is_flag=True, help="Unigram: draw one of the ways to write a text, likelier ones more often.")
+@click.option(
+    "--alpha",
+    type=click.FloatRange(min=0),
+    default=0.1,
+    show_default=True,
+    help="With --sample: 0 draws all ways alike, large values the best.",
+)
+@click.option("--seed", type=click.IntRange(min=0), help="With --sample: draw the same again.")
+@click.option(
+    "--nbest",
+    type=click.IntRange(1, 1024),
+    metavar="N",
+    help="Unigram: the N best ways, a line each with its score; with --sample, draw from these.",
+)
+@click.option("--tokens", "as_tokens", is_flag=True, help="Print tokens instead of ids, a space in them as U+2423.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="OUT",
+    help="The file to write.  [default: standard output]",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "npy", "bin"]),
+    help="A line of ids for every text, a NumPy file, or raw little-endian ids.  [default: as OUT is named, or text]",
+)
+@click.option("--dtype", type=click.Choice(["uint16", "uint32"]), help="For npy and bin.  [default: uint32]")
+@click.option(
+    "--offsets",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="With npy and bin: write where each text begins in the ids, and the end, as an int64 NumPy file.",
+)
+@json_option
+@click.pass_context
+def encode(
+    context: click.Context,
+    /,
+    tokenizer: Path,
+    file: str,
+    texts: tuple[str, ...],
+    lines: bool,
+    output: Path | None,
+    form: str | None,
+    offsets: Path | None,
+    **options: Any,
+) -> None:
+    """Turn text into ids, separated by spaces, a line for every text.
+
+    TOKENIZER is a tokenizer.json, a SentencePiece .model, or a folder with one. FILE is the text, also as .gz or .zst;
+    without it, or for "-", it is standard input. All of it is one text, or with --lines each of its lines, which are
+    read and written a few at a time. npy and bin hold the ids of all texts in a row: with several texts, --offsets says
+    where each begins. An npy for standard output or a pipe is written when all ids are known.
+
+    \b
+    Example:
+      subwords encode tok.json --text "a text"
+      subwords encode tok.json corpus.txt -o ids.npy
+      subwords encode tok.json corpus.txt --lines -o ids.npy --offsets offsets.npy
+    """
+    form = form or {".npy": "npy", ".bin": "bin"}.get(output.suffix if output else "", "text")
+    job = _Job(output, form, offsets, several=lines or len(texts) > 1, **options)
+    _check_usage(context, job, bool(texts), file != "-" or lines)
+    tok = load_tokenizer(tokenizer)
+    _check_tokenizer(job, tok, tokenizer)
+    check_output(output)
+    check_output(offsets)
+    with _batches(file, texts, lines) as batches:
+        checked = batches if _takes_bytes(tok) else _utf8(batches, "standard input" if file == "-" else file)
+        values = _print_nbest(tok, checked, job) if job.nbest and not job.sample else _write_ids(tok, checked, job)
+    if job.as_json:
+        print_values(values, job.as_json)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    """The options that need no work before they are used."""
+
+    special: Any
+    sample: bool
+    alpha: float
+    seed: int | None
+    nbest: int | None
+    as_tokens: bool
+    dtype: str | None
+    as_json: bool
+
+
+@dataclass(frozen=True)
+class _Job(_Options):
+    """What to write where."""
+
+    output: Path | None
+    form: str
+    offsets: Path | None
+    several: bool
+
+
+def _check_usage(context: click.Context, job: _Job, texts: bool, file_options: bool) -> None:
+    if texts and file_options:
+        raise click.UsageError("--text comes without FILE and --lines")
+    if job.form == "text" and (job.dtype or job.offsets):
+        raise click.UsageError(f"{'--dtype' if job.dtype else '--offsets'} is for --format npy or bin")
+    if job.form != "text" and (job.as_tokens or (job.as_json and job.output is None)):
+        raise click.UsageError(
+            f"--format {job.form} holds ids only: leave out --tokens, and name a file by -o for --json"
+        )
+    if job.form != "text" and job.several and not job.offsets:
+        raise click.UsageError(
+            f"--format {job.form} holds the ids of all texts in a row: add --offsets FILE to write where each text "
+            "begins, or encode the file as one text, without --lines"
+        )
+    if job.offsets and job.output and job.offsets.resolve() == job.output.resolve():
+        raise click.UsageError("--offsets and -o name the same file")
+    for name in () if job.sample else ("alpha", "seed"):
+        if given(context, name):
+            raise click.UsageError(f"--{name} is for --sample")
+    if job.sample and job.special != "text":
+        raise click.UsageError("--sample takes all text as ordinary text: leave out --special")
+    if job.nbest and not job.sample and (job.form != "text" or job.special != "text"):
+        raise click.UsageError("--nbest without --sample prints text: leave out --format and --special")
+
+
+def _check_tokenizer(job: _Job, tok: Tokenizer, path: Path) -> None:
+    from subwords.unigram.model import Unigram
+
+    if job.dtype == "uint16" and tok.vocab_size > 1 << 16:
+        raise InputError(f"expected at most 65536 tokens for uint16; {path} has {tok.vocab_size}: use uint32")
+    if (job.sample or job.nbest) and not isinstance(tok.model, Unigram):
+        option = "--sample" if job.sample else "--nbest"
+        raise InputError(f"{option} needs a Unigram model; {path} holds {type(tok.model).__name__}")
+
+
+@contextmanager
+def _batches(file: str, texts: tuple[str, ...], lines: bool) -> Iterator[Iterable[list[bytes]]]:
+    """The texts to encode, some at a time."""
+    if texts:
+        yield [[text.encode() for text in texts]]
+        return
+    from subwords.corpus.files import open_text
+
+    source = sys.stdin.buffer if file == "-" else Path(file)
+    with open_text(source, "standard input" if file == "-" else file) as stream:
+        yield line_batches(stream) if lines else [[stream.read()]]
+
+
+def _takes_bytes(tok: Tokenizer) -> bool:
+    """Whether ids stand for bytes, so that none is lost whatever they are."""
+    from subwords.bpe.model import BPE
+
+    return isinstance(tok.model, BPE) and tok.model.byte_level
+
+
+def _utf8(batches: Iterable[list[bytes]], name: str) -> Iterator[list[bytes]]:
+    """Refuse texts that are not UTF-8, of which a model of characters would lose bytes."""
+    first = 0
+    for texts in batches:
+        for i, text in enumerate(texts, first):
+            try:
+                text.decode()
+            except UnicodeDecodeError as error:
+                place = f"byte 0x{text[error.start]:02x} at byte {error.start} of text {i}"
+                raise InputError(
+                    f"{name}: expected UTF-8 text, got {place}; only byte-level models take other bytes"
+                ) from None
+        first += len(texts)
+        yield texts
+
+
+def _encoded(tok: Tokenizer, batches: Iterable[list[bytes]], job: _Job) -> Iterator[TokenBatch]:
+    if not job.sample:
+        for texts in batches:
+            yield tok.encode_batch(texts, special=job.special)
+        return
+    import numpy as np
+
+    from subwords.result import TokenBatch
+
+    rng, nbest = np.random.default_rng(job.seed), job.nbest or -1
+    for texts in batches:
+        drawn = [tok.sample(text.decode(), alpha=job.alpha, nbest=nbest, seed=rng) for text in texts]
+        yield TokenBatch.of(drawn)
+
+
+def _write_ids(tok: Tokenizer, batches: Iterable[list[bytes]], job: _Job) -> dict[str, object]:
+    """Write the ids of all texts, a batch at a time; what to say of it."""
+    import numpy as np
+
+    vocab = tok.model.vocab if job.as_tokens else None
+    texts, total = 0, 0
+
+    def counted() -> Iterator[TokenBatch]:
+        nonlocal texts, total
+        for batch in _encoded(tok, batches, job):
+            texts, total = texts + len(batch), total + len(batch.ids)
+            yield batch
+
+    found: dict[str, object] = {}
+    if job.as_json and job.output is None:
+        ids = [row for batch in counted() for row in batch.to_lists()]
+        found["ids"] = ids
+        if vocab is not None:
+            found["tokens"] = [[vocab[i].decode("utf-8", "replace") for i in row] for row in ids]
+    elif job.form == "text":
+        names = _Names(vocab)
+        with open_output(job.output) as stream:
+            for batch in counted():
+                _write_lines(stream, batch, names)
+    else:
+        with array_output(job.output, job.form, job.dtype or "uint32") as write, offsets_output(job.offsets) as lengths:
+            for batch in counted():
+                write(batch.ids)
+                lengths(np.diff(batch.offsets))
+    if not found:
+        found["saved"] = str(job.output)
+    return {"texts": texts, "total": total, **found}
+
+
+class _Names(dict[int, str]):
+    """How ids are written: as numbers, or as the tokens of a vocabulary."""
+
+    def __init__(self, vocab: Vocab | None) -> None:
+        super().__init__()
+        self._vocab = vocab
+
+    def __missing__(self, index: int) -> str:
+        self[index] = str(index) if self._vocab is None else shown(self._vocab[index])
+        return self[index]
+
+
+def _write_lines(stream: IO[bytes], batch: TokenBatch, names: _Names) -> None:
+    for ids in batch:
+        stream.write(" ".join(map(names.__getitem__, ids.tolist())).encode() + b"\n")
+
+
+def _print_nbest(tok: Tokenizer, batches: Iterable[list[bytes]], job: _Job) -> dict[str, object]:
+    assert job.nbest is not None
+    vocab = tok.model.vocab if job.as_tokens else None
+    ways = (tok.nbest(text.decode(), job.nbest) for texts in batches for text in texts)
+    if job.as_json and job.output is None:
+        best = [[_way(ids, score, vocab) for ids, score in found] for found in ways]
+        return {"texts": len(best), "nbest": best}
+    names, texts = _Names(vocab), 0
+    with open_output(job.output) as stream:
+        for found in ways:
+            texts += 1
+            for ids, score in found:
+                stream.write(f"{score:.4f}\t{' '.join(map(names.__getitem__, ids))}\n".encode())
+    return {"texts": texts, "saved": str(job.output)}
+
+
+def _way(ids: list[int], score: float, vocab: Vocab | None) -> dict[str, object]:
+    tokens = {} if vocab is None else {"tokens": [vocab[i].decode("utf-8", "replace") for i in ids]}
+    return {"score": score, "ids": ids, **tokens}

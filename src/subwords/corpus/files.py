@@ -1,0 +1,147 @@
+"""Files of text, opened: decompressed where they are compressed, refused where they are not text."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+from subwords.corpus.contents import HEAD, check_ids, check_text, compression
+from subwords.errors import CorpusError
+
+__all__ = ["STEP", "TextStream", "need_pyarrow", "open_text"]
+
+STEP = 1 << 17  # bytes read at a time
+
+
+class TextStream:
+    """The bytes of an open file, decompressed."""
+
+    def __init__(self, raw: _Counted, stream: Any, name: str) -> None:
+        self._raw = raw
+        self._stream = stream
+        self._name = name
+
+    @property
+    def taken(self) -> int:
+        """How many bytes were read of the file as it is on disk."""
+        return self._raw.taken
+
+    def fill(self, view: memoryview) -> int:
+        """Read until the view is full or the file ends; return how many bytes that are."""
+        return _fill(self._stream, view, self._name)
+
+    def read(self) -> bytes:
+        """Return all that is left."""
+        found = io.BytesIO()  # which gives its buffer away: joined parts would be in memory twice
+        view = memoryview(bytearray(1 << 20))
+        while count := self.fill(view):
+            found.write(view[:count])
+        return found.getvalue()
+
+
+@contextmanager
+def open_text(
+    source: Path | BinaryIO, name: str | None = None, *, expected: Literal["text", "ids", "bytes"] = "text"
+) -> Iterator[TextStream]:
+    """Open a file or a stream for reading; it is decompressed where it is gzip or zstd, by content or name.
+
+    CorpusError where it cannot be read, or is not what is `expected`: "text", see `contents.check_text`; "ids", text or
+    a NumPy file; "bytes", anything: then the name alone says whether it is compressed.
+    """
+    path = source if isinstance(source, Path) else None
+    name = name or str(source)
+    with ExitStack() as stack:
+        raw = _Counted(stack.enter_context(_opened(path)) if path is not None else source)
+        head = _head(raw, name)
+        stream: Any = _Headed(head, raw)
+        suffix = path.suffix.lower() if path is not None else ""
+        packed = suffix if suffix in (".gz", ".zst") else None if expected == "bytes" else compression(head)
+        if packed:
+            stream = stack.enter_context(_decompressed(stream, packed))
+            head = _head(stream, name)
+            stream = _Headed(head, stream)
+        if expected == "text":
+            check_text(head, name, path)
+        elif expected == "ids":
+            check_ids(head, name)
+        yield TextStream(raw, stream, name)
+
+
+def _opened(path: Path) -> io.FileIO:
+    try:
+        return io.FileIO(path)
+    except OSError as error:
+        raise CorpusError(f"{path}: expected a readable file: {error.strerror}") from error
+
+
+class _Counted:
+    """A stream that knows how much was read from it; a pipe has no position to ask for."""
+
+    def __init__(self, stream: Any) -> None:
+        # One read of the system a call: a loop of them in C, as `readinto` has it, would not see Ctrl-C.
+        self._readinto = getattr(stream, "readinto1", stream.readinto)
+        self.taken = 0
+
+    def readinto(self, buffer: Any) -> int:
+        count: int = self._readinto(buffer) or 0
+        self.taken += count
+        return count
+
+
+class _Headed(io.RawIOBase):
+    """A stream whose first bytes were read already."""
+
+    def __init__(self, head: bytes, rest: Any) -> None:
+        self._head = memoryview(head)
+        self._rest = rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        if not self._head:
+            count: int = self._rest.readinto(buffer) or 0
+            return count
+        count = min(len(buffer), len(self._head))
+        memoryview(buffer)[:count] = self._head[:count]
+        self._head = self._head[count:]
+        return count
+
+
+def _decompressed(stream: _Headed, packed: str) -> AbstractContextManager[Any]:
+    buffered = io.BufferedReader(stream, STEP)
+    if packed == ".gz":
+        return gzip.GzipFile(fileobj=buffered, mode="rb")
+    pyarrow = need_pyarrow()
+    opened: AbstractContextManager[Any] = pyarrow.CompressedInputStream(pyarrow.PythonFile(buffered, mode="r"), "zstd")
+    return opened
+
+
+def _head(stream: Any, name: str) -> bytes:
+    buffer = bytearray(HEAD)
+    return bytes(memoryview(buffer)[: _fill(stream, memoryview(buffer), name)])
+
+
+def _fill(stream: Any, view: memoryview, name: str) -> int:
+    """Read until the view is full or the stream ends."""
+    filled = 0
+    try:
+        while count := stream.readinto(view[filled : filled + STEP]):
+            filled += count
+    except (OSError, EOFError, zlib.error) as error:
+        raise CorpusError(f"{name}: expected a file readable to its end: {error}") from error
+    return filled
+
+
+def need_pyarrow() -> Any:
+    """Return the module PyArrow; CorpusError where it is not installed."""
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise CorpusError('.zst files need PyArrow: pip install "subwords[arrow]"') from error
+    return pyarrow

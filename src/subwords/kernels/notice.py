@@ -1,0 +1,66 @@
+"""What the compiled tier tells the user, once per process: that it compiles, and that it cannot keep the result."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import warnings
+from pathlib import Path
+
+from subwords.errors import SubwordsWarning
+
+__all__ = ["Notices"]
+
+PACKAGE = str(Path(__file__).parents[1])
+
+
+class Notices:
+    """What has been said, and what is to be said."""
+
+    def __init__(self) -> None:
+        self.compiling = False  # whether this process has compiled a kernel
+        self.shown = False  # whether the user knows: by the line, or by a bar
+        self._unwritable = ""
+        self._warned = False
+
+    def compile(self) -> None:
+        """Say that a kernel is compiled, where standard error is a terminal.
+
+        A progress line of Rich replaces `sys.stderr` while it is live, and shows what is written there above itself.
+        """
+        self.compiling = True
+        if self.shown:
+            return
+        self.shown = True
+        # Standard error may be None (no console) or closed.
+        with contextlib.suppress(AttributeError, OSError, ValueError):
+            if sys.stderr.isatty():
+                sys.stderr.write("subwords: compiling kernels for this processor, once: about 10 s ...\n")
+                sys.stderr.flush()
+
+    def unwritable(self, folder: Path | None, reason: str) -> None:
+        """Remember that machine code cannot be kept; `warn` says so in the thread of the caller."""
+        place = f" in {folder}" if folder else ""
+        self._unwritable = self._unwritable or f"{place}: {reason}"
+
+    def warn(self) -> None:
+        """Warn if machine code cannot be kept."""
+        if self._unwritable and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"kernel cache cannot be written{self._unwritable}. Every process will compile its kernels again, "
+                "which takes seconds: set SUBWORDS_CACHE_DIR to a folder that can be written",
+                SubwordsWarning,
+                stacklevel=_depth(),
+            )
+
+
+def _depth() -> int:
+    """The stack level, as `warn` calls it, of the first caller outside this package."""
+    frame, depth = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame, depth = frame.f_back, depth + 1
+    return depth
+
+
+NOTICES = Notices()

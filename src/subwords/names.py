@@ -1,0 +1,47 @@
+"""Names as users write them: in any case, with `-`, `_`, a space or nothing between their parts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+
+__all__ = ["looks_like_name", "named", "nearest"]
+
+# A word, or words joined as names are. The pattern `a.b` is one too: a dot for any character is rare there.
+_NAME = re.compile(r"\w+(?:[-. ]+\w+)*")
+SHORTEST = 3  # characters
+MOST = 3  # names in a suggestion
+
+
+def _squashed(text: str) -> str:
+    return re.sub(r"[-_ ]|(?<=[0-9])\.(?=[0-9])", "", text).lower()
+
+
+def named(text: str, names: Iterable[str], aliases: Mapping[str, str] | None = None) -> str | None:
+    """Return the one of `names` that a text spells, itself or by an alias; None if it spells no name.
+
+    >>> named("GPT_2", ["gpt2", "bert"])
+    'gpt2'
+    """
+    table = {_squashed(alias): name for alias, name in (aliases or {}).items()} | {_squashed(n): n for n in names}
+    names = set(table.values())
+    return text if text in names else table.get(_squashed(text))
+
+
+def looks_like_name(text: str) -> bool:
+    """Whether a text is letters and digits, at least 3 characters of them, with `-`, `_`, `.` or spaces between."""
+    return len(text) >= SHORTEST and _NAME.fullmatch(text) is not None
+
+
+def nearest(text: str, names: Iterable[str]) -> str:
+    """Return a question with the names most like a text, or nothing where no name is like it.
+
+    >>> nearest("lama3", ["llama3", "gpt2"])
+    "; did you mean 'llama3'?"
+    """
+    spellings: dict[str, str] = {}
+    for name in names:
+        spellings.setdefault(_squashed(name), name)
+    found = get_close_matches(_squashed(text), spellings, n=MOST, cutoff=0.6)
+    return f"; did you mean {' or '.join(repr(spellings[name]) for name in found)}?" if found else ""

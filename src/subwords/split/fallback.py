@@ -1,0 +1,162 @@
+r"""Patterns that have no automaton, run by the `regex` package; they mean there what they mean to `pattern.py`.
+
+The package has classes, case folding and syntax of its own. So a pattern is rewritten: its sets are read by `Reader`,
+from the pinned tables, characters that no set of the pattern tells apart become one character, and the text is written
+in these. What is left for the package is the structure: order, repetition, groups, look-around. A pattern with
+back-references sees the text as it is, and its sets spelled out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import groupby
+
+import numpy as np
+import regex
+from numpy.typing import NDArray
+
+from subwords.errors import InputError
+from subwords.split.rewrite import Ranges, Reader, ranges_of
+from subwords.split.sets import INVALID
+from subwords.split.unicode import UNICODE_VERSION
+
+__all__ = ["Fallback", "Segment", "behaved", "compiled", "find"]
+
+Segment = tuple[int, int, bool]  # a range of a text, and whether the pattern matches it
+MOST_SETS = 2000  # beyond that the text is left as it is
+SURROGATES = slice(0xD800, 0xE000)  # a byte that is not UTF-8 is one of these in a str
+
+
+@dataclass(frozen=True)
+class Fallback:
+    """A pattern as the package runs it: made by `compiled`.
+
+    `classes` (0x110000 of them, or None) has for each code point the character that stands for it; `pinned`: whether
+    all sets are of the pinned Unicode.
+    """
+
+    pattern: str
+    classes: NDArray[np.uint16] | None = field(repr=False)
+    pinned: bool
+    regex: regex.Pattern[str] = field(repr=False)
+
+    @property
+    def unicode_version(self) -> str:
+        """The version its character classes come from."""
+        return UNICODE_VERSION if self.pinned else f"of regex {regex.__version__}"
+
+    def written(self, text: str) -> str:
+        """Return a text as `segments` takes it, of the same length."""
+        if self.classes is None:
+            return text
+        codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+        return self.classes[codes].tobytes().decode("utf-16-le")
+
+    def segments(self, written: str, timeout: float | None = None) -> list[Segment]:
+        """Cover a text with the matches and what lies between; an empty match that touches the last one is none.
+
+        Raises TimeoutError where one search takes longer than `timeout` seconds.
+        """
+        return [*self._segments(written, timeout)]
+
+    def _segments(self, text: str, timeout: float | None) -> Iterator[Segment]:
+        at, last, search = 0, -1, self.regex.search
+        while at <= len(text) and (match := search(text, at, timeout=timeout)):
+            start, end = match.span()
+            if start == end == last:
+                at += 1
+                continue
+            if max(last, 0) < start:
+                yield max(last, 0), start, False
+            yield start, end, True
+            at = last = end
+        if max(last, 0) < len(text):
+            yield max(last, 0), len(text), False
+
+
+@lru_cache(64)
+def compiled(pattern: str) -> Fallback:
+    """Return a pattern as the package runs it; InputError for one that tiktoken would not take either."""
+    reader = Reader(pattern)
+    reader.read()
+    sets = {part.tobytes(): part for part in reader.out if not isinstance(part, str)}
+    as_it_is = reader.references or len(sets) > MOST_SETS
+    if as_it_is:
+        classes, spelled = None, {key: _shown(_in_text(part)) for key, part in sets.items()}
+    else:
+        classes, spelled = _classified(sets)
+    text = "".join(part if isinstance(part, str) else spelled[part.tobytes()] for part in reader.out)
+    try:
+        return Fallback(pattern, classes, reader.pinned, regex.compile(text, regex.V0))
+    except regex.error as error:
+        raise InputError(f"expected a regex; {pattern!r:.200}: {error.msg}") from None
+    except (RecursionError, OverflowError, MemoryError) as error:
+        raise InputError(f"pattern too large for the regex package: {pattern!r:.200} ({error})") from None
+
+
+def find(pattern: str, text: str, timeout: float | None = None) -> list[Segment]:
+    """Cover a text with a pattern's matches and what lies between, as `Fallback.segments` does.
+
+    >>> find(r"x*", "axxb")
+    [(0, 0, True), (0, 1, False), (1, 3, True), (3, 4, False), (4, 4, True)]
+    """
+    found = compiled(pattern)
+    return found.segments(found.written(text), timeout)
+
+
+def behaved(segments: Sequence[Segment], behavior: str) -> list[Segment]:
+    """Return the pieces that a behaviour (other than "removed") makes of matches and what lies between."""
+    found = [*segments]
+    if behavior == "contiguous":
+        runs = [[*run] for _, run in groupby(found, key=lambda segment: segment[2])]
+        return [(run[0][0], run[-1][1], run[0][2]) for run in runs]
+    if behavior == "merged_with_previous":
+        return _merged(found)
+    if behavior == "merged_with_next":
+        mirrored = [(-end, -start, matches) for start, end, matches in reversed(found)]
+        return [(-end, -start, matches) for start, end, matches in reversed(_merged(mirrored))]
+    return found
+
+
+def _merged(segments: list[Segment]) -> list[Segment]:
+    """Join the first match of every run of matches to what comes before it."""
+    merged: list[Segment] = []
+    after_match = False
+    for start, end, matches in segments:
+        if matches and not after_match and merged:
+            merged[-1] = (merged[-1][0], end, False)
+        else:
+            merged.append((start, end, matches))
+        after_match = matches
+    return merged
+
+
+def _classified(sets: dict[bytes, Ranges]) -> tuple[NDArray[np.uint16], dict[bytes, str]]:
+    """Return the class of every code point, and each set as a set of classes."""
+    bounds = np.unique(np.concatenate([np.array([0, INVALID + 1]), *(part.ravel() for part in sets.values())]))
+    rows = np.zeros((max(1, len(sets)), len(bounds) - 1), np.bool_)
+    for row, part in zip(rows, sets.values(), strict=False):
+        row[:] = np.searchsorted(part.ravel(), bounds[:-1], side="right") % 2 == 1
+    _, first, inverse = np.unique(np.packbits(rows, axis=0), axis=1, return_index=True, return_inverse=True)
+    classes = np.repeat(inverse.ravel().astype(np.uint16), np.diff(bounds))
+    spelled = {key: _shown(ranges_of(row[first])) for key, row in zip(sets, rows, strict=False)}
+    classes[SURROGATES] = classes[INVALID]
+    return classes[:INVALID].copy(), spelled
+
+
+def _in_text(ranges: Ranges) -> Ranges:
+    """A set of characters as it is in a str, where bytes that are not UTF-8 are surrogates."""
+    members = np.zeros(INVALID + 1, np.bool_)
+    for start, stop in ranges.tolist():
+        members[start:stop] = True
+    members[SURROGATES] = members[INVALID]
+    return ranges_of(members[:INVALID])
+
+
+def _shown(ranges: Ranges) -> str:
+    if not len(ranges):
+        return r"[^\x00-\U0010FFFF]"
+    parts = [rf"\U{a:08X}" + (rf"-\U{b - 1:08X}" if b - a > 1 else "") for a, b in ranges.tolist()]
+    return parts[0] if len(parts) == 1 and "-" not in parts[0] else f"[{''.join(parts)}]"

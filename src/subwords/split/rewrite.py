@@ -1,0 +1,290 @@
+r"""What the `regex` package is handed: a pattern as pieces of syntax that it shares with tiktoken, and sets in between.
+
+Flags, comments, `\b`, `\R`, `$` and the like are written out, so that no reading of the package's is left. What
+tiktoken refuses, or reads in another way than the package, is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple, NoReturn
+
+import numpy as np
+import regex
+from numpy.typing import NDArray
+
+from subwords.errors import InputError
+from subwords.split.pattern import INTERVAL
+from subwords.split.sets import INVALID, Members, Outside, SetReader, folded, one
+from subwords.split.unicode import property_members
+
+__all__ = ["Ranges", "Reader", "ranges_of"]
+
+Ranges = NDArray[np.int64]  # shape (n, 2): the first of some characters, and the one after the last
+
+DEEPEST = 100  # groups within each other: the package walks them recursively
+MOST_REPEATS = 1 << 16
+
+FLAGS = re.compile(r"\(\?([imsux]*)(?:-([imsx]+))?([:)])")
+GROUPS = re.compile(r"\(\?(?:[=!>|]|<[=!]|P?<[A-Za-z_]\w*>|\((?:[1-9][0-9]?|[A-Za-z_]\w*)\))")
+COMMENT = re.compile(r"\(\?#[^)]*\)")
+SPACED = re.compile(r"\s+|#[^\n]*")
+REFERENCE = re.compile(r"\\([1-9][0-9]?)|\\k(?:<(\w+)>|'(\w+)')|\(\?P=(\w+)\)")
+BORDER = re.compile(r"\\b(?:\{(start|end|start-half|end-half)\})?|\\[B<>]")
+ANCHORS = {r"\A": r"\A", r"\z": r"\Z", r"\Z": r"\Z", r"\G": r"\G", r"\K": r"\K"}
+
+
+class _Flags(NamedTuple):
+    """What the flags i, s, m and x say at a place."""
+
+    fold: bool = False
+    dot_all: bool = False
+    lines: bool = False
+    spaced: bool = False
+
+
+class Reader(SetReader):
+    """Reads a pattern into `out`: pieces of syntax, and sets.
+
+    `references`: whether it has back-references; `pinned`: whether all its sets are of the pinned Unicode.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        super().__init__(pattern)
+        self.flags = _Flags()
+        self.out: list[str | Ranges] = []
+        self.opened: list[tuple[int, _Flags, int]] = []  # of each group: where it is, flags before it, place in `out`
+        self.item: int | None = None  # the place in `out` of what a quantifier would repeat
+        self.quantified = False
+        self.sizes = [1]  # of each open group, its repetitions written out; the package does write them out
+        self.size = 1  # of what a quantifier would repeat
+        self.references = False
+        self.pinned = True
+
+    def outside(self, at: int, what: str) -> NoReturn:
+        """Raise the error of syntax that only other engines take."""
+        raise InputError(f"unsupported syntax in a pattern: {what} at character {at} of {self.pattern!r:.200}")
+
+    def enter(self) -> None:
+        """Go one level deeper."""
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise InputError(f"pattern nested too deep: expected at most {DEEPEST} groups or sets within each other")
+
+    def property(self, at: int, negated: bool) -> Members:
+        r"""The set of \p or \P; of a property that the tables lack, the package's."""
+        try:
+            return super().property(at, negated)
+        except _Unknown as unknown:
+            self.pinned = False
+            members = _members_of(unknown.name)
+            members = folded(members) if self.fold else members
+            return ~members if negated != unknown.negated else members
+
+    def unknown_property(self, at: int, name: str, negated: bool) -> NoReturn:
+        """Raise what `property` waits for."""
+        raise _Unknown(name, negated)
+
+    def read(self) -> None:
+        """Read the whole pattern."""
+        while self.peek():
+            if not self.ignored():
+                self.token()
+        if self.opened:
+            self.fail(self.opened[-1][0], "a ) that closes the group", "the end of the pattern")
+
+    def ignored(self) -> bool:
+        """Step over a comment, or with the flag x over whitespace or a comment up to the end of the line."""
+        found = COMMENT.match(self.pattern, self.at) or (self.flags.spaced and SPACED.match(self.pattern, self.at))
+        self.at = found.end() if found else self.at
+        return bool(found)
+
+    def token(self) -> None:
+        """Read an item, a quantifier, or one of ( ) |."""
+        at, character = self.at, self.peek()
+        self.fold = self.flags.fold
+        if character in "*+?" or INTERVAL.match(self.pattern, at):
+            self.quantifier()
+            return
+        self.quantified = False
+        if character == "|":
+            self.at += 1
+            self.out.append("|")
+            self.item = None
+        elif found := REFERENCE.match(self.pattern, at):
+            self.at = found.end()
+            name = next(filter(None, found.groups()))
+            self.references = True
+            self.add(f"(?{'i' * self.fold}:" + (rf"\{name})" if name.isdigit() else f"(?P={name}))"))
+        elif character == "(":
+            self.group()
+        elif character == ")":
+            self.close()
+        elif character in "^$":
+            self.at += 1
+            self.add(*self.line_end(character == "^"))
+        elif character == "\\":
+            self.escaped(at)
+        else:
+            self.add(self.one())
+
+    def add(self, *parts: str | Ranges) -> None:
+        """Write an item that may be repeated."""
+        self.item, self.size = len(self.out), 1
+        self.sizes[-1] += 1
+        self.out += parts
+
+    def one(self) -> Ranges:
+        """The set that is next: in brackets, a dot or a character."""
+        at, character = self.at, self.peek()
+        if character == "[":
+            members = self.bracket()
+            if self.flags.spaced and re.search(r"(?<!\\)\s", self.pattern[at : self.at]):
+                self.outside(at, "whitespace in a set where the flag x is on")
+            return ranges_of(members)
+        self.at += 1
+        if character == ".":
+            rest = [[ord("\n") + 1, INVALID + 1]]
+            return np.array([[0, INVALID + 1]] if self.flags.dot_all else [[0, ord("\n")], *rest], np.int64)
+        return _character(ord(character), self.fold)
+
+    def line_end(self, begins: bool) -> list[str | Ranges]:
+        """What `^` and `$` stand for."""
+        if not self.flags.lines:
+            return [r"(?:\A)" if begins else r"(?:\Z)"]
+        return ["(?<!" if begins else "(?!", ranges_of(~one(ord("\n"), False)), ")"]
+
+    def escaped(self, at: int) -> None:
+        """Read what begins with a backslash."""
+        sign = self.pattern[at : at + 2]
+        if border := BORDER.match(self.pattern, at):
+            self.at = border.end()
+            self.add(*_border({r"\<": "start", r"\>": "end"}.get(sign, border[1] or sign)))
+        elif sign in ANCHORS:
+            self.at += 2
+            self.add(f"(?:{ANCHORS[sign]})")
+        elif sign == r"\R":
+            self.at += 2
+            line_feeds = np.array([[0x0A, 0x0E], [0x85, 0x86], [0x2028, 0x202A]], np.int64)
+            self.add("(?>", _character(ord("\r"), False), _character(ord("\n"), False), "|", line_feeds, ")")
+        else:
+            item = self.escape()
+            self.add(_character(item, self.fold) if isinstance(item, int) else ranges_of(item))
+
+    def quantifier(self) -> None:
+        """Read a quantifier; one more is put around the item and the first."""
+        at = self.at
+        if self.item is None:
+            self.fail(at, "something to repeat before a quantifier")
+        if interval := INTERVAL.match(self.pattern, at):
+            self.at = interval.end()
+            low = int(interval[1] or 0)
+            high = interval[3] or ("" if interval[2] else str(low))
+            if high and int(high) < low:
+                self.fail(at, "a quantifier whose numbers rise", interval[0])
+            times = max(low, int(high or 0), 1)
+            self.sizes[-1] += self.size * (times - 1)
+            self.size *= times
+            if self.size > MOST_REPEATS:
+                raise InputError(
+                    f"too many repeats in a pattern: {interval[0]:.40} at character {at} asks for {self.size}; "
+                    f"expected up to {MOST_REPEATS}"
+                )
+            sign = f"{{{low},{high}}}"
+        else:
+            sign = self.peek()
+            self.at += 1
+        if self.quantified:
+            self.out.insert(self.item, "(?:")
+            self.out.append(")")
+        more = self.peek() if self.peek() in ("?", "+") else ""
+        self.at += len(more)
+        self.out.append(sign + more)
+        self.quantified = True
+
+    def group(self) -> None:
+        """Read how a group begins, or flags."""
+        at, before, opening = self.at, self.flags, "("
+        if flags := FLAGS.match(self.pattern, at):
+            self.at = flags.end()
+            on, off = flags[1], flags[2] or ""
+            self.flags = _Flags(
+                *((now or sign in on) and sign not in off for now, sign in zip(before, "ismx", strict=True))
+            )
+            if flags[3] == ")":
+                self.item = None
+                return
+            opening = "(?:"
+        elif kind := GROUPS.match(self.pattern, at):
+            opening, self.at = kind[0], kind.end()
+        else:
+            self.at += 1
+            if self.peek() == "?":
+                if ")" not in self.pattern[at:]:
+                    self.fail(at, "a ) that closes the group", "the end of the pattern")
+                self.outside(at, repr(self.pattern[at : at + 4]))
+        self.enter()
+        self.opened.append((at, before, len(self.out)))
+        self.sizes.append(1)
+        self.out.append(opening)
+        self.item = None
+
+    def close(self) -> None:
+        """Read the end of a group, and with it of its flags."""
+        if not self.opened:
+            self.fail(self.at, "a group to close")
+        self.at += 1
+        self.depth -= 1
+        _, self.flags, self.item = self.opened.pop()
+        self.size = self.sizes.pop()
+        self.sizes[-1] += self.size
+        self.out.append(")")
+
+
+class _Unknown(Outside):
+    """A property that only the package knows."""
+
+    def __init__(self, name: str, negated: bool) -> None:
+        super().__init__(f"the property {name}")
+        self.name, self.negated = name, negated
+
+
+def ranges_of(members: Members) -> Ranges:
+    """Return a set as ranges."""
+    changes = np.flatnonzero(np.diff(members, prepend=False, append=False))
+    return changes.astype(np.int64).reshape(-1, 2)
+
+
+def _character(code: int, fold: bool) -> Ranges:
+    return ranges_of(one(code, True)) if fold else np.array([[code, code + 1]], np.int64)
+
+
+def _border(kind: str) -> list[str | Ranges]:
+    word = ranges_of(np.append(property_members("Word"), False))
+    after, before, not_after, not_before = (
+        ("(?<=", word, ")"),
+        ("(?=", word, ")"),
+        ("(?<!", word, ")"),
+        ("(?!", word, ")"),
+    )
+    start, end = (*not_after, *before), (*after, *not_before)
+    parts = {
+        "start": start,
+        "end": end,
+        "start-half": not_after,
+        "end-half": not_before,
+        r"\b": (*start, "|", *end),
+        r"\B": (*after, *before, "|", *not_after, *not_before),
+    }
+    return ["(?:", *parts[kind], ")"]
+
+
+@lru_cache(16)
+def _members_of(name: str) -> Members:
+    """The characters that have a property of the package's."""
+    members = np.zeros(INVALID + 1, np.bool_)
+    every = "".join(map(chr, range(INVALID)))
+    for match in regex.compile(rf"\p{{{name}}}+").finditer(every):
+        members[match.start() : match.end()] = True
+    return members

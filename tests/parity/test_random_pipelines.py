@@ -1,0 +1,104 @@
+"""Whatever a tokenizer.json is made of: ids, tokens, offsets and text as HF tokenizers gives them, and after saving."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tokenizers
+
+import subwords
+from pipelines import a_file, encoded, quiet, texts
+from seeds import sweep_seed
+from subwords.errors import FormatError
+from subwords.tokenizer import Tokenizer
+
+
+def peer_file(rng: random.Random) -> str | None:
+    """A file that HF writes and loads, None where it does not."""
+    with quiet():
+        try:
+            data = a_file(rng)
+            tokenizers.Tokenizer.from_str(data)
+        except BaseException as error:  # a panic of the peer is no Exception
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            return None
+    return data
+
+
+def is_told_apart(tok: Tokenizer, peer: tokenizers.Tokenizer) -> bool:
+    """Whether a difference that COMPATIBILITY.md lists makes the two incomparable.
+
+    HF numbers added tokens anew, cuts a text everywhere where one of them normalizes to nothing, and takes what follows
+    a normalizer's Prepend for the beginning of the input too.
+    """
+    added = tok.added_tokens
+    if tok.splitter.inside is not tok.splitter and "Prepend" in repr(tok.normalizer):
+        return True
+    return any(peer.token_to_id(token.content) != token.id for token in added) or not all(added.written.values())
+
+
+def decodes_alike(tok: Tokenizer, top: dict[str, Any], ids: list[int]) -> bool:
+    """Whether no difference that COMPATIBILITY.md lists touches these ids.
+
+    HF skips ids beyond the vocabulary, joins a BPE file's tokens by blanks where there is no decoder, and takes the
+    characters of an added token for bytes.
+    """
+    decoder = top["decoder"]
+    if decoder is None:
+        return top["model"]["type"] != "BPE"
+    odd = {token.id for token in tok.added_tokens if not token.content.isascii()}
+    return max(ids, default=0) < tok.vocab_size and not (decoder["type"] == "ByteLevel" and odd & set(ids))
+
+
+def check(path: Path, seed: int, count: int) -> bool:
+    """Compare one random file; False where it is not comparable."""
+    rng = random.Random(seed)
+    data = peer_file(rng)
+    if data is None:
+        return False
+    path.write_text(data, encoding="utf-8")
+    peer, top = tokenizers.Tokenizer.from_str(data), json.loads(data)
+    try:
+        tok = subwords.load(path)
+    except FormatError:
+        return False
+    if is_told_apart(tok, peer):
+        return False
+    tok.save(path)
+    saved, peer_of_saved = subwords.load(path), tokenizers.Tokenizer.from_file(str(path))
+    for text in texts(rng, count):
+        expected = encoded(peer, text)
+        if expected is None:
+            continue
+        ref, decoded = expected
+        for each in (tok, saved):
+            got = each(text, special="allow")
+            assert got.ids.tolist() == ref.ids, (seed, text)
+            assert got.tokens == ref.tokens, (seed, text)
+            assert [*map(tuple, got.spans.tolist())] == ref.offsets, (seed, text)
+            assert (got.word_ids, got.type_ids.tolist()) == (ref.word_ids, ref.type_ids), (seed, text)
+            assert each.encode(text, special="allow", template=True) == ref.ids, (seed, text)
+            if decodes_alike(tok, top, ref.ids):
+                assert each.decode(ref.ids) == decoded, (seed, text)
+        batch = tok.encode_batch([text, "", text], special="allow", threads=2)
+        assert batch[2].tolist() == tok.encode(text, special="allow"), (seed, text)
+        assert peer_of_saved.encode(text).ids == ref.ids, (seed, text)
+    return True
+
+
+def test_a_sample_of_pipelines(tmp_path: Path) -> None:
+    compared = sum(check(tmp_path / "tok.json", seed, 12) for seed in range(10))
+    assert compared >= 6
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("part", range(4))
+def test_five_hundred_pipelines(tmp_path: Path, part: int) -> None:
+    first = sweep_seed() * 1000 + 250 * part
+    compared = sum(check(tmp_path / "tok.json", seed, 30) for seed in range(first, first + 80))
+    assert compared >= 45

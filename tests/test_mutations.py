@@ -1,0 +1,149 @@
+"""Damaged tokenizer files, of every format and family: an error of this package that names the file, or a tokenizer."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+import subwords
+from seeds import sweep_seed
+from subwords.errors import FormatError, SubwordsError
+from subwords.formats import sentencepiece, tokenizer_json, vocab_txt
+from subwords.formats.sentencepiece_proto import Kind
+from subwords.tokenizer import Tokenizer
+from test_round_trips import DECODERS, MAKERS, of_file, of_proto
+
+SEED = 47
+TEXT = "the low lowest é ☃\0▁ <s> the  \n"
+SAVED = ["trained BPE", "trained WordPiece", "trained Unigram"]
+FAMILIES = ["BPE", "BPE, bytes", "Unigram", "WordPiece"]
+VALUES: list[Any] = [None, True, -1, 0, 2**64, 1.5, 1e308, "", "a", "▁", "\ud800", [], {}, ["a", 1], {"type": "Fuse"}]
+
+
+def files_in_json(rng: random.Random) -> bytes:
+    if rng.random() < 0.3:
+        return tokenizer_json.write(MAKERS[rng.choice(SAVED)]())
+    return of_file(rng.choice(FAMILIES), rng.choice([name for name in DECODERS if name != "ByteLevel"]))
+
+
+def models(rng: random.Random) -> bytes:
+    kind = rng.choice([Kind.UNIGRAM, Kind.BPE, Kind.WORD, Kind.CHAR])
+    return sentencepiece.write(of_proto(kind, byte_fallback=rng.random() < 0.3))
+
+
+def vocabularies(rng: random.Random) -> bytes:
+    return b"[UNK]\n[CLS]\n[SEP]\nthe\nlow\n##est\n##er\n" + "é\n☃\n".encode()
+
+
+FORMATS: dict[str, tuple[Callable[[random.Random], bytes], Callable[[bytes, str], Tokenizer]]] = {
+    "a.json": (files_in_json, tokenizer_json.read),
+    "a.model": (models, sentencepiece.read),
+    "a.txt": (vocabularies, vocab_txt.tokenizer),
+}
+
+
+def damaged(rng: random.Random, data: bytes) -> bytes:
+    """Bytes changed, put in, taken away, or taken from elsewhere in the file."""
+    for _ in range(rng.randint(1, 3)):
+        at, width = rng.randrange(len(data) + 1), rng.choice([0, 1, 1, 2, 5, 40])
+        other = rng.randrange(len(data) + 1)
+        new = rng.choice(
+            [b"", rng.randbytes(1), rng.randbytes(width), data[other : other + width], data[at : at + 1] * 2]
+        )
+        data = data[:at] + new + data[at + width :]
+    return data
+
+
+def changed(rng: random.Random, data: bytes) -> bytes:
+    """A value somewhere in JSON exchanged for another, or for one from elsewhere."""
+    top = json.loads(data)
+    places: list[tuple[Any, Any]] = []
+    nodes = [top]
+    while nodes:
+        node = nodes.pop()
+        for key in node if isinstance(node, dict) else range(len(node)):
+            places.append((node, key))
+            if isinstance(node[key], (dict, list)):
+                nodes.append(node[key])
+    named = [place for place in places if isinstance(place[1], str) and not place[1].startswith("<0x")]
+    for _ in range(rng.randint(1, 2)):
+        node, key = rng.choice(rng.choice([places, named]))
+        other, there = rng.choice(named)
+        node[key] = rng.choice([*VALUES, other[there] if other[there] is not top else None])
+    with suppress(ValueError, RecursionError):
+        return json.dumps(top).encode()
+    return data
+
+
+def check(read: Callable[[bytes, str], Tokenizer], data: bytes, name: str) -> bool:
+    """Whether it is still a tokenizer; if so everything about it works, or is refused."""
+    try:
+        tok = read(data, name)
+    except FormatError as error:
+        assert str(error).startswith(name)
+        return False
+    for use in (
+        lambda: tok.decode(tok.encode(TEXT, special="allow", template=True)),
+        lambda: tok.decode([*range(min(tok.vocab_size, 300))]),
+        lambda: tok.encode_batch([TEXT, ""]),
+        lambda: tok(TEXT).tokens,
+        lambda: tok.nbest("the", 2),
+        lambda: tokenizer_json.read(tokenizer_json.write(tok), "again").encode(TEXT),
+        lambda: sentencepiece.read(sentencepiece.write(tok), "again").encode(TEXT),
+    ):
+        with suppress(SubwordsError):
+            use()
+    assert pickle.loads(pickle.dumps(tok)).vocab_size == tok.vocab_size
+    assert repr(tok)
+    return True
+
+
+def run(name: str, seed: int, count: int) -> None:
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    make, read = FORMATS[name]
+    alive = 0
+    for k in range(count):
+        data = make(rng)
+        data = changed(rng, data) if name == "a.json" and k % 3 else damaged(rng, data)
+        try:
+            alive += check(read, data, name)
+        except Exception:
+            print(f"file {k} of seed {seed}: {data!r:.3000}")
+            raise
+    assert 0 < alive < count
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_some_damaged_files(name: str) -> None:
+    run(name, SEED, 20 if name == "a.txt" else 60)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("part", range(2))
+def test_many_damaged_files(name: str, part: int) -> None:
+    run(name, 2 * sweep_seed() + part, 100 if name == "a.txt" else 1000)
+
+
+def test_scores_beyond_32_bits() -> None:
+    top = json.loads(of_file("Unigram", "none"))
+    top["normalizer"], top["model"]["vocab"][3][1] = None, -1e308
+    tok = tokenizer_json.read(json.dumps(top).encode(), "a.json")
+    assert tok.decode(tok.encode("the"))
+    with pytest.raises(FormatError, match="expected scores that are finite"):
+        sentencepiece.write(tok)
+
+
+def test_a_file_that_is_cut_off_anywhere() -> None:
+    data = of_file("Unigram", "Llama's")
+    for size in range(0, len(data), 37):
+        with pytest.raises(FormatError, match=r"^a\.json: expected"):
+            tokenizer_json.read(data[:size], "a.json")
+    assert subwords.Tokenizer.encode(tokenizer_json.read(data, "a.json"), "the")

@@ -1,0 +1,167 @@
+"""Every public function of training and counting, every argument, wrong types and values: it works or says why not."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import subwords
+from subwords import SubwordsError, WordCounts
+from subwords.bpe.train import BPESettings
+from subwords.checks import check_strings
+from subwords.corpus.progress import progress
+from subwords.corpus.read import read_blocks
+from subwords.errors import InputError
+from subwords.settings import ALGORITHMS, OPTIONS
+from subwords.unigram.train import UnigramSettings
+from subwords.wordpiece.train import WordPieceSettings
+
+TEXTS = ["hug pug pun bun hugs " * 9]
+COUNTS = subwords.count(TEXTS)
+WRONG = [
+    *(None, True, 0, -1, 3, 10**30, 1.5, float("nan"), float("inf"), "", "x", "nope", "\0", "\ud800", "a" * 300),
+    *(b"x", bytearray(b"x"), [], ["x"], [1], [None], ["x", "x"], [[]], ["\ud800"], (), {}, {"a": 1}, {"type": 3}),
+    *({1}, {"x"}, frozenset(), object(), object, len, lambda: None, iter(["x"]), np.int64(3), np.array([1, 2]), 1j),
+]
+QUICK = {"splitter": subwords.splitter("gpt2"), "normalizer": None}  # the default rules take 0.1 s to make
+SIZES = {"bpe": 262, "wordpiece": 16, "unigram": 12}
+
+
+def parameters(function: Callable[..., object]) -> list[str]:
+    return [name for name in inspect.signature(function).parameters if name not in ("self", "cls")]
+
+
+def allowed(call: Callable[[], object], what: str) -> bool:
+    """Whether a call works; any error but ours fails the test."""
+    try:
+        call()
+    except SubwordsError as error:
+        assert str(error), what
+        return False
+    except Exception as error:
+        raise AssertionError(f"{what}: {type(error).__name__}: {error}") from error
+    return True
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("name", parameters(subwords.train))
+def test_train_takes_an_argument_or_says_why_not(algorithm: str, name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    for value in WRONG:
+        options = {"source": TEXTS, "algorithm": algorithm, "vocab_size": SIZES[algorithm], **QUICK, name: value}
+        allowed(lambda: subwords.train(**options), f"{name}={value!r}")
+
+
+@pytest.mark.parametrize("name", parameters(subwords.count))
+def test_count_takes_an_argument_or_says_why_not(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    for value in WRONG:
+        allowed(lambda: subwords.count(**{"source": TEXTS, name: value}), f"{name}={value!r}")
+
+
+@pytest.mark.parametrize("settings", [BPESettings, WordPieceSettings, UnigramSettings])
+def test_settings_take_an_argument_or_say_why_not(settings: Callable[..., object]) -> None:
+    for name in parameters(settings):
+        for value in WRONG:
+            allowed(lambda: settings(**{"vocab_size": 300, name: value}), f"{name}={value!r}")
+
+
+def test_word_counts_take_an_argument_or_say_why_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    fields = {name: getattr(COUNTS, name) for name in parameters(WordCounts)}
+    for value in WRONG:
+        works = [
+            allowed(lambda: COUNTS + value, f"+ {value!r}"),
+            allowed(lambda: COUNTS.check(value), f"check {value!r}"),
+            *(allowed(lambda: WordCounts(**{**fields, name: value}), f"{name}={value!r}") for name in fields),
+        ]
+        assert not any(works), value
+        allowed(lambda: COUNTS.save(value), f"save {value!r}")
+        allowed(lambda: WordCounts.load(value), f"load {value!r}")
+
+
+def test_others_at_the_door_take_an_argument_or_say_why_not(capfd: pytest.CaptureFixture[str]) -> None:
+    def shown(value: Any) -> None:
+        with progress(3, "reading", enabled=value):
+            pass
+
+    for value in WRONG:
+        for name in ("documents", "errors", "block_size", "source"):
+            allowed(lambda: list(read_blocks(**{"source": TEXTS, name: value})), f"{name}={value!r}")
+        allowed(lambda: shown(value), f"enabled={value!r}")
+
+
+def test_sum_adds_word_counts() -> None:
+    assert dict(sum([COUNTS, COUNTS])) == {word: 2 * times for word, times in COUNTS}
+
+
+@pytest.mark.parametrize("value", [None, 3, "<s>", b"<s>", {"<s>": 0}, {"<s>"}, object()])
+def test_special_tokens_come_in_an_order(value: Any) -> None:
+    with pytest.raises(InputError, match=r"expected special_tokens to be a list of str, not the "):
+        subwords.count(TEXTS, special_tokens=value)
+
+
+def test_iterators_of_special_tokens_are_read_once() -> None:
+    assert check_strings("x", {"a": 1, "b": 2}.keys()) == ("a", "b")
+    assert BPESettings(vocab_size=300, special_tokens=iter(["<s>"])).special_tokens == ("<s>",)  # type: ignore[arg-type]
+    settings = UnigramSettings(vocab_size=30, user_defined=iter(["ab"]))  # type: ignore[arg-type]
+    assert settings.reserved == ["<unk>", "ab"]
+    assert subwords.train(TEXTS, vocab_size=262, special_tokens=iter(["<s>"])).special_tokens == {"<s>": 0}  # type: ignore[arg-type]
+
+
+# --- options of other algorithms
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("name", OPTIONS)
+def test_option_of_another_algorithm_is_refused_even_with_its_default(algorithm: Any, name: str) -> None:
+    default = inspect.signature(subwords.train).parameters[name].default
+    options: dict[str, Any] = {"algorithm": algorithm, "vocab_size": SIZES[algorithm], **QUICK}
+    if algorithm in OPTIONS[name]:
+        subwords.train(TEXTS, **options, **{name: default})
+        return
+    for value in [default, "nope", 9, -5]:
+        if value is None:  # not given
+            subwords.train(TEXTS, **options, **{name: value})
+            continue
+        message = f"{name} is an option of {' and '.join(OPTIONS[name])}, not of algorithm='{algorithm}': leave it out"
+        with pytest.raises(InputError, match=message):
+            subwords.train(TEXTS, **options, **{name: value})
+
+
+def test_every_option_of_the_table_is_one_of_train() -> None:
+    assert {*OPTIONS} < {*parameters(subwords.train)}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"byte_level": False, "alphabet": "full"}, 'alphabet="full" is of bytes'),
+        ({"source": COUNTS, "documents": "file"}, "documents is an option for text, and these are counts"),
+        ({"source": COUNTS, "errors": "strict"}, "errors is an option for text"),
+        ({"source": COUNTS, "threads": "x"}, "expected threads to be a positive integer"),
+        ({"algorithm": "unigram", "vocab_size": 12, "min_frequency": 0}, "min_frequency to be an integer from 1"),
+        (
+            {"algorithm": "unigram", "vocab_size": 12, "unk_token": ""},
+            "unk_token to be a non-empty str, not ''",
+        ),
+        (
+            {"algorithm": "wordpiece", "vocab_size": 16, "unk_token": ""},
+            "unk_token to be a non-empty str, not ''",
+        ),
+        ({"threads": 10**6}, "threads to be a positive integer up to 1024"),
+        ({"progress": "no"}, "progress to be True or False, not 'no'"),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        subwords.train(**{"source": TEXTS, "vocab_size": 262, **options})
+
+
+def test_signature_of_train_shows_types_and_defaults() -> None:
+    found = inspect.signature(subwords.train).parameters["shrinking_factor"]
+    assert (found.annotation, found.default) == ("float", 0.75)
+    assert "tie_break" in (subwords.train.__doc__ or "")

@@ -1,0 +1,106 @@
+"""Work on several threads: in order, ended by errors and interrupts, and with nothing left running."""
+
+from __future__ import annotations
+
+import _thread
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from subwords.errors import InputError
+from subwords.threads import check_stopped, in_threads, thread_count
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_running() -> Iterator[None]:
+    before = _thread._count()
+    yield
+    end = time.monotonic() + 5
+    while _thread._count() > before and time.monotonic() < end:
+        time.sleep(0.001)
+    assert _thread._count() == before
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+@pytest.mark.parametrize("count", [0, 1, 2, 100])
+def test_results_are_in_order(threads: int, count: int) -> None:
+    assert in_threads(lambda n: n * n, iter(range(count)), threads) == [n * n for n in range(count)]
+
+
+def test_a_thread_gets_its_items_in_order() -> None:
+    found: dict[int, list[int]] = {}
+    in_threads(lambda n: found.setdefault(threading.get_ident(), []).append(n), range(500), 3)
+    assert all(numbers == sorted(numbers) for numbers in found.values())
+    assert threading.get_ident() not in found
+
+
+def test_items_are_taken_a_few_ahead() -> None:
+    taken, running = [], threading.Event()
+
+    def items() -> Iterator[int]:
+        for n in range(100):
+            taken.append(n)
+            yield n
+
+    def run(n: int) -> int:
+        running.wait(0.005)
+        return len(taken) - n
+
+    assert max(in_threads(run, items(), 2)) < 10
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_first_error_is_raised_and_no_more_is_begun(threads: int) -> None:
+    begun = []
+
+    def run(n: int) -> None:
+        begun.append(n)
+        if n in (3, 4):
+            time.sleep(0.01 * (5 - n))  # the second of them comes first
+            raise KeyError(n)
+
+    with pytest.raises(KeyError, match="3"):
+        in_threads(run, range(1000), threads)
+    assert len(begun) < 20
+
+
+def test_error_of_the_items_is_raised() -> None:
+    def items() -> Iterator[int]:
+        yield 1
+        raise OSError("no more")
+
+    with pytest.raises(OSError, match="no more"):
+        in_threads(str, items(), 2)
+
+
+def test_interrupt_ends_items_that_are_under_way() -> None:
+    begun = threading.Semaphore(0)
+
+    def run(n: int) -> None:
+        begun.release()
+        while True:
+            check_stopped()
+            time.sleep(0.001)
+
+    def items() -> Iterator[int]:
+        yield from range(2)
+        begun.acquire()
+        begun.acquire()
+        raise KeyboardInterrupt
+
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        in_threads(run, items(), 2)
+    assert time.monotonic() - started < 5
+
+
+def test_nobody_is_stopped_outside() -> None:
+    check_stopped()
+
+
+@pytest.mark.parametrize("threads", [0, -1, True, 1.0, "2"])
+def test_number_of_threads_that_cannot_be_used_is_refused(threads: object) -> None:
+    with pytest.raises(InputError, match="expected threads to be a positive integer up to 1024, or None"):
+        thread_count(threads)  # type: ignore[arg-type]

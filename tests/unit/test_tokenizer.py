@@ -1,0 +1,184 @@
+"""Tokenizer: what it refuses, what it shows, and that nobody changes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import subwords
+from subwords import Tokenizer
+from subwords.errors import InputError, SubwordsError
+from subwords.formats.tokenizer_json import read
+from subwords.result import TokenBatch
+
+TEXTS = ["hug hugs hugging"] * 9
+MAKERS: dict[str, Callable[[], Tokenizer]] = {
+    "bpe": lambda: subwords.train(TEXTS, vocab_size=264, special_tokens=["<s>"]),
+    "characters": lambda: subwords.train(TEXTS, vocab_size=12, byte_level=False, special_tokens=["<s>"]),
+    "wordpiece": lambda: subwords.train(TEXTS, algorithm="wordpiece", vocab_size=16),
+    "unigram": lambda: subwords.train(TEXTS, algorithm="unigram", vocab_size=14),
+}
+
+
+@pytest.fixture(scope="module", params=MAKERS)
+def tok(request: pytest.FixtureRequest) -> Tokenizer:
+    return MAKERS[request.param]()
+
+
+WRONG: list[Any] = [
+    *(None, 1, -1, 1.5, float("nan"), True, 2**70, "abc", b"abc", "\ud800", "", "hug", np.uint32(3), object(), len),
+    *([], [1], ["a"], [None], [b"a", 1], [[1], [2]], ["\ud800"], (1, "a"), range(3), iter("ab"), [2**70], [-1]),
+    *({}, {"a": 1}, set(), {1}, {"x"}, {"<s>"}, bytearray(b"ab"), memoryview(b"ab"), slice(1)),
+    *(np.zeros(3), np.array(["a"]), np.zeros((2, 2), np.uint32), np.array(3), np.zeros(0)),
+]
+
+
+def calls(tok: Tokenizer) -> list[Callable[[Any], Any]]:
+    """Every public method, with one argument left open at a time."""
+    found = tok("hug hugs")
+    return [
+        tok,
+        lambda value: tok("hug", value),
+        lambda value: tok("hug", special=value),
+        tok.encode,
+        lambda value: tok.encode("hug", special=value),
+        lambda value: tok.encode("hug", template=value),
+        tok.encode_to_numpy,
+        lambda value: tok.encode_to_numpy("hug", special=value),
+        tok.encode_batch,
+        lambda value: tok.encode_batch(["hug"], special=value),
+        lambda value: tok.encode_batch(["hug"], threads=value),
+        tok.tokenize,
+        lambda value: tok.tokenize("hug", special=value),
+        tok.nbest,
+        lambda value: tok.nbest("hug", value),
+        tok.sample,
+        lambda value: tok.sample("hug", alpha=value),
+        lambda value: tok.sample("hug", nbest=value),
+        lambda value: tok.sample("hug", seed=value),
+        tok.decode,
+        lambda value: tok.decode([3], errors=value),
+        lambda value: tok.decode([3], skip_special_tokens=value),
+        tok.decode_bytes,
+        lambda value: tok.added_tokens.split("hug", value),
+        found.char_to_token,
+        lambda value: found.char_to_token(0, value),
+        found.token_to_chars,
+        found.word_to_tokens,
+        lambda value: found.word_to_tokens(0, value),
+    ]
+
+
+def test_wrong_arguments_are_errors_of_this_package(tok: Tokenizer) -> None:
+    for number, call in enumerate(calls(tok)):
+        for value in WRONG:
+            try:
+                call(value)
+            except SubwordsError as error:
+                assert str(error), (number, value)
+            except Exception as error:
+                raise AssertionError(f"call {number} with {value!r}") from error
+
+
+def test_what_has_no_order_or_is_no_list_is_refused(tok: Tokenizer) -> None:
+    for value in ({"hug"}, {"hug": 1}):
+        with pytest.raises(InputError, match="ordered iterable of texts"):
+            tok.encode_batch(value)
+    for value in ({3}, {3: 4}, bytearray(b"ab"), memoryview(b"ab")):
+        with pytest.raises(InputError, match="expected a list or an array of ids"):
+            tok.decode(value)
+
+
+def test_flags_are_true_or_false(tok: Tokenizer) -> None:
+    with pytest.raises(InputError, match="expected template to be True or False, not 'bert'"):
+        tok.encode("hug", template="bert")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="expected skip_special_tokens to be True or False, not 1"):
+        tok.decode([3], skip_special_tokens=1)  # type: ignore[arg-type]
+
+
+def test_errors_of_decode_are_checked_before_there_are_any(tok: Tokenizer) -> None:
+    with pytest.raises(InputError, match="expected errors to be one of 'replace', 'strict'"):
+        tok.decode([3], errors="xmlcharrefreplace")
+    assert tok.decode([3], errors="strict") == tok.decode([3])
+
+
+def test_errors_apply_to_bytes_of_the_vocabulary_only() -> None:
+    tok = subwords.train(TEXTS, algorithm="unigram", vocab_size=280, byte_fallback=True)
+    assert tok.decode(tok.encode("é"), errors="replace") == "é"
+    with pytest.raises(InputError, match="errors='replace', which this decoder does with bytes, not 'strict'"):
+        tok.decode(tok.encode("é"), errors="strict")
+
+
+# ------------------------------------------------------------------ immutable
+
+
+@pytest.mark.parametrize(
+    "name", ["model", "splitter", "normalizer", "template", "decoder", "added_tokens", "extras", "vocab", "any"]
+)
+def test_nothing_can_be_set_or_deleted(tok: Tokenizer, name: str) -> None:
+    with pytest.raises(AttributeError, match=f"Tokenizer is immutable: '{name}' cannot be set"):
+        setattr(tok, name, None)
+    with pytest.raises(AttributeError, match=f"Tokenizer is immutable: '{name}' cannot be deleted"):
+        delattr(tok, name)
+
+
+# ------------------------------------------------------------------ batches
+
+
+def test_a_slice_of_a_batch_is_a_batch() -> None:
+    tok = MAKERS["bpe"]()
+    texts = ["hug", "", "hugs", "hugging hug"]
+    batch, lists = tok.encode_batch(texts), [tok.encode(text) for text in texts]
+    bounds = (None, -9, -3, -1, 0, 1, 2, 4, 9)
+    for part in (slice(a, b, c) for a in bounds for b in bounds for c in (None, 1, 2, -1, -2)):
+        found = batch[part]
+        assert isinstance(found, TokenBatch)
+        assert found.to_lists() == lists[part]
+        assert found.offsets.dtype == np.int64
+    assert batch[np.int64(2)].tolist() == lists[2]
+    with pytest.raises(IndexError):
+        batch[4]
+    for wrong in (None, "a", 1.5, [0], (0, 1)):
+        with pytest.raises(InputError, match="expected the number of a text or a slice"):
+            batch[wrong]  # type: ignore[index]
+
+
+def test_added_tokens_are_found_in_batches_on_threads() -> None:
+    tok = MAKERS["bpe"]()
+    texts = ["hug<s>hugs", "<s>", "", "hugging", b"\xff<s>"] * 50
+    expected = [tok.encode(text, special="allow") for text in texts]
+    for threads in (1, 2, None):
+        assert tok.encode_batch(texts, special="allow", threads=threads).to_lists() == expected
+    with pytest.raises(InputError, match="text 1: expected text without special tokens; '<s>' comes at character 3"):
+        tok.encode_batch(["hug", "hug<s>"], special="error")
+
+
+# ------------------------------------------------------------------ tokens
+
+
+def test_unknown_pieces_show_the_text_they_stand_for() -> None:
+    tok = MAKERS["unigram"]()
+    assert tok.tokenize("hug xyz") == tok("hug xyz").tokens == ["▁hug", "▁", "xyz"]
+    assert tok.encode("xyz")[-1] == 0
+
+
+def test_added_tokens_show_the_text_they_take() -> None:
+    body = '"model": {"type": "BPE", "vocab": {"a": 0, "Ġ": 1}, "merges": []}'
+    before = '"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true}'
+    added = '"added_tokens": [{"id": 2, "content": "  "}, {"id": 3, "content": "｜", "lstrip": true}]'
+    tok = read(f"{{{body}, {before}, {added}}}".encode(), "a.json")
+    found = tok("a   a ｜")
+    assert found.tokens == ["a", "  ", "Ġ", "a", " ｜"]
+    assert found.spans.tolist() == [[0, 1], [1, 3], [3, 4], [4, 5], [5, 7]]
+
+
+def test_decoding_a_normalized_token_gives_it_as_normalized() -> None:
+    model = '{"type": "BPE", "vocab": {"a": 0, "F": 1}, "merges": []}'
+    added = '[{"id": 2, "content": "Foo", "normalized": true}]'
+    data = f'{{"normalizer": {{"type": "Lowercase"}}, "added_tokens": {added}, "model": {model}}}'
+    tok = read(data.encode(), "a.json")
+    assert tok.encode("aFOOa") == [0, 2, 0]
+    assert tok.decode([0, 2, 0]) == "afooa"

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from strategies import FRAGMENTS
 from subwords.kernels import normalize_graphemes as graphemes
 from subwords.normalize import characters as tables
-from subwords.normalize.charsmap import write_charsmap
+from subwords.components.precompiled_map import write_charsmap
 from subwords.normalize.graphemes import grapheme_classes
 from subwords.normalize.normalizer import Normalizer
 from subwords.normalize.stages import WHOLE, Part
-from subwords.normalize.steps import (
+from subwords.components.normalizer import (
     Bert,
     Form,
     Lowercase,

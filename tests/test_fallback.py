@@ -17,9 +17,9 @@ from subwords.split import fallback
 from subwords.split.fallback import behaved, compiled, find
 from subwords.split.finders import MachineFinder, RegexFinder
 from subwords.split.pattern import Outside
-from subwords.split.pieces import start
-from subwords.split.rules import DIGIT, PATTERNS, SIGN, Split
-from subwords.split.scanner import splitter
+from subwords.split.word_spans import start
+from subwords.components.splitter import DIGIT, PATTERNS, SIGN, Split
+from subwords.resolve import splitter
 
 # What engines, versions of Unicode and ways to fold case differ in.
 TRICKY = [

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 import subwords
 from strategies import FRAGMENTS, INVALID, byte_texts, texts
-from subwords import encoder as encoding
-from subwords import training
+from subwords.encode import encoder as encoding
+from subwords.training.train import train as training
 from subwords.bpe.model import BPE
 from subwords.tokenizer import Tokenizer
 

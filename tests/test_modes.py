@@ -63,7 +63,7 @@ import numpy as np
 import subwords
 from subwords.kernels.jit import MODE
 from subwords.reference.pattern import pre_tokenize
-from subwords.split.scanner import Marks
+from subwords.split.routes import Marks
 
 plain = "It's 1,234 o'clock; DON'T\n\n  stop x_y " * 12
 dense = "слово и 文字, naïve कि 12 😀\u3000 " * 12
@@ -96,9 +96,9 @@ import sys
 import numpy as np
 from itertools import pairwise
 from subwords.kernels.jit import MODE
-from subwords.normalize.normalizer import normalizer
+from subwords.resolve import normalizer
 from subwords.normalize.stages import Part
-from subwords.normalize.steps import NAMED, Prepend, Replace, Strip
+from subwords.components.normalizer import NAMED, Prepend, Replace, Strip
 from subwords.reference import normalize as reference
 
 def size(char):
@@ -273,7 +273,7 @@ def test_two_processes_fill_one_cache(tmp_path: Path) -> None:
 TOO_FAR = r"""
 import numpy as np
 from subwords.kernels.split_gpt2 import split_gpt2
-from subwords.split.unicode import gpt2_classes
+from subwords.unicode.tables import gpt2_classes
 
 text = np.frombuffer(b"a " * 100, np.uint8)
 classes, tail, ends = gpt2_classes(), np.empty(64, np.uint8), np.empty(200, np.uint32)
@@ -339,9 +339,9 @@ jit.pointer = Pointer
 jit.advance = lambda pointer, k: Pointer(pointer.array, pointer.start + k)
 """
 NOTHING_LEFT = r"""
-from subwords.encoder import Encoder
+from subwords.encode.encoder import Encoder
 from subwords.bpe.model import BPE
-from subwords.vocab import Vocab
+from subwords.components.vocab import Vocab
 
 import numpy as np
 

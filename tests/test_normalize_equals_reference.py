@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from normalizing import HARD, PINNED, STEPS, applied, array, in_parts, mixture, scalars, textbook, to_bytes
 from strategies import INVALID, byte_texts
-from subwords.normalize.normalizer import Normalizer, normalizer
-from subwords.normalize.steps import NAMED, Bert, Form, Lowercase, Prepend, Replace, Step, Strip, StripAccents
+from subwords.normalize.normalizer import Normalizer
+from subwords.resolve import normalizer
+from subwords.components.normalizer import NAMED, Bert, Form, Lowercase, Prepend, Replace, Step, Strip, StripAccents
 from subwords.reference import normalize as reference
 
 SEED = 11

@@ -17,11 +17,12 @@ from subwords.errors import InputError
 from subwords.reference.bpe import GPT2_PATTERN, split, split_bytes
 from subwords.split import routes
 from subwords.split.finders import MachineFinder, RegexFinder
-from subwords.split.pieces import start
+from subwords.split.word_spans import start
 from subwords.split.routes import CHUNK_WORDS, MachineRoute, MaskRoute, Route
-from subwords.split.rules import PATTERNS, Split
-from subwords.split.scanner import Marks, splitter
-from subwords.split.unicode import CATEGORIES, LETTER, NUMBER, OTHER, SPACE, categories, gpt2_classes
+from subwords.components.splitter import PATTERNS, Split
+from subwords.split.routes import Marks
+from subwords.resolve import splitter
+from subwords.unicode.tables import CATEGORIES, LETTER, NUMBER, OTHER, SPACE, categories, gpt2_classes
 
 GPT2 = splitter("gpt2")
 BY_MACHINE = MachineRoute(MachineFinder(Split(GPT2_PATTERN)).machine())

@@ -13,11 +13,11 @@ import pytest
 import subwords
 from subwords import SubwordsError, WordCounts
 from subwords.bpe.train import BPESettings
-from subwords.checks import check_strings
+from subwords.support.checks import check_strings
 from subwords.corpus.progress import progress
 from subwords.corpus.read import read_blocks
 from subwords.errors import InputError
-from subwords.settings import ALGORITHMS, OPTIONS
+from subwords.training.settings import ALGORITHMS, OPTIONS
 from subwords.unigram.train import UnigramSettings
 from subwords.wordpiece.train import WordPieceSettings
 

@@ -13,7 +13,7 @@ from patterns import INVENTED, automaton_of, characters_of, compiled, numbers_of
 from subwords.split import automaton as automata
 from subwords.split.automaton import DEAD, Automaton, automaton, merged_classes, merged_states, partition
 from subwords.split.pattern import Outside, parse
-from subwords.split.rules import PATTERNS
+from subwords.components.splitter import PATTERNS
 
 SEED = 4
 ALL = {**INVENTED, **PATTERNS}

@@ -24,10 +24,10 @@ from patterns import (
     walked,
 )
 from subwords.reference import pattern as reference
-from subwords.split import machine as machines
-from subwords.split.machine import REACH, Machine, composed, machine, unsplit
+from subwords.split import transducer as machines
+from subwords.split.transducer import REACH, Machine, composed, machine, unsplit
 from subwords.split.pattern import Outside
-from subwords.split.rules import DIGIT, NAMED, PATTERNS, SIGN, Split
+from subwords.components.splitter import DIGIT, NAMED, PATTERNS, SIGN, Split
 
 SEED = 6
 ALL = {**INVENTED, **PATTERNS}

@@ -31,7 +31,7 @@ from subwords.split.pattern import (
     literal,
     parse,
 )
-from subwords.split.rules import PATTERNS
+from subwords.components.splitter import PATTERNS
 
 CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 UPPER, LOWER = r"\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}", r"\p{Ll}\p{Lm}\p{Lo}\p{M}"

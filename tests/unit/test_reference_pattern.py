@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from strategies import byte_texts, texts
 from subwords.reference import bpe
 from subwords.reference.pattern import BYTE_CHARS, find, pre_tokenize
-from subwords.split.rules import NAMED, PATTERNS, ByteChars, Prefix, Replace, Split
+from subwords.components.splitter import NAMED, PATTERNS, ByteChars, Prefix, Replace, Split
 
 KEEPING = sorted(
     name

@@ -10,7 +10,8 @@ import tokenizers
 from tokenizers.models import BPE
 
 from subwords.errors import InputError
-from subwords.special import AddedToken, AddedTokens
+from subwords.components.added_token import AddedToken
+from subwords.engine.added_tokens import AddedTokens
 
 EOS = AddedToken("<eos>", 5)
 ADDED = AddedTokens(

@@ -11,12 +11,6 @@ import regex
 from numpy.typing import NDArray
 
 from strategies import FRAGMENTS
-from subwords.kernels import normalize_graphemes as graphemes
-from subwords.normalize import characters as tables
-from subwords.components.precompiled_map import write_charsmap
-from subwords.normalize.graphemes import grapheme_classes
-from subwords.normalize.normalizer import Normalizer
-from subwords.normalize.stages import WHOLE, Part
 from subwords.components.normalizer import (
     Bert,
     Form,
@@ -29,6 +23,12 @@ from subwords.components.normalizer import (
     Strip,
     StripAccents,
 )
+from subwords.components.precompiled_map import write_charsmap
+from subwords.kernels import normalize_graphemes as graphemes
+from subwords.normalize import characters as tables
+from subwords.normalize.graphemes import grapheme_classes
+from subwords.normalize.normalizer import Normalizer
+from subwords.normalize.stages import WHOLE, Part
 from subwords.reference import normalize as reference
 
 BERTS = [Bert(*flags) for flags in itertools.product((True, False), (True, False), (None, True, False), (True, False))]

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from characters import settled
 from strategies import FRAGMENTS, INVALID
+from subwords.components.splitter import NAMED, ByteChars, Rule, Split
 from subwords.reference import pattern as reference
 from subwords.split.finders import MachineFinder, finder
-from subwords.components.splitter import NAMED, ByteChars, Rule, Split
 from subwords.split.routes import Marks
 from subwords.split.splitter import Splitter
 

@@ -339,13 +339,13 @@ jit.pointer = Pointer
 jit.advance = lambda pointer, k: Pointer(pointer.array, pointer.start + k)
 """
 NOTHING_LEFT = r"""
-from subwords.encode.encoder import Encoder
+from subwords.families import encoder_of
 from subwords.bpe.model import BPE
 from subwords.components.vocab import Vocab
 
 import numpy as np
 
-dropping = Encoder(BPE(Vocab([b"a"]), np.zeros((0, 3), np.int64), unknown="drop"), subwords.splitter("gpt2"))
+dropping = encoder_of(BPE(Vocab([b"a"]), np.zeros((0, 3), np.int64), unknown="drop"), subwords.splitter("gpt2"))
 assert dropping.encode(b"x aa y " + b"z" * 99).tolist() == [0, 0]
 """
 

@@ -13,15 +13,14 @@ from hypothesis import strategies as st
 import subwords
 from splitting import class_characters, mixture, words_of
 from strategies import texts
-from subwords.normalize import pipeline
-from subwords.encode.encoder import Encoder
-from subwords.resolve import normalizer
 from subwords.components.normalizer import Prepend, Replace, Strip
-from subwords.normalize.pipeline import Pipeline
-from subwords.split.routes import Marks
 from subwords.components.splitter import NAMED
-from subwords.resolve import splitter
 from subwords.components.vocab import Vocab
+from subwords.families import encoder_of
+from subwords.normalize import pipeline
+from subwords.normalize.pipeline import Pipeline
+from subwords.resolve import normalizer, splitter
+from subwords.split.routes import Marks
 from subwords.wordpiece.model import WordPiece
 
 # As files of Llama 2 and Mistral have it: looks at where a text begins, as SentencePiece does.
@@ -107,7 +106,7 @@ def test_cuts_change_no_word(before: str, rule: str) -> None:
 def test_a_short_text_that_becomes_long_loses_no_word() -> None:
     vocab = Vocab([b"[UNK]", b"a", b"b"])
     source = Pipeline(normalizer(Replace("x", "a b " * 50)), splitter("bert"))
-    assert len(Encoder(WordPiece(vocab, 0), source).encode(b"x" * 4000)) == 4000 * 100
+    assert len(encoder_of(WordPiece(vocab, 0), source).encode(b"x" * 4000)) == 4000 * 100
 
 
 def test_counts_do_not_depend_on_threads() -> None:

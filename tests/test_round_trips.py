@@ -23,10 +23,11 @@ from typing import Any
 import pytest
 
 import subwords
+from building import read_json as read
+from building import read_model
+from building import write_json as write
 from subwords.errors import SubwordsError
-from subwords.formats.sentencepiece.read import read as read_model
 from subwords.formats.sentencepiece.proto import Kind, Piece, model_class
-from subwords.formats.hf.tokenizer_json import read, write
 from subwords.tokenizer import Tokenizer
 
 TEXT = "the low lower lowest é ☃, <s> the"

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from strategies import Pair, byte_texts, merge_lists, small_words
 from subwords.bpe.model import BPE
-from subwords.encode.encoder import Encoder
+from subwords.components.space_rule import space_rule
+from subwords.components.vocab import Vocab
 from subwords.errors import FormatError
+from subwords.families import encoder_of
 from subwords.kernels.merge import SHORT
 from subwords.reference import bpe as reference
 from subwords.resolve import splitter
-from subwords.components.space_rule import space_rule
-from subwords.components.vocab import Vocab
 from test_modes import GUARDED, WITHOUT_NUMBA, run
 
 WHOLE = splitter(r"(?s:.+)")  # a text is one word
@@ -50,11 +50,11 @@ def ordered(scores: Mapping[bytes, float]) -> dict[bytes, float]:
 
 def check_words(model: BPE, words: Sequence[bytes], ref: Sequence[list[bytes]]) -> None:
     """Each word alone, twice, and all of them in one batch."""
-    encoder = Encoder(model, WHOLE)
+    encoder = encoder_of(model, WHOLE)
     for word, tokens in zip(words, ref, strict=True):
         for _ in range(2):
             assert [model.vocab[i] for i in encoder.encode(word).tolist()] == tokens, word
-    batch = Encoder(model, WHOLE).encode_batch(list(words), 1).to_lists()
+    batch = encoder_of(model, WHOLE).encode_batch(list(words), 1).to_lists()
     assert [[model.vocab[i] for i in ids] for ids in batch] == list(ref)
 
 
@@ -98,8 +98,8 @@ def test_runs_that_tie(length: int) -> None:
     # Mistral's and Gemma's runs of blanks are equal in score; there is none of 15.
     scores = {("▁" * n).encode(): -1e9 for n in (*range(2, 15), 16)} | {"▁".encode(): -1.0, b"t": -2.0}
     word = ("▁" * length).encode()
-    encoder = Encoder(model_of(scores, False), WHOLE)
-    got = [encoder.model.vocab[i].decode() for i in encoder.encode(word).tolist()]
+    encoder = encoder_of(model_of(scores, False), WHOLE)
+    got = [encoder.segmenter.model.vocab[i].decode() for i in encoder.encode(word).tolist()]
     assert "".join(got) == "▁" * length
     assert [len(token) for token in got[: length // 16]] == [16] * (length // 16)
     if length <= 1000:
@@ -120,9 +120,9 @@ def test_unused_pieces_are_taken_apart_no_deeper_than_sentencepiece_does() -> No
     scores = {b"a" * n: float(n) for n in range(1, 131)}
     unused = [b"a" * n for n in range(2, 131)]
     model = model_of(scores, False, unused)
-    ids = Encoder(model, WHOLE).encode(b"a" * 130).tolist()
+    ids = encoder_of(model, WHOLE).encode(b"a" * 130).tolist()
     assert [len(model.vocab[i]) for i in ids] == [29, *[1] * 101]
-    ids = Encoder(model, WHOLE).encode(b"a" * 100).tolist()
+    ids = encoder_of(model, WHOLE).encode(b"a" * 100).tolist()
     assert [len(model.vocab[i]) for i in ids] == [1] * 100
 
 
@@ -132,7 +132,7 @@ def test_a_word_that_is_user_defined_is_taken_at_once() -> None:
         tokens, [0, -1, -2, -3, 0, 0, -4], unk_id=0, byte_fallback=False, special_ids=[0], user_ids=[4, 5]
     )
     rule = space_rule([tokens[i] for i in (1, 2, 3, 6)], [tokens[i] for i in model.user_ids])
-    encoder = Encoder(model, splitter(rule))
+    encoder = encoder_of(model, splitter(rule))
     assert [tokens[i] for i in encoder.encode(b"b<x>aabab<x").tolist()] == [b"b", b"<x>", b"aab", b"ab", b"<", b"<unk>"]
 
 
@@ -188,8 +188,8 @@ def test_cuts_at_blanks_change_nothing() -> None:
             scores = {piece.decode()[::-1].encode(): score for piece, score in scores.items()}
         model = model_of(scores, False)
         text = "".join(rng.choices("▁▁abcx\n", k=200)).encode()
-        fine = Encoder(model, splitter(space_rule(scores, lines=True)))
-        assert fine.encode(text).tolist() == Encoder(model, WHOLE).encode(text).tolist()
+        fine = encoder_of(model, splitter(space_rule(scores, lines=True)))
+        assert fine.encode(text).tolist() == encoder_of(model, WHOLE).encode(text).tolist()
 
 
 def test_parts_and_unused_tokens_want_something_to_stand_for_them() -> None:
@@ -204,7 +204,7 @@ import sys
 import random
 import subwords
 from subwords.bpe.model import BPE
-from subwords.encode.encoder import Encoder
+from subwords.families import encoder_of
 from subwords.kernels.jit import MODE
 from subwords.reference.bpe import encode_word_scores
 from subwords.resolve import splitter
@@ -221,7 +221,7 @@ for fallback in (False, True):
             tokens, [0.0] * lost + [*scores.values()], unk_id=0, byte_fallback=fallback, special_ids=range(lost),
             unused_ids=unused,
         )
-        encoder = Encoder(model, splitter(r"(?s:.+)"))
+        encoder = encoder_of(model, splitter(r"(?s:.+)"))
         for length in (1, 5, 56, 57, 90):
             word = "".join(rng.choices("aabbé文", k=length)).encode()
             ref = encode_word_scores(word, scores, byte_fallback=fallback, unused=[tokens[i] for i in unused])

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from normalizing import MAPS, RULES, SENTENCEPIECES, applied, array, in_parts, mixture, textbook_sentencepiece, to_bytes
 from strategies import INVALID, byte_texts
+from subwords.components.normalizer import SentencePiece
 from subwords.normalize.normalizer import Normalizer
 from subwords.resolve import normalizer
-from subwords.components.normalizer import SentencePiece
 
 SEED = 17
 PARTS = (

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from patterns import INVENTED, characters_of, small_patterns, string
 from splitting import check, class_characters, mixture, reference_words, settled_text, to_bytes, words_of
+from subwords.components.splitter import DIGIT, PATTERNS, SIGN, ByteChars, Prefix, Replace, Split, Step
 from subwords.errors import InputError
 from subwords.reference.pattern import BYTE_CHARS
+from subwords.resolve import splitter
 from subwords.split import step_routes as steps
 from subwords.split.finders import MachineFinder, finder
-from subwords.split.word_spans import put_bytes_back, start, write_byte_chars
 from subwords.split.routes import MachineRoute
-from subwords.components.splitter import DIGIT, PATTERNS, SIGN, ByteChars, Prefix, Replace, Split, Step
-from subwords.resolve import splitter
 from subwords.split.step_routes import StepsRoute
+from subwords.split.word_spans import put_bytes_back, start, write_byte_chars
 
 SEED = 9
 SPLITS = (" ", "a+", "a*", "|b", "(?=a)", "ab|b", "b$", "^a?", r"\b", "(?<=a)b", r"\s", r"\w+", DIGIT, SIGN, "▁")

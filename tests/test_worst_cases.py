@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import subwords
+from building import tokenizer_of
 from subwords.encode import encoder as encoding
 from subwords.reference import bpe as reference
 from subwords.tokenizer import Tokenizer
@@ -28,7 +29,7 @@ def tok() -> Tokenizer:
 
 
 def fresh(tok: Tokenizer) -> Tokenizer:
-    return Tokenizer(tok.model, tok.splitter)
+    return tokenizer_of(tok.model, tok.splitter)
 
 
 def fibonacci(length: int) -> bytes:

@@ -11,15 +11,19 @@ import pytest
 import sentencepiece
 import tokenizers
 from hypothesis import given, settings
-from test_sentencepiece_bpe import encoder_of, rows_of
+from test_sentencepiece_bpe import encoder_of as encoder_of_rows
+from test_sentencepiece_bpe import rows_of
 
 import subwords
+from building import read_json as read
+from building import tokenizer_of
+from building import write_json as write
 from strategies import texts
 from subwords.bpe.model import BPE
-from subwords.encode.encoder import Encoder
-from subwords.formats.hf.tokenizer_json import read, write
-from subwords.normalize.normalizer import Normalizer
 from subwords.components.normalizer import Prepend, Replace
+from subwords.encode.encoder import Encoder
+from subwords.families import encoder_of
+from subwords.normalize.normalizer import Normalizer
 from subwords.normalize.pipeline import Pipeline
 from subwords.resolve import splitter
 from subwords.tokenizer import Tokenizer
@@ -91,7 +95,7 @@ def phi3(shared_data: Path, request: pytest.FixtureRequest) -> Phi3:
     assert isinstance(tok.model, BPE)
     assert tok.model.space_rule
     rules = ((), tok.model.space_rule)
-    encoders = [Encoder(tok.model, Pipeline(tok.normalizer, splitter(rule))) for rule in rules]
+    encoders = [encoder_of(tok.model, Pipeline(tok.normalizer, splitter(rule))) for rule in rules]
     return tokenizers.Tokenizer.from_file(str(path)), tok, encoders
 
 
@@ -138,9 +142,9 @@ def test_scores_written_as_merges(shared_data: Path) -> None:
     peer = sentencepiece.SentencePieceProcessor(
         model_file=str(shared_data / "tokenizers" / "mistral" / "tokenizer.model.v1")
     )
-    model = encoder_of(rows_of(peer), "bpe", fallback=True).model
+    model = encoder_of_rows(rows_of(peer), "bpe", fallback=True).segmenter.model
     assert isinstance(model, BPE)
-    tok = Tokenizer(model, splitter(()), normalizer=Normalizer((Prepend("▁"), Replace(" ", "▁"))))
+    tok = tokenizer_of(model, splitter(()), normalizer=Normalizer((Prepend("▁"), Replace(" ", "▁"))))
     data = write(tok)
     theirs, again = tokenizers.Tokenizer.from_buffer(data), read(data, "a.json")
     runs = ["x" + " " * n + "the " * 3 + " " * n for n in range(60)]
@@ -156,4 +160,4 @@ def test_ties_that_merges_cannot_say_are_not_written() -> None:
         [b"<unk>", b"a", b"b", b"ab", b"ba"], [0.0] * 5, unk_id=0, byte_fallback=False, special_ids=[0]
     )
     with pytest.raises(subwords.FormatError, match=r"b'(ab|ba)' and b'(ab|ba)' are equal in priority"):
-        write(Tokenizer(model, splitter(())))
+        write(tokenizer_of(model, splitter(())))

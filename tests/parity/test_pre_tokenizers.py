@@ -17,11 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import models
 
+from building import node_of
 from characters import settled
 from strategies import FRAGMENTS, texts
-from subwords.reference.pattern import pre_tokenize
-from subwords.formats.hf.pre_tokenizer import BEHAVIORS, from_pre_tokenizer, to_pre_tokenizer
 from subwords.components.splitter import NAMED
+from subwords.formats.hf.pre_tokenizer import BEHAVIORS, from_pre_tokenizer, to_pre_tokenizer
+from subwords.reference.pattern import pre_tokenize
 
 SEED = 5
 FEW, MANY = 1_500, 20_000  # bytes of an adversarial text
@@ -117,12 +118,12 @@ def mixture(count: int) -> str:
 
 @pytest.mark.parametrize("name", NODES)
 def test_random_mixture(name: str) -> None:
-    check(NODES[name], from_pre_tokenizer(NODES[name]), mixture(4000))
+    check(NODES[name], from_pre_tokenizer(node_of(NODES[name])), mixture(4000))
 
 
 @pytest.mark.parametrize("name", NODES)
 def test_adversarial_texts(shared_data: Path, name: str) -> None:
-    steps = from_pre_tokenizer(NODES[name])
+    steps = from_pre_tokenizer(node_of(NODES[name]))
     for text in adversarial(shared_data, FEW):
         check(NODES[name], steps, text)
 
@@ -130,14 +131,14 @@ def test_adversarial_texts(shared_data: Path, name: str) -> None:
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", NODES)
 def test_more_of_adversarial_texts(shared_data: Path, name: str) -> None:
-    steps = from_pre_tokenizer(NODES[name])
+    steps = from_pre_tokenizer(node_of(NODES[name]))
     for text in adversarial(shared_data, MANY):
         check(NODES[name], steps, text)
 
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_all_code_points_in_order(name: str) -> None:
-    check(NODES[name], from_pre_tokenizer(NODES[name]), characters())
+    check(NODES[name], from_pre_tokenizer(node_of(NODES[name])), characters())
 
 
 @pytest.mark.sweep
@@ -145,20 +146,20 @@ def test_all_code_points_in_order(name: str) -> None:
 def test_all_code_points_shuffled(name: str) -> None:
     print(f"seed {SEED}")
     codes = np.random.default_rng(SEED).permutation(np.flatnonzero(settled()))
-    check(NODES[name], from_pre_tokenizer(NODES[name]), "".join(map(chr, codes)))
+    check(NODES[name], from_pre_tokenizer(node_of(NODES[name])), "".join(map(chr, codes)))
 
 
 def test_digits_of_unicode_17() -> None:
     text = "a\U00011de0b\U00011de9\U00016ff4c\U00016ff6"
-    check(DIGITS, from_pre_tokenizer(DIGITS), text)
-    assert len(pre_tokenize(text, from_pre_tokenizer(DIGITS))) == 7
+    check(DIGITS, from_pre_tokenizer(node_of(DIGITS)), text)
+    assert len(pre_tokenize(text, from_pre_tokenizer(node_of(DIGITS)))) == 7
 
 
 @given(texts(), st.lists(st.sampled_from([*NODES.values()]), max_size=4))
 def test_sequences(text: str, nodes: list[dict[str, Any]]) -> None:
     if text:  # HF's empty sequence keeps the empty piece
         node = sequence(*nodes)
-        check(node, from_pre_tokenizer(node), agreed(text))
+        check(node, from_pre_tokenizer(node_of(node)), agreed(text))
 
 
 @pytest.mark.parametrize("pattern", [" ", "a+", "a*", "|b", "(?=a)", "ab|b", "b$", "^a?", r"\b", "(?<=a)"])
@@ -166,7 +167,7 @@ def test_sequences(text: str, nodes: list[dict[str, Any]]) -> None:
 def test_behaviors_on_every_short_text(pattern: str, invert: bool) -> None:
     for behavior in BEHAVIORS:
         node = split({"Regex": pattern}, behavior, invert)
-        steps = from_pre_tokenizer(node)
+        steps = from_pre_tokenizer(node_of(node))
         for size in range(6):
             for letters in itertools.product("ab\n", repeat=size):
                 check(node, steps, "".join(letters))
@@ -188,4 +189,4 @@ def test_named_rule_on_adversarial_texts(shared_data: Path, name: str) -> None:
 def test_pre_tokenizers_of_files_in_use(shared_data: Path, file: str) -> None:
     name = f"{file}.tokenizer" if "/" in file else f"{file}/tokenizer"
     top = json.loads((shared_data / f"tokenizers/{name}.json").read_text("utf-8"))
-    check(top["pre_tokenizer"], from_pre_tokenizer(top["pre_tokenizer"]), mixture(3000))
+    check(top["pre_tokenizer"], from_pre_tokenizer(node_of(top["pre_tokenizer"])), mixture(3000))

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import sentencepiece
 
+from building import read_model as read
 from pipelines import WORDS
 from seeds import sweep_seed
-from subwords.formats.sentencepiece.read import read
 from subwords.tokenizer import Tokenizer
 
 PIECES = (

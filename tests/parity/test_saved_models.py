@@ -12,10 +12,9 @@ import pytest
 import sentencepiece
 import tokenizers
 
-from subwords.formats.sentencepiece.read import read
+from building import read_json, write_json
+from building import read_model as read
 from subwords.formats.sentencepiece.proto import Kind, Piece, model_class
-from subwords.formats.hf.tokenizer_json import read as read_json
-from subwords.formats.hf.tokenizer_json import write as write_json
 
 SEED = 41
 MODELS = (

@@ -10,12 +10,13 @@ import pytest
 import sentencepiece
 from sentencepiece import sentencepiece_model_pb2
 
+from building import read_model as read
+from subwords import families
 from subwords.bpe.fuse import fused
 from subwords.bpe.model import BPE
-from subwords.encode.encoder import Encoder
-from subwords.formats.sentencepiece.read import read
-from subwords.resolve import splitter
 from subwords.components.space_rule import SPACE, space_rule
+from subwords.encode.encoder import Encoder
+from subwords.resolve import splitter
 from subwords.tokenizer import Tokenizer
 
 MISTRAL = ("tokenizer.model.v1", "mistral_instruct_tokenizer_240323.model.v3")
@@ -67,10 +68,10 @@ def encoder_of(rows: list[Row], kind: str, fallback: bool) -> Encoder:
         kind=kind,  # type: ignore[arg-type]
     )
     if kind == "word":
-        return Encoder(model, splitter(space_rule([])))
+        return families.encoder_of(model, splitter(space_rule([])))
     merged = [tokens[i] for i in ids(NORMAL, UNUSED)] if kind == "bpe" else []
     known = fallback or any(rows[i][0] == SPACE for i in ids(NORMAL, USER))
-    return Encoder(model, splitter(space_rule(merged, [tokens[i] for i in ids(USER)], unk_space=not known)))
+    return families.encoder_of(model, splitter(space_rule(merged, [tokens[i] for i in ids(USER)], unk_space=not known)))
 
 
 def random_rows(rng: random.Random, fallback: bool) -> list[Row]:

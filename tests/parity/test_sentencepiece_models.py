@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 import sentencepiece
 
-from subwords.formats.sentencepiece.read import read, write
+from building import read_model as read
+from building import write_model as write
+from subwords.engine.decoding import decode_tokens
 from subwords.formats.sentencepiece.proto import Kind, Piece, model_class
 from subwords.tokenizer import Tokenizer
 
@@ -81,7 +83,7 @@ def test_decoding_any_ids(shared_data: Path, name: str) -> None:
         assert tok.decode(ids) == peer.decode(ids), ids
         assert tok.decoder is not None
         tokens = [peer.id_to_piece(i) for i in ids]
-        assert tok.decoder.decode_tokens(tokens) == peer.decode(tokens) if ids else not tok.decode(ids)
+        assert decode_tokens(tok.decoder, tokens) == peer.decode(tokens) if ids else not tok.decode(ids)
 
 
 @models
@@ -111,8 +113,8 @@ def test_what_pieces_are(shared_data: Path, name: str) -> None:
     assert [token.decode() for token in tok.model.vocab] == [peer.id_to_piece(i) for i in range(size)]
     special = {i for i in range(size) if peer.is_control(i) or peer.is_unknown(i)}
     assert set(tok.special_tokens.values()) == special
-    assert tok.extras.get("bos_id", -1) == peer.bos_id()
-    assert tok.extras.get("eos_id", -1) == peer.eos_id()
+    assert dict(tok.spec.roles).get("bos", -1) == peer.bos_id()
+    assert dict(tok.spec.roles).get("eos", -1) == peer.eos_id()
 
 
 @models

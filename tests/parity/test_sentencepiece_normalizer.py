@@ -14,11 +14,11 @@ import sentencepiece
 
 from normalizing import MAPS, SENTENCEPIECES, array, mixture, scalars, to_bytes
 from strategies import INVALID
-from subwords.formats.sentencepiece.proto import Kind, Piece, model_class
+from subwords.components.normalizer import Precompiled, SentencePiece
 from subwords.components.precompiled_map import read_charsmap, write_charsmap
+from subwords.formats.sentencepiece.proto import Kind, Piece, model_class
 from subwords.normalize.normalizer import Normalizer
 from subwords.resolve import normalizer
-from subwords.components.normalizer import Precompiled, SentencePiece
 
 SEED = 23
 MODELS = (

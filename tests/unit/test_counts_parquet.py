@@ -9,8 +9,8 @@ import pytest
 
 import subwords
 from subwords import CorpusError, FormatError, WordCounts
-from subwords.corpus.counts import Provenance
 from subwords.corpus import counts_parquet
+from subwords.corpus.counts import Provenance
 from subwords.corpus.counts_parquet import read_parquet, write_parquet
 
 pa = pytest.importorskip("pyarrow", reason="Parquet needs PyArrow")

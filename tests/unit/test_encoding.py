@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 import tokenizers
 
-from subwords.results.encoding import Encoding, framed
+from subwords.engine.framed import framed
 from subwords.errors import InputError
-from subwords.formats.json_node import Node
 from subwords.formats.hf.post_processor import from_post_processor
+from subwords.formats.json_node import Node
+from subwords.results.encoding import Encoding
 
 PIECES = ["[CLS]", "[SEP]", "[UNK]", "a", "b", "##a", "##b", "ab", "##ba"]
 BERT = {"type": "BertProcessing", "sep": ["[SEP]", 1], "cls": ["[CLS]", 0]}

@@ -7,8 +7,8 @@ import pytest
 import tokenizers
 
 import subwords
+from building import write_json as write
 from subwords.errors import FormatError, InputError
-from subwords.formats.hf.tokenizer_json import write
 from subwords.tokenizer import Tokenizer
 
 
@@ -106,7 +106,7 @@ LOADED = {
     "converted/qwen3.tokenizer.json": 151669,
 }
 REFUSED = {
-    "clip/tokenizer.json": 'model.end_of_word_suffix: "</w>" is not supported yet',
+    "clip/tokenizer.json": 'model.end_of_word_suffix: "</w>" is not supported',
     "clip/vocab.json": "model: expected the model of a tokenizer.json",
     "gpt2/vocab.bpe": "expected a tokenizer file",
     "tiktoken/r50k_base.tiktoken": "expected a tokenizer file",

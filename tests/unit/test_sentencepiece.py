@@ -12,18 +12,19 @@ import pytest
 import sentencepiece
 
 import subwords
+from building import read_model as read
+from building import tokenizer_of
+from building import write_model as write
 from subwords import Tokenizer
+from subwords.components.added_token import AddedToken
+from subwords.components.normalizer import SentencePiece
+from subwords.components.splitter import Rule
+from subwords.components.vocab import Vocab
 from subwords.errors import FormatError
-from subwords.formats.sentencepiece.read import read, write
 from subwords.formats.sentencepiece.pieces import cut_rule
 from subwords.formats.sentencepiece.proto import Kind, Piece, model_class
-from subwords.resolve import normalizer
-from subwords.components.normalizer import SentencePiece
-from subwords.components.added_token import AddedToken
-from subwords.components.splitter import Rule
-from subwords.resolve import splitter
+from subwords.resolve import normalizer, splitter
 from subwords.unigram.model import Unigram
-from subwords.components.vocab import Vocab
 
 TEXT = "the lower lowest hug pug, pugs hugging low the the lower\n" * 30
 SPECIAL = ["<unk>", "<s>", "</s>"]
@@ -175,7 +176,7 @@ def test_special_tokens_and_what_begins_and_ends_a_text() -> None:
     made.pieces.add(piece=b"<end>", type=Piece.CONTROL)
     tok = read(made.SerializeToString(), "x")
     assert tok.special_tokens == {"<unk>": 0, "<s>": 1, "<end>": 6}
-    assert (tok.extras["bos_id"], tok.extras["eos_id"]) == (1, 6)
+    assert tok.spec.roles == (("bos", 1), ("eos", 6))
     assert tok.template is None
     assert tok.encode("<s>a", special="allow") == [1, 4]
     assert 1 not in tok.encode("<s>a")
@@ -242,7 +243,7 @@ def bpe_tokenizer(**changes: Any) -> Tokenizer:
     )
     assert isinstance(tok.model, subwords.bpe.model.BPE)
     model = dataclasses.replace(tok.model, fuse_unk=True, **changes)
-    return Tokenizer(model, tok.splitter, normalizer=tok.normalizer, added_tokens=list(tok.added_tokens))
+    return tokenizer_of(model, tok.splitter, normalizer=tok.normalizer, added_tokens=list(tok.added_tokens))
 
 
 def unigram_tokenizer(**changes: Any) -> Tokenizer:
@@ -250,7 +251,7 @@ def unigram_tokenizer(**changes: Any) -> Tokenizer:
     options = {"special_ids": frozenset({0, 1}), "user_ids": frozenset({7}), "running": True} | changes
     vocab = Vocab([piece.encode() for piece in scores])
     model = Unigram(vocab, np.array([*scores.values()], np.float64), 0, **options)
-    return Tokenizer(
+    return tokenizer_of(
         model,
         WORDS,
         normalizer=normalizer(SentencePiece(user_symbols=("<x>",))),
@@ -291,7 +292,7 @@ def test_trained_unigram_models_are_written() -> None:
 
 def changed(tok: Tokenizer, **around: Any) -> Tokenizer:
     options = {"normalizer": tok.normalizer, "added_tokens": list(tok.added_tokens)} | around
-    return Tokenizer(tok.model, options.pop("splitter", tok.splitter), **options)
+    return tokenizer_of(tok.model, options.pop("splitter", tok.splitter), **options)
 
 
 @pytest.mark.parametrize(
@@ -326,7 +327,7 @@ def test_merges_that_sentencepiece_would_not_take() -> None:
     from subwords.bpe.model import BPE
 
     model = BPE(Vocab(tokens), merges, byte_level=False, unk_id=0, fuse_unk=True, special_ids=frozenset({0}))
-    tok = Tokenizer(model, splitter(()), added_tokens=[AddedToken("<unk>", 0)])
+    tok = tokenizer_of(model, splitter(()), added_tokens=[AddedToken("<unk>", 0)])
     assert tok.tokenize("abc") == ["a", "bc"]
     with pytest.raises(FormatError, match="they make something else of b'abc'"):
         write(tok)

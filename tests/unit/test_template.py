@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import tokenizers
 
+from subwords.components.template import Inserted, Slot, Template, bert
 from subwords.errors import FormatError, InputError
+from subwords.formats.hf.post_processor import DEEPEST, from_post_processor, to_post_processor
 from subwords.formats.json_node import Node
 from subwords.results.token_batch import TokenBatch
-from subwords.formats.hf.post_processor import DEEPEST, from_post_processor, to_post_processor
-from subwords.components.template import Inserted, Slot, Template, bert
 
 VOCAB = {"a": 0, "b": 1, "c": 2, "[CLS]": 3, "[SEP]": 4, "x": 5, "y": 6}
 BERT = {"type": "BertProcessing", "sep": ["[SEP]", 4], "cls": ["[CLS]", 3]}
@@ -191,8 +191,8 @@ def nested(depth: int) -> Any:
         ("BertProcessing", "post_processor: expected an object"),
         ([], "post_processor: expected an object"),
         ({}, "post_processor: an object is not supported"),
-        ({"type": "Foo"}, 'post_processor: "Foo" is not supported yet; BertProcessing or'),
-        ({"type": ["BertProcessing"]}, "not supported yet"),
+        ({"type": "Foo"}, 'post_processor: "Foo" is not supported; expected BertProcessing or'),
+        ({"type": ["BertProcessing"]}, "not supported"),
         ({"type": "BertProcessing", "cls": ["a", 1]}, r"post_processor\.sep: expected an array, not null"),
         ({**BERT, "sep": ["a", 1, 2]}, r"\.sep: expected a token and its id, not an array of 3"),
         ({**BERT, "sep": [1, "a"]}, r"\.sep\[0\]: expected a string, not 1"),
@@ -202,7 +202,7 @@ def nested(depth: int) -> Any:
         ({**ROBERTA, "trim_offsets": 1}, r"\.trim_offsets: expected true or false, not 1"),
         ({"type": "ByteLevel", "add_prefix_space": True}, r"\.trim_offsets: expected true or false, not null"),
         ({"type": "Sequence"}, r"\.processors: expected an array, not null"),
-        (sequence(BERT, LONG), r"processors\[1\]: \"TemplateProcessing\" .*is not supported yet; a single template is"),
+        (sequence(BERT, LONG), r"processors\[1\]: \"TemplateProcessing\" .*is not supported; expected a single template"),
         (sequence(None), r"processors\[0\]: expected an object, not null"),
         (nested(DEEPEST + 1), "at most 100 sequences"),
         (processing(["[CLS]", "$A"], [slot("A")]), r"\.single\[0\]: expected an object, not \"\[CLS\]\""),

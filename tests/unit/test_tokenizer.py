@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import subwords
+from building import read_json as read
 from subwords import Tokenizer
 from subwords.errors import InputError, SubwordsError
-from subwords.formats.hf.tokenizer_json import read
 from subwords.results.token_batch import TokenBatch
 
 TEXTS = ["hug hugs hugging"] * 9
@@ -116,7 +116,7 @@ def test_errors_apply_to_bytes_of_the_vocabulary_only() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["model", "splitter", "normalizer", "template", "decoder", "added_tokens", "extras", "vocab", "any"]
+    "name", ["model", "splitter", "normalizer", "template", "decoder", "added_tokens", "spec", "vocab", "any"]
 )
 def test_nothing_can_be_set_or_deleted(tok: Tokenizer, name: str) -> None:
     with pytest.raises(AttributeError, match=f"Tokenizer is immutable: '{name}' cannot be set"):

@@ -220,7 +220,7 @@ def test_identity_of_steps_that_no_tokenizer_json_has(steps: tuple[Step, ...]) -
     [
         ('[{"step": "Prepend"}]', "missing 1 required positional argument: 'text'"),
         ('[{"step": "Nope"}]', "Nope"),
-        ('[{"step": "SentencePiece", "charsmap": "A"}]', "padding"),
+        ('[{"step": "SentencePiece", "charsmap": "A"}]', "charsmap|base64|padding|characters"),
         ('[{"step": "SentencePiece", "add_dummy_prefix": 1}]', "add_dummy_prefix is 1"),
         ('[{"step": "SentencePiece", "user_symbols": [1]}]', "user_symbols"),
         ('[{"step": "Prepend", "text": "a", "more": 1}]', "more"),

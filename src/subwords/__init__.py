@@ -20,8 +20,13 @@ from subwords.errors import TrainingError as TrainingError
 
 if TYPE_CHECKING:
     from subwords.corpus.counts import WordCounts as WordCounts
+    from subwords.encoding import Encoding as Encoding
     from subwords.formats import load as load
+    from subwords.normalize.normalizer import Normalizer as Normalizer
+    from subwords.normalize.normalizer import normalizer as normalizer
     from subwords.result import TokenBatch as TokenBatch
+    from subwords.special import AddedToken as AddedToken
+    from subwords.split.scanner import Splitter as Splitter
     from subwords.split.scanner import splitter as splitter
     from subwords.tokenizer import Tokenizer as Tokenizer
     from subwords.training import count as count
@@ -32,20 +37,29 @@ __version__ = "0.1.0"
 
 # Where each name lives; a module is imported when one of its names is first used: `import subwords` costs little.
 _HOMES = {
+    "AddedToken": "subwords.special",
+    "Encoding": "subwords.encoding",
+    "Normalizer": "subwords.normalize.normalizer",
+    "Splitter": "subwords.split.scanner",
     "TokenBatch": "subwords.result",
     "Tokenizer": "subwords.tokenizer",
     "WordCounts": "subwords.corpus.counts",
     "count": "subwords.training",
     "load": "subwords.formats",
+    "normalizer": "subwords.normalize.normalizer",
     "splitter": "subwords.split.scanner",
     "train": "subwords.training",
     "warmup": "subwords.training",
 }
 
 __all__ = [
+    "AddedToken",
     "CorpusError",
+    "Encoding",
     "FormatError",
     "InputError",
+    "Normalizer",
+    "Splitter",
     "SubwordsError",
     "SubwordsWarning",
     "TokenBatch",
@@ -54,6 +68,7 @@ __all__ = [
     "WordCounts",
     "count",
     "load",
+    "normalizer",
     "splitter",
     "train",
     "warmup",
@@ -69,4 +84,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return [*__all__]

@@ -67,8 +67,8 @@ RIGHT = {"[UNK]": 0, "a": 1, "##b": 2}
 @pytest.mark.parametrize(
     ("vocabs", "read", "status", "verified"),
     [
-        ([RIGHT, RIGHT], {"tokenizers": "x", "subwords": "x"}, "ok", "as asked; used alike by tokenizers, subwords"),
-        ([RIGHT, RIGHT], {"subwords": "x"}, "ok", "as asked; used alike by subwords"),
+        ([RIGHT, RIGHT], {"tokenizers": "x", "subwords": "x"}, "ok", "as requested; same ids in tokenizers, subwords"),
+        ([RIGHT, RIGHT], {"subwords": "x"}, "ok", "as requested; same ids in subwords"),
         ([RIGHT, RIGHT], {}, "n/a (no engine loads it)", "no"),
         ([RIGHT, RIGHT], {"tokenizers": "x", "subwords": "y"}, "n/a (different ids: tokenizers and subwords)", "no"),
         ([{"[UNK]": 0, "a": 1}], {"subwords": "x"}, "n/a (2 tokens, not 3)", "no"),

@@ -5,10 +5,15 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from kernel_cache import compile_kernels, is_large
+from selection import Selection
+from subwords.kernels.jit import MODE
+
 # No deadline: a first example compiles kernels, and a busy machine is no failure. --hypothesis-profile=sweep: more.
-settings.register_profile("default", deadline=None, max_examples=150, print_blob=True)
+settings.register_profile("default", deadline=None, max_examples=100, print_blob=True)
+settings.register_profile("checked", deadline=None, max_examples=25, print_blob=True)
 settings.register_profile("sweep", deadline=None, max_examples=5000, print_blob=True)
-settings.load_profile("default")
+settings.load_profile("checked" if MODE == "checked" else "default")
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -21,9 +26,18 @@ def shared_data() -> Path:
     return SHARED_DATA
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the larger sweeps out unless the marker expression (-m) speaks of them."""
-    if "sweep" not in config.getoption("markexpr"):
-        for item in items:
-            if "sweep" in item.keywords:
-                item.add_marker(pytest.mark.skip(reason="a larger sweep: run with -m sweep"))
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Selection(config), "selection")
+    # Cases take from a millisecond to half a minute: few at a time keep all workers busy to the end.
+    if getattr(config.option, "maxschedchunk", 0) is None:
+        config.option.maxschedchunk = 4
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    config = session.config
+    if MODE == "compiled" and not hasattr(config, "workerinput") and is_large(config):
+        seconds = compile_kernels()
+        reporter = config.pluginmanager.get_plugin("terminalreporter")
+        if reporter and seconds > 5:
+            reporter.write_line(f"kernels compiled in {seconds:.0f} s")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -28,9 +29,16 @@ def shared_data() -> Path:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Selection(config), "selection")
-    # Cases take from a millisecond to half a minute: few at a time keep all workers busy to the end.
-    if getattr(config.option, "maxschedchunk", 0) is None:
-        config.option.maxschedchunk = 4
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give each worker neighbouring cases, which share fixtures; who is done takes over from the others."""
+    if config.option.dist != "load":  # the default of -n
+        return None
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)

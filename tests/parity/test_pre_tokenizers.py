@@ -120,6 +120,7 @@ def test_random_mixture(name: str) -> None:
     check(NODES[name], from_pre_tokenizer(NODES[name]), mixture(4000))
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("name", NODES)
 def test_adversarial_texts(shared_data: Path, name: str) -> None:
     steps = from_pre_tokenizer(NODES[name])
@@ -135,6 +136,7 @@ def test_more_of_adversarial_texts(shared_data: Path, name: str) -> None:
         check(NODES[name], steps, text)
 
 
+@pytest.mark.rotating(4)
 @pytest.mark.parametrize("name", CLASSES)
 def test_all_code_points_in_order(name: str) -> None:
     check(NODES[name], from_pre_tokenizer(NODES[name]), characters())
@@ -172,6 +174,7 @@ def test_behaviors_on_every_short_text(pattern: str, invert: bool) -> None:
                 check(node, steps, "".join(letters))
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("name", NAMED)
 def test_named_rule_as_it_is_written(name: str) -> None:
     check(to_pre_tokenizer(NAMED[name]) or {}, NAMED[name], mixture(1500))

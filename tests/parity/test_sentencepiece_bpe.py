@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -94,6 +95,7 @@ def random_rows(rng: random.Random, fallback: bool) -> list[Row]:
     return rows
 
 
+@pytest.mark.rotating(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(4))
 def test_random_models(kind: str, seed: int) -> None:
@@ -133,9 +135,17 @@ def check(mistral: Mistral, texts: list[str]) -> None:
         raise AssertionError(bad[:1000])
 
 
+def check_file(mistral: Mistral, path: Path, size: int) -> None:
+    """The characters of the first bytes of a file of text."""
+    data = path.read_bytes()
+    with suppress(UnicodeDecodeError):
+        data.decode()
+        check(mistral, [data[:size].decode("utf-8", "ignore")])
+
+
 def test_lines_and_text_of_every_corpus(mistral: Mistral, shared_data: Path) -> None:
     for path in sorted((shared_data / "corpora").iterdir()):
-        text = path.read_bytes()[:100_000].decode("utf-8", "ignore")
+        text = path.read_bytes()[:30_000].decode("utf-8", "ignore")
         check(mistral, [*text.split("\n"), text])
 
 
@@ -148,11 +158,13 @@ def test_whole_corpora(mistral: Mistral, shared_data: Path) -> None:
 
 def test_adversarial_files(mistral: Mistral, shared_data: Path) -> None:
     for path in sorted((shared_data / "adversarial").glob("*")):
-        try:
-            text = path.read_bytes()[:300_000].decode()
-        except UnicodeDecodeError:
-            continue
-        check(mistral, [text])
+        check_file(mistral, path, 30_000)
+
+
+@pytest.mark.sweep
+def test_more_of_adversarial_files(mistral: Mistral, shared_data: Path) -> None:
+    for path in sorted((shared_data / "adversarial").glob("*")):
+        check_file(mistral, path, 300_000)
 
 
 def test_runs_of_blanks_of_every_length(mistral: Mistral) -> None:

@@ -31,6 +31,7 @@ from subwords.split.unicode import (
 SCALARS = [code for code in range(0x110000) if not 0xD800 <= code < 0xE000]
 
 
+@pytest.mark.rotating(2)
 @pytest.mark.parametrize(("pattern", "member"), [(r"\p{L}", LETTER), (r"\p{N}", NUMBER), (r"\s", SPACE)])
 def test_class_is_that_of_hf_tokenizers_on_every_character(pattern: str, member: int) -> None:
     classes = gpt2_classes()
@@ -75,6 +76,7 @@ def test_every_property_is_that_of_regex() -> None:
         assert same[settled()].all() == (name not in OTHER_THAN_IN_17), name
 
 
+@pytest.mark.rotating(2)
 @pytest.mark.parametrize("name", ["Alphabetic", "Extended_Pictographic", "Han", "LC"])
 def test_property_is_that_of_hf_tokenizers_on_every_character(name: str) -> None:
     assert set(np.flatnonzero(property_members(name)).tolist()) - set(range(0xD800, 0xE000)) == members_in_hf(

@@ -94,7 +94,7 @@ def test_cut_is_found_in_ordinary_text(name: str) -> None:
 PARTS = 20
 
 
-@pytest.mark.rotating(10)
+@pytest.mark.rotating(PARTS)
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("name", NAMED)
 def test_all_code_points_in_order_and_shuffled(name: str, part: int) -> None:
@@ -122,6 +122,7 @@ def test_all_code_points_with_their_places(steps: tuple[Step, ...]) -> None:
         check("".join(map(chr, codes[start : start + 50_000])).encode(), *steps)
 
 
+@pytest.mark.rotating(2)
 @pytest.mark.parametrize("char", ["a", "A", "é", "\u0301", "中", "각", "😀", " ", "\0"])
 @pytest.mark.parametrize(
     "steps", [(Bert(),), (Form("NFC"),), (Form("NFKD"),), (Replace("a", "b" * 60),), (Strip(),)], ids=str

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import PreTokenizedString, models, pre_tokenizers
 
-from normalizing import BERTS, FORMS, STEPS, array, mixture, scalars
+from normalizing import BERTS, FORMS, REPLACES, STEPS, array, mixture, scalars
 from seeds import sweep_seed
 from splitting import FULL
 from strategies import texts
@@ -80,9 +80,11 @@ def peer_places(text: str, steps: tuple[Step, ...]) -> list[tuple[str, tuple[int
 @rules
 def test_all_code_points(steps: tuple[Step, ...]) -> None:
     print(f"seed {SEED}")
-    for codes in (scalars(), np.random.default_rng(SEED).permutation(scalars()).tolist()):
-        for at in range(0, len(codes), 2_000):  # HF takes minutes to replace each place of a long text
-            check("".join(map(chr, codes[at : at + 2_000])), steps)
+    # HF takes half a minute where a pattern is found at every place.
+    every = scalars()[sweep_seed() % 20 :: 20] if steps[0] in (Replace("", "-"), REPLACES[-1]) else scalars()
+    for codes in (every, np.random.default_rng(SEED).permutation(every).tolist()):
+        for at in range(0, len(codes), 20_000):
+            check("".join(map(chr, codes[at : at + 20_000])), steps)
 
 
 @rules
@@ -94,6 +96,7 @@ def test_some_code_points(steps: tuple[Step, ...]) -> None:
 NEIGHBOURS = ("a", " ", "e\u0301", "\u0345", "\u302e", "\u1100", "中")
 
 
+@pytest.mark.rotating(3)
 @rules
 def test_some_code_points_between_others(steps: tuple[Step, ...]) -> None:
     dense = [code for code in scalars() if code < 0x3400]

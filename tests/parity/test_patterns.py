@@ -236,6 +236,7 @@ def check_identity(rule: Any) -> None:
         assert (same.rule, same.identity, same.split(text)) == (made.rule, made.identity, made.split(text))
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("rule", [*NAMED, *NODES.values()], ids=str)
 def test_identity_after_use(rule: Any) -> None:
     check_identity(rule)

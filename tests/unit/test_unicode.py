@@ -10,6 +10,7 @@ import regex
 from tokenizers import Regex, normalizers
 
 from characters import members_in_regex, settled
+from seeds import sweep_seed
 from subwords.split import unicode
 from subwords.split.unicode import (
     CATEGORIES,
@@ -71,7 +72,7 @@ OTHER_THAN_IN_17 = ("Extended_Pictographic", "ExtPict")
 
 
 def test_every_property_is_that_of_regex() -> None:
-    for name in NAMES:
+    for name in [*NAMES[sweep_seed() % 4 :: 4], *OTHER_THAN_IN_17]:
         same = members_in_regex(rf"\p{{{name}}}") == property_members(name)
         assert same[settled()].all() == (name not in OTHER_THAN_IN_17), name
 

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 import subwords
 from subwords.cli import main
-from subwords.split.rules import NAMED
+from subwords.components.splitter import NAMED
 
 ROOT = Path(__file__).resolve().parents[1]
 GUIDE = sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))

@@ -72,6 +72,7 @@ def test_words_are_those_of_the_normalized_text(texts: list[bytes], pair: tuple[
     assert words_of(source, texts) == ref  # type: ignore[arg-type]
 
 
+@pytest.mark.rotating(3)
 @both
 @pytest.mark.parametrize("stretch", [1, 64, 1000])
 def test_stretches_change_no_word(before: str, rule: str, stretch: int, monkeypatch: pytest.MonkeyPatch) -> None:

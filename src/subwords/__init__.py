@@ -19,8 +19,8 @@ from subwords.errors import SubwordsWarning as SubwordsWarning
 from subwords.errors import TrainingError as TrainingError
 
 if TYPE_CHECKING:
-    from subwords.corpus.counts import WordCounts as WordCounts
     from subwords.components.added_token import AddedToken as AddedToken
+    from subwords.corpus.counts import WordCounts as WordCounts
     from subwords.engine.warmup import warmup as warmup
     from subwords.normalize.normalizer import Normalizer as Normalizer
     from subwords.resolve import normalizer as normalizer

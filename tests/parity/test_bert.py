@@ -43,6 +43,7 @@ def texts_in(folder: Path, size: int) -> list[str]:
     return [file.read_bytes()[:size].decode("utf-8", "ignore") for file in files_in(folder)]
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("kind", FILES)
 @pytest.mark.parametrize("size", [3000, pytest.param(300_000, marks=pytest.mark.sweep)])
 def test_texts(shared_data: Path, kind: str, size: int) -> None:

@@ -121,6 +121,7 @@ def test_random_mixture(name: str) -> None:
     check(NODES[name], from_pre_tokenizer(node_of(NODES[name])), mixture(4000))
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("name", NODES)
 def test_adversarial_texts(shared_data: Path, name: str) -> None:
     steps = from_pre_tokenizer(node_of(NODES[name]))
@@ -136,6 +137,7 @@ def test_more_of_adversarial_texts(shared_data: Path, name: str) -> None:
         check(NODES[name], steps, text)
 
 
+@pytest.mark.rotating(4)
 @pytest.mark.parametrize("name", CLASSES)
 def test_all_code_points_in_order(name: str) -> None:
     check(NODES[name], from_pre_tokenizer(node_of(NODES[name])), characters())
@@ -173,6 +175,7 @@ def test_behaviors_on_every_short_text(pattern: str, invert: bool) -> None:
                 check(node, steps, "".join(letters))
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("name", NAMED)
 def test_named_rule_as_it_is_written(name: str) -> None:
     check(to_pre_tokenizer(NAMED[name]) or {}, NAMED[name], mixture(1500))

@@ -69,6 +69,7 @@ def parts_of_files(folder: Path, size: int) -> list[str]:
     return found
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("name", FILES)
 def test_everything_about_a_text(shared_data: Path, name: str) -> None:
     path = shared_data / "tokenizers" / name

@@ -49,6 +49,7 @@ def lines(data: Path) -> Iterator[str]:
             yield from stream.read(4000).decode("utf-8", "ignore").split("\n")[:6]
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("name", MODELS)
 def test_real_models(shared_data: Path, name: str) -> None:
     check((shared_data / "tokenizers" / name).read_bytes(), [*TEXTS, *lines(shared_data)])

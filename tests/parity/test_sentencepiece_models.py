@@ -13,6 +13,7 @@ import sentencepiece
 
 from building import read_model as read
 from building import write_model as write
+from seeds import sweep_seed
 from subwords.engine.decoding import decode_tokens
 from subwords.formats.sentencepiece.proto import Kind, Piece, model_class
 from subwords.tokenizer import Tokenizer
@@ -53,10 +54,11 @@ def files(data: Path, size: int) -> Iterator[bytes]:
                     yield stream.read(size)
 
 
+@pytest.mark.rotating(3)
 @models
 def test_files_whole_and_line_by_line(shared_data: Path, name: str) -> None:
     tok, peer = both(shared_data, name)
-    for data in files(shared_data, 20_000):
+    for data in files(shared_data, 8_000):
         check(tok, peer, data)
         lines = data.decode("utf-8", "ignore").split("\n")[:60]
         assert tok.encode_batch(lines).to_lists() == peer.encode(lines)
@@ -70,6 +72,7 @@ def test_whole_files(shared_data: Path, name: str) -> None:
         check(tok, peer, data)
 
 
+@pytest.mark.rotating(3)
 @models
 def test_decoding_any_ids(shared_data: Path, name: str) -> None:
     print(f"seed {SEED}")
@@ -117,6 +120,7 @@ def test_what_pieces_are(shared_data: Path, name: str) -> None:
     assert dict(tok.spec.roles).get("eos", -1) == peer.eos_id()
 
 
+@pytest.mark.rotating(3)
 @models
 def test_written_files(shared_data: Path, name: str) -> None:
     tok, peer = both(shared_data, name)
@@ -164,10 +168,20 @@ def small_model(kind: int, rng: random.Random) -> bytes:
 
 @pytest.mark.parametrize("kind", [Kind.UNIGRAM, Kind.BPE, Kind.CHAR, Kind.WORD])
 def test_small_models(kind: int) -> None:
-    print(f"seed {SEED}")
-    rng = random.Random(SEED)
+    check_small_models(kind, SEED, 30)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("kind", [Kind.UNIGRAM, Kind.BPE, Kind.CHAR, Kind.WORD])
+def test_many_small_models(kind: int) -> None:
+    check_small_models(kind, sweep_seed(), 400)
+
+
+def check_small_models(kind: int, seed: int, count: int) -> None:
+    print(f"seed {seed}")
+    rng = random.Random(seed)
     parts = [*WORDS, " ", " ", "  ", "<mask>", "<s>", "<unk>", "<0x41>", "é", "x", "\n", "😀", "▁▁", "the low lower"]
-    for k in range(120):
+    for k in range(count):
         data = small_model(kind, rng)
         tok, peer = read(data, str(k)), sentencepiece.SentencePieceProcessor(model_proto=data)
         again = read(write(tok), str(k))

@@ -126,6 +126,7 @@ def test_more_strings_begin_with_each_other_than_sentencepiece_looks_at() -> Non
             check(rule, peer, b"a" * n + b" " + b"b" * n)
 
 
+@pytest.mark.rotating(3)
 @models
 def test_all_code_points(shared_data: Path, name: str) -> None:
     print(f"seed {SEED}")
@@ -176,6 +177,7 @@ def test_whole_files(shared_data: Path, name: str, folder: str) -> None:
             assert rule.apply(array(data), np.array([0, len(data)]))[0].tobytes() == peer.normalize(data), file.name
 
 
+@pytest.mark.rotating(3)
 @models
 def test_hf_has_the_same_map(shared_data: Path, name: str) -> None:
     """HF goes by graphemes; tests of `Precompiled` by steps are those of the other normalizers."""

@@ -70,6 +70,7 @@ def test_vocabulary_that_hf_would_misread_is_refused(data: bytes, message: str, 
         subwords.load(tmp_path / "vocab.txt")
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("prefix", ["", "#", "##", "a", "é", "文", " ", "[UNK]"])
 def test_any_prefix_that_is_trained_with_is_used_alike_by_hf(prefix: str, score: Any, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import subwords
+from seeds import sweep_seed
 from subwords import CorpusError, FormatError, WordCounts
 from subwords.corpus import counts_parquet
 from subwords.corpus.counts import Provenance
@@ -127,7 +128,7 @@ def test_damaged_pages_are_a_format_error_or_do_no_harm(tmp_path: Path) -> None:
     whole = path.read_bytes()
     footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
     refused = []
-    for place in range(len(whole)):
+    for place in range(sweep_seed() % 4, len(whole), 4):
         damaged = bytearray(whole)
         damaged[place] ^= 0x10
         path.write_bytes(damaged)
@@ -139,7 +140,7 @@ def test_damaged_pages_are_a_format_error_or_do_no_harm(tmp_path: Path) -> None:
         else:
             # Parquet has checksums for pages only: a damaged footer may name other rows.
             assert place >= footer or list(got) == list(ref)
-    assert len(refused) > len(whole) // 3
+    assert len(refused) > len(whole) // 12
 
 
 def test_failed_write_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

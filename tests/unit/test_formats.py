@@ -113,6 +113,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("name", LOADED)
 def test_real_file_gives_hf_ids_and_is_written_as_hf_would(name: str, shared_data: Path) -> None:
     path = shared_data / "tokenizers" / name

@@ -202,7 +202,7 @@ def nested(depth: int) -> Any:
         ({**ROBERTA, "trim_offsets": 1}, r"\.trim_offsets: expected true or false, not 1"),
         ({"type": "ByteLevel", "add_prefix_space": True}, r"\.trim_offsets: expected true or false, not null"),
         ({"type": "Sequence"}, r"\.processors: expected an array, not null"),
-        (sequence(BERT, LONG), r"processors\[1\]: \"TemplateProcessing\" .*is not supported; expected a single template"),
+        (sequence(BERT, LONG), r"processors\[1\]: \"TemplateProcessing\" .*is not supported; expected a single"),
         (sequence(None), r"processors\[0\]: expected an object, not null"),
         (nested(DEEPEST + 1), "at most 100 sequences"),
         (processing(["[CLS]", "$A"], [slot("A")]), r"\.single\[0\]: expected an object, not \"\[CLS\]\""),

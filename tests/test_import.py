@@ -16,7 +16,7 @@ import subwords
 SOURCE = Path(subwords.__file__).parents[1]
 PUBLIC = {
     *("CorpusError", "FormatError", "InputError", "SubwordsError", "SubwordsWarning", "TrainingError"),
-    *("AddedToken", "Encoding", "Normalizer", "Splitter", "TokenBatch", "Tokenizer", "WordCounts"),
+    *("AddedToken", "Encoding", "Normalizer", "Splitter", "TokenBatch", "Tokenizer", "TokenizerSpec", "WordCounts"),
     *("count", "load", "normalizer", "splitter", "train", "warmup"),
 }
 HEAVY = ("numpy", "numba", "llvmlite", "regex", "click", "rich", "pyarrow")

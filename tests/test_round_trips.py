@@ -121,7 +121,7 @@ USES: dict[str, Callable[[Tokenizer], Any]] = {
     "decode, skipping": lambda tok: tok.decode(tok.encode(TEXT, special="allow"), skip_special_tokens=True),
     "decode_bytes": lambda tok: tok.decode_bytes(tok.encode(TEXT)),
     "tokenize": lambda tok: tok.tokenize(TEXT),
-    "call": lambda tok: [tok(TEXT).ids.tolist(), tok(TEXT, TEXT).tokens, tok(TEXT).spans.tolist()],
+    "call": lambda tok: [tok(TEXT).ids.tolist(), list(tok(TEXT, TEXT).tokens), tok(TEXT).spans.tolist()],
     "nbest": lambda tok: tok.nbest("low", 3),
     "sample": lambda tok: tok.sample("low", seed=1),
     "repr": repr,

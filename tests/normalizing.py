@@ -11,7 +11,7 @@ import regex
 from numpy.typing import NDArray
 
 from strategies import FRAGMENTS
-from subwords.kernels import normalize_graphemes as graphemes
+from subwords.kernels.normalize import graphemes as graphemes
 from subwords.normalize import characters as tables
 from subwords.normalize.charsmap import write_charsmap
 from subwords.normalize.graphemes import grapheme_classes

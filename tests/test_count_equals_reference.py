@@ -17,8 +17,8 @@ from subwords import training
 from subwords.corpus import count as counting
 from subwords.corpus.count import count_blocks
 from subwords.corpus.read import Block
-from subwords.kernels.find import find_bytes
-from subwords.kernels.utf8 import first_invalid
+from subwords.kernels.text.find import find_bytes
+from subwords.kernels.text.utf8 import first_invalid
 from subwords.reference import bpe as reference
 from subwords.reference.bpe import GPT2_PATTERN
 from subwords.split.scanner import splitter

@@ -19,7 +19,7 @@ from strategies import Pair, byte_texts, counts_of, merge_lists, model_of, small
 from subwords.bpe.model import BPE
 from subwords.bpe.train import BPESettings, train_bpe
 from subwords.encoder import Encoder
-from subwords.kernels.merge import SHORT
+from subwords.kernels.bpe.merge import SHORT
 from subwords.reference import bpe as reference
 from subwords.reference.bpe import GPT2_PATTERN
 from subwords.split.scanner import splitter

@@ -211,7 +211,12 @@ def machine_code(cache: Path) -> list[Path]:
 
 def test_empty_cache_is_filled_and_numba_then_not_imported(warm: Path) -> None:
     names = {path.stem for path in machine_code(warm)}
-    assert {"split_gpt2.split_gpt2", "count.count_words", "bpe_train.merge_pairs", "bpe_encode.encode_words"} <= names
+    assert {
+        "split.gpt2.split_gpt2",
+        "table.count.count_words",
+        "bpe.train.merge_pairs",
+        "bpe.encode.encode_words",
+    } <= names
     assert len({path.parent for path in machine_code(warm)}) == 1, "one folder: one digest"
     assert not [path for path in warm.rglob("*") if path.is_file() and path.suffix != ".o"], "nothing half written"
     assert run(EVERYTHING, warm) == ("compiled", False)
@@ -253,7 +258,7 @@ DAMAGE = {
 def test_damaged_file_is_compiled_again(warm: Path, tmp_path: Path, damage: str) -> None:
     cache = tmp_path / "cache"
     shutil.copytree(warm, cache)
-    (file,) = [path for path in machine_code(cache) if path.stem == "split_gpt2.split_gpt2_many"]
+    (file,) = [path for path in machine_code(cache) if path.stem == "split.gpt2.split_gpt2_many"]
     file.write_bytes(DAMAGE[damage](file.read_bytes()))
     assert run(SPLITTING, cache) == ("compiled", True)
     assert run(SPLITTING, cache) == ("compiled", False)
@@ -272,7 +277,7 @@ def test_two_processes_fill_one_cache(tmp_path: Path) -> None:
 # The text ends before the window does.
 TOO_FAR = r"""
 import numpy as np
-from subwords.kernels.split_gpt2 import split_gpt2
+from subwords.kernels.split.gpt2 import split_gpt2
 from subwords.split.unicode import gpt2_classes
 
 text = np.frombuffer(b"a " * 100, np.uint8)

@@ -15,7 +15,7 @@ from strategies import Pair, byte_texts, merge_lists, small_words
 from subwords.bpe.model import BPE
 from subwords.encoder import Encoder
 from subwords.errors import FormatError
-from subwords.kernels.merge import SHORT
+from subwords.kernels.bpe.merge import SHORT
 from subwords.reference import bpe as reference
 from subwords.split.scanner import splitter
 from subwords.split.spaces import space_rule

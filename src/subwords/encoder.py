@@ -31,11 +31,11 @@ MOST_ARENA = 1 << 23  # entries of either arena, 40 MB in all
 LONGEST_SCRATCH = 1 << 16  # bytes of a word; scratch for a longer one is given back after the text
 POOL = 64  # states kept for reuse
 SHORT_TEXT = 1 << 12  # bytes of a text for which calling costs more than encoding
-KEYS = 5 * 256 + 1  # as in kernels/words.py: room for the keys of a block of words
-SHORT = 56  # as in kernels/merge.py: bytes of a word there is always scratch for; longer ones need chains
+KEYS = 5 * 256 + 1  # as in kernels/table/keys.py: room for the keys of a block of words
+SHORT = 56  # as in kernels/bpe/merge.py: bytes of a word there is always scratch for; longer ones need chains
 PART = 1 << 18  # bytes of short texts a thread takes at a time
 
-# Fields of a state's counters, as in kernels/encode.py, which is imported no earlier than needed.
+# Fields of a state's counters, as in kernels/table/encode.py, which is imported no earlier than needed.
 TEXT, WORD, OUT, USED, IDS, BYTES, POSITION, NEEDED, FAR, BEGIN, JOINED, ALONE, SUMMED = range(13)
 
 
@@ -66,7 +66,7 @@ class Segmenter(ABC):
     @property
     @abstractmethod
     def kernel(self) -> Kernel:
-        """The kernel; see `kernels/encode.py`."""
+        """The kernel; see `kernels/table/encode.py`."""
 
     @property
     @abstractmethod
@@ -117,7 +117,7 @@ class _State:
     """What one thread encodes with: the table of words seen, scratch, and counters. Never shared while in use."""
 
     def __init__(self, segmenter: Segmenter) -> None:
-        from subwords.kernels.words import key_masks
+        from subwords.kernels.table.keys import key_masks
 
         self.segmenter = segmenter
         self.whole_words = segmenter.whole_words
@@ -144,7 +144,7 @@ class _State:
 
     def add_whole_words(self, data: NDArray[np.uint8], ends: NDArray[np.int64], ids: NDArray[np.int32]) -> None:
         """Enter every token as a word of its own: a word that is a token is then found before it is segmented (E2)."""
-        from subwords.kernels.encode import add_tokens
+        from subwords.kernels.table.encode import add_tokens
 
         self.slots = zeros(4 << (3 * len(ends)).bit_length(), np.uint64, random=True)
         self.ids = np.empty(2 * len(ends) + (1 << 12), np.int32)
@@ -174,7 +174,7 @@ class _State:
 
     def grow_slots(self) -> None:
         """Double the table, or start again where it is as large as it may be."""
-        from subwords.kernels.words import rehash
+        from subwords.kernels.table.keys import rehash
 
         count = len(self.slots) // 4
         if count >= max(MOST_SLOTS, 4 * len(self.whole_words[1]) if self.whole_words else 0):
@@ -305,7 +305,7 @@ class Encoder:
 
         How many ids there are, and the array, which may be a new one. `whole`: the words' text is all there is to read.
         """
-        from subwords.kernels import encode as needs
+        from subwords.kernels.table import encode as needs
 
         counters = state.counters
         while status > 0:

@@ -24,8 +24,8 @@ __all__ = ["BPESegmenter"]
 
 _Arrays = tuple[NDArray[Any], ...]
 NONE = np.iinfo(np.uint64).max
-LINKED = MOST_MERGES  # in place of a rank, as in kernels/merge.py: two symbols that meet inside a token
-BESIDE = 8  # as in kernels/merge.py
+LINKED = MOST_MERGES  # in place of a rank, as in kernels/bpe/merge.py: two symbols that meet inside a token
+BESIDE = 8  # as in kernels/bpe/merge.py
 
 
 class BPESegmenter(Segmenter):
@@ -72,7 +72,7 @@ class BPESegmenter(Segmenter):
     @property
     def kernel(self) -> Kernel:
         """The kernel."""
-        from subwords.kernels.bpe_encode import encode_words
+        from subwords.kernels.bpe.encode import encode_words
 
         return encode_words
 
@@ -82,7 +82,7 @@ class BPESegmenter(Segmenter):
 
         Alphabet, pairs, results, classes, settings, firsts, spans, fallback, parted.
         """
-        from subwords.kernels.merge import fill_pairs
+        from subwords.kernels.bpe.merge import fill_pairs
 
         model = self.model
         # A merge that spells a special token is left out: no text yields one by itself (A3).

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["BPE"]
 
 MISSING = -1
-# What the encoder's pair table holds in eight bytes, see kernels/merge.py.
+# What the encoder's pair table holds in eight bytes, see kernels/bpe/merge.py.
 MOST_IDS, MOST_MERGES = 2**21 - 1, 2**22 - 1
 LARGEST_ID = MOST_IDS - 1
 

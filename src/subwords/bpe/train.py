@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 TIES = {"ids": 0, "first": 1, "bytes": 2}
-# Fields of the trainer's state and settings, as in kernels/bpe_index.py.
+# Fields of the trainer's state and settings, as in kernels/bpe/index.py.
 USED, HEAP, POSTINGS, TOKENS, MERGES, STRINGS, WORD = range(7)
 SPAN, STRING = 6, 7
 HEADER, ENTRY = 4, 4
@@ -151,7 +151,7 @@ def _name(symbol: int, settings: BPESettings) -> bytes:
 
 def _alphabet(counts: WordCounts, settings: BPESettings) -> list[int]:
     """The bytes or code points to start from, in the order of their ids (B3, B6)."""
-    from subwords.kernels.bpe_index import symbol_weights
+    from subwords.kernels.bpe.index import symbol_weights
 
     order = np.frombuffer(BYTES, np.uint8) if settings.byte_level else np.arange(0x110000)
     full = settings.byte_level and settings.alphabet == "full"
@@ -169,8 +169,8 @@ def _alphabet(counts: WordCounts, settings: BPESettings) -> list[int]:
 
 
 def read_words(counts: WordCounts, symbol_ids: NDArray[np.int32]) -> NDArray[np.uint32]:
-    """The words as symbols, in the arena of kernels/bpe_index.py."""
-    from subwords.kernels.bpe_index import fill_arena
+    """The words as symbols, in the arena of kernels/bpe/index.py."""
+    from subwords.kernels.bpe.index import fill_arena
 
     size = len(counts.data) + HEADER * len(counts)
     if counts.total * (1 + int(np.diff(counts.offsets).max())) >= 2**63 or size > MOST_SYMBOLS:
@@ -233,8 +233,8 @@ class _Loop:
 
     def run(self, on_step: Step) -> None:
         """Merge until there are enough tokens or no pair is frequent enough (B4)."""
-        from subwords.kernels.bpe_index import DONE, EXHAUSTED, NEED_PAIRS, NEED_STRINGS, PAUSED
-        from subwords.kernels.bpe_train import merge_pairs
+        from subwords.kernels.bpe.index import DONE, EXHAUSTED, NEED_PAIRS, NEED_STRINGS, PAUSED
+        from subwords.kernels.bpe.train import merge_pairs
 
         on_step("indexing", 0, 1)
         self._index()
@@ -266,8 +266,8 @@ class _Loop:
 
     def _index(self) -> None:
         """Read the words: count all pairs, keep the live ones, write their postings and the heap."""
-        from subwords.kernels.bpe_index import NEED_PAIRS, count_pairs, fill_postings, move_pairs
-        from subwords.kernels.bpe_train import start_heap
+        from subwords.kernels.bpe.index import NEED_PAIRS, count_pairs, fill_postings, move_pairs
+        from subwords.kernels.bpe.train import start_heap
 
         every = _table(1 << 12)
         self.state[[USED, WORD]] = 0
@@ -290,7 +290,7 @@ class _Loop:
         )  # fmt: skip
 
     def _grow_pairs(self) -> None:
-        from subwords.kernels.bpe_index import move_pairs
+        from subwords.kernels.bpe.index import move_pairs
 
         pairs = _table(2 * int(self.state[USED]) + 2 * self.size + 4)
         move_pairs(self.pairs, pairs, self.threshold, 0, self.state)

@@ -27,11 +27,11 @@ __all__ = ["Table", "count_blocks"]
 FIRST_SLOTS = 1 << 12
 FIRST_ARENA = 1 << 16
 NEAR = 1 << 12  # bytes: a search in fewer is not worth a kernel, which does not hold the interpreter's lock
-KEYS = 5 * 256 + 1  # as in kernels/words.py: room for the keys of a block of words
+KEYS = 5 * 256 + 1  # as in kernels/table/keys.py: room for the keys of a block of words
 SWEEPS = 8
 CHUNK_WORDS = 1 << 18  # words split at once: a thread that comes back to Python often waits for the others there
 
-WORD, USED, BYTES = range(3)  # fields of a table's state, as in kernels/count.py
+WORD, USED, BYTES = range(3)  # fields of a table's state, as in kernels/table/count.py
 _SEEDS = [secrets.randbits(64) | 1 for _ in range(8)]
 
 
@@ -39,7 +39,7 @@ class Table:
     """Word counts of one thread, growing as needed."""
 
     def __init__(self) -> None:
-        from subwords.kernels.words import key_masks
+        from subwords.kernels.table.keys import key_masks
 
         self.slots = zeros(4 * FIRST_SLOTS, np.uint64, random=True)
         self.arena = np.empty(FIRST_ARENA, np.uint8)
@@ -50,7 +50,7 @@ class Table:
 
     def count(self, piece: _Piece, splitter: Splitter | Pipeline) -> None:
         """Count the words of a piece."""
-        from subwords.kernels.count import DONE, count_words
+        from subwords.kernels.table.count import DONE, count_words
 
         text, place = np.frombuffer(piece.text, np.uint8), piece.place * splitter.growth
         found = splitter.texts(text, piece.bounds, self.marks, begins=piece.begins, ends=piece.ends)
@@ -107,7 +107,7 @@ class Table:
     def _add(
         self, data: NDArray[np.uint8], ends: NDArray[np.int64], weights: NDArray[np.uint64], places: NDArray[np.int64]
     ) -> None:
-        from subwords.kernels.count import DONE, add_words
+        from subwords.kernels.table.count import DONE, add_words
 
         self.state[WORD] = 0
         arrays = [np.ascontiguousarray(array).view(np.ndarray) for array in (data, ends, weights, places)]
@@ -121,8 +121,8 @@ class Table:
             self._grow(status, int(ends[at] - (ends[at - 1] if at else 0)))
 
     def _grow(self, status: int, length: int) -> None:
-        from subwords.kernels.count import NEED_SLOTS
-        from subwords.kernels.words import rehash
+        from subwords.kernels.table.count import NEED_SLOTS
+        from subwords.kernels.table.keys import rehash
 
         if status == NEED_SLOTS:
             slots = zeros(2 * len(self.slots), np.uint64, random=True)
@@ -134,7 +134,7 @@ class Table:
             self.arena = arena
 
     def _measure(self) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int64]]:
-        from subwords.kernels.count import measure_words
+        from subwords.kernels.table.count import measure_words
 
         n = int(self.state[USED])
         lengths, weights, places = np.empty(n, np.int64), np.empty(n, np.uint64), np.empty(n, np.int64)
@@ -142,7 +142,7 @@ class Table:
         return lengths, weights, places
 
     def _write(self, starts: NDArray[np.int64], data: NDArray[np.uint8]) -> None:
-        from subwords.kernels.count import write_words
+        from subwords.kernels.table.count import write_words
 
         write_words(self.slots, self.arena, starts, data)
 
@@ -274,7 +274,7 @@ class _Specials:
         """Whether any of the tokens is in data[start:stop]."""
         if stop - start < NEAR:
             return any(data.find(token, start, stop) >= 0 for token in self.tokens)
-        from subwords.kernels.find import find_bytes
+        from subwords.kernels.text.find import find_bytes
 
         text = np.frombuffer(data, np.uint8)
         return any(find_bytes(text, start, stop, np.frombuffer(token, np.uint8)) >= 0 for token in self.tokens)

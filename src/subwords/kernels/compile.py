@@ -22,8 +22,8 @@ from numba.core.registry import cpu_target
 from numba.core.typing.templates import AbstractTemplate, infer, signature
 from numba.extending import intrinsic, lower_builtin, models, overload, register_model
 
-from subwords.kernels.instructions import DIMENSIONS, INSTRUCTIONS, field
 from subwords.kernels.jit import HELPERS, INLINED, MODE, PRIMITIVES, SPLICED, Kernel
+from subwords.kernels.llvm_intrinsics import DIMENSIONS, INSTRUCTIONS, field
 
 DTYPES = {f"{kind}{bits}s": np.dtype(f"{kind.lower()}{bits // 8}") for kind in "UI" for bits in (8, 16, 32, 64)}
 DTYPES["F64s"] = np.dtype("f8")

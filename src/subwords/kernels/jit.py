@@ -18,6 +18,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from importlib import import_module
+from pkgutil import walk_packages
 from typing import Any, TypeVar
 
 import numpy as np
@@ -49,6 +51,7 @@ __all__ = [
     "copy16",
     "copy64",
     "deposit",
+    "every_kernel",
     "fold_mask",
     "helper",
     "inlined",
@@ -106,7 +109,7 @@ class Kernel:
 
     def __init__(self, function: Callable[..., int]) -> None:
         self.function = function
-        self.name = f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
+        self.name = f"{function.__module__.removeprefix(f'{__package__}.')}.{function.__name__}"
         annotations = {**function.__annotations__}
         annotations.pop("return", None)
         self.parameters: tuple[str, ...] = tuple(annotations.values())
@@ -147,7 +150,7 @@ class Kernel:
 
             function = checked(self)
             return function, function
-        from subwords.kernels.machine import load
+        from subwords.kernels.object_cache import load
 
         return load(self)
 
@@ -156,8 +159,17 @@ class Kernel:
         return self.ready()(*args)
 
 
-# All that have been declared, for `subwords.warmup`.
+# All that have been declared so far; `every_kernel` declares the rest.
 KERNELS: list[Kernel] = []
+
+
+def every_kernel() -> list[Kernel]:
+    """Import every folder of kernels, and return all kernels of the package."""
+    folder = import_module(__package__)
+    for module in walk_packages(folder.__path__, f"{__package__}."):
+        if module.name.count(".") > __package__.count(".") + 1:  # the files beside this one hold no kernels
+            import_module(module.name)
+    return KERNELS
 
 
 def _quiet(function: Callable[..., int]) -> Callable[..., int]:

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.kernels import normalize_graphemes as kernel
+from subwords.kernels.normalize import graphemes as kernel
 from subwords.split.unicode import CODE_POINTS, property_members
 
 __all__ = ["grapheme_classes"]
@@ -63,7 +63,7 @@ def _codes(ranges: str) -> list[int]:
 
 @cache
 def grapheme_classes() -> NDArray[np.uint8]:
-    """Return the class of every code point, as kernels/normalize_graphemes.py names them; read-only.
+    """Return the class of every code point, as kernels/normalize/graphemes.py names them; read-only.
 
     What stands behind them is of a byte that is not UTF-8: it joins nothing.
     """

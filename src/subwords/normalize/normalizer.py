@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import InputError
-from subwords.kernels.normalize import last_safe
+from subwords.kernels.normalize.characters import last_safe
 from subwords.names import named, nearest
 from subwords.normalize.characters import UNICODE_VERSION
 from subwords.normalize.hf import from_identity, from_normalizer, to_identity

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import InputError
-from subwords.kernels.normalize import INVALID, char_spans
+from subwords.kernels.normalize.characters import INVALID, char_spans
 from subwords.normalize.characters import (
     chinese,
     clean,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from subwords.kernels import normalize_blocks as kernel
-from subwords.kernels import normalize_graphemes as graphemes
-from subwords.kernels.normalize import INVALID, SAFE_BEHIND, SOLID
-from subwords.kernels.split_pack import LANES
+from subwords.kernels.normalize import blocks as kernel
+from subwords.kernels.normalize import graphemes as graphemes
+from subwords.kernels.normalize.characters import INVALID, SAFE_BEHIND, SOLID
+from subwords.kernels.split.pack import LANES
 from subwords.normalize.charsmap import read_charsmap
 from subwords.normalize.graphemes import grapheme_classes
 from subwords.normalize.sentencepiece import fields_of, ranges_of, replacement
@@ -80,7 +80,7 @@ def _sources(text: Bytes, takes: Offsets, first: int) -> Offsets:
 
 
 def _char_starts(text: Bytes) -> Offsets:
-    from subwords.kernels.normalize import char_spans
+    from subwords.kernels.normalize.characters import char_spans
 
     spans = np.empty(2 * len(text), np.int64)
     char_spans(text, spans)

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import FormatError
-from subwords.kernels import normalize_blocks as kernel
-from subwords.kernels.normalize import INVALID, SAFE, SAFE_BEHIND, SOLID
-from subwords.kernels.normalize_rules import rule_texts
-from subwords.kernels.split_pack import LANES
+from subwords.kernels.normalize import blocks as kernel
+from subwords.kernels.normalize.characters import INVALID, SAFE, SAFE_BEHIND, SOLID
+from subwords.kernels.normalize.sentencepiece import rule_texts
+from subwords.kernels.split.pack import LANES
 from subwords.normalize.charsmap import Charsmap, read_charsmap
 from subwords.normalize.stages import WHOLE, Bytes, Offsets, Part, Result, Stage, written
 from subwords.normalize.steps import NAMED, SentencePiece
@@ -212,8 +212,8 @@ def fields_of(
 
 
 def _units(keys: Sequence[bytes]) -> NDArray[np.uint64]:
-    """Return the double array of some strings in order, each with its index; see kernels/pieces.py."""
-    from subwords.kernels.pieces import BLOCK, fill_units
+    """Return the double array of some strings in order, each with its index; see kernels/trie/double_array.py."""
+    from subwords.kernels.trie.double_array import BLOCK, fill_units
 
     nodes, labels, ids = [(0, len(keys), 0)], [0], [-1]  # the strings that go through a node, and how far it is
     firsts: list[int] = []

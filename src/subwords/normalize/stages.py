@@ -11,9 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import InputError
-from subwords.kernels.normal_forms import CHANGES, STARTS, form_texts
-from subwords.kernels.normalize import CRAMPED, FULL, INVALID, LONGEST, MOST, STOP, UNKNOWN, blank_ends, map_texts
-from subwords.kernels.split_pack import LANES
+from subwords.kernels.normalize.characters import (
+    CRAMPED,
+    FULL,
+    INVALID,
+    LONGEST,
+    MOST,
+    STOP,
+    UNKNOWN,
+    blank_ends,
+    map_texts,
+)
+from subwords.kernels.normalize.forms import CHANGES, STARTS, form_texts
+from subwords.kernels.split.pack import LANES
 from subwords.normalize.characters import blanks, combining_classes, compositions, decompositions
 from subwords.normalize.charmap import CharMap
 from subwords.normalize.steps import Form, Prepend, Replace, Strip

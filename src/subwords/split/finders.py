@@ -101,7 +101,7 @@ class MachineFinder(Finder):
 
 def _told(pieces: Pieces, tables: tuple[NDArray[Any], ...]) -> NDArray[np.int64]:
     """All that a machine tells about the pieces, as places in their text."""
-    from subwords.kernels.split_machine import LEAST, split_texts
+    from subwords.kernels.split.transducer import LEAST, split_texts
     from subwords.split.frame import scratch
 
     ends = np.empty(len(pieces.text) + LEAST, np.uint32)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.kernels.split_machine import BLOCKS, COUNT, GROUP, HOLDS, KEEPS, ROOM, SPAN, TELLS, TOP
-from subwords.kernels.split_pack import LANES
+from subwords.kernels.split.pack import LANES
+from subwords.kernels.split.transducer import BLOCKS, COUNT, GROUP, HOLDS, KEEPS, ROOM, SPAN, TELLS, TOP
 from subwords.split.machine import Machine
 from subwords.split.pattern import Outside
 
@@ -16,7 +16,7 @@ MOST_ENTRIES = 1 << 22  # 32 MB
 
 
 def frame(machine: Machine) -> tuple[NDArray[np.generic], ...]:
-    """Return classes, pairs, second, table and safe of `kernels/split_machine.py`; Outside where they would be huge."""
+    """Return classes, pairs, second, table and safe of `kernels/split/transducer.py`; Outside if huge."""
     n, states = machine.count, len(machine.moves)
     width = n * n + n + 1
     if states * width > MOST_ENTRIES:

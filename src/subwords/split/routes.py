@@ -146,7 +146,7 @@ class MachineRoute(_Scanner):
 
     @cached_property
     def _split(self) -> Kernel:
-        from subwords.kernels.split_machine import split_text
+        from subwords.kernels.split.transducer import split_text
 
         return split_text
 
@@ -161,13 +161,13 @@ class MachineRoute(_Scanner):
         return self._split.sized(stop - start)(text, start, stop, self._frame(marks), marks.ends)
 
     def _many(self, text: Bytes, bounds: Offsets, first: int, marks: Marks) -> int:
-        from subwords.kernels.split_machine import split_texts
+        from subwords.kernels.split.transducer import split_texts
 
         return split_texts(text, bounds, first, self._frame(marks), marks.ends, marks.words)
 
     def cut(self, text: Bytes, at: int) -> int:
         """Cut between two characters where the machine proves it safe."""
-        from subwords.kernels.split_cut import last_cut
+        from subwords.kernels.split.cut import last_cut
 
         return last_cut(text, at, *self._cutter)
 
@@ -183,7 +183,7 @@ class MaskRoute(_Scanner):
 
     @cached_property
     def _split(self) -> Kernel:
-        from subwords.kernels.split_gpt2 import split_gpt2
+        from subwords.kernels.split.gpt2 import split_gpt2
 
         return split_gpt2
 
@@ -193,7 +193,7 @@ class MaskRoute(_Scanner):
         return self._split.sized(stop - start)(text, start, stop, self._classes, marks.tail, marks.ends)
 
     def _many(self, text: Bytes, bounds: Offsets, first: int, marks: Marks) -> int:
-        from subwords.kernels.split_gpt2 import split_gpt2_many
+        from subwords.kernels.split.gpt2 import split_gpt2_many
 
         return split_gpt2_many(text, bounds, first, self._classes, marks.tail, marks.ends, marks.words)
 

@@ -49,7 +49,7 @@ class StepsRoute(Route):
     def _cut(self, text: Bytes, at: int) -> int:
         if self._cutter is None:
             return 0
-        from subwords.kernels.split_cut import last_cut
+        from subwords.kernels.split.cut import last_cut
 
         return last_cut(text, at, *self._cutter)
 
@@ -142,7 +142,7 @@ class DroppingRoute(MachineRoute):
     def _kept(
         self, text: Bytes, base: int, ends: NDArray[np.uint32], upto: Offsets, marks: Marks
     ) -> tuple[Bytes, int, NDArray[np.uint32], Offsets]:
-        from subwords.kernels.split_drop import keep_words
+        from subwords.kernels.split.drop import keep_words
 
         words = int(upto[-1])
         size = int(ends[words - 1]) if words else 0

@@ -51,7 +51,7 @@ class SymbolsRoute(Route):
 
     def _found(self, text: Bytes, bounds: Offsets) -> Offsets:
         """Where symbols begin and end, shape (n, 2)."""
-        from subwords.kernels.split_symbols import find_symbols
+        from subwords.kernels.split.literals import find_symbols
 
         found = np.empty(256, np.int64)
         count = find_symbols(text, bounds, self._tables, found)
@@ -90,7 +90,7 @@ class SymbolsRoute(Route):
 
     def cut(self, text: Bytes, at: int) -> int:
         """Cut where the other route does, and no symbol can lie on both sides."""
-        from subwords.kernels.split_symbols import spans_place
+        from subwords.kernels.split.literals import spans_place
 
         place = self._rest.cut(text, at)
         while place > 0 and spans_place(text, max(0, place - self._longest + 1), place, self._tables):
@@ -114,7 +114,7 @@ class SymbolsRoute(Route):
 def _trie(
     symbols: Sequence[bytes],
 ) -> tuple[NDArray[np.uint8], NDArray[np.int32], NDArray[np.uint8], NDArray[np.uint8]]:
-    """The symbols as `kernels/split_symbols.py` reads them."""
+    """The symbols as `kernels/split/literals.py` reads them."""
     columns = np.zeros(256, np.uint8)
     used = np.unique(np.frombuffer(b"".join(symbols), np.uint8))
     # UTF-8 never has all 256 bytes, so that column 0 is free.

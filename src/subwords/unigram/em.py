@@ -13,7 +13,7 @@ __all__ = ["estimated", "expected_counts", "logarithms", "pruned", "unit_bits"]
 
 LN2 = 0.6931471805599453
 SQRT2 = 1.4142135623730951
-WORTH = 1e300  # as in kernels/unigram_train.py: of pieces that are kept anyway; with a minus, of those of no use
+WORTH = 1e300  # as in kernels/unigram/train.py: of pieces that are kept anyway; with a minus, of those of no use
 
 
 def unit_bits(lattice: Lattice) -> int:
@@ -26,7 +26,7 @@ def expected_counts(lattice: Lattice, probabilities: NDArray[np.float64], thread
 
     In units of 2**-unit_bits: sums of integers, so threads and the order of words do not matter (U3).
     """
-    from subwords.kernels.unigram_train import expect
+    from subwords.kernels.unigram.train import expect
 
     words = lattice.text.starts, lattice.text.weights, lattice.longest
     longest, room = int(lattice.lengths.max()), lattice.text.longest + 1
@@ -78,7 +78,7 @@ def pruned(lattice: Lattice, scores: NDArray[np.float64], most: int, least: int,
 
 
 def _losses(lattice: Lattice, scores: NDArray[np.float64], threads: int) -> NDArray[np.float64]:
-    from subwords.kernels.unigram_train import count_best, lose
+    from subwords.kernels.unigram.train import count_best, lose
 
     words, pieces = (lattice.text.starts, lattice.text.weights, lattice.longest), (lattice.links, scores)
     room = max(lattice.text.longest, int(lattice.lengths.max())) + 1

@@ -37,7 +37,7 @@ class UnigramSegmenter(Segmenter):
     @property
     def kernel(self) -> Kernel:
         """The kernel."""
-        from subwords.kernels.unigram_encode import encode_paths
+        from subwords.kernels.unigram.encode import encode_paths
 
         return encode_paths
 
@@ -78,7 +78,7 @@ class UnigramSegmenter(Segmenter):
 
     def token_ends(self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], pieces: Pieces) -> NDArray[np.int64]:
         """Return where the bytes of each id end; those of a run of unknown characters are all of it."""
-        from subwords.kernels.unigram_encode import path_ends
+        from subwords.kernels.unigram.encode import path_ends
 
         longest = int(np.diff(pieces.words).max(initial=SHORT))
         _, *scratch = self.scratch(longest, ())
@@ -126,9 +126,9 @@ def ranged(run: tuple[int, int]) -> str:
 def units_of(
     model: Unigram, ids: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint64]]:
-    """Return the double array of some pieces, its links, and the records of all; see kernels/pieces.py."""
-    from subwords.kernels.pieces import BLOCK, fill_links, fill_units
-    from subwords.kernels.wordpiece_encode import build_edges
+    """Return the double array of some pieces, its links, and the records of all; see kernels/trie/double_array.py."""
+    from subwords.kernels.trie.double_array import BLOCK, fill_links, fill_units
+    from subwords.kernels.trie.edges import build_edges
 
     offsets = model.vocab.offsets
     starts, stops = offsets[ids], offsets[ids + 1]

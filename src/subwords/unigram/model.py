@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BYTE_PIECES", "GRAINS", "Unigram"]
 
-MOST_IDS = 2**26  # as the double array of kernels/pieces.py has it
+MOST_IDS = 2**26  # as the double array of kernels/trie/double_array.py has it
 PENALTY = 10.0  # an unknown character's score is so much below the least of all pieces
 GRAINS = 128  # sums of scores that are multiples of its inverse are exact in 32-bit floats, up to 2**17
 HUGE = 2.0**52 / GRAINS  # floats beyond have no such digits

@@ -41,7 +41,7 @@ class Paths:
         self._edges = self._found()
 
     def _found(self) -> _Edges:
-        from subwords.kernels.unigram_lattice import find_edges
+        from subwords.kernels.unigram.lattice import find_edges
 
         units, _, records, scores, *_ = self._segmenter.arrays
         room = 4 * len(self._text)
@@ -112,7 +112,7 @@ class Paths:
         return self._ids(self._drawn(alpha, rng))
 
     def _drawn(self, alpha: float, rng: np.random.Generator) -> list[int]:
-        from subwords.kernels.unigram_lattice import draw_path, sum_paths
+        from subwords.kernels.unigram.lattice import draw_path, sum_paths
 
         begins, ends, _, scores = self._edges
         weights, totals = alpha * scores, np.empty(int(ends[-1]) + 1)

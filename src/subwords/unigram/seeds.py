@@ -20,7 +20,7 @@ __all__ = ["Lattice", "Text", "find_seeds", "on_ranges", "text_of"]
 
 Result = TypeVar("Result")
 
-LENGTH_BITS = 16  # as in kernels/suffix.py
+LENGTH_BITS = 16  # as in kernels/unigram/suffixes.py
 MOST_SYMBOLS = 2**31 - 1
 
 
@@ -51,7 +51,7 @@ class Text:
 class Lattice:
     """Pieces in the order of their strings, and where in the text they are.
 
-    links: of every piece, the next shorter one at the same place, + 1, and its length (kernels/suffix.py). at: a place
+    links: of every piece, the next shorter one at the same place, + 1, and its length. at: a place
     of every piece. longest: the longest piece that begins at every place.
     """
 
@@ -85,7 +85,7 @@ class Lattice:
 
     def keep(self, kept: NDArray[np.bool_]) -> None:
         """Drop all other pieces."""
-        from subwords.kernels.suffix import renumber
+        from subwords.kernels.unigram.suffixes import renumber
 
         numbers = np.empty(len(self), np.int32)
         used = renumber(kept.view(np.uint8), self.links, numbers)
@@ -96,7 +96,7 @@ class Lattice:
 
 def text_of(counts: WordCounts, alphabet: NDArray[np.int64]) -> Text:
     """Turn the words into text; characters outside the alphabet and bytes that are no UTF-8 part them."""
-    from subwords.kernels.suffix import fill_symbols
+    from subwords.kernels.unigram.suffixes import fill_symbols
 
     ids = np.zeros(0x110000, np.int32)
     ids[alphabet] = np.arange(1, len(alphabet) + 1)
@@ -121,7 +121,7 @@ def find_seeds(
     Of substrings that occur at the same places the longest is taken, cut off at `longest` characters. `reserved`
     strings are not taken.
     """
-    from subwords.kernels.suffix import attach
+    from subwords.kernels.unigram.suffixes import attach
 
     order = _sorted_suffixes(text, longest, threads)
     found, shares = _substrings(text, order, longest, least)
@@ -146,7 +146,7 @@ def on_ranges(run: Callable[[int, int], Result], bounds: Sequence[int]) -> list[
 
 def _sorted_suffixes(text: Text, longest: int, threads: int) -> NDArray[np.int32]:
     """Sort the places of the text by what begins there, up to `longest` characters of the word."""
-    from subwords.kernels.suffix_sort import pack_suffixes, sort_suffixes
+    from subwords.kernels.unigram.suffix_sort import pack_suffixes, sort_suffixes
 
     bits, shift = len(text.alphabet).bit_length(), len(text.symbols).bit_length()
     known, length = (63 - shift) // bits, 63 // bits
@@ -171,7 +171,7 @@ def _substrings(
     text: Text, order: NDArray[np.int32], longest: int, least: int
 ) -> tuple[list[NDArray[np.int32]], NDArray[np.int64]]:
     """The substrings that stand for those at the same places: first suffix, the one after the last, length; shares."""
-    from subwords.kernels.suffix import find_substrings, sum_weights
+    from subwords.kernels.unigram.suffixes import find_substrings, sum_weights
 
     word_of = np.repeat(np.arange(len(text.weights), dtype=np.int32), np.diff(text.starts))
     sums = np.empty(len(order) + 1, np.int64)

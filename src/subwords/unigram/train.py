@@ -142,7 +142,7 @@ def _check_total(counts: WordCounts) -> None:
 
 def _alphabet(counts: WordCounts, settings: UnigramSettings) -> tuple[list[int], NDArray[np.int64]]:
     """The code points that must be in the vocabulary, and those of them that the text has."""
-    from subwords.kernels.bpe_index import symbol_weights
+    from subwords.kernels.bpe.index import symbol_weights
 
     weights = np.zeros(0x110000, np.uint64)
     symbol_weights(counts.data, counts.offsets, counts.counts, 1, weights)

@@ -32,14 +32,15 @@ class WordPieceSegmenter(Segmenter):
     @property
     def kernel(self) -> Kernel:
         """The kernel."""
-        from subwords.kernels.wordpiece_encode import encode_pieces
+        from subwords.kernels.wordpiece.encode import encode_pieces
 
         return encode_pieces
 
     @cached_property
     def arrays(self) -> _Arrays:
         """The tries as the kernel reads them: edges, fails, pops, counts, popped, settings."""
-        from subwords.kernels.wordpiece_encode import build_edges, build_links
+        from subwords.kernels.trie.edges import build_edges
+        from subwords.kernels.wordpiece.encode import build_links
 
         ids, starts, stops, roots = self._strings()
         size = int((stops - starts).sum()) + 2

@@ -1,4 +1,4 @@
-"""Merging by scores: the arrays of the loop in kernels/wordpiece_train.py, and what it leaves to Python."""
+"""Merging by scores: the arrays of the loop in kernels/wordpiece/train.py, and what it leaves to Python."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from subwords.wordpiece.likelihood import compare_gains
 __all__ = ["SCORES", "ScoreLoop"]
 
 SCORES = {"likelihood": 0, "course": 1, "count": 2}
-# Fields of the trainer's state and arrays, as in kernels/bpe_index.py, wordpiece_index.py and wordpiece_heap.py.
+# Fields of the trainer's state and arrays, as in kernels/bpe/index.py, wordpiece_index.py and wordpiece_heap.py.
 USED, HEAP, POSTINGS, TOKENS, MERGES, STRINGS, WORD, TOTAL, TOTAL_BEFORE, CHOSEN, CHOICES, WARM = range(12)
 STRING, BACK = 7, slice(4, 6)
 TIMES, DOUBLES, OUT, IN = 0, 1, 3, 4
@@ -56,7 +56,7 @@ class ScoreLoop:
         self._name_base(base, times)
 
     def _name_base(self, base: list[bytes], times: list[int]) -> None:
-        from subwords.kernels.wordpiece_train import enter_names
+        from subwords.kernels.wordpiece.train import enter_names
 
         self.symbols = np.zeros(8 * (self.size + 2), np.int64)
         self.symbols.reshape(-1, 8)[: len(times), TIMES] = times
@@ -81,9 +81,9 @@ class ScoreLoop:
 
     def run(self, on_step: Step) -> None:
         """Merge until there are enough tokens or no pair is frequent enough (B4)."""
-        from subwords.kernels.bpe_index import DONE, EXHAUSTED, NEED_PAIRS, NEED_STRINGS, PAUSED
-        from subwords.kernels.wordpiece_heap import NEED_INDEX, UNDECIDED
-        from subwords.kernels.wordpiece_train import merge_scored
+        from subwords.kernels.bpe.index import DONE, EXHAUSTED, NEED_PAIRS, NEED_STRINGS, PAUSED
+        from subwords.kernels.wordpiece.heap import NEED_INDEX, UNDECIDED
+        from subwords.kernels.wordpiece.train import merge_scored
 
         on_step("indexing", 0, 1)
         self._index()
@@ -126,8 +126,8 @@ class ScoreLoop:
 
     def _index(self) -> None:
         """Read the words: count all pairs, make records of the live ones, with their postings, and the heap."""
-        from subwords.kernels.wordpiece_index import fill_records, open_records
-        from subwords.kernels.wordpiece_train import start_scores
+        from subwords.kernels.wordpiece.index import fill_records, open_records
+        from subwords.kernels.wordpiece.train import start_scores
 
         every = self._count_pairs()
         live = every.reshape(-1, ENTRY)
@@ -149,7 +149,7 @@ class ScoreLoop:
         start_scores(self._words, self._pairs, self._names, self.state, self._settings())
 
     def _count_pairs(self) -> NDArray[np.uint64]:
-        from subwords.kernels.bpe_index import NEED_PAIRS, count_pairs, move_pairs
+        from subwords.kernels.bpe.index import NEED_PAIRS, count_pairs, move_pairs
 
         every = _pairs_table(1 << 12)
         self.state[[USED, WORD]] = 0

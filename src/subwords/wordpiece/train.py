@@ -108,7 +108,7 @@ def _base(counts: WordCounts, settings: WordPieceSettings) -> tuple[list[bytes],
 
     Symbols are code points, for those that begin a word, and code points + CODES.
     """
-    from subwords.kernels.wordpiece_index import piece_weights
+    from subwords.kernels.wordpiece.index import piece_weights
 
     weights = zeros(2 * CODES, np.uint64)
     piece_weights(counts.data, counts.offsets, counts.counts, weights)

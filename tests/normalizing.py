@@ -11,13 +11,7 @@ import regex
 from numpy.typing import NDArray
 
 from strategies import FRAGMENTS
-from subwords.kernels.normalize import graphemes as graphemes
-from subwords.normalize import characters as tables
-from subwords.normalize.charsmap import write_charsmap
-from subwords.normalize.graphemes import grapheme_classes
-from subwords.normalize.normalizer import Normalizer
-from subwords.normalize.stages import WHOLE, Part
-from subwords.normalize.steps import (
+from subwords.components.normalizer import (
     Bert,
     Form,
     Lowercase,
@@ -29,6 +23,12 @@ from subwords.normalize.steps import (
     Strip,
     StripAccents,
 )
+from subwords.components.precompiled_map import write_charsmap
+from subwords.kernels.normalize import graphemes
+from subwords.normalize import characters as tables
+from subwords.normalize.graphemes import grapheme_classes
+from subwords.normalize.normalizer import Normalizer
+from subwords.normalize.stages import WHOLE, Part
 from subwords.reference import normalize as reference
 
 BERTS = [Bert(*flags) for flags in itertools.product((True, False), (True, False), (None, True, False), (True, False))]

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from characters import settled
 from strategies import FRAGMENTS, INVALID
+from subwords.components.splitter import NAMED, ByteChars, Rule, Split
 from subwords.reference import pattern as reference
 from subwords.split.finders import MachineFinder, finder
-from subwords.split.rules import NAMED, ByteChars, Rule, Split
-from subwords.split.scanner import Marks, Splitter
+from subwords.split.routes import Marks
+from subwords.split.splitter import Splitter
 
 # To translate a pattern takes longer than to split a word.
 reference._for_regex = cache(reference._for_regex)  # type: ignore[assignment]

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from subwords.bpe.model import BPE
+from subwords.components.vocab import Vocab
 from subwords.corpus.counts import Provenance, WordCounts
-from subwords.split.scanner import splitter
-from subwords.split.unicode import LETTER, NUMBER, OTHER, SPACE, gpt2_classes
-from subwords.vocab import Vocab
+from subwords.resolve import splitter
+from subwords.unicode.tables import LETTER, NUMBER, OTHER, SPACE, gpt2_classes
 
 Pair = tuple[bytes, bytes]
 

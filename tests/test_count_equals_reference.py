@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 import subwords
 from strategies import FRAGMENTS, INVALID, SPECIALS, byte_texts, contested, texts
-from subwords import training
 from subwords.corpus import count as counting
 from subwords.corpus.count import count_blocks
 from subwords.corpus.read import Block
@@ -21,7 +20,8 @@ from subwords.kernels.text.find import find_bytes
 from subwords.kernels.text.utf8 import first_invalid
 from subwords.reference import bpe as reference
 from subwords.reference.bpe import GPT2_PATTERN
-from subwords.split.scanner import splitter
+from subwords.resolve import splitter
+from subwords.training.train import train as training
 
 # Tokens that overlap, begin or end with a blank, or are part of a word.
 ODD_SPECIALS = (*SPECIALS, " <s> ", "the", "'s", "\n\n", "é")

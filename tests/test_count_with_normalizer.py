@@ -11,8 +11,8 @@ import pytest
 import subwords
 from subwords.corpus.count import _pieces, _Specials, count_blocks
 from subwords.corpus.read import Block
-from subwords.normalize.normalizer import normalizer
-from subwords.pipeline import Pipeline
+from subwords.normalize.pipeline import Pipeline
+from subwords.resolve import normalizer
 
 OPTICKS = Path(__file__).parents[1] / "examples" / "opticks.txt"
 SPACED = "▁[^▁]*|[^▁]+"

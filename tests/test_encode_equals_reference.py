@@ -18,11 +18,11 @@ import subwords
 from strategies import Pair, byte_texts, counts_of, merge_lists, model_of, small_words, texts
 from subwords.bpe.model import BPE
 from subwords.bpe.train import BPESettings, train_bpe
-from subwords.encoder import Encoder
+from subwords.encode.encoder import Encoder
 from subwords.kernels.bpe.merge import SHORT
 from subwords.reference import bpe as reference
 from subwords.reference.bpe import GPT2_PATTERN
-from subwords.split.scanner import splitter
+from subwords.resolve import splitter
 
 OPTICKS = Path(__file__).parents[1] / "examples" / "opticks.txt"
 GPT2 = splitter("gpt2")

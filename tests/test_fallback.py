@@ -11,15 +11,15 @@ import pytest
 import regex
 
 from patterns import INVENTED
+from subwords.components.splitter import DIGIT, PATTERNS, SIGN, Split
 from subwords.errors import InputError, SubwordsError
 from subwords.reference import pattern as reference
+from subwords.resolve import splitter
 from subwords.split import fallback
 from subwords.split.fallback import behaved, compiled, find
 from subwords.split.finders import MachineFinder, RegexFinder
 from subwords.split.pattern import Outside
-from subwords.split.pieces import start
-from subwords.split.rules import DIGIT, PATTERNS, SIGN, Split
-from subwords.split.scanner import splitter
+from subwords.split.word_spans import start
 
 # What engines, versions of Unicode and ways to fold case differ in.
 TRICKY = [

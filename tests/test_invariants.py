@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 
 import subwords
 from strategies import FRAGMENTS, INVALID, byte_texts, texts
-from subwords import encoder as encoding
-from subwords import training
 from subwords.bpe.model import BPE
+from subwords.encode import encoder as encoding
 from subwords.tokenizer import Tokenizer
+from subwords.training.train import train as training
 
 OPTICKS = Path(__file__).parents[1] / "examples" / "opticks.txt"
 

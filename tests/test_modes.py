@@ -63,7 +63,7 @@ import numpy as np
 import subwords
 from subwords.kernels.jit import MODE
 from subwords.reference.pattern import pre_tokenize
-from subwords.split.scanner import Marks
+from subwords.split.routes import Marks
 
 plain = "It's 1,234 o'clock; DON'T\n\n  stop x_y " * 12
 dense = "слово и 文字, naïve कि 12 😀\u3000 " * 12
@@ -96,9 +96,9 @@ import sys
 import numpy as np
 from itertools import pairwise
 from subwords.kernels.jit import MODE
-from subwords.normalize.normalizer import normalizer
+from subwords.resolve import normalizer
 from subwords.normalize.stages import Part
-from subwords.normalize.steps import NAMED, Prepend, Replace, Strip
+from subwords.components.normalizer import NAMED, Prepend, Replace, Strip
 from subwords.reference import normalize as reference
 
 def size(char):
@@ -211,12 +211,8 @@ def machine_code(cache: Path) -> list[Path]:
 
 def test_empty_cache_is_filled_and_numba_then_not_imported(warm: Path) -> None:
     names = {path.stem for path in machine_code(warm)}
-    assert {
-        "split.gpt2.split_gpt2",
-        "table.count.count_words",
-        "bpe.train.merge_pairs",
-        "bpe.encode.encode_words",
-    } <= names
+    assert {"split.gpt2.split_gpt2", "table.count.count_words"} <= names
+    assert {"bpe.train.merge_pairs", "bpe.encode.encode_words"} <= names
     assert len({path.parent for path in machine_code(warm)}) == 1, "one folder: one digest"
     assert not [path for path in warm.rglob("*") if path.is_file() and path.suffix != ".o"], "nothing half written"
     assert run(EVERYTHING, warm) == ("compiled", False)
@@ -278,7 +274,7 @@ def test_two_processes_fill_one_cache(tmp_path: Path) -> None:
 TOO_FAR = r"""
 import numpy as np
 from subwords.kernels.split.gpt2 import split_gpt2
-from subwords.split.unicode import gpt2_classes
+from subwords.unicode.tables import gpt2_classes
 
 text = np.frombuffer(b"a " * 100, np.uint8)
 classes, tail, ends = gpt2_classes(), np.empty(64, np.uint8), np.empty(200, np.uint32)
@@ -344,9 +340,9 @@ jit.pointer = Pointer
 jit.advance = lambda pointer, k: Pointer(pointer.array, pointer.start + k)
 """
 NOTHING_LEFT = r"""
-from subwords.encoder import Encoder
+from subwords.encode.encoder import Encoder
 from subwords.bpe.model import BPE
-from subwords.vocab import Vocab
+from subwords.components.vocab import Vocab
 
 import numpy as np
 

@@ -15,7 +15,7 @@ import subwords
 from seeds import sweep_seed
 from subwords.errors import FormatError, SubwordsError
 from subwords.formats import sentencepiece, tokenizer_json, vocab_txt
-from subwords.formats.sentencepiece_proto import Kind
+from subwords.formats.sentencepiece.proto import Kind
 from subwords.tokenizer import Tokenizer
 from test_round_trips import DECODERS, MAKERS, of_file, of_proto
 

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from normalizing import HARD, PINNED, STEPS, applied, array, in_parts, mixture, scalars, textbook, to_bytes
 from strategies import INVALID, byte_texts
-from subwords.normalize.normalizer import Normalizer, normalizer
-from subwords.normalize.steps import NAMED, Bert, Form, Lowercase, Prepend, Replace, Step, Strip, StripAccents
+from subwords.components.normalizer import NAMED, Bert, Form, Lowercase, Prepend, Replace, Step, Strip, StripAccents
+from subwords.normalize.normalizer import Normalizer
 from subwords.reference import normalize as reference
+from subwords.resolve import normalizer
 
 SEED = 11
 BLANKS = "\t\n\x0b\x0c\r\x1c \x85\xa0\u1680\u180e\u2000\u200a\u200b\u2028\u202f\u205f\u3000\ufeff"

@@ -13,15 +13,14 @@ from hypothesis import strategies as st
 import subwords
 from splitting import class_characters, mixture, words_of
 from strategies import texts
-from subwords import pipeline
-from subwords.encoder import Encoder
-from subwords.normalize.normalizer import normalizer
-from subwords.normalize.steps import Prepend, Replace, Strip
-from subwords.pipeline import Pipeline
+from subwords.components.normalizer import Prepend, Replace, Strip
+from subwords.components.splitter import NAMED
+from subwords.components.vocab import Vocab
+from subwords.encode.encoder import Encoder
+from subwords.normalize import pipeline
+from subwords.normalize.pipeline import Pipeline
+from subwords.resolve import normalizer, splitter
 from subwords.split.routes import Marks
-from subwords.split.rules import NAMED
-from subwords.split.scanner import splitter
-from subwords.vocab import Vocab
 from subwords.wordpiece.model import WordPiece
 
 # As files of Llama 2 and Mistral have it: looks at where a text begins, as SentencePiece does.

@@ -24,9 +24,9 @@ import pytest
 
 import subwords
 from subwords.errors import SubwordsError
-from subwords.formats.sentencepiece import read as read_model
-from subwords.formats.sentencepiece_proto import Kind, Piece, model_class
-from subwords.formats.tokenizer_json import read, write
+from subwords.formats.hf.tokenizer_json import read, write
+from subwords.formats.sentencepiece.proto import Kind, Piece, model_class
+from subwords.formats.sentencepiece.read import read as read_model
 from subwords.tokenizer import Tokenizer
 
 TEXT = "the low lower lowest é ☃, <s> the"

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from strategies import Pair, byte_texts, merge_lists, small_words
 from subwords.bpe.model import BPE
-from subwords.encoder import Encoder
+from subwords.components.space_rule import space_rule
+from subwords.components.vocab import Vocab
+from subwords.encode.encoder import Encoder
 from subwords.errors import FormatError
 from subwords.kernels.bpe.merge import SHORT
 from subwords.reference import bpe as reference
-from subwords.split.scanner import splitter
-from subwords.split.spaces import space_rule
-from subwords.vocab import Vocab
+from subwords.resolve import splitter
 from test_modes import GUARDED, WITHOUT_NUMBA, run
 
 WHOLE = splitter(r"(?s:.+)")  # a text is one word
@@ -204,10 +204,10 @@ import sys
 import random
 import subwords
 from subwords.bpe.model import BPE
-from subwords.encoder import Encoder
+from subwords.encode.encoder import Encoder
 from subwords.kernels.jit import MODE
 from subwords.reference.bpe import encode_word_scores
-from subwords.split.scanner import splitter
+from subwords.resolve import splitter
 
 rng = random.Random(3)
 for fallback in (False, True):

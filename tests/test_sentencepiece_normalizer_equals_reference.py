@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from normalizing import MAPS, RULES, SENTENCEPIECES, applied, array, in_parts, mixture, textbook_sentencepiece, to_bytes
 from strategies import INVALID, byte_texts
-from subwords.normalize.normalizer import Normalizer, normalizer
-from subwords.normalize.steps import SentencePiece
+from subwords.components.normalizer import SentencePiece
+from subwords.normalize.normalizer import Normalizer
+from subwords.resolve import normalizer
 
 SEED = 17
 PARTS = (
@@ -127,7 +128,7 @@ def test_every_alignment_of_the_end_of_a_text() -> None:
 
 
 def test_a_replacement_that_is_far_longer_than_the_room() -> None:
-    from subwords.normalize.charsmap import write_charsmap
+    from subwords.components.precompiled_map import write_charsmap
 
     step = SentencePiece(write_charsmap({"a": "long " * 2000, "b": ""}))
     for data in (b"a" * 50, b"b" * 50 + b"a", b"xa" * 70):

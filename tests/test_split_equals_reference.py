@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 from splitting import words_of
 from strategies import BLANKS, CONTRACTIONS, FRAGMENTS, INVALID, MARKS, byte_texts, contested, regex_classes, texts
+from subwords.components.splitter import PATTERNS, Split
 from subwords.errors import InputError
 from subwords.reference.bpe import GPT2_PATTERN, split, split_bytes
+from subwords.resolve import splitter
 from subwords.split import routes
 from subwords.split.finders import MachineFinder, RegexFinder
-from subwords.split.pieces import start
-from subwords.split.routes import CHUNK_WORDS, MachineRoute, MaskRoute, Route
-from subwords.split.rules import PATTERNS, Split
-from subwords.split.scanner import Marks, splitter
-from subwords.split.unicode import CATEGORIES, LETTER, NUMBER, OTHER, SPACE, categories, gpt2_classes
+from subwords.split.routes import CHUNK_WORDS, MachineRoute, Marks, MaskRoute, Route
+from subwords.split.word_spans import start
+from subwords.unicode.tables import CATEGORIES, LETTER, NUMBER, OTHER, SPACE, categories, gpt2_classes
 
 GPT2 = splitter("gpt2")
 BY_MACHINE = MachineRoute(MachineFinder(Split(GPT2_PATTERN)).machine())

@@ -31,8 +31,9 @@ from splitting import (
     words_of,
 )
 from strategies import BLANKS, byte_texts
-from subwords.split.rules import NAMED
-from subwords.split.scanner import Splitter, splitter
+from subwords.components.splitter import NAMED
+from subwords.resolve import splitter
+from subwords.split.splitter import Splitter
 
 SEED = 7
 NEW_STREAMS = (1, 2, 26, 27, 31, 32, 33, 191, 192, 193, 8127, 8128, 8129, 8191, 8192, 8193, 20000)

@@ -13,10 +13,10 @@ import pytest
 import subwords
 from splitting import class_characters, mixture, reference_words
 from strategies import contested
-from subwords import training
+from subwords.components.splitter import NAMED, Prefix, Replace, Rule, Split
 from subwords.reference import bpe as reference
-from subwords.split.rules import NAMED, Prefix, Replace, Rule, Split
-from subwords.split.scanner import splitter
+from subwords.resolve import splitter
+from subwords.training.train import train as training
 
 SEED = 8
 

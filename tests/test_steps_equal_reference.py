@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from patterns import INVENTED, characters_of, small_patterns, string
 from splitting import check, class_characters, mixture, reference_words, settled_text, to_bytes, words_of
+from subwords.components.splitter import DIGIT, PATTERNS, SIGN, ByteChars, Prefix, Replace, Split, Step
 from subwords.errors import InputError
 from subwords.reference.pattern import BYTE_CHARS
-from subwords.split import steps
+from subwords.resolve import splitter
+from subwords.split import step_routes as steps
 from subwords.split.finders import MachineFinder, finder
-from subwords.split.pieces import put_bytes_back, start, write_byte_chars
 from subwords.split.routes import MachineRoute
-from subwords.split.rules import DIGIT, PATTERNS, SIGN, ByteChars, Prefix, Replace, Split, Step
-from subwords.split.scanner import splitter
-from subwords.split.steps import StepsRoute
+from subwords.split.step_routes import StepsRoute
+from subwords.split.word_spans import put_bytes_back, start, write_byte_chars
 
 SEED = 9
 SPLITS = (" ", "a+", "a*", "|b", "(?=a)", "ab|b", "b$", "^a?", r"\b", "(?<=a)b", r"\s", r"\w+", DIGIT, SIGN, "▁")
@@ -111,7 +111,7 @@ def test_invented_patterns(name: str) -> None:
 @given(small_patterns(), st.sampled_from(BEHAVIORS), st.booleans(), st.integers(0, 2**32))
 def test_small_patterns_on_texts_of_many_groups(pattern: str, behavior: str, invert: bool, seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("subwords.split.machine.MOST_STATES", 100)
+        patch.setattr("subwords.split.transducer.MOST_STATES", 100)
         patch.setattr("subwords.split.automaton.MOST_STATES", 100)
         step = Split(pattern, behavior, invert)  # type: ignore[arg-type]
         made = splitter(step)

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 import subwords
 from strategies import small_words
-from subwords.encoder import Encoder
+from subwords.components.vocab import Vocab
+from subwords.encode.encoder import Encoder
 from subwords.errors import InputError
 from subwords.reference import unigram_encode as reference
-from subwords.split.scanner import splitter
+from subwords.resolve import splitter
 from subwords.unigram.model import BYTE_PIECES, Unigram
 from subwords.unigram.sample import Paths
-from subwords.vocab import Vocab
 
 WHOLE, SPACED = splitter(r"(?s:.+)"), splitter("▁[^▁]*|[^▁]+")
 Scores = Mapping[str, float]

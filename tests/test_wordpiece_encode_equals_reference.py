@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import byte_texts, small_words
-from subwords.encoder import Encoder
+from subwords.components.vocab import Vocab
+from subwords.encode.encoder import Encoder
 from subwords.reference import wordpiece as reference
-from subwords.split.scanner import splitter
-from subwords.vocab import Vocab
+from subwords.resolve import splitter
 from subwords.wordpiece.model import WordPiece
 
 OPTICKS = Path(__file__).parents[1] / "examples" / "opticks.txt"

@@ -14,7 +14,7 @@ import pytest
 import subwords
 from strategies import counts_of
 from subwords.reference import wordpiece as reference
-from subwords.wordpiece import scores
+from subwords.wordpiece import pair_scores as scores
 from subwords.wordpiece.train import WordPieceSettings, train_wordpiece
 
 VECTORS: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "mission_vectors.json").read_text("utf-8"))

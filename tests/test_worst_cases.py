@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import subwords
-from subwords import encoder as encoding
+from subwords.encode import encoder as encoding
 from subwords.reference import bpe as reference
 from subwords.tokenizer import Tokenizer
 

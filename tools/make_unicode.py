@@ -13,7 +13,7 @@ import numpy as np
 import tiktoken
 from numpy.typing import NDArray
 
-from subwords.split.unicode import BASES, CATEGORIES, PROPERTIES, SCRIPTS, first_names
+from subwords.unicode.tables import BASES, CATEGORIES, PROPERTIES, SCRIPTS, first_names
 
 BYTES = {bytes([byte]): byte for byte in range(256)}
 SCALARS = "".join(chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000)

@@ -75,7 +75,7 @@ def _chunks(splitter: Any, data: bytes) -> Any:
     """The words of a text as encoding and counting get them: ends in an array, chunk after chunk."""
     import numpy as np
 
-    from subwords.split.scanner import Marks
+    from subwords.split.routes import Marks
 
     return splitter.texts(np.frombuffer(data, np.uint8), np.array([0, len(data)], np.int64), Marks())
 

@@ -20,26 +20,28 @@ from subwords.errors import TrainingError as TrainingError
 
 if TYPE_CHECKING:
     from subwords.corpus.counts import WordCounts as WordCounts
-    from subwords.formats import load as load
-    from subwords.result import TokenBatch as TokenBatch
-    from subwords.split.scanner import splitter as splitter
+    from subwords.engine.warmup import warmup as warmup
+    from subwords.resolve import splitter as splitter
+    from subwords.results.token_batch import TokenBatch as TokenBatch
+    from subwords.spec import TokenizerSpec as TokenizerSpec
     from subwords.tokenizer import Tokenizer as Tokenizer
-    from subwords.training import count as count
-    from subwords.training import train as train
-    from subwords.training import warmup as warmup
+    from subwords.tokenizer import load as load
+    from subwords.training.count import count as count
+    from subwords.training.train import train as train
 
 __version__ = "0.1.0"
 
 # Where each name lives; a module is imported when one of its names is first used: `import subwords` costs little.
 _HOMES = {
-    "TokenBatch": "subwords.result",
+    "TokenBatch": "subwords.results.token_batch",
     "Tokenizer": "subwords.tokenizer",
+    "TokenizerSpec": "subwords.spec",
     "WordCounts": "subwords.corpus.counts",
-    "count": "subwords.training",
-    "load": "subwords.formats",
-    "splitter": "subwords.split.scanner",
-    "train": "subwords.training",
-    "warmup": "subwords.training",
+    "count": "subwords.training.count",
+    "load": "subwords.tokenizer",
+    "splitter": "subwords.resolve",
+    "train": "subwords.training.train",
+    "warmup": "subwords.engine.warmup",
 }
 
 __all__ = [
@@ -50,6 +52,7 @@ __all__ = [
     "SubwordsWarning",
     "TokenBatch",
     "Tokenizer",
+    "TokenizerSpec",
     "TrainingError",
     "WordCounts",
     "count",

@@ -5,42 +5,64 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.bpe.decode import as_ids, decode_bytes
 from subwords.bpe.model import BPE
-from subwords.checks import check_flag
-from subwords.engine import Engine
+from subwords.components.added_token import AddedToken
+from subwords.components.decoder import Decoder, replaces_bytes
+from subwords.components.template import Template
+from subwords.components.vocab import Vocab
+from subwords.engine.added_tokens import AddedTokens
+from subwords.engine.decode_ids import as_ids, decode_bytes
+from subwords.engine.engine import Engine
 from subwords.errors import InputError
-from subwords.result import TokenBatch
-from subwords.special import AddedToken, AddedTokens
-from subwords.split.scanner import Splitter
-from subwords.vocab import Vocab
+from subwords.families import Model, family_of
+from subwords.results.token_batch import TokenBatch
+from subwords.spec import TokenizerSpec
+from subwords.split.splitter import Splitter
+from subwords.support.checks import check_flag
 
-# What only some tokenizers need is imported where they do: 30 ms of the start.
+# What only some tokenizers need is imported when they need it: 30 ms of the start.
 if TYPE_CHECKING:
     from os import PathLike
 
-    from subwords.decoder import Decoder, TokenTexts
-    from subwords.encoding import Encoding
+    from subwords.engine.decoding import TokenTexts
     from subwords.normalize.normalizer import Normalizer
-    from subwords.template import Template
-    from subwords.unigram.model import Unigram
+    from subwords.resolve import NormalizerLike, SplitterLike
+    from subwords.results.encoding import Encoding
+    from subwords.spec import Padding, Truncation
     from subwords.unigram.sample import Paths
-    from subwords.wordpiece.model import WordPiece
 
-__all__ = ["Tokenizer"]
+__all__ = ["Special", "Tokenizer", "load"]
 
 _DECODE_ERRORS = ("replace", "strict", "ignore", "backslashreplace", "surrogateescape")
 
-Special = Literal["text", "error", "allow"] | set[str] | frozenset[str]
+Special: TypeAlias = Literal["text", "error", "allow"] | set[str] | frozenset[str]
+Seed: TypeAlias = int | Sequence[int] | np.random.Generator | np.random.SeedSequence | np.random.BitGenerator | None
+
+
+class Changes(TypedDict, total=False):
+    """What `Tokenizer.with_` takes."""
+
+    model: Model
+    splitter: SplitterLike
+    normalizer: NormalizerLike
+    template: Template | None
+    decoder: Decoder | None
+    added_tokens: Sequence[AddedToken]
+    roles: tuple[tuple[str, int], ...]
+    padding: Padding | None
+    truncation: Truncation | None
 
 
 class Tokenizer:
-    """A trained tokenizer, immutable: any number of threads may share it, and it survives fork and pickling (A4).
+    """A tokenizer: a `TokenizerSpec` and the tables that run it, which are built when they are first used.
+
+    Immutable: any number of threads may share it, and it survives fork and pickling, which carries the spec only (A4).
+    Two tokenizers are equal if their specs are.
 
     >>> import subwords
     >>> tok = subwords.train(["low lower lowest"] * 9, vocab_size=263)
@@ -50,58 +72,87 @@ class Tokenizer:
     'so low, é'
     """
 
-    model: BPE | WordPiece | Unigram
-    splitter: Splitter
-    normalizer: Normalizer | None
-    template: Template | None
-    decoder: Decoder | None
-    added_tokens: AddedTokens
-    extras: dict[str, Any]
-    _engine: Engine
+    spec: TokenizerSpec
 
-    def __init__(
-        self,
-        model: BPE | WordPiece | Unigram,
-        splitter: Splitter,
-        *,
-        normalizer: Normalizer | None = None,
-        template: Template | None = None,
-        decoder: Decoder | None = None,
-        added_tokens: Sequence[AddedToken] = (),
-        extras: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Join a model and what stands around it; `extras` are file entries kept for writing back.
+    def __init__(self, spec: TokenizerSpec) -> None:
+        """Take the definition of the tokenizer; `subwords.load` and `subwords.train` make one."""
+        if not isinstance(spec, TokenizerSpec):
+            raise InputError(f"expected a TokenizerSpec, not {type(spec).__name__}; subwords.load reads files")
+        self.__dict__["spec"] = spec
 
-        Without a decoder, text is the joined bytes of tokens.
+    def with_(self, **changes: Unpack[Changes]) -> Tokenizer:
+        """Return a tokenizer with some parts changed; None removes a part.
+
+        splitter, normalizer: anything that `subwords.splitter` and `subwords.normalizer` take. The others are fields
+        of `TokenizerSpec`. InputError for other names, and for parts that do not fit together.
+
+        >>> import subwords
+        >>> tok = subwords.train(["ab AB"] * 2, vocab_size=258)
+        >>> tok.with_(normalizer="lowercase").tokenize("AB") == tok.tokenize("ab")
+        True
         """
-        normalizer = normalizer if normalizer is not None and normalizer.steps else None
-        added = AddedTokens(added_tokens, normalize=normalizer.normalize if normalizer else None)
-        for token in added:
-            if token.id >= len(model.vocab):
-                raise InputError(
-                    f"expected added tokens to have ids below {len(model.vocab)}; {token.content!r} has {token.id}"
-                )
-        self.__dict__.update(
-            model=model,
-            splitter=splitter,
-            normalizer=normalizer,
-            template=template,
-            decoder=decoder,
-            added_tokens=added,
-            extras=dict(extras or {}),
-            _engine=Engine(model, splitter, normalizer, added),
-        )
+        made: dict[str, Any] = dict(changes)
+        if "splitter" in changes:
+            from subwords.resolve import splitter
 
-    def __getstate__(self) -> dict[str, Any]:
-        """What defines it, and nothing that was computed since."""
-        names = "model", "splitter", "normalizer", "template", "decoder", "extras"
-        return {name: getattr(self, name) for name in names} | {"added_tokens": tuple(self.added_tokens)}
+            made["splitter"] = splitter(changes["splitter"]).rule
+        if "normalizer" in changes:
+            from subwords.resolve import normalizer
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
+            made["normalizer"] = normalizer(changes["normalizer"]).steps
+        return Tokenizer(self.spec.with_(made))
+
+    @property
+    def model(self) -> Model:
+        """The model: a vocabulary with merges, scores or a prefix."""
+        return self.spec.model
+
+    @property
+    def template(self) -> Template | None:
+        """What surrounds the ids of a text; None: nothing."""
+        return self.spec.template
+
+    @property
+    def decoder(self) -> Decoder | None:
+        """How tokens become text; None: their bytes are joined."""
+        return self.spec.decoder
+
+    @cached_property
+    def splitter(self) -> Splitter:
+        """What cuts text into words."""
+        return Splitter(self.spec.splitter)
+
+    @cached_property
+    def normalizer(self) -> Normalizer | None:
+        """What changes text before it is split; None: nothing."""
+        if not self.spec.normalizer:
+            return None
+        from subwords.normalize.normalizer import Normalizer
+
+        return Normalizer(self.spec.normalizer)
+
+    @cached_property
+    def added_tokens(self) -> AddedTokens:
+        """The tokens that are found in text before it is split."""
+        return AddedTokens(self.spec.added_tokens, normalize=self.normalizer.normalize if self.normalizer else None)
+
+    @cached_property
+    def _engine(self) -> Engine:
+        return Engine(self.model, self.splitter, self.normalizer, self.added_tokens)
+
+    def __reduce__(self) -> tuple[type[Tokenizer], tuple[TokenizerSpec]]:
+        return Tokenizer, (self.spec,)
+
+    def __eq__(self, other: object) -> bool:
+        return self.spec == other.spec if isinstance(other, Tokenizer) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.spec)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"Tokenizer is immutable: {name!r} cannot be set; make another one with Tokenizer(...)")
+        raise AttributeError(
+            f"Tokenizer is immutable: {name!r} cannot be set; tok.with_({name}=...) returns a changed one"
+        )
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"Tokenizer is immutable: {name!r} cannot be deleted")
@@ -115,7 +166,8 @@ class Tokenizer:
         >>> subwords.train(["ab ab"], vocab_size=258)("ab ab").spans.tolist()
         [[0, 2], [2, 5]]
         """
-        from subwords.encoding import Encoding, framed
+        from subwords.engine.framed import framed
+        from subwords.results.encoding import Encoding
 
         texts = [text] if pair is None else [text, pair]
         for each in texts:
@@ -170,7 +222,7 @@ class Tokenizer:
         # Between equal sums, the rounding of sums decides; see `Unigram.running`.
         return [(self.encode(text), found[0][1])] if n == 1 else found
 
-    def sample(self, text: str, *, alpha: float = 0.1, nbest: int = -1, seed: Any = None) -> list[int]:
+    def sample(self, text: str, *, alpha: float = 0.1, nbest: int = -1, seed: Seed = None) -> list[int]:
         """Return the ids of one way to write a text, drawn in proportion to exp(alpha * score); of a Unigram model.
 
         alpha: 0 draws all ways alike, large values the best. nbest: draw from so many of the best; below 0, from all.
@@ -193,8 +245,8 @@ class Tokenizer:
         return self.encode(text) if nbest in (0, 1) else ids
 
     def _paths(self, text: str) -> Paths:
-        from subwords.unigram.encode import UnigramSegmenter
         from subwords.unigram.sample import Paths
+        from subwords.unigram.segmenter import UnigramSegmenter
 
         segmenter = self._engine.segmenter
         if not isinstance(segmenter, UnigramSegmenter):
@@ -235,7 +287,7 @@ class Tokenizer:
         if not isinstance(errors, str) or errors not in _DECODE_ERRORS:
             raise InputError(f"expected errors to be one of {', '.join(map(repr, _DECODE_ERRORS))}, not {errors!r}")
         if self.decoder is not None:
-            if errors != "replace" and self.decoder.replaces_bytes:
+            if errors != "replace" and replaces_bytes(self.decoder):
                 raise InputError(f"expected errors='replace', which this decoder does with bytes, not {errors!r}")
             return self._decoded(ids, skip_special_tokens=skip_special_tokens)
         if skip_special_tokens:
@@ -255,7 +307,7 @@ class Tokenizer:
 
     @cached_property
     def _texts(self) -> TokenTexts:
-        from subwords.decoder import TokenTexts
+        from subwords.engine.decoding import TokenTexts
 
         assert self.decoder is not None
         tokens = [token.decode("utf-8", "replace") for token in self._texts_of_ids]
@@ -292,27 +344,49 @@ class Tokenizer:
     @property
     def special_tokens(self) -> dict[str, int]:
         """The id of every special token."""
-        return {token.content: token.id for token in self.added_tokens if token.special}
+        return {token.content: token.id for token in self.spec.added_tokens if token.special}
 
     @property
     def lossless(self) -> bool:
-        """Whether decode(encode(text)) is the text, whatever the text (A1)."""
+        """Whether decode(encode(text)) is the text, for every text (A1)."""
         return self.model.lossless and self.splitter.keeps_text and self.normalizer is None
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write a tokenizer.json that HF tokenizers and transformers load; nothing is left half written."""
-        from subwords.formats import save
+        """Write a file, whole or not at all: a tokenizer.json, unless the name ends in .model or .txt.
 
-        save(self, path)
+        A .json file, or tokenizer.json in a folder, is what HF tokenizers and transformers load. A .model file is
+        SentencePiece's: it holds Unigram and character-level BPE. A .txt file holds the tokens of WordPiece alone.
+        FormatError if the format cannot hold this tokenizer, InputError if the file cannot be written.
+        """
+        from subwords.formats import write_file
+
+        write_file(self.spec, path)
 
     def __repr__(self) -> str:
-        family = type(self.model).__name__.lower()
-        merges = f" {len(self.merges)} merges," if family == "bpe" else ""
+        merges = f" {len(self.model.merges)} merges," if isinstance(self.model, BPE) else ""
         normalizer = "" if self.normalizer is None else f" {self.normalizer!r},"
         return (
-            f"Tokenizer({family}, {self.vocab_size} tokens,{merges} "
+            f"Tokenizer({family_of(self.model).name}, {self.vocab_size} tokens,{merges} "
             f"{len(self.special_tokens)} special,{normalizer} {self.splitter!r})"
         )
+
+
+def load(path: str | PathLike[str]) -> Tokenizer:
+    """Return the tokenizer of a file, or of a folder that holds one: a tokenizer.json before a .model or a vocab.txt.
+
+    A vocab.txt does not name its normalizer: BERT's is used, cased if any token has a capital letter. FormatError for
+    a file that is missing, damaged or of another kind, with what was expected where; InputError if `path` is no path.
+
+    >>> import tempfile
+    >>> import subwords
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     subwords.train(["ab ab"], vocab_size=258).save(f"{folder}/tokenizer.json")
+    ...     subwords.load(folder).encode("ab")
+    [256]
+    """
+    from subwords.formats import read_file
+
+    return Tokenizer(read_file(path))
 
 
 def _as_list(texts: Iterable[str | bytes]) -> list[str | bytes]:

@@ -16,12 +16,12 @@ from test_sentencepiece_bpe import encoder_of, rows_of
 import subwords
 from strategies import texts
 from subwords.bpe.model import BPE
-from subwords.encoder import Encoder
-from subwords.formats.tokenizer_json import read, write
+from subwords.components.normalizer import Prepend, Replace
+from subwords.encode.encoder import Encoder
+from subwords.formats.hf.tokenizer_json import read, write
 from subwords.normalize.normalizer import Normalizer
-from subwords.normalize.steps import Prepend, Replace
-from subwords.pipeline import Pipeline
-from subwords.split.scanner import splitter
+from subwords.normalize.pipeline import Pipeline
+from subwords.resolve import splitter
 from subwords.tokenizer import Tokenizer
 
 PHI3 = ("tokenizer.json", "phi-3-mini-tokenizer.json")

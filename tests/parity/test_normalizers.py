@@ -18,9 +18,10 @@ from tokenizers import PreTokenizedString, models, pre_tokenizers
 from normalizing import BERTS, FORMS, STEPS, array, mixture, scalars
 from splitting import FULL
 from strategies import texts
-from subwords.normalize.hf import to_normalizer
-from subwords.normalize.normalizer import Normalizer, normalizer
-from subwords.normalize.steps import Bert, Form, Lowercase, Prepend, Replace, Step, Strip, StripAccents
+from subwords.components.normalizer import Bert, Form, Lowercase, Prepend, Replace, Step, Strip, StripAccents
+from subwords.formats.hf.normalizer import to_normalizer
+from subwords.normalize.normalizer import Normalizer
+from subwords.resolve import normalizer
 
 SEED = 13
 FEW, MANY = 2_000, 300_000  # bytes of a file

@@ -17,10 +17,10 @@ import tiktoken
 from tiktoken.model import MODEL_TO_ENCODING
 from tokenizers import Regex, Tokenizer, pre_tokenizers
 
-from subwords.split.pre_tokenizer import to_pre_tokenizer
-from subwords.split.rules import ALIASES, NAMED, PATTERNS
-from subwords.split.scanner import splitter
-from subwords.split.unicode import SCRIPTS, categories, first_names, property_members
+from subwords.components.splitter import ALIASES, NAMED, PATTERNS
+from subwords.formats.hf.pre_tokenizer import to_pre_tokenizer
+from subwords.resolve import splitter
+from subwords.unicode.tables import SCRIPTS, categories, first_names, property_members
 from test_fallback import TRICKY
 
 BYTES = [bytes([byte]) for byte in range(256)]

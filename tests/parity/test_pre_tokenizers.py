@@ -19,9 +19,9 @@ from tokenizers import models
 
 from characters import settled
 from strategies import FRAGMENTS, texts
+from subwords.components.splitter import NAMED
+from subwords.formats.hf.pre_tokenizer import BEHAVIORS, from_pre_tokenizer, to_pre_tokenizer
 from subwords.reference.pattern import pre_tokenize
-from subwords.split.pre_tokenizer import BEHAVIORS, from_pre_tokenizer, to_pre_tokenizer
-from subwords.split.rules import NAMED
 
 SEED = 5
 FEW, MANY = 1_500, 20_000  # bytes of an adversarial text

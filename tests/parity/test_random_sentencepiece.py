@@ -11,7 +11,7 @@ import sentencepiece
 
 from pipelines import WORDS
 from seeds import sweep_seed
-from subwords.formats.sentencepiece import read
+from subwords.formats.sentencepiece.read import read
 from subwords.tokenizer import Tokenizer
 
 PIECES = (

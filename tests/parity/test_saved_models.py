@@ -12,10 +12,10 @@ import pytest
 import sentencepiece
 import tokenizers
 
-from subwords.formats.sentencepiece import read
-from subwords.formats.sentencepiece_proto import Kind, Piece, model_class
-from subwords.formats.tokenizer_json import read as read_json
-from subwords.formats.tokenizer_json import write as write_json
+from subwords.formats.hf.tokenizer_json import read as read_json
+from subwords.formats.hf.tokenizer_json import write as write_json
+from subwords.formats.sentencepiece.proto import Kind, Piece, model_class
+from subwords.formats.sentencepiece.read import read
 
 SEED = 41
 MODELS = (

@@ -12,10 +12,10 @@ from sentencepiece import sentencepiece_model_pb2
 
 from subwords.bpe.fuse import fused
 from subwords.bpe.model import BPE
-from subwords.encoder import Encoder
-from subwords.formats.sentencepiece import read
-from subwords.split.scanner import splitter
-from subwords.split.spaces import SPACE, space_rule
+from subwords.components.space_rule import SPACE, space_rule
+from subwords.encode.encoder import Encoder
+from subwords.formats.sentencepiece.read import read
+from subwords.resolve import splitter
 from subwords.tokenizer import Tokenizer
 
 MISTRAL = ("tokenizer.model.v1", "mistral_instruct_tokenizer_240323.model.v3")

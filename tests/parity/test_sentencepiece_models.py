@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import sentencepiece
 
-from subwords.formats.sentencepiece import read, write
-from subwords.formats.sentencepiece_proto import Kind, Piece, model_class
+from subwords.formats.sentencepiece.proto import Kind, Piece, model_class
+from subwords.formats.sentencepiece.read import read, write
 from subwords.tokenizer import Tokenizer
 
 SEED = 29
@@ -199,7 +199,7 @@ def test_unknown_words_are_one_in_a_model_of_words() -> None:
 
 
 def test_a_denormalizer() -> None:
-    from subwords.normalize.charsmap import write_charsmap
+    from subwords.components.precompiled_map import write_charsmap
 
     message = model_class()()
     message.denormalizer_spec.precompiled_charsmap = write_charsmap({"ab": "é", "b": "B"})

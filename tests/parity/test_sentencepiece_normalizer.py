@@ -14,10 +14,11 @@ import sentencepiece
 
 from normalizing import MAPS, SENTENCEPIECES, array, mixture, scalars, to_bytes
 from strategies import INVALID
-from subwords.formats.sentencepiece_proto import Kind, Piece, model_class
-from subwords.normalize.charsmap import read_charsmap, write_charsmap
-from subwords.normalize.normalizer import Normalizer, normalizer
-from subwords.normalize.steps import Precompiled, SentencePiece
+from subwords.components.normalizer import Precompiled, SentencePiece
+from subwords.components.precompiled_map import read_charsmap, write_charsmap
+from subwords.formats.sentencepiece.proto import Kind, Piece, model_class
+from subwords.normalize.normalizer import Normalizer
+from subwords.resolve import normalizer
 
 SEED = 23
 MODELS = (

@@ -14,7 +14,7 @@ from hypothesis import given
 from strategies import byte_texts, contested, merge_lists, model_of, texts
 from subwords.bpe.model import BPE
 from subwords.reference.bpe import GPT2_PATTERN
-from subwords.split.scanner import splitter
+from subwords.resolve import splitter
 from subwords.tokenizer import Tokenizer
 
 BYTES = [bytes([byte]) for byte in range(256)]

@@ -14,7 +14,7 @@ from tokenizers import decoders, models, pre_tokenizers, trainers
 
 import subwords
 from strategies import contested, texts
-from subwords.bytemap import tokens_from_text
+from subwords.components.byte_alphabet import tokens_from_text
 from subwords.tokenizer import Tokenizer
 
 OPTICKS = Path(__file__).parents[2] / "examples" / "opticks.txt"

@@ -12,7 +12,7 @@ import pytest
 import tokenizers
 
 import subwords
-from subwords.formats.tokenizer_json import read, write
+from subwords.formats.hf.tokenizer_json import read, write
 from subwords.tokenizer import Tokenizer
 
 SEED = 37

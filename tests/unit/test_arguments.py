@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from subwords.training.settings import ALGORITHMS, OPTIONS
 
 import subwords
 from subwords import SubwordsError, WordCounts
 from subwords.bpe.train import BPESettings
-from subwords.checks import check_strings
 from subwords.corpus.progress import progress
 from subwords.corpus.read import read_blocks
 from subwords.errors import InputError
-from subwords.settings import ALGORITHMS, OPTIONS
+from subwords.support.checks import check_strings
 from subwords.unigram.train import UnigramSettings
 from subwords.wordpiece.train import WordPieceSettings
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from subwords import arrays
-from subwords.arrays import Spare, zeros
-from subwords.threads import in_threads
+from subwords.support import memory as arrays
+from subwords.support.memory import Spare, zeros
+from subwords.support.threads import in_threads
 
 
 @pytest.mark.parametrize("count", [0, 1, 1000, 1 << 17])

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from subwords.errors import InputError
-from subwords.formats.atomic import atomic_write
+from subwords.support.atomic import atomic_write
 
 
 def listing(folder: Path) -> list[str]:
@@ -175,7 +175,7 @@ def test_a_folder_that_nobody_may_write_in_is_an_input_error() -> None:
 
 KILLED = """
 import os, signal, sys
-from subwords.formats.atomic import atomic_write
+from subwords.support.atomic import atomic_write
 with atomic_write(sys.argv[1]) as file:
     file.write(b"half")
     file.flush()

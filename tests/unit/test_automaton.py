@@ -10,10 +10,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from patterns import INVENTED, automaton_of, characters_of, compiled, numbers_of, small_patterns, string
+from subwords.components.splitter import PATTERNS
 from subwords.split import automaton as automata
 from subwords.split.automaton import DEAD, Automaton, automaton, merged_classes, merged_states, partition
 from subwords.split.pattern import Outside, parse
-from subwords.split.rules import PATTERNS
 
 SEED = 4
 ALL = {**INVENTED, **PATTERNS}

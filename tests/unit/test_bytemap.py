@@ -5,7 +5,7 @@ import random
 import pytest
 from tokenizers import pre_tokenizers
 
-from subwords.bytemap import BYTES, CHARACTERS, tokens_from_text, tokens_to_text
+from subwords.components.byte_alphabet import BYTES, CHARACTERS, tokens_from_text, tokens_to_text
 from subwords.errors import InputError
 
 

@@ -16,7 +16,7 @@ from subwords.corpus.count import count_blocks
 from subwords.corpus.counts import MAGIC, MOST, Provenance
 from subwords.corpus.read import read_blocks
 from subwords.reference.bpe import GPT2_PATTERN, count_words
-from subwords.split.scanner import splitter
+from subwords.resolve import splitter
 
 GPT2 = Provenance(GPT2_PATTERN)
 SIZES = (1, 2, 3, 4, 5, 7, 13, 64, 1000)

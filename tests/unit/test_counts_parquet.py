@@ -9,9 +9,9 @@ import pytest
 
 import subwords
 from subwords import CorpusError, FormatError, WordCounts
+from subwords.corpus import counts_parquet
 from subwords.corpus.counts import Provenance
-from subwords.formats import counts_parquet
-from subwords.formats.counts_parquet import read_parquet, write_parquet
+from subwords.corpus.counts_parquet import read_parquet, write_parquet
 
 pa = pytest.importorskip("pyarrow", reason="Parquet needs PyArrow")
 pq = pytest.importorskip("pyarrow.parquet", reason="Parquet needs PyArrow")

@@ -10,19 +10,12 @@ import pytest
 import tokenizers
 from tokenizers import decoders
 
-from subwords.bytemap import tokens_to_text
-from subwords.decoder import (
-    BlankDecoder,
-    ByteDecoder,
-    Decoder,
-    TextDecoder,
-    TokenTexts,
-    WordPieceDecoder,
-    from_decoder,
-    to_decoder,
-)
+from subwords.components.byte_alphabet import tokens_to_text
+from subwords.components.decoder import BlankDecoder, ByteDecoder, Decoder, TextDecoder, WordPieceDecoder
+from subwords.engine.decoding import TokenTexts
 from subwords.errors import FormatError, InputError
-from subwords.formats.document import Node
+from subwords.formats.hf.decoder import from_decoder, to_decoder
+from subwords.formats.json_node import Node
 from subwords.formats.vocab_txt import read
 
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}

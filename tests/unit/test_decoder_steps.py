@@ -10,10 +10,21 @@ import pytest
 import tokenizers
 from tokenizers import decoders, models
 
-from subwords.decoder import ByteDecoder, Decoder, SentencePieceDecoder, from_decoder, to_decoder
-from subwords.decoder_steps import Bytes, Fused, Metaspace, Named, Replaced, Steps, Stripped
+from subwords.components.decoder import (
+    ByteDecoder,
+    ByteFallback,
+    Decoder,
+    DecoderSequence,
+    Fuse,
+    Metaspace,
+    Replace,
+    ReplaceTokens,
+    SentencePieceDecoder,
+    Strip,
+)
 from subwords.errors import FormatError
-from subwords.formats.document import Node
+from subwords.formats.hf.decoder import from_decoder, to_decoder
+from subwords.formats.json_node import Node
 
 SEED = 19
 LLAMA = {
@@ -97,7 +108,7 @@ def test_strip_at_the_end_as_in_hf() -> None:
     """Where HF does not fail: it does for tokens shorter than what is dropped."""
     print("seed", SEED)
     rng = random.Random(SEED)
-    ref, got = decoders.Strip("a", 1, 2), Stripped("a", 1, 2)
+    ref, got = decoders.Strip("a", 1, 2), Strip("a", 1, 2)
     for _ in range(500):
         tokens = ["".join(rng.choices("ab▁", k=3)) + "bb" + "".join(rng.choices("ab", k=2)) for _ in range(4)]
         assert got.decode_tokens(tokens) == ref.decode(tokens)
@@ -119,7 +130,7 @@ def test_decoders_are_written_as_hf_writes_them(value: dict[str, Any]) -> None:
 
 
 def test_what_is_read() -> None:
-    assert read_as(LLAMA) == Steps((Replaced("▁", " "), Bytes(), Fused(), Stripped(" ", 1, 0)))
+    assert read_as(LLAMA) == DecoderSequence((Replace("▁", " "), ByteFallback(), Fuse(), Strip(" ", 1, 0)))
     assert read_as({"type": "Metaspace", "replacement": "▁", "add_prefix_space": True}) == Metaspace()
     assert read_as({"type": "Sequence", "decoders": [{"type": "Fuse"}]}) == ByteDecoder(byte_level=False)
 
@@ -155,13 +166,13 @@ def test_whole_tokens_whatever_is_in_them() -> None:
     signs = [*"\\.+*?()|[]{}^$#&-~<>/ \n\tab▁é😀", "\\A", "\\z", "(?:", "|)"]
     for _ in range(60):
         tokens = tuple({"".join(rng.choices(signs, k=rng.randint(1, 4))) for _ in range(rng.randint(1, 4))})
-        decoder = Named(tokens, rng.choice(["", "é"]))
+        decoder = ReplaceTokens(tokens, rng.choice(["", "é"]))
         node = to_decoder(decoder)
         assert read_as(node) == decoder
         peer = peer_of(node)
         for token in [*tokens, *("".join(rng.choices(signs, k=rng.randint(1, 4))) for _ in range(20))]:
             assert decoder.decode_tokens([token, "x"]) == peer.decode([token, "x"]), (tokens, token)
-    assert isinstance(read_as({"type": "Replace", "pattern": {"Regex": r"\A(?:a.)\z"}, "content": ""}), Replaced)
+    assert isinstance(read_as({"type": "Replace", "pattern": {"Regex": r"\A(?:a.)\z"}, "content": ""}), Replace)
 
 
 @pytest.mark.parametrize("value", NODES, ids=range(len(NODES)))

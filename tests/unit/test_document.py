@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from subwords.errors import FormatError
-from subwords.formats.document import Node, parse, shown
+from subwords.formats.json_node import Node, parse, shown
 
 DATA = b'{"a": {"b": [1, "x", true, null]}, "c": {"d": 1, "e": 2, "d": 3}}'
 

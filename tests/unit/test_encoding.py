@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import tokenizers
 
-from subwords.encoding import Encoding, framed
 from subwords.errors import InputError
-from subwords.formats.document import Node
-from subwords.template import from_post_processor
+from subwords.formats.hf.post_processor import from_post_processor
+from subwords.formats.json_node import Node
+from subwords.results.encoding import Encoding, framed
 
 PIECES = ["[CLS]", "[SEP]", "[UNK]", "a", "b", "##a", "##b", "ab", "##ba"]
 BERT = {"type": "BertProcessing", "sep": ["[SEP]", 1], "cls": ["[CLS]", 0]}

@@ -8,7 +8,7 @@ import tokenizers
 
 import subwords
 from subwords.errors import FormatError, InputError
-from subwords.formats.tokenizer_json import write
+from subwords.formats.hf.tokenizer_json import write
 from subwords.tokenizer import Tokenizer
 
 

@@ -23,11 +23,11 @@ from patterns import (
     string,
     walked,
 )
+from subwords.components.splitter import DIGIT, NAMED, PATTERNS, SIGN, Split
 from subwords.reference import pattern as reference
-from subwords.split import machine as machines
-from subwords.split.machine import REACH, Machine, composed, machine, unsplit
+from subwords.split import transducer as machines
 from subwords.split.pattern import Outside
-from subwords.split.rules import DIGIT, NAMED, PATTERNS, SIGN, Split
+from subwords.split.transducer import REACH, Machine, composed, machine, unsplit
 
 SEED = 6
 ALL = {**INVENTED, **PATTERNS}

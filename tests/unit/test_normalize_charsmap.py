@@ -8,13 +8,13 @@ import pytest
 import sentencepiece
 
 from normalizing import MAPS, RULES
+from subwords.components.normalizer import Precompiled, SentencePiece
+from subwords.components.precompiled_map import read_charsmap, write_charsmap
 from subwords.errors import FormatError, InputError
-from subwords.formats.sentencepiece import read
-from subwords.formats.sentencepiece_proto import Piece, model_class
-from subwords.normalize.charsmap import read_charsmap, write_charsmap
-from subwords.normalize.normalizer import normalizer
-from subwords.normalize.steps import Precompiled, SentencePiece
+from subwords.formats.sentencepiece.proto import Piece, model_class
+from subwords.formats.sentencepiece.read import read
 from subwords.reference.normalize import matches
+from subwords.resolve import normalizer
 
 MAP = MAPS[0]
 

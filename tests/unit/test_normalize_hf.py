@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from subwords.components.normalizer import Bert, Form, Lowercase, Prepend, Replace, Steps, Strip, StripAccents
 from subwords.errors import FormatError
-from subwords.normalize.hf import from_normalizer, to_normalizer
-from subwords.normalize.steps import Bert, Form, Lowercase, Prepend, Replace, Steps, Strip, StripAccents
+from subwords.formats.hf.normalizer import from_normalizer, to_normalizer
 
 FLAGS = {"clean_text": True, "handle_chinese_chars": False, "strip_accents": None, "lowercase": True}
 

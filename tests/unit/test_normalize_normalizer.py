@@ -12,12 +12,7 @@ import numpy as np
 import pytest
 
 from normalizing import in_parts
-from subwords.errors import FormatError, InputError
-from subwords.normalize import stages
-from subwords.normalize.charsmap import write_charsmap
-from subwords.normalize.hf import to_normalizer
-from subwords.normalize.normalizer import Normalizer, normalizer
-from subwords.normalize.steps import (
+from subwords.components.normalizer import (
     NAMED,
     Bert,
     Form,
@@ -30,6 +25,12 @@ from subwords.normalize.steps import (
     Strip,
     StripAccents,
 )
+from subwords.components.precompiled_map import write_charsmap
+from subwords.errors import FormatError, InputError
+from subwords.formats.hf.normalizer import to_normalizer
+from subwords.normalize import stages
+from subwords.normalize.normalizer import Normalizer
+from subwords.resolve import normalizer
 
 EVERY: list[Any] = [
     *NAMED,

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import pytest
 
+from subwords.components.added_token import AddedToken
+from subwords.engine.added_tokens import AddedTokens
+from subwords.engine.text_parts import TextParts
 from subwords.errors import InputError
-from subwords.normalize.normalizer import Normalizer, normalizer
-from subwords.parts import TextParts
-from subwords.special import AddedToken, AddedTokens
+from subwords.normalize.normalizer import Normalizer
+from subwords.resolve import normalizer
 
 
 def parts_of(*tokens: AddedToken, before: Normalizer | None = None, normalizes: bool = False) -> TextParts:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from characters import settled, spelled
 from strategies import FRAGMENTS
+from subwords.components.splitter import PATTERNS
 from subwords.errors import InputError
 from subwords.split.pattern import (
     INVALID,
@@ -31,7 +32,6 @@ from subwords.split.pattern import (
     literal,
     parse,
 )
-from subwords.split.rules import PATTERNS
 
 CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 UPPER, LOWER = r"\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}", r"\p{Ll}\p{Lm}\p{Lo}\p{M}"

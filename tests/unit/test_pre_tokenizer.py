@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from subwords.components.splitter import DIGIT, NAMED, PATTERNS, SIGN, ByteChars, Prefix, Replace, Rule, Split
 from subwords.errors import FormatError
-from subwords.split.pre_tokenizer import BEHAVIORS, from_pre_tokenizer, to_pre_tokenizer
-from subwords.split.rules import DIGIT, NAMED, PATTERNS, SIGN, ByteChars, Prefix, Replace, Rule, Split
-from subwords.split.scripts import unicode_scripts
+from subwords.formats.hf.pre_tokenizer import BEHAVIORS, from_pre_tokenizer, to_pre_tokenizer
+from subwords.formats.hf.unicode_scripts import unicode_scripts
 
 WORDS = Split(PATTERNS["gpt2"])
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import regex
 
+from subwords.components.splitter import NAMED, PATTERNS, ByteChars, Prefix, Replace, Split, escape, members
+from subwords.formats.hf.unicode_scripts import unicode_scripts
 from subwords.reference.bpe import GPT2_PATTERN
 from subwords.reference.pattern import pre_tokenize
-from subwords.split.rules import NAMED, PATTERNS, ByteChars, Prefix, Replace, Split, escape, members
-from subwords.split.scripts import unicode_scripts
 
 # Blanks of three kinds at the end, a case change inside a word, numbers, marks, Han and Latin side by side.
 TEXT = "Don't 12345 camelCase中文abc न्ई naïve!!\n\n  x/y\r\n ò  \t"

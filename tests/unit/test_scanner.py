@@ -13,10 +13,11 @@ import pytest
 
 import subwords
 from strategies import FRAGMENTS
+from subwords.components.splitter import ALIASES, NAMED, PATTERNS, ByteChars, Prefix, Replace, Split
 from subwords.errors import FormatError, InputError
+from subwords.resolve import splitter
 from subwords.split import finders
-from subwords.split.rules import ALIASES, NAMED, PATTERNS, ByteChars, Prefix, Replace, Split
-from subwords.split.scanner import Splitter, splitter
+from subwords.split.splitter import Splitter
 
 TEXT = "It's 12 o'clock, 文字 & naïve  words\n " + "".join(FRAGMENTS)
 

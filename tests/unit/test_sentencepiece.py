@@ -13,17 +13,16 @@ import sentencepiece
 
 import subwords
 from subwords import Tokenizer
+from subwords.components.added_token import AddedToken
+from subwords.components.normalizer import SentencePiece
+from subwords.components.splitter import Rule
+from subwords.components.vocab import Vocab
 from subwords.errors import FormatError
-from subwords.formats.sentencepiece import read, write
-from subwords.formats.sentencepiece_pieces import cut_rule
-from subwords.formats.sentencepiece_proto import Kind, Piece, model_class
-from subwords.normalize.normalizer import normalizer
-from subwords.normalize.steps import SentencePiece
-from subwords.special import AddedToken
-from subwords.split.rules import Rule
-from subwords.split.scanner import splitter
+from subwords.formats.sentencepiece.pieces import cut_rule
+from subwords.formats.sentencepiece.proto import Kind, Piece, model_class
+from subwords.formats.sentencepiece.read import read, write
+from subwords.resolve import normalizer, splitter
 from subwords.unigram.model import Unigram
-from subwords.vocab import Vocab
 
 TEXT = "the lower lowest hug pug, pugs hugging low the the lower\n" * 30
 SPECIAL = ["<unk>", "<s>", "</s>"]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from characters import members_in_regex, members_in_tiktoken, settled, spelled
 from subwords.split.pattern import Chars, parse
 from subwords.split.sets import INVALID
-from subwords.split.unicode import case_folds
+from subwords.unicode.tables import case_folds
 
 # Sets of one character, for which `regex` is asked about every code point.
 SETS = (

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from subwords.split.rules import Split
-from subwords.split.scanner import splitter
-from subwords.split.spaces import space_rule
+from subwords.components.space_rule import space_rule
+from subwords.components.splitter import Split
+from subwords.resolve import splitter
 
 BEFORE = (Split("▁[^▁]*|[^▁]+"),)
 BEFORE_RUN = (Split("▁+[^▁]*|[^▁]+"),)

@@ -9,8 +9,9 @@ import pytest
 import tokenizers
 from tokenizers.models import BPE
 
+from subwords.components.added_token import AddedToken
+from subwords.engine.added_tokens import AddedTokens
 from subwords.errors import InputError
-from subwords.special import AddedToken, AddedTokens
 
 EOS = AddedToken("<eos>", 5)
 ADDED = AddedTokens(

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from subwords.split.rules import Rule, Split, escape
-from subwords.split.scanner import Marks, Splitter, splitter
-from subwords.split.spaces import space_rule
-from subwords.split.steps import StepsRoute
-from subwords.split.symbols import SymbolsRoute, symbols_of
+from subwords.components.space_rule import space_rule
+from subwords.components.splitter import Rule, Split, escape
+from subwords.resolve import splitter
+from subwords.split.literals import SymbolsRoute, symbols_of
+from subwords.split.routes import Marks
+from subwords.split.splitter import Splitter
+from subwords.split.step_routes import StepsRoute
 
 LETTERS = "▁ab<é>\n"
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from subwords.errors import InputError
-from subwords.threads import check_stopped, in_threads, thread_count
+from subwords.support.threads import check_stopped, in_threads, thread_count
 
 
 @pytest.fixture(autouse=True)

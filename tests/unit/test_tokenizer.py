@@ -11,8 +11,8 @@ import pytest
 import subwords
 from subwords import Tokenizer
 from subwords.errors import InputError, SubwordsError
-from subwords.formats.tokenizer_json import read
-from subwords.result import TokenBatch
+from subwords.formats.hf.tokenizer_json import read
+from subwords.results.token_batch import TokenBatch
 
 TEXTS = ["hug hugs hugging"] * 9
 MAKERS: dict[str, Callable[[], Tokenizer]] = {

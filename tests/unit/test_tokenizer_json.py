@@ -13,12 +13,12 @@ from tokenizers import decoders, models, pre_tokenizers, trainers
 
 import subwords
 from subwords.bpe.model import BPE
-from subwords.bytemap import tokens_to_text
+from subwords.components.added_token import AddedToken
+from subwords.components.byte_alphabet import tokens_to_text
+from subwords.components.vocab import Vocab
 from subwords.errors import FormatError, InputError
-from subwords.formats.tokenizer_json import read, write
-from subwords.special import AddedToken
+from subwords.formats.hf.tokenizer_json import read, write
 from subwords.tokenizer import Tokenizer
-from subwords.vocab import Vocab
 
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
 TEXTS = [

@@ -10,8 +10,8 @@ import regex
 from tokenizers import Regex, normalizers
 
 from characters import members_in_regex, settled
-from subwords.split import unicode
-from subwords.split.unicode import (
+from subwords.unicode import tables as unicode
+from subwords.unicode.tables import (
     CATEGORIES,
     GENERAL_CATEGORIES,
     LETTER,

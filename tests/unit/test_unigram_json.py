@@ -8,7 +8,7 @@ import tokenizers
 
 import subwords
 from subwords.errors import FormatError
-from subwords.formats.tokenizer_json import read, write
+from subwords.formats.hf.tokenizer_json import read, write
 
 PIECES = [["<unk>", 0.0], ["a", -1.5], ["ab", -2.25], ["b", -3], ["▁", -2.5]]
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import tokenizers
 
+from subwords.components.added_token import AddedToken
 from subwords.errors import FormatError
-from subwords.formats.document import Node, parse
-from subwords.formats.vocabulary import model_kind, read_added, read_vocab, written_vocab
-from subwords.formats.wordpiece_json import read_model, write_model
-from subwords.special import AddedToken
+from subwords.formats.hf.vocabulary import model_kind, read_added, read_vocab, written_vocab
+from subwords.formats.hf.wordpiece import read_model, write_model
+from subwords.formats.json_node import Node, parse
 from subwords.wordpiece.model import WordPiece
 
 VOCAB = {"[UNK]": 0, "a": 1, "##b": 2, "é": 4, "[CLS]": 3}

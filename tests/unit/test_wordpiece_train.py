@@ -10,7 +10,7 @@ import pytest
 
 from strategies import counts_of
 from subwords.errors import InputError, SubwordsError, TrainingError
-from subwords.wordpiece import scores
+from subwords.wordpiece import pair_scores as scores
 from subwords.wordpiece.likelihood import compare_gains
 from subwords.wordpiece.train import WordPieceSettings, train_wordpiece
 

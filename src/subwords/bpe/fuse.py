@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.result import TokenBatch
+from subwords.results.token_batch import TokenBatch
 
 __all__ = ["fused", "fused_words"]
 
@@ -17,7 +17,7 @@ def fused(batch: TokenBatch, unk_id: int) -> TokenBatch:
 
     >>> import numpy as np
     >>> from subwords.bpe.fuse import fused
-    >>> from subwords.result import TokenBatch
+    >>> from subwords.results.token_batch import TokenBatch
     >>> fused(TokenBatch(np.array([0, 0, 5, 0, 0], np.uint32), np.array([0, 4, 5])), 0).to_lists()
     [[0, 5, 0], [0]]
     """
@@ -32,7 +32,7 @@ def fused_words(batch: TokenBatch, unk_id: int) -> TokenBatch:
 
     >>> import numpy as np
     >>> from subwords.bpe.fuse import fused_words
-    >>> from subwords.result import TokenBatch
+    >>> from subwords.results.token_batch import TokenBatch
     >>> fused_words(TokenBatch(np.array([0, 0, 5], np.uint32), np.array([0, 1, 2, 3])), 0).to_lists()
     [[0], [], [5]]
     """

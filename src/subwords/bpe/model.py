@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.components.space_rule import SPACE, space_rule
+from subwords.components.splitter import Rule
+from subwords.components.vocab import Vocab
 from subwords.errors import FormatError
-from subwords.split.rules import Rule
-from subwords.split.spaces import SPACE, space_rule
-from subwords.state import Defined
-from subwords.vocab import Vocab
-
-if TYPE_CHECKING:
-    from subwords.bpe.encode import BPESegmenter
+from subwords.support.value import Value, read_only
 
 __all__ = ["BPE"]
 
@@ -28,7 +25,7 @@ LARGEST_ID = MOST_IDS - 1
 
 
 @dataclass(frozen=True, eq=False)
-class BPE(Defined):
+class BPE(Value):
     """A BPE model.
 
     merges: int64, shape (m, 3): left id, right id, resulting id, in order of rank.
@@ -60,6 +57,9 @@ class BPE(Defined):
     parts: tuple[bytes, ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "merges", read_only(self.merges))
+        if self.ranks is not None:
+            object.__setattr__(self, "ranks", read_only(self.ranks))
         size = len(self.symbols)
         if size > MOST_IDS or len(self.merges) > MOST_MERGES:
             raise FormatError(
@@ -75,6 +75,8 @@ class BPE(Defined):
             raise FormatError("expected an unk token, or all 256 byte tokens, where there are parts or unused tokens")
         self._check_results()
         self._check_ranks()
+        if self.unknown == "drop" and (self.unk_id is not None or self.knows_all):
+            object.__setattr__(self, "unknown", "error")  # no effect here: models that do the same are equal
 
     def _check_results(self) -> None:
         offsets, data = self.symbols.offsets, self.symbols.data
@@ -140,7 +142,7 @@ class BPE(Defined):
         >>> model.merges.tolist(), model.ranks.tolist()
         ([[1, 2, 3], [3, 1, 4]], [0, 1])
         """
-        from subwords.bpe.scores import scored_merges
+        from subwords.bpe.piece_scores import scored_merges
 
         lost = frozenset(special_ids) | ({unk_id} if unk_id is not None else set())
         mergeable = tokens if kind == "bpe" else []
@@ -202,12 +204,6 @@ class BPE(Defined):
         results = [self.vocab[index] for index in np.unique(self.merges[:, 2]).tolist()]
         users = [self.vocab[index] for index in sorted(self.user_ids)]
         return space_rule(results, users, unk_space=not known[0], lines=known[1])
-
-    def segmenter(self) -> BPESegmenter:
-        """Return what segments words by this model."""
-        from subwords.bpe.encode import BPESegmenter
-
-        return BPESegmenter(self)
 
     @cached_property
     def lossless(self) -> bool:

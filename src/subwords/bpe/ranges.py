@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subwords.bpe.model import BPE
-from subwords.encoder import Encoder
-from subwords.split.scanner import Splitter
+from subwords.encode.encoder import Encoder
 
 __all__ = ["Unfused", "symbol_ranges"]
 
@@ -26,7 +24,7 @@ def symbol_ranges(model: BPE, ids: list[int], word: NDArray[np.uint8]) -> list[t
 
     >>> import numpy as np
     >>> from subwords.bpe.model import BPE
-    >>> from subwords.vocab import Vocab
+    >>> from subwords.components.vocab import Vocab
     >>> model = BPE(Vocab([b"<unk>", b"a"]), np.zeros((0, 3), np.int64), byte_level=False, unk_id=0, fuse_unk=True)
     >>> symbol_ranges(model, [0, 1], np.frombuffer(b"xxa", np.uint8))
     [(0, 2), (2, 3)]
@@ -91,11 +89,12 @@ class Unfused:
     """The ranges in words of the ids of a model with parts or unused tokens, which are taken apart once all is merged.
 
     The word is segmented again with an unk for every unknown character: then each id stands for a known number of
-    bytes. lengths: that number by id.
+    bytes. encoder: of the model with
+    fuse_unk=False. lengths: that number by id.
     """
 
-    def __init__(self, model: BPE, lengths: NDArray[np.int64]) -> None:
-        self._encoder = Encoder(replace(model, fuse_unk=False), Splitter(()))
+    def __init__(self, model: BPE, encoder: Encoder, lengths: NDArray[np.int64]) -> None:
+        self._encoder = encoder
         self._fuses = model.fuse_unk
         self._unk_id = model.unk_id
         self._lengths = lengths

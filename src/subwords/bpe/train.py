@@ -9,13 +9,13 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.arrays import zeros
 from subwords.bpe.model import BPE, MOST_IDS
-from subwords.bytemap import BYTES
-from subwords.checks import check_choice, check_flag, check_integer, check_strings, check_token
+from subwords.components.byte_alphabet import BYTES
+from subwords.components.vocab import Vocab
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.errors import InputError, TrainingError
-from subwords.vocab import Vocab
+from subwords.support.checks import check_choice, check_flag, check_integer, check_strings, check_token
+from subwords.support.memory import zeros
 
 __all__ = [
     "TIES",
@@ -124,7 +124,9 @@ def check_words(counts: WordCounts) -> None:
         raise TrainingError("expected words to learn from; the corpus is empty")
 
 
-def train_bpe(counts: WordCounts, settings: BPESettings, *, on_step: Step | None = None) -> BPE:
+def train_bpe(
+    counts: WordCounts, settings: BPESettings, *, threads: int | None = None, on_step: Step | None = None
+) -> BPE:
     """Learn a model from word counts (B1-B7); TrainingError says what does not fit.
 
     `on_step` is called with the name of a phase, and how many of its steps are done and expected: "indexing" of the

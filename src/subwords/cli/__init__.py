@@ -39,7 +39,7 @@ def warmup(as_json: bool) -> None:
     Example:
       subwords warmup
     """
-    from subwords.training import warmup as compile_kernels
+    from subwords.engine.warmup import warmup as compile_kernels
 
     started = time.perf_counter()
     compile_kernels()

@@ -125,14 +125,14 @@ def given(context: click.Context, name: str) -> bool:
 
 def load_tokenizer(path: Path) -> Tokenizer:
     """Return the tokenizer of a file."""
-    from subwords.formats import load
+    from subwords.tokenizer import load
 
     return load(path)
 
 
 def check_output(path: Path | None) -> None:
     """Raise now what writing the file would raise after hours of work: open it for writing, and change nothing."""
-    from subwords.formats.atomic import atomic_write
+    from subwords.support.atomic import atomic_write
 
     class Undo(Exception):  # noqa: N818
         pass
@@ -155,7 +155,7 @@ def open_output(path: Path | None) -> Iterator[IO[bytes]]:
     if path is None:
         yield sys.stdout.buffer
         return
-    from subwords.formats.atomic import atomic_write
+    from subwords.support.atomic import atomic_write
 
     with atomic_write(path) as file:
         yield file

@@ -192,18 +192,17 @@ def train(
       subwords train "corpus/*.txt" --algorithm wordpiece --vocab-size 30522 -o bert.json
       subwords train "corpus/*.txt" --algorithm unigram --vocab-size 32000 -o t5.model
     """
-    from subwords.normalize.normalizer import normalizer
-    from subwords.settings import specials_of
-    from subwords.split.scanner import splitter
-    from subwords.training import rehearse
-    from subwords.training import train as train_tokenizer
+    from subwords.resolve import normalizer, splitter
+    from subwords.training.options import special_tokens_of
+    from subwords.training.train import rehearse
+    from subwords.training.train import train as train_tokenizer
 
     started = time.perf_counter()
     algorithm = options["algorithm"]
     output = _checked_target(output, algorithm)
     settings = _settings(context, algorithm, {**options, "byte_level": not character_level})
     counting = {name: settings.pop(name) for name in _COUNTING}
-    settings["special_tokens"] = specials_of(algorithm, counting["special_tokens"] or None, options["unk_token"])
+    settings["special_tokens"] = special_tokens_of(algorithm, counting["special_tokens"] or None, options["unk_token"])
     counting["special_tokens"] = (*settings["special_tokens"], *settings.get("user_defined", ()))
     counts, names = _counts_or_rules(sources, counting, algorithm)
     rules: dict[str, Any] = {"splitter": splitter(names["splitter"]), "normalizer": normalizer(names["normalizer"])}
@@ -276,10 +275,13 @@ def _checked_target(path: Path, algorithm: str) -> Path:
 
 def _settings(context: click.Context, algorithm: str, options: dict[str, Any]) -> dict[str, Any]:
     """Return the options that the algorithm has; refuse others that were given."""
-    from subwords.settings import OPTIONS
+    from subwords.families import FAMILIES
+    from subwords.training.options import families_with
 
-    for name, algorithms in OPTIONS.items():
+    known = {name for family in FAMILIES.values() for name in family.options}
+    for name in sorted(known & options.keys()):
         option = {"byte_level": "character_level"}.get(name, name)
+        algorithms = families_with(name)
         if algorithm not in algorithms and given(context, option):
             has = " and ".join(algorithms)
             raise click.UsageError(f"--{option.replace('_', '-')} is for {has}, not for {algorithm}")
@@ -288,7 +290,7 @@ def _settings(context: click.Context, algorithm: str, options: dict[str, Any]) -
     return {
         name: value
         for name, value in options.items()
-        if algorithm in OPTIONS.get(name, (algorithm,)) and (name != "alphabet" or options["byte_level"])
+        if (name not in known or name in FAMILIES[algorithm].options) and (name != "alphabet" or options["byte_level"])
     }
 
 
@@ -296,9 +298,9 @@ def _counts_or_rules(
     sources: Sequence[str], counting: dict[str, Any], algorithm: str
 ) -> tuple[WordCounts | None, dict[str, str]]:
     """Return the counts if the sources are such, and the names of the rules that make or made them."""
-    from subwords.settings import ALGORITHMS
+    from subwords.families import FAMILIES
 
-    family = ALGORITHMS[algorithm]
+    family = FAMILIES[algorithm]
     if not any(map(_is_counts, sources)):
         normalizer = counting["normalizer"] or family.normalizer or "none"
         return None, {"splitter": counting["splitter"] or family.splitter, "normalizer": normalizer}
@@ -312,7 +314,7 @@ def _counts_or_rules(
 
 
 def _count(sources: Sequence[str], counting: dict[str, Any], threads: int | None, progress: bool | None) -> WordCounts:
-    from subwords.training import count as count_words
+    from subwords.training.count import count as count_words
 
     options = {name: value for name, value in counting.items() if value is not None}
     return count_words([Path(source) for source in sources], threads=threads, progress=progress, **options)

@@ -26,9 +26,9 @@ from subwords.cli.ids import array_output, line_batches, offsets_output
 from subwords.errors import InputError
 
 if TYPE_CHECKING:
-    from subwords.result import TokenBatch
+    from subwords.components.vocab import Vocab
+    from subwords.results.token_batch import TokenBatch
     from subwords.tokenizer import Tokenizer
-    from subwords.vocab import Vocab
 
 __all__ = ["encode"]
 
@@ -224,7 +224,7 @@ def _encoded(tok: Tokenizer, batches: Iterable[list[bytes]], job: _Job) -> Itera
         return
     import numpy as np
 
-    from subwords.result import TokenBatch
+    from subwords.results.token_batch import TokenBatch
 
     rng, nbest = np.random.default_rng(job.seed), job.nbest or -1
     for texts in batches:

@@ -139,7 +139,7 @@ def _kind(model: BPE | WordPiece | Unigram) -> dict[str, object]:
 def _use(tok: Tokenizer, sample: Path) -> dict[str, object]:
     """What becomes of a text."""
     from subwords.corpus.files import open_text
-    from subwords.training import count
+    from subwords.training.count import count
 
     try:
         with open_text(sample) as stream:

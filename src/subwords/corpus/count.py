@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.arrays import zeros
 from subwords.corpus.counts import Provenance, WordCounts
 from subwords.corpus.read import Block
-from subwords.split.scanner import Marks, Splitter
-from subwords.threads import check_stopped, in_threads
+from subwords.split.routes import Marks
+from subwords.split.splitter import Splitter
+from subwords.support.memory import zeros
+from subwords.support.threads import check_stopped, in_threads
 
 if TYPE_CHECKING:
-    from subwords.pipeline import Pipeline
+    from subwords.normalize.pipeline import Pipeline
 
 __all__ = ["Table", "count_blocks"]
 

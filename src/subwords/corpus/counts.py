@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.checks import check_path
 from subwords.errors import CorpusError, FormatError, InputError
+from subwords.support.checks import check_path
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -122,11 +122,11 @@ class WordCounts:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the counts to a file that `load` maps into memory; to Parquet where the name ends in .parquet."""
-        from subwords.formats.atomic import atomic_write
+        from subwords.support.atomic import atomic_write
 
         path = check_path("path", path)
         if path.suffix == ".parquet":
-            from subwords.formats.counts_parquet import write_parquet
+            from subwords.corpus.counts_parquet import write_parquet
 
             write_parquet(self, path)
             return
@@ -143,7 +143,7 @@ class WordCounts:
         """Read counts that `save` wrote; a damaged file is a FormatError, a missing one a CorpusError."""
         path = check_path("path", path)
         if path.suffix == ".parquet":
-            from subwords.formats.counts_parquet import read_parquet
+            from subwords.corpus.counts_parquet import read_parquet
 
             return read_parquet(path)
         try:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from subwords.checks import check_choice, check_flag
+from subwords.support.checks import check_choice, check_flag
 
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn

@@ -13,10 +13,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.checks import check_choice, check_integer
 from subwords.corpus.files import STEP, need_pyarrow, open_text
 from subwords.corpus.source import Source, files_and_texts, names_text, shown
 from subwords.errors import CorpusError, InputError
+from subwords.support.checks import check_choice, check_integer
 
 __all__ = ["Block", "read_blocks"]
 

@@ -1,37 +1,25 @@
-"""Tokenizer files: read and written whole, in the formats that others use."""
+"""Tokenizer files: bytes on disk to a TokenizerSpec and back. Nothing that encodes is built here."""
 
 from __future__ import annotations
 
 from os import PathLike
-from typing import TYPE_CHECKING
 
 from subwords.errors import FormatError, InputError
-from subwords.formats.atomic import as_path, atomic_write
+from subwords.spec import TokenizerSpec
+from subwords.support.atomic import as_path, atomic_write
 
-if TYPE_CHECKING:
-    from subwords.tokenizer import Tokenizer
-
-__all__ = ["load", "save"]
+__all__ = ["read_file", "write_file"]
 
 _KNOWN = "tokenizer.json (HF tokenizers), a SentencePiece .model, a BERT vocab.txt, or a folder that holds one"
 _NAMES = ("tokenizer.json", "tokenizer.model", "spiece.model", "vocab.txt")
 
 
-def load(path: str | PathLike[str]) -> Tokenizer:
-    """Return the tokenizer of a file, or of a folder that holds one: a tokenizer.json before a .model or a vocab.txt.
+def read_file(path: str | PathLike[str]) -> TokenizerSpec:
+    """Return what a tokenizer file, or a folder that holds one, defines; see `subwords.load`.
 
-    A vocab.txt says nothing of the text's normalization: it is taken for BERT's, cased if any token has a capital.
-    A file that is missing, damaged or of another kind is a FormatError that says what was expected where; what is no
-    path is an InputError.
-
-    >>> import tempfile
-    >>> import subwords
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     subwords.train(["ab ab"], vocab_size=258).save(f"{folder}/tokenizer.json")
-    ...     subwords.load(folder).encode("ab")
-    [256]
+    The content decides between the formats; only vocab.txt, which has no mark, is told by its name.
     """
-    from subwords.formats import tokenizer_json
+    from subwords.formats.hf import tokenizer_json
 
     file = as_path(path)
     try:
@@ -43,42 +31,40 @@ def load(path: str | PathLike[str]) -> Tokenizer:
     if file.suffix == ".txt":
         from subwords.formats import vocab_txt
 
-        return vocab_txt.tokenizer(data, str(file))
+        return vocab_txt.read(data, str(file))
     if file.suffix in (".model", ".spm") or (data.startswith(b"\n") and not data.lstrip().startswith(b"{")):
-        from subwords.formats import sentencepiece
+        from subwords.formats.sentencepiece import read
 
-        return sentencepiece.read(data, str(file))
+        return read.read(data, str(file))
     if not data.lstrip().startswith(b"{"):
         raise FormatError(f"expected a tokenizer file ({_KNOWN}); {file} begins with {data[:16]!r}")
     return tokenizer_json.read(data, str(file))
 
 
-def save(tokenizer: Tokenizer, path: str | PathLike[str]) -> None:
-    """Write a tokenizer to a .json file, or as tokenizer.json into a folder; an interrupted write changes nothing.
+def write_file(spec: TokenizerSpec, path: str | PathLike[str]) -> None:
+    """Write a tokenizer to a .json, .model or .txt file, or as tokenizer.json into a folder; see `Tokenizer.save`.
 
-    Of a WordPiece tokenizer a file named .txt holds the tokens alone; one named .model is SentencePiece's, and holds
-    Unigram and character-level BPE.
-
-    InputError where the file cannot be written, FormatError where the format cannot hold the tokenizer.
+    An interrupted write changes nothing. InputError if the file cannot be written, FormatError if the format cannot
+    hold the tokenizer.
     """
-    from subwords.formats import tokenizer_json
-
     file = as_path(path)
     try:
         file = file / "tokenizer.json" if file.is_dir() else file
     except OSError as error:
         raise InputError(f"expected a file that can be written; {file}: {error.strerror}") from None
-    if file.suffix not in (".json", ".txt", ".model"):
-        raise InputError(f"expected a file to be named .json, .model or .txt, or a folder; not {file}")
     if file.suffix == ".txt":
         from subwords.formats import vocab_txt
 
-        data = vocab_txt.vocabulary(tokenizer)
+        data = vocab_txt.write(spec)
     elif file.suffix == ".model":
-        from subwords.formats import sentencepiece
+        from subwords.formats.sentencepiece import write
 
-        data = sentencepiece.write(tokenizer)
+        data = write.write(spec)
+    elif file.suffix == ".json":
+        from subwords.formats.hf import tokenizer_json
+
+        data = tokenizer_json.write(spec)
     else:
-        data = tokenizer_json.write(tokenizer)
+        raise InputError(f"expected a file to be named .json, .model or .txt, or a folder; not {file}")
     with atomic_write(file) as stream:
         stream.write(data)

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from subwords.decoder import WordPieceDecoder
+from subwords.components.added_token import AddedToken
+from subwords.components.decoder import WordPieceDecoder
+from subwords.components.normalizer import NAMED as NORMALIZERS
+from subwords.components.splitter import NAMED as SPLITTERS
+from subwords.components.template import bert
+from subwords.components.vocab import Vocab
 from subwords.errors import FormatError
-from subwords.formats.document import is_unicode, shown
-from subwords.normalize.normalizer import normalizer
-from subwords.special import BLANKS, AddedToken
-from subwords.split.scanner import splitter
-from subwords.template import bert
-from subwords.tokenizer import Tokenizer
-from subwords.vocab import Vocab
+from subwords.formats.json_node import is_unicode, shown
+from subwords.spec import TokenizerSpec
+from subwords.unicode.tables import WHITESPACE
 from subwords.wordpiece.model import SPECIAL_TOKENS, WordPiece
 
-__all__ = ["is_cased", "read", "tokenizer", "vocabulary", "write"]
+__all__ = ["is_cased", "read", "read_tokens", "write", "write_tokens"]
 
 _BOM = "\ufeff"
 
 
-def read(data: bytes, name: str, *, unk: str = "[UNK]") -> list[str]:
+def read_tokens(data: bytes, name: str, *, unk: str = "[UNK]") -> list[str]:
     """Return the token of every id, "" where there is none; `name` stands for the file in messages.
 
     As in HF, whitespace at the end of a line is no part of a token, and of equal tokens the last one counts; the ids
@@ -29,14 +30,14 @@ def read(data: bytes, name: str, *, unk: str = "[UNK]") -> list[str]:
 
     Source: HF tokenizers 0.23, WordPiece.read_file.
 
-    >>> from subwords.formats.vocab_txt import read
-    >>> read(b"[UNK]\\nso\\n##n\\n", "vocab.txt")
+    >>> from subwords.formats.vocab_txt import read_tokens
+    >>> read_tokens(b"[UNK]\\nso\\n##n\\n", "vocab.txt")
     ['[UNK]', 'so', '##n']
     """
     lines = _text(data, name).split("\n")
     if not lines[-1]:
         lines.pop()
-    tokens = [line.rstrip(BLANKS) for line in lines]
+    tokens = [line.rstrip(WHITESPACE) for line in lines]
     for number, token in enumerate(tokens, 1):
         if "\r" in token:
             came = f"a carriage return within line {number}, {shown(token)}"
@@ -69,16 +70,16 @@ def _text(data: bytes, name: str) -> str:
     return text
 
 
-def write(tokens: Sequence[str]) -> bytes:
+def write_tokens(tokens: Sequence[str]) -> bytes:
     """Return a vocab.txt; a token that a line of it cannot hold is a FormatError, as is one that comes twice.
 
-    >>> from subwords.formats.vocab_txt import write
-    >>> write(["[UNK]", "so", "##n"])
+    >>> from subwords.formats.vocab_txt import write_tokens
+    >>> write_tokens(["[UNK]", "so", "##n"])
     b'[UNK]\\nso\\n##n\\n'
     """
     first: dict[str, int] = {}
     for i, token in enumerate(tokens):
-        if not is_unicode(token) or token != token.rstrip(BLANKS) or "\n" in token or "\r" in token:
+        if not is_unicode(token) or token != token.rstrip(WHITESPACE) or "\n" in token or "\r" in token:
             raise FormatError(
                 f"expected tokens without line ends, whitespace at the end and lone surrogates, which vocab.txt cannot "
                 f"hold; id {i} is {shown(token)}"
@@ -104,31 +105,31 @@ def is_cased(tokens: Sequence[str]) -> bool:
     return any(token != token.lower() for token in tokens if token[:1] + token[-1:] not in ("[]", "<>"))
 
 
-def tokenizer(data: bytes, name: str) -> Tokenizer:
+def read(data: bytes, name: str) -> TokenizerSpec:
     """Return BERT's tokenizer with the vocabulary of a file, cased if any of its tokens has a capital letter.
 
-    >>> from subwords.formats.vocab_txt import tokenizer
-    >>> tokenizer(b"[UNK]\\nso\\n##n\\n", "vocab.txt").tokenize("Son so")
-    ['so', '##n', 'so']
+    >>> from subwords.formats.vocab_txt import read
+    >>> read(b"[UNK]\\nso\\n##n\\n", "vocab.txt").normalizer
+    (Bert(clean_text=True, handle_chinese_chars=True, strip_accents=None, lowercase=True),)
     """
-    texts = read(data, name)
+    texts = read_tokens(data, name)
     ids = {text: i for i, text in enumerate(texts) if text}
     special = [token for token in SPECIAL_TOKENS if token in ids]
     model = WordPiece(
         Vocab([text.encode() for text in texts]), ids["[UNK]"], special_ids=frozenset(ids[token] for token in special)
     )
-    return Tokenizer(
-        model,
-        splitter("bert"),
-        normalizer=normalizer("bert-cased" if is_cased(texts) else "bert-uncased"),
+    return TokenizerSpec(
+        model=model,
+        splitter=SPLITTERS["bert"],
+        normalizer=NORMALIZERS["bert-cased" if is_cased(texts) else "bert-uncased"],
         template=bert(ids["[CLS]"], ids["[SEP]"]) if {"[CLS]", "[SEP]"} <= ids.keys() else None,
         decoder=WordPieceDecoder(),
-        added_tokens=[AddedToken(token, ids[token]) for token in special],
+        added_tokens=tuple(AddedToken(token, ids[token]) for token in special),
     )
 
 
-def vocabulary(tokenizer: Tokenizer) -> bytes:
+def write(spec: TokenizerSpec) -> bytes:
     """Return the vocab.txt of a WordPiece tokenizer; FormatError for another."""
-    if not isinstance(tokenizer.model, WordPiece):
+    if not isinstance(spec.model, WordPiece):
         raise FormatError("expected a WordPiece tokenizer to write as vocab.txt; write a .json file")
-    return write([token.decode() for token in tokenizer.model.vocab])
+    return write_tokens([token.decode() for token in spec.model.vocab])

@@ -15,8 +15,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.normalize.charmap import CharMap
-from subwords.split.unicode import CODE_POINTS, WHITE_SPACE, categories, property_members
+from subwords.normalize.char_table import CharMap
+from subwords.unicode.tables import CODE_POINTS, WHITE_SPACE, categories, property_members
 
 __all__ = [
     "UNICODE_VERSION",

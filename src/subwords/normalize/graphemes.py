@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.kernels.normalize import graphemes as kernel
-from subwords.split.unicode import CODE_POINTS, property_members
+from subwords.unicode.tables import CODE_POINTS, property_members
 
 __all__ = ["grapheme_classes"]
 

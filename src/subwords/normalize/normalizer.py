@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.components.identity import to_text
+from subwords.components.normalizer import NAMED, SPACED, Form, Prepend, Replace, Step, Steps
 from subwords.errors import InputError
 from subwords.kernels.normalize.characters import last_safe
-from subwords.names import named, nearest
 from subwords.normalize.characters import UNICODE_VERSION
-from subwords.normalize.hf import from_identity, from_normalizer, to_identity
 from subwords.normalize.plan import aligned, applied, safe, stages_of
 from subwords.normalize.stages import WHOLE, Part, Stage
-from subwords.normalize.steps import NAMED, SPACED, Form, Prepend, Replace, Step, Steps
-from subwords.split.scanner import encode_text
+from subwords.support.checks import encode_text
 
-__all__ = ["Normalizer", "normalizer"]
+__all__ = ["Normalizer"]
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
@@ -35,20 +32,37 @@ class Normalizer:
     Attributes: `steps`; `name`, its name or None.
     """
 
+    steps: Steps
+    name: str | None
+
     def __init__(self, steps: Steps) -> None:
         for step in steps:
             _check(step)
-        self.steps = steps
         known = NAMED["sentencepiece"] if steps == SPACED else steps
-        self.name = next((name for name, found in NAMED.items() if found == known), None)
+        name = next((name for name, found in NAMED.items() if found == known), None)
+        self.__dict__.update(steps=steps, name=name)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Normalizer, (self.steps,)
 
+    def __eq__(self, other: object) -> bool:
+        return self.steps == other.steps if isinstance(other, Normalizer) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.steps)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(
+            f"Normalizer is immutable: {name!r} cannot be set; make another one with subwords.normalizer"
+        )
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"Normalizer is immutable: {name!r} cannot be deleted")
+
     @cached_property
     def identity(self) -> str:
-        """The steps as `normalizer` takes them: counts made with one may be trained on with another of the same."""
-        return self.name or to_identity(self.steps)
+        """The steps as text that `subwords.normalizer` reads; it names them in word counts."""
+        return self.name or to_text(self.steps)
 
     @property
     def unicode_version(self) -> str:
@@ -133,45 +147,6 @@ class Normalizer:
 def _safe_in(steps: Steps) -> Bytes:
     # A mark that one table drops may be sorted to either side of a cut first: it is gone all the same.
     return safe(stages_of(steps, fused=True))
-
-
-def normalizer(rule: Any) -> Normalizer:
-    """Return the normalizer of a name, a step, a tokenizer.json (or its normalizer), or a list of these; None: of none.
-
-    Names are those of `subwords.normalize.steps.NAMED`, in any case: "bert-uncased", "bert-cased", "nfc", "nfkc",
-    "lowercase", ...
-    The steps of a list are applied one after the other. Raises InputError for what is none of these.
-
-    >>> normalizer(["nfkc", "lowercase"]).normalize("ＡＢ")
-    'ab'
-    """
-    return rule if isinstance(rule, Normalizer) else Normalizer(_steps(rule))
-
-
-def _steps(rule: Any) -> Steps:
-    if rule is None:
-        return ()
-    if isinstance(rule, Normalizer):
-        return rule.steps
-    if isinstance(rule, get_args(Step)):
-        return (rule,)
-    if isinstance(rule, str):
-        if name := named(rule, NAMED):
-            return NAMED[name]
-        if rule == "null" or rule.startswith('{"'):  # as `identity` has it
-            try:
-                return from_identity(rule)
-            except json.JSONDecodeError:
-                pass
-        raise InputError(f"expected a normalizer's name ({', '.join(NAMED)}), not {rule!r:.80}{nearest(rule, NAMED)}")
-    if isinstance(rule, Mapping):
-        return from_normalizer(rule["normalizer"] if "normalizer" in rule else dict(rule))
-    if isinstance(rule, Sequence) and not isinstance(rule, bytes | bytearray):
-        return tuple(step for part in rule for step in _steps(part))
-    raise InputError(
-        f"expected a normalizer's name ({', '.join(NAMED)}), a step, a tokenizer.json or a list of these, "
-        f"not {type(rule).__name__}"
-    )
 
 
 def _check(step: Step) -> None:

@@ -7,30 +7,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.errors import InputError
-from subwords.kernels.normalize.characters import INVALID, char_spans
-from subwords.normalize.characters import (
-    chinese,
-    clean,
-    combining_classes,
-    decompositions,
-    lowercase,
-    marks,
-    nonspacing_marks,
-)
-from subwords.normalize.charmap import CharMap
-from subwords.normalize.stages import (
-    WHOLE,
-    CharStage,
-    FormStage,
-    Part,
-    PatternStage,
-    PrependStage,
-    Stage,
-    StripStage,
-    fits,
-)
-from subwords.normalize.steps import (
+from subwords.components.normalizer import (
     SPACED,
     STRIPPED,
     Bert,
@@ -44,6 +21,29 @@ from subwords.normalize.steps import (
     Steps,
     Strip,
     StripAccents,
+)
+from subwords.errors import InputError
+from subwords.kernels.normalize.characters import INVALID, char_spans
+from subwords.normalize.char_table import CharMap
+from subwords.normalize.characters import (
+    chinese,
+    clean,
+    combining_classes,
+    decompositions,
+    lowercase,
+    marks,
+    nonspacing_marks,
+)
+from subwords.normalize.stages import (
+    WHOLE,
+    CharStage,
+    FormStage,
+    Part,
+    PatternStage,
+    PrependStage,
+    Stage,
+    StripStage,
+    fits,
 )
 
 __all__ = ["aligned", "applied", "safe", "stages_of"]
@@ -155,7 +155,7 @@ def _parts_of(step: Step) -> list[CharMap | Stage | Form]:
             from subwords.normalize.precompiled import GraphemeStage
 
             return [GraphemeStage(step)]
-    raise InputError(f"expected a step of subwords.normalize.steps, not {type(step).__name__}")
+    raise InputError(f"expected a step of subwords.components.normalizer, not {type(step).__name__}")
 
 
 def _bert_parts(step: Bert) -> list[CharMap | Stage | Form]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from subwords.components.normalizer import Precompiled
+from subwords.components.precompiled_map import read_charsmap
 from subwords.kernels.normalize import blocks as kernel
-from subwords.kernels.normalize import graphemes as graphemes
+from subwords.kernels.normalize import graphemes
 from subwords.kernels.normalize.characters import INVALID, SAFE_BEHIND, SOLID
 from subwords.kernels.split.pack import LANES
-from subwords.normalize.charsmap import read_charsmap
 from subwords.normalize.graphemes import grapheme_classes
 from subwords.normalize.sentencepiece import fields_of, ranges_of, replacement
 from subwords.normalize.stages import WHOLE, Bytes, Offsets, Part, Result, Stage, written
-from subwords.normalize.steps import Precompiled
 
 __all__ = ["GraphemeStage"]
 

@@ -8,15 +8,15 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.components.normalizer import NAMED, SentencePiece
+from subwords.components.precompiled_map import Charsmap, read_charsmap
 from subwords.errors import FormatError
 from subwords.kernels.normalize import blocks as kernel
 from subwords.kernels.normalize.characters import INVALID, SAFE, SAFE_BEHIND, SOLID
 from subwords.kernels.normalize.sentencepiece import rule_texts
 from subwords.kernels.split.pack import LANES
-from subwords.normalize.charsmap import Charsmap, read_charsmap
 from subwords.normalize.stages import WHOLE, Bytes, Offsets, Part, Result, Stage, written
-from subwords.normalize.steps import NAMED, SentencePiece
-from subwords.split.unicode import WHITE_SPACE
+from subwords.unicode.tables import WHITE_SPACE
 
 __all__ = ["RulesStage", "SpacedStage", "fields_of", "ranges_of", "replacement"]
 

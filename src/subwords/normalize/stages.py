@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.components.normalizer import Form, Prepend, Replace, Strip
 from subwords.errors import InputError
 from subwords.kernels.normalize.characters import (
     CRAMPED,
@@ -24,9 +25,8 @@ from subwords.kernels.normalize.characters import (
 )
 from subwords.kernels.normalize.forms import CHANGES, STARTS, form_texts
 from subwords.kernels.split.pack import LANES
+from subwords.normalize.char_table import CharMap
 from subwords.normalize.characters import blanks, combining_classes, compositions, decompositions
-from subwords.normalize.charmap import CharMap
-from subwords.normalize.steps import Form, Prepend, Replace, Strip
 
 __all__ = [
     "WHOLE",

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from subwords.errors import InputError
 from subwords.split.rewrite import Ranges, Reader, ranges_of
 from subwords.split.sets import INVALID
-from subwords.split.unicode import UNICODE_VERSION
+from subwords.unicode.tables import UNICODE_VERSION
 
 __all__ = ["Fallback", "Segment", "behaved", "compiled", "find"]
 

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.components.splitter import Split
 from subwords.errors import InputError
 from subwords.split.automaton import automaton
-from subwords.split.machine import Machine, machine
 from subwords.split.pattern import Chars, Look, Outside, Repeat, Then, parse
-from subwords.split.pieces import Pieces
-from subwords.split.rules import Split
-from subwords.split.unicode import UNICODE_VERSION
+from subwords.split.transducer import Machine, machine
+from subwords.split.word_spans import Pieces
+from subwords.unicode.tables import UNICODE_VERSION
 
 __all__ = ["Finder", "finder"]
 
@@ -77,13 +77,13 @@ class MachineFinder(Finder):
 
     @cached_property
     def _tables(self) -> list[tuple[NDArray[Any], ...]]:
-        from subwords.split.frame import frame
+        from subwords.split.transducer_tables import frame
 
         return [frame(self._borders), *([frame(self._ends)] if self.step.behavior == "removed" else [])]
 
     def cutter(self) -> tuple[NDArray[Any], ...]:
         """Return classes, and where to cut between them."""
-        from subwords.split.frame import cutter
+        from subwords.split.transducer_tables import cutter
 
         return cutter(self._borders)
 
@@ -102,7 +102,7 @@ class MachineFinder(Finder):
 def _told(pieces: Pieces, tables: tuple[NDArray[Any], ...]) -> NDArray[np.int64]:
     """All that a machine tells about the pieces, as places in their text."""
     from subwords.kernels.split.transducer import LEAST, split_texts
-    from subwords.split.frame import scratch
+    from subwords.split.transducer_tables import scratch
 
     ends = np.empty(len(pieces.text) + LEAST, np.uint32)
     marks = np.empty(len(pieces.words) + 1, np.int64)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from subwords.errors import InputError
 from subwords.split.pattern import INTERVAL
 from subwords.split.sets import INVALID, Members, Outside, SetReader, folded, one
-from subwords.split.unicode import property_members
+from subwords.unicode.tables import property_members
 
 __all__ = ["Ranges", "Reader", "ranges_of"]
 

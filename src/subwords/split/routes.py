@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import InputError
-from subwords.split.pieces import Pieces, start
-from subwords.split.unicode import UNICODE_VERSION, gpt2_classes
+from subwords.split.word_spans import Pieces, start
+from subwords.unicode.tables import UNICODE_VERSION, gpt2_classes
 
 if TYPE_CHECKING:
     from subwords.kernels.jit import Kernel
-    from subwords.split.machine import Machine
+    from subwords.split.transducer import Machine
 
 __all__ = ["MachineRoute", "Marks", "MaskRoute", "Route", "Words"]
 
@@ -139,7 +139,7 @@ class MachineRoute(_Scanner):
     name = "compiled automaton"
 
     def __init__(self, machine: Machine) -> None:
-        from subwords.split.frame import cutter, frame
+        from subwords.split.transducer_tables import cutter, frame
 
         self._tables = frame(machine)
         self._cutter = cutter(machine)
@@ -152,7 +152,7 @@ class MachineRoute(_Scanner):
 
     def _frame(self, marks: Marks) -> Any:
         if marks.scratch is None:
-            from subwords.split.frame import scratch
+            from subwords.split.transducer_tables import scratch
 
             marks.scratch = (*self._tables, *scratch())
         return marks.scratch

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import InputError
-from subwords.split.unicode import CODE_POINTS, case_folds, property_members
+from subwords.unicode.tables import CODE_POINTS, case_folds, property_members
 
 Members = NDArray[np.bool_]
 

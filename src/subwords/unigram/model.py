@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.components.vocab import Vocab
 from subwords.errors import FormatError
-from subwords.state import Defined
-from subwords.vocab import Vocab
-
-if TYPE_CHECKING:
-    from subwords.unigram.encode import UnigramSegmenter
+from subwords.support.value import Value, read_only
 
 __all__ = ["BYTE_PIECES", "GRAINS", "Unigram"]
 
@@ -26,7 +22,7 @@ BYTE_PIECES = tuple(b"<0x%02X>" % byte for byte in range(256))
 
 
 @dataclass(frozen=True, eq=False)
-class Unigram(Defined):
+class Unigram(Value):
     """A Unigram model (U5): a text becomes the pieces whose scores have the greatest sum.
 
     scores: float64, by id: natural logarithms of probabilities.
@@ -47,6 +43,7 @@ class Unigram(Defined):
     running: bool = False
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "scores", read_only(self.scores))
         size = len(self.vocab)
         if size > MOST_IDS:
             raise FormatError(f"expected at most {MOST_IDS} ids, not {size}")
@@ -97,12 +94,6 @@ class Unigram(Defined):
     def exact(self) -> bool:
         """Whether sums of scores are the same in 32 and in 64 bits, so that `running` makes no difference."""
         return _coarse(np.append(self.path_scores, self.unk_score))
-
-    def segmenter(self) -> UnigramSegmenter:
-        """Return what segments words by this model."""
-        from subwords.unigram.encode import UnigramSegmenter
-
-        return UnigramSegmenter(self)
 
     @property
     def lossless(self) -> bool:

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import InputError
-from subwords.split.pieces import Pieces
-from subwords.unigram.encode import UnigramSegmenter
+from subwords.split.word_spans import Pieces
+from subwords.unigram.segmenter import UnigramSegmenter
 
 __all__ = ["Paths"]
 

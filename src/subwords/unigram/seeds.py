@@ -11,10 +11,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.arrays import zeros
 from subwords.corpus.counts import WordCounts
 from subwords.errors import TrainingError
-from subwords.threads import in_threads
+from subwords.support.memory import zeros
+from subwords.support.threads import in_threads
 
 __all__ = ["Lattice", "Text", "find_seeds", "on_ranges", "text_of"]
 

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.bpe.train import Step, check_words
-from subwords.checks import check_flag, check_integer, check_string, check_strings, check_token
+from subwords.components.vocab import Vocab
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.errors import InputError, TrainingError
-from subwords.threads import thread_count
+from subwords.support.checks import check_flag, check_integer, check_string, check_strings, check_token
+from subwords.support.threads import thread_count
 from subwords.unigram.em import estimated, expected_counts, logarithms, pruned, unit_bits
 from subwords.unigram.model import BYTE_PIECES, GRAINS, MOST_IDS, Unigram
 from subwords.unigram.seeds import Lattice, find_seeds, text_of
-from subwords.vocab import Vocab
 
 __all__ = ["UnigramSettings", "train_unigram"]
 

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from subwords.components.vocab import Vocab
 from subwords.errors import FormatError
-from subwords.state import Defined
-from subwords.vocab import Vocab
-
-if TYPE_CHECKING:
-    from subwords.wordpiece.encode import WordPieceSegmenter
+from subwords.support.value import Value
 
 __all__ = ["LARGEST_ID", "SPECIAL_TOKENS", "WordPiece"]
 
@@ -20,7 +16,7 @@ SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")  # BERT's
 
 
 @dataclass(frozen=True, eq=False)
-class WordPiece(Defined):
+class WordPiece(Value):
     """A WordPiece model (P3).
 
     prefix: begins every piece that continues a word; may be empty.
@@ -42,12 +38,6 @@ class WordPiece(Defined):
             raise FormatError(f"expected the id of unknown words to be below {size}; it is {self.unk_id}")
         if self.max_chars < 0:
             raise FormatError(f"expected max_chars to be 0 or more, not {self.max_chars}")
-
-    def segmenter(self) -> WordPieceSegmenter:
-        """Return what segments words by this model."""
-        from subwords.wordpiece.encode import WordPieceSegmenter
-
-        return WordPieceSegmenter(self)
 
     @property
     def lossless(self) -> bool:

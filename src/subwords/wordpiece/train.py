@@ -9,14 +9,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.arrays import zeros
 from subwords.bpe.train import Step, check_limits, check_room, check_words, merge_words, read_words
-from subwords.checks import check_choice, check_integer, check_string, check_token
+from subwords.components.vocab import Vocab
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.errors import InputError
-from subwords.vocab import Vocab
+from subwords.support.checks import check_choice, check_integer, check_string, check_token
+from subwords.support.memory import zeros
 from subwords.wordpiece.model import SPECIAL_TOKENS, WordPiece
-from subwords.wordpiece.scores import SCORES, ScoreLoop
+from subwords.wordpiece.pair_scores import SCORES, ScoreLoop
 
 __all__ = ["WordPieceSettings", "train_wordpiece"]
 
@@ -51,7 +51,9 @@ class WordPieceSettings:
             )
 
 
-def train_wordpiece(counts: WordCounts, settings: WordPieceSettings, *, on_step: Step | None = None) -> WordPiece:
+def train_wordpiece(
+    counts: WordCounts, settings: WordPieceSettings, *, threads: int | None = None, on_step: Step | None = None
+) -> WordPiece:
     """Learn a model from word counts (P1, P2, B2-B6); TrainingError says what does not fit.
 
     A word's first character is a symbol as it stands, the others begin with the prefix; bytes that are no UTF-8 part a

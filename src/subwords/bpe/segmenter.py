@@ -1,0 +1,242 @@
+"""BPE encoding: a model as the kernel reads it."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.bpe.model import BPE, MISSING, MOST_MERGES
+from subwords.bpe.ranges import Unfused, symbol_ranges
+from subwords.components.splitter import Rule
+from subwords.encode.encoder import KEYS, SHORT, Encoder, Segmenter
+from subwords.errors import InputError
+from subwords.results.token_batch import TokenBatch
+from subwords.split.splitter import Splitter
+from subwords.split.word_spans import Pieces
+
+if TYPE_CHECKING:
+    from subwords.kernels.jit import Kernel
+
+__all__ = ["BPESegmenter"]
+
+_Arrays = tuple[NDArray[Any], ...]
+NONE = np.iinfo(np.uint64).max
+LINKED = MOST_MERGES  # in place of a rank, as in kernels/bpe/merge.py: two symbols that meet inside a token
+BESIDE = 8  # as in kernels/bpe/merge.py
+
+
+class BPESegmenter(Segmenter):
+    """Segments words by merges."""
+
+    def __init__(self, model: BPE) -> None:
+        self.model = model
+        self._tied = bool(np.any((np.diff(self._classes) == 0) & (np.diff(model.merges[:, 2]) != 0)))
+        self._settings = np.array(
+            [
+                MISSING if model.unk_id is None else model.unk_id,
+                model.fuse_unk,
+                model.unknown == "drop",
+                secrets.randbits(62),
+                model.byte_level and not self._tied and model.alphabet.min() >= 0,
+                self._tied,
+                self._by_links,
+                bool(model.parts or model.unused_ids),
+            ],
+            np.int64,
+        )
+
+    @property
+    def joins(self) -> bool:  # type: ignore[override]
+        """Whether unknown words side by side become one unk."""
+        return self.model.words_only and not self.model.byte_fallback and self.model.unk_id is not None
+
+    def joined(self, batch: TokenBatch) -> TokenBatch:
+        """Return the ids of texts."""
+        from subwords.bpe.fuse import fused
+
+        return fused(batch, self.model.unk_id) if self.joins and self.model.unk_id is not None else batch
+
+    def joined_words(self, batch: TokenBatch) -> TokenBatch:
+        """Return the ids of the words of one text; an unknown word after another unknown word has no id."""
+        from subwords.bpe.fuse import fused_words
+
+        return fused_words(batch, self.model.unk_id) if self.joins and self.model.unk_id is not None else batch
+
+    def finer(self, rule: Rule) -> Rule:
+        """Cut texts that are one word each in front of U+2581, where no token is cut."""
+        return rule or self.model.space_rule
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel."""
+        from subwords.kernels.bpe.encode import encode_words
+
+        return encode_words
+
+    @cached_property
+    def arrays(self) -> _Arrays:
+        """The model as the kernel reads it.
+
+        Alphabet, pairs, results, classes, settings, firsts, spans, fallback, parted.
+        """
+        from subwords.kernels.bpe.merge import fill_pairs
+
+        model = self.model
+        # A merge that spells a special token is left out: no text yields one by itself (A3).
+        kept = ~np.isin(model.merges[:, 2], list(model.special_ids))
+        merges, ranks = model.merges[kept], self._ranks[kept]
+        left, right = np.ascontiguousarray(merges[:, 0]), np.ascontiguousarray(merges[:, 1])
+        links = self._links(merges[:, 2]) if self._by_links else np.zeros((2, 0), np.int64)
+        pairs = np.full(2 << max(4, (len(merges) + links.shape[1]).bit_length()), NONE, np.uint64)
+        seed = int(self._settings[3])
+        fill_pairs(links[0], links[1], np.full(links.shape[1], LINKED, np.int64), seed, pairs)
+        fill_pairs(left, right, ranks, seed, pairs)
+        results = np.zeros(len(self._ranks) + 1, np.int32)
+        results[ranks] = merges[:, 2]
+        spans = np.diff(model.symbols.offsets).astype(np.int32)
+        firsts = np.full(1 << 16 if model.byte_level else 1, 2**32 - 1, np.uint32)
+        if model.byte_level:
+            of_bytes = (spans[left] == 1) & (spans[right] == 1)
+            data, offsets = model.vocab.data.astype(np.int64), model.vocab.offsets
+            firsts[data[offsets[left[of_bytes]]] << 8 | data[offsets[right[of_bytes]]]] = ranks[of_bytes]
+        classes = self._classes.astype(np.int32)
+        return model.alphabet, pairs, results, classes, self._settings, firsts, spans, model.byte_ids, self._parted()
+
+    @cached_property
+    def _classes(self) -> NDArray[np.int64]:
+        """The priority of every merge, below their number."""
+        ranks = self.model.ranks
+        return np.arange(len(self.model.merges)) if ranks is None else np.searchsorted(ranks, ranks)
+
+    @property
+    def _ranks(self) -> NDArray[np.int64]:
+        """A number for every merge: its priority, if all merges of a priority have one result."""
+        return np.arange(len(self._classes)) if self._tied else self._classes
+
+    @cached_property
+    def _by_links(self) -> bool:
+        """Whether long words fall into runs: symbols are characters, and unk and bytes take no part in merges."""
+        model = self.model
+        others = [*model.byte_ids[model.byte_ids >= 0].tolist(), *([] if model.unk_id is None else [model.unk_id])]
+        return not model.byte_level and not np.isin(model.merges[:, :2], others).any()
+
+    def _links(self, results: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The characters, by their ids, that stand side by side in a token, shape (2, n)."""
+        tokens = [self.model.vocab[index].decode("utf-8", "surrogateescape") for index in np.unique(results).tolist()]
+        codes = np.frombuffer("".join(tokens).encode("utf-32-le", "surrogatepass"), np.uint32)
+        inside = np.ones(len(codes), np.bool_)
+        inside[np.cumsum(list(map(len, tokens)), dtype=np.int64) - 1] = False
+        ids = self.model.alphabet[codes].astype(np.int64)
+        places = np.flatnonzero(inside[:-1] & (ids[:-1] >= 0) & (ids[1:] >= 0))
+        keys = np.unique(ids[places] << 32 | ids[places + 1])
+        return np.stack([keys >> 32, keys & 0xFFFFFFFF])
+
+    def _parted(self) -> NDArray[np.int32]:
+        """For every symbol 0, or where the number of ids that stand for it is, and these behind it."""
+        model = self.model
+        if not self._settings[-1]:
+            return np.zeros(1, np.int32)
+        from subwords.bpe.piece_scores import taken_apart
+
+        table = [0] * len(model.symbols)
+        for symbol, ids in taken_apart(model).items():
+            table[symbol] = len(table)
+            table += [len(ids), *ids]
+        return np.array(table, np.int32)
+
+    @cached_property
+    def whole_words(self) -> _Arrays | None:  # type: ignore[override]
+        """Joined bytes, ends and ids of the tokens that a word may be."""
+        model = self.model
+        if not model.whole_words and not model.user_ids:
+            return None
+        offsets = model.vocab.offsets
+        kept = np.diff(offsets) > 0 if model.whole_words else np.zeros(len(model.vocab), np.bool_)
+        kept[list(model.user_ids)] = True
+        kept[list(model.special_ids | model.unused_ids)] = False
+        ids = np.flatnonzero(kept)
+        lengths = np.diff(offsets)
+        data = self.model.vocab.data[: offsets[-1]][np.repeat(kept, lengths)]
+        return data, np.cumsum(lengths[ids]), ids.astype(np.int32)
+
+    def scratch(self, length: int, before: _Arrays) -> _Arrays:
+        """Return wide, narrow and chains, which only words longer than SHORT need."""
+        chains = before[2] if before else np.zeros(0, np.int32)
+        if length > SHORT and not len(chains):
+            chains = np.full(4 * (len(self._ranks) + 1), -1, np.int32)
+        room = KEYS + length + BESIDE + (3 * length if self._tied else 0)
+        return np.empty(room, np.uint64), np.empty(12 * length, np.int32), chains
+
+    def token_ends(self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], pieces: Pieces) -> NDArray[np.int64]:
+        """Return where the bytes of each id end: an id takes the bytes of the symbols it was made of, in order.
+
+        Hazard: as in HF, symbols that are dropped have no place, and what follows them in a word moves up.
+        """
+        ends: NDArray[np.int64] = self.token_ranges(ids, offsets, pieces)[1]
+        return ends
+
+    def token_ranges(self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], pieces: Pieces) -> NDArray[np.int64]:
+        """Return where the bytes of each id begin and end; see `token_ends`."""
+        if self.joins:  # an id for a word, or for several
+            words = np.flatnonzero(np.diff(offsets))
+            begins = pieces.words[words]
+            return np.stack([begins, np.append(begins[1:], pieces.words[-1:])])
+        lengths = self._lengths[ids]
+        ends = np.repeat(pieces.words[:-1], np.diff(offsets)) + _running(lengths, offsets)
+        ranges = np.stack([ends - lengths, ends])
+        sizes = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        odd = sizes[offsets[1:]] - sizes[offsets[:-1]] != np.diff(pieces.words)
+        odd[np.searchsorted(offsets, np.flatnonzero(ids == self.unk_id), side="right") - 1] = True
+        odd &= np.diff(offsets) > 0
+        taken_apart = bool(self.model.parts or self.model.unused_ids)
+        for word in np.flatnonzero(odd).tolist():
+            a, b = offsets[word : word + 2]
+            begin, stop = pieces.words[word : word + 2].tolist()
+            text = pieces.text[begin:stop]
+            found = self._unfused.ranges(text) if taken_apart else symbol_ranges(self.model, ids[a:b].tolist(), text)
+            ranges[:, a:b] = begin + np.array(found, np.int64).T
+        return ranges
+
+    @cached_property
+    def _lengths(self) -> NDArray[np.int64]:
+        """How many bytes of a word each id stands for."""
+        lengths = np.diff(self.model.vocab.offsets)
+        byte_ids = self.model.byte_ids
+        lengths[byte_ids[byte_ids >= 0]] = 1
+        return lengths
+
+    @cached_property
+    def _unfused(self) -> Unfused:
+        unfused = BPESegmenter(replace(self.model, fuse_unk=False))
+        return Unfused(self.model, Encoder(unfused, Splitter(())), self._lengths)
+
+    @property
+    def unk_id(self) -> int | None:  # type: ignore[override]
+        """The id of what is unknown."""
+        return self.model.unk_id
+
+    @property
+    def shows_unknown(self) -> bool:  # type: ignore[override]
+        """Whether the model is of a .model file."""
+        return not self.model.byte_level and self.model.ranks is not None
+
+    def unknown(self, text: NDArray[np.uint8], at: int) -> InputError:
+        """Return the error for a symbol that is none of the alphabet."""
+        symbol = text[at : at + 4].tobytes()
+        shown = f"byte 0x{symbol[0]:02X}" if self.model.byte_level else repr(symbol.decode("utf-8", "replace")[0])
+        return InputError(
+            f"expected only symbols of the alphabet; {shown} at byte {at} is none, and there is no unk token"
+        )
+
+
+def _running(lengths: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Sums that begin anew with every word."""
+    total = np.cumsum(lengths)
+    before = np.concatenate([np.zeros(1, np.int64), total])[offsets[:-1]]
+    running: NDArray[np.int64] = total - np.repeat(before, np.diff(offsets))
+    return running

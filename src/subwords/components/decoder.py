@@ -1,0 +1,172 @@
+"""Decoders: how the tokens of ids become text, as plain data. `engine/decoding.py` runs them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+from subwords.components.normalizer import Steps as NormalizerSteps
+from subwords.components.oniguruma import escaped
+
+__all__ = [
+    "STEPS",
+    "ByteDecoder",
+    "ByteFallback",
+    "Decoder",
+    "DecoderSequence",
+    "DecoderStep",
+    "Fuse",
+    "Metaspace",
+    "Replace",
+    "ReplaceTokens",
+    "SentencePieceDecoder",
+    "SpaceDecoder",
+    "Strip",
+    "WordPieceDecoder",
+    "replaces_bytes",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ByteDecoder:
+    """Joins tokens. byte_level: tokens are spelled in the characters that stand for bytes.
+
+    A token with any other character stands for itself. Bytes that are not UTF-8 become U+FFFD.
+
+    Source: HF's decoders ByteLevel and Fuse.
+    """
+
+    byte_level: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class WordPieceDecoder:
+    """Puts a space before every token, except the first and those that begin with the prefix, which is removed.
+
+    cleanup: removes spaces before punctuation and English contractions, and shortens "do not"; within each token.
+
+    Source: HF's decoder WordPiece.
+    """
+
+    prefix: str = "##"
+    cleanup: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceDecoder:
+    """Joins tokens by spaces, as HF does where a file has no decoder."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentencePieceDecoder:
+    """Joins pieces as SentencePiece does: U+2581 becomes a space, byte pieces their bytes, control pieces nothing.
+
+    unknown: pieces that become `unk_surface`. byte_fallback: `<0x00>` to `<0xFF>` are byte pieces; every byte that is
+    not UTF-8 becomes U+FFFD. drops_first: the first U+2581 of the text is dropped. drops_leading: the first U+2581 of
+    every piece before any text is dropped. steps: normalization of the text afterwards.
+
+    Source: SentencePiece 0.2.3.
+    """
+
+    unknown: frozenset[str] = frozenset()
+    control: frozenset[str] = frozenset()
+    unk_surface: str = " ⁇ "
+    byte_fallback: bool = False
+    drops_first: bool = True
+    drops_leading: bool = True
+    steps: NormalizerSteps = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Sorted: the order of a set of strings differs between processes.
+        shown = sorted(self.unknown), sorted(self.control), self.unk_surface, self.byte_fallback
+        return _sentencepiece, (*shown, self.drops_first, self.drops_leading, self.steps)
+
+
+def _sentencepiece(unknown: list[str], control: list[str], *fields: Any) -> SentencePieceDecoder:
+    return SentencePieceDecoder(frozenset(unknown), frozenset(control), *fields)
+
+
+# ------------------------------------------------------------------ steps, each of which changes a list of tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Metaspace:
+    """Replaces `replacement` by a space; in the first token by nothing, unless the scheme is "never".
+
+    `split` has no effect in a decoder. It is kept for writing the file.
+    """
+
+    replacement: str = "▁"
+    prepend_scheme: Literal["always", "first", "never"] = "always"
+    split: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ByteFallback:
+    """Joins each run of the tokens <0x00> to <0xFF> to its UTF-8 text; if it is not UTF-8, to U+FFFD for every byte."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fuse:
+    """Joins all tokens to one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """Removes a character from the start of every token, up to `start` times, and from its end, up to `stop` times."""
+
+    content: str
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """Replaces a string, or with `regex` every match of a pattern, within each token."""
+
+    pattern: str
+    content: str
+    regex: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceTokens:
+    """Replaces certain whole tokens by a string; a file holds it as a Replace by a regex that matches only these."""
+
+    tokens: tuple[str, ...]
+    content: str
+
+    @property
+    def pattern(self) -> str:
+        """The regex that matches these tokens and nothing else."""
+        return rf"\A(?:{'|'.join(map(escaped, self.tokens))})\z"
+
+
+@dataclass(frozen=True, slots=True)
+class DecoderSequence:
+    """Applies steps in order and joins the resulting tokens."""
+
+    steps: tuple[DecoderStep, ...]
+
+
+DecoderStep: TypeAlias = Metaspace | ByteFallback | Fuse | Strip | Replace | ReplaceTokens | DecoderSequence
+STEPS: tuple[type, ...] = get_args(DecoderStep)
+Decoder: TypeAlias = ByteDecoder | WordPieceDecoder | SpaceDecoder | SentencePieceDecoder | DecoderStep
+
+
+def replaces_bytes(decoder: Decoder) -> bool:
+    """Whether the decoder turns bytes that are not UTF-8 into U+FFFD itself, so that `errors` cannot change it.
+
+    >>> replaces_bytes(DecoderSequence((Fuse(), ByteFallback())))
+    True
+    """
+    match decoder:
+        case ByteDecoder(byte_level):
+            return byte_level
+        case SentencePieceDecoder():
+            return decoder.byte_fallback
+        case ByteFallback():
+            return True
+        case DecoderSequence(steps):
+            return any(map(replaces_bytes, steps))
+    return False

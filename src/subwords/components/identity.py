@@ -1,0 +1,65 @@
+"""Steps of normalizers and splitters as text: it names a custom rule in word counts, and can be read back."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import fields
+from typing import Any
+
+from subwords.components import normalizer, splitter
+from subwords.errors import InputError
+
+__all__ = ["from_text", "looks_like_steps", "to_text"]
+
+_KINDS: dict[str, dict[str, type]] = {
+    "splitter": {kind.__name__: kind for kind in splitter.STEPS},
+    "normalizer": {kind.__name__: kind for kind in normalizer.STEPS},
+}
+_BYTES = ("charsmap",)  # written in base64
+
+
+def to_text(steps: tuple[Any, ...]) -> str:
+    """Return steps as JSON: a list with an object for every step, its type and its fields.
+
+    >>> from subwords.components.normalizer import Prepend
+    >>> to_text((Prepend("▁"),))
+    '[{"step": "Prepend", "text": "▁"}]'
+    """
+    return json.dumps([{"step": type(step).__name__} | _fields(step) for step in steps], ensure_ascii=False)
+
+
+def _fields(step: Any) -> dict[str, Any]:
+    found = {field.name: getattr(step, field.name) for field in fields(step)}
+    return {name: base64.b64encode(value).decode() if name in _BYTES else value for name, value in found.items()}
+
+
+def looks_like_steps(text: str) -> bool:
+    """Whether a text begins as `to_text` writes steps."""
+    return text.startswith('[{"step": "')
+
+
+def from_text(text: str, room: str) -> tuple[Any, ...]:
+    """Return the steps that `to_text` wrote, of a "splitter" or a "normalizer"; InputError for anything else.
+
+    >>> from_text('[{"step": "Lowercase"}]', "normalizer")
+    (Lowercase(),)
+    """
+    try:
+        return tuple(_step(dict(entry), _KINDS[room]) for entry in json.loads(text))
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+        raise InputError(f"expected the steps of a {room} as JSON; {text!r:.80}: {error}") from None
+
+
+def _step(entry: dict[str, Any], kinds: dict[str, type]) -> Any:
+    kind = kinds[entry.pop("step")]
+    expected = {field.name: str(field.type) for field in fields(kind)}
+    for name, value in entry.items():
+        if name in _BYTES:
+            entry[name] = base64.b64decode(value, validate=True)
+        elif isinstance(value, list):
+            entry[name] = tuple(value)
+        wanted = bool if "bool" in expected[name] else tuple if "tuple" in expected[name] else str
+        if name not in _BYTES and not (isinstance(entry[name], wanted) or (value is None and "None" in expected[name])):
+            raise TypeError(f"{name} is {value!r:.40}")
+    return kind(**entry)

@@ -1,0 +1,201 @@
+"""The precompiled map of SentencePiece's files, read with care: strings, and what each is replaced by.
+
+It is a double array of the strings (Darts-clone), whose nodes may share what follows them, and behind it, each ended by
+a NUL, what they are replaced by. Kernels walk through it as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.errors import FormatError, InputError
+from subwords.unicode.tables import CODE_POINTS
+
+__all__ = ["Charsmap", "read_charsmap", "write_charsmap"]
+
+Codes = NDArray[np.int64]
+Members = NDArray[np.bool_]
+
+BLOCK = 1 << 10  # bytes
+LEAF, FAR, VALUE, LABEL = 1 << 8, 1 << 9, (1 << 31) - 1, 1 << 31 | 0xFF
+LEAST = np.array([0, 0x80, 0x800, 0x10000])  # code points of so many bytes
+
+
+class Charsmap:
+    """The strings of a map. Immutable.
+
+    units: uint32, the double array. text: what strings are replaced by, at `values`, the values of their ends.
+    single: code points that are a string, and its value for each. firsts: those that begin a longer one; pairs: of
+    these and what comes second, those that are both ASCII. seconds, later: those that come second, and at all behind
+    another.
+    """
+
+    def __init__(self, units: NDArray[np.uint32], text: bytes) -> None:
+        self.units, self.text = units, text
+        wide = units.astype(np.int64)
+        self._leaf = (wide & LEAF) != 0
+        self._base = np.arange(len(wide)) ^ (wide >> 10 << ((wide & FAR) >> 6))
+        self._label = wide & LABEL
+        _check(wide, self._base, self._leaf, text)
+        self._child = np.flatnonzero((self._label > 0) & (self._label <= 0xFF))
+        above = self._child ^ self._label[self._child]  # the base of the node above
+        by_base = np.argsort(above, kind="stable")
+        self._child, self._above = self._child[by_base], above[by_base]
+        self._wide = wide
+        self._explore()
+
+    def _explore(self) -> None:
+        _, codes, nodes = self._after(np.zeros(1, np.int64))
+        ends = self._leaf[nodes]
+        self.single: tuple[Codes, Codes] = codes[ends], self._value(nodes[ends])
+        above, seconds, below = self._after(nodes)
+        self.firsts = _members(codes[above])
+        ascii_ = (codes[above] < 0x80) & (seconds < 0x80)
+        self.pairs = set(zip(codes[above][ascii_].tolist(), seconds[ascii_].tolist(), strict=True))
+        self.seconds, self.later = _members(seconds), _members(seconds)
+        seen = np.zeros(len(self._wide), np.bool_)
+        values = [self.single[1]]
+        while len(below):
+            seen[below] = True
+            values.append(self._value(below[self._leaf[below]]))
+            _, codes, below = self._after(below)
+            self.later |= _members(codes)
+            below = np.unique(below[~seen[below]])
+        self.values = np.unique(np.concatenate(values))
+        for value in self.values.tolist():
+            if self.text[value] & 0xC0 == 0x80:
+                raise FormatError(f"expected replacements of whole characters in a precompiled map; {value} is none")
+
+    def begins(self, values: Codes) -> Members:
+        """Return which characters begin a string with one of some values."""
+        nodes = np.flatnonzero(self._label <= 0xFF)
+        above, _, below = self._children(nodes)
+        above = nodes[above]
+        found = np.zeros(len(self._wide), np.bool_)
+        ends = np.flatnonzero(self._leaf & (self._label <= 0xFF))
+        found[ends] = np.isin(self._value(ends), values)
+        while (new := above[found[below] & ~found[above]]).size:
+            found[new] = True
+        _, codes, nodes = self._after(np.zeros(1, np.int64))
+        return _members(codes[found[nodes]])
+
+    def _value(self, nodes: Codes) -> Codes:
+        found: Codes = self._wide[self._base[nodes]] & VALUE
+        return found
+
+    def _children(self, nodes: Codes) -> tuple[Codes, Codes, Codes]:
+        """Of some nodes: the index of each child's node among them, its label, and itself."""
+        base = self._base[nodes]
+        first, last = np.searchsorted(self._above, base), np.searchsorted(self._above, base, side="right")
+        counts = last - first
+        places = np.repeat(first - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
+        found = self._child[places]
+        return np.repeat(np.arange(len(nodes)), counts), self._label[found], found
+
+    def _after(self, nodes: Codes) -> tuple[Codes, Codes, Codes]:
+        """Of some nodes, one character on: the index of each one's node among them, the code point, and the node."""
+        above, labels, found = self._children(nodes)
+        sizes = 1 + (labels >= 0xC0).astype(np.int64) + (labels >= 0xE0) + (labels >= 0xF0)
+        wrong = (labels >= 0x80) & (labels < 0xC0) | (labels >= 0xF8)
+        codes = np.where(labels < 0x80, labels, labels & (0x7F >> sizes))
+        done = []
+        for size in range(1, 5):
+            done.append((above[sizes == size], codes[sizes == size], found[sizes == size]))
+            rest = sizes > size
+            above, codes, sizes, found = above[rest], codes[rest], sizes[rest], found[rest]
+            if wrong.any() or self._leaf[found].any():
+                raise FormatError("expected a precompiled map to be of strings in UTF-8; some are not")
+            inner, labels, found = self._children(found)
+            above, codes, sizes = above[inner], codes[inner] << 6 | labels & 0x3F, sizes[inner]
+            wrong = labels & 0xC0 != 0x80
+        for codes, least in zip((part[1] for part in done), LEAST, strict=True):
+            if ((codes < least) | (codes >= CODE_POINTS) | (codes >> 11 == 0x1B)).any():
+                raise FormatError("expected a precompiled map to be of strings in UTF-8; some are not")
+        above, codes, found = (np.concatenate(parts) for parts in zip(*done, strict=True))
+        return above, codes, found
+
+
+def _members(codes: Codes) -> Members:
+    found = np.zeros(CODE_POINTS, np.bool_)
+    found[codes] = True
+    return found
+
+
+def _check(wide: Codes, base: Codes, leaf: Members, text: bytes) -> None:
+    inner = wide & LABEL <= 0xFF
+    outside = inner & ((base | 0xFF) >= len(wide))
+    if outside.any() or wide[0] & LABEL or leaf[0] or not base[0]:
+        raise FormatError(f"expected nodes of a precompiled map within {len(wide)} units; some lead beyond")
+    if (wide[base[inner & leaf]] <= VALUE).any():
+        raise FormatError("expected a value where a string of a precompiled map ends; there is another node")
+    if (wide[~inner] & VALUE >= len(text)).any():
+        raise FormatError(f"expected replacements within the {len(text)} bytes of a precompiled map; one is beyond")
+
+
+@lru_cache(maxsize=8)
+def read_charsmap(data: bytes) -> Charsmap:
+    """Return a map; whatever is none, or not of whole characters, is a FormatError.
+
+    Source: SentencePiece 0.2.3, `NormalizerSpec.precompiled_charsmap`.
+    """
+    size = int.from_bytes(data[:4], "little")
+    if len(data) <= 4 or size < BLOCK or size % BLOCK or size >= len(data) - 4:
+        raise FormatError(
+            f"expected a precompiled map: 4 bytes that hold the size of its trie, a multiple of {BLOCK}, the trie, and "
+            f"text; {len(data)} bytes came, the first of which say {size}"
+        )
+    text = data[4 + size :]
+    if text[-1]:
+        raise FormatError("expected a precompiled map to end with a NUL, as each of its replacements does")
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        raise FormatError(f"expected replacements in UTF-8; byte {error.start} of a precompiled map is none") from None
+    return Charsmap(np.frombuffer(data, "<u4", size // 4, 4).astype(np.uint32), text)
+
+
+def write_charsmap(rules: Mapping[str, str]) -> bytes:
+    """Return the map that replaces each string by another; strings and replacements without NUL, no string empty.
+
+    For a few thousand rules: nodes share nothing.
+
+    >>> data = write_charsmap({"\\t": " ", "ﬁ": "fi"})
+    >>> read_charsmap(data).single[0].tolist(), len(data)
+    ([9, 64257], 1033)
+    """
+    if any(not key or "\0" in key + text for key, text in rules.items()):
+        raise InputError("expected rules of strings that are not empty, without NUL")
+    texts = sorted({text.encode() for text in rules.values()})
+    places = dict(zip(texts, [0, *accumulate(len(text) + 1 for text in texts)], strict=False))
+    trie: dict[bytes, set[int]] = {b"": set()}
+    values = {key.encode(): places[text.encode()] for key, text in rules.items()}
+    for key in values:
+        for k in range(len(key)):
+            trie.setdefault(key[:k], set()).add(key[k])
+            trie.setdefault(key[: k + 1], set())
+    units, bases = {0: 0}, {0}
+    nodes = {b"": 0}
+    for prefix in sorted(trie, key=lambda prefix: (len(prefix), prefix)):
+        labels = trie[prefix] | ({0} if prefix in values else set())
+        at = nodes[prefix]
+        # From the highest block on: it is mostly free, and offsets below 2 ** 21 can be written.
+        base = max(1, max(units) & ~0xFF)
+        while base in bases or any(base ^ label in units for label in labels):
+            base += 1
+        bases.add(base)
+        units[at] |= (at ^ base) << 10 | (LEAF if prefix in values else 0)
+        for label in labels:
+            units[base ^ label] = label or 1 << 31 | values[prefix]
+            nodes[prefix + bytes([label])] = base ^ label
+    if max(units) >> 21:
+        raise InputError(f"expected rules that take less than {1 << 21} units, not {max(units)}")
+    size = max(max(units), *bases) // 256 * 256 + 256
+    # A unit that is none is a value: zero would be a child for NUL, and SentencePiece would go on from there.
+    array = np.full(size, 1 << 31, "<u4")
+    array[[*units]] = [*units.values()]
+    return (4 * size).to_bytes(4, "little") + array.tobytes() + b"".join(text + b"\0" for text in texts)

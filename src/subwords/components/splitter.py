@@ -1,0 +1,274 @@
+r"""The rules of pre-tokenization: their steps, and what the tokenizers in use do, by name.
+
+A rule is a tuple of steps; each takes the pieces that the one before it left, the first one the whole text. A rule
+without steps leaves the text whole. Pieces without characters are dropped after every step.
+
+Patterns mean what they mean in tiktoken: `$` is the end of the text, `{1,3}+` is possessive, `\w` is that of Unicode's
+annex 18, `.` is anything but a line feed, and case folds character by character. Oniguruma, which HF tokenizers uses,
+differs in these; `subwords.components.oniguruma` translates.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from subwords.components.oniguruma import from_oniguruma
+
+__all__ = [
+    "ALIASES",
+    "DIGIT",
+    "NAMED",
+    "PATTERNS",
+    "SIGN",
+    "STEPS",
+    "Behavior",
+    "ByteChars",
+    "Prefix",
+    "Replace",
+    "Rule",
+    "Split",
+    "Step",
+    "escape",
+    "members",
+]
+
+Behavior = Literal["isolated", "removed", "merged_with_previous", "merged_with_next", "contiguous"]
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Cut every piece at the matches of a pattern.
+
+    What lies between two matches is a piece as well. A match is a piece of its own (`isolated`) or is dropped
+    (`removed`); or a run of matches is one piece (`contiguous`); or the first match of a run is joined to what stands
+    before it (`merged_with_previous`), the last one to what stands behind it (`merged_with_next`), the others being
+    pieces of their own. `invert` exchanges matches and what lies between them. An empty match cuts and is no piece; one
+    that touches the match before it is none.
+    """
+
+    pattern: str
+    behavior: Behavior = "isolated"
+    invert: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """Put a text in front of every piece that does not begin with it; with "first", only where the input begins.
+
+    A piece begins where the input begins if its first character stands for the input's first one: a prefix that was
+    put before it and cut off stands for that one too.
+    """
+
+    text: str
+    scheme: Literal["always", "first"] = "always"
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """Put one character in the place of another."""
+
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class ByteChars:
+    """Write every byte as the character that stands for it in GPT-2's table; later steps see these characters.
+
+    Hazard: a step behind this one can cut within a character of the text.
+    """
+
+
+Step: TypeAlias = Split | Prefix | Replace | ByteChars
+Rule: TypeAlias = tuple[Step, ...]
+STEPS: tuple[type, ...] = get_args(Step)
+
+
+def escape(text: str) -> str:
+    r"""Return the pattern that matches a text and nothing else.
+
+    >>> escape("a.b")
+    'a\\.b'
+    """
+    return re.sub(r"[][\\.+*?(){}|^$]", r"\\\g<0>", text)
+
+
+def members(ranges: str) -> str:
+    """Return code points, given as `1F00-1F15 1F18`, as the inside of a bracket expression."""
+    return "".join("-".join(chr(int(code, 16)) for code in part.split("-")) for part in ranges.split())
+
+
+# Parts that many patterns share.
+_SUFFIX = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+_WORD = r"[^\r\n\p{L}\p{N}]?\p{L}+"
+_SIGNS = r" ?[^\s\p{L}\p{N}]+"
+_BLANKS = r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+
+
+def _cased(suffix: str = "", but: str = "") -> str:
+    """Words that a capital inside begins anew; `but` narrows their letters."""
+    before = r"[^\r\n\p{L}\p{N}]?"
+    upper, lower = rf"[\p{{Lu}}\p{{Lt}}\p{{Lm}}\p{{Lo}}\p{{M}}{but}]", rf"[\p{{Ll}}\p{{Lm}}\p{{Lo}}\p{{M}}{but}]"
+    return f"{before}{upper}*{lower}+{suffix}|{before}{upper}+{lower}*{suffix}"
+
+
+_HAN = r"[\p{Han}]+|" + _cased(_SUFFIX + "?", r"&&[^\p{Han}]")
+
+# OpenAI, gpt-2/src/encoder.py (2019), and the rule of HF's ByteLevel.
+_GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+# OpenAI, tiktoken_ext/openai_public.py of tiktoken 0.8 and later.
+_R50K = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
+
+# Rules that are one pattern; its matches, and what lies between them, are the pieces.
+PATTERNS: dict[str, str] = {
+    # GPT-2; also RoBERTa, OPT, Phi, OLMo 1.
+    "gpt2": _GPT2,
+    # EleutherAI's GPT-NeoX-20B, Pythia.
+    "gpt-neox": _GPT2,
+    # GPT-3 and Codex, in tiktoken's spelling.
+    "r50k": _R50K,
+    "p50k": _R50K,
+    # GPT-3.5 and GPT-4, tiktoken 0.8 and later. HF has llama3 for them, which cuts blanks at the end otherwise.
+    "cl100k": r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
+    r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s",
+    # GPT-4o, o1, gpt-oss, Llama 4.
+    "o200k": _cased(_SUFFIX + "?") + r"|\p{N}{1,3}|" + _SIGNS + r"[\r\n/]*" + _BLANKS,
+    # Meta's Llama 3; also GLM-4, OLMo 2, DBRX, Phi-4, and cl100k before tiktoken 0.7.
+    "llama3": _SUFFIX + "|" + _WORD + r"|\p{N}{1,3}|" + _SIGNS + r"[\r\n]*" + _BLANKS,
+    # Alibaba's Qwen 2, 2.5 and 3; also StableLM 2, Grok 2.
+    "qwen2": _SUFFIX + "|" + _WORD + r"|\p{N}|" + _SIGNS + r"[\r\n]*" + _BLANKS,
+    # Qwen 3.5.
+    "qwen35": _SUFFIX + r"|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*" + _BLANKS,
+    # Mistral's Nemo and later; NVIDIA's Nemotron 3.
+    "tekken": _cased() + r"|\p{N}|" + _SIGNS + r"[\r\n/]*" + _BLANKS,
+    # Moonshot's Kimi K2 and K3, tokenization_kimi.py.
+    "kimi-k2": _HAN + r"|\p{N}{1,3}|" + _SIGNS + r"[\r\n]*" + _BLANKS,
+    # ByteDance's Seed-Coder.
+    "seed-coder": _SUFFIX + "|" + _WORD + r"|\p{N}{1}| ?[^\s\p{L}\p{N}\r\n]+" + _BLANKS,
+    # Ant's Ling (BailingMoE).
+    "bailing": r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*"
+    r"|\s*[\r\n]|\s+(?!\S)|\s+",
+    # LG's EXAONE MoE: a word may hold blanks.
+    "exaone-moe": _SUFFIX + r"|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N}|" + _SIGNS + r"[\r\n/]?"
+    r"|\s*[\r\n]|\s+(?!\S)|\s+",
+    # BigScience's BLOOM; also Poro, GPT3-Finnish. Its matches leave gaps. Brackets within brackets add their contents.
+    "bloom": r" ?[^(\s|[.,!?…。，、।۔،])]+",
+}
+
+# HF's Digits goes by Unicode 17, which has these two rows of digits more than 16.
+DIGIT = rf"[\p{{N}}{members('11DE0-11DE9 16FF4-16FF6')}]"
+# HF's Punctuation goes by Unicode 8: no punctuation was known within these ranges, and two signs have left it since.
+_UNKNOWN_SIGNS = (
+    "61D 9FD-A76 C77-C84 1B4E-1B4F 1B7D-1B7F 2E43-2E5D 10D6E-10F89 113D4-1145D 11660-116B9 1183B-11FFF "
+    "12FF1-12FF2 16D6D-16FE2 1E5FF-1E95F"
+)
+SIGN = rf"[!-/:-@\[-`{{-~\p{{P}}{members('166D 111C9')}&&[^{members(_UNKNOWN_SIGNS)}]]"
+
+# DeepSeek LLM's letters, range by range as its file has them: the cased ones of Unicode 11, some scripts left out.
+_CASED_LETTERS = members(
+    "41-5A 61-7A B5 C0-D6 D8-F6 F8-1BA 1BC-1BF 1C4-293 295-2AF 370-373 376 377 37B-37D 37F 386 388-38A 38C 38E-3A1 "
+    "3A3-3F5 3F7-481 48A-52F 531-556 10A0-10C5 13A0-13F5 13F8-13FD 1C90-1CBA 1CBD-1CBF 1D00-1D2B 1D6B-1D77 1D79-1D9A "
+    "1E00-1F15 1F18-1F1D 1F20-1F45 1F48-1F4D 1F50-1F57 1F59 1F5B 1F5D 1F5F-1F7D 1F80-1FB4 1FB6-1FBC 1FBE 1FC2-1FC4 "
+    "1FC6-1FCC 1FD0-1FD3 1FD6-1FDB 1FE0-1FEC 1FF2-1FF4 1FF6-1FFC 2102 2107 210A-2113 2115 2119-211D 2124 2126 2128 "
+    "212A-212D 212F-2134 2139 213C-213F 2145-2149 214E 2183 2184 2C00-2C7B 2C7E-2CE4 2CEB-2CEE 2CF2 2CF3 A640-A66D "
+    "A680-A69B A722-A76F A771-A787 A78B-A78E AB70-ABBF FB00-FB06 FB13-FB17 FF21-FF3A FF41-FF5A 10400-1044F "
+    "104B0-104D3 104D8-104FB 10C80-10CB2 10CC0-10CF2 118A0-118DF 1E900-1E943"
+)
+_CJK = Split("[一-龥ࠀ-一가-퟿]+")
+
+_DIGITS = Split(DIGIT, "isolated")
+_NUMBERS = Split(DIGIT, "contiguous")
+_WORDS = Split(r"\s", "removed")
+_METASPACE = (Replace(" ", "▁"), Prefix("▁"), Split("▁", "merged_with_next"))
+
+NAMED: dict[str, Rule] = {name: (Split(pattern),) for name, pattern in PATTERNS.items()} | {
+    # DeepSeek V3, R1 and later.
+    "deepseek-v3": (
+        Split(r"\p{N}{1,3}"),
+        Split("[一-龥぀-ゟ゠-ヿ]+"),
+        Split(
+            r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"""
+            r"| ?[\p{P}\p{S}]+[\r\n]*" + _BLANKS
+        ),
+    ),
+    # DeepSeek LLM (2023). Its file is for Oniguruma: blanks at the end of a line, not only of the text.
+    "deepseek-llm": (
+        Split(r"[\r\n]"),
+        Split(rf"\s?[{_CASED_LETTERS}]+"),
+        Split(r"\s?[!-/:-~！-／：-～‘-‟　-。]+"),
+        Split(from_oniguruma(r"\s+$")),
+        _CJK,
+        _DIGITS,
+    ),
+    # DeepSeek Coder (2023).
+    "deepseek-coder": (Split(r"[\r\n]"), Split(r"\s?\p{L}+"), Split(r"\s?\p{P}+"), _CJK, _DIGITS),
+    # BigCode's StarCoder; also Command R, SmolLM, Refact, CodeShell, Minerva.
+    "starcoder": (_DIGITS, Split(_GPT2)),
+    # TII's Falcon 7B and 40B. Digits are looked for among the bytes' characters: they cut ò, whose last byte is ².
+    "falcon": (Split(SIGN, "contiguous"), Split(_GPT2), ByteChars(), _NUMBERS, Split("[0-9][0-9][0-9]")),
+    # LumiOpen's Viking, as llama.cpp has it.
+    "viking": (Split(PATTERNS["bloom"]), Split(r"\p{N}")),
+    # Meta's Chameleon, as llama.cpp has it.
+    "chameleon": (
+        Split("<sentinel:[0-9]+>"),
+        Split("(IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z"),
+        Split(r"([\t\n]|    |  )"),
+        Split(r"\p{N}"),
+        Split(r"[\p{P}!-/:-@\[-`{-~]"),
+        Split(_GPT2),
+    ),
+    # SuperBPE (2025), as llama.cpp has it: no words, but numbers in threes counted from their end.
+    "superbpe": (Split(r"\p{N}+"), Split(r"(?=(\d{3})+(?!\d))")),
+    # Cohere's Tiny Aya: numbers in threes counted from their end.
+    "tiny-aya": (Split(from_oniguruma(r"\d{1,3}(?=(?:\d{3})*\b)")), Split(PATTERNS["o200k"])),
+    # OpenAI's CLIP, its normalizer aside.
+    "clip": (
+        Split(
+            r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+",
+            "removed",
+            invert=True,
+        ),
+        Split(_GPT2),
+    ),
+    # Google's BERT, its normalizer aside; HF's BertPreTokenizer.
+    "bert": (_WORDS, Split(SIGN)),
+    # HF's Whitespace, WhitespaceSplit, Punctuation, Digits and Metaspace with their defaults.
+    "whitespace": (Split(r"\w+|[^\w\s]+", "removed", invert=True),),
+    "whitespace-split": (_WORDS,),
+    "punctuation": (Split(SIGN),),
+    "digits": (_NUMBERS,),
+    "metaspace": _METASPACE,
+    # Text whose blanks a normalizer has written U+2581: as SentencePiece trains by default, but for scripts.
+    "sentencepiece": (Split(r"▁?[\p{L}\p{M}]+|▁?\p{N}+|▁?[^▁\p{L}\p{M}\p{N}]+|▁"),),
+    # SentencePiece models converted to tokenizer.json: T5, ALBERT, XLM-R.
+    "t5": (_WORDS, *_METASPACE),
+    # Google's Gemma, whose normalizer writes blanks as ▁ before; this cuts what that left.
+    "gemma": (Split(" ", "merged_with_previous"),),
+}
+
+# Other names of the same rules, as published with them; `-`, `_`, spaces and case make no difference.
+ALIASES: dict[str, str] = {
+    # tiktoken's encodings.
+    "r50k_base": "r50k",
+    "p50k_base": "p50k",
+    "p50k_edit": "p50k",
+    "cl100k_base": "cl100k",
+    "o200k_base": "o200k",
+    "o200k_harmony": "o200k",
+    # OpenAI's models, by tiktoken/model.py.
+    **dict.fromkeys(("davinci", "curie", "babbage", "ada", "text-davinci-001"), "r50k"),
+    **dict.fromkeys(("text-davinci-002", "text-davinci-003"), "p50k"),
+    **dict.fromkeys(("gpt-4", "gpt-4-turbo", "gpt-3.5", "gpt-3.5-turbo", "gpt-35-turbo"), "cl100k"),
+    **dict.fromkeys(("text-embedding-ada-002", "text-embedding-3-small", "text-embedding-3-large"), "cl100k"),
+    **dict.fromkeys(("gpt-4o", "gpt-4o-mini", "chatgpt-4o", "gpt-4.1", "gpt-4.5", "gpt-5", "gpt-oss"), "o200k"),
+    **dict.fromkeys(("o1", "o3", "o4-mini"), "o200k"),
+    # Files of the same rule.
+    "llama4": "o200k",
+    "qwen3": "qwen2",
+    "gpt-neox-20b": "gpt-neox",
+    "roberta": "gpt2",
+    "roberta-base": "gpt2",
+    **dict.fromkeys(("bert-base-uncased", "bert-base-cased", "bert-base-chinese"), "bert"),
+}

@@ -1,0 +1,182 @@
+"""Template: what a tokenizer file puts around the ids of a text, or of two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, TypeVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.errors import InputError
+from subwords.results.token_batch import TokenBatch
+from subwords.unicode.tables import WHITESPACE
+
+__all__ = ["LARGEST", "Inserted", "Piece", "Slot", "Template", "bert"]
+
+LARGEST = 2**32 - 1  # of ids and of type ids
+_SPACES = WHITESPACE + "Ġ"  # Ġ is a space in a byte-level file
+
+_Item = TypeVar("_Item")
+_Ids: TypeAlias = NDArray[np.uint32]
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """The place of a text: of the first one, "A", or of the second, "B"."""
+
+    text: Literal["A", "B"]
+    type_id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Inserted:
+    """Special tokens and the name that they have in a file's template."""
+
+    name: str
+    ids: tuple[int, ...]
+    tokens: tuple[str, ...]
+    type_id: int = 0
+
+
+Piece: TypeAlias = Slot | Inserted
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """The pieces around a single text and around a pair, immutable; the default one inserts nothing.
+
+    trims: for every time that blanks are taken off the spans, whether a blank that was put before the text stays.
+    A `single` with a place for a second text is an InputError, as is one name for different tokens.
+
+    Source: the `post_processor` of HF's tokenizer.json.
+
+    >>> from subwords.components.template import bert
+    >>> bert(101, 102).apply([7, 8], [9])
+    [101, 7, 8, 102, 9, 102]
+    """
+
+    single: tuple[Piece, ...] = (Slot("A"),)
+    pair: tuple[Piece, ...] = (Slot("A"), Slot("B", 1))
+    trims: tuple[bool, ...] = ()
+
+    def __post_init__(self) -> None:
+        if any(isinstance(piece, Slot) and piece.text == "B" for piece in self.single):
+            raise InputError("expected the template of a single text to have no place for a second one")
+        named: dict[str, Inserted] = {}
+        for piece in (*self.single, *self.pair):
+            if isinstance(piece, Inserted):
+                other = named.setdefault(piece.name, piece)
+                if (other.ids, other.tokens) != (piece.ids, piece.tokens):
+                    raise InputError(f"expected a name for the same tokens everywhere; {piece.name!r} has two meanings")
+
+    def pieces(self, pair: bool) -> tuple[Piece, ...]:
+        """Return the pieces of a single text or of a pair."""
+        return self.pair if pair else self.single
+
+    def added(self, pair: bool = False) -> int:
+        """Return how many ids are put around a single text or a pair."""
+        return sum(len(piece.ids) for piece in self.pieces(pair) if isinstance(piece, Inserted))
+
+    @overload
+    def apply(self, ids_a: list[int], ids_b: list[int] | None = None) -> list[int]: ...
+    @overload
+    def apply(self, ids_a: _Ids, ids_b: _Ids | None = None) -> _Ids: ...
+    def apply(self, ids_a: list[int] | _Ids, ids_b: list[int] | _Ids | None = None) -> list[int] | _Ids:
+        """Return the ids of a text, or of two, with what is put around them."""
+        if isinstance(ids_a, list):
+            return self.fill(ids_a, None if ids_b is None else list(ids_b), inserted=lambda piece: piece.ids)
+        parts = (
+            np.array(piece.ids, np.uint32) if isinstance(piece, Inserted) else ids_a if piece.text == "A" else ids_b
+            for piece in self.pieces(ids_b is not None)
+        )
+        return np.concatenate([np.zeros(0, np.uint32), *parts])
+
+    def apply_batch(self, texts: TokenBatch) -> TokenBatch:
+        """Return the ids of many single texts, each with what is put around it."""
+        lengths = np.diff(texts.offsets)
+        times = sum(isinstance(piece, Slot) for piece in self.single)
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths * times + self.added())])
+        ids = np.empty(int(offsets[-1]), np.uint32)
+        at = offsets[:-1].copy()
+        for piece in self.single:
+            if isinstance(piece, Slot):
+                ids[np.repeat(at - texts.offsets[:-1], lengths) + np.arange(len(texts.ids))] = texts.ids
+                at += lengths
+            else:
+                for index in piece.ids:
+                    ids[at] = index
+                    at += 1
+        return TokenBatch(ids, offsets)
+
+    def fill(
+        self, a: Sequence[_Item], b: Sequence[_Item] | None = None, *, inserted: Callable[[Inserted], Iterable[_Item]]
+    ) -> list[_Item]:
+        """Return a list of what the tokens of a text, or of two, have, and of what `inserted` gives for the others.
+
+        >>> from subwords.components.template import bert
+        >>> bert(101, 102).fill(["a"], ["b", "##c"], inserted=lambda piece: piece.tokens)
+        ['[CLS]', 'a', '[SEP]', 'b', '##c', '[SEP]']
+        """
+        filled: list[_Item] = []
+        for piece in self.pieces(b is not None):
+            filled += inserted(piece) if isinstance(piece, Inserted) else a if piece.text == "A" else b or ()
+        return filled
+
+    def type_ids(self, length_a: int, length_b: int | None = None) -> _Ids:
+        """Return the type ids (uint32) of a text of so many ids, or of two."""
+        pieces = self.pieces(length_b is not None)
+        counts = self._lengths(length_a, length_b)
+        return np.repeat(np.array([piece.type_id for piece in pieces], np.uint32), counts)
+
+    def special_mask(self, length_a: int, length_b: int | None = None) -> NDArray[np.uint8]:
+        """Return 1 for every id that is put in and 0 for those of the texts (uint8)."""
+        pieces = self.pieces(length_b is not None)
+        counts = self._lengths(length_a, length_b)
+        return np.repeat(np.array([isinstance(piece, Inserted) for piece in pieces], np.uint8), counts)
+
+    def ranges(self, length_a: int, length_b: int | None = None) -> tuple[range, ...]:
+        """Return where each text's ids stand; the last place counts where a text has several, as in HF."""
+        found = {"A": range(0), "B": range(0)}
+        at = 0
+        pieces = self.pieces(length_b is not None)
+        for piece, length in zip(pieces, self._lengths(length_a, length_b), strict=True):
+            if isinstance(piece, Slot):
+                found[piece.text] = range(at, at + length)
+            at += length
+        return tuple(found.values()) if length_b is not None else (found["A"],)
+
+    def _lengths(self, length_a: int, length_b: int | None) -> list[int]:
+        lengths = {"A": length_a, "B": length_b or 0}
+        pieces = self.pieces(length_b is not None)
+        return [len(piece.ids) if isinstance(piece, Inserted) else lengths[piece.text] for piece in pieces]
+
+    def trimmed(self, spans: NDArray[np.int64], tokens: Sequence[str]) -> NDArray[np.int64]:
+        """Return the spans of one text's tokens without the blanks that the tokens begin and end with.
+
+        tokens: as a byte-level file writes them, with Ġ for a blank.
+        """
+        if not self.trims or not len(spans):
+            return spans
+        begun = np.array([len(token) - len(token.lstrip(_SPACES)) for token in tokens])
+        ended = np.array([len(token) - len(token.rstrip(_SPACES)) for token in tokens])
+        start, stop = spans[:, 0].copy(), spans[:, 1].copy()
+        for keeps_prefix in self.trims:
+            first = start == 0
+            first[0] = True
+            start = np.minimum(start + np.where(first & (begun == 1) & keeps_prefix, 0, begun), stop)
+            stop = np.where(stop >= ended, np.maximum(stop - ended, start), stop)
+        return np.stack([start, stop], 1)
+
+
+def bert(cls_id: int, sep_id: int, cls_token: str = "[CLS]", sep_token: str = "[SEP]") -> Template:
+    """Return BERT's template: [CLS] A [SEP] and [CLS] A [SEP] B [SEP], the second text and its [SEP] of type 1.
+
+    >>> from subwords.components.template import bert
+    >>> bert(101, 102).type_ids(2, 1).tolist()
+    [0, 0, 0, 0, 1, 1]
+    """
+    cls = Inserted(cls_token, (cls_id,), (cls_token,))
+    first, second = (Inserted(sep_token, (sep_id,), (sep_token,), type_id) for type_id in (0, 1))
+    return Template((cls, Slot("A"), first), (cls, Slot("A"), first, Slot("B", 1), second))

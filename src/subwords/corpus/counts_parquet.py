@@ -1,0 +1,130 @@
+"""WordCounts as Parquet, for tools that read tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.corpus.counts import Provenance, WordCounts
+from subwords.errors import CorpusError, FormatError
+from subwords.support.atomic import atomic_write
+
+__all__ = ["read_parquet", "write_parquet"]
+
+_KEY = b"subwords"
+# A row group is held in memory as a whole by whoever reads or writes it.
+_GROUP_ROWS = 1 << 20
+_GROUP_BYTES = 64 << 20
+
+
+def write_parquet(counts: WordCounts, path: str | PathLike[str]) -> None:
+    """Write counts as columns `word` (large_binary) and `count` (uint64), their provenance as JSON in the metadata.
+
+    CorpusError without PyArrow, InputError where the file cannot be written.
+
+    >>> import tempfile
+    >>> import subwords
+    >>> from subwords.corpus.counts_parquet import read_parquet, write_parquet
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_parquet(subwords.count(["a b a"]), f"{folder}/counts.parquet")
+    ...     dict(read_parquet(f"{folder}/counts.parquet"))
+    {b'a': 1, b' b': 1, b' a': 1}
+    """
+    pa = _pyarrow()
+    import pyarrow.parquet as pq
+
+    schema = _schema(pa).with_metadata({_KEY: json.dumps(vars(counts.provenance))})
+    with (
+        atomic_write(path) as file,
+        pq.ParquetWriter(file, schema, compression="zstd", write_page_checksum=True) as out,
+    ):
+        for start, stop in _groups(counts.offsets):
+            offsets = np.ascontiguousarray(counts.offsets[start : stop + 1] - counts.offsets[start])
+            data = np.ascontiguousarray(counts.data[counts.offsets[start] : counts.offsets[stop]])
+            buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+            words = pa.Array.from_buffers(pa.large_binary(), stop - start, buffers)
+            numbers = pa.array(np.ascontiguousarray(counts.counts[start:stop]))
+            out.write_table(pa.Table.from_arrays([words, numbers], schema=schema), row_group_size=stop - start)
+
+
+def read_parquet(path: str | PathLike[str]) -> WordCounts:
+    """Return the counts that `write_parquet` wrote, read into memory.
+
+    A damaged file, or one of other columns, types or metadata, is a FormatError; a missing one, or a missing PyArrow, a
+    CorpusError.
+    """
+    pa = _pyarrow()
+    import pyarrow.parquet as pq
+
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            table = pq.ParquetFile(file, page_checksum_verification=True)
+            provenance = _provenance(table.schema_arrow, _schema(pa), path)
+            data, offsets, counts = _arrays(table, path)
+    except pa.ArrowException as error:
+        raise FormatError(f"{path}: expected a Parquet file of word counts: {error}") from None
+    except OSError as error:
+        if error.filename is None:  # from Parquet, not from the file system
+            raise FormatError(f"{path}: expected a Parquet file of word counts: {error}") from None
+        raise CorpusError(f"expected a file of word counts at {path}: {error.strerror}") from None
+    return WordCounts(data, offsets, counts, provenance).validated(str(path))
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise CorpusError('.parquet files need PyArrow: pip install "subwords[arrow]"') from error
+    return pyarrow
+
+
+def _schema(pa: Any) -> Any:
+    return pa.schema([pa.field("word", pa.large_binary(), False), pa.field("count", pa.uint64(), False)])
+
+
+def _groups(offsets: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    start, words = 0, len(offsets) - 1
+    while start < words:
+        stop = int(np.searchsorted(offsets, offsets[start] + _GROUP_BYTES, "right")) - 1
+        stop = min(max(stop, start + 1), start + _GROUP_ROWS, words)
+        yield start, stop
+        start = stop
+
+
+def _provenance(schema: Any, expected: Any, path: Path) -> Provenance:
+    columns = [(field.name, field.type) for field in schema]
+    if columns != [(field.name, field.type) for field in expected]:
+        came = ", ".join(f"{name} ({kind})" for name, kind in columns)
+        raise FormatError(f"{path}: expected the columns word (large_binary) and count (uint64), found {came}")
+    stored = (schema.metadata or {}).get(_KEY)
+    if stored is None:
+        raise FormatError(
+            f"{path}: expected how the words were made, as JSON under 'subwords' in the metadata; found none"
+        )
+    try:
+        return Provenance.from_fields(json.loads(stored))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise FormatError(f"{path}: expected metadata of how the words were made, as JSON: {error}") from None
+
+
+def _arrays(table: Any, path: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.uint64]]:
+    """Return the bytes, offsets and counts of all words, one row group after another."""
+    data, lengths, counts = [np.zeros(0, np.uint8)], [np.zeros(1, np.int64)], [np.zeros(0, np.uint64)]
+    for group in range(table.num_row_groups):
+        rows = table.read_row_group(group)
+        if any(column.null_count for column in rows.columns):
+            raise FormatError(f"{path}: expected a word and a count in every row; row group {group} holds nulls")
+        for words in rows.column("word").chunks:
+            _, bounds, content = words.buffers()
+            ends = np.frombuffer(bounds, np.int64)[words.offset : words.offset + len(words) + 1]
+            lengths.append(np.diff(ends))
+            data.append(np.frombuffer(content or b"", np.uint8)[ends[0] : ends[-1]])
+        counts.append(rows.column("count").to_numpy())
+    return np.concatenate(data), np.cumsum(np.concatenate(lengths)), np.concatenate(counts)

@@ -1,0 +1,351 @@
+"""Encoding: the state a thread encodes with, and the loop that feeds words to a family's kernel."""
+
+from __future__ import annotations
+
+import secrets
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.components.splitter import Rule
+from subwords.errors import InputError
+from subwords.results.token_batch import TokenBatch
+from subwords.split.routes import CHUNK_WORDS, Marks, Short, Words
+from subwords.split.word_spans import Pieces
+from subwords.support.memory import Spare, zeros
+from subwords.support.threads import check_stopped, in_threads, thread_count
+
+if TYPE_CHECKING:
+    from subwords.kernels.jit import Kernel
+
+__all__ = ["KEYS", "SHORT", "Encoder", "Segmenter", "WordSource"]
+
+FIRST_SLOTS = 1 << 10  # 32 KB: a first short text costs microseconds
+MOST_SLOTS = 1 << 20  # 32 MB; beyond its half the table starts again from nothing
+MOST_ARENA = 1 << 23  # entries of either arena, 40 MB in all
+LONGEST_SCRATCH = 1 << 16  # bytes of a word; scratch for a longer one is given back after the text
+POOL = 64  # states kept for reuse
+SHORT_TEXT = 1 << 12  # bytes of a text for which calling costs more than encoding
+KEYS = 5 * 256 + 1  # as in kernels/table/keys.py: room for the keys of a block of words
+SHORT = 56  # as in kernels/bpe/merge.py: bytes of a word there is always scratch for; longer ones need chains
+PART = 1 << 18  # bytes of short texts a thread takes at a time
+
+# Fields of a state's counters, as in kernels/table/encode.py, which is imported no earlier than needed.
+TEXT, WORD, OUT, USED, IDS, BYTES, POSITION, NEEDED, FAR, BEGIN, JOINED, ALONE, SUMMED = range(13)
+
+
+_Arrays = tuple[NDArray[Any], ...]
+
+
+class WordSource(Protocol):
+    """Text to words: a splitter, or a normalizer in front of one."""
+
+    def texts(self, text: NDArray[np.uint8], bounds: NDArray[np.int64], marks: Marks) -> Iterator[Words]:
+        """Split many texts, text[bounds[i]:bounds[i + 1]], in order."""
+
+    def short(self, text: NDArray[np.uint8], marks: Marks) -> Short | None:
+        """Split a text shorter than a chunk in one step, if that is possible."""
+
+    def pieces(self, text: NDArray[np.uint8]) -> Pieces:
+        """Return the words of one text, with their origin in it."""
+
+
+class Segmenter(ABC):
+    """What a family of models adds: its kernel, the model as the kernel reads it, and scratch."""
+
+    joins = False  # whether `joined` has something to do
+    whole_words: _Arrays | None = None  # joined bytes, ends and ids of tokens that are words as they are (E2)
+    unk_id: int | None = None  # the id of what is unknown
+    shows_unknown = False  # whether its token is shown as the text it stands for, as SentencePiece does
+
+    @property
+    @abstractmethod
+    def kernel(self) -> Kernel:
+        """The kernel; see `kernels/table/encode.py`."""
+
+    @property
+    @abstractmethod
+    def arrays(self) -> _Arrays:
+        """The model as the kernel reads it."""
+
+    def joined(self, batch: TokenBatch) -> TokenBatch:
+        """Return the ids of texts, given those of their words one behind the other."""
+        return batch
+
+    def joined_words(self, batch: TokenBatch) -> TokenBatch:
+        """Return the ids of the words of one text."""
+        return batch
+
+    def finer(self, rule: Rule) -> Rule:
+        """Return a rule whose words yield the same ids, and of which more are met again; the same, if there is none."""
+        return rule
+
+    @abstractmethod
+    def scratch(self, length: int, before: _Arrays) -> _Arrays:
+        """Return room to segment a word of `length` bytes, first that for KEYS uint64; `before` is what there was."""
+
+    @abstractmethod
+    def token_ends(self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], pieces: Pieces) -> NDArray[np.int64]:
+        """Return where the bytes of each id end in pieces.text; word i has the ids offsets[i]:offsets[i + 1]."""
+
+    def token_ranges(self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], pieces: Pieces) -> NDArray[np.int64]:
+        """Return where the bytes of each id begin and end in pieces.text, int64 of shape (2, n)."""
+        ends = self.token_ends(ids, offsets, pieces)
+        begins = np.concatenate([np.zeros(1, np.int64), ends])[: len(ends)]
+        filled = np.diff(offsets) > 0
+        begins[offsets[:-1][filled]] = pieces.words[:-1][filled]
+        return np.stack([begins, ends])
+
+    @abstractmethod
+    def unknown(self, text: NDArray[np.uint8], at: int) -> InputError:
+        """Return the error for a word that has no ids because of what is at byte `at`."""
+
+
+class _State:
+    """What one thread encodes with: the table of words seen, scratch, and counters. Never shared while in use."""
+
+    def __init__(self, segmenter: Segmenter) -> None:
+        from subwords.kernels.table.keys import key_masks
+
+        self.segmenter = segmenter
+        self.whole_words = segmenter.whole_words
+        self.marks = Marks()
+        self.seeds = np.concatenate([np.array([secrets.randbits(64) | 1 for _ in range(8)], np.uint64), key_masks()])
+        self.counters = np.zeros(13, np.int64)
+        self.counters[BEGIN] = 1
+        self.scratch: _Arrays = ()
+        self.out = np.empty(SHORT_TEXT + 4, np.uint32)
+        self.none = np.zeros(0, np.int64)
+        self.clear()
+        self.fit_word(SHORT)
+
+    def clear(self) -> None:
+        """Forget all words."""
+        self.slots = zeros(4 * FIRST_SLOTS, np.uint64, random=True)
+        self.ids = np.empty(1 << 12, np.int32)
+        self.arena = np.empty((1 << 12) + 8, np.uint8)
+        self.counters[[USED, IDS, BYTES]] = 0
+        if self.whole_words:
+            self.add_whole_words(*self.whole_words)
+        if hasattr(self, "frame"):
+            self.set_frame()
+
+    def add_whole_words(self, data: NDArray[np.uint8], ends: NDArray[np.int64], ids: NDArray[np.int32]) -> None:
+        """Enter every token as a word of its own: a word that is a token is then found before it is segmented (E2)."""
+        from subwords.kernels.table.encode import add_tokens
+
+        self.slots = zeros(4 << (3 * len(ends)).bit_length(), np.uint64, random=True)
+        self.ids = np.empty(2 * len(ends) + (1 << 12), np.int32)
+        self.arena = np.empty(len(data) + (1 << 12), np.uint8)
+        add_tokens(
+            data, ends, ids, self.slots, self.seeds, self.ids, self.arena, np.empty(KEYS, np.uint64), self.counters
+        )
+
+    def set_frame(self) -> None:
+        """Bundle the arrays as the kernel wants them; after any of them was replaced."""
+        table = (self.slots, self.seeds, self.ids, self.arena)
+        self.frame = (*table, *self.segmenter.arrays, *self.scratch, self.counters)
+
+    def expect(self, size: int) -> None:
+        """Make room for the words of a text of this many bytes: growing to it by doubling costs 8 % of a first pass."""
+        distinct = 3.4 * size**0.62  # Heaps' law for English
+        slots = min(MOST_SLOTS, 1 << int(2 * distinct).bit_length())
+        if not self.counters[USED] and slots > len(self.slots) // 4:
+            self.slots = zeros(4 * slots, np.uint64, random=True)
+            self.set_frame()
+
+    def fit_word(self, length: int) -> None:
+        """Make room to segment a word of this many bytes."""
+        self.fits = length
+        self.scratch = self.segmenter.scratch(length, self.scratch)
+        self.set_frame()
+
+    def grow_slots(self) -> None:
+        """Double the table, or start again where it is as large as it may be."""
+        from subwords.kernels.table.keys import rehash
+
+        count = len(self.slots) // 4
+        if count >= max(MOST_SLOTS, 4 * len(self.whole_words[1]) if self.whole_words else 0):
+            self.clear()
+            return
+        slots = zeros(8 * count, np.uint64, random=True)
+        rehash(self.slots, slots, self.seeds)
+        self.slots = slots
+        self.set_frame()
+
+    def grow_arena(self, length: int) -> None:
+        """Make room for a word of this many bytes, or start again where the arenas are as large as they may be."""
+        if len(self.ids) >= max(MOST_ARENA, 8 * len(self.whole_words[0]) if self.whole_words else 0):
+            self.clear()
+        size = 2 * (max(len(self.ids), len(self.arena)) + length)
+        ids, arena = zeros(size, np.int32, random=True), zeros(size + 8, np.uint8, random=True)
+        ids[: self.counters[IDS]] = self.ids[: self.counters[IDS]]
+        arena[: self.counters[BYTES]] = self.arena[: self.counters[BYTES]]
+        self.ids, self.arena = ids, arena
+        self.set_frame()
+
+
+class Encoder:
+    """Encodes text with one model and one source of words; any number of threads may share it (A4)."""
+
+    def __init__(self, segmenter: Segmenter, splitter: WordSource) -> None:
+        self.segmenter = segmenter
+        self.splitter = splitter
+        self._pool: deque[_State] = deque(maxlen=POOL)
+        self._spare = Spare()
+
+    def encode(self, data: bytes) -> NDArray[np.uint32]:
+        """Return the ids of a text, uint32."""
+        if len(data) <= SHORT_TEXT and not self.segmenter.joins:
+            return self._encode_short(data)
+        return self._encode(np.frombuffer(data, np.uint8), np.array([0, len(data)], np.int64)).ids
+
+    def _encode_short(self, data: bytes) -> NDArray[np.uint32]:
+        """The same for a short text, with as little Python as possible."""
+        state = self._take()
+        short = self.splitter.short(np.frombuffer(data, np.uint8), state.marks)
+        if short is None:
+            self._pool.append(state)
+            return self._encode(np.frombuffer(data, np.uint8), np.array([0, len(data)], np.int64)).ids
+        text, ends, words = short
+        out = state.out
+        found = self._held_kernel(text, 0, ends, words, state.none, 0, out, 0, state.frame)
+        if found < 0:
+            found, out = self._resume(state, text, 0, ends, words, state.none, out, -found)
+        ids = out[:found].copy()
+        # Only now: the array is the state's own, and another thread's as soon as it is in the pool.
+        self._pool.append(state)
+        return ids
+
+    def encode_batch(self, texts: list[bytes], threads: int | None = None) -> TokenBatch:
+        """Return the ids of many texts; parts of about PART bytes go to the threads."""
+        parts = _parts(texts)
+        count = min(len(parts), thread_count(threads))
+        if count <= 1:
+            return TokenBatch.join([self._encode_texts(part) for part in parts])
+        return TokenBatch.join(in_threads(self._encode_texts, parts, count))
+
+    def encode_words(self, text: NDArray[np.uint8], words: NDArray[np.int64]) -> TokenBatch:
+        """Return the ids of each word of one text, text[words[i]:words[i + 1]]."""
+        state = self._take()
+        state.counters[JOINED] = 1
+        parts = []
+        for first in range(0, len(words) - 1, CHUNK_WORDS):
+            bounds = words[first : first + CHUNK_WORDS + 1]
+            count, base = len(bounds) - 1, int(bounds[0])
+            ends, marks = (bounds[1:] - base).astype(np.uint32), np.arange(1, count + 1)
+            out = np.empty(int(ends[-1]) + 4, np.uint32)
+            found = self._kernel(text, base, ends, count, marks, count, out, 0, state.frame)
+            if found < 0:
+                found, out = self._resume(state, text, base, ends, count, marks, out, -found)
+            parts.append(TokenBatch(out[:found].copy(), np.concatenate([np.zeros(1, np.int64), marks])))
+        state.counters[JOINED], state.counters[BEGIN] = 0, 1
+        self._give(state)
+        return self.segmenter.joined_words(TokenBatch.join(parts))
+
+    def _encode_texts(self, texts: list[bytes]) -> TokenBatch:
+        bounds = np.cumsum(np.fromiter(map(len, [b"", *texts]), np.int64, len(texts) + 1))
+        return self._encode(np.frombuffer(b"".join(texts), np.uint8), bounds)
+
+    def _encode(self, text: NDArray[np.uint8], bounds: NDArray[np.int64]) -> TokenBatch:
+        state = self._take()
+        offsets = np.zeros(len(bounds), np.int64)
+        out = np.empty(min(len(text), 1 << 16) + 4, np.uint32)
+        if len(text) > 1 << 20:
+            state.expect(len(text))
+        found, done = 0, 1
+        for words_of, base, ends, marks, complete in self.splitter.texts(text, bounds, state.marks):
+            words = int(marks[-1])
+            status = self._kernel(words_of, base, ends, words, marks, len(marks), out, found, state.frame)
+            found = status
+            if status < 0:
+                whole = words_of is text
+                found, out = self._resume(state, words_of, base, ends, words, marks, out, -status, whole=whole)
+            offsets[done : done + len(marks)] = marks
+            done += len(marks) if complete else 0
+            state.counters[BEGIN] = complete
+            check_stopped()
+        self._give(state)
+        large = found > 1 << 16 and found > len(out) // 2
+        return self.segmenter.joined(TokenBatch(out[:found] if large else out[:found].copy(), offsets))
+
+    def _resume(
+        self,
+        state: _State,
+        text: NDArray[np.uint8],
+        base: int,
+        ends: NDArray[np.uint32],
+        words: int,
+        marks: NDArray[np.int64],
+        out: NDArray[np.uint32],
+        status: int,
+        *,
+        whole: bool = False,
+    ) -> tuple[int, NDArray[np.uint32]]:
+        """Give the kernel what it needs until it is done.
+
+        How many ids there are, and the array, which may be a new one. `whole`: the words' text is all there is to read.
+        """
+        from subwords.kernels.table import encode as needs
+
+        counters = state.counters
+        while status > 0:
+            if status == needs.NEED_OUT:
+                read = base + (int(ends[counters[WORD] - 1]) if counters[WORD] else 0)
+                expansion = len(text) / read if whole and read else 2.0
+                out = self._larger(out, int(counters[OUT]), int(counters[NEEDED]), expansion)
+            elif status == needs.NEED_SLOTS:
+                state.grow_slots()
+            elif status == needs.NEED_ARENA:
+                state.grow_arena(int(counters[NEEDED]))
+            elif status == needs.NEED_SCRATCH:
+                state.fit_word(int(counters[NEEDED]) * 3 // 2)
+            else:
+                raise self.segmenter.unknown(text, int(counters[POSITION]))
+            texts = len(marks)
+            status = -self._kernel(text, base, ends, words, marks, texts, out, int(counters[OUT]), state.frame)
+        return -status, out
+
+    def _larger(self, out: NDArray[np.uint32], filled: int, needed: int, expansion: float) -> NDArray[np.uint32]:
+        # Sized by the ids a byte took so far. Growing by `resize` would clear what it adds: -25 % on a large text.
+        size = max(needed, int(filled * max(expansion * 1.1, 1.25))) + 1024
+        larger = self._spare.empty(size, np.uint32) if size > 1 << 16 else np.empty(size, np.uint32)
+        larger[:filled] = out[:filled]
+        return larger
+
+    @cached_property
+    def _kernel(self) -> Callable[..., int]:
+        return self.segmenter.kernel.ready()
+
+    @cached_property
+    def _held_kernel(self) -> Callable[..., int]:
+        return self.segmenter.kernel.held()
+
+    def _take(self) -> _State:
+        try:
+            return self._pool.pop()
+        except IndexError:
+            return _State(self.segmenter)
+
+    def _give(self, state: _State) -> None:
+        """Keep a state for the next text; never after an exception, which may have left it in the middle of one."""
+        if state.fits > LONGEST_SCRATCH:
+            state.fit_word(SHORT)
+        self._pool.append(state)
+
+
+def _parts(texts: list[bytes]) -> list[list[bytes]]:
+    parts: list[list[bytes]] = []
+    size = PART
+    for text in texts:
+        if size >= PART:
+            parts.append([])
+            size = 0
+        parts[-1].append(text)
+        size += len(text)
+    return parts

@@ -1,0 +1,1 @@
+"""From text to ids and back: what a tokenizer builds when it is first used."""

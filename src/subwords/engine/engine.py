@@ -1,0 +1,185 @@
+"""Engine: from a text, cut at its added tokens, to ids; what it needs is made when it is needed first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.components.byte_alphabet import tokens_to_text
+from subwords.encode.encoder import Encoder, WordSource
+from subwords.engine.added_tokens import AddedTokens
+from subwords.errors import InputError
+from subwords.families import Model, segmenter_of
+from subwords.results.token_batch import TokenBatch
+from subwords.split.splitter import Splitter
+from subwords.support.checks import encode_text
+
+if TYPE_CHECKING:
+    from subwords.engine.spans import Located
+    from subwords.engine.text_parts import Part, TextParts
+    from subwords.normalize.normalizer import Normalizer
+    from subwords.split.word_spans import Pieces
+
+__all__ = ["Engine", "Route"]
+
+
+class Route(NamedTuple):
+    """The words of text, and an encoder of these or of finer ones that yield the same ids."""
+
+    words: WordSource
+    encoder: Encoder
+
+
+class Engine:
+    """Encodes with one model, splitter and normalizer; any number of threads may share it (A4)."""
+
+    def __init__(
+        self, model: Model, splitter: Splitter, normalizer: Normalizer | None, added_tokens: AddedTokens
+    ) -> None:
+        self._model = model
+        self._splitter = splitter
+        self._normalizer = normalizer
+        self._added = added_tokens
+        self.segmenter = segmenter_of(model)
+        self._whole = self._route(splitter, normalizer)
+        self.encoder = self._whole.encoder
+
+    def _route(self, splitter: Splitter, normalizer: Normalizer | None) -> Route:
+        finer = self.segmenter.finer(splitter.rule)
+        words = _source(splitter, normalizer)
+        encoded = words if finer == splitter.rule else _source(Splitter(finer), normalizer)
+        return Route(words, Encoder(self.segmenter, encoded))
+
+    @cached_property
+    def _normalized(self) -> Route:
+        """For text that is normalized already."""
+        return self._whole if self._normalizer is None else self._route(self._splitter, None)
+
+    @cached_property
+    def _inside(self) -> Route:
+        """For such text that does not begin where the input begins, where that makes a difference."""
+        inside = self._splitter.inside
+        return self._normalized if inside is self._splitter else self._route(inside, None)
+
+    def route_of(self, part: Part) -> Route:
+        """Return how to encode a part that is text."""
+        if not part.at_start and self._splitter.inside is not self._splitter:
+            return self._inside
+        return self._whole if part.origin is None else self._normalized
+
+    @cached_property
+    def parts(self) -> TextParts:
+        """What cuts texts at added tokens."""
+        from subwords.engine.text_parts import TextParts
+
+        return TextParts(self._added, self._normalizer, normalizes=self._sees_start)
+
+    @cached_property
+    def _always_whole(self) -> bool:
+        """Whether every text is a single part where special tokens are ordinary text."""
+        return not self._added.ordinary and not self._sees_start
+
+    @cached_property
+    def _sees_start(self) -> bool:
+        """Whether words depend on where the normalized text begins in the input."""
+        return self._normalizer is not None and self._splitter.inside is not self._splitter
+
+    # ------------------------------------------------------------------ what it does
+
+    def encode(self, text: str | bytes, special: str | AbstractSet[str]) -> NDArray[np.uint32]:
+        """Return the ids of a text, uint32."""
+        if self._always_whole and isinstance(special, str) and special == "text":
+            return self.encoder.encode(text if isinstance(text, bytes) else encode_text(text))
+        if isinstance(text, str) and self._is_whole(text, special):
+            return self.encoder.encode(encode_text(text))
+        arrays = [self._encode_part(part) for part in self.parts.cut(text, special)]
+        return np.concatenate(arrays) if arrays else np.zeros(0, np.uint32)
+
+    def _is_whole(self, text: str, special: str | AbstractSet[str]) -> bool:
+        """Whether a text is known to be a single part: most are, and need no more than one search."""
+        finder = self._added.finder(special)
+        if self._sees_start or (finder.normalized and self._normalizer):
+            return False
+        return not finder.literal.occurs(text) and not finder.normalized.occurs(text)
+
+    def _encode_part(self, part: Part) -> NDArray[np.uint32]:
+        if part.id is not None:
+            return np.array([part.id], np.uint32)
+        return self.route_of(part).encoder.encode(part.data)
+
+    def encode_batch(
+        self, texts: Sequence[str | bytes], special: str | AbstractSet[str], threads: int | None
+    ) -> TokenBatch:
+        """Return the ids of many texts."""
+        if self._always_whole and isinstance(special, str) and special == "text":
+            return self.encoder.encode_batch([as_bytes(text, i) for i, text in enumerate(texts)], threads)
+        rows = [self._cut(text, i, special) for i, text in enumerate(texts)]
+        routes: dict[Route, list[Part]] = {}
+        for part in (part for row in rows for part in row if part.id is None):
+            routes.setdefault(self.route_of(part), []).append(part)
+        batches = {
+            route: iter(route.encoder.encode_batch([part.data for part in parts], threads))
+            for route, parts in routes.items()
+        }
+        arrays = [
+            [
+                np.array([part.id], np.uint32) if part.id is not None else next(batches[self.route_of(part)])
+                for part in row
+            ]
+            for row in rows
+        ]
+        flat = [array for row in arrays for array in row]
+        lengths = [sum(map(len, row)) for row in arrays]
+        return TokenBatch(np.concatenate([np.zeros(0, np.uint32), *flat]), np.cumsum([0, *lengths], dtype=np.int64))
+
+    def _cut(self, text: str | bytes, index: int, special: str | AbstractSet[str]) -> list[Part]:
+        try:
+            return list(self.parts.cut(text, special))
+        except InputError as error:
+            raise InputError(f"text {index}: {error}") from None
+
+    def locate(self, text: str | bytes, special: str | AbstractSet[str]) -> Located:
+        """Return the ids of a text, where they come from, and their tokens as a file spells them."""
+        from subwords.engine.spans import located
+
+        return located(self.parts.cut(text, special), self.route_of, self._spelled)
+
+    def tokens(self, text: str | bytes, special: str | AbstractSet[str]) -> list[str]:
+        """Return the tokens of a text as text: their bytes; of what is unknown to SentencePiece's models, its own."""
+        ids = self.encode(text, special)
+        if self.segmenter.shows_unknown and (ids == self.segmenter.unk_id).any():
+            return self.locate(text, special).tokens
+        return [self._model.vocab[index].decode("utf-8", "replace") for index in ids.tolist()]
+
+    def words(self, text: str) -> Pieces:
+        """Return the words of a text without added tokens, with their origin in it."""
+        return self._whole.words.pieces(np.frombuffer(encode_text(text), np.uint8))
+
+    def _spelled(self, ids: NDArray[np.uint32]) -> list[str]:
+        tokens = [self._model.vocab[index] for index in ids.tolist()]
+        if getattr(self._model, "byte_level", False):
+            return tokens_to_text(tokens)
+        return [token.decode("utf-8", "replace") for token in tokens]
+
+
+def _source(splitter: Splitter, normalizer: Normalizer | None) -> WordSource:
+    if normalizer is None:
+        return splitter
+    from subwords.normalize.pipeline import Pipeline
+
+    return Pipeline(normalizer, splitter)
+
+
+def as_bytes(text: str | bytes, index: int) -> bytes:
+    """Return the UTF-8 bytes of one of many texts; InputError with its number for another type."""
+    if isinstance(text, bytes):
+        return text
+    try:
+        return encode_text(text)
+    except InputError as error:
+        raise InputError(f"text {index}: {error}") from None

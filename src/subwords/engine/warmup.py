@@ -1,0 +1,28 @@
+"""warmup: compile every kernel, or read it from the cache, at a time of the user's choice."""
+
+from __future__ import annotations
+
+from subwords.corpus.progress import progress as progress_line
+
+__all__ = ["warmup"]
+
+
+def warmup(*, progress: bool | None = None) -> None:
+    """Compile, or read from the cache, every kernel of this package.
+
+    Servers call it once before they fork or take requests; a second call costs nothing. `progress` None: shown where
+    standard error is a terminal.
+
+    >>> import subwords
+    >>> subwords.warmup()
+    """
+    from subwords.kernels.guard import undisturbed
+    from subwords.kernels.jit import every_kernel
+    from subwords.kernels.notice import NOTICES
+
+    kernels = undisturbed(every_kernel)
+    with progress_line(len(kernels), "loading kernels", unit="steps", enabled=progress) as bar:
+        NOTICES.shown = NOTICES.shown or bar.shown
+        for number, kernel in enumerate(kernels, 1):
+            kernel.ready()
+            bar.phase("compiling kernels, once" if NOTICES.compiling else "loading kernels", number, len(kernels))

@@ -1,0 +1,108 @@
+"""The registry of model families: one row for each. Whatever depends on the family of a model asks here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from subwords.encode.encoder import Encoder, Segmenter, WordSource
+from subwords.support.checks import check_choice
+from subwords.wordpiece.model import SPECIAL_TOKENS
+
+if TYPE_CHECKING:
+    from subwords.bpe.model import BPE
+    from subwords.unigram.model import Unigram
+    from subwords.wordpiece.model import WordPiece
+
+__all__ = ["FAMILIES", "Family", "Model", "encoder_of", "family_named", "family_of", "segmenter_of"]
+
+Model: TypeAlias = "BPE | WordPiece | Unigram"
+
+
+@dataclass(frozen=True)
+class Family:
+    """A family of models: its three modules, imported when they are needed, and the defaults of its training.
+
+    The package `subwords.<name>` has `model.py` with the class `model_class`, `segmenter.py` with
+    `<model_class>Segmenter`, and `train.py` with `<model_class>Settings` and `train_<name>`.
+    """
+
+    name: str
+    model_class: str
+    splitter: str
+    normalizer: str | None = None
+    special_tokens: tuple[str, ...] = ()
+    unk_token: str | None = None
+    min_frequency: int = 0
+    unit: Literal["tokens", "steps"] = "tokens"
+
+    @cached_property
+    def segmenter(self) -> Any:
+        """The class of its segmenters."""
+        return self._of("segmenter", f"{self.model_class}Segmenter")
+
+    @cached_property
+    def settings(self) -> Any:
+        """The class of its training settings, a frozen dataclass."""
+        return self._of("train", f"{self.model_class}Settings")
+
+    @cached_property
+    def train(self) -> Any:
+        """Its trainer: `(counts, settings, *, threads, on_step) -> model`."""
+        return self._of("train", f"train_{self.name}")
+
+    @cached_property
+    def options(self) -> tuple[str, ...]:
+        """The names of its training settings."""
+        return tuple(field.name for field in fields(self.settings))
+
+    def _of(self, module: str, name: str) -> Any:
+        return getattr(import_module(f"subwords.{self.name}.{module}"), name)
+
+
+FAMILIES = {
+    family.name: family
+    for family in (
+        Family("bpe", "BPE", "gpt2"),
+        Family(
+            *("wordpiece", "WordPiece", "bert", "bert-uncased", SPECIAL_TOKENS),
+            unk_token="[UNK]",
+        ),
+        Family(
+            *("unigram", "Unigram", "sentencepiece", "sentencepiece", ("<unk>", "<s>", "</s>")),
+            unk_token="<unk>",
+            min_frequency=2,
+            unit="steps",
+        ),
+    )
+}
+_BY_CLASS = {family.model_class: family for family in FAMILIES.values()}
+
+
+def family_named(name: object) -> Family:
+    """Return the family of an algorithm's name; InputError for any other value."""
+    check_choice("algorithm", name, FAMILIES)
+    return FAMILIES[str(name)]
+
+
+def family_of(model: Model) -> Family:
+    """Return the family of a model.
+
+    >>> import subwords
+    >>> family_of(subwords.train(["ab ab"], vocab_size=257).model).name
+    'bpe'
+    """
+    return _BY_CLASS[type(model).__name__]
+
+
+def segmenter_of(model: Model) -> Segmenter:
+    """Return a new segmenter: the model in the form that its kernel reads."""
+    segmenter: Segmenter = family_of(model).segmenter(model)
+    return segmenter
+
+
+def encoder_of(model: Model, words: WordSource) -> Encoder:
+    """Return an encoder of a model for words from a splitter, or from a normalizer and a splitter."""
+    return Encoder(segmenter_of(model), words)

@@ -1,0 +1,187 @@
+"""The model of a tokenizer.json that is BPE: read and written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.bpe.model import BPE
+from subwords.bpe.piece_scores import is_ordered, ties
+from subwords.components.added_token import AddedToken
+from subwords.components.byte_alphabet import CHARACTERS, tokens_from_text, tokens_to_text
+from subwords.components.vocab import Vocab
+from subwords.errors import FormatError, InputError
+from subwords.formats.hf.vocabulary import quoted, texts_by_id, unyielded_ids, utf8, written_texts
+from subwords.formats.json_node import Node, shown
+
+__all__ = ["read_model", "token_texts", "write_model", "written_merges"]
+
+_COMMA, _BETWEEN = ",\n        ", "\n      ],\n      [\n        "
+
+
+def read_model(node: Node, vocab: dict[str, int], added: Sequence[AddedToken], byte_level: bool) -> BPE:
+    """Return the model of a `model` object with this vocabulary and added tokens.
+
+    Characters that a model without an unk token does not know are dropped, as in HF; in a file written here, which
+    says `"unknown": "error"`, they are an error. HF ignores that field.
+    """
+    _check(node, byte_level)
+    merges = _read_merges(node["merges"], vocab)
+    tokens = Vocab(_token_bytes(node["vocab"], vocab, added, merges, byte_level))
+    unk = node["unk_token"]
+    settings: dict[str, Any] = {
+        "byte_level": byte_level,
+        "unk_id": None if unk.value is None else vocab.get(unk.string()),
+        "fuse_unk": node["fuse_unk"].boolean(False),
+        # HF drops what it does not know only where the file names no unk token; one that is no token is an error.
+        "unknown": _unknown(node["unknown"]) if unk.value is None else "error",
+        "whole_words": node["ignore_merges"].boolean(False),
+        "byte_fallback": node["byte_fallback"].boolean(False),
+        "special_ids": unyielded_ids(added, vocab),
+    }
+    try:
+        return BPE(tokens, merges, **settings)
+    except FormatError as error:
+        raise node["merges"].wrong("merges of these tokens", f"these: {error}") from None
+
+
+def _unknown(node: Node) -> str:
+    if node.value not in (None, "drop", "error"):
+        raise node.wrong('"drop" or "error"')
+    return node.value or "drop"
+
+
+def _check(model: Node, byte_level: bool) -> None:
+    if model["dropout"].value not in (None, 0):
+        raise model["dropout"].unsupported("null")
+    for key in ("continuing_subword_prefix", "end_of_word_suffix"):
+        if model[key].value not in (None, ""):
+            raise model[key].unsupported("null")
+    if model["byte_fallback"].boolean(False) and byte_level:
+        raise model["byte_fallback"].wrong("false with ByteLevel, where every byte is a symbol")
+
+
+def _read_merges(node: Node, vocab: dict[str, int]) -> NDArray[np.int64]:
+    """Return the merges, (m, 3); of a pair that comes twice the last one counts, as in HF."""
+    entries = node.array()
+    if entries and isinstance(entries[0], str) and entries[0].startswith("#version"):
+        entries = entries[1:]
+    try:
+        pairs = [entry if type(entry) is list else entry.split(" ") for entry in entries]
+        left = [vocab[a] for a, _ in pairs]
+        right = [vocab[b] for _, b in pairs]
+        result = [vocab[a + b] for a, b in pairs]
+    except (AttributeError, KeyError, TypeError, ValueError):
+        _refuse_merge(node, vocab)
+        raise
+    merges = np.array([left, right, result], np.int64).T.copy()
+    keys = (merges[:, 0] << 32) | merges[:, 1]
+    if not np.diff(np.sort(keys)).all():
+        _, latest = np.unique(keys[::-1], return_index=True)
+        merges = merges[np.sort(len(keys) - 1 - latest)]
+    return merges
+
+
+def _refuse_merge(node: Node, vocab: dict[str, int]) -> None:
+    for i, entry in enumerate(node.items()):
+        parts = entry.value.split(" ") if isinstance(entry.value, str) else entry.value
+        if i == 0 and isinstance(entry.value, str) and entry.value.startswith("#version"):
+            continue
+        if not (isinstance(parts, list) and len(parts) == 2 and all(isinstance(part, str) for part in parts)):
+            raise entry.wrong("two tokens", _listed(parts) if isinstance(parts, list) else None) from None
+        for token in (*parts, "".join(parts)):
+            if token not in vocab:
+                came = f"{_listed(parts)}: {shown(token)} is none"
+                raise entry.wrong("two tokens whose joint is a token", came) from None
+
+
+def _listed(parts: list[Any]) -> str:
+    return f"[{', '.join(map(shown, parts))}]"
+
+
+def _token_bytes(
+    node: Node, vocab: dict[str, int], added: Sequence[AddedToken], merges: NDArray[np.int64], byte_level: bool
+) -> list[bytes]:
+    """Return the bytes of every id, none where there is no token."""
+    if not byte_level:
+        return utf8(node, texts_by_id(vocab, added))
+    literal = {token.id: token.content for token in added if not _is_of_model(token, vocab, merges)}
+    texts = ["" if i in literal else text for i, text in enumerate(texts_by_id(vocab, added))]
+    try:
+        tokens = tokens_from_text(texts)
+    except InputError as error:
+        raise node.wrong("tokens of a byte-level model", f"these: {error}") from None
+    for i, content in literal.items():
+        tokens[i] = content.encode()
+    return tokens
+
+
+def _is_of_model(token: AddedToken, vocab: dict[str, int], merges: NDArray[np.int64]) -> bool:
+    # An added token is literal text. One that is a byte, or that merges use, is written in characters that stand for
+    # bytes like the rest of the vocabulary; in ASCII the two are one.
+    if token.content.isascii() or token.content not in vocab or not CHARACTERS.issuperset(token.content):
+        return False
+    return len(token.content) == 1 or bool((merges == token.id).any())
+
+
+def write_model(model: BPE, texts: list[str]) -> dict[str, Any]:
+    """Return the `model` object without the tokens and merges, its last keys; `texts` are the tokens by id.
+
+    What a model by scores has beyond that of a tokenizer.json is a FormatError.
+    """
+    _check_writable(model)
+    refuses = model.unknown == "error" and model.unk_id is None and not model.knows_all
+    return {
+        "type": "BPE",
+        **({"unknown": "error"} if refuses else {}),
+        "dropout": None,
+        "unk_token": None if model.unk_id is None else texts[model.unk_id],
+        "continuing_subword_prefix": None,
+        "end_of_word_suffix": None,
+        "fuse_unk": model.fuse_unk,
+        "byte_fallback": model.byte_fallback,
+        "ignore_merges": model.whole_words,
+        "vocab": {},
+        "merges": [],
+    }
+
+
+def _check_writable(model: BPE) -> None:
+    for name in ("user_ids", "unused_ids", "parts", "words_only"):
+        if getattr(model, name):
+            raise FormatError(f"expected a model that tokenizer.json can hold; this one has {name}")
+    for tied in ties(model):
+        if not is_ordered(model, tied):
+            raise FormatError(
+                "expected merges in a total order, as tokenizer.json has them; "
+                f"{model.vocab[tied[0]]!r} and {model.vocab[tied[1]]!r} are equal in priority"
+            )
+
+
+def token_texts(model: BPE, added: Sequence[AddedToken]) -> list[str]:
+    """Return what stands in the file for every id, "" where there is no token."""
+    tokens = list(model.vocab)
+    try:
+        texts = tokens_to_text(tokens) if model.byte_level else [token.decode() for token in tokens]
+    except UnicodeDecodeError as error:
+        raise FormatError(f"expected tokens that tokenizer.json can hold; {error.object!r} is no UTF-8") from None
+    texts = written_texts(texts, added)
+    # The bytes of merges fit together (BPE checks it); texts may not where an added token is written in place of bytes.
+    literal = np.array(sorted(token.id for token in added), np.int64)
+    for left, right, result in model.merges[np.isin(model.merges, literal).any(1)].tolist():
+        if texts[left] + texts[right] != texts[result]:
+            came = f"{texts[left]!r} and {texts[right]!r} make {texts[result]!r}"
+            raise FormatError(f"expected merges that tokenizer.json can hold; {came}")
+    return texts
+
+
+def written_merges(texts: list[str], merges: NDArray[np.int64]) -> str:
+    """Return the JSON of merges, indented as in a file."""
+    names = quoted(texts)
+    if not len(merges):
+        return "[]"
+    pairs = zip(*(map(names.__getitem__, column) for column in merges[:, :2].T.tolist()), strict=True)
+    return f"[\n      [\n        {_BETWEEN.join(map(_COMMA.join, pairs))}\n      ]\n    ]"

@@ -1,0 +1,165 @@
+"""The decoder of a tokenizer.json: read and written."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from subwords.components.decoder import (
+    ByteDecoder,
+    ByteFallback,
+    Decoder,
+    DecoderSequence,
+    DecoderStep,
+    Fuse,
+    Metaspace,
+    Replace,
+    ReplaceTokens,
+    SentencePieceDecoder,
+    SpaceDecoder,
+    Strip,
+    WordPieceDecoder,
+)
+from subwords.components.oniguruma import from_oniguruma, to_oniguruma
+from subwords.errors import FormatError, InputError
+from subwords.formats.json_node import Node
+from subwords.split.fallback import compiled
+
+__all__ = ["from_decoder", "to_decoder"]
+
+MOST = 2**63 - 1  # characters; no token has more
+DEEPEST = 100
+SCHEMES = ("always", "first", "never")
+SPACE = "▁"
+
+
+def from_decoder(node: Node) -> Decoder:
+    """Return the decoder of a tokenizer.json; anything else, or not supported yet, is a FormatError with its place.
+
+    >>> from_decoder(Node("a.json", "decoder", {"type": "WordPiece", "prefix": "##", "cleanup": False}))
+    WordPieceDecoder(prefix='##', cleanup=False)
+    """
+    while node.value is not None and node["type"].value == "Sequence" and len(node["decoders"].array()) == 1:
+        (node,) = node["decoders"].items()
+    if node.value is None:
+        return SpaceDecoder()
+    kind = node["type"].value
+    if kind == "WordPiece":
+        return WordPieceDecoder(node["prefix"].string(), node["cleanup"].boolean())
+    if kind in ("ByteLevel", "Fuse"):
+        return ByteDecoder(kind == "ByteLevel")
+    return _from_step(node)
+
+
+def to_decoder(decoder: Decoder) -> dict[str, Any] | None:
+    """Return the `decoder` of a tokenizer.json, as HF writes it; a FormatError where it has none."""
+    if isinstance(decoder, WordPieceDecoder):
+        return {"type": "WordPiece", "prefix": decoder.prefix, "cleanup": decoder.cleanup}
+    if isinstance(decoder, ByteDecoder):
+        byte_level = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
+        return byte_level if decoder.byte_level else {"type": "Fuse"}
+    if isinstance(decoder, SpaceDecoder):
+        return None
+    return _to_step(decoder)
+
+
+def _from_step(node: Node, depth: int = 0) -> DecoderStep:
+    kind = node["type"].value
+    match kind:
+        case "Sequence" if depth < DEEPEST:
+            return DecoderSequence(tuple(_from_step(part, depth + 1) for part in node["decoders"].items()))
+        case "Metaspace":
+            return _metaspace(node)
+        case "ByteFallback":
+            return ByteFallback()
+        case "Fuse":
+            return Fuse()
+        case "Strip":
+            content = node["content"]
+            if len(content.string()) != 1:
+                raise content.wrong("one character")
+            return Strip(content.string(), node["start"].integer(MOST), node["stop"].integer(MOST))
+        case "Replace":
+            return _replace(node)
+    also = "" if depth else "WordPiece, ByteLevel, "
+    raise node.unsupported(f"{also}Fuse, Metaspace, ByteFallback, Strip, Replace or a Sequence of these")
+
+
+def _metaspace(node: Node) -> Metaspace:
+    character, scheme, split = node["replacement"], node["prepend_scheme"], node["split"]
+    if len(character.string()) != 1:
+        raise character.wrong("one character")
+    if scheme.value not in (None, *SCHEMES):
+        raise scheme.wrong(" or ".join(map(repr, SCHEMES)))
+    if not node["add_prefix_space"].boolean(True) and scheme.value != "never":
+        raise scheme.wrong('"never" where add_prefix_space is false')
+    return Metaspace(character.string(), scheme.value or "always", split.boolean(True))
+
+
+def _replace(node: Node) -> Replace | ReplaceTokens:
+    pattern = node["pattern"]
+    content = node["content"].string()
+    if "String" in pattern.object():
+        return Replace(pattern["String"].string(), content)
+    if named := _named(pattern["Regex"].string(), content):
+        return named
+    text = from_oniguruma(pattern["Regex"].string())
+    try:
+        compiled(text)
+    except InputError as error:
+        raise pattern["Regex"].wrong("a regex", f"this: {error}") from None
+    return Replace(text, content, regex=True)
+
+
+def _named(pattern: str, content: str) -> ReplaceTokens | None:
+    """The step whose regex this is, if there is one."""
+    if not (pattern.startswith(r"\A(?:") and pattern.endswith(r")\z")):
+        return None
+    texts = re.findall(r"(?:\\.|[^\\|])+", pattern[5:-3], re.DOTALL)
+    named = ReplaceTokens(tuple(re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL) for text in texts), content)
+    return named if named.pattern == pattern else None
+
+
+def _like_sentencepiece(decoder: SentencePieceDecoder) -> DecoderSequence:
+    """Return the steps that do the same to what text yields.
+
+    Of bytes that are not UTF-8 HF shows every one of the run as U+FFFD; a piece that begins with several U+2581, before
+    any text, may lose all of them where SentencePiece drops one.
+    """
+    if decoder.steps:
+        raise FormatError("expected a decoder that tokenizer.json has, which none with a map is: write a .model file")
+    surface = decoder.unk_surface
+    steps: list[DecoderStep] = [ReplaceTokens(tuple(sorted(decoder.control)), "")] if decoder.control else []
+    steps.append(Replace(SPACE, " "))
+    # U+2581, which is in no token any more, keeps the first space of what unknown pieces become.
+    kept = bool(decoder.unknown) and surface.startswith(" ") and (decoder.drops_first or decoder.drops_leading)
+    if decoder.unknown:
+        steps.append(ReplaceTokens(tuple(sorted(decoder.unknown)), (SPACE if kept else "") + surface))
+    steps += [ByteFallback()] if decoder.byte_fallback else []
+    steps.append(Fuse())
+    if decoder.drops_first or decoder.drops_leading:
+        steps.append(Strip(" ", MOST if decoder.drops_leading else 1, 0))
+    steps += [Replace(SPACE + surface, surface)] if kept else []
+    return DecoderSequence(tuple(steps))
+
+
+def _to_step(decoder: Decoder) -> dict[str, Any]:
+    match decoder:
+        case DecoderSequence(steps):
+            return {"type": "Sequence", "decoders": [_to_step(step) for step in steps]}
+        case Metaspace(character, scheme, split):
+            return {"type": "Metaspace", "replacement": character, "prepend_scheme": scheme, "split": split}
+        case ByteFallback():
+            return {"type": "ByteFallback"}
+        case Fuse():
+            return {"type": "Fuse"}
+        case Strip(content, start, stop):
+            return {"type": "Strip", "content": content, "start": start, "stop": stop}
+        case ReplaceTokens(_, content):
+            return {"type": "Replace", "pattern": {"Regex": decoder.pattern}, "content": content}
+        case Replace(pattern, content, regex):
+            text = {"Regex": to_oniguruma(pattern)} if regex else {"String": pattern}
+            return {"type": "Replace", "pattern": text, "content": content}
+        case SentencePieceDecoder():
+            return _to_step(_like_sentencepiece(decoder))
+    raise FormatError(f"expected a decoder that tokenizer.json has, not {type(decoder).__name__}")

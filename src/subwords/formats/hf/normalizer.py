@@ -1,0 +1,167 @@
+"""The normalizer of a tokenizer.json, read as steps and written from them."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from typing import Any
+
+from subwords.components.normalizer import (
+    NAMED,
+    SPACED,
+    Bert,
+    Form,
+    Lowercase,
+    Precompiled,
+    Prepend,
+    Replace,
+    SentencePiece,
+    Step,
+    Steps,
+    Strip,
+    StripAccents,
+)
+from subwords.components.oniguruma import from_oniguruma, to_oniguruma
+from subwords.errors import FormatError
+from subwords.formats.json_node import Node
+
+__all__ = ["from_normalizer", "to_normalizer"]
+
+DEEPEST = 100
+LATER = ("ByteLevel", "Nmt")
+
+
+def from_normalizer(node: Node) -> Steps:
+    """Return the steps of a tokenizer.json's `normalizer`; null has none.
+
+    Anything else is a FormatError with its place. Patterns are translated and not checked.
+
+    >>> value = {"type": "Sequence", "normalizers": [{"type": "NFD"}, {"type": "Lowercase"}]}
+    >>> from_normalizer(Node("a.json", "normalizer", value))
+    (Form(form='NFD'), Lowercase())
+
+    Source: HF tokenizers 0.23; what it refuses is refused here.
+    """
+    return () if node.value is None else _steps(node)
+
+
+def _steps(node: Node) -> Steps:
+    kind = node["type"]
+    if kind.value in LATER:
+        raise kind.unsupported(f"one of {', '.join(_READERS)}")
+    return _READERS[kind.choice(tuple(_READERS))](node)
+
+
+def _sequence(node: Node) -> Steps:
+    parts = node["normalizers"]
+    parts.array()
+    if node.depth > DEEPEST:
+        raise parts.wrong(f"at most {DEEPEST} sequences within each other")
+    return tuple(step for part in parts.items() for step in _steps(part))
+
+
+def _bert(node: Node) -> Steps:
+    accents = node["strip_accents"]
+    return (
+        Bert(
+            node["clean_text"].boolean(),
+            node["handle_chinese_chars"].boolean(),
+            None if accents.value is None else accents.boolean(),
+            node["lowercase"].boolean(),
+        ),
+    )
+
+
+def _replace(node: Node) -> Steps:
+    pattern, content = node["pattern"], node["content"].string()
+    if not isinstance(pattern.value, dict) or len(pattern.value) != 1 or not {"String", "Regex"} & set(pattern.value):
+        raise pattern.wrong("an object with a String or a Regex")
+    if "String" in pattern.value:
+        return (Replace(pattern["String"].string(), content),)
+    return (Replace(from_oniguruma(pattern["Regex"].string()), content, regex=True),)
+
+
+def _map(node: Node) -> bytes:
+    """The precompiled map that a string holds."""
+    from subwords.components.precompiled_map import read_charsmap
+
+    text = node.string()
+    try:
+        data = base64.b64decode(text, validate=True)
+    except ValueError as error:
+        raise node.wrong(f"base64 ({error})") from None
+    try:
+        read_charsmap(data)
+    except FormatError as error:
+        raise FormatError(f"{node.place}: {error}") from None
+    return data
+
+
+_READERS: dict[str, Callable[[Node], Steps]] = {
+    "Bert": _bert,
+    "BertNormalizer": _bert,
+    "Lowercase": lambda _: (Lowercase(),),
+    "NFC": lambda _: (Form("NFC"),),
+    "NFD": lambda _: (Form("NFD"),),
+    "NFKC": lambda _: (Form("NFKC"),),
+    "NFKD": lambda _: (Form("NFKD"),),
+    "Precompiled": lambda node: (Precompiled(_map(node["precompiled_charsmap"])),),
+    "Prepend": lambda node: (Prepend(node["prepend"].string()),),
+    "Replace": _replace,
+    "Sequence": _sequence,
+    "Strip": lambda node: (Strip(node["strip_left"].boolean(), node["strip_right"].boolean()),),
+    "StripAccents": lambda _: (StripAccents(),),
+}
+
+
+def to_normalizer(steps: Steps) -> dict[str, Any] | None:
+    """Return a tokenizer.json's `normalizer` that does what the steps do.
+
+    >>> to_normalizer((Strip(), Lowercase()))["normalizers"][0]
+    {'type': 'Strip', 'strip_left': True, 'strip_right': True}
+    """
+    parts = (_parts(step) if isinstance(step, SentencePiece) else (step,) for step in steps)
+    nodes = [_node(step) for part in parts for step in part]
+    if len(nodes) == 1:
+        return nodes[0]
+    return {"type": "Sequence", "normalizers": nodes} if nodes else None
+
+
+def _parts(step: SentencePiece) -> Steps:
+    """Return HF's steps for what SentencePiece does.
+
+    Hazard: HF applies a map by graphemes, so marks behind characters of the map may yield another text.
+    """
+    if (step,) == NAMED["sentencepiece"]:
+        return SPACED
+    if step.whitespace_suffix or step.user_symbols or not step.escape_whitespaces:
+        raise FormatError(
+            "expected a normalizer that HF tokenizers has; it has none that keeps user-defined pieces, puts blanks "
+            "behind words or leaves them as they are: write a .model file"
+        )
+    # At the end SentencePiece takes the text's own U+2581 for spaces.
+    extra = (Replace(" {2,}", " ", True), Replace(r"\A |[ ▁]+$", "", True)) if step.remove_extra_whitespaces else ()
+    before = (Precompiled(step.charsmap),) if step.charsmap else ()
+    return *before, *extra, *((Prepend("▁"),) if step.add_dummy_prefix else ()), Replace(" ", "▁")
+
+
+def _node(step: Step) -> dict[str, Any]:
+    match step:
+        case Bert(clean_text, chinese, accents, lowercase):
+            fields = {"clean_text": clean_text, "handle_chinese_chars": chinese}
+            return {"type": "BertNormalizer", **fields, "strip_accents": accents, "lowercase": lowercase}
+        case Form(form):
+            return {"type": form}
+        case Replace(pattern, content, regex):
+            key, text = ("Regex", to_oniguruma(pattern)) if regex else ("String", pattern)
+            return {"type": "Replace", "pattern": {key: text}, "content": content}
+        case Strip(left, right):
+            return {"type": "Strip", "strip_left": left, "strip_right": right}
+        case Prepend(text):
+            return {"type": "Prepend", "prepend": text}
+        case Precompiled(charsmap):
+            return {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap).decode()}
+        case SentencePiece():
+            raise AssertionError("its parts are written")
+        case Lowercase() | StripAccents():
+            return {"type": type(step).__name__}

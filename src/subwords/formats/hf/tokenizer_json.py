@@ -1,0 +1,237 @@
+"""HF's tokenizer.json, version 1.0: read and written."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from subwords.bpe.model import BPE
+from subwords.components import normalizer as normalizers
+from subwords.components import splitter as splitters
+from subwords.components.decoder import ByteDecoder, Decoder
+from subwords.components.splitter import ByteChars
+from subwords.errors import FormatError, InputError
+from subwords.families import Model
+from subwords.formats.hf import bpe
+from subwords.formats.hf.decoder import from_decoder, to_decoder
+from subwords.formats.hf.normalizer import from_normalizer, to_normalizer
+from subwords.formats.hf.padding import from_padding, from_truncation, to_padding, to_truncation
+from subwords.formats.hf.post_processor import from_post_processor, to_post_processor
+from subwords.formats.hf.pre_tokenizer import from_pre_tokenizer, to_pre_tokenizer
+from subwords.formats.hf.vocabulary import (
+    added_entries,
+    appended_ids,
+    model_kind,
+    read_added,
+    read_vocab,
+    written_texts,
+    written_vocab,
+)
+from subwords.formats.json_node import Node, parse
+from subwords.normalize.normalizer import Normalizer
+from subwords.spec import Foreign, TokenizerSpec
+from subwords.split.splitter import Splitter
+
+__all__ = ["read", "write"]
+
+_KEYS = (
+    *("version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor"),
+    *("decoder", "model"),
+)
+_SPELLED = ("post_processor", "decoder")  # components whose spelling in a file is kept
+
+
+def read(data: bytes, name: str) -> TokenizerSpec:
+    """Return what a tokenizer.json defines; `name` stands for the file in messages.
+
+    FormatError for anything damaged or unsupported, with the place and what was expected.
+    Hazard: a BPE file without a decoder decodes as if its decoder joined the tokens; HF would put spaces between them.
+
+    Source: the format as HF tokenizers 0.23 reads it.
+
+    >>> from subwords.formats.hf.tokenizer_json import read
+    >>> model = b'{"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]]}'
+    >>> read(b'{"model": %s}' % model, "ab.json").model.merges.tolist()
+    [[0, 1, 2]]
+    """
+    top = parse(data, name)
+    kind = _kind(top["model"])
+    if top["version"].value not in (None, "1.0"):
+        raise top["version"].wrong('"1.0"')
+    splitter = _read_splitter(top["pre_tokenizer"])
+    byte_level = any(isinstance(step, ByteChars) for step in splitter)
+    vocab, pieces = _read_vocab(top["model"]["vocab"], kind)
+    added = read_added(top["added_tokens"], vocab)
+    model: Model
+    if kind == "BPE":
+        model = bpe.read_model(top["model"], vocab, added, byte_level)
+    elif kind == "Unigram":
+        from subwords.formats.hf import unigram
+
+        model = unigram.read_model(top["model"], pieces, added)
+    else:
+        from subwords.formats.hf import wordpiece
+
+        model = wordpiece.read_model(top["model"], vocab, added)
+    if isinstance(model, BPE) and byte_level and isinstance(splitter[-1], ByteChars):
+        splitter = splitter[:-1]  # that symbols are bytes is the model's to say
+    kept = [key for key in top.object() if key not in _KEYS or key in _SPELLED]
+    return TokenizerSpec(
+        model=model,
+        normalizer=_read_normalizer(top["normalizer"]),
+        splitter=splitter,
+        template=from_post_processor(top["post_processor"]),
+        decoder=_read_decoder(top["decoder"], model),
+        added_tokens=tuple(added),
+        padding=from_padding(top["padding"]),
+        truncation=from_truncation(top["truncation"]),
+        foreign=Foreign(tuple((key, top[key].verbatim()) for key in kept), len(pieces or vocab)),
+    )
+
+
+def _kind(model: Node) -> str:
+    if not isinstance(model.value, dict):
+        raise model.wrong("the model of a tokenizer.json")
+    kind = model_kind(model)
+    if kind not in ("BPE", "WordPiece", "Unigram"):
+        if model["type"].value is None:
+            raise model.wrong("a BPE, WordPiece or Unigram model", f"what looks like {kind}")
+        raise model.unsupported("BPE, WordPiece or Unigram")
+    return kind
+
+
+def _read_vocab(node: Node, kind: str) -> tuple[dict[str, int], list[tuple[str, float]]]:
+    """Return the id of every token, and of a Unigram model its pieces with their scores."""
+    if kind != "Unigram":
+        return read_vocab(node), []
+    from subwords.formats.hf.unigram import read_pieces
+
+    pieces = read_pieces(node)
+    return {text: i for i, (text, _) in enumerate(pieces)}, pieces
+
+
+def _read_normalizer(node: Node) -> normalizers.Steps:
+    return Normalizer(from_normalizer(node)).steps
+
+
+def _read_splitter(node: Node) -> splitters.Rule:
+    rule = from_pre_tokenizer(node)
+    if sum(isinstance(step, ByteChars) for step in rule) > 1:
+        raise node.wrong("one ByteLevel", "two: HF writes the bytes of what the first one wrote; remove one")
+    try:
+        return Splitter(rule).rule
+    except InputError as error:
+        raise node.wrong("patterns that an engine takes", f"this one: {error}") from None
+
+
+def _read_decoder(node: Node, model: Model) -> Decoder | None:
+    """Return the decoder; None for one that joins the bytes of the tokens of a BPE model."""
+    if not isinstance(model, BPE):
+        return from_decoder(node)
+    byte_level = model.byte_level
+    if node.value is None or node["type"].value == ("ByteLevel" if byte_level else "Fuse"):
+        return None
+    if byte_level or node["type"].value == "ByteLevel":
+        raise node.unsupported(f"{'ByteLevel' if byte_level else 'Fuse'} or null with this pre_tokenizer")
+    return from_decoder(node)
+
+
+def write(spec: TokenizerSpec) -> bytes:
+    """Return the tokenizer.json of a tokenizer, as HF tokenizers 0.23 would write it.
+
+    Merges are written in order of rank: that some ranks are equal is lost. FormatError for what cannot be written.
+
+    >>> import subwords
+    >>> from subwords.formats.hf.tokenizer_json import read, write
+    >>> spec = subwords.train(["ab ab"], vocab_size=258).spec
+    >>> read(write(spec), "copy") == spec
+    True
+    """
+    model, added, foreign = spec.model, spec.added_tokens, spec.foreign
+    if isinstance(model, BPE):
+        texts = bpe.token_texts(model, added)
+        body = bpe.write_model(model, texts)
+    else:
+        texts = written_texts([token.decode() for token in model.vocab], added)
+        body = _written_model(model, texts)
+    top = {
+        "version": "1.0",
+        "truncation": to_truncation(spec.truncation),
+        "padding": to_padding(spec.padding),
+        "added_tokens": added_entries(added),
+        "normalizer": to_normalizer(spec.normalizer),
+        "pre_tokenizer": _written_pre_tokenizer(spec),
+        "post_processor": _written_post_processor(spec),
+        "decoder": _written_decoder(spec),
+        **{key: json.loads(text) for key, text in foreign.json if key not in _KEYS},
+        "model": body,
+    }
+    appended = appended_ids(added, texts, len(texts) if foreign.model_size is None else foreign.model_size)
+    written = _written_vocab(model, texts, appended)
+    return _filled(json.dumps(top, ensure_ascii=False, indent=2), body, written).encode()
+
+
+def _spelled(spec: TokenizerSpec, key: str) -> Node | None:
+    """The file's own spelling of a component; None where there is none."""
+    text = spec.foreign.entry(key)
+    return None if text is None else Node("", key, json.loads(text))
+
+
+def _written_post_processor(spec: TokenizerSpec) -> Any:
+    node = _spelled(spec, "post_processor")
+    if node is not None and from_post_processor(node) == spec.template:
+        return node.value
+    return to_post_processor(spec.template)
+
+
+def _written_decoder(spec: TokenizerSpec) -> Any:
+    node = _spelled(spec, "decoder")
+    try:
+        if node is not None and _read_decoder(node, spec.model) == spec.decoder:
+            return node.value
+    except FormatError:  # of a model that was exchanged for another family's
+        pass
+    if spec.decoder is None:
+        # Where there is no decoder tokens are joined; null would make HF put spaces between them.
+        return to_decoder(ByteDecoder(isinstance(spec.model, BPE) and spec.model.byte_level))
+    return to_decoder(spec.decoder)
+
+
+def _written_pre_tokenizer(spec: TokenizerSpec) -> dict[str, Any] | None:
+    rule, model = spec.splitter, spec.model
+    if isinstance(model, BPE) and model.byte_level and not any(isinstance(step, ByteChars) for step in rule):
+        rule = (*rule, ByteChars())
+    return to_pre_tokenizer(rule)
+
+
+def _written_model(model: Model, texts: list[str]) -> dict[str, Any]:
+    from subwords.unigram.model import Unigram
+
+    if isinstance(model, Unigram):
+        from subwords.formats.hf import unigram
+
+        return unigram.write_model(model)
+    from subwords.formats.hf import wordpiece
+    from subwords.wordpiece.model import WordPiece
+
+    assert isinstance(model, WordPiece)
+    return wordpiece.write_model(model, texts)
+
+
+def _written_vocab(model: Model, texts: list[str], appended: set[int]) -> dict[str, str]:
+    """Return the JSON of the model's last keys."""
+    if isinstance(model, BPE):
+        return {"vocab": written_vocab(texts, appended), "merges": bpe.written_merges(texts, model.merges)}
+    from subwords.formats.hf.unigram import written_pieces
+    from subwords.unigram.model import Unigram
+
+    if isinstance(model, Unigram):
+        return {"vocab": written_pieces(model, texts, appended)}
+    return {"vocab": written_vocab(texts, appended)}
+
+
+def _filled(frame: str, model: dict[str, Any], written: dict[str, str]) -> str:
+    """Put what was written beforehand in the place of the model's last keys, which are empty in the frame."""
+    end = ",\n".join(f'    "{key}": {json.dumps(model[key])}' for key in written) + "\n  }\n}"
+    filled = ",\n".join(f'    "{key}": {text}' for key, text in written.items()) + "\n  }\n}"
+    return frame.removesuffix(end) + filled

@@ -1,0 +1,84 @@
+"""The model of a tokenizer.json that is Unigram: read and written."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from subwords.components.added_token import AddedToken
+from subwords.components.vocab import Vocab
+from subwords.errors import FormatError
+from subwords.formats.hf.vocabulary import quoted, unyielded_ids, utf8
+from subwords.formats.json_node import Node, shown
+from subwords.unigram.model import Unigram
+
+__all__ = ["read_model", "read_pieces", "write_model", "written_pieces"]
+
+
+def read_pieces(node: Node) -> list[tuple[str, float]]:
+    """Return the pieces of a vocabulary and their scores, in order of their ids.
+
+    >>> from subwords.formats.json_node import Node
+    >>> from subwords.formats.hf.unigram import read_pieces
+    >>> read_pieces(Node("a.json", "model.vocab", [["<unk>", 0.0], ["a", -1.5]]))
+    [('<unk>', 0.0), ('a', -1.5)]
+    """
+    pieces = []
+    for entry in node.items():
+        pair = entry.array()
+        if len(pair) != 2 or not isinstance(pair[0], str) or type(pair[1]) not in (int, float):
+            raise entry.wrong("a piece and its score", f"an array of {len(pair)}: {', '.join(map(shown, pair[:3]))}")
+        if not math.isfinite(pair[1]):
+            raise entry.wrong("a score that is finite", shown(pair[1]))
+        pieces.append((pair[0], float(pair[1])))
+    return pieces
+
+
+def read_model(node: Node, pieces: Sequence[tuple[str, float]], added: Sequence[AddedToken]) -> Unigram:
+    """Return the model of a `model` object with these pieces and added tokens.
+
+    Of a piece that comes twice the last one counts, and pieces that spell bytes are found in text, both as in HF.
+
+    Source: HF tokenizers 0.23.
+    """
+    texts, scores = [text for text, _ in pieces], [score for _, score in pieces]
+    late = {token.id: token.content for token in added if token.id >= len(pieces)}
+    size = max([len(pieces), *(i + 1 for i in late)])
+    texts += [late.get(i, "") for i in range(len(texts), size)]
+    known = set(texts[: len(pieces)])
+    unk = node["unk_id"]
+    try:
+        return Unigram(
+            Vocab(utf8(node["vocab"], texts)),
+            np.array(scores + [0.0] * (size - len(scores))),
+            None if unk.value is None else unk.integer(max(0, len(pieces) - 1)),
+            byte_fallback=node["byte_fallback"].boolean(False),
+            special_ids=unyielded_ids(added, known),
+        )
+    except FormatError as error:
+        raise node.wrong("a Unigram model", f"this: {error}") from None
+
+
+def write_model(model: Unigram) -> dict[str, Any]:
+    """Return the `model` object without the pieces, `vocab` being its last key."""
+    return {
+        "type": "Unigram",
+        "unk_id": model.unk_id,
+        "byte_fallback": model.byte_fallback,
+        "vocab": [],
+    }
+
+
+def written_pieces(model: Unigram, texts: Sequence[str], appended: set[int]) -> str:
+    """Return the JSON of pieces and scores, indented as in a file; `texts` are the tokens by id."""
+    names, scores = quoted(texts), model.scores.tolist()
+    entries = [
+        f"      [\n        {names[i]},\n        {json.dumps(scores[i])}\n      ]"
+        for i in range(len(texts))
+        if i not in appended
+    ]
+    return "[\n" + ",\n".join(entries) + "\n    ]" if entries else "[]"

@@ -1,0 +1,171 @@
+"""What the models of a tokenizer.json have in common: their kind, the vocabulary and the added tokens."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Container, Iterable, Sequence
+from typing import Any
+
+from subwords.bpe.model import LARGEST_ID
+from subwords.components.added_token import AddedToken, check_added_tokens
+from subwords.errors import FormatError, InputError
+from subwords.formats.json_node import Node, shown
+
+__all__ = [
+    "added_entries",
+    "appended_ids",
+    "model_kind",
+    "quoted",
+    "read_added",
+    "read_vocab",
+    "texts_by_id",
+    "unyielded_ids",
+    "utf8",
+    "written_texts",
+    "written_vocab",
+]
+
+# A vocabulary may have holes, but not so many that it is mostly holes.
+_SPARSEST = 16
+_FREE_HOLES = 65536
+_FLAGS = ("single_word", "lstrip", "rstrip", "normalized")
+
+
+# ------------------------------------------------------------------ reading
+
+
+def model_kind(node: Node) -> str:
+    """Return the type of a model; where it is absent, what its fields say, as in HF.
+
+    >>> from subwords.formats.json_node import Node
+    >>> from subwords.formats.hf.vocabulary import model_kind
+    >>> model_kind(Node("a.json", "model", {"vocab": {}, "merges": []}))
+    'BPE'
+    """
+    if node["type"].value is not None:
+        return node["type"].string()
+    present = {key for key, value in node.object().items() if value is not None}
+    if "merges" in present:
+        return "BPE"
+    if {"continuing_subword_prefix", "max_input_chars_per_word"} <= present:
+        return "WordPiece"
+    return "Unigram" if isinstance(node["vocab"].value, list) else "WordLevel"
+
+
+def read_vocab(node: Node) -> dict[str, int]:
+    """Return the id of every token of a vocabulary; ids are distinct and without large holes."""
+    vocab = node.distinct()
+    ids = vocab.values()
+    if set(map(type, ids)) - {int} or (vocab and not 0 <= min(ids) <= max(ids) <= LARGEST_ID):
+        for text in vocab:
+            _entry(node, text).integer(LARGEST_ID)
+    _check_density(node, max(ids, default=0), len(vocab))
+    if len(set(ids)) < len(vocab):
+        first: dict[int, str] = {}
+        text = next(text for text, i in vocab.items() if first.setdefault(i, text) != text)
+        raise _entry(node, text).wrong("an id of its own", f"{vocab[text]}, the id of {shown(first[vocab[text]])}")
+    return vocab
+
+
+def _entry(vocab: Node, text: str) -> Node:
+    return Node(vocab.file, f"{vocab.path}[{shown(text)}]", vocab.value[text])
+
+
+def _check_density(node: Node, largest: int, count: int) -> None:
+    if largest > _SPARSEST * count + _FREE_HOLES:
+        raise node.wrong("ids without large holes", f"an id of {largest} among {count} tokens")
+
+
+def read_added(node: Node, vocab: dict[str, int]) -> tuple[AddedToken, ...]:
+    """Return the added tokens; one that is in the vocabulary has its id there, whatever the file says, as in HF."""
+    taken = {i: text for text, i in vocab.items()}
+    tokens = []
+    for entry in node.items() if node.value is not None else ():
+        content = entry["content"].string()
+        if content in vocab:
+            i = vocab[content]
+        else:
+            i = entry["id"].integer(LARGEST_ID)
+            if i in taken:
+                raise entry["id"].wrong("a free id", f"{i}, the id of {shown(taken[i])}")
+        _check_density(entry["id"], i, len(vocab) + len(node.array()))
+        flags = {flag: entry[flag].boolean(False) for flag in ("special", *_FLAGS)}
+        tokens.append(AddedToken(content, i, **flags))
+    try:
+        return check_added_tokens(tokens)
+    except InputError as error:
+        raise node.wrong("distinct tokens", f"these: {error}") from None
+
+
+def unyielded_ids(added: Iterable[AddedToken], vocab: Container[str]) -> frozenset[int]:
+    """Return the ids that no text yields by the model: of special tokens, and of tokens that the model lacks."""
+    return frozenset(token.id for token in added if token.special or token.content not in vocab)
+
+
+def texts_by_id(vocab: dict[str, int], added: Iterable[AddedToken] = ()) -> list[str]:
+    """Return the token of every id, "" where there is none; an added token in place of the vocabulary's."""
+    literal = {token.id: token.content for token in added}
+    texts = [""] * (1 + max([*vocab.values(), *literal], default=-1))
+    for text, i in vocab.items():
+        texts[i] = text
+    for i, content in literal.items():
+        texts[i] = content
+    return texts
+
+
+def utf8(node: Node, texts: Iterable[str]) -> list[bytes]:
+    """Return the bytes of the tokens of a vocabulary."""
+    try:
+        return [text.encode() for text in texts]
+    except UnicodeEncodeError as error:
+        raise node.wrong("tokens without lone surrogates", shown(error.object)) from None
+
+
+# ------------------------------------------------------------------ writing
+
+
+def added_entries(added: Iterable[AddedToken]) -> list[dict[str, Any]]:
+    """Return the `added_tokens` of a file, in the order of their ids."""
+    return [
+        {"id": token.id, "content": token.content, **{flag: getattr(token, flag) for flag in (*_FLAGS, "special")}}
+        for token in sorted(added, key=lambda token: token.id)
+    ]
+
+
+def written_texts(texts: Sequence[str], added: Iterable[AddedToken]) -> list[str]:
+    """Return what stands in a file for every id, given the model's tokens; that two are equal is a FormatError."""
+    written = list(texts)
+    for token in added:
+        written[token.id] = token.content
+    present = [text for text in written if text]
+    if len(set(present)) == len(present):
+        return written
+    first: dict[str, int] = {}
+    for i, text in enumerate(written):
+        if text and first.setdefault(text, i) != i:
+            raise FormatError(
+                f"expected tokens that tokenizer.json can tell apart; {text!r} is id {first[text]} and id {i}"
+            )
+    return written
+
+
+def appended_ids(added: Iterable[AddedToken], texts: Sequence[str], size: int) -> set[int]:
+    """Return the ids that stand under `added_tokens` alone: those that were read so and that HF would number alike.
+
+    HF ignores the ids there and counts on from the number of tokens in the vocabulary; `size` is that of the file read.
+    """
+    late = {token.id for token in added if token.id >= size}
+    return late if late == set(range(size, len(texts))) and all(texts[:size]) else set()
+
+
+def quoted(texts: Sequence[str]) -> list[str]:
+    """Return texts as JSON; json.dumps with indents writes one value at a time, which takes 0.1 s for GPT-2."""
+    return json.dumps(texts, ensure_ascii=False, separators=("\n", ":"))[1:-1].split("\n") if texts else []
+
+
+def written_vocab(texts: Sequence[str], appended: set[int]) -> str:
+    """Return the JSON of a vocabulary, indented as in a file."""
+    names = quoted(texts)
+    kept = [i for i, text in enumerate(texts) if text and i not in appended]
+    entries = map("      %s: %d".__mod__, zip(map(names.__getitem__, kept), kept, strict=True))
+    return "{\n" + ",\n".join(entries) + "\n    }" if kept else "{}"

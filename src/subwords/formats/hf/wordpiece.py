@@ -1,0 +1,60 @@
+"""The model of a tokenizer.json that is WordPiece: read and written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from subwords.components.added_token import AddedToken
+from subwords.components.vocab import Vocab
+from subwords.formats.hf.vocabulary import texts_by_id, unyielded_ids, utf8
+from subwords.formats.json_node import Node
+from subwords.wordpiece.model import WordPiece
+
+__all__ = ["read_model", "write_model"]
+
+_LONGEST = 2**63 - 1  # characters; no text has more
+_LARGEST = 2**64 - 1  # that HF reads
+
+
+def read_model(node: Node, vocab: dict[str, int], added: Sequence[AddedToken]) -> WordPiece:
+    """Return the model of a `model` object, of which all fields must be there, with this vocabulary and added tokens.
+
+    Hazard: an unk_token that the vocabulary lacks is a FormatError; HF fails at the first unknown word.
+
+    Source: HF tokenizers 0.23.
+
+    >>> from subwords.formats.json_node import Node
+    >>> from subwords.formats.hf.wordpiece import read_model
+    >>> fields = {"unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100}
+    >>> read_model(Node("a.json", "model", fields), {"[UNK]": 0, "a": 1}, ()).unk_id
+    0
+    """
+    unk = node["unk_token"]
+    if unk.string() not in vocab:
+        raise unk.wrong("a token of the vocabulary")
+    return WordPiece(
+        Vocab(utf8(node["vocab"], texts_by_id(vocab, added))),
+        vocab[unk.string()],
+        prefix=node["continuing_subword_prefix"].string(),
+        max_chars=min(node["max_input_chars_per_word"].integer(_LARGEST), _LONGEST),
+        special_ids=unyielded_ids(added, vocab),
+    )
+
+
+def write_model(model: WordPiece, texts: list[str]) -> dict[str, Any]:
+    """Return the `model` object without the tokens, `vocab` being its last key; `texts` are the tokens by id.
+
+    >>> from subwords.formats.hf.wordpiece import write_model
+    >>> from subwords.components.vocab import Vocab
+    >>> from subwords.wordpiece.model import WordPiece
+    >>> list(write_model(WordPiece(Vocab([b"[UNK]"]), 0), ["[UNK]"]).values())
+    ['WordPiece', '[UNK]', '##', 100, {}]
+    """
+    return {
+        "type": "WordPiece",
+        "unk_token": texts[model.unk_id],
+        "continuing_subword_prefix": model.prefix,
+        "max_input_chars_per_word": model.max_chars,
+        "vocab": {},
+    }

@@ -1,0 +1,199 @@
+"""Tokenizers as SentencePiece's .model files: what SentencePiece would not read as it is meant is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.bpe.model import BPE
+from subwords.components.normalizer import NAMED as NORMALIZERS
+from subwords.components.normalizer import SPACED, SentencePiece, Steps
+from subwords.components.splitter import NAMED, Rule, Split
+from subwords.errors import FormatError
+from subwords.families import encoder_of
+from subwords.formats.sentencepiece.pieces import PieceTable, check, cut_rule
+from subwords.formats.sentencepiece.proto import Kind, Piece, model_class
+from subwords.formats.sentencepiece.read import spec_of
+from subwords.spec import TokenizerSpec
+from subwords.split.splitter import Splitter
+from subwords.unigram.model import Unigram
+
+__all__ = ["write"]
+
+# Rules that cut between two characters whatever stands around them.
+_LOCAL: tuple[Rule, ...] = (
+    NAMED["sentencepiece"],
+    *((Split(f"{run}[^▁]*|[^▁]+"),) for run in ("▁", "▁+")),
+    *((Split(f"[^▁]*{run}|[^▁]+"),) for run in ("▁", "▁+")),
+    (),
+)
+_YIELDED = (Piece.NORMAL, Piece.USER_DEFINED)
+MOST_PIECES = 1 << 24  # as many ranks differ as 32-bit floats
+
+
+def write(spec: TokenizerSpec) -> bytes:
+    """Return the .model file of a tokenizer, which SentencePiece loads and then gives the same ids.
+
+    For tokenizers that were read from such a file, and for Unigram and character-level BPE models behind
+    SentencePiece's normalizer (or none). FormatError says what such a file cannot hold.
+    Hazards: SentencePiece adds up scores in 32 bits, which may decide between two ways of nearly the same score, and
+    takes unknown neighbours for one, even where the tokenizer's splitter cuts between them.
+
+    Source: SentencePiece 0.2.3.
+    """
+    table = PieceTable.of(spec.foreign.sentencepiece) if spec.foreign.sentencepiece else None
+    if table is None or (message := _rebuilt(spec, table)) is None:
+        message = model_class()()
+        table = _described(spec, message)
+        _add_pieces(message, list(spec.model.vocab), table)
+    data: bytes = message.SerializeToString(deterministic=True)
+    return data
+
+
+def _rebuilt(spec: TokenizerSpec, table: PieceTable) -> Any:
+    """Return the message that the tokenizer was read from; None if it does not say what the spec says any more."""
+    pieces = list(spec.model.vocab)
+    if len(pieces) != len(table.types):
+        return None
+    messages = model_class().FromString(table.message), model_class().FromString(table.message)
+    try:
+        for message in messages:
+            _add_pieces(message, pieces, table)
+        return messages[0] if spec_of(messages[1]) == spec else None
+    except FormatError:
+        return None
+
+
+def _add_pieces(message: Any, pieces: Sequence[bytes], table: PieceTable) -> None:
+    types = np.frombuffer(table.types, np.uint8).astype(np.int64)
+    check(message, pieces, types, table.scores)
+    for piece, score, kind in zip(pieces, table.scores.tolist(), types.tolist(), strict=True):
+        message.pieces.add(piece=piece, score=score, **({} if kind == Piece.NORMAL else {"type": kind}))
+
+
+def _described(spec: TokenizerSpec, message: Any) -> PieceTable:
+    """Describe a tokenizer that was not read from such a file; fill the message but for pieces."""
+    model, pieces = spec.model, list(spec.model.vocab)
+    if ordinary := [token for token in spec.added_tokens if not token.special]:
+        content = ordinary[0].content
+        raise FormatError(f"expected added tokens of a .model file to be special; {content!r:.60} is not")
+    if isinstance(model, Unigram):
+        with np.errstate(over="ignore"):  # what is infinite then is refused below
+            scores, users, byte_ids = model.scores.astype(np.float32), model.user_ids, model.byte_ids
+    elif isinstance(model, BPE) and not model.byte_level:
+        scores, users, byte_ids = _merge_scores(model), model.user_ids, model.byte_ids
+    else:
+        raise FormatError(
+            "expected a Unigram or character-level BPE model, which a .model file holds; write a .json file"
+        )
+    types = _types(model, users, byte_ids, len(pieces))
+    _describe_normalizer(spec.normalizer, [pieces[i] for i in sorted(users)], message)
+    trainer = message.trainer_spec
+    trainer.model_type = Kind.UNIGRAM if isinstance(model, Unigram) else Kind.BPE
+    trainer.vocab_size, trainer.byte_fallback = len(pieces), model.byte_fallback
+    trainer.user_defined_symbols.extend(pieces[i] for i in sorted(users))
+    control = {pieces[i]: i for i in np.flatnonzero(types == Piece.CONTROL).tolist()}
+    trainer.unk_id = -1 if model.unk_id is None else model.unk_id
+    if model.unk_id is not None:
+        trainer.unk_piece = pieces[model.unk_id]
+    for field, piece in (("bos_id", b"<s>"), ("eos_id", b"</s>"), ("pad_id", b"<pad>")):
+        setattr(trainer, field, control.get(piece, -1))
+    table = PieceTable(b"", types.astype(np.uint8).tobytes(), scores)
+    finest = cut_rule(pieces, types.tolist(), trainer.model_type, byte_fallback=model.byte_fallback)
+    _check_splitter(
+        Splitter(spec.splitter), finest, [pieces[i] for i in np.flatnonzero(np.isin(types, _YIELDED)).tolist()]
+    )
+    return table
+
+
+def _types(model: Unigram | BPE, users: frozenset[int], byte_ids: NDArray[np.int32], size: int) -> NDArray[np.int64]:
+    types = np.full(size, Piece.NORMAL)
+    types[sorted(model.special_ids)] = Piece.CONTROL
+    types[sorted(users)] = Piece.USER_DEFINED
+    if model.byte_fallback:
+        types[byte_ids[byte_ids >= 0]] = Piece.BYTE
+    if model.unk_id is not None:
+        types[model.unk_id] = Piece.UNKNOWN
+    return types
+
+
+def _describe_normalizer(steps: Steps, users: Sequence[bytes], message: Any) -> None:
+    steps = NORMALIZERS["sentencepiece"] if steps == SPACED else steps
+    if len(steps) > 1 or not all(isinstance(step, SentencePiece) for step in steps):
+        raise FormatError(f"expected SentencePiece's normalizer or none in a .model file, not {steps!r:.200}")
+    step = steps[0] if steps else SentencePiece(b"", False, False, False)
+    assert isinstance(step, SentencePiece)
+    if {*step.user_symbols} != {user.decode() for user in users} and steps:
+        raise FormatError(
+            "expected a normalizer of a .model file to keep the user-defined pieces and nothing else: its user_symbols "
+            f"are {step.user_symbols!r:.60}, the pieces {users!r:.60}"
+        )
+    spec = message.normalizer_spec
+    spec.name = b"user_defined" if step.charsmap else b"identity"
+    spec.precompiled_charsmap = step.charsmap
+    spec.add_dummy_prefix = step.add_dummy_prefix
+    spec.remove_extra_whitespaces = step.remove_extra_whitespaces
+    spec.escape_whitespaces = step.escape_whitespaces
+    message.trainer_spec.treat_whitespace_as_suffix = step.whitespace_suffix
+
+
+def _check_splitter(splitter: Splitter, finest: Rule, tokens: Sequence[bytes]) -> None:
+    """Check that a splitter changes no id: it may cut no token in two, wherever that stands."""
+    if splitter.rule == finest:
+        return
+    if splitter.rule not in _LOCAL:
+        raise FormatError(
+            "expected a splitter that changes nothing for SentencePiece, which has none: one for U+2581 alone, such as "
+            f"{Splitter(finest)!r}, not {splitter!r}"
+        )
+    for token in tokens:
+        if len(splitter.split(token.decode())) > 1:
+            raise FormatError(
+                f"expected a splitter that cuts no token, for SentencePiece has none; {splitter!r} cuts {token!r:.60}"
+            )
+
+
+def _merge_scores(model: BPE) -> NDArray[np.float32]:
+    """Scores by which SentencePiece merges as the model does: the order of merges, and characters behind them."""
+    if model.whole_words or model.words_only or model.parts or model.unused_ids:
+        raise FormatError("expected a BPE model of characters and merges in a .model file; this one has more")
+    if model.unk_id is not None and not model.fuse_unk and not model.byte_fallback:
+        raise FormatError("expected unknown neighbours to be one unk, as in SentencePiece: fuse_unk must be set")
+    size = len(model.vocab)
+    results = model.merges[:, 2]
+    ranks = np.arange(len(results)) if model.ranks is None else model.ranks
+    if len(np.unique(results)) != len(results):
+        twice = int(np.flatnonzero(np.bincount(results) > 1)[0])
+        raise FormatError(f"expected one merge for every token; {model.vocab[twice]!r} has more")
+    if size > MOST_PIECES:
+        raise FormatError(f"expected at most {MOST_PIECES} pieces, not {size}")
+    scores = np.zeros(size, np.float32)
+    learned = np.ones(size, np.bool_)
+    learned[sorted(model.special_ids)] = False
+    scores[learned] = -(len(ranks) + np.arange(int(learned.sum())))
+    scores[results] = -ranks
+    _check_merges(model, learned)
+    return scores
+
+
+def _check_merges(model: BPE, learned: NDArray[np.bool_]) -> None:
+    """Check that SentencePiece, which merges any neighbours that join to a piece, merges no others.
+
+    It does if every piece by itself becomes itself: two neighbours that join to it would stand there otherwise too.
+    """
+    ids = np.flatnonzero(learned)
+    tokens = [model.vocab[index] for index in ids.tolist()]
+    text = np.frombuffer(b"".join(tokens), np.uint8)
+    words = np.concatenate([np.zeros(1, np.int64), np.cumsum([*map(len, tokens)], dtype=np.int64)])
+    batch = encoder_of(model, Splitter(())).encode_words(text, words)
+    whole = np.diff(batch.offsets) == 1
+    whole[whole] = batch.ids[batch.offsets[:-1][whole]] == ids[whole]
+    if not whole.all():
+        token = tokens[int(np.flatnonzero(~whole)[0])]
+        raise FormatError(
+            f"expected merges that make every token of its characters, which SentencePiece would; they make something "
+            f"else of {token!r}"
+        )

@@ -1,0 +1,111 @@
+"""A normalizer in front of a splitter: one source of words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.normalize.normalizer import Normalizer
+from subwords.normalize.stages import Part
+from subwords.split.routes import CHUNK_WORDS, Marks, Short, Words
+from subwords.split.splitter import Splitter
+from subwords.split.word_spans import Pieces
+
+__all__ = ["Pipeline"]
+
+Bytes = NDArray[np.uint8]
+Offsets = NDArray[np.int64]
+
+STRETCH = 1 << 18  # bytes of text normalized at once: what is made of them stays in the second cache
+NEAR = 1 << 12  # bytes before a place in which a cut is looked for
+
+
+class Pipeline:
+    """Splits what a normalizer makes of a text; all that encoding and counting ask of a splitter."""
+
+    def __init__(self, normalizer: Normalizer, splitter: Splitter) -> None:
+        self.normalizer = normalizer
+        self.splitter = splitter
+        self.growth = normalizer.growth * splitter.growth
+
+    def __reduce__(self) -> tuple[type[Pipeline], tuple[Normalizer, Splitter]]:
+        return Pipeline, (self.normalizer, self.splitter)
+
+    def texts(
+        self, text: Bytes, bounds: Offsets, marks: Marks, *, begins: bool = True, ends: bool = True
+    ) -> Iterator[Words]:
+        """Normalize and split many texts, a stretch at a time; the first may begin, and the last end, elsewhere."""
+        first, every = 0, len(bounds) - 1
+        count = every
+        if not (begins and ends) and self.normalizer.sees_ends and every:
+            first, count = int(not begins or every == 1), every - (not ends and every > 1)
+            if first:
+                yield from self._long_text(text[bounds[0] : bounds[1]], marks, begins, ends or every > 1)
+        while first < count:
+            last = min(count, int(np.searchsorted(bounds, bounds[first] + STRETCH, side="right")) - 1)
+            begin = int(bounds[first])
+            if last > first:
+                part, stops = self.normalizer.apply(text[begin : int(bounds[last])], bounds[first : last + 1] - begin)
+                yield from self.splitter.texts(part, stops, marks)
+            else:
+                last = first + 1
+                yield from self._long_text(text[begin : int(bounds[last])], marks)
+            first = last
+        if count < every:
+            yield from self._long_text(text[bounds[-2] : bounds[-1]], marks, True, False)
+
+    def _long_text(self, text: Bytes, marks: Marks, begins: bool = True, ends: bool = True) -> Iterator[Words]:
+        at, rest = 0, np.empty(0, np.uint8)
+        while at < len(text):
+            stop = at + self._stretch(text[at:])
+            bounds = np.array([0, stop - at], np.int64)
+            of = Part(begins and at == 0, ends and stop == len(text))
+            part, _ = self.normalizer.apply(text[at:stop], bounds, of)
+            part = np.concatenate([rest, part]) if len(rest) else part
+            cut = len(part) if stop == len(text) else self.splitter.cut(part, len(part))
+            rest, at = part[cut:], stop
+            if cut or stop == len(text):
+                for *words, complete in self.splitter.texts(part[:cut], np.array([0, cut], np.int64), marks):
+                    yield *words, complete and stop == len(text)  # type: ignore[misc]
+
+    def _stretch(self, text: Bytes) -> int:
+        """How much of a text to normalize next: up to where it can be cut."""
+        size = STRETCH
+        while size < len(text):
+            cut = self.normalizer.cut(text[:size], size)
+            if cut:
+                return cut
+            size *= 4
+        return len(text)
+
+    def short(self, text: Bytes, marks: Marks) -> Short | None:
+        """Normalize and split a short text in one step, if that is possible."""
+        part, _ = self.normalizer.apply(text, np.array([0, len(text)], np.int64))
+        # A step may put in any amount of text; a chunk's room is for so many words.
+        return self.splitter.short(part, marks) if len(part) < CHUNK_WORDS // 2 else None
+
+    def cut(self, text: Bytes, at: int) -> int:
+        """Return a place in text[:at] where cutting changes no word whatever follows, or 0 (S4)."""
+        stop = self.normalizer.cut(text[:at], at)
+        begin = self.normalizer.cut(text[: max(0, stop - NEAR)], max(0, stop - NEAR))
+        if begin == stop:
+            return 0
+        part, origin = self.normalizer.aligned(text[begin:stop], Part(begin == 0, False))
+        cut = self.splitter.cut(part, len(part))
+        while cut > 0:
+            place = begin + int(origin[0, cut]) if cut < len(part) else stop
+            if int(origin[1, cut - 1]) <= place - begin and (place == stop or self._safe(text, place)):
+                return place
+            cut = self.splitter.cut(part, cut - 1)
+        return 0
+
+    def _safe(self, text: Bytes, place: int) -> bool:
+        """Whether the normalizer may be parted before the character at a place."""
+        return any(self.normalizer.cut(text, upto) == place for upto in range(place + 1, min(place + 4, len(text)) + 1))
+
+    def pieces(self, text: Bytes) -> Pieces:
+        """Return the words of one text, with their origin in it."""
+        part, origin = self.normalizer.aligned(text)
+        return self.splitter.pieces(part).within(origin)

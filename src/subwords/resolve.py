@@ -1,0 +1,128 @@
+"""Splitters and normalizers as users write them: names, patterns, nodes of a tokenizer.json, and lists of these."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias, get_args
+
+from subwords.components import normalizer as normalizers
+from subwords.components import splitter as splitters
+from subwords.components.identity import from_text, looks_like_steps
+from subwords.errors import InputError
+from subwords.normalize.normalizer import Normalizer
+from subwords.split.splitter import Splitter
+from subwords.support.names import looks_like_name, named, nearest
+
+__all__ = ["NormalizerLike", "SplitterLike", "normalizer", "splitter"]
+
+SplitterLike: TypeAlias = "str | Splitter | splitters.Step | Mapping[str, Any] | Sequence[SplitterLike] | None"
+NormalizerLike: TypeAlias = "str | Normalizer | normalizers.Step | Mapping[str, Any] | Sequence[NormalizerLike] | None"
+
+
+def splitter(rule: SplitterLike) -> Splitter:
+    r"""Return the splitter of a rule's name, a regex, a tokenizer.json (or its pre_tokenizer), or a list of these.
+
+    Names are the keys of `subwords.components.splitter.NAMED` in any case: "gpt2", "cl100k", "o200k", "llama3",
+    "qwen2", "deepseek-v3", "bert", "whitespace", ...; its `ALIASES` are accepted too: "cl100k_base", "gpt-4o", ...
+    A regex splits at its matches; the text between two matches is a word too. The steps of a list are applied in
+    order. None leaves the text whole. InputError for anything else, and for a regex that is one plain word.
+
+    >>> import subwords
+    >>> subwords.splitter(r"\w+|\W").split("no, no")
+    ['no', ',', ' ', 'no']
+    >>> subwords.splitter("cl100k")
+    Splitter('cl100k', route: compiled automaton)
+    """
+    return rule if isinstance(rule, Splitter) else Splitter(_rule(rule))
+
+
+def _rule(rule: Any) -> splitters.Rule:
+    if isinstance(rule, Splitter):
+        return rule.rule
+    if isinstance(rule, str):
+        return _rule_of_text(rule)
+    if rule is None:
+        return ()
+    if isinstance(rule, get_args(splitters.Step)):
+        return (rule,)
+    if isinstance(rule, Mapping):
+        from subwords.formats.hf.pre_tokenizer import from_pre_tokenizer
+        from subwords.formats.json_node import Node
+
+        return from_pre_tokenizer(
+            Node("", "pre_tokenizer", rule["pre_tokenizer"] if "pre_tokenizer" in rule else dict(rule))
+        )
+    if isinstance(rule, Sequence) and not isinstance(rule, bytes | bytearray):
+        return tuple(step for part in rule for step in _rule(part))
+    names = ", ".join(splitters.NAMED)
+    raise InputError(
+        f"expected a splitter's name ({names}), a regex, a tokenizer.json or a list of these, not {type(rule).__name__}"
+    )
+
+
+def _rule_of_text(text: str) -> splitters.Rule:
+    names, aliases = splitters.NAMED, splitters.ALIASES
+    if name := named(text, names, aliases):
+        return names[name]
+    if looks_like_steps(text):
+        return from_text(text, "splitter")
+    if text == "null" or text.startswith('{"'):
+        try:
+            return _rule(json.loads(text))
+        except json.JSONDecodeError:
+            pass
+    if looks_like_name(text):
+        # As a regex it would split at this one word only.
+        raise InputError(
+            f"expected a splitter's name or a regex, not {text!r:.80}{nearest(text, [*names, *aliases]) or '.'} "
+            f"Names are {', '.join(names)}. To split at this text itself, write it as a group: "
+            f"(?:{splitters.escape(text):.80})"
+        )
+    return (splitters.Split(text),)
+
+
+def normalizer(rule: NormalizerLike) -> Normalizer:
+    """Return the normalizer of a name, a step, a tokenizer.json (or its normalizer), or a list of these.
+
+    Names are the keys of `subwords.components.normalizer.NAMED` in any case: "bert-uncased", "bert-cased", "nfc",
+    "nfkc", "lowercase", ... The steps of a list are applied in order. None changes nothing. InputError for anything
+    else.
+
+    >>> import subwords
+    >>> subwords.normalizer(["nfkc", "lowercase"]).normalize("ＡＢ")
+    'ab'
+    """
+    return rule if isinstance(rule, Normalizer) else Normalizer(_steps(rule))
+
+
+def _steps(rule: Any) -> normalizers.Steps:
+    if isinstance(rule, Normalizer):
+        return rule.steps
+    if rule is None:
+        return ()
+    if isinstance(rule, get_args(normalizers.Step)):
+        return (rule,)
+    names = normalizers.NAMED
+    if isinstance(rule, str):
+        if name := named(rule, names):
+            return names[name]
+        if looks_like_steps(rule):
+            return from_text(rule, "normalizer")
+        if rule == "null" or rule.startswith('{"'):
+            try:
+                return _steps(json.loads(rule))
+            except json.JSONDecodeError:
+                pass
+        raise InputError(f"expected a normalizer's name ({', '.join(names)}), not {rule!r:.80}{nearest(rule, names)}")
+    if isinstance(rule, Mapping):
+        from subwords.formats.hf.normalizer import from_normalizer
+        from subwords.formats.json_node import Node
+
+        return from_normalizer(Node("", "normalizer", rule["normalizer"] if "normalizer" in rule else dict(rule)))
+    if isinstance(rule, Sequence) and not isinstance(rule, bytes | bytearray):
+        return tuple(step for part in rule for step in _steps(part))
+    raise InputError(
+        f"expected a normalizer's name ({', '.join(names)}), a step, a tokenizer.json or a list of these, "
+        f"not {type(rule).__name__}"
+    )

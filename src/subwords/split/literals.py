@@ -1,0 +1,134 @@
+"""Rules that first cut out strings, such as user-defined pieces, however many: by a trie, in front of another route."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.components.splitter import Split
+from subwords.split.routes import Marks, Route, Short, Words
+from subwords.split.word_spans import Pieces, start
+
+__all__ = ["SymbolsRoute", "symbols_of"]
+
+Bytes = NDArray[np.uint8]
+Offsets = NDArray[np.int64]
+
+_ALTERNATIVE = re.compile(r"(?:[^][\\.+*?(){}|^$]|\\[][\\.+*?(){}|^$])+")
+_ALTERNATIVES = re.compile(rf"{_ALTERNATIVE.pattern}(?:\|{_ALTERNATIVE.pattern})*")
+
+
+def symbols_of(step: Split) -> list[str] | None:
+    """Return the strings that a step cuts out as pieces of their own, the longest first, if that is all it does."""
+    if step.behavior != "isolated" or step.invert or not _ALTERNATIVES.fullmatch(step.pattern):
+        return None
+    found = _ALTERNATIVE.findall(step.pattern)
+    symbols = [re.sub(r"\\(.)", r"\1", alternative, flags=re.DOTALL) for alternative in found]
+    places = {symbol: place for place, symbol in reversed([*enumerate(symbols)])}
+    for symbol, place in places.items():  # the first alternative that matches is the longest one
+        if any(places.get(symbol[:k], place) < place for k in range(1, len(symbol))):
+            return None
+    return symbols
+
+
+class SymbolsRoute(Route):
+    """Cuts out strings, and hands on to another route what lies between them, and the strings too.
+
+    The other route has to be safe to cut where two characters alone say so.
+    """
+
+    name = "compiled trie"
+    compiled = True
+
+    def __init__(self, symbols: Sequence[str], rest: Route) -> None:
+        self._tables = _trie([symbol.encode() for symbol in symbols])
+        self._longest = max(len(symbol.encode()) for symbol in symbols)
+        self._rest = rest
+        self.growth = rest.growth
+
+    def _found(self, text: Bytes, bounds: Offsets) -> Offsets:
+        """Where symbols begin and end, shape (n, 2)."""
+        from subwords.kernels.split.literals import find_symbols
+
+        found = np.empty(256, np.int64)
+        count = find_symbols(text, bounds, self._tables, found)
+        if 2 * count > len(found):
+            found = np.empty(2 * count, np.int64)
+            find_symbols(text, bounds, self._tables, found)
+        return found[: 2 * count].reshape(-1, 2)
+
+    def texts(self, text: Bytes, bounds: Offsets, marks: Marks) -> Iterator[Words]:
+        """Split many texts; those without symbols go on together."""
+        found = self._found(text, bounds)
+        first = 0
+        counts = np.searchsorted(found[:, 0], bounds)
+        for k in np.flatnonzero(np.diff(counts)).tolist():
+            if k > first:
+                yield from self._rest.texts(text, bounds[first : k + 1], marks)
+            inside = found[counts[k] : counts[k + 1]].ravel()
+            places = np.concatenate([bounds[k : k + 1], inside, bounds[k + 1 : k + 2]])
+            yield from self._as_one(text, places[np.diff(places, prepend=-1) > 0], marks)
+            first = k + 1
+        if first < len(bounds) - 1:
+            yield from self._rest.texts(text, bounds[first:], marks)
+
+    def _as_one(self, text: Bytes, places: Offsets, marks: Marks) -> Iterator[Words]:
+        """Split the parts of one text."""
+        left = len(places) - 1
+        for words_of, base, ends, words, complete in self._rest.texts(text, places, marks):
+            left -= len(words) if complete else len(words) - 1
+            yield words_of, base, ends, words[-1:], left == 0
+
+    def short(self, text: Bytes, marks: Marks) -> Short | None:
+        """Split a short text in one step, where it has no symbols."""
+        if len(self._found(text, np.array([0, len(text)], np.int64))):
+            return None
+        return self._rest.short(text, marks)
+
+    def cut(self, text: Bytes, at: int) -> int:
+        """Cut where the other route does, and no symbol can lie on both sides."""
+        from subwords.kernels.split.literals import spans_place
+
+        place = self._rest.cut(text, at)
+        while place > 0 and spans_place(text, max(0, place - self._longest + 1), place, self._tables):
+            place = self._rest.cut(text, place - 1)
+        return place
+
+    def pieces(self, text: Bytes) -> Pieces:
+        """Return the words of one text."""
+        whole = start(text, np.array([0, len(text)], np.int64), np.ones(1, np.bool_), tracked=True)
+        parts = [
+            base + ends[: int(words[-1])].astype(np.int64)
+            for _, base, ends, words, _ in self.texts(text, whole.texts, Marks())
+        ]
+        return whole.cut(np.concatenate([np.zeros(1, np.int64), *parts]))
+
+    def unicode_version(self) -> str:
+        """The version the other route's classes come from."""
+        return self._rest.unicode_version()
+
+
+def _trie(
+    symbols: Sequence[bytes],
+) -> tuple[NDArray[np.uint8], NDArray[np.int32], NDArray[np.uint8], NDArray[np.uint8]]:
+    """The symbols as `kernels/split/literals.py` reads them."""
+    columns = np.zeros(256, np.uint8)
+    used = np.unique(np.frombuffer(b"".join(symbols), np.uint8))
+    # UTF-8 never has all 256 bytes, so that column 0 is free.
+    columns[used] = np.arange(1, len(used) + 1)
+    edges: dict[tuple[int, int], int] = {}
+    ends = {0: 0}
+    for symbol in symbols:
+        node = 0
+        for byte in symbol:
+            node = edges.setdefault((node, byte), len(edges) + 1)
+            ends.setdefault(node, 0)
+        ends[node] = 1
+    table = np.zeros((len(ends), len(used) + 1), np.int32)
+    for (node, byte), child in edges.items():
+        table[node, columns[byte]] = child
+    firsts = (table[0, columns] != 0).astype(np.uint8)
+    return columns, table.ravel(), np.array([ends[node] for node in range(len(ends))], np.uint8), firsts

@@ -1,0 +1,86 @@
+"""The choice of a route for a rule: the fastest that is exact."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.components.splitter import PATTERNS, Rule, Split
+from subwords.split.finders import finder, removed
+from subwords.split.literals import SymbolsRoute, symbols_of
+from subwords.split.pattern import Chars, Either, Node, Outside, Repeat, Then, parse
+from subwords.split.routes import MachineRoute, MaskRoute, Route
+from subwords.split.step_routes import DroppingRoute, StepsRoute
+from subwords.split.transducer import Machine, composed, unsplit
+
+__all__ = ["machine_of", "route"]
+
+MUCH = 100  # characters of strings, from which on a trie is better than a machine
+
+
+def route(rule: Rule) -> Route:
+    """Return the fastest exact way to apply a rule without ByteChars at its end."""
+    try:
+        if rule and isinstance(rule[0], Split) and removed(rule[0]):
+            machine = machine_of((Split(rule[0].pattern), *rule[1:]))
+            return DroppingRoute(machine, _dropped(rule[0]).astype(np.uint8), rule)
+        if rule and isinstance(rule[0], Split) and (len(rule) > 1 or len(rule[0].pattern) > MUCH):
+            symbols = symbols_of(rule[0])
+            if symbols:
+                return SymbolsRoute(symbols, MachineRoute(machine_of(rule[1:])))
+        machine = machine_of(rule)
+        if machine.identity == _gpt2_identity():
+            return MaskRoute(lambda: machine)
+        return MachineRoute(machine)
+    except Outside:
+        return StepsRoute(rule)
+
+
+@cache
+def _gpt2_identity() -> bytes:
+    return machine_of((Split(PATTERNS["gpt2"]),)).identity
+
+
+def machine_of(rule: Rule) -> Machine:
+    """Return the one machine of a whole rule, or raise Outside."""
+    if not rule:
+        return unsplit()
+    made: Machine | None = None
+    for step in reversed(rule):
+        if not isinstance(step, Split):
+            raise Outside(f"a {type(step).__name__} step")
+        first = finder(step).machine()
+        made = first if made is None else composed(first, made)
+    assert made is not None
+    return made
+
+
+def _dropped(step: Split) -> NDArray[np.bool_]:
+    """Return the characters that dropped pieces begin with, and no others; Outside where there is no such set.
+
+    Dropped are the matches, if all of them are runs of some characters. With `invert` it is what lies between them: if
+    every character that a match can begin with is a match by itself, that are the characters of no match.
+    """
+    node = parse(step.pattern)
+    branches = node.branches if isinstance(node, Either) else (node,)
+    runs = [members for branch in branches if (members := _run(branch)) is not None]
+    found = np.logical_or.reduce(runs) if runs else np.zeros(0x110001, np.bool_)
+    others = [branch for branch in branches if _run(branch) is None]
+    if not step.invert:
+        if others:
+            raise Outside("more than runs of characters is dropped")
+        return found
+    for branch in others:
+        first = branch.items[0] if isinstance(branch, Then) else branch
+        if not isinstance(first, Chars) or (first.members & ~found).any():
+            raise Outside("a match begins with a character that is dropped elsewhere")
+    return ~found
+
+
+def _run(node: Node) -> NDArray[np.bool_] | None:
+    """The characters of a set, or of a run of one or more of it."""
+    if isinstance(node, Repeat) and node.low == 1:
+        node = node.item
+    return node.members if isinstance(node, Chars) else None

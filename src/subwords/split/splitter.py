@@ -1,0 +1,207 @@
+"""Splitters: a rule, and the fastest route that is exact for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.components.identity import looks_like_steps, to_text
+from subwords.components.splitter import ALIASES, NAMED, Behavior, ByteChars, Prefix, Replace, Rule, Split, Step
+from subwords.errors import InputError
+from subwords.split.routes import Marks, MaskRoute, Route, Short, Words
+from subwords.split.word_spans import Pieces, character_spans
+from subwords.support.checks import encode_text
+from subwords.support.names import looks_like_name, named
+
+if TYPE_CHECKING:
+    from subwords.split.transducer import Machine
+
+__all__ = ["Splitter"]
+
+Bytes = NDArray[np.uint8]
+MOST_ROUTES = 16  # kept for splitters of the same rule: building one takes up to 0.1 s and 32 MB
+
+
+class Splitter:
+    """A pre-tokenization rule, ready to split: made by `splitter`.
+
+    Attributes: `rule`, its steps; `name`, its name or None.
+    """
+
+    rule: Rule
+    name: str | None
+    route: Route
+    _steps: Rule
+
+    def __init__(self, rule: Rule) -> None:
+        for step in rule:
+            _check(step)
+        whole = rule
+        while rule and isinstance(rule[-1], ByteChars):  # what models read, not how words are cut
+            rule = rule[:-1]
+        self.__dict__.update(
+            rule=whole,
+            _steps=rule,
+            name=next((name for name, steps in NAMED.items() if steps == rule), None),
+            route=_route(rule),
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Splitter, (self.rule,)
+
+    def __eq__(self, other: object) -> bool:
+        return self.rule == other.rule if isinstance(other, Splitter) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.rule)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"Splitter is immutable: {name!r} cannot be set; make another one with subwords.splitter")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"Splitter is immutable: {name!r} cannot be deleted")
+
+    @property
+    def compiled(self) -> bool:
+        """Whether no regex engine runs."""
+        return self.route.compiled
+
+    @property
+    def keeps_text(self) -> bool:
+        """Whether the words of a text, joined, are the text."""
+        changing = (step for step in self._steps if not isinstance(step, ByteChars))
+        return all(isinstance(step, Split) and step.behavior != "removed" for step in changing)
+
+    @cached_property
+    def inside(self) -> Splitter:
+        """The splitter of text that does not begin where the input begins; itself where that makes no difference."""
+        rule = tuple(step for step in self.rule if not (isinstance(step, Prefix) and step.scheme == "first"))
+        return self if rule == self.rule else Splitter(rule)
+
+    @cached_property
+    def identity(self) -> str:
+        """The rule as text that `subwords.splitter` reads; it names the rule in word counts."""
+        match self._steps:
+            # A pattern that spells a name, or looks like one, would be read as that.
+            case (Split(pattern=pattern, behavior="isolated", invert=False),) if _plain(pattern):
+                return pattern
+        return self.name or to_text(self._steps)
+
+    @property
+    def unicode_version(self) -> str:
+        """The version its character classes come from."""
+        return self.route.unicode_version()
+
+    @property
+    def growth(self) -> int:
+        """How many times its length no text exceeds."""
+        return self.route.growth
+
+    def texts(
+        self, text: Bytes, bounds: NDArray[np.int64], marks: Marks, *, begins: bool = True, ends: bool = True
+    ) -> Iterator[Words]:
+        """Split many texts, text[bounds[i]:bounds[i + 1]], in order, as `routes.Words`.
+
+        Whether the first begins, and the last ends, elsewhere is all one to words: see `Pipeline.texts`.
+        """
+        return self.route.texts(text, bounds, marks)
+
+    def short(self, text: Bytes, marks: Marks) -> Short | None:
+        """Split a text shorter than a chunk in one step, if that is possible: the words' text, ends and number."""
+        return self.route.short(text, marks)
+
+    def pieces(self, text: Bytes) -> Pieces:
+        """Return the words of one text, with their origin in it."""
+        return self.route.pieces(text)
+
+    def cut(self, text: Bytes, at: int) -> int:
+        """Return a place in text[:at], the last found, where cutting changes no word whatever follows, or 0 (S4)."""
+        return self.route.cut(text, at)
+
+    def split(self, text: str) -> list[str]:
+        """Return the words of a text, as the rule's steps leave them.
+
+        >>> import subwords
+        >>> subwords.splitter("gpt2").split("Hello, world's end")
+        ['Hello', ',', ' world', "'s", ' end']
+        """
+        pieces = self.route.pieces(_bytes_of(text))
+        data = pieces.text.tobytes()
+        return [data[a:b].decode("utf-8", "replace") for a, b in pairwise(pieces.words.tolist())]
+
+    def spans(self, text: str) -> NDArray[np.int64]:
+        """Return the range of characters of every word, shape (n, 2); blanks that a rule drops are in none.
+
+        A word may begin or end within a character's bytes (`falcon`): then that character is in both ranges.
+
+        >>> import subwords
+        >>> subwords.splitter("whitespace").spans("Hello, world").tolist()
+        [[0, 5], [5, 6], [7, 12]]
+        """
+        data = _bytes_of(text)
+        return character_spans(data, self.byte_spans(data))
+
+    def byte_spans(self, data: bytes | Bytes) -> NDArray[np.int64]:
+        """Return the range of bytes of every word, shape (n, 2); `data` need not be UTF-8 (S2)."""
+        if not isinstance(data, bytes | bytearray | memoryview | np.ndarray):
+            raise InputError(f"expected bytes, not {type(data).__name__}")
+        pieces = self.route.pieces(np.frombuffer(data, np.uint8))
+        return np.stack([pieces.origin[0, pieces.words[:-1]], pieces.origin[1, pieces.words[1:] - 1]], axis=1)
+
+    def byte_ends(self, data: bytes) -> NDArray[np.int64]:
+        """Return where each word of `data` ends, int64, in the bytes that the rule leaves of it."""
+        return self.route.pieces(np.frombuffer(data, np.uint8)).words[1:]
+
+    def __repr__(self) -> str:
+        rule = repr(self.name) if self.name else self.identity
+        return f"Splitter({rule}, route: {self.route.name})"
+
+
+@lru_cache(maxsize=MOST_ROUTES)
+def _route(rule: Rule) -> Route:
+    # GPT-2's rule wants no automaton unless a text is not ASCII: 12 ms of the start.
+    if rule == NAMED["gpt2"]:
+        return MaskRoute(lambda: _machine_of(rule))
+    from subwords.split.select_route import route
+
+    return route(rule)
+
+
+def _machine_of(rule: Rule) -> Machine:
+    from subwords.split.select_route import machine_of
+
+    return machine_of(rule)
+
+
+def _check(step: Step) -> None:
+    match step:
+        case Split(pattern, behavior, _):
+            encode_text(pattern)
+            if behavior not in get_args(Behavior):
+                raise InputError(
+                    f"expected behavior to be one of {', '.join(get_args(Behavior))}, not {behavior!r:.80}"
+                )
+        case Prefix(text, scheme):
+            encode_text(text)
+            if scheme not in ("always", "first"):
+                raise InputError(f"expected scheme to be always or first, not {scheme!r:.80}")
+        case Replace(old, new):
+            if len(encode_text(old).decode()) != 1 or len(encode_text(new).decode()) != 1:
+                raise InputError(f"expected a Replace of one character by one, not of {old!r:.80} by {new!r:.80}")
+
+
+def _plain(pattern: str) -> bool:
+    """Whether `splitter` takes a pattern for nothing but a pattern."""
+    other = named(pattern, NAMED, ALIASES) or pattern == "null" or pattern.startswith('{"') or looks_like_steps(pattern)
+    return not other and not looks_like_name(pattern)
+
+
+def _bytes_of(text: str) -> Bytes:
+    if not isinstance(text, str):
+        raise InputError(f"expected str, not {type(text).__name__}; byte_spans takes bytes")
+    return np.frombuffer(encode_text(text), np.uint8)

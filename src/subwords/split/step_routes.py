@@ -1,0 +1,157 @@
+"""Rules of several steps: step by step over a stretch of text, or by one machine that finds all pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.components.splitter import ByteChars, Prefix, Replace, Rule, Split
+from subwords.split.finders import Finder, finder
+from subwords.split.routes import CHUNK_TEXTS, CHUNK_WORDS, MachineRoute, Marks, Route, Short, Words
+from subwords.split.transducer import Machine
+from subwords.split.word_spans import Pieces, put_bytes_back, put_in_front, put_in_place, start, write_byte_chars
+from subwords.unicode.tables import UNICODE_VERSION
+
+__all__ = ["DroppingRoute", "StepsRoute"]
+
+Bytes = NDArray[np.uint8]
+Offsets = NDArray[np.int64]
+
+STRETCH = 1 << 20  # bytes of text that steps take at a time
+
+
+class StepsRoute(Route):
+    """Step by step over a stretch of text, as arrays."""
+
+    def __init__(self, rule: Rule) -> None:
+        self._steps = [finder(step) if isinstance(step, Split) else step for step in rule]
+        finders = [step for step in self._steps if isinstance(step, Finder)]
+        self.compiled = all(step.compiled for step in finders)
+        self.name = "compiled automata, step by step" if self.compiled else "regex package"
+        before = rule[: next((k for k, step in enumerate(rule) if isinstance(step, Split)), len(rule))]
+        self._cutter = finders[0].cutter() if finders and not before else None
+        self._leading = any(isinstance(step, Prefix) and step.scheme == "first" for step in rule)
+        self._byte_chars = any(isinstance(step, ByteChars) for step in rule)
+        self.growth = 4 + 4 * sum(len(step.text.encode()) for step in rule if isinstance(step, Prefix))
+
+    def unicode_version(self) -> str:
+        """The version its character classes come from."""
+        versions = {step.unicode_version for step in self._steps if isinstance(step, Finder)}
+        return next(iter(versions - {UNICODE_VERSION}), UNICODE_VERSION)
+
+    def cut(self, text: Bytes, at: int) -> int:
+        """Cut where the first step's machine proves it safe; the others see no more than its pieces."""
+        return 0 if self._leading else self._cut(text, at)
+
+    def _cut(self, text: Bytes, at: int) -> int:
+        if self._cutter is None:
+            return 0
+        from subwords.kernels.split.cut import last_cut
+
+        return last_cut(text, at, *self._cutter)
+
+    def pieces(self, text: Bytes) -> Pieces:
+        """Return the words of one text."""
+        return self._applied(start(text, np.array([0, len(text)], np.int64), np.ones(1, np.bool_), tracked=True))
+
+    def _applied(self, pieces: Pieces) -> Pieces:
+        for step in self._steps:
+            if not len(pieces.text):
+                break
+            match step:
+                case Finder():
+                    pieces = step.split(pieces)
+                case Prefix():
+                    pieces = put_in_front(pieces, step.text.encode(), step.scheme == "first")
+                case Replace():
+                    pieces = put_in_place(pieces, step.old.encode(), step.new.encode())
+                case ByteChars():
+                    pieces = write_byte_chars(pieces)
+        return put_bytes_back(pieces) if self._byte_chars else pieces
+
+    def texts(self, text: Bytes, bounds: Offsets, marks: Marks) -> Iterator[Words]:
+        """Split many texts, a stretch at a time; a long one is cut where that is safe."""
+        first = 0
+        while first < len(bounds) - 1:
+            last = int(np.searchsorted(bounds, bounds[first] + STRETCH, side="right")) - 1
+            if last > first:
+                last = min(last, first + CHUNK_TEXTS)
+                part, base = bounds[first : last + 1], int(bounds[first])
+                stretch = start(text[base : int(part[-1])], part - base, np.ones(last - first, np.bool_), tracked=False)
+                yield from _in_chunks(self._applied(stretch), True)
+            else:
+                yield from self._long_text(text, int(bounds[first]), int(bounds[first + 1]))
+                last = first + 1
+            first = last
+
+    def _long_text(self, text: Bytes, at: int, stop: int) -> Iterator[Words]:
+        leads = True
+        while at < stop:
+            size, cut = STRETCH, 0
+            while not cut:
+                cut = stop - at if at + size >= stop else self._cut(text[at:stop], size)
+                size *= 4
+            bounds = np.array([0, cut], np.int64)
+            pieces = self._applied(start(text[at : at + cut], bounds, np.array([leads]), tracked=False))
+            at, leads = at + cut, False
+            yield from _in_chunks(pieces, at == stop)
+
+
+def _in_chunks(pieces: Pieces, complete: bool) -> Iterator[Words]:
+    """Hand on the words of some texts: all at once, or one text after another where there are many words."""
+    marks = np.searchsorted(pieces.words, pieces.texts[1:]).astype(np.int64)
+    text = np.ascontiguousarray(pieces.text)
+    if complete and int(marks[-1]) <= CHUNK_WORDS:
+        yield text, 0, pieces.words[1:].astype(np.uint32), marks, True
+        return
+    for first, last in pairwise([0, *marks.tolist()]):
+        for k in range(first, max(last, first + 1), CHUNK_WORDS):
+            upto = min(last, k + CHUNK_WORDS)
+            base = int(pieces.words[k])
+            ends = (pieces.words[k + 1 : upto + 1] - base).astype(np.uint32)
+            whole = upto == last and (complete or last != int(marks[-1]))
+            yield text, base, ends, np.array([upto - k], np.int64), whole
+
+
+class DroppingRoute(MachineRoute):
+    """One machine for all pieces of a rule whose first step drops some, and a kernel that leaves those out.
+
+    `drops`, uint8 of shape (0x110001,), marks the characters that only dropped pieces begin with.
+    """
+
+    def __init__(self, machine: Machine, drops: NDArray[np.uint8], rule: Rule) -> None:
+        super().__init__(machine)
+        self._drops = drops
+        self._by_steps = StepsRoute(rule)
+
+    def texts(self, text: Bytes, bounds: Offsets, marks: Marks) -> Iterator[Words]:
+        """Split many texts, and hand on what is kept."""
+        for words_of, base, ends, upto, complete in super().texts(text, bounds, marks):
+            yield *self._kept(words_of, base, ends, upto, marks), complete
+
+    def short(self, text: Bytes, marks: Marks) -> Short | None:
+        """Split a short text in one call."""
+        words = marks.words[:1]
+        words[0] = self._one(text, 0, len(text), marks)
+        kept_of, _, kept, _ = self._kept(text, 0, marks.ends, words, marks)
+        return kept_of, kept, int(words[0])
+
+    def _kept(
+        self, text: Bytes, base: int, ends: NDArray[np.uint32], upto: Offsets, marks: Marks
+    ) -> tuple[Bytes, int, NDArray[np.uint32], Offsets]:
+        from subwords.kernels.split.drop import keep_words
+
+        words = int(upto[-1])
+        size = int(ends[words - 1]) if words else 0
+        room, kept = marks.kept
+        if len(room) < size + 64 or len(kept) < words + 1:
+            marks.kept = room, kept = np.empty(size + 64, np.uint8), np.empty(len(ends), np.uint32)
+        keep_words.sized(size)(text, base, ends, upto, self._drops, room, kept)
+        return room, 0, kept, upto
+
+    def pieces(self, text: Bytes) -> Pieces:
+        """Return the words of one text."""
+        return self._by_steps.pieces(text)

@@ -1,0 +1,148 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from os import PathLike
+from pathlib import Path
+from typing import IO, Any, Literal, overload
+
+from subwords.errors import InputError
+
+if sys.platform != "win32":
+    import fcntl
+
+__all__ = ["as_path", "atomic_write"]
+
+_BEGIN, _END = ".subwords-", ".tmp"
+
+
+def as_path(path: str | PathLike[str]) -> Path:
+    """Return a path; InputError for another type.
+
+    >>> from subwords.support.atomic import as_path
+    >>> as_path("a.json").name
+    'a.json'
+    """
+    try:
+        found = Path(path)
+    except TypeError:
+        raise InputError(f"expected a path (str or os.PathLike), not {path!r:.80} ({type(path).__name__})") from None
+    if "\0" in str(found):
+        raise InputError(f"expected a path without NUL, not {str(found)!r:.200}")
+    return found
+
+
+@overload
+def atomic_write(path: str | PathLike[str], mode: Literal["wb"] = "wb") -> AbstractContextManager[IO[bytes]]: ...
+@overload
+def atomic_write(path: str | PathLike[str], mode: Literal["w"]) -> AbstractContextManager[IO[str]]: ...
+def atomic_write(path: str | PathLike[str], mode: Literal["wb", "w"] = "wb") -> AbstractContextManager[IO[Any]]:
+    r"""Open a file for writing that takes its name only when the block ends without an exception.
+
+    Text is UTF-8 with "\n" as it stands. Until then a file of that name stays as it was; afterwards it keeps its
+    permissions, and a new one has those of `open`. A pipe or a device is written directly. A missing folder, or a file
+    that cannot be written, is an InputError. A process that is killed leaves a `.subwords-*.tmp`, which the next file
+    written into that folder sweeps (not on Windows).
+
+    >>> import tempfile
+    >>> from subwords.support.atomic import atomic_write
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with atomic_write(f"{folder}/ids.txt", "w") as file:
+    ...         print(1, 2, file=file)
+    """
+    return _write(as_path(path), mode, {"encoding": "utf-8", "newline": ""} if mode == "w" else {})
+
+
+@contextmanager
+def _write(path: Path, mode: str, options: dict[str, Any]) -> Iterator[IO[Any]]:
+    temporary, lock = None, -1
+    try:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            with path.open(mode, **options) as file:
+                yield file
+            return
+        target = _target(path)
+        _sweep(target.parent)
+        # The name is short whatever the target's: names end at 255 bytes.
+        while lock < 0:
+            temporary = target.with_name(f"{_BEGIN}{secrets.token_hex(8)}{_END}")
+            temporary.open("xb").close()
+            lock = _locked(temporary)
+        assert temporary is not None
+        with temporary.open(mode, **options) as file:
+            if target.exists():
+                temporary.chmod(target.stat().st_mode & 0o7777)
+            yield file
+        temporary.replace(target)
+    except BaseException as error:
+        if temporary is not None:
+            with suppress(OSError):  # a file system that is read-only, or gone
+                temporary.unlink(missing_ok=True)
+        # An error of what is written here names no file or one of these; another comes from what the caller reads.
+        if isinstance(error, OSError) and str(error.filename) in ("None", str(path), str(temporary)):
+            raise InputError(f"expected a file that can be written; {path}: {error.strerror}") from None
+        raise
+    finally:
+        if lock > 0:
+            os.close(lock)
+
+
+def _target(path: Path) -> Path:
+    # A symbolic link stays one: what it points to is replaced.
+    target = path.resolve()
+    if not target.parent.is_dir():
+        raise InputError(f"expected a folder to write {path.name} in; there is none at {target.parent}")
+    if target.is_dir():
+        raise InputError(f"expected a file to write; {path} is a folder")
+    return target
+
+
+# ------------------------------------------------------------------ files left behind
+
+# Who writes a temporary file holds a lock on it, which the system takes back from a process that was killed. So a file
+# without a lock is nobody's; but for a moment after it was made, in which it may be deleted: it is made again then.
+
+
+def _locked(temporary: Path) -> int:
+    """Lock a file that was just made, until the descriptor returned is closed; 0: no locks here, -1: it is gone."""
+    if sys.platform == "win32":
+        return 0
+    try:
+        lock = os.open(temporary, os.O_RDONLY)
+    except FileNotFoundError:
+        return -1
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    except OSError:  # a file system without locks, where nothing is swept either
+        return lock
+    if os.fstat(lock).st_nlink:
+        return lock
+    os.close(lock)
+    return -1
+
+
+def _sweep(folder: Path) -> None:
+    """Delete what a process that was killed left in a folder, as far as that is possible."""
+    if sys.platform == "win32":
+        return
+    with suppress(OSError):
+        for file in folder.iterdir():
+            if file.name.startswith(_BEGIN) and file.name.endswith(_END):
+                with suppress(OSError):
+                    _delete_unlocked(file)
+
+
+def _delete_unlocked(file: Path) -> None:
+    if sys.platform == "win32":
+        return
+    lock = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        file.unlink()
+    finally:
+        os.close(lock)

@@ -1,0 +1,87 @@
+"""Arguments checked at the door: what is of the wrong type or value is an InputError that names it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from subwords.errors import InputError
+
+__all__ = ["check_choice", "check_flag", "check_integer", "check_path", "check_string", "check_strings", "check_token"]
+
+
+def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
+    """Refuse what is not one of some strings."""
+    choices = tuple(choices)
+    if not isinstance(value, str) or value not in choices:
+        raise InputError(f"expected {name} to be one of {', '.join(choices)}, not {value!r:.60}")
+
+
+def check_flag(name: str, value: object) -> None:
+    """Refuse what is neither True nor False."""
+    if not isinstance(value, bool):
+        raise InputError(f"expected {name} to be True or False, not {value!r:.60}")
+
+
+def check_integer(name: str, value: object, least: int, most: int) -> None:
+    """Refuse what is not an integer in a range."""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise InputError(f"expected {name} to be an integer from {least} to {most}, not {value!r:.60}")
+
+
+def check_string(name: str, value: object) -> None:
+    """Refuse what is not a string that UTF-8 can hold."""
+    if not isinstance(value, str):
+        raise InputError(f"expected {name} to be a str, not {type(value).__name__} {value!r:.60}")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise InputError(f"expected {name} to be a str without lone surrogates, not {value!r:.60}")
+
+
+def check_token(name: str, value: object) -> None:
+    """Refuse what is not a string, of one character or more, that UTF-8 can hold."""
+    if not isinstance(value, str) or not value:
+        raise InputError(f"expected {name} to be a non-empty str, not {value!r:.60}")
+    check_string(name, value)
+
+
+def check_strings(name: str, value: Any) -> tuple[str, ...]:
+    """Return strings in their order; refuse what is not an ordered collection of different, non-empty ones."""
+    unordered = isinstance(value, str | bytes | bytearray | Mapping | set | frozenset)
+    if unordered or not isinstance(value, Iterable):
+        raise InputError(f"expected {name} to be a list of str, not the {type(value).__name__} {value!r:.60}")
+    found, seen = tuple(value), set[str]()
+    for i, item in enumerate(found):
+        check_token(f"{name}[{i}]", item)
+        if item in seen:
+            raise InputError(f"expected {name} to differ; {item!r} is given twice")
+        seen.add(item)
+    return found
+
+
+def check_path(name: str, value: Any) -> Path:
+    """Return a path; refuse what cannot be one."""
+    if not isinstance(value, str | PathLike):
+        raise InputError(f"expected {name} to be a str or pathlib.Path, not {type(value).__name__} {value!r:.60}")
+    try:
+        path = Path(value)
+        if b"\0" not in os.fsencode(path):
+            return path
+    except (TypeError, UnicodeEncodeError):  # a path of bytes, or of lone surrogates
+        pass
+    raise InputError(f"expected {name} to be a path of characters without zero, not {value!r:.60}")
+
+
+def encode_text(text: str) -> bytes:
+    """Return the UTF-8 bytes of a text; a lone surrogate is an InputError that says where."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"expected text that UTF-8 can hold; character {error.start} is the lone surrogate "
+            f"U+{ord(text[error.start]):04X}"
+        ) from None
+    except AttributeError:
+        raise InputError(f"expected text (str or bytes), not {type(text).__name__}") from None

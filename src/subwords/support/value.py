@@ -1,0 +1,111 @@
+"""Values: objects that are equal when what they hold is equal, arrays included, and that pickle without caches."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Value", "digest_of", "read_only"]
+
+
+class Value:
+    """Base of frozen dataclasses that may hold arrays: equality and hash by content, pickles without cached properties.
+
+    Two values are equal if they have the same type and the same `digest`.
+    """
+
+    def __getstate__(self) -> dict[str, Any]:
+        cached = {name for kind in type(self).__mro__ for name, at in vars(kind).items() if _is_cached(at)}
+        return {name: value for name, value in vars(self).items() if name not in cached}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Pickles carry arrays without their read-only flag.
+        self.__dict__.update({name: _locked(value) for name, value in state.items()})
+
+    @cached_property
+    def digest(self) -> str:
+        """The SHA-256 of the content, in hexadecimal: the same in every process and on every machine."""
+        return digest_of(self)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if type(self) is not type(other) or not isinstance(other, Value):
+            return NotImplemented
+        return self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+
+def _is_cached(attribute: object) -> bool:
+    return isinstance(attribute, cached_property)
+
+
+def _locked(value: Any) -> Any:
+    return read_only(value) if isinstance(value, np.ndarray) else value
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a view of an array that cannot be written to.
+
+    >>> import numpy as np
+    >>> read_only(np.zeros(2)).flags.writeable
+    False
+    """
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def digest_of(value: object) -> str:
+    """Return the SHA-256 of a value made of dataclasses, tuples, sets, arrays and plain values, in hexadecimal.
+
+    Fields with `compare=False` do not count.
+
+    >>> digest_of((1, "a")) == digest_of((1, "a")), digest_of((1, "a")) == digest_of((1, b"a"))
+    (True, False)
+    """
+    found = hashlib.sha256()
+    for part in _parts(value):
+        found.update(len(part).to_bytes(8, "little"))
+        found.update(part)
+    return found.hexdigest()
+
+
+def _parts(value: Any) -> Iterator[bytes | memoryview]:
+    """Yield the content of a value; types and lengths included, so that no two values yield the same parts."""
+    yield type(value).__name__.encode()
+    match value:
+        case None | bool() | int() | float():
+            yield repr(value).encode()
+        case str():
+            yield value.encode("utf-8", "surrogatepass")
+        case bytes():
+            yield value
+        case np.ndarray():
+            yield f"{value.dtype.str} {value.shape}".encode()
+            yield np.ascontiguousarray(value).tobytes()
+        case tuple():
+            yield str(len(value)).encode()
+            for item in value:
+                yield from _parts(item)
+        case frozenset():
+            yield str(len(value)).encode()
+            for item in sorted(value):
+                yield from _parts(item)
+        case Value() if not is_dataclass(value):
+            for part in value.__reduce__()[1]:
+                yield from _parts(part)
+        case _ if is_dataclass(value):
+            for field in fields(value):
+                if field.compare:
+                    yield from _parts(getattr(value, field.name))
+        case _:
+            raise TypeError(f"expected a plain value to digest, not {type(value).__name__}")

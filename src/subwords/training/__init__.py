@@ -1,0 +1,1 @@
+"""Training: corpus and settings in, tokenizer out."""

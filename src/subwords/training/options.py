@@ -1,0 +1,118 @@
+"""The options of `train` by family: their types, for editors and type checkers, and the settings made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypedDict
+
+from subwords.errors import InputError
+from subwords.families import FAMILIES, Family, family_named
+from subwords.support.checks import check_strings, check_token
+
+__all__ = [
+    "BPEOptions",
+    "Settings",
+    "UnigramOptions",
+    "WordPieceOptions",
+    "families_with",
+    "settings_of",
+    "special_tokens_of",
+]
+
+Settings = Any  # BPESettings, WordPieceSettings or UnigramSettings: frozen dataclasses of the families
+COMMON = ("vocab_size", "special_tokens", "unk_token", "min_frequency")
+
+
+class BPEOptions(TypedDict, total=False):
+    """Options of algorithm="bpe"; see `train`."""
+
+    byte_level: bool
+    alphabet: Literal["full", "corpus"]
+    tie_break: Literal["ids", "first", "bytes"]
+    min_frequency: int | None
+    max_token_length: int | None
+    limit_alphabet: int | None
+    unk_token: str | None
+
+
+class WordPieceOptions(TypedDict, total=False):
+    """Options of algorithm="wordpiece"; see `train`."""
+
+    score: Literal["likelihood", "course", "count"]
+    prefix: str
+    tie_break: Literal["ids", "first", "bytes"]
+    min_frequency: int | None
+    max_token_length: int | None
+    limit_alphabet: int | None
+    max_chars: int
+    unk_token: str | None
+
+
+class UnigramOptions(TypedDict, total=False):
+    """Options of algorithm="unigram"; see `train`."""
+
+    seed_size: int
+    shrinking_factor: float
+    sub_iterations: int
+    max_piece_length: int
+    min_frequency: int | None
+    character_coverage: float
+    required_chars: str
+    user_defined: Sequence[str]
+    byte_fallback: bool
+    unk_token: str | None
+
+
+def families_with(option: str) -> tuple[str, ...]:
+    """Return the names of the families that have an option.
+
+    >>> families_with("prefix")
+    ('wordpiece',)
+    """
+    return tuple(name for name, family in FAMILIES.items() if option in family.options)
+
+
+def special_tokens_of(algorithm: str, special_tokens: Sequence[str] | None, unk_token: str | None) -> tuple[str, ...]:
+    """Return the special tokens that `train` makes: those given or the family's, and Unigram's unknown token."""
+    family = family_named(algorithm)
+    tokens = check_strings("special_tokens", family.special_tokens if special_tokens is None else special_tokens)
+    if unk_token is not None:
+        check_token("unk_token", unk_token)
+    if algorithm != "unigram":
+        return tokens
+    unk = family.unk_token if unk_token is None else unk_token
+    assert unk is not None
+    return tokens if unk in tokens else (unk, *tokens)
+
+
+def settings_of(algorithm: str, options: Mapping[str, Any]) -> Settings:
+    """Return the settings of a family; an option that is None has its default.
+
+    InputError or TrainingError for an option that the family does not have, and for a value that it cannot take.
+    """
+    family = family_named(algorithm)
+    given = {name: value for name, value in options.items() if value is not None}
+    _refuse_others(family, given)
+    given["special_tokens"] = special_tokens_of(algorithm, given.get("special_tokens"), given.get("unk_token"))
+    given.setdefault("unk_token", family.unk_token)
+    given.setdefault("min_frequency", family.min_frequency)
+    settings = family.settings(**given)
+    if algorithm == "bpe" and settings.byte_level and settings.alphabet == "full":
+        for token in settings.special_tokens:
+            if len(token.encode()) == 1:
+                raise InputError(
+                    f"expected special tokens of more than one byte; {token!r} is a symbol of the alphabet"
+                )
+    return settings
+
+
+def _refuse_others(family: Family, given: Mapping[str, Any]) -> None:
+    for name in given:
+        if name not in family.options:
+            if others := families_with(name):
+                raise InputError(
+                    f"{name} is an option of {' and '.join(others)}, not of algorithm={family.name!r}: leave it out"
+                )
+            raise InputError(f"{name!r} is not an option of train; {family.name} has {', '.join(family.options)}")
+    if isinstance(given.get("alphabet"), str) and given["alphabet"] == "full" and given.get("byte_level") is False:
+        raise InputError('alphabet="full" is of bytes; with byte_level=False leave it out')

@@ -1,0 +1,1 @@
+"""Unicode 16.0 as tables."""

@@ -1,0 +1,158 @@
+"""Unigram encoding: a model as the kernel reads it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.components.splitter import Rule, Split
+from subwords.encode.encoder import KEYS, SHORT, Segmenter
+from subwords.errors import InputError
+from subwords.split.word_spans import Pieces
+from subwords.unigram.model import BYTE_PIECES, Unigram
+
+if TYPE_CHECKING:
+    from subwords.kernels.jit import Kernel
+
+__all__ = ["UnigramSegmenter"]
+
+_Arrays = tuple[NDArray[Any], ...]
+
+
+_SPACED: dict[str, Rule] = {run: (Split(f"▁{run}[^▁]*|[^▁]+"),) for run in ("", "+")}  # as `space_rule` makes them
+
+
+class UnigramSegmenter(Segmenter):
+    """Segments words by the greatest sum of scores (U5)."""
+
+    shows_unknown = True
+
+    def __init__(self, model: Unigram) -> None:
+        self.model = model
+        self.unk_id = model.unk_id
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel."""
+        from subwords.kernels.unigram.encode import encode_paths
+
+        return encode_paths
+
+    @cached_property
+    def arrays(self) -> _Arrays:
+        """The model as the kernel reads it: units, links, records, scores, byte ids, settings."""
+        model = self.model
+        settings = np.array([-1 if model.unk_id is None else model.unk_id, model.running and not model.exact], np.int64)
+        scores = np.append(model.path_scores, model.unk_score)
+        ids = np.flatnonzero(np.diff(model.vocab.offsets) > 0)
+        ids = ids[~np.isin(ids, list(model.special_ids))]
+        return *units_of(model, ids), scores, model.byte_ids, settings
+
+    def finer(self, rule: Rule) -> Rule:
+        """Cut around characters that no piece has: no path goes across such a place without stopping there.
+
+        The others must be pieces each: unknown ones side by side are one unk, which may not be cut.
+
+        Only where sums go on from word to word, or are exact: others, beginning anew, could be rounded otherwise.
+        """
+        run = next((run for run, spaced in _SPACED.items() if rule == spaced), None)
+        if run is None or not (self.model.running or self.model.exact):
+            return rule
+        special = self.model.special_ids
+        if self.model.unk_id is not None and self.model.unk_id not in special:  # its text is one unk with neighbours
+            return rule
+        usable = {token.decode() for i, token in enumerate(self.model.vocab) if i not in special}
+        known = set("".join(usable))
+        if not usable >= known > {"▁"}:
+            return rule
+        inside = "".join(map(ranged, runs_of(sorted(map(ord, known - {"▁"})))))
+        return (Split(f"▁{run}[{inside}]*|[{inside}]+|[^▁{inside}]+"),)
+
+    def scratch(self, length: int, before: _Arrays) -> _Arrays:
+        """Return room for the keys and for every place of a word, and the sums of a text."""
+        keys, sums = (before[0], before[3]) if before else (np.empty(KEYS, np.uint64), np.zeros(3))
+        return keys, np.empty(2 * (length + 1)), np.empty(3 * (length + 1), np.int32), sums
+
+    def token_ends(self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], pieces: Pieces) -> NDArray[np.int64]:
+        """Return where the bytes of each id end; those of a run of unknown characters are all of it."""
+        from subwords.kernels.unigram.encode import path_ends
+
+        longest = int(np.diff(pieces.words).max(initial=SHORT))
+        _, *scratch = self.scratch(longest, ())
+        ends = np.empty(len(ids), np.int64)
+        found = path_ends(np.ascontiguousarray(pieces.text), pieces.words, (*self.arrays, *scratch), ends)
+        assert found == len(ids)
+        return ends
+
+    def token_ranges(self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], pieces: Pieces) -> NDArray[np.int64]:
+        """Return where the bytes of each id begin and end; as in HF, byte pieces of a run all have those of the run.
+
+        In SentencePiece's own files each has its own.
+        """
+        ranges = super().token_ranges(ids, offsets, pieces)
+        if self.model.running or not self.model.byte_fallback:
+            return ranges
+        # A text that spells a byte piece, <0x41>, is longer than any character.
+        of_byte = np.isin(ids, self.model.byte_ids) & (ranges[1] - ranges[0] < len(BYTE_PIECES[0]))
+        joined = of_byte[1:] & of_byte[:-1]
+        joined[offsets[1:-1][(offsets[1:-1] > 0) & (offsets[1:-1] < len(ids))] - 1] = False
+        run = np.cumsum(np.append(True, ~joined))[: len(ids)] - 1
+        first = np.flatnonzero(np.append(True, ~joined)[: len(ids)])
+        last = np.append(first[1:] - 1, len(ids) - 1)[: len(first)]
+        return np.stack([ranges[0, first[run]], ranges[1, last[run]]])
+
+    def unknown(self, text: NDArray[np.uint8], at: int) -> InputError:
+        """Return the error for a character that is no piece."""
+        shown = repr(text[at : at + 4].tobytes().decode("utf-8", "replace")[0])
+        return InputError(f"expected only known characters; {shown} at byte {at} is none, and there is no unk token")
+
+
+def runs_of(codes: list[int]) -> list[tuple[int, int]]:
+    """Return the first and the last of each run of consecutive numbers."""
+    breaks = np.flatnonzero(np.diff(codes) > 1)
+    firsts, lasts = [codes[0], *(codes[k + 1] for k in breaks)], [*(codes[k] for k in breaks), codes[-1]]
+    return list(zip(firsts, lasts, strict=True))
+
+
+def ranged(run: tuple[int, int]) -> str:
+    """Return a run of code points as the inside of a bracket expression."""
+    first, last = (f"\\x{{{code:X}}}" for code in run)
+    return first if run[0] == run[1] else f"{first}-{last}"
+
+
+def units_of(
+    model: Unigram, ids: NDArray[np.int64]
+) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint64]]:
+    """Return the double array of some pieces, its links, and the records of all; see kernels/trie/double_array.py."""
+    from subwords.kernels.trie.double_array import BLOCK, fill_links, fill_units
+    from subwords.kernels.trie.edges import build_edges
+
+    offsets = model.vocab.offsets
+    starts, stops = offsets[ids], offsets[ids + 1]
+    size = int((stops - starts).sum()) + 2
+    edges = np.full(2 << max(4, size.bit_length()), np.iinfo(np.uint64).max, np.uint64)
+    parents, bytes_ = np.zeros(size, np.int32), np.zeros(size, np.uint8)
+    depths, strings = np.zeros(size, np.int32), np.full(size, -1, np.int32)
+    roots = np.zeros(len(ids), np.int64)
+    count = build_edges(model.vocab.data, starts, stops, roots, edges, 0x9E3779B9, (parents, bytes_, depths, strings))
+    # Breadth first, children of one node side by side; without the second root.
+    order = np.lexsort((bytes_[:count], parents[:count], depths[:count]))
+    order = order[order != 1]
+    places = np.empty(count, np.int64)
+    places[order] = np.arange(len(order))
+    above = places[parents[order[1:]]]
+    begins = np.flatnonzero(np.diff(above, prepend=-1)) + 1
+    first, last = np.zeros(len(order), np.int64), np.zeros(len(order), np.int64)
+    first[above[begins - 1]], last[above[begins - 1]] = begins, np.append(begins[1:], len(order))
+    pieces = np.where(strings[order] >= 0, np.append(ids, -1)[strings[order]], -1).astype(np.int32)
+    room, used = len(order) + BLOCK, -1
+    while used < 0:
+        room = 2 * room // BLOCK * BLOCK
+        units, places = np.zeros(room, np.uint64), np.empty(len(order), np.int64)
+        used = fill_units((first, last), bytes_[order], pieces, units, np.zeros(room, np.uint8), places)
+    units, links, records = units[:used].copy(), np.zeros(used, np.int32), np.diff(offsets).astype(np.uint64)
+    fill_links((first, last), bytes_[order], places, units, links, records)
+    return units, links, records

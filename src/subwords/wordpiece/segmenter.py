@@ -1,0 +1,95 @@
+"""WordPiece encoding: a model as the kernel reads it."""
+
+from __future__ import annotations
+
+import secrets
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.encode.encoder import KEYS, Segmenter
+from subwords.errors import InputError
+from subwords.split.word_spans import Pieces
+from subwords.wordpiece.model import WordPiece
+
+if TYPE_CHECKING:
+    from subwords.kernels.jit import Kernel
+
+__all__ = ["WordPieceSegmenter"]
+
+_Arrays = tuple[NDArray[Any], ...]
+
+
+class WordPieceSegmenter(Segmenter):
+    """Segments words by the longest match (P3), in linear time (P4)."""
+
+    def __init__(self, model: WordPiece) -> None:
+        self.model = model
+        self._settings = np.array([model.unk_id, model.max_chars, secrets.randbits(62)], np.int64)
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel."""
+        from subwords.kernels.wordpiece.encode import encode_pieces
+
+        return encode_pieces
+
+    @cached_property
+    def arrays(self) -> _Arrays:
+        """The tries as the kernel reads them: edges, fails, pops, counts, popped, settings."""
+        from subwords.kernels.trie.edges import build_edges
+        from subwords.kernels.wordpiece.encode import build_links
+
+        ids, starts, stops, roots = self._strings()
+        size = int((stops - starts).sum()) + 2
+        edges = np.full(2 << max(4, size.bit_length()), np.iinfo(np.uint64).max, np.uint64)
+        nodes = (
+            np.zeros(size, np.int32),
+            np.zeros(size, np.uint8),
+            np.zeros(size, np.int32),
+            np.full(size, -1, np.int32),
+        )
+        count = build_edges(self.model.vocab.data, starts, stops, roots, edges, int(self._settings[2]), nodes)
+        order = np.argsort(nodes[2][:count], kind="stable")
+        fails, pops, counts = (np.zeros(count, np.int32) for _ in range(3))
+        room = 4 * count
+        while room > 0:
+            popped = np.zeros(room, np.int32)
+            room = -build_links(order, ids, nodes, edges, fails, pops, counts, popped, self._settings)
+        return edges, fails, pops, counts, popped, self._settings
+
+    def _strings(self) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """What the tries hold: ids, ranges of the vocabulary's bytes, and under which root."""
+        vocab, prefix = self.model.vocab, np.frombuffer(self.model.prefix.encode(), np.uint8)
+        starts, stops = vocab.offsets[:-1], vocab.offsets[1:]
+        usable = stops > starts
+        usable[list(self.model.special_ids)] = False
+        follows = usable & (stops - starts > len(prefix))
+        for k, byte in enumerate(prefix):
+            follows &= vocab.data[starts + k] == byte
+        first, later = np.flatnonzero(usable), np.flatnonzero(follows)
+        ids = np.concatenate([first, later]).astype(np.int32)
+        roots = np.repeat(np.array([0, 1], np.int64), [len(first), len(later)])
+        return ids, np.concatenate([starts[first], starts[later] + len(prefix)]), stops[ids], roots
+
+    def scratch(self, length: int, before: _Arrays) -> _Arrays:
+        """Return room for the keys: matching needs none."""
+        return before or (np.empty(KEYS, np.uint64),)
+
+    def token_ends(self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], pieces: Pieces) -> NDArray[np.int64]:
+        """Return where the bytes of each id end; an unknown word's are all of it."""
+        lengths = np.diff(self.model.vocab.offsets)[ids]
+        first = np.zeros(len(ids), np.bool_)
+        first[offsets[:-1][np.diff(offsets) > 0]] = True
+        lengths = np.where(first, lengths, lengths - len(self.model.prefix.encode()))
+        # An unknown word has one id. Beside others, that id is a piece like them, which the text spells.
+        words = np.flatnonzero(np.diff(offsets) == 1)
+        unknown = words[ids[offsets[words]] == self.model.unk_id]
+        lengths[offsets[unknown]] = np.diff(pieces.words)[unknown]
+        return np.cumsum(lengths)
+
+    def unknown(self, text: NDArray[np.uint8], at: int) -> InputError:
+        """Never: the id for unknown words stands for them."""
+        raise AssertionError("a WordPiece model has an id for unknown words")

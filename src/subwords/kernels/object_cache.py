@@ -122,7 +122,7 @@ def _path(kernel: Kernel) -> Path | None:
 
 def _identity(kernel: Kernel) -> bytes:
     """The first line of a kernel's file."""
-    return f"{kernel.name}({', '.join(kernel.parameters)}) {_digest()}".encode()
+    return f"{kernel.name}{kernel.parameters} {_digest()}".encode()
 
 
 def _read(kernel: Kernel) -> tuple[str, bytes] | None:

@@ -1,12 +1,47 @@
-"""BPE on the words' table: `encode.py` with the segmentation of `segment.py`."""
+"""BPE on the table of words: `table/encode.py` with the segmentation of `segment.py`."""
 
 from __future__ import annotations
 
-from subwords.kernels.bpe.merge import BESIDE, Merges
-from subwords.kernels.bpe.segment import SEED, TIED, Model, segment
-from subwords.kernels.jit import U64, I32s, I64s, Int, Parts, U8s, U32s, U64s, advance, kernel, pointer
+from subwords.kernels.bpe.merge import Merges
+from subwords.kernels.bpe.segment import Model, segment
+from subwords.kernels.jit import U64, I64s, Int, U8s, U32s, advance, inlined, kernel, pointer
+from subwords.kernels.layout import KEYS, MERGE_PADDING, RANK_SCRATCH, SEED, SYMBOL_SCRATCH, TIED, BPEWorkspace
 from subwords.kernels.table.encode import Family, encode_all, never_fleeting, opened, settled
-from subwords.kernels.table.keys import KEYS
+
+
+@inlined
+def opened_model(model, scratch):
+    """The pointers of a model and its scratch."""
+    keys, symbols, chains = pointer(scratch.keys), pointer(scratch.symbols), pointer(scratch.chains)
+    room, ranks = len(scratch.symbols) // SYMBOL_SCRATCH, len(scratch.chains) // RANK_SCRATCH
+    settings = pointer(model.settings)
+    merges = Merges(
+        pairs=pointer(model.pairs),
+        mask=U64(len(model.pairs) - 1),
+        seed=U64(settings[SEED]),
+        results=pointer(model.results),
+        classes=pointer(model.classes),
+        tied=settings[TIED],
+        symbols=symbols,
+        ranks=advance(keys, KEYS),
+        links=advance(symbols, room),
+        entries=advance(symbols, 3 * room),
+        order=advance(symbols, 9 * room),
+        chains=chains,
+        heap=advance(chains, 3 * ranks),
+        waiting=advance(keys, KEYS + room + MERGE_PADDING),
+    )
+    return Model(
+        alphabet=pointer(model.alphabet),
+        first_ranks=pointer(model.first_ranks),
+        spans=pointer(model.spans),
+        fallback=pointer(model.fallback),
+        parted=pointer(model.parted),
+        by_character=len(model.alphabet) > 256,
+        settings=settings,
+        scratch=room,
+        merges=merges,
+    )
 
 
 @kernel
@@ -15,50 +50,18 @@ def encode_words(
     start: Int,
     ends: U32s,
     words: Int,
-    marks: I64s,
+    text_ends: I64s,
     texts: Int,
     out: U32s,
     filled: Int,
-    frame: Parts[U64s, U64s, I32s, U8s, I32s, U64s, I32s, I32s, I64s, U32s, I32s, I32s, I32s, U64s, I32s, I32s, I64s],
+    workspace: BPEWorkspace,
 ) -> Int:
-    """Append the ids of words to the `filled` ids in `out`; see `encode.encode_all`.
+    """Append the ids of words to the `filled` ids in `out`; see `table.encode.encode_all`.
 
-    frame: slots, seeds, ids, arena (the table), alphabet, pairs, results, classes, settings, firsts, spans, fallback,
-    parted (the model), wide, narrow, chains (scratch), state; see `bpe/encode.py`. Same ids as
-    `reference.bpe.encode_word`, word by word.
+    Same ids as `reference.bpe.encode_word`, word by word.
     """
-    alphabet, pairs, settings = frame[4], frame[5], pointer(frame[8])
-    wide, narrow, chains = frame[13], frame[14], frame[15]
-    keys, work = pointer(wide), pointer(narrow)
-    scratch = len(narrow) // 12
-    merges = Merges(
-        pairs=pointer(pairs),
-        mask=U64(len(pairs) - 1),
-        seed=U64(settings[SEED]),
-        results=pointer(frame[6]),
-        classes=pointer(frame[7]),
-        tied=settings[TIED],
-        symbols=work,
-        found=advance(keys, KEYS),
-        links=advance(work, scratch),
-        entries=advance(work, 3 * scratch),
-        order=advance(work, 9 * scratch),
-        chains=pointer(chains),
-        heap=advance(pointer(chains), len(chains) // 4 * 3),
-        waiting=advance(keys, KEYS + scratch + BESIDE),
-    )
-    model = Model(
-        alphabet=pointer(alphabet),
-        firsts=pointer(frame[9]),
-        spans=pointer(frame[10]),
-        fallback=pointer(frame[11]),
-        parted=pointer(frame[12]),
-        by_character=len(alphabet) > 256,
-        settings=settings,
-        scratch=scratch,
-        merges=merges,
-    )
-    table = opened(frame[0], frame[1], frame[2], frame[3], frame[16])
-    p, e, mark, o = pointer(text), pointer(ends), pointer(marks), pointer(out)
+    model = opened_model(workspace.model, workspace.scratch)
+    table = opened(workspace.table, workspace.counters)
+    p, e, t, o, keys = pointer(text), pointer(ends), pointer(text_ends), pointer(out), pointer(workspace.scratch.keys)
     family = Family(segment, settled, never_fleeting)
-    return encode_all(family, model, table, p, len(text), start, e, words, mark, texts, keys, o, len(out), filled)
+    return encode_all(family, model, table, p, len(text), start, e, words, t, texts, keys, o, len(out), filled)

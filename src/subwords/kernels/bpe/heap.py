@@ -18,7 +18,7 @@ def heap_push(heap, size, value):
 
 @helper
 def heap_pop(heap, size):
-    """Remove the smallest value, heap[0], and return the new size; the caller has read it before."""
+    """Remove the smallest value, heap[0], and return the new size. The caller reads heap[0] first."""
     size -= 1
     last = heap[size]
     at = 0

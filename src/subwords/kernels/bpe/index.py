@@ -1,30 +1,45 @@
-"""What BPE training works on: words in one arena, and a table of the pairs in them.
+"""The data of BPE training: words in an arena, a table of their pairs, and the tokens.
 
-A word in the arena (uint32) is its length, its weight in two halves, its first length, and its symbols; merging
-closes the gaps in place. A pair in the table (uint64) is left << 32 | right, its count, and the place and number of
-its postings: the arena positions of the words that held it when it arose, ascending.
+A word in the arena (uint32) is a header and its symbols. The header is WORD_LENGTH, the number of symbols now; the
+word's count in two halves, WEIGHT_LOW and WEIGHT_HIGH; and FIRST_LENGTH, the number of symbols before any merge.
+Merging closes gaps in place, so the next word begins FIRST_LENGTH symbols after the header.
+
+The table of pairs (uint64) is open addressing with linear probing. An entry is PAIR_KEY, left << 32 | right, or NO_KEY
+if free; PAIR_COUNT; and the place and number of its postings, PAIR_PLACE and PAIR_WORDS. Postings are the arena
+positions of the words that contained the pair when it arose, ascending.
+
+A token's row (int64, a cache line) is SPAN, the number of first symbols it covers; STRING, where its bytes begin in
+`strings` (they end where the next token's begin); and, during a merge, for a neighbour on the left and on the right:
+the weight of the new pair, the number of its words, and the last word that was noted, or the pair's entry.
 """
 
 from __future__ import annotations
 
 from subwords.kernels.jit import I64, U64, I32s, I64s, Int, U8s, U32s, U64s, inlined, kernel, mix, pointer
+from subwords.kernels.layout import (
+    ARENA_AT,
+    CODE_POINTS,
+    DONE,
+    FIRST_LENGTH,
+    NEED_PAIRS,
+    NO_KEY,
+    PAIR_COUNT,
+    PAIR_KEY,
+    PAIR_PLACE,
+    PAIR_ROW,
+    PAIR_WORDS,
+    PAIRS_USED,
+    POSTINGS_USED,
+    SPAN,
+    TOKEN_ROW,
+    WEIGHT_HIGH,
+    WEIGHT_LOW,
+    WORD_HEADER,
+    WORD_LENGTH,
+)
 from subwords.kernels.text.utf8 import decode_at
 
-DONE, NEED_PAIRS, NEED_STRINGS, EXHAUSTED, PAUSED = range(5)
-IDS, BYTES = 0, 2  # tie rules (B2) that need no first position; 1 is "first"
-FIRST = 1
-
-# Fields of `state` and of `settings`.
-USED, HEAP, POSTINGS, TOKENS, MERGES, STRINGS, WORD = range(7)
-THRESHOLD, FLOOR, SIZE, TIE, LONGEST, PAUSE, SPECIALS, PREFIX = range(8)
-# Fields of `tokens`, eight int64 an id: one cache line.
-LEFT, RIGHT, LEFT_WORDS, RIGHT_WORDS, LAST_LEFT, LAST_RIGHT, SPAN, STRING = range(8)
-
-CODES = 0x110000
-HEADER = 4
-EXTENT = 3
-ENTRY = 4
-NONE = U64(0xFFFFFFFFFFFFFFFF)
+FREE = U64(NO_KEY)
 ZERO, ONE, HALF, LOW = U64(0), U64(1), U64(32), U64(0xFFFFFFFF)
 
 
@@ -46,13 +61,13 @@ def symbol_weights(data: U8s, offsets: I64s, counts: U64s, by_character: Int, we
 
 @kernel
 def fill_arena(data: U8s, offsets: I64s, counts: U64s, ids: I32s, arena: U32s) -> Int:
-    """Write the words as symbols and return how much of the arena is used.
+    """Write the words as symbols; the number of elements of the arena used.
 
-    ids: of 256 bytes; or of all characters; or of all characters where they begin a word, and then of all elsewhere.
-    A byte or character without an id parts a word. Words of one symbol are left out: they hold no pair.
+    ids: of 256 bytes; or of all code points; or of all code points at the start of a word, then of all elsewhere. A
+    byte or character without an id splits a word. Words of one symbol are left out: they contain no pair.
     """
     p, o, c, d, a = pointer(data), pointer(offsets), pointer(counts), pointer(ids), pointer(arena)
-    used, later = 0, CODES if len(ids) > CODES else 0
+    used, later = 0, CODE_POINTS if len(ids) > CODE_POINTS else 0
     for word in range(len(counts)):
         i, stop, n = o[word], o[word + 1], 0
         while i <= stop:
@@ -65,12 +80,13 @@ def fill_arena(data: U8s, offsets: I64s, counts: U64s, ids: I32s, arena: U32s) -
             if code >= 0:
                 symbol = I64(d[code if i == o[word] else later + code])
             if symbol >= 0:
-                a[used + HEADER + n] = symbol
+                a[used + WORD_HEADER + n] = symbol
                 n += 1
             else:
                 if n > 1:
-                    a[used], a[used + 1], a[used + 2], a[used + EXTENT] = n, c[word] & LOW, c[word] >> HALF, n
-                    used += HEADER + n
+                    a[used + WORD_LENGTH], a[used + FIRST_LENGTH] = n, n
+                    a[used + WEIGHT_LOW], a[used + WEIGHT_HIGH] = c[word] & LOW, c[word] >> HALF
+                    used += WORD_HEADER + n
                 n = 0
             i += step
     return used
@@ -79,86 +95,86 @@ def fill_arena(data: U8s, offsets: I64s, counts: U64s, ids: I32s, arena: U32s) -
 @inlined
 def weight_at(arena, word):
     """The weight of the word at this place."""
-    return U64(arena[word + 1]) | U64(arena[word + 2]) << HALF
+    return U64(arena[word + WEIGHT_LOW]) | U64(arena[word + WEIGHT_HIGH]) << HALF
 
 
 @inlined
 def pair_slot(pairs, mask, key):
-    """Where the pair's entry is, or the free entry where it belongs."""
+    """The position of the pair's entry, or of the free entry for it."""
     slot = mix(key, U64(0x9E3779B97F4A7C15)) & mask
-    while pairs[I64(slot) * ENTRY] != key and pairs[I64(slot) * ENTRY] != NONE:
+    while pairs[I64(slot) * PAIR_ROW + PAIR_KEY] != key and pairs[I64(slot) * PAIR_ROW + PAIR_KEY] != FREE:
         slot = (slot + ONE) & mask
-    return I64(slot) * ENTRY
+    return I64(slot) * PAIR_ROW
 
 
 @inlined
 def may_merge(tokens, left, right, longest):
     """Whether the pair's token is short enough."""
-    return longest == 0 or tokens[8 * left + SPAN] + tokens[8 * right + SPAN] <= longest
+    return longest == 0 or tokens[TOKEN_ROW * left + SPAN] + tokens[TOKEN_ROW * right + SPAN] <= longest
 
 
 @kernel
-def count_pairs(arena: U32s, used: Int, pairs: U64s, tokens: I64s, longest: Int, state: I64s) -> Int:
-    """Count all pairs from the word at state[WORD] on; NEED_PAIRS when the table is half full."""
-    a, p, t, st = pointer(arena), pointer(pairs), pointer(tokens), pointer(state)
-    mask, room = U64(len(pairs) // ENTRY - 1), len(pairs) // ENTRY // 2
-    while st[WORD] < used:
-        word = I64(st[WORD])
-        n = I64(a[word])
-        if st[USED] + n > room:
+def count_pairs(arena: U32s, used: Int, pairs: U64s, tokens: I64s, longest: Int, counters: I64s) -> Int:
+    """Count all pairs from the word at counters[ARENA_AT] on: DONE, or NEED_PAIRS if the table is half full."""
+    a, p, t, st = pointer(arena), pointer(pairs), pointer(tokens), pointer(counters)
+    mask, room = U64(len(pairs) // PAIR_ROW - 1), len(pairs) // PAIR_ROW // 2
+    while st[ARENA_AT] < used:
+        word = I64(st[ARENA_AT])
+        n = I64(a[word + WORD_LENGTH])
+        if st[PAIRS_USED] + n > room:
             return NEED_PAIRS
         weight = weight_at(a, word)
-        for k in range(word + HEADER, word + HEADER + n - 1):
+        for k in range(word + WORD_HEADER, word + WORD_HEADER + n - 1):
             if may_merge(t, I64(a[k]), I64(a[k + 1]), longest):
                 key = U64(a[k]) << HALF | U64(a[k + 1])
                 at = pair_slot(p, mask, key)
-                if p[at] == NONE:
-                    p[at], p[at + 1], p[at + 2], p[at + 3] = key, ZERO, NONE, ZERO
-                    st[USED] += 1
-                p[at + 1] += weight
-                if p[at + 2] != U64(word):  # the place of postings is not needed yet: it holds the last word seen
-                    p[at + 2] = U64(word)
-                    p[at + 3] += ONE
-        st[WORD] += HEADER + I64(a[word + EXTENT])
+                if p[at + PAIR_KEY] == FREE:
+                    p[at + PAIR_KEY], p[at + PAIR_COUNT], p[at + PAIR_PLACE], p[at + PAIR_WORDS] = key, ZERO, FREE, ZERO
+                    st[PAIRS_USED] += 1
+                p[at + PAIR_COUNT] += weight
+                if p[at + PAIR_PLACE] != U64(word):  # postings have no place yet: this is the last word seen
+                    p[at + PAIR_PLACE] = U64(word)
+                    p[at + PAIR_WORDS] += ONE
+        st[ARENA_AT] += WORD_HEADER + I64(a[word + FIRST_LENGTH])
     return DONE
 
 
 @kernel
-def move_pairs(old: U64s, new: U64s, threshold: Int, fresh: Int, state: I64s) -> Int:
-    """Move the live pairs into the empty table `new` and return how many; if fresh, place their postings."""
-    source, target, mask = pointer(old), pointer(new), U64(len(new) // ENTRY - 1)
-    st, used, place = pointer(state), 0, 0
-    for entry in range(len(old) // ENTRY):
-        at = entry * ENTRY
-        if source[at] != NONE and source[at + 1] >= U64(threshold):
-            to = pair_slot(target, mask, source[at])
-            for k in range(ENTRY):
+def move_pairs(old: U64s, new: U64s, threshold: Int, fresh: Int, counters: I64s) -> Int:
+    """Move the pairs counted `threshold` or more into the empty table `new`; if fresh, place their postings."""
+    source, target, mask = pointer(old), pointer(new), U64(len(new) // PAIR_ROW - 1)
+    st, used, place = pointer(counters), 0, 0
+    for entry in range(len(old) // PAIR_ROW):
+        at = entry * PAIR_ROW
+        if source[at + PAIR_KEY] != FREE and source[at + PAIR_COUNT] >= U64(threshold):
+            to = pair_slot(target, mask, source[at + PAIR_KEY])
+            for k in range(PAIR_ROW):
                 target[to + k] = source[at + k]
             if fresh != 0:
-                target[to + 2] = U64(place)
-                place += I64(source[at + 3])
-                target[to + 3] = ZERO
+                target[to + PAIR_PLACE] = U64(place)
+                place += I64(source[at + PAIR_WORDS])
+                target[to + PAIR_WORDS] = ZERO
             used += 1
-    st[USED] = used
+    st[PAIRS_USED] = used
     if fresh != 0:
-        st[POSTINGS] = place
+        st[POSTINGS_USED] = place
     return used
 
 
 @kernel
 def fill_postings(arena: U32s, used: Int, pairs: U64s, postings: U32s) -> Int:
-    """Write the words of every pair of the table, ascending."""
+    """Write the postings of every pair of the table."""
     a, p, q = pointer(arena), pointer(pairs), pointer(postings)
-    mask = U64(len(pairs) // ENTRY - 1)
+    mask = U64(len(pairs) // PAIR_ROW - 1)
     word = 0
     while word < used:
-        n = I64(a[word])
-        for k in range(word + HEADER, word + HEADER + n - 1):
+        n = I64(a[word + WORD_LENGTH])
+        for k in range(word + WORD_HEADER, word + WORD_HEADER + n - 1):
             at = pair_slot(p, mask, U64(a[k]) << HALF | U64(a[k + 1]))
-            if p[at] != NONE:
-                end = I64(p[at + 2] + p[at + 3])
-                if p[at + 3] == ZERO or q[end - 1] != word:
+            if p[at + PAIR_KEY] != FREE:
+                end = I64(p[at + PAIR_PLACE] + p[at + PAIR_WORDS])
+                if p[at + PAIR_WORDS] == ZERO or q[end - 1] != word:
                     q[end] = word
-                    p[at + 3] += ONE
-        word += HEADER + I64(a[word + EXTENT])
+                    p[at + PAIR_WORDS] += ONE
+        word += WORD_HEADER + I64(a[word + FIRST_LENGTH])
     return 0

@@ -1,8 +1,9 @@
 """BPE inside one word (E1): lowest rank first, leftmost first, one at a time.
 
-A pair table (uint64) holds left << 43 | right << 22 | rank in eight bytes, so that 50,000 merges stay in the second
-cache; `results` has the id each rank yields. NONE marks a free slot. Where merges of different results are equal in
-priority, `classes` has the priority of each rank; otherwise the rank is the priority.
+The pair table is open addressing with linear probing. An entry is one uint64, left << 43 | right << 22 | rank, so that
+50,000 merges stay in the second cache; NONE marks a free slot, rank MOST_RANK two symbols that meet inside a token but
+are no merge. results[rank] is the id of the merged token. If merges with different results have equal priority,
+classes[rank] is the priority of a rank; otherwise the rank is the priority.
 """
 
 from __future__ import annotations
@@ -26,18 +27,16 @@ from subwords.kernels.jit import (
     pointer,
     trailing_zeros,
 )
+from subwords.kernels.layout import ID_BITS, MOST_RANK, NO_PAIR, RANK_BITS, SHORT_WORD
 
-NONE = U64(0xFFFFFFFFFFFFFFFF)
-IDS, RANKS = U64(21), U64(22)  # bits of an id and of a rank in the pair table; bpe/model.py checks them
-MOST_RANK = (U64(1) << RANKS) - U64(1)  # no merge: two symbols that meet inside a token
+NONE = U64(NO_PAIR)
+ID_SHIFT, RANK_SHIFT = U64(ID_BITS), U64(RANK_BITS)
+NO_MERGE = U64(MOST_RANK)
 SPREAD = U64(0x9E3779B97F4A7C15)
 HALF = U64(32)
 LOW = U64(0xFFFFFFFF)
-LINKED = MOST_RANK << HALF  # in `found`, from here on there is nothing to merge
+LINKED = NO_MERGE << HALF  # in `ranks`: from this value on there is nothing to merge
 ZERO, ONE = U64(0), U64(1)
-# Up to here scanning for the lowest rank is cheaper than keeping chains. A multiple of 8 below 63, for the masks.
-SHORT = 56
-BESIDE = 8  # places behind the ranks of a word's pairs that `merge_short` uses
 
 
 class Merges(NamedTuple):
@@ -50,7 +49,7 @@ class Merges(NamedTuple):
     classes: object  # int32: the priority of each rank
     tied: object  # whether priorities are not the ranks
     symbols: object  # int32[n]: the word's symbols, in and out
-    found: object  # uint64[n + 8]: priority << 32 | rank of each adjacent pair, or LINKED or more
+    ranks: object  # uint64[n + MERGE_PADDING]: priority << 32 | rank of each adjacent pair; LINKED or more: no merge
     links: object  # int32[2n]: previous and next of each symbol, -1 at the ends
     entries: object  # int32[6n]: (position, next entry), chained by rank
     order: object  # int32[3n]: positions being sorted
@@ -61,26 +60,27 @@ class Merges(NamedTuple):
 
 @helper
 def merge_word(merges, n):
-    """Merge n symbols in place and return how many are left; `found` is that of the n - 1 pairs."""
+    """Merge n symbols in place; the number left. `ranks` holds those of the n - 1 pairs."""
     if n < 2:
         return n
-    if n <= SHORT:
+    if n <= SHORT_WORD:
         return merge_short(merges, n)
     return merge_long(merges, n) if merges.tied == 0 else merge_tied(merges, n)
 
 
 @inlined
 def pair_rank(merges, left, right):
-    """Priority and rank of the pair (left, right) as in `found`: LINKED or more where it is no merge, NONE where its
-    symbols meet inside no token.
+    """Priority and rank of the pair (left, right), as `ranks` has them.
+
+    LINKED or more if the pair is no merge, NONE if its symbols meet inside no token.
     """
-    key = U64(left) << IDS | U64(right)
+    key = U64(left) << ID_SHIFT | U64(right)
     slot = mix(key ^ merges.seed, SPREAD) & merges.mask
     while True:
         entry = merges.pairs[I64(slot)]
-        if entry >> RANKS == key:
-            rank = entry & MOST_RANK
-            if merges.tied != 0 and rank != MOST_RANK:
+        if entry >> RANK_SHIFT == key:
+            rank = entry & NO_MERGE
+            if merges.tied != 0 and rank != NO_MERGE:
                 return U64(merges.classes[I64(rank)]) << HALF | rank
             return rank << HALF | rank
         if entry == NONE:
@@ -90,47 +90,47 @@ def pair_rank(merges, left, right):
 
 @kernel
 def fill_pairs(lefts: I64s, rights: I64s, ranks: I64s, seed: Int, table: U64s) -> Int:
-    """Put the pairs into the empty `table` (a power of two of slots); of equal pairs the last one stays."""
+    """Put the pairs into the empty `table` (a power of two of slots); if a pair occurs twice, the last one stays."""
     left, right, rank, pairs = pointer(lefts), pointer(rights), pointer(ranks), pointer(table)
     mask = U64(len(table) - 1)
     for k in range(len(lefts)):
-        key = U64(left[k]) << IDS | U64(right[k])
+        key = U64(left[k]) << ID_SHIFT | U64(right[k])
         slot = mix(key ^ U64(seed), SPREAD) & mask
-        while pairs[I64(slot)] != NONE and pairs[I64(slot)] >> RANKS != key:
+        while pairs[I64(slot)] != NONE and pairs[I64(slot)] >> RANK_SHIFT != key:
             slot = (slot + ONE) & mask
-        pairs[I64(slot)] = key << RANKS | U64(rank[k])
+        pairs[I64(slot)] = key << RANK_SHIFT | U64(rank[k])
     return 0
 
 
 @helper
 def merge_short(merges, n):
-    """Merge at most SHORT symbols in place and return how many are left.
+    """Merge at most SHORT_WORD symbols in place and return how many are left.
 
-    Bit k of `alive` says that a symbol begins at position k: neighbours are found by counting zeros, nothing is moved.
+    Bit k of `alive` says that a symbol begins at position k: neighbours are ranks by counting zeros, nothing is moved.
     """
-    symbols, found = merges.symbols, merges.found
+    symbols, ranks = merges.symbols, merges.ranks
     blocks = (n + 7) >> 3
     for k in range(n - 1, 8 * blocks):
-        found[k] = NONE
+        ranks[k] = NONE
     alive = (ONE << U64(n)) - ONE
     while True:
-        best = lowest(found, blocks)
+        best = lowest(ranks, blocks)
         if best >= LINKED:
             break
         at = I64(best & LOW)
-        symbols[at] = merges.results[I64(found[at] & LOW)]
+        symbols[at] = merges.results[I64(ranks[at] & LOW)]
         above = alive & ~((U64(2) << U64(at)) - ONE)
         gone = trailing_zeros(above)
         alive &= ~(ONE << U64(gone))
-        found[gone] = NONE
+        ranks[gone] = NONE
         above &= alive
-        found[at] = NONE
+        ranks[at] = NONE
         if above != ZERO:
-            found[at] = pair_rank(merges, symbols[at], symbols[trailing_zeros(above)])
+            ranks[at] = pair_rank(merges, symbols[at], symbols[trailing_zeros(above)])
         below = alive & ((ONE << U64(at)) - ONE)
         if below != ZERO:
             before = 63 - leading_zeros(below)
-            found[before] = pair_rank(merges, symbols[before], symbols[at])
+            ranks[before] = pair_rank(merges, symbols[before], symbols[at])
     count = 0
     while alive != ZERO:
         symbols[count] = symbols[trailing_zeros(alive)]
@@ -143,23 +143,23 @@ def merge_short(merges, n):
 def ask_pairs(merges, n):
     """Look up all pairs of n symbols."""
     for k in range(n - 1):
-        merges.found[k] = pair_rank(merges, merges.symbols[k], merges.symbols[k + 1])
+        merges.ranks[k] = pair_rank(merges, merges.symbols[k], merges.symbols[k + 1])
 
 
 @inlined
 def ask_pair(merges, at, following, entry, size):
     """Look up the pair at `at` and chain its position; the next free entry and the heap's size."""
-    merges.found[at] = pair_rank(merges, merges.symbols[at], merges.symbols[following])
+    merges.ranks[at] = pair_rank(merges, merges.symbols[at], merges.symbols[following])
     return chain_pair(merges, at, entry, size)
 
 
 @helper
 def chain_pair(merges, at, entry, size):
     """Chain a position to the rank of its pair, if it is a merge; the next free entry and the heap's size."""
-    if merges.found[at] >= LINKED:
+    if merges.ranks[at] >= LINKED:
         return entry, size
     chains, entries = merges.chains, merges.entries
-    rank = I64(merges.found[at] >> HALF)
+    rank = I64(merges.ranks[at] >> HALF)
     entries[2 * entry], entries[2 * entry + 1] = at, -1
     if chains[3 * rank] < 0:
         chains[3 * rank], chains[3 * rank + 2] = entry, 0
@@ -175,7 +175,7 @@ def chain_pair(merges, at, entry, size):
 
 @helper
 def sort_chain(merges, rank):
-    """Put the positions chained to a rank in ascending order; only lists no trainer writes ever need it."""
+    """Put the positions chained to a rank in ascending order; only merges in an order no trainer writes need it."""
     order, entries = merges.order, merges.entries
     size, entry = I64(0), merges.chains[3 * rank]
     while entry >= 0:
@@ -191,17 +191,17 @@ def sort_chain(merges, rank):
 
 @helper
 def merge_long(merges, n):
-    """The same for any word in O(n log r): positions wait in chains by rank, a heap holds the ranks (E5).
+    """The same for any word in O(n log r): positions are chained by rank, a heap holds the ranks (E5).
 
-    All positions of the lowest rank are merged in one sweep to the right. A merge that creates a pair of lower rank
-    interrupts the sweep, so the order is E1's for any list of merges, trained or not.
+    One sweep to the right merges all positions of the lowest rank. A merge that creates a pair of lower rank
+    interrupts the sweep, so the order is that of E1 for any list of merges.
     """
-    symbols, found, links = merges.symbols, merges.found, merges.links
+    symbols, ranks, links = merges.symbols, merges.ranks, merges.links
     entry, size = I64(0), I64(0)  # typed, or Numba would compile the helpers for a literal and again
     for k in range(n):
         links[2 * k], links[2 * k + 1] = k - 1, k + 1
     links[2 * n - 1] = -1
-    found[n - 1] = NONE
+    ranks[n - 1] = NONE
     for k in range(n - 1):
         entry, size = chain_pair(merges, I64(k), entry, size)
     while size > 0:
@@ -215,13 +215,13 @@ def merge_long(merges, n):
                 size = heap_push(merges.heap, size, rank)
                 break
             at = I64(merges.entries[2 * this])
-            if I64(found[at] >> HALF) == rank:
+            if I64(ranks[at] >> HALF) == rank:
                 gone = I64(links[2 * at + 1])
                 following = I64(links[2 * gone + 1])
                 symbols[at] = merges.results[rank]
                 links[2 * at + 1] = following
-                found[gone] = NONE
-                found[at] = NONE
+                ranks[gone] = NONE
+                ranks[at] = NONE
                 if following >= 0:
                     links[2 * following] = at
                     entry, size = ask_pair(merges, at, following, entry, size)
@@ -234,34 +234,34 @@ def merge_long(merges, n):
 
 @helper
 def wait_pair(merges, at, following, size):
-    """Look up the pair at `at` and let it wait, if it is a merge; how many wait."""
-    found = pair_rank(merges, merges.symbols[at], merges.symbols[following])
-    merges.found[at] = found
-    return size if found >= LINKED else heap_push(merges.waiting, size, found >> HALF << HALF | U64(at))
+    """Look up the pair at `at` and push it to the heap if it is a merge; the heap's size."""
+    rank = pair_rank(merges, merges.symbols[at], merges.symbols[following])
+    merges.ranks[at] = rank
+    return size if rank >= LINKED else heap_push(merges.waiting, size, rank >> HALF << HALF | U64(at))
 
 
 @helper
 def merge_tied(merges, n):
-    """The same where different pairs are equal in priority, in O(n log n): all pairs wait in one heap."""
-    symbols, found, links, waiting = merges.symbols, merges.found, merges.links, merges.waiting
+    """The same if different pairs have equal priority, in O(n log n): one heap holds all pairs."""
+    symbols, ranks, links, waiting = merges.symbols, merges.ranks, merges.links, merges.waiting
     size = I64(0)
-    found[n - 1] = NONE
+    ranks[n - 1] = NONE
     for k in range(n):
         links[2 * k], links[2 * k + 1] = k - 1, k + 1
-        if found[k] < LINKED:
-            size = heap_push(waiting, size, found[k] >> HALF << HALF | U64(k))
+        if ranks[k] < LINKED:
+            size = heap_push(waiting, size, ranks[k] >> HALF << HALF | U64(k))
     links[2 * n - 1] = -1
     while size > 0:
         best, at = waiting[0], I64(waiting[0] & LOW)
         size = heap_pop(waiting, size)
-        if found[at] >> HALF != best >> HALF:  # merged meanwhile, or another pair now
+        if ranks[at] >> HALF != best >> HALF:  # a stale entry: merged since, or another pair now
             continue
         gone = I64(links[2 * at + 1])
         following = I64(links[2 * gone + 1])
-        symbols[at] = merges.results[I64(found[at] & LOW)]
+        symbols[at] = merges.results[I64(ranks[at] & LOW)]
         links[2 * at + 1] = following
-        found[gone] = NONE
-        found[at] = NONE
+        ranks[gone] = NONE
+        ranks[at] = NONE
         if following >= 0:
             links[2 * following] = at
             size = wait_pair(merges, at, following, size)
@@ -272,15 +272,15 @@ def merge_tied(merges, n):
 
 @helper
 def merge_runs(merges, n):
-    """The same for a word of which `found` is known: nothing merges across a pair that is NONE there.
+    """The same run by run: nothing merges across a pair whose rank is NONE.
 
-    From right to left: merging a run writes on what is behind it.
+    From right to left, because merging a run overwrites the ranks after it.
     """
-    if n <= SHORT:
+    if n <= SHORT_WORD:
         return merge_word(merges, n)
     symbols, stop, kept = merges.symbols, n, n
     for start in range(n - 1, -1, -1):
-        if start == 0 or merges.found[start - 1] == NONE:
+        if start == 0 or merges.ranks[start - 1] == NONE:
             run = shifted(merges, start)
             m = merge_word(run, stop - start)
             kept -= m
@@ -303,7 +303,7 @@ def shifted(merges, start):
         classes=merges.classes,
         tied=merges.tied,
         symbols=advance(merges.symbols, start),
-        found=advance(merges.found, start),
+        ranks=advance(merges.ranks, start),
         links=merges.links,
         entries=merges.entries,
         order=merges.order,
@@ -315,7 +315,7 @@ def shifted(merges, start):
 
 @helper
 def gather(symbols, links):
-    """Close the gaps that merging left and return how many symbols there are."""
+    """Move the symbols that are left together; their number."""
     count, at = 0, 0
     while at >= 0:
         symbols[count] = symbols[at]

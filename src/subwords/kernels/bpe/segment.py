@@ -4,37 +4,47 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from subwords.kernels.bpe.merge import SHORT, ask_pairs, merge_runs, merge_word
+from subwords.kernels.bpe.merge import ask_pairs, merge_runs, merge_word
 from subwords.kernels.jit import I64, U64, helper
-from subwords.kernels.table.encode import DONE, NEED_SCRATCH, NEEDED, POSITION, UNKNOWN
+from subwords.kernels.layout import (
+    COMPLETE,
+    DONE,
+    DROP_UNKNOWN,
+    FUSE_UNK,
+    LINKS,
+    MISSING,
+    NEED_SCRATCH,
+    NEEDED,
+    PARTED,
+    SHORT_WORD,
+    UNK,
+    UNKNOWN,
+    UNKNOWN_AT,
+)
 from subwords.kernels.text.utf8 import decode_at
 
-# Fields of `settings`.
-UNK, FUSE, DROP, SEED, COMPLETE, TIED, LINKS, PARTED = range(8)
-
-MISSING = -1
-LARGE = 1 << 12  # bytes of a window where small ones do not meet: half the second cache
+LARGE = 1 << 12  # bytes of a window if small windows share no token: half the second cache
 
 HALF = U64(32)
 
 
 class Model(NamedTuple):
-    """What turns a word into ids."""
+    """The pointers of a `BPEModel`, and the scratch."""
 
-    alphabet: object  # int32: the id of each byte (256 of them) or code point, or MISSING
-    firsts: object  # uint32[65536], where the alphabet is all bytes: the rank of every two bytes, or 2**32 - 1
-    spans: object  # int32: the bytes of every id
-    fallback: object  # int32[256]: the id of each byte of an unknown character, or MISSING
-    parted: object  # int32: for each symbol 0, or where the number of ids that stand for it is, and these behind it
+    alphabet: object
+    first_ranks: object
+    spans: object
+    fallback: object
+    parted: object
     by_character: object
     settings: object
-    scratch: object  # the longest word there is room for
+    scratch: object  # symbols there is room for
     merges: object
 
 
 @helper
 def fall_back(model, text, at, length, n):
-    """Write an unknown character as its bytes' ids from symbol n on; whether all of them have one."""
+    """Write the ids of an unknown character's bytes from symbol n on; False if a byte has no id."""
     for k in range(length):
         symbol = I64(model.fallback[text[at + k]])
         if symbol == MISSING:
@@ -45,9 +55,9 @@ def fall_back(model, text, at, length, n):
 
 @helper
 def first_symbols(model, text, at, length):
-    """Write a word's bytes or characters as ids; how many, or MISSING - i for an unknown one at byte i.
+    """Write a word's bytes or characters as ids; their number, or MISSING - i for an unknown one at byte i.
 
-    An unk comes behind the bytes of unknown characters that follow it, as in HF.
+    As in HF, an unk is written after the bytes of the unknown characters that follow it.
     """
     symbols, settings = model.merges.symbols, model.settings
     n, i, waiting = 0, 0, False
@@ -61,10 +71,10 @@ def first_symbols(model, text, at, length):
         if symbol == MISSING and fall_back(model, text, at + i, step, n):
             n += step
         elif symbol == MISSING and settings[UNK] == MISSING:
-            if settings[DROP] == 0:
+            if settings[DROP_UNKNOWN] == 0:
                 return MISSING - i
         else:
-            if waiting and (symbol != MISSING or settings[FUSE] == 0):
+            if waiting and (symbol != MISSING or settings[FUSE_UNK] == 0):
                 symbols[n] = settings[UNK]
                 n += 1
             waiting = symbol == MISSING
@@ -80,22 +90,21 @@ def first_symbols(model, text, at, length):
 
 @helper
 def window(model, text, at, length):
-    """Segment text[at : at + length] by itself, all bytes being symbols; how many ids are in the model's symbols."""
+    """Segment text[at : at + length], every byte a symbol, into the model's symbols; their number."""
     merges = model.merges
     for k in range(length):
         merges.symbols[k] = model.alphabet[text[at + k]]
     for k in range(length - 1):
-        rank = U64(model.firsts[I64(text[at + k]) << 8 | I64(text[at + k + 1])])
-        merges.found[k] = rank << HALF | rank  # NONE where there is no rank; the lower half does not count
+        rank = U64(model.first_ranks[I64(text[at + k]) << 8 | I64(text[at + k + 1])])
+        merges.ranks[k] = rank << HALF | rank  # no rank: NONE; the lower half is not compared
     return merge_word(merges, length)
 
 
 @helper
 def meet(model, out, i, filled, a, m):
-    """Find the first token that two overlapping windows share: (index in `out`, its position, index in the second),
-    or -1.
+    """Find the first token that two overlapping windows share: (index in `out` or -1, position, index in symbols).
 
-    Both begin at position `a`: the first window's tokens are out[i:filled], the second's the model's m symbols.
+    Both windows begin at position `a`. The first one's tokens are out[i:filled], the second one's the m symbols.
     """
     symbols, spans = model.merges.symbols, model.spans
     j, b = 0, a
@@ -113,13 +122,12 @@ def meet(model, out, i, filled, a, m):
 
 @helper
 def segment_windows(model, text, at, length, out, count, size):
-    """Write the ids of a long word after `count`, window by window, and return how many, or -1 where windows never
-    meet.
+    """Write the ids of a long word from out[count] on, window by window; their number, or -1 if windows share no token.
 
-    Exact for every list of merges. Tokens are the segmentation of a text if and only if each two neighbours are the
-    segmentation of their own joint: the first merge across a border would happen between the two alone as well.
-    Neighbours inside a window are; where two windows share a token, one's tokens before it and the other's from it on
-    are, all.
+    Exact for every list of merges. Tokens are the segmentation of a text if and only if every two neighbours are the
+    segmentation of the text they span: the first merge across a border would happen between these two alone as well.
+    Neighbours inside a window satisfy this. If two windows share a token, so do the first window's tokens before it,
+    followed by the second window's from it on.
     """
     stop, start, kept = at + length, at, count
     end, shared = min(start + size, stop), min(size // 3, 512)
@@ -146,9 +154,9 @@ def segment_windows(model, text, at, length, out, count, size):
 
 @helper
 def write_parted(model, n, out, count):
-    """Write what stands for each of n symbols after `count`, fusing neighbouring unks if they are; how many."""
+    """Write the ids of n symbols from out[count] on, fusing neighbouring unks if the model does; their number."""
     symbols, parted, m = model.merges.symbols, model.parted, 0
-    unk = I64(model.settings[UNK]) if model.settings[FUSE] != 0 else MISSING
+    unk = I64(model.settings[UNK]) if model.settings[FUSE_UNK] != 0 else MISSING
     for k in range(n):
         place = I64(parted[symbols[k]])
         size = 1
@@ -165,26 +173,26 @@ def write_parted(model, n, out, count):
 
 
 @helper
-def segment(model, state, text, at, length, out, count):
-    """Write the ids of a word the table lacks after `count`: (DONE, how many), or why it cannot be done now."""
+def segment(model, counters, text, at, length, out, count):
+    """Write the ids of a word from out[count] on: (DONE, their number), or (another status, 0)."""
     symbols = model.merges.symbols
-    if model.settings[COMPLETE] != 0 and length > SHORT:
-        n = segment_windows(model, text, at, length, out, count, I64(SHORT))
+    if model.settings[COMPLETE] != 0 and length > SHORT_WORD:
+        n = segment_windows(model, text, at, length, out, count, I64(SHORT_WORD))
         if n < 0 and model.scratch >= min(length, LARGE):
             n = segment_windows(model, text, at, length, out, count, I64(min(length, model.scratch)))
         if n < 0:
-            state[NEEDED] = min(length, max(LARGE, 2 * model.scratch))
+            counters[NEEDED] = min(length, max(LARGE, 2 * model.scratch))
             return NEED_SCRATCH, 0
         return DONE, n
     if length > model.scratch:
-        state[NEEDED] = length
+        counters[NEEDED] = length
         return NEED_SCRATCH, 0
     if model.settings[COMPLETE] != 0:
         n = window(model, text, at, length)
     else:
         n = first_symbols(model, text, at, length)
         if n < 0:
-            state[POSITION] = at + MISSING - n
+            counters[UNKNOWN_AT] = at + MISSING - n
             return UNKNOWN, 0
         ask_pairs(model.merges, n)
         n = merge_runs(model.merges, n) if model.settings[LINKS] != 0 else merge_word(model.merges, n)

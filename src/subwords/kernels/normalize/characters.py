@@ -1,8 +1,8 @@
-"""Normalization of many texts at once: characters replaced by a table, and what begins and ends a text.
+"""Normalization of many texts at once: characters replaced by a table, and the ends of texts.
 
-Kernels write all texts one behind the other, where each of them ends, and if asked to, for every byte the place of the
-byte that it stands for. One that lacks room stops between two characters and is called again: `state` is the text it
-is in, its place there and in the result.
+Every normalizing kernel writes all texts one after the other, where each of them ends and, if asked to, for every byte
+of the result the place of the byte it stands for. If there is no room, the kernel stops between two characters and
+returns NEED_OUT; `progress` says where to continue.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ from subwords.kernels.jit import (
     U64,
     I64s,
     Int,
-    Parts,
     U8s,
-    U32s,
     char_at,
     copy64,
     helper,
@@ -26,16 +24,26 @@ from subwords.kernels.jit import (
     range_mask,
     trailing_zeros,
 )
-from subwords.kernels.split.pack import LANES, low_bits, not_characters
+from subwords.kernels.layout import (
+    AT_BYTE,
+    AT_OUT,
+    AT_TEXT,
+    BLOCK_GROWTH,
+    DONE,
+    INVALID,
+    LANES,
+    NEED_OUT,
+    SAFE,
+    SAFE_BEHIND,
+    SOLID,
+    STOP,
+    UNKNOWN,
+    Normalized,
+    Replacements,
+)
+from subwords.kernels.split.pack import low_bits, not_characters
 from subwords.kernels.text.utf8 import decode_at
 
-INVALID = 0x110000  # where tables hold what becomes of a byte that is not UTF-8 (S2)
-DONE, FULL, CRAMPED, UNKNOWN = 0, 1, 2, 3
-STOP = 0xFFFFFFFF  # the entry of a character that the table cannot tell what becomes of
-LONGEST = 255  # bytes of a replacement, and characters of a decomposition
-MOST = LANES * (LONGEST + 1) + LANES  # bytes that a block of text may become, and that copies may overwrite
-# Where a text may be cut: before such a character; before it if the one before that is SOLID.
-SAFE, SAFE_BEHIND, SOLID = 1, 2, 4
 ZERO, ONE = U64(0), U64(1)
 
 
@@ -43,23 +51,23 @@ class Output(NamedTuple):
     """Where the result goes."""
 
     text: object
-    source: object  # int64: for every byte the place of the one it stands for
-    tracked: bool
+    source: object  # int64: for every byte, the place of the byte it stands for
+    tracked: bool  # whether `source` is written
     room: int  # bytes of text
-    limit: int  # of what is read
+    limit: int  # bytes of the input that may be read
 
 
 class Replacing(NamedTuple):
-    """What becomes of characters, each for itself."""
+    """The pointers of `Replacements`."""
 
-    plain: object  # uint8: of ASCII bytes; from 128 on it is not one byte
-    entries: object  # uint32: of code points, where it stands in the arena and (below) its length; 0: as it is
+    plain: object
+    entries: object
     arena: object
 
 
 @inlined
 def keep(w, j, p, i, size):
-    """Write p[i : i + size] as it is, and return the place behind; LANES bytes more may be overwritten."""
+    """Copy p[i : i + size]; the place after it. LANES bytes more may be overwritten."""
     k = I64(0)
     while k < size:
         if i + k + LANES <= w.limit:
@@ -76,7 +84,7 @@ def keep(w, j, p, i, size):
 
 @inlined
 def put(w, j, arena, start, size, at):
-    """Write a replacement of the character at p[at], and return the place behind; LANES bytes may be overwritten."""
+    """Write a replacement of the character at p[at]; the place after it. LANES bytes may be overwritten."""
     copy64(w.text, j, arena, start)
     for k in range(LANES, size):
         w.text[j + k] = arena[start + k]
@@ -95,7 +103,7 @@ def width(p, i):
 
 @inlined
 def valid_starts(p, i, size):
-    """Bit k says that a character begins at p[i + k], for those that end within `size` bytes; none if any is invalid.
+    """Bit k: a character begins at p[i + k], for characters that end within `size` bytes; 0 if any is invalid.
 
     Reads LANES + 1 bytes; p[i] begins a character.
     """
@@ -116,7 +124,7 @@ def valid_starts(p, i, size):
 
 @inlined
 def map_plain(m, w, p, i, j, size):
-    """Write up to LANES bytes of ASCII, if each becomes one byte; whether they, and what is behind them, all do."""
+    """Write up to LANES ASCII bytes; whether all of the next LANES bytes become one byte each."""
     seen = I64(0)
     for k in range(LANES):
         byte = m.plain[p[i + k]]
@@ -130,7 +138,7 @@ def map_plain(m, w, p, i, j, size):
 
 @helper
 def map_valid(m, w, p, i, j, starts):
-    """Write the characters at p[i + k] for every bit k, all valid: (where it came, to where, whether it knew)."""
+    """Write the valid characters at p[i + k] for every bit k: (place, place in the result, False at a STOP)."""
     run = at = i
     entry = I64(0)
     while starts != ZERO:
@@ -150,7 +158,7 @@ def map_valid(m, w, p, i, j, starts):
 
 @helper
 def map_any(m, w, p, i, j, stop):
-    """Write what begins in the next LANES bytes, valid or not: (where it came, to where, whether it knew)."""
+    """Write the characters that begin in the next LANES bytes, valid or not; returns as `map_valid`."""
     run, upto = i, min(i + LANES, stop)
     while i < upto:
         code, length = decode_at(p, i, stop)
@@ -167,10 +175,10 @@ def map_any(m, w, p, i, j, stop):
 
 @helper
 def map_text(m, w, p, i, j, stop):
-    """Write a text up to `stop`: (where it came, to where, status)."""
+    """Write a text up to `stop`: (place, place in the result, status)."""
     while i < stop:
-        if j + MOST > w.room:
-            return i, j, FULL
+        if j + BLOCK_GROWTH > w.room:
+            return i, j, NEED_OUT
         size, starts = min(LANES, stop - i), ZERO
         if i + LANES + 3 <= w.limit:
             if range_mask(p, i, 0x80, 0xFF) & low_bits(size) == ZERO and map_plain(m, w, p, i, j, size):
@@ -187,19 +195,25 @@ def map_text(m, w, p, i, j, stop):
     return i, j, DONE
 
 
+@inlined
+def opened_output(text, out):
+    """The pointers and limits of a `Normalized`."""
+    return Output(pointer(out.text), pointer(out.source), len(out.source) > 0, len(out.text), len(text))
+
+
 @kernel
-def map_texts(text: U8s, bounds: I64s, tables: Parts[U8s, U32s, U8s], out: Parts[U8s, I64s, I64s], state: I64s) -> Int:
-    """Replace characters in text[bounds[t] : bounds[t + 1]]: DONE, FULL, or UNKNOWN where the table says STOP."""
-    p, b, s, ends = pointer(text), pointer(bounds), pointer(state), pointer(out[2])
-    m = Replacing(pointer(tables[0]), pointer(tables[1]), pointer(tables[2]))
-    w = Output(pointer(out[0]), pointer(out[1]), len(out[1]) > 0, len(out[0]), len(text))
-    t, i, j, status = s[0], s[1], s[2], DONE
+def map_texts(text: U8s, bounds: I64s, replacements: Replacements, out: Normalized, progress: I64s) -> Int:
+    """Replace characters in text[bounds[t] : bounds[t + 1]]: DONE, NEED_OUT, or UNKNOWN at a STOP."""
+    p, b, s, ends = pointer(text), pointer(bounds), pointer(progress), pointer(out.ends)
+    m = Replacing(pointer(replacements.plain), pointer(replacements.entries), pointer(replacements.arena))
+    w = opened_output(text, out)
+    t, i, j, status = s[AT_TEXT], s[AT_BYTE], s[AT_OUT], DONE
     while t < len(bounds) - 1 and status == DONE:
         i, j, status = map_text(m, w, p, i, j, b[t + 1])
         if status == DONE:
             t += 1
             ends[t] = j
-    s[0], s[1], s[2] = t, i, j
+    s[AT_TEXT], s[AT_BYTE], s[AT_OUT] = t, i, j
     return status
 
 
@@ -208,7 +222,7 @@ def map_texts(text: U8s, bounds: I64s, tables: Parts[U8s, U32s, U8s], out: Parts
 
 @helper
 def char_before(p, i, start):
-    """The character that ends at p[i], as (code point, length); (INVALID, 1) for a byte that ends none."""
+    """The character that ends at p[i] as (code point, length); (INVALID, 1) for a byte that ends none."""
     at = i - 1
     while at > start and i - at < 4 and p[at] >> 6 == 2:
         at -= 1
@@ -219,19 +233,19 @@ def char_before(p, i, start):
 
 
 @kernel
-def blank_ends(text: U8s, bounds: I64s, blanks: U8s, begins: I64s, stops: I64s) -> Int:
-    """Write where text[bounds[t] : bounds[t + 1]] begins and stops but for blanks; one place where there is no more."""
-    p, b, blank, begin, end = pointer(text), pointer(bounds), pointer(blanks), pointer(begins), pointer(stops)
+def trim_ends(text: U8s, bounds: I64s, whitespace: U8s, begins: I64s, stops: I64s) -> Int:
+    """Write where text[bounds[t] : bounds[t + 1]] begins and stops without leading and trailing whitespace."""
+    p, b, white, begin, end = pointer(text), pointer(bounds), pointer(whitespace), pointer(begins), pointer(stops)
     for t in range(len(bounds) - 1):
         i, stop = b[t], b[t + 1]
         while i < stop:
             code, length = decode_at(p, i, stop)
-            if code < 0 or blank[code] == 0:
+            if code < 0 or white[code] == 0:
                 break
             i += length
         while stop > i:
             code, length = char_before(p, stop, i)
-            if blank[code] == 0:
+            if white[code] == 0:
                 break
             stop -= length
         begin[t], end[t] = i, stop
@@ -240,7 +254,7 @@ def blank_ends(text: U8s, bounds: I64s, blanks: U8s, begins: I64s, stops: I64s) 
 
 @kernel
 def char_spans(text: U8s, spans: I64s) -> Int:
-    """Write for every byte where its character begins, and behind all of these where it ends."""
+    """Write for every byte where its character begins, and then for every byte where its character ends."""
     p, s, n, i = pointer(text), pointer(spans), len(text), 0
     while i < n:
         _, length = decode_at(p, i, n)
@@ -252,7 +266,7 @@ def char_spans(text: U8s, spans: I64s) -> Int:
 
 @kernel
 def last_safe(text: U8s, at: Int, safe: U8s) -> Int:
-    """The last place in text[:at] before a whole character that may be cut at, as `safe` has it, or 0."""
+    """The last place in text[:at], before a whole character, where the text may be cut, or 0; safe: by code point."""
     p, ok = pointer(text), pointer(safe)
     i = at - 1
     while i > 0:

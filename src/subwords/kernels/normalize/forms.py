@@ -1,7 +1,10 @@
 """The normal forms of Unicode, of many texts at once.
 
-What a form leaves alone is found by a table and copied. The rest is taken in stretches, from one character that nothing
-before it can change to the next: decomposed, sorted, composed.
+Text that a form does not change is found by a table and copied. The rest is processed in stretches, from one character
+that STARTS to the next: decomposed, sorted, composed.
+
+An item (int64) is a character of a stretch: the code point, from bit CLASS on its combining class, and from bit WEIGHT
+on how many characters of the text it stands for.
 """
 
 from __future__ import annotations
@@ -13,10 +16,7 @@ from subwords.kernels.jit import (
     U64,
     I64s,
     Int,
-    Parts,
     U8s,
-    U32s,
-    U64s,
     char_at,
     helper,
     inlined,
@@ -25,27 +25,40 @@ from subwords.kernels.jit import (
     range_mask,
     trailing_zeros,
 )
-from subwords.kernels.normalize.characters import CRAMPED, DONE, FULL, INVALID, Output, keep, valid_starts, width
-from subwords.kernels.split.pack import LANES
+from subwords.kernels.layout import (
+    AT_BYTE,
+    AT_OUT,
+    AT_TEXT,
+    CHANGES,
+    DONE,
+    INVALID,
+    LANES,
+    NEED_OUT,
+    NEED_SCRATCH,
+    STARTS,
+    Items,
+    NormalForm,
+    Normalized,
+)
+from subwords.kernels.normalize.characters import keep, opened_output, valid_starts, width
 from subwords.kernels.text.utf8 import decode_at
 
 STRETCH = 4096  # bytes that are copied at once, more or less
-STARTS, CHANGES = 1, 2  # whether what comes before a character cannot change it; whether a form changes it
-CLASS, WEIGHT = 32, 40  # bits of an item below its class, and below its weight
+CLASS, WEIGHT = 32, 40  # lowest bits in an item
 ZERO, ONE = U64(0), U64(1)
 
 
 class Forming(NamedTuple):
-    """A normal form, and room for one stretch of characters."""
+    """The pointers of a `NormalForm`, and room for one stretch."""
 
-    kinds: object  # of code points: STARTS, CHANGES
-    classes: object  # of code points: the combining class
-    entries: object  # of code points, where the decomposition stands in `codes` and (below) its length; 0: none
-    codes: object
-    pairs: object  # uint64: what composes, the first character above the second, in order
-    results: object  # and what it composes to
-    count: int  # of pairs
-    items: object  # int64: a character, its class, and how many characters of the text it stands for
+    kinds: object
+    classes: object
+    entries: object
+    chars: object
+    pairs: object
+    results: object
+    count: int  # pairs
+    items: object
     spare: object
     room: int  # items
 
@@ -58,7 +71,7 @@ def class_of(item):
 
 @helper
 def gather(f, p, i, stop):
-    """Decompose the characters from p[i] on up to the next that starts: (where it came, items; -1 for lack of room)."""
+    """Decompose the characters from p[i] to the next that STARTS: (place, number of items; -1: no room)."""
     begin, n = i, I64(0)
     while i < stop:
         code, length = decode_at(p, i, stop)
@@ -71,7 +84,7 @@ def gather(f, p, i, stop):
             return i, I64(-1)
         f.items[n] = code if code >= 0 else INVALID + I64(p[i])
         for k in range(entry & 255):
-            f.items[n + k] = I64(f.codes[(entry >> 8) + k])
+            f.items[n + k] = I64(f.chars[(entry >> 8) + k])
         for k in range(n, n + count):
             f.items[k] |= I64(f.classes[min(f.items[k], INVALID)]) << CLASS
         f.items[n] |= I64(1) << WEIGHT
@@ -82,7 +95,7 @@ def gather(f, p, i, stop):
 
 @helper
 def sort_marks(f, first, stop):
-    """Sort items by class and keep the order of equals: once over them for every class, of which there are 55."""
+    """Sort items by class, stable, in one pass for each of at most 55 classes."""
     filled, last = first, I64(0)
     while filled < stop:
         least = I64(256)
@@ -100,7 +113,7 @@ def sort_marks(f, first, stop):
 
 @helper
 def order(f, n):
-    """Put marks that follow each other in the order of their classes."""
+    """Sort each run of marks by class."""
     k = I64(0)
     while k < n:
         first, last, sorted_ = k, I64(0), True
@@ -115,7 +128,7 @@ def order(f, n):
 
 @helper
 def composed(f, first, second):
-    """What two characters compose to, or -1."""
+    """The composition of two characters, or -1."""
     key = U64(first) << U64(21) | U64(second)
     low, high = I64(0), I64(f.count)
     while low < high:
@@ -131,7 +144,7 @@ def composed(f, first, second):
 
 @helper
 def compose(f, n):
-    """Compose items with the last starter, unless one of the same class or a higher one is between; return how many."""
+    """Compose items with the last starter, unless an item of the same or a higher class is between; their number."""
     code_of = (I64(1) << CLASS) - 1
     size, starter, last = I64(0), I64(-1), I64(-1)
     for k in range(n):
@@ -169,9 +182,9 @@ def encode_at(q, j, code):
 
 @helper
 def emit(f, w, p, at, n, j):
-    """Write items, which stand for the characters from p[at] on, and return the place behind.
+    """Write items, which stand for the characters from p[at] on; the place after them.
 
-    One that stands for no character of its own stands for that before: as HF has it, however marks were sorted.
+    An item of weight 0 stands for the character before, as in HF, also if marks were sorted.
     """
     before = at
     for k in range(n):
@@ -191,12 +204,12 @@ def emit(f, w, p, at, n, j):
 
 @helper
 def form_stretch(f, w, p, i, j, stop):
-    """Write the characters from p[i] on up to the next that starts: (where it came, to where, status)."""
+    """Write the characters from p[i] to the next that STARTS: (place, place in the result, status)."""
     after, n = gather(f, p, i, stop)
     if n < 0:
-        return i, j, CRAMPED
+        return i, j, NEED_SCRATCH
     if j + 4 * n > w.room:
-        return i, j, FULL
+        return i, j, NEED_OUT
     order(f, n)
     if f.count > 0:
         n = compose(f, n)
@@ -205,7 +218,7 @@ def form_stretch(f, w, p, i, j, stop):
 
 @inlined
 def inert(f, p, i, size):
-    """Where a block ends that the form leaves alone, and its last character begins; twice i if it is no such block."""
+    """The end of a block that the form does not change, and where its last character begins; (i, i) for others."""
     starts, kinds, at = valid_starts(p, i, size), I64(0), i
     if starts == ZERO:
         return i, i
@@ -218,15 +231,15 @@ def inert(f, p, i, size):
 
 @helper
 def form_text(f, w, p, i, j, stop):
-    """Write a text up to `stop`: (where it came, to where, status).
+    """Write a text up to `stop`: (place, place in the result, status).
 
-    What stays as it is waits until it is known to: text[run:start] is to be copied, and a stretch begins at `start`.
+    text[run:start] stays as it is and is still to be copied; a stretch may begin at `start`.
     """
     run, start, last, slow = i, i, I64(0), i
     while i < stop:
         if start - run >= STRETCH:
             if j + (start - run) + LANES > w.room:
-                return run, j, FULL
+                return run, j, NEED_OUT
             j, run = keep(w, j, p, run, start - run), start
         if i + LANES <= stop and range_mask(p, i, 0x80, 0xFF) == ZERO:
             i, start, last = i + LANES, i + LANES - 1, I64(0)
@@ -246,46 +259,39 @@ def form_text(f, w, p, i, j, stop):
             i, last = i + length, mark
             continue
         if j + (start - run) + LANES > w.room:
-            return run, j, FULL
+            return run, j, NEED_OUT
         j = keep(w, j, p, run, start - run)
         i, j, status = form_stretch(f, w, p, start, j, stop)
         run, start, last = i, i, I64(0)
         if status != DONE:
             return i, j, status
     if j + (stop - run) + LANES > w.room:
-        return run, j, FULL
+        return run, j, NEED_OUT
     return stop, keep(w, j, p, run, stop - run), DONE
 
 
 @kernel
-def form_texts(
-    text: U8s,
-    bounds: I64s,
-    tables: Parts[U8s, U8s, U32s, U32s, U64s, U32s],
-    room: Parts[I64s, I64s],
-    out: Parts[U8s, I64s, I64s],
-    state: I64s,
-) -> Int:
-    """Put text[bounds[t] : bounds[t + 1]] in a normal form: DONE, FULL, or CRAMPED where `room` lacks some."""
-    p, b, s, ends = pointer(text), pointer(bounds), pointer(state), pointer(out[2])
+def form_texts(text: U8s, bounds: I64s, form: NormalForm, room: Items, out: Normalized, progress: I64s) -> Int:
+    """Put text[bounds[t] : bounds[t + 1]] in a normal form: DONE, NEED_OUT, or NEED_SCRATCH if `room` is too small."""
+    p, b, s, ends = pointer(text), pointer(bounds), pointer(progress), pointer(out.ends)
     f = Forming(
-        pointer(tables[0]),
-        pointer(tables[1]),
-        pointer(tables[2]),
-        pointer(tables[3]),
-        pointer(tables[4]),
-        pointer(tables[5]),
-        len(tables[4]),
-        pointer(room[0]),
-        pointer(room[1]),
-        len(room[0]),
+        kinds=pointer(form.kinds),
+        classes=pointer(form.classes),
+        entries=pointer(form.entries),
+        chars=pointer(form.chars),
+        pairs=pointer(form.pairs),
+        results=pointer(form.results),
+        count=len(form.pairs),
+        items=pointer(room.items),
+        spare=pointer(room.spare),
+        room=len(room.items),
     )
-    w = Output(pointer(out[0]), pointer(out[1]), len(out[1]) > 0, len(out[0]), len(text))
-    t, i, j, status = s[0], s[1], s[2], DONE
+    w = opened_output(text, out)
+    t, i, j, status = s[AT_TEXT], s[AT_BYTE], s[AT_OUT], DONE
     while t < len(bounds) - 1 and status == DONE:
         i, j, status = form_text(f, w, p, i, j, b[t + 1])
         if status == DONE:
             t += 1
             ends[t] = j
-    s[0], s[1], s[2] = t, i, j
+    s[AT_TEXT], s[AT_BYTE], s[AT_OUT] = t, i, j
     return status

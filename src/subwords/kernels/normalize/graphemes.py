@@ -1,8 +1,8 @@
-"""What HF makes of SentencePiece's map: strings replaced grapheme by grapheme.
+"""SentencePiece's map as HF applies it: grapheme by grapheme.
 
-A grapheme of at most 5 bytes becomes what the shortest string becomes that it begins with; of any other, each character
-becomes what it is replaced by. So it is enough to look at characters that are replaced themselves, and at those that
-others join.
+A grapheme of at most 5 bytes is replaced by the value of the shortest string of the map that it begins with. In longer
+graphemes each character is replaced alone. So it is enough to look at characters that are replaced themselves, and at
+those that others join.
 """
 
 from __future__ import annotations
@@ -12,13 +12,9 @@ from typing import NamedTuple
 from subwords.kernels.jit import (
     I64,
     U64,
-    I32s,
     I64s,
     Int,
-    Parts,
     U8s,
-    U32s,
-    U64s,
     copy64,
     helper,
     inlined,
@@ -26,31 +22,62 @@ from subwords.kernels.jit import (
     pointer,
     trailing_zeros,
 )
-from subwords.kernels.normalize.blocks import FIELDS, LONGEST, SIZE, START, Rules, Target, events_at, map_hit
-from subwords.kernels.normalize.characters import DONE, FULL, INVALID, char_before
-from subwords.kernels.split.pack import LANES
+from subwords.kernels.layout import (
+    ALONE_UPTO,
+    AT_BYTE,
+    AT_OUT,
+    AT_TEXT,
+    CONSONANT,
+    CONTROL,
+    CR,
+    DONE,
+    EXTEND,
+    HANGUL_L,
+    HANGUL_LV,
+    HANGUL_LVT,
+    HANGUL_T,
+    HANGUL_V,
+    INNER,
+    INVALID,
+    LANES,
+    LAST_CHAR,
+    LF,
+    LINKER,
+    LONGEST,
+    LOST,
+    NEED_OUT,
+    PICTOGRAPHIC,
+    PREPEND,
+    REGIONAL,
+    SPACING,
+    VALUE_ROW,
+    VALUE_SIZE,
+    VALUE_START,
+    ZWJ,
+    ZWNJ,
+    Normalized,
+    Rules,
+)
+from subwords.kernels.normalize.blocks import events_at, map_hit, opened_rules, opened_target
+from subwords.kernels.normalize.characters import char_before
 from subwords.kernels.text.utf8 import decode_at
 
 SHORT = 5  # bytes of a grapheme
-# Classes of characters; those from EXTEND to SPACING join whatever is before them but a control character.
-OTHER, CR, LF, CONTROL, EXTEND, LINKER, ZWNJ, ZWJ, SPACING, PREPEND = range(10)
-HANGUL_L, HANGUL_V, HANGUL_T, HANGUL_LV, HANGUL_LVT, REGIONAL, PICTOGRAPHIC, CONSONANT = range(10, 18)
 ZERO, ONE = U64(0), U64(1)
-INNER = -2  # in the source: of a byte within a character
 
 
 class Seen(NamedTuple):
-    """What came before within a grapheme."""
+    """The state of a grapheme so far."""
 
     last: int  # the class of the last character
-    regions: int  # how many REGIONAL came, one behind the other
-    picture: int  # 1: PICTOGRAPHIC and EXTEND, 2: and ZWJ
-    conjunct: int  # 1: CONSONANT, 2: and LINKER
+    regions: int  # consecutive REGIONAL characters
+    picture: int  # 1 after PICTOGRAPHIC and EXTEND, 2 after ZWJ that follows them
+    conjunct: int  # 1 after CONSONANT, 2 after LINKER that follows it
 
 
 @inlined
 def of_hangul(last, kind):
-    """Whether two parts of a syllable belong together."""
+    """Whether two characters belong to one Hangul syllable."""
     if last == HANGUL_L:
         return kind in (HANGUL_L, HANGUL_V, HANGUL_LV, HANGUL_LVT)
     if last in (HANGUL_V, HANGUL_LV):
@@ -60,7 +87,7 @@ def of_hangul(last, kind):
 
 @inlined
 def joins(seen, kind):
-    """Whether a character goes on with what came before."""
+    """Whether a character continues the grapheme."""
     if seen.last == CR or seen.last == LF or seen.last == CONTROL:
         return seen.last == CR and kind == LF
     if kind in (CR, LF, CONTROL):
@@ -74,7 +101,7 @@ def joins(seen, kind):
 
 @inlined
 def after(seen, kind):
-    """What came before, with one more character."""
+    """The state with one more character."""
     picture, conjunct = I64(0), I64(0)
     if kind == PICTOGRAPHIC or (EXTEND <= kind <= ZWNJ and seen.picture == 1):
         picture = I64(1)
@@ -92,7 +119,7 @@ def after(seen, kind):
 
 @helper
 def grapheme(kinds, p, i, stop):
-    """How many bytes and characters the grapheme at p[i] has."""
+    """The numbers of bytes and of characters of the grapheme at p[i]."""
     code, length = decode_at(p, i, stop)
     seen = after(Seen(I64(CONTROL), I64(0), I64(0), I64(0)), kinds[code if code >= 0 else INVALID])
     k, count = i + length, I64(1)
@@ -122,7 +149,7 @@ def put_value(r, w, j, value, count, last):
 
     In the source stands, for every character, how many characters of the text it takes.
     """
-    start, size = I64(r.values[value * FIELDS + START]), I64(r.values[value * FIELDS + SIZE])
+    start, size = I64(r.values[value * VALUE_ROW + VALUE_START]), I64(r.values[value * VALUE_ROW + VALUE_SIZE])
     chars = I64(0)
     for k in range(size):
         byte = r.arena[start + k]
@@ -161,14 +188,14 @@ class Place(NamedTuple):
 
     i: int
     j: int  # in the result
-    last: int  # where its last character is, or -1
-    lost: int  # characters that became nothing before there was any
-    alone: int  # up to where characters are replaced one by one
+    last: int  # where the last character of the result is, or -1
+    lost: int  # characters replaced by nothing before any was written
+    alone: int  # characters before this place are replaced one by one
 
 
 @helper
 def put_alone(r, w, p, at):
-    """Write the characters up to at.alone one by one, as far as there is room."""
+    """Write the characters up to at.alone one by one, while there is room."""
     i, j, last, lost = at.i, at.j, at.last, at.lost
     while i < at.alone and j + r.settings[LONGEST] + 4 * LANES <= w.room:
         code, length = decode_at(p, i, at.alone)
@@ -200,7 +227,7 @@ def put_grapheme(r, w, kinds, p, begin, stop, at):
 
 @helper
 def inside(kinds, p, begin, i, stop):
-    """Whether p[i] goes on with a syllable of Hangul, which then is longer than SHORT."""
+    """Whether p[i] continues a Hangul syllable, which then is longer than SHORT."""
     if i == begin or p[i] < 0x80:
         return False
     before, _ = char_before(p, i, begin)
@@ -210,7 +237,7 @@ def inside(kinds, p, begin, i, stop):
 
 @helper
 def put_plain(w, p, upto, at):
-    """Write p[at.i:upto] as it is; at most LANES bytes."""
+    """Copy p[at.i:upto], at most LANES bytes."""
     j, last = at.j, at.last
     if w.tracked:
         j, last = put_chars(w, p, at.i, upto, j, last)
@@ -222,7 +249,7 @@ def put_plain(w, p, upto, at):
 
 @helper
 def put_events(r, w, kinds, p, begin, upto, events, stop, at):
-    """Write p[at.i:upto], of which only `events` are looked at, as far as there is room."""
+    """Write p[at.i:upto], of which only `events` need a look, while there is room."""
     base = at.i
     while events != ZERO:
         place = base + trailing_zeros(events)
@@ -256,39 +283,23 @@ def put_text(r, w, kinds, p, begin, stop, at):
 
 
 @kernel
-def grapheme_texts(
-    text: U8s,
-    bounds: I64s,
-    tables: Parts[U8s, U32s, I32s, U8s, U64s, I32s, I64s, U8s, U8s, U8s],
-    out: Parts[U8s, I64s, I64s],
-    state: I64s,
-) -> Int:
-    """Write the texts text[bounds[t] : bounds[t + 1]] as they become: DONE, or FULL.
+def grapheme_texts(text: U8s, bounds: I64s, rules: Rules, stream: U8s, out: Normalized, progress: I64s) -> Int:
+    """Write the normalized texts text[bounds[t] : bounds[t + 1]]: DONE or NEED_OUT.
 
-    `state` is, beyond what other kernels have, what `Place` says. In the source stands how many characters of the text
-    every character takes, INNER behind its first byte.
+    stream: scratch of 3 * LANES bytes. The source of a character's first byte is how many characters of the text it
+    takes; that of other bytes is INNER.
     """
-    p, b, s, ends = pointer(text), pointer(bounds), pointer(state), pointer(out[2])
-    r = Rules(
-        pointer(tables[0]),
-        pointer(tables[1]),
-        pointer(tables[2]),
-        pointer(tables[3]),
-        pointer(tables[4]),
-        pointer(tables[5]),
-        pointer(tables[6]),
-        pointer(tables[7]),
-    )
-    w = Target(pointer(out[0]), pointer(out[1]), len(out[1]) > 0, len(out[0]), len(text), pointer(tables[8]))
-    kinds = pointer(tables[9])
-    t, at = s[0], Place(s[1], s[2], s[3], s[4], s[5])
+    p, b, s, ends = pointer(text), pointer(bounds), pointer(progress), pointer(out.ends)
+    r, w, kinds = opened_rules(rules), opened_target(text, stream, out), pointer(rules.kinds)
+    t, at = s[AT_TEXT], Place(s[AT_BYTE], s[AT_OUT], s[LAST_CHAR], s[LOST], s[ALONE_UPTO])
     status = DONE
     while t < len(bounds) - 1:
         at = put_text(r, w, kinds, p, b[t], b[t + 1], at)
         if at.i < b[t + 1]:
-            status = FULL
+            status = NEED_OUT
             break
         t += 1
         ends[t] = at.j
-    s[0], s[1], s[2], s[3], s[4], s[5] = t, at.i, at.j, at.last, at.lost, at.alone
+    s[AT_TEXT], s[AT_BYTE], s[AT_OUT] = t, at.i, at.j
+    s[LAST_CHAR], s[LOST], s[ALONE_UPTO] = at.last, at.lost, at.alone
     return status

@@ -1,8 +1,7 @@
-"""What SentencePiece does to a text before it looks for pieces: strings replaced, blanks cut, U+2581 for spaces.
+"""SentencePiece's normalization: strings replaced, extra spaces removed, U+2581 for spaces.
 
-At every place the longest user-defined piece, which stays, or else the longest string of the map is taken; or else a
-character as it is. Most characters begin neither: `classes` says which, 64 bytes of text at a time, and only the others
-are looked at one by one.
+At every place the longest user-defined piece is kept; otherwise the longest string of the map is replaced; otherwise
+the character is kept. Most characters begin neither: blocks.py finds the others, 64 bytes of text at a time.
 """
 
 from __future__ import annotations
@@ -10,13 +9,9 @@ from __future__ import annotations
 from subwords.kernels.jit import (
     I64,
     U64,
-    I32s,
     I64s,
     Int,
-    Parts,
     U8s,
-    U32s,
-    U64s,
     copy64,
     helper,
     inlined,
@@ -24,31 +19,37 @@ from subwords.kernels.jit import (
     pointer,
     trailing_zeros,
 )
-from subwords.kernels.normalize.blocks import (
+from subwords.kernels.layout import (
+    AT_BYTE,
+    AT_OUT,
+    AT_TEXT,
     BEGINS,
+    BEGUN,
+    DONE,
     ENDS,
-    FIELDS,
-    LEAD,
+    FILLED,
+    LANES,
     LONGEST,
+    MAPPED_SPACE,
+    NEED_OUT,
     PREFIX,
     REMOVES,
-    SIZE,
-    SPACE,
     SPACED,
-    START,
     SUFFIX,
+    VALUE_LEAD,
+    VALUE_ROW,
+    VALUE_SIZE,
+    VALUE_SPACED,
+    VALUE_START,
     WIDE,
+    Normalized,
     Rules,
-    Target,
-    events_at,
-    map_hit,
 )
-from subwords.kernels.normalize.characters import DONE, FULL
-from subwords.kernels.split.pack import LANES
+from subwords.kernels.normalize.blocks import events_at, map_hit, opened_rules, opened_target
 from subwords.kernels.text.utf8 import decode_at
 from subwords.kernels.trie.double_array import ROOT, child, piece_of
 
-MOST_HITS, MOST_USER_HITS = 32, 64  # as SentencePiece has it: longer matches behind so many are not seen
+MOST_HITS, MOST_USER_HITS = 32, 64  # as in SentencePiece: matches beyond this number are ignored
 ZERO, ONE = U64(0), U64(1)
 NONE = -1
 
@@ -72,7 +73,7 @@ def user_hit(r, p, i, stop):
 
 @inlined
 def put_space(r, w, j, at):
-    """Write a space, and return the place behind."""
+    """Write a space; the place after it."""
     size = I64(1)
     if r.settings[WIDE] != 0:
         w.text[j], w.text[j + 1], w.text[j + 2] = 0xE2, 0x96, 0x81
@@ -87,31 +88,31 @@ def put_space(r, w, j, at):
 
 @helper
 def put_fields(r, w, j, fields, base, at, spaced):
-    """Write a replacement but for the spaces that `spaced` swallows: (the place behind, whether a space came last)."""
-    start, size = I64(fields[base + START]), I64(fields[base + SIZE])
+    """Write a replacement, without its leading spaces if `spaced`: (place after it, whether it ends with a space)."""
+    start, size = I64(fields[base + VALUE_START]), I64(fields[base + VALUE_SIZE])
     if spaced:
-        start += I64(fields[base + LEAD])
-        size -= I64(fields[base + LEAD])
+        start += I64(fields[base + VALUE_LEAD])
+        size -= I64(fields[base + VALUE_LEAD])
     for k in range(size):
         w.text[j + k] = r.arena[start + k]
     if w.tracked:
         for k in range(size):
             w.source[j + k] = at
     if size > 0:
-        spaced = fields[base + SPACED] != 0
+        spaced = fields[base + VALUE_SPACED] != 0
     return j + size, spaced
 
 
 @helper
 def put_any(r, w, p, i, stop, j, spaced):
-    """Write what stands at p[i]: (the place behind it, that in the result, whether a space came last)."""
+    """Write the string or character at p[i]: (the place after it, place in the result, whether a space came last)."""
     found, length = user_hit(r, p, i, stop)
     if found >= 0:
-        j, spaced = put_fields(r, w, j, r.pieces, found * FIELDS, i, spaced)
+        j, spaced = put_fields(r, w, j, r.pieces, found * VALUE_ROW, i, spaced)
         return i + length, j, spaced
     found, length = map_hit(r, p, i, stop, MOST_HITS)
     if found >= 0:
-        j, spaced = put_fields(r, w, j, r.values, found * FIELDS, i, spaced)
+        j, spaced = put_fields(r, w, j, r.values, found * VALUE_ROW, i, spaced)
         return i + length, j, spaced
     if p[i] == 32:
         if not spaced:
@@ -133,7 +134,7 @@ def put_any(r, w, p, i, stop, j, spaced):
 
 @helper
 def is_space(r, p, i, stop):
-    """How long what stands at p[i] is, if it becomes one space and nothing else; or 0."""
+    """The length of the string or character at p[i] if it becomes exactly one space, or 0."""
     found, length = user_hit(r, p, i, stop)
     fields = r.pieces
     if found < 0:
@@ -142,8 +143,8 @@ def is_space(r, p, i, stop):
     if found < 0:
         return I64(p[i] == 32)
     size = I64(3) if r.settings[WIDE] != 0 else I64(1)
-    base = found * FIELDS
-    return length if fields[base + LEAD] == size and fields[base + SIZE] == size else I64(0)
+    base = found * VALUE_ROW
+    return length if fields[base + VALUE_LEAD] == size and fields[base + VALUE_SIZE] == size else I64(0)
 
 
 # ------------------------------------------------------------------ a block
@@ -151,15 +152,15 @@ def is_space(r, p, i, stop):
 
 @helper
 def put_block(r, w, p, i, upto, j, events, stop, spaced):
-    """Write p[i:upto], of which only `events` are no plain characters: (where it came, to where, space, whether done).
+    """Write p[i:upto], of which only `events` need a look: (place, place in the result, space last, whether done).
 
-    Stops early where it lacks room. 4 * LANES bytes must be free, and LANES behind `upto` readable.
+    Stops early if there is no room. 4 * LANES bytes must be free, and LANES after `upto` readable.
     """
     run, base = i, i
     while events != ZERO:
         at = base + trailing_zeros(events)
         events &= events - ONE
-        if at < run:  # a string took it
+        if at < run:  # inside a string that was replaced
             continue
         if run < at:
             copy64(w.text, j, p, run)
@@ -169,7 +170,7 @@ def put_block(r, w, p, i, upto, j, events, stop, spaced):
                 j += at - run
             spaced = False
         run = at
-        if p[at] < 0x80 and r.classes[p[at]] == SPACE:
+        if p[at] < 0x80 and r.classes[p[at]] == MAPPED_SPACE:
             if not spaced:
                 j = put_space(r, w, j, at)
             spaced = r.settings[REMOVES] != 0
@@ -191,7 +192,7 @@ def put_block(r, w, p, i, upto, j, events, stop, spaced):
 
 @helper
 def track(w, p, i, upto, j):
-    """Say where the characters p[i:upto] that were copied stood, and return the place behind."""
+    """Write the sources of the copied characters p[i:upto]; the place after them."""
     begin = i
     while i < upto:
         if p[i] >> 6 != 2:
@@ -204,7 +205,7 @@ def track(w, p, i, upto, j):
 
 @helper
 def put_slowly(r, w, p, i, upto, j, stop, spaced):
-    """Write what begins in p[i:upto], valid or not; returns as `put_block`."""
+    """Write the characters that begin in p[i:upto], valid or not; returns as `put_block`."""
     while i < upto:
         if j + r.settings[LONGEST] + 4 * LANES > w.room:
             return i, j, spaced, False
@@ -215,7 +216,7 @@ def put_slowly(r, w, p, i, upto, j, stop, spaced):
 
 @helper
 def put_text(r, w, p, i, stop, j, spaced):
-    """Write a text from p[i] on: (where it came, to where, whether a space came last)."""
+    """Write a text from p[i] on: (place, place in the result, whether a space came last)."""
     done = True
     while i < stop and done:
         size = min(LANES, stop - i)
@@ -234,12 +235,12 @@ def put_text(r, w, p, i, stop, j, spaced):
 
 @helper
 def opened(r, w, p, i, stop, j):
-    """Begin a text: (where it came, to where, whether spaces are dropped now)."""
+    """Begin a text: (place, place in the result, whether spaces are removed next)."""
     if r.settings[BEGINS] == 0:
         return i, j, False
     if r.settings[REMOVES] != 0:
         while i < stop:
-            plain = p[i] < 0x80 and r.classes[p[i]] == SPACE
+            plain = p[i] < 0x80 and r.classes[p[i]] == MAPPED_SPACE
             size = I64(1) if plain else is_space(r, p, i, stop)
             if size == 0:
                 break
@@ -251,7 +252,7 @@ def opened(r, w, p, i, stop, j):
 
 @helper
 def closed(r, w, begin, at, j):
-    """End a text that began at `begin` of the result: where it ends."""
+    """End a text that began at `begin` of the result; where it ends."""
     size = I64(3) if r.settings[WIDE] != 0 else I64(1)
     if r.settings[REMOVES] != 0:
         while j >= begin + size:
@@ -270,47 +271,32 @@ def closed(r, w, begin, at, j):
 
 
 @kernel
-def rule_texts(
-    text: U8s,
-    bounds: I64s,
-    tables: Parts[U8s, U32s, I32s, U8s, U64s, I32s, I64s, U8s, U8s],
-    out: Parts[U8s, I64s, I64s],
-    state: I64s,
-) -> Int:
-    """Write the texts text[bounds[t] : bounds[t + 1]] as they become: DONE, or FULL.
+def rule_texts(text: U8s, bounds: I64s, rules: Rules, stream: U8s, out: Normalized, progress: I64s) -> Int:
+    """Write the normalized texts text[bounds[t] : bounds[t + 1]]: DONE or NEED_OUT.
 
-    `state` is, beyond what other kernels have, whether a space came last in the text, whether it has begun, and whether
-    it holds more than spaces.
+    stream: scratch of 3 * LANES bytes. progress also has SPACED, a space came last; BEGUN, the text has begun; FILLED,
+    it has more than spaces.
     """
-    p, b, s, ends = pointer(text), pointer(bounds), pointer(state), pointer(out[2])
-    r = Rules(
-        pointer(tables[0]),
-        pointer(tables[1]),
-        pointer(tables[2]),
-        pointer(tables[3]),
-        pointer(tables[4]),
-        pointer(tables[5]),
-        pointer(tables[6]),
-        pointer(tables[7]),
-    )
-    w = Target(pointer(out[0]), pointer(out[1]), len(out[1]) > 0, len(out[0]), len(text), pointer(tables[8]))
-    t, i, j, spaced, begun, filled = s[0], s[1], s[2], s[3] != 0, s[4] != 0, s[5] != 0
+    p, b, s, ends = pointer(text), pointer(bounds), pointer(progress), pointer(out.ends)
+    r, w = opened_rules(rules), opened_target(text, stream, out)
+    t, i, j, spaced, begun, filled = s[AT_TEXT], s[AT_BYTE], s[AT_OUT], s[SPACED] != 0, s[BEGUN] != 0, s[FILLED] != 0
     status = DONE
     while t < len(bounds) - 1:
         stop = b[t + 1]
         if j + r.settings[LONGEST] + 4 * LANES > w.room:
-            status = FULL
+            status = NEED_OUT
             break
         if not begun:
             i, j, spaced = opened(r, w, p, i, stop, j)
             begun, filled = True, i < stop
         i, j, spaced = put_text(r, w, p, i, stop, j, spaced)
         if i < stop:
-            status = FULL
+            status = NEED_OUT
             break
         if r.settings[ENDS] != 0 and filled:
             j = closed(r, w, ends[t], i, j)
         begun, t = False, t + 1
         ends[t] = j
-    s[0], s[1], s[2], s[3], s[4], s[5] = t, i, j, spaced, begun, filled
+    s[AT_TEXT], s[AT_BYTE], s[AT_OUT] = t, i, j
+    s[SPACED], s[BEGUN], s[FILLED] = spaced, begun, filled
     return status

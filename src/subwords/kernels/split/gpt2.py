@@ -2,11 +2,13 @@ r"""The GPT-2 rule as boundary algebra on 64-byte blocks.
 
     's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 
-Bit k of a mask speaks of byte k of the block. A word starts
-- where a run of letters, of digits or of other characters starts, unless an ASCII space precedes it (the word took it);
-- where a run of blanks starts, and at the last blank of a run of two or more that something follows: `\s+(?!\S)`;
-- after a contraction, whose apostrophe opens a run of others and is not preceded by a space.
-No rule looks behind, so a scan may start again at any word's end (S4).
+Bit k of a mask is byte k of the block. A word starts
+- where a run of letters, of digits or of other characters starts, unless an ASCII space precedes it (then the word
+  includes the space);
+- where a run of whitespace starts, and at the last character of such a run if the run has two or more characters and
+  something follows it: `\s+(?!\S)`;
+- after a contraction, whose apostrophe starts a run of others and is not preceded by a space.
+No rule looks backward, so a scan can start at any word's end (S4).
 """
 
 from __future__ import annotations
@@ -28,43 +30,34 @@ from subwords.kernels.jit import (
     trailing_zeros,
     write_bits,
 )
+from subwords.kernels.layout import LANES, LETTER, MOST_BYTES, NUMBER, SPACE
+from subwords.kernels.split.pack import low_bits
 from subwords.kernels.text.utf8 import decode_at
 
-LETTER, NUMBER, SPACE = 1, 2, 3  # as in split/unicode.py
-LANES = 64
-MOST_BYTES = 1 << 31  # of texts split in one call: ends are 32 bits wide
-ZERO, ONE, ALL = U64(0), U64(1), U64(0xFFFFFFFFFFFFFFFF)
+ZERO, ONE = U64(0), U64(1)
 LAST = U64(63)
 
 
 class Classes(NamedTuple):
-    """Class masks of one block, and what of its last character lies in the next block."""
+    """Class masks of one block, and the part of its last character that is in the next block."""
 
     letters: object
     numbers: object
     spaces: object
-    lone: object  # starts of non-ASCII blanks that end their run
+    lone: object  # starts of non-ASCII whitespace characters that end their run
     rest: object  # bytes of the next block that belong to this one's last character
     rest_class: object
 
 
 @helper
 def is_space_at(p, i, stop, classes):
-    """Whether a blank, or the end of the text, is at i: the negation of \\S there."""
+    """Whether whitespace or the end of the text is at i: the negation of \\S there."""
     if i >= stop:
         return True
     if p[i] < 0x80:
         return p[i] == 32 or 9 <= p[i] <= 13
     code, _ = decode_at(p, i, stop)
     return code >= 0 and classes[code] == SPACE
-
-
-@helper
-def low_bits(k):
-    """The k lowest bits, 0 <= k <= 64."""
-    if k >= LANES:
-        return ALL
-    return (ONE << U64(k)) - ONE
 
 
 @helper
@@ -123,7 +116,7 @@ def contraction_length(p, i, stop):
 def scan(p, start, stop, classes, tail, ends, count, capacity):
     """Write the ends of the words of p[start:stop], relative to `start`; stop early when `ends` is nearly full."""
     was_letter, was_number, was_other, was_space, was_blank = ZERO, ZERO, ZERO, ZERO, ZERO
-    moved_off, moved_on = ONE, ZERO  # starts the block before took away from this one or gave to it; 0 is no end
+    moved_off, moved_on = ONE, ZERO  # starts that the previous block removes from this one or adds; 0 is not a word end
     rest, rest_class = 0, 0
     i = start
     while i < stop and count + LANES <= capacity:
@@ -186,26 +179,38 @@ def move_bit(now, later, k):
 
 @kernel
 def split_gpt2(text: U8s, start: Int, stop: Int, classes: U8s, tail: U8s, ends: U32s) -> Int:
-    """Write word ends of text[start:stop] relative to `start` and return how many.
+    """Write word ends of text[start:stop] relative to `start`; their number.
 
-    The text is done when the last one is its end. `tail` is scratch of 64 bytes; `ends` (uint32) has room for 65 words
-    at least. Same words as `reference.bpe.split_bytes`.
+    The text is done if the last one is its end. `tail` is scratch of LANES bytes; `ends` has room for LANES + 1 words
+    or more. Same words as `reference.bpe.split_bytes`.
     """
     return scan(pointer(text), start, stop, pointer(classes), pointer(tail), pointer(ends), 0, len(ends) - 1)
 
 
 @kernel
-def split_gpt2_many(text: U8s, bounds: I64s, first: Int, classes: U8s, tail: U8s, ends: U32s, marks: I64s) -> Int:
+def split_gpt2_many(text: U8s, bounds: I64s, first: Int, classes: U8s, tail: U8s, ends: U32s, text_ends: I64s) -> Int:
     """Write the word ends of whole texts, text[bounds[i]:bounds[i + 1]] from i = first on, relative to bounds[first].
 
-    Return the index of the first text there was no room for; marks[i - first + 1] says how many words end by text i.
+    Returns the index of the first text there was no room for. text_ends[i - first + 1] is the number of words up to the
+    end of text i.
     """
-    p, b, c, t, e, m = pointer(text), pointer(bounds), pointer(classes), pointer(tail), pointer(ends), pointer(marks)
+    p, b, c, t, e, m = (
+        pointer(text),
+        pointer(bounds),
+        pointer(classes),
+        pointer(tail),
+        pointer(ends),
+        pointer(text_ends),
+    )
     count, i = 0, first
     m[0] = 0
     while i + 1 < len(bounds):
         start, stop = b[i], b[i + 1]
-        if count + (stop - start) + LANES > len(ends) or stop - b[first] > MOST_BYTES or i - first + 1 >= len(marks):
+        if (
+            count + (stop - start) + LANES > len(ends)
+            or stop - b[first] > MOST_BYTES
+            or i - first + 1 >= len(text_ends)
+        ):
             break
         more = scan(p, start, stop, c, t, e, count, len(ends))
         for k in range(count, more):

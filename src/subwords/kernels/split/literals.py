@@ -1,43 +1,49 @@
-"""Strings cut out of text: the leftmost first, of several that begin there the longest."""
+"""Literals cut out of text: the leftmost first; of several that begin there, the longest.
+
+The trie is a table: a row for each node, with the node that each byte leads to, or ROOT. A byte's position in the row
+is its column; column 0 is for bytes that occur in no literal and holds nothing but ROOT.
+"""
 
 from __future__ import annotations
 
-from subwords.kernels.jit import I64, I32s, I64s, Int, Parts, U8s, helper, inlined, kernel, pointer
+from subwords.kernels.jit import I64, I64s, Int, U8s, helper, inlined, kernel, pointer
+from subwords.kernels.layout import Literals
 
 ROOT = 0
 
 
 @inlined
-def behind(trie, node, byte):
-    """The node behind a byte, or ROOT where there is none."""
+def next_node(trie, node, byte):
+    """The node that a byte leads to, or ROOT."""
     columns, table, width = trie
     return I64(table[node * width + I64(columns[byte])])
 
 
 @helper
-def longest_symbol(trie, ends, p, at, stop):
-    """The length of the longest symbol that begins at p[at], or 0."""
-    node, best, k = behind(trie, I64(ROOT), p[at]), I64(0), at + 1
+def longest_literal(trie, ends, p, at, stop):
+    """The length of the longest literal that begins at p[at], or 0."""
+    node, best, k = next_node(trie, I64(ROOT), p[at]), I64(0), at + 1
     while node != ROOT:
         if ends[node] != 0:
             best = k - at
         if k == stop:
             break
-        node = behind(trie, node, p[k])
+        node = next_node(trie, node, p[k])
         k += 1
     return best
 
 
-@kernel
-def find_symbols(text: U8s, bounds: I64s, tables: Parts[U8s, I32s, U8s, U8s], found: I64s) -> Int:
-    """Write where the symbols in each text[bounds[i]:bounds[i + 1]] begin and end, while there is room; how many are.
+@inlined
+def opened(literals):
+    """Columns, children and width of the trie."""
+    return pointer(literals.columns), pointer(literals.children), len(literals.children) // len(literals.ends)
 
-    tables: the column of every byte, the trie (a row for each node: the node behind the byte of every column, ROOT for
-    none; in column 0 nothing but ROOT), whether a symbol ends at a node, and whether one begins with a byte.
-    """
-    p, b, out = pointer(text), pointer(bounds), pointer(found)
-    columns, ends, room = pointer(tables[0]), pointer(tables[2]), len(found) // 2
-    trie, firsts = (columns, pointer(tables[1]), len(tables[1]) // len(tables[2])), pointer(tables[3])
+
+@kernel
+def find_literals(text: U8s, bounds: I64s, literals: Literals, spans: I64s) -> Int:
+    """Write begin and end of each literal in each text[bounds[i]:bounds[i + 1]] while there is room; their number."""
+    p, b, out = pointer(text), pointer(bounds), pointer(spans)
+    trie, ends, firsts, room = opened(literals), pointer(literals.ends), pointer(literals.firsts), len(spans) // 2
     count = I64(0)
     for i in range(len(bounds) - 1):
         at, stop = I64(b[i]), I64(b[i + 1])
@@ -46,7 +52,7 @@ def find_symbols(text: U8s, bounds: I64s, tables: Parts[U8s, I32s, U8s, U8s], fo
                 at += 1
             if at == stop:
                 break
-            length = longest_symbol(trie, ends, p, at, stop)
+            length = longest_literal(trie, ends, p, at, stop)
             if length > 0:
                 if count < room:
                     out[2 * count], out[2 * count + 1] = at, at + length
@@ -56,14 +62,13 @@ def find_symbols(text: U8s, bounds: I64s, tables: Parts[U8s, I32s, U8s, U8s], fo
 
 
 @kernel
-def spans_place(text: U8s, start: Int, place: Int, tables: Parts[U8s, I32s, U8s, U8s]) -> Int:
-    """Whether text[start:place] ends with what a symbol begins with, and more of it may follow."""
-    p, columns = pointer(text), pointer(tables[0])
-    trie = columns, pointer(tables[1]), len(tables[1]) // len(tables[2])
+def crosses_place(text: U8s, start: Int, place: Int, literals: Literals) -> Int:
+    """Whether text[start:place] ends with the beginning of a longer literal."""
+    p, trie = pointer(text), opened(literals)
     for at in range(start, place):
-        node, k = behind(trie, I64(ROOT), p[at]), at + 1
+        node, k = next_node(trie, I64(ROOT), p[at]), at + 1
         while node != ROOT and k < place:
-            node = behind(trie, node, p[k])
+            node = next_node(trie, node, p[k])
             k += 1
         if node != ROOT:
             return 1

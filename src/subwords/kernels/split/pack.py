@@ -1,7 +1,7 @@
-"""Text that is not ASCII as a stream of one byte for each character: 128 + its class.
+"""Text that is not ASCII as a packed stream: one byte for each character, its class + CLASS_FLAG.
 
-The characters are taken 64 bytes of text at a time, by masks. A mask of their first bytes, kept for each of these
-blocks, turns places in the stream back into places in the text.
+Masks process 64 bytes of text at a time. The mask of the characters' first bytes is stored for each of these blocks; it
+turns places in the stream into places in the text.
 """
 
 from __future__ import annotations
@@ -22,21 +22,20 @@ from subwords.kernels.jit import (
     trailing_zeros,
     write_bits,
 )
+from subwords.kernels.layout import INVALID, LANES
 from subwords.kernels.text.utf8 import decode_at
 
-LANES = 64
-PLAIN = 512  # ASCII bytes after which text is no longer packed
-INVALID_CLASS = 0x110000  # where the class of a byte that is not UTF-8 stands
+PLAIN_RUN = 512  # ASCII bytes after which text is no longer packed
 ZERO, ONE, ALL = U64(0), U64(1), U64(0xFFFFFFFFFFFFFFFF)
 
 
 class Packed(NamedTuple):
     """Room for one stream."""
 
-    classes: object  # of code points, plus 128
+    classes: object  # by code point, plus CLASS_FLAG
     stream: object
     masks: object  # uint64: the first bytes of each block's characters
-    bases: object  # uint64: where each block begins
+    bases: object  # uint64: where each block begins in the text
 
 
 @helper
@@ -58,11 +57,11 @@ def pack_chars(q, p, i, starts, n):
 
 @helper
 def pack_any(q, p, i, carry, stop, n):
-    """Pack what begins in the next LANES bytes, valid or not: (its mask, the carry of the next)."""
+    """Pack the characters that begin in the next LANES bytes, valid or not: (their mask, the next block's carry)."""
     k, mask = trailing_zeros(~carry), ZERO
     while k < LANES and i + k < stop:
         code, length = decode_at(p, i + k, stop)
-        q.stream[n] = q.classes[code if code >= 0 else INVALID_CLASS]
+        q.stream[n] = q.classes[code if code >= 0 else INVALID]
         mask |= ONE << U64(k)
         n += 1
         k += length
@@ -71,7 +70,7 @@ def pack_any(q, p, i, carry, stop, n):
 
 @inlined
 def not_characters(p, i):
-    """The first bytes of forms that are too short, of halves of surrogate pairs, and of what is above U+10FFFF."""
+    """The first bytes of overlong forms, surrogates, and code points above U+10FFFF."""
     second = i + 1
     bad = range_mask(p, i, 0xE0, 0xE0) & range_mask(p, second, 0x80, 0x9F)
     bad |= range_mask(p, i, 0xED, 0xED) & range_mask(p, second, 0xA0, 0xBF)
@@ -81,9 +80,9 @@ def not_characters(p, i):
 
 @helper
 def pack_block(q, p, i, carry, stop, n):
-    """Pack a block: (its mask, the carry of the next). Reads 67 bytes where there are so many.
+    """Pack a block: (its mask, the next block's carry). Reads LANES + 3 bytes if there are so many.
 
-    The bits of `carry` say which bytes of a block belong to a character that began before it.
+    The bits of `carry` are the bytes of a block that belong to a character that began before it.
     """
     if i + LANES + 3 > stop:
         return pack_any(q, p, i, carry, stop, n)
@@ -109,9 +108,9 @@ def pack_block(q, p, i, carry, stop, n):
 
 @helper
 def pack(q, p, start, stop, limit):
-    """Pack text up to `limit`, or until it is plain again: (characters, blocks, where it is)."""
+    """Pack text up to `limit`, or until PLAIN_RUN bytes are ASCII: (characters, blocks, where packing stopped)."""
     i, n, blocks, last, carry = start, I64(0), I64(0), start, ZERO
-    while i < limit and i - last < PLAIN:
+    while i < limit and i - last < PLAIN_RUN:
         mask, carry = pack_block(q, p, i, carry, stop, n)
         q.masks[blocks], q.bases[blocks] = mask, U64(i - start)
         blocks += 1
@@ -124,7 +123,7 @@ def pack(q, p, start, stop, limit):
 
 @helper
 def unpack(q, borders, blocks, base, ends, count):
-    """Write borders of a packed stream as word ends, counted from `base`: bit n % 64 of word n // 64 for place n."""
+    """Write borders of a packed stream as word ends relative to `base`; place n is bit n % 64 of borders[n // 64]."""
     n = I64(0)
     for block in range(blocks):
         mask = q.masks[block]

@@ -1,15 +1,16 @@
-"""Splitting by a machine of `split/machine.py`: any pattern, two characters a step, four places of the text at once.
+"""Splitting by a boundary transducer: any pattern, two characters a step, four places of the text at once.
 
-A step looks up (state, class, class) and finds the next state and where words end, as bits. One load waits for the
-next, five cycles and more, so the text is cut in four where the machine allows it and all parts are walked side by side
-(side by side in two: two thirds of the speed). A stream is ASCII text as it is, or packed text: `split_pack.py`.
+A step looks up (state, class, class) and finds the next state and the word ends, as bits. Each load depends on the one
+before (five cycles or more), so the text is cut into four parts where the transducer allows it, and all parts are
+processed in the same loop (two parts: two thirds of the speed). A stream is ASCII text as it is, or packed text
+(pack.py). Every part starts at the end of a word, where the transducer is in state 0.
 
-Whatever is not common is left to `walk`, one character at a time: short texts, words longer than a stream, and the
-machine's place kept aside. Every part starts at the end of a word, where the machine is in its first state.
+`walk` handles the rest, one character at a time: short texts, words longer than a stream, and saved places.
 
-An entry of the table is the next state's row in its high half; below, bit 27 - d says that a word ends d characters
-before the last one of the step, and the bits KEEPS, TELLS and HOLDS are those of the machine, the last of them that of
-the next state.
+A state's row in `entries` (uint64) has an entry for every two classes, then for every class, then for the end of the
+text. The high half of an entry is where the next state's row begins. Below it, bit TOP_BORDER - d is set if a word ends
+d characters before the last one of the step. SAVES: the place REACH characters before this one is saved. EMITS_SAVED: a
+word ends at the saved place. USES_SAVED: the next state may still emit the saved place.
 """
 
 from __future__ import annotations
@@ -21,11 +22,8 @@ from subwords.kernels.jit import (
     U64,
     I64s,
     Int,
-    Parts,
     U8s,
-    U16s,
     U32s,
-    U64s,
     advance,
     helper,
     inlined,
@@ -36,36 +34,45 @@ from subwords.kernels.jit import (
     trailing_zeros,
     write_bits,
 )
-from subwords.kernels.split.pack import INVALID_CLASS, LANES, Packed, pack, unpack
+from subwords.kernels.layout import (
+    BLOCKS,
+    CLASSES_COUNT,
+    EMITS_SAVED,
+    GROUP,
+    INVALID,
+    LANES,
+    MOST_BYTES,
+    PART_WORDS,
+    REACH,
+    SAVES,
+    STREAM,
+    TOP_BORDER,
+    USES_SAVED,
+    Transducer,
+)
+from subwords.kernels.split.pack import Packed, pack, unpack
 from subwords.kernels.text.utf8 import decode_at
 
-SPAN = 8192  # bytes of a stream at most
 SHORT = 192  # bytes of a text that is not worth a stream
-LEAST = 1024  # words there must be room for
-MOST_BYTES = 1 << 31  # of texts split in one call: ends are 32 bits wide
-GROUP = 32  # characters of a group of steps
-ROOM = SPAN // GROUP + 4  # words of 64 bits for the borders of one part
-BLOCKS = SPAN // LANES + 4  # of a packed stream
-REACH, TOP = 26, 27  # as in split/machine.py, and one more
-COUNT = 256  # where `second` holds the number of classes
 ZERO, ONE, LOW, HALF = U64(0), U64(1), U64(0xFFFFFFFF), U64(32)
-BORDERS, KEEPS, TELLS, HOLDS = U64((1 << 28) - 1), U64(1 << 28), U64(1 << 29), U64(1 << 30)
-RARE = KEEPS | TELLS
+BORDERS = U64((1 << TOP_BORDER + 1) - 1)
+SAVES_BIT, EMITS_BIT, USES_BIT = U64(SAVES), U64(EMITS_SAVED), U64(USES_SAVED)
+RARE = SAVES_BIT | EMITS_BIT
 NONE = -1
 
 
-class Machine(NamedTuple):
-    """The machine, and room for one stream."""
+class Opened(NamedTuple):
+    """The pointers of a `Transducer`."""
 
-    pairs: object  # uint16: for two bytes of a stream, class times classes plus class
-    second: object  # uint32: the class of one
+    pairs: object
+    second: object
     table: object
     count: object  # classes
-    safe: object  # by two classes, whether the text may be cut between
+    safe: object
     packed: Packed
-    parts: object  # uint64: borders of four parts, for each group 32 of them, after one word that is ignored
+    parts: object  # uint64: borders of four parts: a word that is ignored, and one for each group of GROUP characters
     borders: object  # uint64: borders of a whole stream
-    recent: object  # uint32: where the last characters began, in walking
+    recent: object  # uint32: where the last GROUP characters began, for `walk`
 
 
 @inlined
@@ -82,32 +89,32 @@ def end_at(m, row):
 
 @inlined
 def eight(m, chars, row, borders, seen, at):
-    """Walk eight characters, which begin `at` places after their group does: (row, borders of the group, entries)."""
+    """Walk eight characters, the first of which is `at` of its group: (row, borders of the group, entries or-ed)."""
     for k in range(4):
         entry = m.table[row + I64(m.pairs[I64(chars >> U64(16 * k) & U64(0xFFFF))])]
-        borders |= (entry & BORDERS) << U64(at + 2 * k + 6)
+        borders |= (entry & BORDERS) << U64(GROUP + at + 2 * k + 1 - TOP_BORDER)
         seen |= entry
         row = I64(entry >> HALF)
     return row, borders, seen
 
 
 @inlined
-def note(bits, g, borders):
-    """Keep the borders that group g tells: some are those of the group before."""
+def store_group(bits, g, borders):
+    """Store the borders that group g reports; some belong to the group before it."""
     bits[g] |= borders & LOW
     bits[g + 1] = borders >> HALF
 
 
 @helper
 def run_one(m, s, groups, g, row, bits):
-    """Walk groups g.. of a part: (how far it came, row)."""
+    """Walk the groups of a part from g on: (the next group, row)."""
     while g < groups:
         borders, seen, after = ZERO, ZERO, row
         for k in range(0, GROUP, 8):
             after, borders, seen = eight(m, load64(s, g * GROUP + k), after, borders, seen, k)
         if seen & RARE != ZERO:
             break
-        note(bits, g, borders)
+        store_group(bits, g, borders)
         row = after
         g += 1
     return g, row
@@ -115,7 +122,7 @@ def run_one(m, s, groups, g, row, bits):
 
 @helper
 def run_four(m, s, b, c, d, groups):
-    """Walk as many groups of the parts that begin at s, s + b, s + c and s + d: (how many, row of each)."""
+    """Walk `groups` groups of each of the parts at s, s + b, s + c and s + d: (groups walked, row of each part)."""
     row_a, row_b, row_c, row_d, g = I64(0), I64(0), I64(0), I64(0), I64(0)
     parts = m.parts
     while g < groups:
@@ -129,10 +136,10 @@ def run_four(m, s, b, c, d, groups):
             next_d, borders_d, seen = eight(m, load64(s, i + d), next_d, borders_d, seen, k)
         if seen & RARE != ZERO:
             break
-        note(parts, g, borders_a)
-        note(parts, g + ROOM, borders_b)
-        note(parts, g + 2 * ROOM, borders_c)
-        note(parts, g + 3 * ROOM, borders_d)
+        store_group(parts, g, borders_a)
+        store_group(parts, g + PART_WORDS, borders_b)
+        store_group(parts, g + 2 * PART_WORDS, borders_c)
+        store_group(parts, g + 3 * PART_WORDS, borders_d)
         row_a, row_b, row_c, row_d = next_a, next_b, next_c, next_d
         g += 1
     return g, row_a, row_b, row_c, row_d
@@ -140,17 +147,17 @@ def run_four(m, s, b, c, d, groups):
 
 @helper
 def set_borders(bits, i, entry):
-    """Set the borders that the step to character i tells."""
+    """Set the borders that the step to character i reports."""
     borders = entry & BORDERS
     while borders != ZERO:
-        at = i - TOP + trailing_zeros(borders)
+        at = i - TOP_BORDER + trailing_zeros(borders)
         bits[1 + at // GROUP] |= ONE << U64(at % GROUP)
         borders &= borders - ONE
 
 
 @helper
 def run_rest(m, s, i, n, row, bits):
-    """Walk the characters i..n after the last whole group, and the end of the text: whether all of it was common."""
+    """Walk the characters i..n after the last whole group, and the end of the text; False at a RARE entry."""
     bits[1 + i // GROUP], bits[1 + n // GROUP] = ZERO, ZERO
     while i < n:
         entry = single_at(m, s[i], row)
@@ -166,9 +173,9 @@ def run_rest(m, s, i, n, row, bits):
 
 @helper
 def finish_part(m, s, begin, n, ended, g, row, bits):
-    """Walk what is left of a part of n characters, and with `ended` the end of the text: whether all was common.
+    """Walk the rest of a part of n characters and, if `ended`, the end of the text; False at a RARE entry.
 
-    Its borders join those of the stream.
+    Adds the part's borders to those of the stream.
     """
     groups = n // GROUP
     g, row = run_one(m, advance(s, begin), groups, g, row, bits)
@@ -176,7 +183,7 @@ def finish_part(m, s, begin, n, ended, g, row, bits):
     if whole and ended:
         whole = run_rest(m, advance(s, begin), g * GROUP, n, row, bits)
         g += 1
-    bits[1] &= ~ONE  # where a part begins a word ends in any case
+    bits[1] &= ~ONE  # the caller sets the border where a part begins
     for k in range(g):
         at = begin + k * GROUP
         shift = U64(at % LANES)
@@ -188,7 +195,7 @@ def finish_part(m, s, begin, n, ended, g, row, bits):
 
 @helper
 def cut_near(m, s, at, least):
-    """A place up to `at` where a stream may be cut, or 0 if there is none after `least`."""
+    """The last place up to `at` and after `least` where a stream may be cut, or 0."""
     while at > least:
         if m.safe[I64(m.second[s[at - 1]]) * m.count + I64(m.second[s[at]])] != 0:
             return at
@@ -198,15 +205,15 @@ def cut_near(m, s, at, least):
 
 @helper
 def split_stream(m, s, n, ended):
-    """Put the borders of words of a stream of n characters into m.borders: whether all are told.
+    """Write the borders of words of a stream of n characters to m.borders; whether these are all.
 
-    With `ended` the text ends there. Else the last words may be missing, as are all after a place kept aside.
+    With `ended`, the text ends there. Otherwise the last words may be missing; so are all after a RARE entry.
     """
     for k in range(n // LANES + 2):
         m.borders[k] = ZERO
     parts = m.parts
     for k in range(4):
-        parts[k * ROOM], parts[k * ROOM + 1] = ZERO, ZERO
+        parts[k * PART_WORDS], parts[k * PART_WORDS + 1] = ZERO, ZERO
     b, c, d = I64(0), I64(0), cut_near(m, s, n // 4 * 3, n // 2)
     if d > 0:
         c = cut_near(m, s, n // 2, n // 4)
@@ -219,18 +226,18 @@ def split_stream(m, s, n, ended):
     if not finish_part(m, s, 0, b, True, g, row_a, parts):
         return False
     m.borders[b // LANES] |= ONE << U64(b % LANES)
-    if not finish_part(m, s, b, c - b, True, g, row_b, advance(parts, ROOM)):
+    if not finish_part(m, s, b, c - b, True, g, row_b, advance(parts, PART_WORDS)):
         return False
     m.borders[c // LANES] |= ONE << U64(c % LANES)
-    if not finish_part(m, s, c, d - c, True, g, row_c, advance(parts, 2 * ROOM)):
+    if not finish_part(m, s, c, d - c, True, g, row_c, advance(parts, 2 * PART_WORDS)):
         return False
     m.borders[d // LANES] |= ONE << U64(d % LANES)
-    return finish_part(m, s, d, n - d, ended, g, row_d, advance(parts, 3 * ROOM)) and ended
+    return finish_part(m, s, d, n - d, ended, g, row_d, advance(parts, 3 * PART_WORDS)) and ended
 
 
 @helper
 def split_plain(m, p, n, ended, base, ends, count):
-    """Write the ends of words of n ASCII characters, counted from `base`: (new count, whether all)."""
+    """Write the word ends of n ASCII characters, relative to `base`: (new count, whether these are all)."""
     whole = split_stream(m, p, n, ended)
     for k in range(n // LANES + 1):
         count = write_bits(ends, count, base + k * LANES, m.borders[k])
@@ -239,7 +246,7 @@ def split_plain(m, p, n, ended, base, ends, count):
 
 @helper
 def split_packed(m, p, start, stop, limit, base, ends, count):
-    """Write the ends of words of p[start:limit] or of less of it, counted from `base`: (new count, whether all)."""
+    """Write word ends of p[start:limit] or less of it, relative to `base`: (new count, whether these are all)."""
     q = m.packed
     n, blocks, at = pack(q, p, start, stop, limit)
     whole = split_stream(m, q.stream, n, at == stop)
@@ -249,7 +256,7 @@ def split_packed(m, p, start, stop, limit, base, ends, count):
 
 @helper
 def plain_length(p, i, stop):
-    """How many of the bytes p[i:stop] are ASCII before the first that is not, in whole masks."""
+    """The number of ASCII bytes at the start of p[i:stop]."""
     k = i
     while k + LANES <= stop:
         high = range_mask(p, k, 128, 255)
@@ -262,14 +269,14 @@ def plain_length(p, i, stop):
 
 
 @helper
-def tell(m, entry, n, kept, ends, count):
-    """Write the word ends that the step to character n tells, in walking; their new number."""
-    if entry & TELLS != ZERO:
-        ends[count] = kept
+def emit_ends(m, entry, n, saved, ends, count):
+    """Write the word ends that the step to character n reports; their new number."""
+    if entry & EMITS_BIT != ZERO:
+        ends[count] = saved
         count += 1
     borders = entry & BORDERS
     while borders != ZERO:
-        d = TOP - trailing_zeros(borders)
+        d = TOP_BORDER - trailing_zeros(borders)
         if d < n:
             ends[count] = m.recent[(n - d) % GROUP]
             count += 1
@@ -279,25 +286,25 @@ def tell(m, entry, n, kept, ends, count):
 
 @helper
 def walk(m, p, start, i, stop, ends, count):
-    """Write word ends from a word's end on, one character at a time, until there are some: (new count, at the end)."""
-    row, kept, n, first = I64(0), I64(NONE), I64(0), count
+    """Write word ends one character at a time until there are some: (new count, whether the text ended)."""
+    row, saved, n, first = I64(0), I64(NONE), I64(0), count
     recent = m.recent
     while i < stop:
         code, length = decode_at(p, i, stop)
         recent[n % GROUP] = i - start
-        entry = single_at(m, m.packed.classes[code if code >= 0 else INVALID_CLASS], row)
-        count = tell(m, entry, n, kept, ends, count)
-        if entry & HOLDS == ZERO:
-            kept = I64(NONE)
-        if entry & KEEPS != ZERO:
-            kept = I64(recent[(n - REACH) % GROUP])
+        entry = single_at(m, m.packed.classes[code if code >= 0 else INVALID], row)
+        count = emit_ends(m, entry, n, saved, ends, count)
+        if entry & USES_BIT == ZERO:
+            saved = I64(NONE)
+        if entry & SAVES_BIT != ZERO:
+            saved = I64(recent[(n - REACH) % GROUP])
         row = I64(entry >> HALF)
         n += 1
         i += length
-        if n >= SHORT and count > first and kept == NONE:
+        if n >= SHORT and count > first and saved == NONE:
             return count, False
     recent[n % GROUP] = i - start
-    return tell(m, end_at(m, row), n, kept, ends, count), True
+    return emit_ends(m, end_at(m, row), n, saved, ends, count), True
 
 
 @helper
@@ -306,11 +313,11 @@ def scan(m, p, start, stop, ends, count, capacity):
     i, ended, first = start, start == stop, count
     while not ended:
         room = capacity - count - 2 * LANES
-        if count > first and room < min(SPAN, stop - i):
+        if count > first and room < min(STREAM, stop - i):
             break
         more = count
         if stop - i > SHORT:
-            limit = min(stop, i + min(SPAN, room))
+            limit = min(stop, i + min(STREAM, room))
             plain = plain_length(p, i, limit)
             if plain >= SHORT or i + plain == stop:
                 more, ended = split_plain(m, advance(p, i), plain, i + plain == stop, i - start, ends, count)
@@ -325,60 +332,51 @@ def scan(m, p, start, stop, ends, count, capacity):
 
 
 @inlined
-def opened(frame):
-    """The machine of a frame: classes, pairs, second, table, safe, stream, words of 64 bits, recent."""
-    second, words = pointer(frame[2]), pointer(frame[6])
+def opened(transducer):
+    """The pointers of a transducer."""
+    second, words = pointer(transducer.second), pointer(transducer.words)
     packed = Packed(
-        classes=pointer(frame[0]),
-        stream=pointer(frame[5]),
-        masks=advance(words, 6 * ROOM),
-        bases=advance(words, 6 * ROOM + BLOCKS),
+        classes=pointer(transducer.classes),
+        stream=pointer(transducer.stream),
+        masks=advance(words, 6 * PART_WORDS),
+        bases=advance(words, 6 * PART_WORDS + BLOCKS),
     )
-    return Machine(
-        pairs=pointer(frame[1]),
+    return Opened(
+        pairs=pointer(transducer.pairs),
         second=second,
-        table=pointer(frame[3]),
-        count=I64(second[COUNT]),
-        safe=pointer(frame[4]),
+        table=pointer(transducer.entries),
+        count=I64(second[CLASSES_COUNT]),
+        safe=pointer(transducer.safe),
         packed=packed,
         parts=words,
-        borders=advance(words, 4 * ROOM),
-        recent=pointer(frame[7]),
+        borders=advance(words, 4 * PART_WORDS),
+        recent=pointer(transducer.recent),
     )
 
 
 @kernel
-def split_text(
-    text: U8s, start: Int, stop: Int, frame: Parts[U8s, U16s, U32s, U64s, U8s, U8s, U64s, U32s], ends: U32s
-) -> Int:
-    """Write word ends of text[start:stop] relative to `start` and return how many; fewer than all where they are many.
+def split_text(text: U8s, start: Int, stop: Int, transducer: Transducer, ends: U32s) -> Int:
+    """Write word ends of text[start:stop] relative to `start`; their number. Stops early if `ends` is nearly full.
 
-    `frame` is made in `split/frame.py`; `ends` has room for LEAST words or more. Same words as the machine walked
-    by its definition.
+    `ends` has room for LEAST_ENDS words or more. Same words as the transducer applied step by step.
     """
-    return scan(opened(frame), pointer(text), start, stop, pointer(ends), I64(0), len(ends))
+    return scan(opened(transducer), pointer(text), start, stop, pointer(ends), I64(0), len(ends))
 
 
 @kernel
-def split_texts(
-    text: U8s,
-    bounds: I64s,
-    first: Int,
-    frame: Parts[U8s, U16s, U32s, U64s, U8s, U8s, U64s, U32s],
-    ends: U32s,
-    marks: I64s,
-) -> Int:
+def split_texts(text: U8s, bounds: I64s, first: Int, transducer: Transducer, ends: U32s, text_ends: I64s) -> Int:
     """Write the word ends of whole texts, text[bounds[i]:bounds[i + 1]] from i = first on, relative to bounds[first].
 
-    Return the index of the first text there was no room for; marks[i - first + 1] says how many words end by text i.
+    Returns the index of the first text there was no room for. text_ends[i - first + 1] is the number of words up to the
+    end of text i.
     """
-    m, p, b, e, mark = opened(frame), pointer(text), pointer(bounds), pointer(ends), pointer(marks)
+    m, p, b, e, mark = opened(transducer), pointer(text), pointer(bounds), pointer(ends), pointer(text_ends)
     count, i = I64(0), first
     mark[0] = 0
     while i + 1 < len(bounds):
         start, stop = b[i], b[i + 1]
         full = count + (stop - start) + 2 * LANES > len(ends)
-        if full or stop - b[first] > MOST_BYTES or i - first + 1 >= len(marks):
+        if full or stop - b[first] > MOST_BYTES or i - first + 1 >= len(text_ends):
             break
         more = scan(m, p, start, stop, e, count, len(ends))
         for k in range(count, more):

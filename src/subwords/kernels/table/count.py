@@ -1,7 +1,7 @@
-"""Counting words: the table of words.py with a count and a first place in every slot.
+"""Counting words: a table of words with a count and a first place in every slot.
 
-Slot: key low, key high, count, and where the word first occurred. For a long word the last is a place in the arena,
-where eight bytes of that offset and then the word itself lie.
+A slot has a key (keys.py); VALUE_LOW is the word's count, VALUE_HIGH the corpus offset where it first occurred. For a
+long word VALUE_HIGH is a place in the arena: there are eight bytes with that offset, and then the word's bytes.
 """
 
 from __future__ import annotations
@@ -9,10 +9,24 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from subwords.kernels.jit import I64, U64, I64s, Int, U8s, U32s, U64s, helper, inlined, kernel, load64, pointer
-from subwords.kernels.table.keys import BLOCK, LENGTH, SLOT, differs, make_keys, same_bytes
+from subwords.kernels.layout import (
+    BLOCK,
+    BYTES_USED,
+    DONE,
+    KEY_HIGH,
+    KEY_LOW,
+    KEY_ROW,
+    NEED_ARENA,
+    NEED_SLOTS,
+    NEXT_WORD,
+    SLOT_ROW,
+    SLOTS_USED,
+    VALUE_HIGH,
+    VALUE_LOW,
+    CountTable,
+)
+from subwords.kernels.table.keys import LENGTH, differs, make_keys, same_bytes
 
-DONE, NEED_SLOTS, NEED_ARENA = range(3)
-WORD, USED, BYTES = range(3)  # fields of `state`
 ZERO, ONE = U64(0), U64(1)
 HEADER = 8  # bytes before a long word in the arena
 
@@ -26,18 +40,18 @@ class Counts(NamedTuple):
     arena: object
     load: object
     room: object
-    state: object
+    counters: object
 
 
 @helper
 def find_count(table, text, at, length, low, high, slot):
     """The slot of the key, or the free slot where it belongs."""
     slots = table.slots
-    while slots[slot * SLOT + 1] != ZERO:
-        if differs(slots, slot * SLOT, low, high) == ZERO:
+    while slots[slot * SLOT_ROW + KEY_HIGH] != ZERO:
+        if differs(slots, slot * SLOT_ROW, low, high) == ZERO:
             if high & LENGTH != ZERO:
                 return slot
-            if same_bytes(table.arena, I64(slots[slot * SLOT + 3]) + HEADER, text, at, length):
+            if same_bytes(table.arena, I64(slots[slot * SLOT_ROW + VALUE_HIGH]) + HEADER, text, at, length):
                 return slot
         slot = I64(U64(slot + 1) & table.mask)
     return slot
@@ -52,173 +66,159 @@ def write_header(arena, at, value):
 
 @helper
 def add_new(table, text, at, length, low, high, slot, place, weight):
-    """Put a new word into the free slot: DONE, or what must grow first."""
-    state = table.state
-    if state[USED] >= table.load:
+    """Store a new word in the free slot: DONE, or the status of what must grow first."""
+    counters = table.counters
+    if counters[SLOTS_USED] >= table.load:
         return NEED_SLOTS
-    base = slot * SLOT
+    base = slot * SLOT_ROW
     value = U64(place)
     if high & LENGTH == ZERO:
-        if state[BYTES] + HEADER + length > table.room:
+        if counters[BYTES_USED] + HEADER + length > table.room:
             return NEED_ARENA
-        value = U64(state[BYTES])
-        write_header(table.arena, state[BYTES], U64(place))
+        value = U64(counters[BYTES_USED])
+        write_header(table.arena, counters[BYTES_USED], U64(place))
         for k in range(length):
-            table.arena[state[BYTES] + HEADER + k] = text[at + k]
-        state[BYTES] += HEADER + length
-    table.slots[base], table.slots[base + 1] = low, high
-    table.slots[base + 2], table.slots[base + 3] = weight, value
-    state[USED] += 1
+            table.arena[counters[BYTES_USED] + HEADER + k] = text[at + k]
+        counters[BYTES_USED] += HEADER + length
+    table.slots[base + KEY_LOW], table.slots[base + KEY_HIGH] = low, high
+    table.slots[base + VALUE_LOW], table.slots[base + VALUE_HIGH] = weight, value
+    counters[SLOTS_USED] += 1
     return DONE
 
 
 @helper
 def lower_place(table, base, place):
-    """Let a word have occurred first at `place`, if that is earlier."""
-    if table.slots[base + 1] & LENGTH != ZERO:
-        table.slots[base + 3] = min(table.slots[base + 3], place)
-    elif place < load64(table.arena, I64(table.slots[base + 3])):
-        write_header(table.arena, I64(table.slots[base + 3]), place)
+    """Lower the first place of a word to `place`, if that is earlier."""
+    if table.slots[base + KEY_HIGH] & LENGTH != ZERO:
+        table.slots[base + VALUE_HIGH] = min(table.slots[base + VALUE_HIGH], place)
+    elif place < load64(table.arena, I64(table.slots[base + VALUE_HIGH])):
+        write_header(table.arena, I64(table.slots[base + VALUE_HIGH]), place)
 
 
 @inlined
 def count_run(slots, mask, keys, k, stop):
-    """Count words as long as they are inline and in the table; how far it came."""
+    """Count words until one is long or not in the table; the next key."""
     while k < stop:
         low, high, slot = keys[k], keys[k + 1], I64(keys[k + 2])
-        while differs(slots, slot * SLOT, low, high) != ZERO:
-            if slots[slot * SLOT + 1] == ZERO:
+        while differs(slots, slot * SLOT_ROW, low, high) != ZERO:
+            if slots[slot * SLOT_ROW + KEY_HIGH] == ZERO:
                 return k
             slot = I64(U64(slot + 1) & mask)
         if high & LENGTH == ZERO:
             return k
-        slots[slot * SLOT + 2] += ONE
-        k += 3
+        slots[slot * SLOT_ROW + VALUE_LOW] += ONE
+        k += KEY_ROW
     return k
 
 
 @helper
-def open_counts(slots, seeds, arena, state):
+def opened(table):
     """The table's pointers and limits."""
-    count = len(slots) // SLOT
+    count = len(table.slots) // SLOT_ROW
     return Counts(
-        pointer(slots), U64(count - 1), pointer(seeds), pointer(arena), count // 16 * 13, len(arena), pointer(state)
+        slots=pointer(table.slots),
+        mask=U64(count - 1),
+        seeds=pointer(table.seeds),
+        arena=pointer(table.arena),
+        load=count // 16 * 13,
+        room=len(table.arena),
+        counters=pointer(table.counters),
     )
 
 
 @kernel
-def count_words(
-    text: U8s,
-    start: Int,
-    ends: U32s,
-    words: Int,
-    place: Int,
-    slots: U64s,
-    seeds: U64s,
-    arena: U8s,
-    wide: U64s,
-    state: I64s,
-) -> Int:
-    """Count the words text[start + ends[w - 1] : start + ends[w]] from state[WORD] on, and say why it stopped.
+def count_words(text: U8s, start: Int, ends: U32s, words: Int, place: Int, counted: CountTable) -> Int:
+    """Count the words text[start + ends[w - 1] : start + ends[w]] from counters[NEXT_WORD] on: DONE or NEED_...
 
-    `place` is the corpus offset of text[start]. Resumable. Same counts, in one order, as `reference.bpe.count_words`.
+    `place` is the corpus offset of text[start]. Can be resumed. Same counts in the same order as
+    `reference.bpe.count_words`.
     """
-    p, e, keys = pointer(text), pointer(ends), pointer(wide)
-    table = open_counts(slots, seeds, arena, state)
-    st = table.state
-    while st[WORD] < words:
-        first = I64(st[WORD])
+    p, e, keys = pointer(text), pointer(ends), pointer(counted.keys)
+    table = opened(counted)
+    st = table.counters
+    while st[NEXT_WORD] < words:
+        first = I64(st[NEXT_WORD])
         last = min(first + BLOCK, words)
         make_keys(table.slots, table.mask, table.seeds, p, len(text), start, e, first, last, keys)
-        k, stop = 0, 3 * (last - first)
+        k, stop = 0, KEY_ROW * (last - first)
         while k < stop:
             k = count_run(table.slots, table.mask, keys, k, stop)
             if k == stop:
                 break
-            w = first + k // 3
+            w = first + k // KEY_ROW
             at = I64(e[w - 1]) if w > 0 else 0
             length = I64(e[w]) - at
             slot = find_count(table, p, start + at, length, keys[k], keys[k + 1], I64(keys[k + 2]))
-            if table.slots[slot * SLOT + 1] != ZERO:
-                table.slots[slot * SLOT + 2] += ONE
+            if table.slots[slot * SLOT_ROW + KEY_HIGH] != ZERO:
+                table.slots[slot * SLOT_ROW + VALUE_LOW] += ONE
             else:
                 status = add_new(table, p, start + at, length, keys[k], keys[k + 1], slot, place + at, ONE)
                 if status != DONE:
-                    st[WORD] = w
+                    st[NEXT_WORD] = w
                     return status
-            k += 3
-        st[WORD] = last
+            k += KEY_ROW
+        st[NEXT_WORD] = last
     return DONE
 
 
 @kernel
-def add_words(
-    text: U8s,
-    ends: I64s,
-    weights: U64s,
-    places: I64s,
-    slots: U64s,
-    seeds: U64s,
-    arena: U8s,
-    wide: U64s,
-    state: I64s,
-) -> Int:
-    """Add words with a count and a place each, text[ends[w - 1] : ends[w]], from state[WORD] on; why it stopped."""
-    p, e, keys = pointer(text), pointer(ends), pointer(wide)
-    table = open_counts(slots, seeds, arena, state)
-    st, weight, place = table.state, pointer(weights), pointer(places)
-    while st[WORD] < len(ends):
-        w = I64(st[WORD])
+def add_words(text: U8s, ends: I64s, weights: U64s, places: I64s, counted: CountTable) -> Int:
+    """Add words text[ends[w - 1] : ends[w]] with a count and a place each, from counters[NEXT_WORD] on; as above."""
+    p, e, keys = pointer(text), pointer(ends), pointer(counted.keys)
+    table = opened(counted)
+    st, weight, place = table.counters, pointer(weights), pointer(places)
+    while st[NEXT_WORD] < len(ends):
+        w = I64(st[NEXT_WORD])
         make_keys(table.slots, table.mask, table.seeds, p, len(text), 0, e, w, w + 1, keys)
         at = I64(e[w - 1]) if w > 0 else 0
         length = I64(e[w]) - at
         slot = find_count(table, p, at, length, keys[0], keys[1], I64(keys[2]))
-        if table.slots[slot * SLOT + 1] != ZERO:
-            table.slots[slot * SLOT + 2] += weight[w]
-            lower_place(table, slot * SLOT, U64(place[w]))
+        if table.slots[slot * SLOT_ROW + KEY_HIGH] != ZERO:
+            table.slots[slot * SLOT_ROW + VALUE_LOW] += weight[w]
+            lower_place(table, slot * SLOT_ROW, U64(place[w]))
         else:
             status = add_new(table, p, at, length, keys[0], keys[1], slot, place[w], weight[w])
             if status != DONE:
                 return status
-        st[WORD] += 1
+        st[NEXT_WORD] += 1
     return DONE
 
 
 @kernel
-def measure_words(slots: U64s, arena: U8s, lengths: I64s, weights: U64s, places: I64s) -> Int:
-    """Write length, count and place of every word in slot order and return how many there are."""
-    s, a = pointer(slots), pointer(arena)
+def measure_words(counted: CountTable, lengths: I64s, weights: U64s, places: I64s) -> Int:
+    """Write length, count and place of every word in slot order; the number of words."""
+    s, a = pointer(counted.slots), pointer(counted.arena)
     n, w, f = pointer(lengths), pointer(weights), pointer(places)
     count = 0
-    for slot in range(len(slots) // SLOT):
-        base = slot * SLOT
-        high = s[base + 1]
+    for slot in range(len(counted.slots) // SLOT_ROW):
+        base = slot * SLOT_ROW
+        high = s[base + KEY_HIGH]
         if high != ZERO:
             inline = high & LENGTH != ZERO
             n[count] = I64(high >> U64(56)) if inline else I64(high)
-            w[count] = s[base + 2]
-            f[count] = I64(s[base + 3]) if inline else I64(load64(a, I64(s[base + 3])))
+            w[count] = s[base + VALUE_LOW]
+            f[count] = I64(s[base + VALUE_HIGH]) if inline else I64(load64(a, I64(s[base + VALUE_HIGH])))
             count += 1
     return count
 
 
 @kernel
-def write_words(slots: U64s, arena: U8s, starts: I64s, out: U8s) -> Int:
+def write_words(counted: CountTable, starts: I64s, out: U8s) -> Int:
     """Write the bytes of every word, in slot order, to out[starts[i]:]."""
-    s, a, t, o = pointer(slots), pointer(arena), pointer(starts), pointer(out)
+    s, a, t, o = pointer(counted.slots), pointer(counted.arena), pointer(starts), pointer(out)
     count = 0
-    for slot in range(len(slots) // SLOT):
-        base = slot * SLOT
-        high = s[base + 1]
+    for slot in range(len(counted.slots) // SLOT_ROW):
+        base = slot * SLOT_ROW
+        high = s[base + KEY_HIGH]
         if high == ZERO:
             continue
         at = t[count]
         count += 1
         if high & LENGTH == ZERO:
             for k in range(I64(high)):
-                o[at + k] = a[I64(s[base + 3]) + HEADER + k]
+                o[at + k] = a[I64(s[base + VALUE_HIGH]) + HEADER + k]
             continue
         for k in range(I64(high >> U64(56))):
-            half = s[base] if k < 8 else high
+            half = s[base + KEY_LOW] if k < 8 else high
             o[at + k] = half >> U64(8 * (k & 7)) & U64(0xFF)
     return count

@@ -1,14 +1,15 @@
-"""Words to ids: a table of words already segmented, and on a miss the `segment` of a model's family.
+"""Words to ids: a table of words already segmented; for a new word the `segment` function of a model's family.
 
-A call handles words in blocks of BLOCK: first all keys are made and their table lines asked for, then every word is
-looked up and its ids written. One loop doing both, word by word, ran at two thirds of the speed.
+A call handles words in blocks of BLOCK: first it makes all keys and prefetches their slots, then it looks up every
+word and writes its ids. One loop that did both, word by word, ran at two thirds of the speed.
 
-A slot (see words.py for its key) holds up to INSIDE ids, and their number in the owner's bits. More ids, or a long
-word's, lie in the arenas: then these bits say ELSEWHERE, and the slot holds the ids' place and number, and the bytes'
-place.
+A slot has a key (keys.py) and two values. The owner's bits of KEY_HIGH are the number of ids, and the values hold up to
+INSIDE ids of 32 bits. If there are more ids, or if the word is long, the owner's bits are ELSEWHERE: then VALUE_LOW is
+the place of the ids in the arena (low half) and their number (high half), and the high half of VALUE_HIGH is the place
+of a long word's bytes in the other arena.
 
-A small table of 8,192 words in front of the large one, to stay in the second cache: 11 % of the words miss it, -25 %.
-Making the keys of the next 64 words while the ids of these are written, to hide more of the memory's delay: -6 %.
+Tried and dropped: a small table of 8,192 words before the large one, to fit the second cache (11 % of words miss it):
+-25 % speed. Making the keys of the next 64 words while the ids of these are written, to hide memory latency: -6 %.
 """
 
 from __future__ import annotations
@@ -33,47 +34,69 @@ from subwords.kernels.jit import (
     spliced,
     store64,
 )
-from subwords.kernels.table.keys import BLOCK, LENGTH, ODD, SLOT, differs, home, make_keys, same_bytes, word_key
-
-# Why a call returned; ONCE, only of a `segment`: done, but these ids hold for this place alone.
-DONE, NEED_OUT, NEED_SLOTS, NEED_ARENA, NEED_SCRATCH, UNKNOWN, ONCE = range(7)
-# Fields of `state`, which outlives a call. The last four are for families whose ids depend on the words before:
-# BEGIN, the next word is a text's first; JOINED, the texts of a call are parts of one; ALONE, words are segmented
-# without the table (1), or blocks are small (WARY); SUMMED, the ids that have been summed up.
-TEXT, WORD, OUT, USED, IDS, BYTES, POSITION, NEEDED, FAR, BEGIN, JOINED, ALONE, SUMMED = range(13)
+from subwords.kernels.layout import (
+    ALONE,
+    BEGIN,
+    BLOCK,
+    BYTES_USED,
+    DONE,
+    FAR,
+    IDS_USED,
+    JOINED,
+    KEY_HIGH,
+    KEY_LOW,
+    KEY_ROW,
+    NEED_ARENA,
+    NEED_OUT,
+    NEED_SLOTS,
+    NEEDED,
+    NEXT_TEXT,
+    NEXT_WORD,
+    ODD_COUNT,
+    ODD_WORDS,
+    ONCE,
+    SLOT_ROW,
+    SLOTS_USED,
+    SUMMED,
+    VALUE_HIGH,
+    VALUE_LOW,
+    WRITTEN,
+    WordTable,
+)
+from subwords.kernels.table.keys import LENGTH, differs, home, make_keys, same_bytes, word_key
 
 ZERO, ONE, HALF, LOW = U64(0), U64(1), U64(32), U64(0xFFFFFFFF)
 INSIDE = 4
-LONGEST_KEPT = 1 << 20  # bytes; a longer word is segmented anew each time
-SLACK = 4  # places behind the ids in `out` that may be overwritten
-MIXED = 8  # words of a block with ids in the arena; beyond, the next block's branches would be mispredicted often
+LONGEST_KEPT = 1 << 20  # bytes of a word; a longer one is not stored
+SLACK = 4  # elements of `out` after the ids that may be overwritten
+MIXED = 8  # words of a block with ids in the arena; with more, the branch is often mispredicted in the next block
 WARY = -1
 FEW = 16  # words of a small block
 UNKNOWN_KEY = ONE << U64(55)  # a length that no word has
-NUMBER = U64(60)
+IDS_COUNT = U64(60)  # the owner's bits of KEY_HIGH
 ELSEWHERE = U64(15)
 
 
 class Table(NamedTuple):
-    """The words already segmented."""
+    """The pointers and limits of a `WordTable`."""
 
     slots: object
     mask: object
     seeds: object
     ids: object
     bytes: object
-    load: object  # how many slots may be used
+    load: object  # slots that may be used
     ids_room: object
     bytes_room: object
-    state: object
+    counters: object
 
 
 class Family(NamedTuple):
-    """What is done by a family of models.
+    """The functions of a family of models.
 
-    `segment(model, state, text, at, length, out, count)` writes the ids of a word after `count`: (DONE or ONCE, how
-    many), or why it cannot be done now. `settle` (see `settled`) says after every block whether its ids are right;
-    otherwise it is encoded again, each word ALONE. `fleeting`: see `never_fleeting`.
+    `segment(model, counters, text, at, length, out, count)` writes the ids of a word from out[count] on and returns
+    (DONE or ONCE, number of ids), or another status. `settle` (see `settled`) says after every block whether its ids
+    are right; if not, the block is encoded again with each word ALONE. `fleeting`: see `never_fleeting`.
     """
 
     segment: object
@@ -83,13 +106,13 @@ class Family(NamedTuple):
 
 @helper
 def find(table, text, at, length, low, high, slot):
-    """The slot of the key, or the free slot where it belongs."""
+    """The slot that holds the key, or the free slot for it."""
     slots = table.slots
-    while slots[slot * SLOT + 1] != ZERO:
-        if differs(slots, slot * SLOT, low, high) == ZERO:
+    while slots[slot * SLOT_ROW + KEY_HIGH] != ZERO:
+        if differs(slots, slot * SLOT_ROW, low, high) == ZERO:
             if high & LENGTH != ZERO:
                 return slot
-            if same_bytes(table.bytes, I64(slots[slot * SLOT + 3] >> HALF), text, at, length):
+            if same_bytes(table.bytes, I64(slots[slot * SLOT_ROW + VALUE_HIGH] >> HALF), text, at, length):
                 return slot
         slot = I64(U64(slot + 1) & table.mask)
     return slot
@@ -97,9 +120,9 @@ def find(table, text, at, length, low, high, slot):
 
 @helper
 def insert(table, text, at, length, low, high, slot, symbols, n):
-    """Remember the n ids of a word in the free slot; the arenas have room."""
-    state, base = table.state, slot * SLOT
-    table.slots[base] = low
+    """Store a word and its n ids in the free slot; the arenas must have room."""
+    counters, base = table.counters, slot * SLOT_ROW
+    table.slots[base + KEY_LOW] = low
     if n <= INSIDE and high & LENGTH != ZERO:
         values = (ZERO, ZERO)
         for k in range(n):
@@ -109,25 +132,25 @@ def insert(table, text, at, length, low, high, slot, symbols, n):
                 if k < 2
                 else (values[0], values[1] | U64(symbols[k]) << shift)
             )
-        table.slots[base + 1] = high | U64(n) << NUMBER
-        table.slots[base + 2], table.slots[base + 3] = values
+        table.slots[base + KEY_HIGH] = high | U64(n) << IDS_COUNT
+        table.slots[base + VALUE_LOW], table.slots[base + VALUE_HIGH] = values
     else:
-        table.slots[base + 1] = high | ELSEWHERE << NUMBER
-        table.slots[base + 2] = U64(state[IDS]) | U64(n) << HALF
-        table.slots[base + 3] = U64(state[BYTES]) << HALF
+        table.slots[base + KEY_HIGH] = high | ELSEWHERE << IDS_COUNT
+        table.slots[base + VALUE_LOW] = U64(counters[IDS_USED]) | U64(n) << HALF
+        table.slots[base + VALUE_HIGH] = U64(counters[BYTES_USED]) << HALF
         for k in range(n):
-            table.ids[state[IDS] + k] = symbols[k]
-        state[IDS] += n
+            table.ids[counters[IDS_USED] + k] = symbols[k]
+        counters[IDS_USED] += n
         if high & LENGTH == ZERO:
             for k in range(length):
-                table.bytes[state[BYTES] + k] = text[at + k]
-            state[BYTES] += length
-    state[USED] += 1
+                table.bytes[counters[BYTES_USED] + k] = text[at + k]
+            counters[BYTES_USED] += length
+    counters[SLOTS_USED] += 1
 
 
 @inlined
 def emit_far(ids, value, out, count):
-    """Write ids from the arena, their place and number in `value`, and nothing after them; the new count."""
+    """Write ids from the arena, at the place and of the number in `value`, and nothing after them; the new count."""
     place, n = I64(value & LOW), I64(value >> HALF)
     copy16(out, count, ids, place, n)
     for k in range(16, n, 16):
@@ -138,137 +161,137 @@ def emit_far(ids, value, out, count):
 @inlined
 def emit_slot(slots, ids, at, out, count):
     """Write the ids of the slot that starts at `at`; the new count. Up to SLACK places after it may be overwritten."""
-    n = slots[at + 1] >> NUMBER
-    value = slots[at + 2]
+    n = slots[at + KEY_HIGH] >> IDS_COUNT
+    value = slots[at + VALUE_LOW]
     if n != ELSEWHERE:
         store64(out, count, value)
-        store64(out, count + 2, slots[at + 3])
+        store64(out, count + 2, slots[at + VALUE_HIGH])
         return count + I64(n)
     return emit_far(ids, value, out, count)
 
 
 @inlined
 def emit_run(slots, mask, ids, keys, k, stop, out, count):
-    """Write the ids of words as long as they are in the table; how far it came, and how many had theirs in the arena.
+    """Write the ids of words until one is not in the table: (next key, new count, words with ids in the arena).
 
-    Nearly all words are. The rest is left to `emit_new`, so that this loop's few values stay in registers.
+    Nearly all words are in the table. `emit_new` handles the others, so that this loop's values stay in registers.
     """
     far = 0
     while k < stop:
         low, high, slot = keys[k], keys[k + 1], I64(keys[k + 2])
-        while differs(slots, slot * SLOT, low, high) != ZERO:
-            if slots[slot * SLOT + 1] == ZERO:
+        while differs(slots, slot * SLOT_ROW, low, high) != ZERO:
+            if slots[slot * SLOT_ROW + KEY_HIGH] == ZERO:
                 return k, count, far
             slot = I64(U64(slot + 1) & mask)
-        at = slot * SLOT
-        n, value = slots[at + 1] >> NUMBER, slots[at + 2]
+        at = slot * SLOT_ROW
+        n, value = slots[at + KEY_HIGH] >> IDS_COUNT, slots[at + VALUE_LOW]
         if n != ELSEWHERE:
             store64(out, count, value)
-            store64(out, count + 2, slots[at + 3])
+            store64(out, count + 2, slots[at + VALUE_HIGH])
             count += I64(n)
         else:
             count = emit_far(ids, value, out, count)
             far += 1
-        k += 3
+        k += KEY_ROW
     return k, count, far
 
 
 @inlined
 def emit_mixed(slots, mask, keys, k, stop, out, count, gaps, far):
-    """The same without the branch for ids in the arena, which nobody could foretell: they leave a gap and a note."""
+    """The same without the unpredictable branch for ids in the arena: `gaps` says where they go later."""
     while k < stop:
         low, high, slot = keys[k], keys[k + 1], I64(keys[k + 2])
-        while differs(slots, slot * SLOT, low, high) != ZERO:
-            if slots[slot * SLOT + 1] == ZERO:
+        while differs(slots, slot * SLOT_ROW, low, high) != ZERO:
+            if slots[slot * SLOT_ROW + KEY_HIGH] == ZERO:
                 return k, count, far
             slot = I64(U64(slot + 1) & mask)
-        at = slot * SLOT
-        n, value = slots[at + 1] >> NUMBER, slots[at + 2]
+        at = slot * SLOT_ROW
+        n, value = slots[at + KEY_HIGH] >> IDS_COUNT, slots[at + VALUE_LOW]
         store64(out, count, value)
-        store64(out, count + 2, slots[at + 3])
+        store64(out, count + 2, slots[at + VALUE_HIGH])
         gaps[2 * far], gaps[2 * far + 1] = value, U64(count)
         elsewhere = n == ELSEWHERE
         far += I64(elsewhere)
         count += I64(value >> HALF if elsewhere else n)
-        k += 3
+        k += KEY_ROW
     return k, count, far
 
 
 @helper
 def fill_gaps(ids, out, gaps, far):
-    """Write the ids that lie in the arena."""
+    """Copy the ids that `emit_mixed` left out."""
     for g in range(far):
         emit_far(ids, gaps[2 * g], out, I64(gaps[2 * g + 1]))
 
 
 @helper
 def resolve_odd(table, text, start, ends, first, keys):
-    """Find the slots of the odd words, most of which are long; one without gets a key that no slot has."""
+    """Find the slots of the odd words; a word without a slot gets a key that no slot has."""
     slots = table.slots
-    for n in range(I64(keys[ODD])):
-        k = 3 * (I64(keys[3 * BLOCK + n]) - first)
-        at = I64(keys[k + 2]) * SLOT
-        prefetch(table.ids, I64(slots[at + 2] & LOW))
-        prefetch(table.bytes, I64(slots[at + 3] >> HALF))
-    for n in range(I64(keys[ODD])):
-        w = I64(keys[3 * BLOCK + n])
-        k = 3 * (w - first)
+    for n in range(I64(keys[ODD_COUNT])):
+        k = KEY_ROW * (I64(keys[ODD_WORDS + n]) - first)
+        at = I64(keys[k + 2]) * SLOT_ROW
+        prefetch(table.ids, I64(slots[at + VALUE_LOW] & LOW))
+        prefetch(table.bytes, I64(slots[at + VALUE_HIGH] >> HALF))
+    for n in range(I64(keys[ODD_COUNT])):
+        w = I64(keys[ODD_WORDS + n])
+        k = KEY_ROW * (w - first)
         at = start + (I64(ends[w - 1]) if w > 0 else 0)
         low, high, slot = keys[k], keys[k + 1], I64(keys[k + 2])
         length = start + I64(ends[w]) - at
         if (
             high & LENGTH != ZERO
-            or differs(slots, slot * SLOT, low, high) != ZERO
-            or not same_bytes(table.bytes, I64(slots[slot * SLOT + 3] >> HALF), text, at, length)
+            or differs(slots, slot * SLOT_ROW, low, high) != ZERO
+            or not same_bytes(table.bytes, I64(slots[slot * SLOT_ROW + VALUE_HIGH] >> HALF), text, at, length)
         ):
             slot = find(table, text, at, length, low, high, slot)
             keys[k + 2] = U64(slot)
-            if slots[slot * SLOT + 1] == ZERO:
+            if slots[slot * SLOT_ROW + KEY_HIGH] == ZERO:
                 keys[k + 1] = UNKNOWN_KEY
 
 
 @helper
 def emit_new(family, model, table, text, at, length, out, count):
-    """Write the ids of any word, segmenting and remembering it where the table lacks it: (status, new count)."""
-    state, segment = table.state, family.segment
+    """Write the ids of any word; segment and store it if it is not in the table: (status, new count)."""
+    counters, segment = table.counters, family.segment
     if family.fleeting(model, text, at):
-        status, n = segment(model, state, text, at, length, out, count)
+        status, n = segment(model, counters, text, at, length, out, count)
         return (DONE if status == ONCE else status), count + n
     low, high = word_key(text, at, length, table.seeds)
     slot = find(table, text, at, length, low, high, home(low, high, table.seeds, table.mask))
-    if table.slots[slot * SLOT + 1] != ZERO and state[ALONE] <= 0:
-        return DONE, emit_slot(table.slots, table.ids, slot * SLOT, out, count)
-    if state[USED] >= table.load:
+    if table.slots[slot * SLOT_ROW + KEY_HIGH] != ZERO and counters[ALONE] <= 0:
+        return DONE, emit_slot(table.slots, table.ids, slot * SLOT_ROW, out, count)
+    if counters[SLOTS_USED] >= table.load:
         return NEED_SLOTS, count
     kept = length <= LONGEST_KEPT
-    if kept and max(state[IDS] + length - table.ids_room, state[BYTES] + length - table.bytes_room) > 0:
-        state[NEEDED] = length
+    if kept and max(counters[IDS_USED] + length - table.ids_room, counters[BYTES_USED] + length - table.bytes_room) > 0:
+        counters[NEEDED] = length
         return NEED_ARENA, count
-    status, n = segment(model, state, text, at, length, out, count)
-    if status == DONE and kept and state[ALONE] <= 0:
+    status, n = segment(model, counters, text, at, length, out, count)
+    if status == DONE and kept and counters[ALONE] <= 0:
         insert(table, text, at, length, low, high, slot, advance(out, count), n)
     return (DONE if status == ONCE else status), count + n
 
 
 @inlined
 def never_fleeting(model, text, at):
-    """Whether a word is not worth a look into the table: none."""
+    """Whether a word is segmented without looking into the table: never."""
     return False
 
 
 @inlined
-def settled(model, state, out, upto):
-    """Whether the ids before out[upto] are right: for families whose ids depend on no other word."""
+def settled(model, counters, out, upto):
+    """Whether the ids before out[upto] are right: always, in families whose ids depend on no other word."""
     return True
 
 
 @helper
 def encode_block(family, model, table, text, start, ends, first, last, keys, out):
-    """Write the ids of the words first..last; state says how far it came."""
-    count, k, far, status = I64(table.state[OUT]), I64(0), I64(0), DONE
-    stop = I64(3 * (last - first))
-    mixed, gaps = table.state[FAR] > MIXED, advance(keys, 3 * BLOCK)
-    alone = table.state[ALONE] > 0
+    """Write the ids of the words first..last; `counters` says how far it came."""
+    count, k, far, status = I64(table.counters[WRITTEN]), I64(0), I64(0), DONE
+    stop = I64(KEY_ROW * (last - first))
+    mixed, gaps = table.counters[FAR] > MIXED, advance(keys, ODD_WORDS)
+    alone = table.counters[ALONE] > 0
     while status == DONE:
         if alone:
             pass
@@ -279,103 +302,93 @@ def encode_block(family, model, table, text, start, ends, first, last, keys, out
             far += more
         if k == stop:
             break
-        w = first + k // 3
+        w = first + k // KEY_ROW
         at = start + (I64(ends[w - 1]) if w > 0 else 0)
         status, count = emit_new(family, model, table, text, at, start + I64(ends[w]) - at, out, count)
         if status == DONE:
-            k += 3
+            k += KEY_ROW
     if mixed:
         fill_gaps(table.ids, out, gaps, far)
-    table.state[WORD], table.state[OUT], table.state[FAR] = first + k // 3, count, far
+    table.counters[NEXT_WORD], table.counters[WRITTEN], table.counters[FAR] = first + k // KEY_ROW, count, far
     return status
 
 
 @spliced
 def next_block(family, model, table, text, size, start, ends, words, keys, out, room):
     """Encode the next words, at most BLOCK of them."""
-    st = table.state
-    first, begin, fresh = I64(st[WORD]), I64(st[OUT]), st[BEGIN]
+    st = table.counters
+    first, begin, fresh = I64(st[NEXT_WORD]), I64(st[WRITTEN]), st[BEGIN]
     last = min(first + (BLOCK if st[ALONE] == 0 else FEW), words)
     at = I64(ends[first - 1]) if first > 0 else 0
-    st[NEEDED] = st[OUT] + I64(ends[last - 1]) - at + SLACK
+    st[NEEDED] = st[WRITTEN] + I64(ends[last - 1]) - at + SLACK
     if st[NEEDED] > room:
         return NEED_OUT
     make_keys(table.slots, table.mask, table.seeds, text, size, start, ends, first, last, keys)
-    if keys[ODD] != ZERO:
+    if keys[ODD_COUNT] != ZERO:
         resolve_odd(table, text, start, ends, first, keys)
     status = encode_block(family, model, table, text, start, ends, first, last, keys, out)
-    if not family.settle(model, st, out, st[OUT]):
-        st[WORD], st[OUT], st[BEGIN], st[SUMMED], st[ALONE] = first, begin, fresh, begin, 1
+    if not family.settle(model, st, out, st[WRITTEN]):
+        st[NEXT_WORD], st[WRITTEN], st[BEGIN], st[SUMMED], st[ALONE] = first, begin, fresh, begin, 1
         return DONE
     return status
 
 
 @inlined
-def opened(slots, seeds, ids, arena, state):
+def opened(table, counters):
     """The table's pointers and limits."""
-    count = len(slots) // SLOT
+    count = len(table.slots) // SLOT_ROW
     return Table(
-        slots=pointer(slots),
+        slots=pointer(table.slots),
         mask=U64(count - 1),
-        seeds=pointer(seeds),
-        ids=pointer(ids),
-        bytes=pointer(arena),
+        seeds=pointer(table.seeds),
+        ids=pointer(table.ids),
+        bytes=pointer(table.text),
         load=count // 2,
-        ids_room=len(ids),
-        bytes_room=len(arena),
-        state=pointer(state),
+        ids_room=len(table.ids),
+        bytes_room=len(table.text),
+        counters=pointer(counters),
     )
 
 
 @inlined
-def encode_all(family, model, table, text, size, start, ends, words, marks, texts, keys, out, room, filled):
-    """Append the ids of words to the `filled` ids in `out`; how many there are then, or minus what is needed.
+def encode_all(family, model, table, text, size, start, ends, words, text_ends, texts, keys, out, room, filled):
+    """Append the ids of words to the `filled` ids in `out`; the new number of ids, or minus a status.
 
-    Word w is text[start + ends[w - 1] : start + ends[w]]. marks[i], of `texts`, is how many words there are by the
-    end of text i, and becomes how many ids; with texts = 0 all words are one text. Give it what it needs and call
-    again with state[OUT] as `filled`.
+    Word w is text[start + ends[w - 1] : start + ends[w]]. text_ends[i], for `texts` texts, is the number of words up to
+    the end of text i; it is replaced by the number of ids. With texts = 0 all words are one text. After a status the
+    caller makes room and calls again with counters[WRITTEN] as `filled`.
     """
-    st = table.state
-    st[OUT] = filled
-    if st[TEXT] == 0 and st[WORD] == 0:
+    st = table.counters
+    st[WRITTEN] = filled
+    if st[NEXT_TEXT] == 0 and st[NEXT_WORD] == 0:
         st[SUMMED] = filled
     while True:
-        last_word = words if texts == 0 else marks[st[TEXT]]
-        while st[WORD] < last_word:
+        last_word = words if texts == 0 else text_ends[st[NEXT_TEXT]]
+        while st[NEXT_WORD] < last_word:
             status = next_block(family, model, table, text, size, start, ends, last_word, keys, out, room)
             if status != DONE:
                 return -status
         if texts > 0:
-            marks[st[TEXT]] = st[OUT]
-            st[TEXT] += 1
+            text_ends[st[NEXT_TEXT]] = st[WRITTEN]
+            st[NEXT_TEXT] += 1
         if st[JOINED] == 0:
             st[BEGIN] = 1
-        if st[TEXT] >= texts:
+        if st[NEXT_TEXT] >= texts:
             break
-    st[TEXT], st[WORD] = 0, 0
-    return I64(st[OUT])
+    st[NEXT_TEXT], st[NEXT_WORD] = 0, 0
+    return I64(st[WRITTEN])
 
 
 @kernel
-def add_tokens(
-    data: U8s,
-    ends: I64s,
-    values: I32s,
-    slots: U64s,
-    seeds: U64s,
-    ids: I32s,
-    arena: U8s,
-    wide: U64s,
-    state: I64s,
-) -> Int:
+def add_tokens(data: U8s, ends: I64s, values: I32s, into: WordTable, wide: U64s, counters: I64s) -> Int:
     """Enter the words data[ends[w - 1] : ends[w]], each as one id, into a table that has room for all."""
     text, e, v, keys = pointer(data), pointer(ends), pointer(values), pointer(wide)
-    table = opened(slots, seeds, ids, arena, state)
+    table = opened(into, counters)
     for w in range(len(ends)):
         make_keys(table.slots, table.mask, table.seeds, text, len(data), 0, e, w, w + 1, keys)
         at = e[w - 1] if w > 0 else 0
         low, high = keys[0], keys[1]
         slot = find(table, text, at, e[w] - at, low, high, I64(keys[2]))
-        if table.slots[slot * SLOT + 1] == ZERO:
+        if table.slots[slot * SLOT_ROW + KEY_HIGH] == ZERO:
             insert(table, text, at, e[w] - at, low, high, slot, advance(v, w), 1)
     return 0

@@ -1,9 +1,10 @@
-"""Words as table keys: 15 bytes inline with their length, or a keyed hash and a copy to compare with.
+"""Words as table keys: up to 15 bytes inline with their length; a longer word as a keyed hash and its length.
 
-A slot is four uint64: key low, key high, and two the table's owner uses. Bits 56..59 of key high are the length of an
-inline word; a longer word has zero there, its length in the low bits, and its hash as key low. Bits 60..63 are zero in
-a key and free for the owner in a slot. No key high is zero, so zero marks a free slot. Hashes are keyed with random
-seeds: nobody can prepare words that collide.
+The table is open addressing with linear probing. A slot is four uint64: KEY_LOW, KEY_HIGH, and two values that belong
+to the table's owner (`encode.py`, `count.py`). Bits 56..59 of KEY_HIGH are the length of an inline word. A longer word
+has zero there, its length in the low bits and its hash as KEY_LOW; the owner keeps a copy of its bytes to compare with.
+Bits 60..63 of KEY_HIGH are zero in a key and free for the owner in a slot. No KEY_HIGH is zero, so zero marks a free
+slot. Hashes are keyed with random seeds, so nobody can prepare words that collide.
 """
 
 from __future__ import annotations
@@ -12,21 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.kernels.jit import I64, U64, Int, U64s, advance, helper, inlined, kernel, load64, mix, pointer, prefetch
+from subwords.kernels.layout import KEY_HIGH, KEY_LOW, KEY_ROW, ODD_COUNT, ODD_WORDS, SEEDS, SLOT_ROW
 
-BLOCK = 256  # words whose keys are made at once
-KEYS = 5 * BLOCK + 1  # room for them, and for what is noted of some of the words
-ODD = KEYS - 1  # where the number of odd words stands
 INLINE = 15  # bytes of a word that fit its key
-SLOT = 4
 LENGTH = U64(0xF) << U64(56)  # zero in the key high of a long word
 MARKED = U64(INLINE + 1) << U64(56)  # a key high from here on is still to be made
-SEEDS = 8  # random numbers before the masks of `key_masks` in a table's seeds
 OWNED = U64(4)  # bits of key high that are the owner's
 ZERO = U64(0)
 
 
 def key_masks() -> NDArray[np.uint64]:
-    """What `inline_key` keeps of 16 bytes, two words for each length from 0 to INLINE + 1; nothing of a long word."""
+    """Return the masks that `inline_key` applies to 16 bytes: two for each length up to INLINE + 1 (a long word)."""
     lengths = range(INLINE + 1)
     rows = [((1 << 8 * min(n, 8)) - 1, (1 << 8 * max(n - 8, 0)) - 1) for n in lengths] + [(0, 0)]
     return np.array(rows, np.uint64).ravel()
@@ -43,14 +40,14 @@ def load_tail(p, i, stop):
 
 @inlined
 def inline_key(p, i, length, masks):
-    """The key of the word p[i : i + length], length <= INLINE; reads 16 bytes. A longer one gets a mark and no more."""
+    """The key of the word p[i : i + length], length <= INLINE. A longer word only gets MARKED. Reads 16 bytes."""
     row = min(length, INLINE + 1)
     return load64(p, i) & masks[2 * row], load64(p, i + 8) & masks[2 * row + 1] | U64(row) << U64(56)
 
 
 @helper
 def tail_key(p, i, length):
-    """The same key, reading no more than the word."""
+    """The same key; reads only the bytes of the word."""
     return load_tail(p, i, i + length), load_tail(p, i + 8, i + length) | U64(length) << U64(56)
 
 
@@ -58,7 +55,7 @@ def tail_key(p, i, length):
 def long_key(p, i, length, seeds):
     """The key of a longer word: its keyed hash and its length.
 
-    Two 16 bytes from its start and two from its end, which may overlap: no branch up to 64 bytes.
+    Hashes 32 bytes from the start and 32 from the end, which may overlap: no branch up to 64 bytes.
     """
     stop = i + length
     second, third = min(i + 16, stop - 16), max(stop - 32, i)
@@ -81,19 +78,19 @@ def word_key(p, i, length, seeds):
 
 @inlined
 def home(low, high, seeds, mask):
-    """The slot a key wants."""
+    """The slot where the search for a key begins."""
     return I64(mix(low ^ seeds[0], high ^ seeds[1]) & mask)
 
 
 @inlined
 def differs(slots, at, low, high):
-    """Zero where the slot that starts at `at` has this key, whatever its owner's bits."""
-    return slots[at] ^ low | (slots[at + 1] ^ high) << OWNED
+    """Zero if the slot that starts at `at` has this key; the owner's bits are ignored."""
+    return slots[at + KEY_LOW] ^ low | (slots[at + KEY_HIGH] ^ high) << OWNED
 
 
 @inlined
 def differ16(p, i, q, j):
-    """Zero where p[i : i + 16] equals q[j : j + 16]."""
+    """Zero if p[i : i + 16] equals q[j : j + 16]."""
     return load64(p, i) ^ load64(q, j) | load64(p, i + 8) ^ load64(q, j + 8)
 
 
@@ -112,13 +109,14 @@ def same_bytes(p, i, q, j, length):
 
 @helper
 def make_keys(slots, mask, seeds, text, size, start, ends, first, last, keys):
-    """Write (low, high, slots) of the words first..last into `keys` and ask for their table lines.
+    """Write a row (key low, key high, slot) for each of the words first..last to `keys`, and prefetch the slots.
 
-    Behind these come the numbers of the long words and of those at the end of the text, and how many they are.
+    From ODD_WORDS on follow the numbers of the odd words: long ones, and those within 16 bytes of the text's end.
+    keys[ODD_COUNT] is how many they are.
     """
-    masks, odd_words = advance(seeds, SEEDS), advance(keys, 3 * BLOCK)
+    masks, odd_words = advance(seeds, SEEDS), advance(keys, ODD_WORDS)
     at = start + (I64(ends[first - 1]) if first > 0 else 0)
-    safe = last  # the words up to here begin 16 bytes or more before the text ends
+    safe = last  # words before this one begin 16 bytes or more before the end of the text
     while safe > first and start + (I64(ends[safe - 2]) if safe > 1 else 0) + 16 > size:
         safe -= 1
     odd = 0
@@ -126,8 +124,8 @@ def make_keys(slots, mask, seeds, text, size, start, ends, first, last, keys):
         stop = start + I64(ends[w])
         low, high = inline_key(text, at, stop - at, masks)
         slot = home(low, high, seeds, mask)
-        prefetch(slots, slot * SLOT)
-        k = 3 * (w - first)
+        prefetch(slots, slot * SLOT_ROW)
+        k = KEY_ROW * (w - first)
         keys[k], keys[k + 1], keys[k + 2] = low, high, U64(slot)
         odd_words[odd] = U64(w)
         odd += 1 if high >= MARKED else 0
@@ -135,32 +133,32 @@ def make_keys(slots, mask, seeds, text, size, start, ends, first, last, keys):
     for w in range(safe, last):
         odd_words[odd] = U64(w)
         odd += 1
-    keys[ODD] = U64(odd)
+    keys[ODD_COUNT] = U64(odd)
     for n in range(odd):
         make_odd_key(slots, mask, seeds, text, start, ends, I64(odd_words[n]), first, keys)
 
 
 @inlined
 def make_odd_key(slots, mask, seeds, text, start, ends, w, first, keys):
-    """Make the key of a long word, or of one at the end of the text."""
+    """Make the key of an odd word."""
     at = start + (I64(ends[w - 1]) if w > 0 else 0)
     low, high = word_key(text, at, start + I64(ends[w]) - at, seeds)
-    k = 3 * (w - first)
+    k = KEY_ROW * (w - first)
     keys[k], keys[k + 1], keys[k + 2] = low, high, U64(home(low, high, seeds, mask))
-    prefetch(slots, I64(keys[k + 2]) * SLOT)
+    prefetch(slots, I64(keys[k + 2]) * SLOT_ROW)
 
 
 @kernel
 def rehash(old: U64s, new: U64s, seeds: U64s) -> Int:
     """Move every slot of table `old` into the larger, zeroed table `new`; both hold a power of two of slots."""
     source, target, seed = pointer(old), pointer(new), pointer(seeds)
-    mask = U64(len(new) // SLOT - 1)
-    for slot in range(len(old) // SLOT):
-        at = slot * SLOT
-        if source[at + 1] != ZERO:
-            free = home(source[at], source[at + 1] << OWNED >> OWNED, seed, mask)
-            while target[free * SLOT + 1] != ZERO:
+    mask = U64(len(new) // SLOT_ROW - 1)
+    for slot in range(len(old) // SLOT_ROW):
+        at = slot * SLOT_ROW
+        if source[at + KEY_HIGH] != ZERO:
+            free = home(source[at + KEY_LOW], source[at + KEY_HIGH] << OWNED >> OWNED, seed, mask)
+            while target[free * SLOT_ROW + KEY_HIGH] != ZERO:
                 free = I64(U64(free + 1) & mask)
-            for k in range(SLOT):
-                target[free * SLOT + k] = source[at + k]
+            for k in range(SLOT_ROW):
+                target[free * SLOT_ROW + k] = source[at + k]
     return 0

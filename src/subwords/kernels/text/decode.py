@@ -7,7 +7,7 @@ from subwords.kernels.jit import I64, I64s, Int, U8s, kernel, pointer
 
 @kernel
 def bytes_of_ids(ids: I64s, offsets: I64s) -> Int:
-    """How many bytes the ids decode to, or -1 - i where ids[i] is no id (ids: int64)."""
+    """The number of bytes that the ids decode to, or -1 - i if ids[i] is out of range."""
     p, o, size = pointer(ids), pointer(offsets), len(offsets) - 1
     total = 0
     for i in range(len(ids)):
@@ -19,7 +19,7 @@ def bytes_of_ids(ids: I64s, offsets: I64s) -> Int:
 
 @kernel
 def decode_ids(ids: I64s, data: U8s, offsets: I64s, out: U8s) -> Int:
-    """Write the bytes of valid ids into `out` (uint8), which has room for them; same as joining the tokens."""
+    """Write the bytes of valid ids to `out`, which has room for them; same as joining the tokens."""
     p, d, o, q = pointer(ids), pointer(data), pointer(offsets), pointer(out)
     at = 0
     for i in range(len(ids)):

@@ -1,10 +1,10 @@
-"""Searching bytes without holding the interpreter's lock."""
+"""Searching bytes without holding the GIL."""
 
 from __future__ import annotations
 
 from subwords.kernels.jit import U64, Int, U8s, helper, kernel, pointer, range_mask, trailing_zeros
+from subwords.kernels.layout import LANES
 
-LANES = 64
 ZERO, ONE = U64(0), U64(1)
 
 
@@ -19,7 +19,7 @@ def occurs_at(p, i, needle, length):
 
 @kernel
 def find_bytes(text: U8s, start: Int, stop: Int, needle: U8s) -> Int:
-    """The first place of `needle`, which is not empty, inside text[start:stop], or -1; as `bytes.find`."""
+    """The first place of a non-empty `needle` inside text[start:stop], or -1; as `bytes.find`."""
     p, q = pointer(text), pointer(needle)
     length = len(needle)
     second = min(1, length - 1)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from subwords.kernels.jit import I64, Int, U8s, helper, kernel, pointer, range_mask, trailing_zeros
+from subwords.kernels.layout import LANES
 
-INVALID = -1
+NOT_UTF8 = -1
 
 
 @helper
 def decode_at(p, i, stop):
-    """The character at p[i] as (code point, length); (INVALID, 1) for a byte that starts none (S2)."""
+    """The character at p[i] as (code point, length); (NOT_UTF8, 1) for a byte that starts no character (S2)."""
     lead = I64(p[i])
     if lead < 0x80:
         return lead, 1
@@ -27,23 +28,23 @@ def decode_at(p, i, stop):
             code = (lead & 0x07) << 18 | (b1 & 0x3F) << 12 | (b2 & 0x3F) << 6 | (b3 & 0x3F)
             if 0x10000 <= code < 0x110000:
                 return code, 4
-    return INVALID, 1
+    return NOT_UTF8, 1
 
 
 @kernel
 def first_invalid(text: U8s) -> Int:
-    """The index of the first byte that is no part of a UTF-8 character, or -1; same result as `bytes.decode`."""
+    """The index of the first byte that is not part of a UTF-8 character, or -1; same result as `bytes.decode`."""
     p = pointer(text)
     i, n = 0, len(text)
     while i < n:
-        if i + 64 <= n:
+        if i + LANES <= n:
             high = range_mask(p, i, 0x80, 0xFF)
             if high == 0:
-                i += 64
+                i += LANES
                 continue
             i += trailing_zeros(high)
         code, length = decode_at(p, i, n)
-        if code == INVALID:
+        if code == NOT_UTF8:
             return i
         i += length
     return -1

@@ -1,36 +1,37 @@
-"""Strings in a double array: the pieces that begin, or that end, at a place of a text, by one load for most bytes.
+"""A trie of strings as a double array: one load for most bytes of a text finds the pieces that begin or end there.
 
-A unit stands for a node: the byte that leads to it, where its children's units are, and the id of the longest piece
-that the bytes on the way to it end with. A child's unit lies at its parent's base xor its byte; no two nodes have the
-same base (J. Aoe, An Efficient Digital Search Algorithm by Using a Double-Array Structure, 1989). Where a node has no
-child, its link leads to the node of the longest of its endings (A. Aho, M. Corasick, Efficient String Matching, 1975).
-A record says how long a piece is, and which is the longest other piece that it ends with.
+A unit (uint64) is a node. Bits 0..7 are the byte that leads to it, bit 8 says that it is in use, bits 9..36 are its
+base, and the bits from 37 on are 1 + the id of the longest piece that the bytes from the root to the node end with. The
+unit of a child is at its parent's base xor the child's byte; no two nodes have the same base (J. Aoe, An Efficient
+Digital Search Algorithm by Using a Double-Array Structure, 1989). If a node has no child for a byte, its link (int32)
+leads to the node of the longest proper suffix of its bytes (A. Aho, M. Corasick, Efficient String Matching, 1975). A
+record (uint64) is the length of a piece (low half) and 1 + the id of the longest other piece it ends with (high half).
 """
 
 from __future__ import annotations
 
-from subwords.kernels.jit import I64, U64, I32s, I64s, Int, Parts, U8s, U64s, helper, inlined, kernel, pointer
+from subwords.kernels.jit import I64, U64, I32s, I64s, Int, U8s, U64s, helper, inlined, kernel, pointer
+from subwords.kernels.layout import UNIT_BLOCK, Children
 
 ROOT = 0
 PRESENT = U64(1 << 8)
-BASE, ID = U64(9), U64(37)  # where these begin in a unit; an id is one more than it is, 0 for none
+BASE, ID = U64(9), U64(37)  # their lowest bits in a unit
 BASE_BITS = U64((1 << 28) - 1)
 LABEL = U64((1 << 9) - 1)
 NEXT, LENGTH = U64(32), U64((1 << 32) - 1)
-BLOCK = 256
-TRIED = 2  # blocks in which a node's children are still put: linear time
+TRIED = 2  # the last blocks of units, where a node's children may be put: linear time
 
 
 @inlined
 def child(units, unit, byte):
-    """The unit behind a byte; 0 where there is none."""
+    """The unit that a byte leads to, or 0."""
     found = units[I64((unit >> BASE & BASE_BITS) ^ U64(byte))]
     return found if found & LABEL == PRESENT | U64(byte) else U64(0)
 
 
 @inlined
 def next_slot(units, links, slot, byte):
-    """Where the unit of the longest known ending is, after one more byte."""
+    """The slot of the longest suffix that is in the trie, after one more byte."""
     found = step(units, units[slot], byte)
     while found < 0 and slot != ROOT:
         slot = I64(links[slot])
@@ -40,7 +41,7 @@ def next_slot(units, links, slot, byte):
 
 @inlined
 def step(units, unit, byte):
-    """Where the unit behind a byte is; -1 where there is none."""
+    """The slot of the unit that a byte leads to, or -1."""
     slot = I64((unit >> BASE & BASE_BITS) ^ U64(byte))
     return slot if units[slot] & LABEL == PRESENT | U64(byte) else I64(-1)
 
@@ -53,7 +54,7 @@ def piece_of(unit):
 
 @inlined
 def length_of(record):
-    """How many bytes a piece has."""
+    """The length of a piece in bytes."""
     return I64(record & LENGTH)
 
 
@@ -64,49 +65,49 @@ def next_piece(record):
 
 
 @helper
-def fits(units, taken, bytes_, start, stop, base):
-    """Whether a base is free, and the units of the children bytes_[start:stop] under it."""
+def fits(units, taken, labels, start, stop, base):
+    """Whether a base is free, and so are the units of the children labels[start:stop] under it."""
     if taken[base] != 0:
         return False
     k = start
-    while k < stop and units[base ^ I64(bytes_[k])] == U64(0):
+    while k < stop and units[base ^ I64(labels[k])] == U64(0):
         k += 1
     return k == stop
 
 
 @helper
-def find_base(units, taken, bytes_, start, stop, at, used):
-    """The base that puts the first child into a free unit of `at` to `used`, the others being free too; or -1."""
+def find_base(units, taken, labels, start, stop, at, used):
+    """The base that puts the first child into a free unit of `at` to `used`, the others into free ones; or -1."""
     for slot in range(at, used):
-        if units[slot] == U64(0) and fits(units, taken, bytes_, start, stop, slot ^ I64(bytes_[start])):
-            return slot ^ I64(bytes_[start])
+        if units[slot] == U64(0) and fits(units, taken, labels, start, stop, slot ^ I64(labels[start])):
+            return slot ^ I64(labels[start])
     return I64(-1)
 
 
 @kernel
-def fill_units(children: Parts[I64s, I64s], bytes_: U8s, ids: I32s, units: U64s, taken: U8s, places: I64s) -> Int:
-    """Put a trie into units, all 0; how many are used, or -1 where there is no room.
+def fill_units(children: Children, labels: U8s, ids: I32s, units: U64s, taken: U8s, places: I64s) -> Int:
+    """Put a trie into units, all 0; the number used, or -1 if there is no room.
 
-    Parents come before their children. Node n has the children children[0][n] : children[1][n]; bytes_[n] leads to it,
-    ids[n] is its piece or -1. taken: one byte for every unit; places: of every node.
+    Parents come before their children. labels[n] leads to node n, ids[n] is its piece or -1. taken: scratch, one zero
+    for every unit. places: receives the slot of every node.
     """
-    first, last, b = pointer(children[0]), pointer(children[1]), pointer(bytes_)
+    first, last, b = pointer(children.first), pointer(children.last), pointer(labels)
     value, p, busy, place = pointer(ids), pointer(units), pointer(taken), pointer(places)
-    used, low, room = I64(BLOCK), I64(1), len(units)
+    used, low, room = I64(UNIT_BLOCK), I64(1), len(units)
     place[0], busy[0] = ROOT, 1  # a leaf's base is 0
     p[ROOT] = U64(value[0] + 1) << ID | PRESENT
-    for n in range(len(bytes_)):
+    for n in range(len(labels)):
         start, stop = first[n], last[n]
         if start == stop:
             continue
         while low < used and p[low] != U64(0):
             low += 1
-        base = find_base(p, busy, b, start, stop, max(low, used - BLOCK * TRIED), used)
+        base = find_base(p, busy, b, start, stop, max(low, used - UNIT_BLOCK * TRIED), used)
         if base < 0:
-            if used + BLOCK > room:
+            if used + UNIT_BLOCK > room:
                 return -1
             base = used
-            used += BLOCK
+            used += UNIT_BLOCK
         busy[base] = 1
         p[place[n]] |= U64(base) << BASE
         for k in range(start, stop):
@@ -117,15 +118,15 @@ def fill_units(children: Parts[I64s, I64s], bytes_: U8s, ids: I32s, units: U64s,
 
 
 @kernel
-def fill_links(children: Parts[I64s, I64s], bytes_: U8s, places: I64s, units: U64s, links: I32s, records: U64s) -> Int:
-    """Write links, the pieces that nodes without one end with, and what follows in the records of pieces.
+def fill_links(children: Children, labels: U8s, places: I64s, units: U64s, links: I32s, records: U64s) -> Int:
+    """Write the links, the ids of nodes where no piece ends, and the high halves of the records.
 
-    The trie as of `fill_units`. records: lengths, to begin with.
+    The trie is that of `fill_units`. records: the lengths of pieces on entry.
     """
-    first, last, b, place = pointer(children[0]), pointer(children[1]), pointer(bytes_), pointer(places)
+    first, last, b, place = pointer(children.first), pointer(children.last), pointer(labels), pointer(places)
     p, link, record = pointer(units), pointer(links), pointer(records)
     link[ROOT] = ROOT
-    for n in range(len(bytes_)):
+    for n in range(len(labels)):
         for k in range(first[n], last[n]):
             slot = place[k]
             link[slot] = ROOT if n == 0 else next_slot(p, link, I64(link[place[n]]), b[k])

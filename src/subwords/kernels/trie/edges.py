@@ -7,20 +7,21 @@ nodes are there from the start: ROOT, and AFTER for strings that are only matche
 
 from __future__ import annotations
 
-from subwords.kernels.jit import I64, U64, I32s, I64s, Int, Parts, U8s, U64s, inlined, kernel, mix, pointer
+from subwords.kernels.jit import I64, U64, I64s, Int, U8s, U64s, inlined, kernel, mix, pointer
+from subwords.kernels.layout import NO_EDGE, TrieNodes
 
 ROOT, AFTER = 0, 1
-EDGE = U64(28)  # bits of a node
-FREE = U64(0xFFFFFFFFFFFFFFFF)
-CHILD = U64((1 << 28) - 1)
+NODE_BITS = U64(28)
+CHILD = (U64(1) << NODE_BITS) - U64(1)
+FREE = U64(NO_EDGE)
 
 
 @inlined
 def edge_slot(edges, mask, seed, node, byte):
-    """The slot of an edge, or the free slot where it belongs."""
+    """The slot of an edge, or the free slot for it."""
     key = U64(node) << U64(8) | U64(byte)
     slot = mix(key ^ seed, seed) & mask
-    while edges[I64(slot)] != FREE and edges[I64(slot)] >> EDGE != key:
+    while edges[I64(slot)] != FREE and edges[I64(slot)] >> NODE_BITS != key:
         slot = slot + U64(1) & mask
     return I64(slot)
 
@@ -33,15 +34,16 @@ def build_edges(
     roots: I64s,
     edges: U64s,
     seed: Int,
-    nodes: Parts[I32s, U8s, I32s, I32s],
+    nodes: TrieNodes,
 ) -> Int:
-    """Enter strings data[starts[i]:stops[i]] below the nodes roots[i], and return how many nodes there are.
+    """Enter the strings data[starts[i]:stops[i]] below the nodes roots[i]; the number of nodes.
 
-    edges: all ones, a power of two of slots, twice as many as nodes or more. nodes: of each node its parent, the byte
-    that leads to it, its depth, and the last string that ends there (-1, as it comes, where none does).
+    edges: NO_EDGE everywhere; a power of two of slots, at least twice the number of nodes. nodes.strings: MISSING
+    everywhere. If several strings end at a node, it gets the last one.
     """
     p, e = pointer(data), pointer(edges)
-    parents, bytes_, depths, strings = pointer(nodes[0]), pointer(nodes[1]), pointer(nodes[2]), pointer(nodes[3])
+    parents, labels = pointer(nodes.parents), pointer(nodes.labels)
+    depths, strings = pointer(nodes.depths), pointer(nodes.strings)
     first, last, root = pointer(starts), pointer(stops), pointer(roots)
     mask, count = U64(len(edges) - 1), I64(2)
     depths[ROOT], depths[AFTER] = 0, 0
@@ -50,8 +52,8 @@ def build_edges(
         for k in range(first[i], last[i]):
             slot = edge_slot(e, mask, U64(seed), node, p[k])
             if e[slot] == FREE:
-                e[slot] = (U64(node) << U64(8) | U64(p[k])) << EDGE | U64(count)
-                parents[count], bytes_[count], depths[count] = node, p[k], depths[node] + 1
+                e[slot] = (U64(node) << U64(8) | U64(p[k])) << NODE_BITS | U64(count)
+                parents[count], labels[count], depths[count] = node, p[k], depths[node] + 1
                 count += 1
             node = I64(e[slot] & CHILD)
         strings[node] = i

@@ -1,30 +1,29 @@
-"""All ways through a text by pieces: the edges between its places, and one way drawn by chance (U5).
+"""All segmentations of a text: the edges between its places, and paths drawn at random (U5).
 
-T. Kudo, Subword Regularization, 2018: a path is drawn with a probability in proportion to exp(alpha * its score).
+A path is drawn with probability proportional to exp(alpha * its score) (T. Kudo, Subword Regularization, 2018).
 """
 
 from __future__ import annotations
 
 from math import exp, log
 
-from subwords.kernels.jit import F64, I64, F64s, I32s, I64s, Int, Parts, U8s, U64s, helper, kernel, pointer
+from subwords.kernels.jit import F64, I64, F64s, I64s, Int, U8s, U64s, helper, kernel, pointer
+from subwords.kernels.layout import MISSING, Edges
 from subwords.kernels.text.utf8 import decode_at
 from subwords.kernels.trie.double_array import ROOT, child, length_of, piece_of
 
-NO_PIECE = -1
 ZERO = 0
 NOTHING = F64(-1e300)
 
 
 @kernel
-def find_edges(text: U8s, words: I64s, units: U64s, records: U64s, out: Parts[I64s, I64s, I32s]) -> Int:
-    """Write where each edge begins and ends, and its piece (-1: an unknown character); how many there are.
+def find_edges(text: U8s, words: I64s, units: U64s, records: U64s, out: Edges) -> Int:
+    """Write the edges inside the words text[words[i] : words[i + 1]], in the order of their begins; their number.
 
-    Edges cross no end of a word, text[words[i] : words[i + 1]], and are in order of where they begin. What has no room
-    in `out` is counted alone.
+    The piece MISSING is an unknown character. Edges for which `out` has no room are only counted.
     """
     p, w, u, record = pointer(text), pointer(words), pointer(units), pointer(records)
-    begins, ends, pieces, room, n = pointer(out[0]), pointer(out[1]), pointer(out[2]), len(out[0]), I64(0)
+    begins, ends, pieces, room, n = pointer(out.begins), pointer(out.ends), pointer(out.pieces), len(out.begins), I64(0)
     for k in range(len(words) - 1):
         i, stop = w[k], w[k + 1]
         while i < stop:
@@ -43,7 +42,7 @@ def find_edges(text: U8s, words: I64s, units: U64s, records: U64s, out: Parts[I6
                     single |= at == i + step
             if not single:
                 if n < room:
-                    begins[n], ends[n], pieces[n] = i, i + step, NO_PIECE
+                    begins[n], ends[n], pieces[n] = i, i + step, MISSING
                 n += 1
             i += step
     return n
@@ -58,7 +57,7 @@ def log_add(a, b):
 
 @kernel
 def sum_paths(begins: I64s, ends: I64s, weights: F64s, totals: F64s) -> Int:
-    """Write for every place the logarithm of the sum of exp(weights) over all paths from the first place."""
+    """Write for every place the logarithm of the sum of exp(weight) over all paths from the first place to it."""
     b, e, w, t = pointer(begins), pointer(ends), pointer(weights), pointer(totals)
     for k in range(len(totals)):
         t[k] = NOTHING
@@ -69,14 +68,14 @@ def sum_paths(begins: I64s, ends: I64s, weights: F64s, totals: F64s) -> Int:
 
 
 @kernel
-def draw_path(edges: Parts[I64s, I64s], weights: F64s, totals: F64s, chances: F64s, path: I64s) -> Int:
-    """Write the numbers of a path's edges, the last one first, drawn from all paths by `chances`; how many they are.
+def draw_path(edges: Edges, weights: F64s, totals: F64s, chances: F64s, path: I64s) -> Int:
+    """Draw a path by `chances`, from 0 to 1, and write the numbers of its edges, the last one first; their number.
 
-    edges: begins and ends, in order of ends, weights too; `totals` are those of `sum_paths`.
+    edges and weights are in the order of ends; `totals` are those of `sum_paths`.
     """
     b, e, w, t, c, out = (
-        pointer(edges[0]),
-        pointer(edges[1]),
+        pointer(edges.begins),
+        pointer(edges.ends),
         pointer(weights),
         pointer(totals),
         pointer(chances),
@@ -95,7 +94,7 @@ def draw_path(edges: Parts[I64s, I64s], weights: F64s, totals: F64s, chances: F6
             k -= 1
         out[n] = chosen
         n += 1
-        # Edges into the place where the chosen one begins.
+        # The last edge that ends where the chosen one begins.
         place = b[chosen]
         if place == first:
             break

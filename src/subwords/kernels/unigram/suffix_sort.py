@@ -1,23 +1,32 @@
 """Sorting the suffixes of words by as many characters as a piece may have.
 
-The text is as in suffix.py. Characters are compared several at a time, as one number, and those behind them only within
-a run of suffixes that are equal so far. So the time does not depend on how much words have in common: n log n for
-each number of characters.
+The layout of the text is in suffixes.py. Several characters at a time are compared as one number; the next characters
+are only compared within a run of suffixes that are equal so far. So the time does not depend on what words have in
+common: n log n for each number. A frame is a run that is being sorted: where its rest begins, its end, and how many
+characters its suffixes share.
 """
 
 from __future__ import annotations
 
-from subwords.kernels.jit import I64, U64, I32s, I64s, Int, Parts, helper, inlined, kernel, mix, pointer
+from subwords.kernels.jit import I64, U64, I32s, I64s, Int, helper, inlined, kernel, mix, pointer
+from subwords.kernels.layout import (
+    CHAR_BITS,
+    FRAME_AT,
+    FRAME_DEPTH,
+    FRAME_END,
+    FRAME_ROW,
+    KEY_CHARS,
+    KNOWN_CHARS,
+    SORT_CHARS,
+    SortStacks,
+)
 
 FEW = 16  # sorted by insertion
-# Fields of a frame: what is left of a run, and how many characters its suffixes share.
-AT, END, DEPTH = range(3)
-FRAME = 3
 
 
 @kernel
 def pack_suffixes(text: I32s, bits: Int, length: Int, shift: Int, packed: I64s) -> Int:
-    """Write every suffix' first `length` characters as one number, `bits` each, and its place; returns how many."""
+    """Write the first `length` characters of every suffix as one number, `bits` each, and its place; their number."""
     t, q = pointer(text), pointer(packed)
     key, n = I64(0), 0
     for i in range(len(text) - 1, -1, -1):
@@ -59,7 +68,7 @@ def insert_each(k, o, first, stop):
 
 @inlined
 def middle(k, first, n):
-    """The median of three keys at places that no order of the text can foresee."""
+    """The median of three keys at pseudo-random places."""
     seed = mix(U64(first) + U64(0x9E3779B97F4A7C15), U64(n) ^ U64(0xD6E8FEB86659FD93))
     a = k[first + I64(seed & U64(0x7FFFFFFF)) % n]
     b = k[first + I64(seed >> U64(33)) % n]
@@ -69,7 +78,7 @@ def middle(k, first, n):
 
 @helper
 def quicksort(k, o, first, stop, stack):
-    """Sort suffixes by their keys; of two parts the larger one waits on the stack, so that 64 suffice."""
+    """Sort suffixes by their keys. The larger of two ranges goes to the stack, so that 64 ranges are enough."""
     top = 0
     while True:
         while stop - first > FEW:
@@ -99,29 +108,28 @@ def quicksort(k, o, first, stop, stack):
 
 
 @kernel
-def sort_suffixes(text: I32s, span: I64s, order: I32s, keys: I64s, stacks: Parts[I64s, I64s]) -> Int:
-    """Sort suffixes that are sorted by their keys, the first characters, by the others.
+def sort_suffixes(text: I32s, first: Int, last: Int, limits: I64s, order: I32s, keys: I64s, stacks: SortStacks) -> Int:
+    """Sort the suffixes first..last, which are sorted by their keys, by all their characters; returns 0.
 
-    span: first suffix, last, bits of a character, characters of a key, characters to sort by, those keys have now.
-    stacks: 64 pairs, and a frame for each number of characters. Returns 0.
+    limits: bits of a character, characters of a key, characters to sort by, and characters of the keys on entry.
     """
-    t, o, k, p = pointer(text), pointer(order), pointer(keys), pointer(span)
-    waiting, f = pointer(stacks[0]), pointer(stacks[1])
-    bits, length, longest, known = p[2], p[3], p[4], p[5]
-    f[AT], f[END], f[DEPTH], top = p[0], p[1], known, 0
+    t, o, k, limit = pointer(text), pointer(order), pointer(keys), pointer(limits)
+    waiting, f = pointer(stacks.ranges), pointer(stacks.frames)
+    bits, length, longest = limit[CHAR_BITS], limit[KEY_CHARS], limit[SORT_CHARS]
+    f[FRAME_AT], f[FRAME_END], f[FRAME_DEPTH], top = first, last, limit[KNOWN_CHARS], 0
     while top >= 0:
-        i, end, depth = f[top + AT], f[top + END], f[top + DEPTH]
+        i, end, depth = f[top + FRAME_AT], f[top + FRAME_END], f[top + FRAME_DEPTH]
         if i == end:
-            top -= FRAME
+            top -= FRAME_ROW
             continue
         key, j = k[i], i + 1
         while j < end and k[j] == key:
             j += 1
-        f[top + AT] = j
+        f[top + FRAME_AT] = j
         if j - i > 1 and depth < longest and key & ((I64(1) << bits) - 1) != 0:
             for suffix in range(i, j):
                 k[suffix] = key_at(t, o[suffix] + depth, bits, length)
             quicksort(k, o, i, j, waiting)
-            top += FRAME
-            f[top + AT], f[top + END], f[top + DEPTH] = i, j, depth + length
+            top += FRAME_ROW
+            f[top + FRAME_AT], f[top + FRAME_END], f[top + FRAME_DEPTH] = i, j, depth + length
     return 0

@@ -1,31 +1,32 @@
-"""The substrings of many words, by their sorted suffixes, and every place's longest piece.
+"""The substrings of many words, from their sorted suffixes, and the longest piece at every place.
 
-The text is the words' characters as numbers from 1 up, in the order of code points, and a 0 behind every word. Suffixes
-end with their words and are sorted by as many characters as a piece may have, so neither a long word nor equal letters
-cost more than others: every step below is linear.
+The text has the words' characters as numbers from 1 up, in the order of code points, and a 0 after every word. Suffixes
+end with their words and are sorted by as many characters as a piece may have. So neither long words nor repeated
+letters cost more than others, and every step below is linear.
+
+A piece's link (int64) is its length in characters in the low LENGTH_BITS bits, and above them 1 + the number of the
+next shorter piece that begins at the same place, or 0.
 """
 
 from __future__ import annotations
 
-from subwords.kernels.jit import I32s, I64s, Int, Parts, U8s, U64s, advance, inlined, kernel, pointer
+from subwords.kernels.jit import I32s, I64s, Int, U8s, advance, inlined, kernel, pointer
+from subwords.kernels.layout import LENGTH_BITS, SYMBOLS_FILLED, WORDS_FILLED, Substrings, Suffixes, Words
 from subwords.kernels.text.utf8 import decode_at
 
-# A piece's link: the number of the next shorter piece at the same place, + 1, and the length.
-LENGTH_BITS = 16
-LENGTH = (1 << LENGTH_BITS) - 1
-SYMBOLS, WORDS = range(2)
+LENGTH = (1 << LENGTH_BITS) - 1  # mask of a link
 
 
 @kernel
-def fill_symbols(words: Parts[U8s, I64s, U64s], ids: I32s, text: I32s, starts: I64s, weights: I64s, sizes: I64s) -> Int:
-    """Write the words (data, offsets, counts) as text, where each begins and its count; `sizes`: of text and words.
+def fill_symbols(words: Words, ids: I32s, text: I32s, starts: I64s, weights: I64s, sizes: I64s) -> Int:
+    """Write the words as text, where each begins, and its count; `sizes` receives the sizes of text and words.
 
-    Characters whose id is 0 and bytes that are no UTF-8 part a word.
+    Characters whose id is 0, and invalid bytes, split a word.
     """
-    p, o, c, d = pointer(words[0]), pointer(words[1]), pointer(words[2]), pointer(ids)
+    p, o, c, d = pointer(words.data), pointer(words.offsets), pointer(words.counts), pointer(ids)
     t, s, w, z = pointer(text), pointer(starts), pointer(weights), pointer(sizes)
     used, found, n = 0, 0, 0
-    for word in range(len(words[2])):
+    for word in range(len(words.counts)):
         i, stop = o[word], o[word + 1]
         while i <= stop:
             symbol, step = 0, 1
@@ -42,13 +43,13 @@ def fill_symbols(words: Parts[U8s, I64s, U64s], ids: I32s, text: I32s, starts: I
                 used, found, n = used + n + 1, found + 1, 0
             i += step
     s[found] = used
-    z[SYMBOLS], z[WORDS] = used, found
+    z[SYMBOLS_FILLED], z[WORDS_FILLED] = used, found
     return 0
 
 
 @kernel
 def sum_weights(order: I32s, word_of: I32s, weights: I64s, sums: I64s) -> Int:
-    """Sum up the weights of the words of the first i suffixes, for every i."""
+    """Write for every i the sum of the weights of the words of the first i suffixes."""
     o, w, c, s = pointer(order), pointer(word_of), pointer(weights), pointer(sums)
     total = 0
     for i in range(len(order)):
@@ -60,7 +61,7 @@ def sum_weights(order: I32s, word_of: I32s, weights: I64s, sums: I64s) -> Int:
 
 @inlined
 def common(t, i, j, most):
-    """How many characters two suffixes share, `most` at most."""
+    """The number of characters that two suffixes share, at most `most`."""
     n = 0
     while n < most and t[i + n] == t[j + n] and t[i + n] != 0:
         n += 1
@@ -68,32 +69,26 @@ def common(t, i, j, most):
 
 
 @inlined
-def emit(places, number, left, right, depth, s, least):
-    """Note suffixes left to right that begin with one string, unless it is rare; returns how many are noted."""
+def emit(found, number, left, right, depth, s, least):
+    """Write the substring of `depth` characters that the suffixes left..right begin with, unless it is rare."""
     if depth > 1 and s[right] - s[left] < least:
         return number
-    places[0][number], places[1][number], places[2][number] = left, right, depth
+    lefts, rights, lengths = found
+    lefts[number], rights[number], lengths[number] = left, right, depth
     return number + 1
 
 
 @kernel
-def find_substrings(
-    words: Parts[I32s, I32s, I64s, I32s],
-    sums: I64s,
-    longest: Int,
-    least: Int,
-    stack: I64s,
-    found: Parts[I32s, I32s, I32s],
-) -> Int:
-    """Note every substring that is followed by different things, or ends a word, or is as long as a piece may be.
+def find_substrings(words: Suffixes, sums: I64s, longest: Int, least: Int, stack: I64s, into: Substrings) -> Int:
+    """Write every substring that is followed by different characters, ends a word, or has the most characters allowed.
 
-    words: text, the word of every place, where words begin, and the sorted suffixes. found: the first of the suffixes
-    that begin with it, the first after them, and its length. Single characters are always noted, others only if their
-    weight is `least`. Open substrings, each a prefix of the next, are on the stack. Returns how many there are.
+    Single characters are always written, others only if their weight is `least` or more. Returns their number. The
+    stack has the open substrings, each one a prefix of the next.
     """
-    t, w, b, o, s = pointer(words[0]), pointer(words[1]), pointer(words[2]), pointer(words[3]), pointer(sums)
+    t, w, b = pointer(words.symbols), pointer(words.word_of), pointer(words.starts)
+    o, s = pointer(words.order), pointer(sums)
     depths, lefts = pointer(stack), advance(pointer(stack), longest + 2)
-    places = pointer(found[0]), pointer(found[1]), pointer(found[2])
+    found = pointer(into.lefts), pointer(into.rights), pointer(into.lengths)
     n, top, number = len(sums) - 1, 0, 0
     depths[0] = 0
     for i in range(n + 1):
@@ -101,7 +96,7 @@ def find_substrings(
         left = i
         while depths[top] > shared:
             left = lefts[top]
-            number = emit(places, number, left, i, depths[top], s, least)
+            number = emit(found, number, left, i, depths[top], s, least)
             top -= 1
         if depths[top] < shared:
             top += 1
@@ -141,7 +136,7 @@ def attach(order: I32s, lefts: I32s, rights: I32s, lengths: I32s, stack: I64s, l
 
 @kernel
 def renumber(kept: U8s, links: I64s, numbers: I32s) -> Int:
-    """Move the links of the kept pieces together; `numbers`: what every piece becomes, or its longest kept prefix."""
+    """Move the links of the kept pieces together; `numbers` receives the new number of each piece or of its prefix."""
     keep, ln, number = pointer(kept), pointer(links), pointer(numbers)
     used = 0
     for piece in range(len(kept)):

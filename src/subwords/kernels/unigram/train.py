@@ -1,34 +1,35 @@
-"""Unigram training: what pieces are expected (E-step), the best segmentations, and what a piece is worth (U2).
+"""Unigram training: expected counts of pieces (E-step), the best segmentations, and the loss of a piece (U2).
 
 A word's lattice is not stored: `longest` has the longest piece that begins at every place of the text, and a piece's
-link leads to the next shorter one (suffix.py). Expected counts are integers, so threads' sums add up to the same.
+link leads to the next shorter one (suffixes.py). Expected counts are integers, so the sum does not depend on threads.
 """
 
 from __future__ import annotations
 
 from subwords.kernels.arithmetic import ln
-from subwords.kernels.jit import F64, I64, F64s, I32s, I64s, Int, Parts, U8s, advance, helper, inlined, kernel, pointer
-from subwords.kernels.unigram.suffixes import LENGTH, LENGTH_BITS
+from subwords.kernels.jit import F64, I64, F64s, I64s, Int, advance, helper, inlined, kernel, pointer
+from subwords.kernels.layout import (
+    ALWAYS,
+    LENGTH_BITS,
+    NEVER,
+    BestPath,
+    ForwardBackward,
+    LatticeWords,
+    PiecePlaces,
+    Pieces,
+)
+from subwords.kernels.unigram.suffixes import LENGTH
 
-# Probabilities of long words pass below what floating point holds. So where one falls below LOW it and those that
-# follow are multiplied by RAISE, which changes no digit, and the place is marked for the way back.
+# Probabilities of long words underflow. So where one falls below LOW, it and those that follow are multiplied by RAISE,
+# which changes no digit, and the place is marked for the way back.
 LOW = 2.0**-256
 RAISE = 2.0**256
 HIGH = 2.0**1000
-NEVER = -1e300
-ALWAYS = 1e300
-
-
-@inlined
-def parts_of(span):
-    """The four numbers of a span."""
-    p = pointer(span)
-    return p[0], p[1], p[2], p[3]
 
 
 @inlined
 def raised(values, first, last):
-    """Whether the values were raised; not where a piece ahead is so much better that these do not matter."""
+    """Multiply values by RAISE, unless one of them is too large for that; whether it was done."""
     most = F64(0.0)
     for i in range(first, last):
         most = max(most, values[i])
@@ -41,7 +42,7 @@ def raised(values, first, last):
 
 @helper
 def go_forward(lo, n, ln_, p, a, marks, reach):
-    """a[i]: the probability of the first i characters of a word; lo: its places' longest pieces."""
+    """Write to a[i] the probability of the first i characters of a word; lo: the longest pieces at its places."""
     for i in range(n + 1):
         a[i] = F64(0.0)
     a[0] = F64(1.0)
@@ -56,20 +57,22 @@ def go_forward(lo, n, ln_, p, a, marks, reach):
 
 @kernel
 def expect(
-    words: Parts[I64s, I64s, I32s],
-    pieces: Parts[I64s, F64s],
-    span: I64s,
-    scratch: Parts[F64s, F64s, U8s],
+    words: LatticeWords,
+    pieces: Pieces,
+    first: Int,
+    stop: Int,
+    bits: Int,
+    reach: Int,
+    scratch: ForwardBackward,
     expected: I64s,
 ) -> Int:
-    """Add how often each piece is expected in some words, in units of 2**-bits.
+    """Add how often each piece is expected in the words first..stop, in units of 2**-bits.
 
-    words: where they begin, their weights, and places' longest pieces. pieces: links and probabilities. span: first
-    word, last, bits, length of the longest piece. scratch: for the longest word.
+    `pieces` has probabilities; `reach` is the length of the longest piece.
     """
-    b, w, lo, ln_, p = pointer(words[0]), pointer(words[1]), pointer(words[2]), pointer(pieces[0]), pointer(pieces[1])
-    a, z, marks, e = pointer(scratch[0]), pointer(scratch[1]), pointer(scratch[2]), pointer(expected)
-    first, stop, bits, reach = parts_of(span)
+    b, w, lo = pointer(words.starts), pointer(words.weights), pointer(words.longest)
+    ln_, p, e = pointer(pieces.links), pointer(pieces.values), pointer(expected)
+    a, z, marks = pointer(scratch.forward), pointer(scratch.backward), pointer(scratch.raised)
     unit = F64(I64(1) << bits)
     for word in range(first, stop):
         start, n, weight = b[word], b[word + 1] - 1 - b[word], F64(w[word]) * unit
@@ -92,9 +95,9 @@ def expect(
 
 @helper
 def best_way(lo, n, whole, ln_, s, best, last):
-    """Find the best segmentation of n characters (Viterbi): last[i] is the piece that ends at i; its score.
+    """Find the best segmentation of n characters (Viterbi), without the piece `whole`; its score.
 
-    At a tie the longest last piece wins. The piece `whole` may not be used.
+    last[i] is the piece that ends at i. At a tie the longest last piece wins.
     """
     best[0] = F64(0.0)
     for i in range(1, n + 1):
@@ -111,13 +114,11 @@ def best_way(lo, n, whole, ln_, s, best, last):
 
 
 @kernel
-def count_best(
-    words: Parts[I64s, I64s, I32s], pieces: Parts[I64s, F64s], span: I64s, scratch: Parts[F64s, I32s], counts: I64s
-) -> Int:
-    """Add how often each piece is in the best segmentations of some words; parameters as of `expect`, with scores."""
-    b, w, lo, ln_, s = pointer(words[0]), pointer(words[1]), pointer(words[2]), pointer(pieces[0]), pointer(pieces[1])
-    best, last, c = pointer(scratch[0]), pointer(scratch[1]), pointer(counts)
-    first, stop, _, _ = parts_of(span)
+def count_best(words: LatticeWords, pieces: Pieces, first: Int, stop: Int, scratch: BestPath, counts: I64s) -> Int:
+    """Add how often each piece is in the best segmentations of the words first..stop; `pieces` has scores."""
+    b, w, lo = pointer(words.starts), pointer(words.weights), pointer(words.longest)
+    ln_, s, c = pointer(pieces.links), pointer(pieces.values), pointer(counts)
+    best, last = pointer(scratch.best), pointer(scratch.last)
     for word in range(first, stop):
         start, n = b[word], b[word + 1] - 1 - b[word]
         best_way(advance(lo, start), n, -1, ln_, s, best, last)
@@ -130,21 +131,21 @@ def count_best(
 
 @kernel
 def lose(
-    places: Parts[I32s, I32s],
-    pieces: Parts[I64s, F64s],
+    places: PiecePlaces,
+    pieces: Pieces,
     counts: I64s,
-    span: I64s,
-    scratch: Parts[F64s, I32s],
+    first: Int,
+    stop: Int,
+    total: Int,
+    scratch: BestPath,
     losses: F64s,
 ) -> Int:
-    """Write what the corpus would lose with each of some pieces, were it spelled by its second-best way.
+    """Write what the corpus would lose without each of the pieces first..stop, spelled by its second-best way.
 
-    places: a place of every piece, and places' longest pieces. span: first piece, last, sum of the counts. Characters
-    are worth ALWAYS, and pieces of no use NEVER.
+    total: the sum of the counts. The loss of single characters is ALWAYS, that of pieces of no use NEVER.
     """
-    at, lo, ln_, s = pointer(places[0]), pointer(places[1]), pointer(pieces[0]), pointer(pieces[1])
-    best, last, c, worth = pointer(scratch[0]), pointer(scratch[1]), pointer(counts), pointer(losses)
-    first, stop, total, _ = parts_of(span)
+    at, lo, ln_, s = pointer(places.at), pointer(places.longest), pointer(pieces.links), pointer(pieces.values)
+    best, last, c, worth = pointer(scratch.best), pointer(scratch.last), pointer(counts), pointer(losses)
     for piece in range(first, stop):
         n, times = ln_[piece] & LENGTH, c[piece]
         if n == 1:

@@ -1,8 +1,8 @@
 """The path of the greatest sum of scores through a word (U5).
 
-For every place in a word where a character ends: the best sum of pieces up to there, and the last of these pieces. Of
-two equal sums the first found stays, which is that with the longer last piece. Looking for the pieces that end at a
-place, by links from one to the next, takes half the time of looking for those that begin there.
+For every place in a word where a character ends, `Lattice` has the best sum of pieces up to there and the last piece.
+Of two equal sums the first one found stays, which has the longer last piece. Following the links from the longest piece
+that ends at a place to shorter ones takes half the time of searching the pieces that begin there.
 """
 
 from __future__ import annotations
@@ -10,40 +10,40 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from subwords.kernels.jit import F32, F64, I64, U64, advance, helper, inlined, pointer
+from subwords.kernels.layout import MISSING, PLACE_SUMS, RUNNING
 from subwords.kernels.text.utf8 import decode_at
 from subwords.kernels.trie.double_array import ROOT, child, length_of, next_piece, next_slot, piece_of, step
 
 ZERO = U64(0)
-UNK, RUNNING = range(2)  # fields of `settings`
-NO_PIECE, UNREACHED = -1, -1
+NO_PIECE, UNREACHED = MISSING, -1
 LEAST, HUGE = F64(-1e300), F64(1e300)
 RESET = F64(100000.0)
-DEEPEST = F64(1000.0)  # below or above the sum before a word that is kept
+DEEPEST = F64(1000.0)  # a word may be kept in the table if no sum differs more from the sum before it
 ROUNDING = F64(0.03125)  # four times the distance of 32-bit floats at RESET
 
 
 class Lattice(NamedTuple):
-    """The model, and of every place in a word how it is best reached."""
+    """The pointers of a `UnigramModel`, and for every place of a word the best path to it."""
 
-    units: object  # the pieces; see pieces.py
+    units: object
     links: object
     records: object
     scores: object  # float64, by id
     unk_score: object
-    bytes: object  # int32: the id of every byte, or -1
+    byte_ids: object
     settings: object
     sums: object
     best: object  # float64: the greatest sum
-    leads: object  # by how much the best path leads
+    leads: object  # float64: the least lead of the best path over the second best
     starts: object  # int32: where the last piece begins
-    ids: object  # and its id
-    nexts: object  # where the path goes on
+    ids: object  # int32: its id
+    nexts: object  # int32: where the path's next piece ends
     room: object
 
 
 @inlined
 def rounded(value, running):
-    """A sum as the model adds up."""
+    """A sum as the model rounds it: to 32 bits if it is a running sum."""
     return F64(F32(value)) if running else value
 
 
@@ -52,7 +52,7 @@ def character(text, at, i, length, running):
     """The length of the character at place i of a word."""
     lead, size = text[at + i], I64(1)
     if lead >= 0x80:
-        if running:  # this text is what the normalizer made: UTF-8
+        if running:  # the normalizer's output is always valid UTF-8
             return min(I64(2) + (lead >= 0xE0) + (lead >= 0xF0), length - i)
         _, size = decode_at(text, at + i, at + length)
     return size
@@ -60,7 +60,7 @@ def character(text, at, i, length, running):
 
 @inlined
 def unknown_run(m, text, at, i, length, running):
-    """How many characters from place i of a word on begin with a byte that no piece begins with, and where they end."""
+    """The run of characters from place i on whose first byte begins no piece: (their number, where they end)."""
     root, n = m.units[ROOT], I64(0)
     while i < length and step(m.units, root, text[at + i]) < 0:
         i += character(text, at, i, length, running)
@@ -70,7 +70,7 @@ def unknown_run(m, text, at, i, length, running):
 
 @inlined
 def added(m, value, n, running):
-    """A sum and n unknown characters."""
+    """A sum plus the scores of n unknown characters."""
     total, unknown = F32(value), F32(m.unk_score)
     if running:
         for _ in range(n):
@@ -83,7 +83,7 @@ def added(m, value, n, running):
 
 @inlined
 def reach(m, stop, start, piece, value, lead):
-    """Say how a place is best reached; unknown characters behind each other are one link of the path."""
+    """Write the best way to reach a place; consecutive unknown characters are one link of the path."""
     m.best[stop], m.ids[stop] = value, piece
     m.leads[stop] = min(lead, m.leads[start])
     m.starts[stop] = m.starts[start] if piece == NO_PIECE and m.ids[start] == NO_PIECE else start
@@ -91,9 +91,9 @@ def reach(m, stop, start, piece, value, lead):
 
 @helper
 def find_paths(m, text, at, length, base):
-    """Find the best path to every place of text[at : at + length], with `base` before it.
+    """Find the best path to every place of text[at : at + length], with the sum `base` before it.
 
-    (How many characters there are, the lowest and the highest sum.)
+    Returns the number of characters, the lowest sum and the highest sum.
     """
     m.best[0], m.leads[0], m.ids[0] = base, HUGE, 0
     i, slot, chars, low, high, running = I64(0), I64(ROOT), I64(0), base, base, m.settings[RUNNING] != 0
@@ -120,7 +120,7 @@ def find_paths(m, text, at, length, base):
             else:
                 second = max(second, value)
             found = next_piece(record)
-        if size != stop - i:  # the last one, and the shortest: no character
+        if size != stop - i:  # the shortest piece, which came last, is longer than a character
             value = rounded(m.best[i] + m.unk_score, running)
             if value > best:
                 piece, start, best, second = I64(NO_PIECE), i, value, best
@@ -133,14 +133,14 @@ def find_paths(m, text, at, length, base):
 
 @inlined
 def relax(m, start, stop, piece, value):
-    """Reach a place by a piece, if that is better."""
+    """Reach a place by a piece, if its sum is greater."""
     if m.starts[stop] == UNREACHED or value > m.best[stop]:
         m.best[stop], m.starts[stop], m.ids[stop] = value, start, piece
 
 
 @helper
 def find_paths_anew(m, text, at, length, base):
-    """The same from each place to those behind it, as SentencePiece goes: it sets back sums beyond RESET on the way."""
+    """The same from each place to later ones, in the order of SentencePiece, which subtracts sums beyond RESET."""
     for k in range(length + 1):
         m.starts[k] = UNREACHED
     m.best[0], m.leads[length], m.starts[0] = base, 0.0, 0
@@ -171,7 +171,7 @@ def find_paths_anew(m, text, at, length, base):
 
 @helper
 def best_path(m, text, at, length, base):
-    """Find the best path through a word, and write where it goes on from its places; whether it is so after any sum."""
+    """Find the best path through a word and fill `nexts`; whether the path is the same after any sum."""
     chars, low, high = find_paths(m, text, at, length, base)
     if m.settings[RUNNING] != 0 and (low < -RESET or high > RESET):
         find_paths_anew(m, text, at, length, base)
@@ -183,23 +183,23 @@ def best_path(m, text, at, length, base):
 
 
 @inlined
-def lattice_of(units, links, records, scores, byte_ids, settings, floats, integers, sums):
-    """The model and its scratch; scores ends with that of unknown characters."""
-    room, known = len(floats) // 2, len(scores) - 1
-    p, q = pointer(floats), pointer(integers)
+def opened_model(model, scratch):
+    """The pointers of a model and its scratch."""
+    room, known = len(scratch.best) // PLACE_SUMS, len(model.scores) - 1
+    best, steps, scores = pointer(scratch.best), pointer(scratch.steps), pointer(model.scores)
     return Lattice(
-        units=pointer(units),
-        links=pointer(links),
-        records=pointer(records),
-        scores=pointer(scores),
-        unk_score=pointer(scores)[known],
-        bytes=pointer(byte_ids),
-        settings=pointer(settings),
-        sums=pointer(sums),
-        best=p,
-        leads=advance(p, room),
-        starts=q,
-        ids=advance(q, room),
-        nexts=advance(q, 2 * room),
+        units=pointer(model.units),
+        links=pointer(model.links),
+        records=pointer(model.records),
+        scores=scores,
+        unk_score=scores[known],
+        byte_ids=pointer(model.byte_ids),
+        settings=pointer(model.settings),
+        sums=pointer(scratch.sums),
+        best=best,
+        leads=advance(best, room),
+        starts=steps,
+        ids=advance(steps, room),
+        nexts=advance(steps, 2 * room),
         room=room,
     )

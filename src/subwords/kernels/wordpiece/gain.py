@@ -1,6 +1,6 @@
-"""Scores of pairs as numbers that sort, and what decides where floating point does not (P1).
+"""The score of a pair: floating point that sorts, and exact comparison where floating point cannot decide (P1).
 
-All of it is plain arithmetic: the same bits on every machine, and no mathematical library to link.
+Only additions, multiplications and divisions: the same bits on every machine, and no mathematical library to link.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ import numpy as np
 from subwords.kernels.arithmetic import ln
 from subwords.kernels.jit import U64, helper, inlined, mix
 
-LIKELIHOOD, COURSE, COUNT = range(3)
-# A gain of n merges is wrong by less than this times n: a few roundings of terms below 64 * 16 * n.
+# The error of a gain of n merges is below this times n: a few roundings of terms below 64 * 16 * n.
 TOLERANCE = 2.0**-37
-ULPS = 16  # by how many steps of floating point two computed course scores may err, both together
+ULPS = 16  # the joint error of two computed course scores, in units in the last place
 FEW = 1 << 21  # three factors below it have a product below 2**63
 
 

@@ -24,7 +24,7 @@ from subwords.components.normalizer import (
     StripAccents,
 )
 from subwords.components.precompiled_map import write_charsmap
-from subwords.kernels import normalize_graphemes as graphemes
+from subwords.kernels import layout
 from subwords.normalize import characters as tables
 from subwords.normalize.graphemes import grapheme_classes
 from subwords.normalize.normalizer import Normalizer
@@ -135,13 +135,13 @@ PINNED = Pinned()
 def _pinned_joins() -> dict[int, int]:
     """What the `regex` package's Unicode has otherwise than ours, as a character of the class that it has here."""
     every = "".join(map(chr, scalars()))
-    others = {0: 0x378, graphemes.EXTEND: 0x301, graphemes.SPACING: 0x903}
+    others = {0: 0x378, layout.EXTEND: 0x301, layout.SPACING: 0x903}
     ours = grapheme_classes()
     found = {}
-    for kind, name in ((graphemes.EXTEND, "Extend"), (graphemes.SPACING, "SpacingMark")):
+    for kind, name in ((layout.EXTEND, "Extend"), (layout.SPACING, "SpacingMark")):
         theirs = np.zeros(len(ours), np.bool_)
         theirs[[*map(ord, regex.findall(rf"\p{{GCB={name}}}", every))]] = True
-        kinds = [kind] if kind == graphemes.SPACING else [kind, graphemes.LINKER, graphemes.ZWNJ]
+        kinds = [kind] if kind == layout.SPACING else [kind, layout.LINKER, layout.ZWNJ]
         for code in np.flatnonzero(theirs != np.isin(ours, kinds)).tolist():
             found[code] = others.get(int(ours[code]), code)
     return found

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from characters import settled
 from subwords.components.splitter import Split
+from subwords.kernels.layout import REACH
 from subwords.reference import pattern as reference
 from subwords.split.automaton import Automaton, automaton
 from subwords.split.pattern import Outside, Repeat, parse
-from subwords.split.transducer import REACH, Machine, machine
+from subwords.split.transducer import Machine, machine
 
 INVENTED = {
     "numbers with separators": r"[+-]?\d+(?:[.,]\d+)*|\p{L}+|[^\s\p{L}\d]|\s+",

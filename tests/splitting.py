@@ -17,7 +17,7 @@ from strategies import FRAGMENTS, INVALID
 from subwords.components.splitter import NAMED, ByteChars, Rule, Split
 from subwords.reference import pattern as reference
 from subwords.split.finders import MachineFinder, finder
-from subwords.split.routes import Marks
+from subwords.split.routes import SplitBuffers
 from subwords.split.splitter import Splitter
 
 # To translate a pattern takes longer than to split a word.
@@ -116,7 +116,7 @@ def same(what: str, got: list[object], ref: list[object], text: str) -> None:
 def words_of(splitter: Splitter, texts: Sequence[bytes], words: int | None = None) -> list[list[bytes]]:
     """The words of each text, split together with room for so many."""
     bounds = np.cumsum([0, *map(len, texts)], dtype=np.int64)
-    marks = Marks() if words is None else Marks(words)
+    marks = SplitBuffers() if words is None else SplitBuffers(words)
     found: list[list[bytes]] = []
     unfinished: list[bytes] = []
     for text, base, ends, upto, complete in splitter.texts(np.frombuffer(b"".join(texts), np.uint8), bounds, marks):

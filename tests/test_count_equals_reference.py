@@ -16,8 +16,8 @@ from strategies import FRAGMENTS, INVALID, SPECIALS, byte_texts, contested, text
 from subwords.corpus import count as counting
 from subwords.corpus.count import count_blocks
 from subwords.corpus.read import Block
-from subwords.kernels.find import find_bytes
-from subwords.kernels.utf8 import first_invalid
+from subwords.kernels.text.find import find_bytes
+from subwords.kernels.text.utf8 import first_invalid
 from subwords.reference import bpe as reference
 from subwords.reference.bpe import GPT2_PATTERN
 from subwords.resolve import splitter

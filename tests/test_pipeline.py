@@ -20,7 +20,7 @@ from subwords.families import encoder_of
 from subwords.normalize import pipeline
 from subwords.normalize.pipeline import Pipeline
 from subwords.resolve import normalizer, splitter
-from subwords.split.routes import Marks
+from subwords.split.routes import SplitBuffers
 from subwords.wordpiece.model import WordPiece
 
 # As files of Llama 2 and Mistral have it: looks at where a text begins, as SentencePiece does.
@@ -50,7 +50,7 @@ def words_of_part(source: Pipeline, text: bytes, *, begins: bool, ends: bool) ->
     found = []
     bounds = np.array([0, len(text)], np.int64)
     for part, base, stops, marks, _ in source.texts(
-        np.frombuffer(text, np.uint8), bounds, Marks(), begins=begins, ends=ends
+        np.frombuffer(text, np.uint8), bounds, SplitBuffers(), begins=begins, ends=ends
     ):
         places = [base, *(base + stops[: int(marks[-1])].astype(np.int64)).tolist()]
         found += [part[a:b].tobytes() for a, b in pairwise(places)]

@@ -61,4 +61,4 @@ def test_long_texts_release_the_gil(released: Callable[[], list[str]]) -> None:
     names = released()
     tok = FAMILIES["bpe"]()
     tok.decode(tok.encode(LINE * 200))
-    assert {"split_gpt2.split_gpt2_many", "bpe_encode.encode_words", "decode.decode_ids"} <= set(names)
+    assert {"split.gpt2.split_gpt2_many", "bpe.encode.encode_words", "text.decode.decode_ids"} <= set(names)

@@ -20,7 +20,7 @@ from subwords.reference.bpe import GPT2_PATTERN, split, split_bytes
 from subwords.resolve import splitter
 from subwords.split import routes
 from subwords.split.finders import MachineFinder, RegexFinder
-from subwords.split.routes import CHUNK_WORDS, MachineRoute, Marks, MaskRoute, Route
+from subwords.split.routes import CHUNK_WORDS, MachineRoute, MaskRoute, Route, SplitBuffers
 from subwords.split.word_spans import start
 from subwords.unicode.tables import CATEGORIES, LETTER, NUMBER, OTHER, SPACE, categories, gpt2_classes
 
@@ -42,7 +42,7 @@ def reference_ends(data: bytes) -> list[int]:
     return list(itertools.accumulate(map(len, split_bytes(data, GPT2_PATTERN))))
 
 
-def ends_with(route: Route, marks: Marks, data: bytes, start: int, stop: int) -> list[int]:
+def ends_with(route: Route, marks: SplitBuffers, data: bytes, start: int, stop: int) -> list[int]:
     text, bounds = np.frombuffer(data, np.uint8), np.array([start, stop], np.int64)
     return [base + end for _, base, ends, n, _ in route.texts(text, bounds, marks) for end in ends[: n[-1]].tolist()]
 
@@ -116,7 +116,7 @@ def test_regex_package_finds_the_same(data: bytes) -> None:
 
 @given(byte_texts(60))
 def test_machine_finds_the_same(data: bytes) -> None:
-    assert ends_with(BY_MACHINE, Marks(), data, 0, len(data)) == reference_ends(data)
+    assert ends_with(BY_MACHINE, SplitBuffers(), data, 0, len(data)) == reference_ends(data)
 
 
 @pytest.mark.parametrize("before", [b"a", b"1", b" ", b"\n", b"!", b"\xc3\xa9", b"\xff", "\u3000".encode(), b"'"])
@@ -162,14 +162,14 @@ def test_random_atoms_of_many_blocks() -> None:
 
 @given(byte_texts(60), st.integers(LEAST_WORDS, 200))
 def test_chunk_size_changes_no_word(data: bytes, words: int) -> None:
-    assert ends_with(GPT2.route, Marks(words), data, 0, len(data)) == reference_ends(data)
+    assert ends_with(GPT2.route, SplitBuffers(words), data, 0, len(data)) == reference_ends(data)
 
 
 @given(byte_texts(), byte_texts(), byte_texts())
 def test_bytes_around_the_window_are_not_seen(before: bytes, inside: bytes, after: bytes) -> None:
     start, stop = len(before), len(before + inside)
     for route, words in ((GPT2.route, LEAST_WORDS), (BY_MACHINE, LEAST_BY_MACHINE)):
-        got = ends_with(route, Marks(words), before + inside + after, start, stop)
+        got = ends_with(route, SplitBuffers(words), before + inside + after, start, stop)
         assert got == [start + end for end in reference_ends(inside)]
 
 
@@ -206,7 +206,7 @@ def test_window_of_a_huge_text_cuts_no_word(data: bytes, longest: int) -> None:
         ref = reference_ends(data)
         if max(np.diff([0, *ref]), default=0) >= longest - 8:
             return  # such a word is refused, see below
-        assert ends_with(GPT2.route, Marks(LEAST_WORDS), data, 0, len(data)) == ref
+        assert ends_with(GPT2.route, SplitBuffers(LEAST_WORDS), data, 0, len(data)) == ref
 
 
 @pytest.mark.parametrize("sample", [64, 4096])
@@ -215,11 +215,13 @@ def test_dense_text_goes_the_way_of_the_machine(sample: int, monkeypatch: pytest
     text = "x " + "слово и ещё; 12 " * 500 + "plain text of ASCII letters " * 400 + "\xff"
     data = text.encode() + b"\xff\xd0"
     for words in (LEAST_BY_MACHINE, 5000, CHUNK_WORDS):
-        assert ends_with(GPT2.route, Marks(words), data, 0, len(data)) == reference_ends(data)
-        assert ends_with(GPT2.route, Marks(words), data, 2, len(data)) == [2 + end for end in reference_ends(data[2:])]
+        assert ends_with(GPT2.route, SplitBuffers(words), data, 0, len(data)) == reference_ends(data)
+        assert ends_with(GPT2.route, SplitBuffers(words), data, 2, len(data)) == [
+            2 + end for end in reference_ends(data[2:])
+        ]
 
 
 def test_word_longer_than_the_window_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(routes, "WINDOW", 100)
     with pytest.raises(InputError, match="at byte 3 may be longer"):
-        ends_with(GPT2.route, Marks(LEAST_WORDS), b"one" + b" " + b"a" * 200, 0, 204)
+        ends_with(GPT2.route, SplitBuffers(LEAST_WORDS), b"one" + b" " + b"a" * 200, 0, 204)

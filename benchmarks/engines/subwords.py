@@ -75,9 +75,9 @@ def _chunks(splitter: Any, data: bytes) -> Any:
     """The words of a text as encoding and counting get them: ends in an array, chunk after chunk."""
     import numpy as np
 
-    from subwords.split.routes import Marks
+    from subwords.split.routes import SplitBuffers
 
-    return splitter.texts(np.frombuffer(data, np.uint8), np.array([0, len(data)], np.int64), Marks())
+    return splitter.texts(np.frombuffer(data, np.uint8), np.array([0, len(data)], np.int64), SplitBuffers())
 
 
 if __name__ == "__main__":

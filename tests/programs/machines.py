@@ -9,7 +9,7 @@ import numpy as np
 import subwords
 from parts import part_of
 from subwords.reference.pattern import pre_tokenize
-from subwords.split.routes import Marks
+from subwords.split.routes import SplitBuffers
 
 plain = "It's 1,234 o'clock; DON'T\n\n  stop x_y " * 12
 dense = "слово и 文字, naïve कि 12 😀\u3000 " * 12
@@ -22,7 +22,7 @@ for name in part_of(("gpt2", "llama3", "qwen2", "deepseek-v3", "bert", "gemma"))
     ref = [piece for text in texts for piece, _ in pre_tokenize(text, rule.rule)]
     for room in (1024, 32768):
         got, at = [], 0
-        for words_of, base, ends, upto, _ in rule.texts(data, bounds, Marks(room)):
+        for words_of, base, ends, upto, _ in rule.texts(data, bounds, SplitBuffers(room)):
             places = [base, *(base + ends[: upto[-1]].astype(np.int64)).tolist()]
             got += [words_of[a:b].tobytes().decode("utf-8", "surrogateescape") for a, b in pairwise(places)]
         assert got == ref, (name, room)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from subwords.kernels.utf8 import first_invalid
+from subwords.kernels.text.utf8 import first_invalid
 
 text = ("low, naïve 文字 😀 " * 9).encode()
 assert first_invalid(np.frombuffer(text, np.uint8)) == -1

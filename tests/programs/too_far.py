@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from subwords.kernels.decode import decode_ids
+from subwords.kernels.text.decode import decode_ids
 
 ids, offsets = np.array([0, 1, 9]), np.array([0, 3, 5])
 try:

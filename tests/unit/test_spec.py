@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from building import read_json, read_model, write_json, write_model
 
 import subwords
+from building import read_json, read_model, write_json, write_model
 from subwords import InputError, TokenizerSpec
 from subwords.components.added_token import AddedToken
 from subwords.components.decoder import ByteDecoder, Fuse
@@ -154,7 +154,7 @@ def test_what_does_not_fit_is_refused(fields: dict[str, Any], message: str) -> N
 
 
 def test_unknown_part_is_refused_by_name() -> None:
-    with pytest.raises(InputError, match="expected fields of a tokenizer .model, normalizer, .*, not 'vocab'"):
+    with pytest.raises(InputError, match=r"expected fields of a tokenizer .model, normalizer, .*, not 'vocab'"):
         trained("bpe").with_(vocab=None)  # type: ignore[call-arg]
 
 

@@ -11,7 +11,7 @@ from subwords.components.space_rule import space_rule
 from subwords.components.splitter import Rule, Split, escape
 from subwords.resolve import splitter
 from subwords.split.literals import SymbolsRoute, symbols_of
-from subwords.split.routes import Marks
+from subwords.split.routes import SplitBuffers
 from subwords.split.splitter import Splitter
 from subwords.split.step_routes import StepsRoute
 
@@ -28,7 +28,9 @@ def words_of(route: Any, texts: list[bytes], room: int = 65536) -> list[list[byt
     """The words of every text, whatever the chunks they come in."""
     bounds = np.cumsum([0, *map(len, texts)], dtype=np.int64)
     words: list[list[bytes]] = [[]]
-    for data, base, ends, upto, complete in route.texts(np.frombuffer(b"".join(texts), np.uint8), bounds, Marks(room)):
+    for data, base, ends, upto, complete in route.texts(
+        np.frombuffer(b"".join(texts), np.uint8), bounds, SplitBuffers(room)
+    ):
         places = [base, *(base + ends[: int(upto[-1])].astype(np.int64)).tolist()]
         found = [data[a:b].tobytes() for a, b in pairwise(places)]
         for first, last in pairwise([0, *upto.tolist()]):
@@ -53,8 +55,8 @@ def test_same_words_as_step_by_step() -> None:
         for text, words in zip(texts, ref, strict=True):
             pieces = ours.pieces(np.frombuffer(text, np.uint8))
             assert [pieces.text[a:b].tobytes() for a, b in pairwise(pieces.words.tolist())] == words
-            short = ours.short(np.frombuffer(text, np.uint8), Marks())
-            assert short is None or short[2] == len(words)
+            short = ours.short(np.frombuffer(text, np.uint8), SplitBuffers())
+            assert short is None or short == len(words)
         assert isinstance(ours.route, SymbolsRoute)
 
 

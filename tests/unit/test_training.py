@@ -22,7 +22,7 @@ subwords.warmup()
 import subwords.kernels
 from subwords.kernels.jit import KERNELS
 ready = {kernel.name for kernel in KERNELS if kernel._bound is not None}
-for module in pkgutil.iter_modules(subwords.kernels.__path__, "subwords.kernels."):
+for module in pkgutil.walk_packages(subwords.kernels.__path__, "subwords.kernels."):
     __import__(module.name)
 assert len(KERNELS) > 10
 print(sorted(kernel.name for kernel in KERNELS if kernel.name not in ready))

@@ -14,13 +14,12 @@ from subwords.components.space_rule import SPACE, space_rule
 from subwords.components.splitter import Rule
 from subwords.components.vocab import Vocab
 from subwords.errors import FormatError
+from subwords.kernels.layout import CODE_POINTS, ID_BITS, MISSING, MOST_RANK
 from subwords.support.value import Value, read_only
 
 __all__ = ["BPE"]
 
-MISSING = -1
-# What the encoder's pair table holds in eight bytes, see kernels/merge.py.
-MOST_IDS, MOST_MERGES = 2**21 - 1, 2**22 - 1
+MOST_IDS, MOST_MERGES = (1 << ID_BITS) - 1, MOST_RANK  # an entry of the encoder's pair table has eight bytes
 LARGEST_ID = MOST_IDS - 1
 
 
@@ -171,7 +170,7 @@ class BPE(Value):
     @cached_property
     def alphabet(self) -> NDArray[np.int32]:
         """The id of every byte (256 of them) or of every code point (0x110000), -1 where there is none."""
-        table = np.full(256 if self.byte_level else 0x110000, MISSING, np.int32)
+        table = np.full(256 if self.byte_level else CODE_POINTS, MISSING, np.int32)
         if self.words_only:
             return table
         lengths = np.diff(self.symbols.offsets)

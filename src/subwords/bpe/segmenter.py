@@ -5,16 +5,41 @@ from __future__ import annotations
 import secrets
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.bpe.model import BPE, MISSING, MOST_MERGES
+from subwords.bpe.model import BPE
 from subwords.bpe.ranges import Unfused, symbol_ranges
 from subwords.components.splitter import Rule
-from subwords.encode.encoder import KEYS, SHORT, Encoder, Segmenter
+from subwords.encode.encoder import Encoder, Segmenter, TokenWords
 from subwords.errors import InputError
+from subwords.kernels.layout import (
+    BPE_SETTINGS,
+    COMPLETE,
+    DROP_UNKNOWN,
+    FUSE_UNK,
+    KEYS,
+    LINKS,
+    MERGE_PADDING,
+    MISSING,
+    MOST_RANK,
+    NO_PAIR,
+    NO_RANK,
+    PARTED,
+    RANK_SCRATCH,
+    SEED,
+    SHORT_WORD,
+    SYMBOL_SCRATCH,
+    TIED,
+    TIED_SCRATCH,
+    UNK,
+    BPEModel,
+    BPEScratch,
+    BPEWorkspace,
+    WordTable,
+)
 from subwords.results.token_batch import TokenBatch
 from subwords.split.splitter import Splitter
 from subwords.split.word_spans import Pieces
@@ -24,11 +49,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BPESegmenter"]
 
-_Arrays = tuple[NDArray[Any], ...]
-NONE = np.iinfo(np.uint64).max
-LINKED = MOST_MERGES  # in place of a rank, as in kernels/merge.py: two symbols that meet inside a token
-BESIDE = 8  # as in kernels/merge.py
-
 
 class BPESegmenter(Segmenter):
     """Segments words by merges."""
@@ -36,19 +56,15 @@ class BPESegmenter(Segmenter):
     def __init__(self, model: BPE) -> None:
         self.model = model
         self._tied = bool(np.any((np.diff(self._classes) == 0) & (np.diff(model.merges[:, 2]) != 0)))
-        self._settings = np.array(
-            [
-                MISSING if model.unk_id is None else model.unk_id,
-                model.fuse_unk,
-                model.unknown == "drop",
-                secrets.randbits(62),
-                model.byte_level and not self._tied and model.alphabet.min() >= 0,
-                self._tied,
-                self._by_links,
-                bool(model.parts or model.unused_ids),
-            ],
-            np.int64,
-        )
+        self._settings = np.zeros(BPE_SETTINGS, np.int64)
+        self._settings[UNK] = MISSING if model.unk_id is None else model.unk_id
+        self._settings[SEED] = secrets.randbits(62)
+        self._settings[FUSE_UNK] = model.fuse_unk
+        self._settings[DROP_UNKNOWN] = model.unknown == "drop"
+        self._settings[COMPLETE] = model.byte_level and not self._tied and model.alphabet.min() >= 0
+        self._settings[TIED] = self._tied
+        self._settings[LINKS] = self._by_links
+        self._settings[PARTED] = bool(model.parts or model.unused_ids)
 
     @property
     def joins(self) -> bool:  # type: ignore[override]
@@ -74,17 +90,14 @@ class BPESegmenter(Segmenter):
     @property
     def kernel(self) -> Kernel:
         """The kernel."""
-        from subwords.kernels.bpe_encode import encode_words
+        from subwords.kernels.bpe.encode import encode_words
 
         return encode_words
 
     @cached_property
-    def arrays(self) -> _Arrays:
-        """The model as the kernel reads it.
-
-        Alphabet, pairs, results, classes, settings, firsts, spans, fallback, parted.
-        """
-        from subwords.kernels.merge import fill_pairs
+    def arrays(self) -> BPEModel:
+        """The model as the kernel reads it."""
+        from subwords.kernels.bpe.merge import fill_pairs
 
         model = self.model
         # A merge that spells a special token is left out: no text yields one by itself (A3).
@@ -92,20 +105,29 @@ class BPESegmenter(Segmenter):
         merges, ranks = model.merges[kept], self._ranks[kept]
         left, right = np.ascontiguousarray(merges[:, 0]), np.ascontiguousarray(merges[:, 1])
         links = self._links(merges[:, 2]) if self._by_links else np.zeros((2, 0), np.int64)
-        pairs = np.full(2 << max(4, (len(merges) + links.shape[1]).bit_length()), NONE, np.uint64)
-        seed = int(self._settings[3])
-        fill_pairs(links[0], links[1], np.full(links.shape[1], LINKED, np.int64), seed, pairs)
+        pairs = np.full(2 << max(4, (len(merges) + links.shape[1]).bit_length()), NO_PAIR, np.uint64)
+        seed = int(self._settings[SEED])
+        fill_pairs(links[0], links[1], np.full(links.shape[1], MOST_RANK, np.int64), seed, pairs)
         fill_pairs(left, right, ranks, seed, pairs)
         results = np.zeros(len(self._ranks) + 1, np.int32)
         results[ranks] = merges[:, 2]
         spans = np.diff(model.symbols.offsets).astype(np.int32)
-        firsts = np.full(1 << 16 if model.byte_level else 1, 2**32 - 1, np.uint32)
+        first_ranks = np.full(1 << 16 if model.byte_level else 1, NO_RANK, np.uint32)
         if model.byte_level:
             of_bytes = (spans[left] == 1) & (spans[right] == 1)
             data, offsets = model.vocab.data.astype(np.int64), model.vocab.offsets
-            firsts[data[offsets[left[of_bytes]]] << 8 | data[offsets[right[of_bytes]]]] = ranks[of_bytes]
-        classes = self._classes.astype(np.int32)
-        return model.alphabet, pairs, results, classes, self._settings, firsts, spans, model.byte_ids, self._parted()
+            first_ranks[data[offsets[left[of_bytes]]] << 8 | data[offsets[right[of_bytes]]]] = ranks[of_bytes]
+        return BPEModel(
+            alphabet=model.alphabet,
+            pairs=pairs,
+            results=results,
+            classes=self._classes.astype(np.int32),
+            settings=self._settings,
+            first_ranks=first_ranks,
+            spans=spans,
+            fallback=model.byte_ids,
+            parted=self._parted(),
+        )
 
     @cached_property
     def _classes(self) -> NDArray[np.int64]:
@@ -137,9 +159,9 @@ class BPESegmenter(Segmenter):
         return np.stack([keys >> 32, keys & 0xFFFFFFFF])
 
     def _parted(self) -> NDArray[np.int32]:
-        """For every symbol 0, or where the number of ids that stand for it is, and these behind it."""
+        """For every symbol 0, or the place of its ids: their number, and then the ids."""
         model = self.model
-        if not self._settings[-1]:
+        if not self._settings[PARTED]:
             return np.zeros(1, np.int32)
         from subwords.bpe.piece_scores import taken_apart
 
@@ -150,8 +172,8 @@ class BPESegmenter(Segmenter):
         return np.array(table, np.int32)
 
     @cached_property
-    def whole_words(self) -> _Arrays | None:  # type: ignore[override]
-        """Joined bytes, ends and ids of the tokens that a word may be."""
+    def whole_words(self) -> TokenWords | None:  # type: ignore[override]
+        """The tokens that a word may be."""
         model = self.model
         if not model.whole_words and not model.user_ids:
             return None
@@ -162,15 +184,19 @@ class BPESegmenter(Segmenter):
         ids = np.flatnonzero(kept)
         lengths = np.diff(offsets)
         data = self.model.vocab.data[: offsets[-1]][np.repeat(kept, lengths)]
-        return data, np.cumsum(lengths[ids]), ids.astype(np.int32)
+        return TokenWords(data, np.cumsum(lengths[ids]), ids.astype(np.int32))
 
-    def scratch(self, length: int, before: _Arrays) -> _Arrays:
-        """Return wide, narrow and chains, which only words longer than SHORT need."""
-        chains = before[2] if before else np.zeros(0, np.int32)
-        if length > SHORT and not len(chains):
-            chains = np.full(4 * (len(self._ranks) + 1), -1, np.int32)
-        room = KEYS + length + BESIDE + (3 * length if self._tied else 0)
-        return np.empty(room, np.uint64), np.empty(12 * length, np.int32), chains
+    def scratch(self, length: int, before: BPEScratch | None) -> BPEScratch:
+        """Return room for a word."""
+        chains = np.zeros(0, np.int32) if before is None else before.chains
+        if length > SHORT_WORD and not len(chains):
+            chains = np.full(RANK_SCRATCH * (len(self._ranks) + 1), -1, np.int32)
+        room = KEYS + length + MERGE_PADDING + (TIED_SCRATCH * length if self._tied else 0)
+        return BPEScratch(np.empty(room, np.uint64), np.empty(SYMBOL_SCRATCH * length, np.int32), chains)
+
+    def workspace(self, table: WordTable, scratch: BPEScratch, counters: NDArray[np.int64]) -> BPEWorkspace:
+        """Return all that the kernel works on."""
+        return BPEWorkspace(table, self.arrays, scratch, counters)
 
     def token_ends(self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], pieces: Pieces) -> NDArray[np.int64]:
         """Return where the bytes of each id end: an id takes the bytes of the symbols it was made of, in order.

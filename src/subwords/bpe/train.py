@@ -14,6 +14,48 @@ from subwords.components.byte_alphabet import BYTES
 from subwords.components.vocab import Vocab
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.errors import InputError, TrainingError
+from subwords.kernels.layout import (
+    ARENA_AT,
+    BUFFER_ROW,
+    CODE_POINTS,
+    DONE,
+    EXHAUSTED,
+    FLOOR,
+    HEAP_ROW,
+    HEAP_SIZE,
+    LAST_LEFT,
+    LAST_RIGHT,
+    MAX_LENGTH,
+    MERGE_ROW,
+    MERGES,
+    MISSING,
+    NEED_PAIRS,
+    NEED_STRINGS,
+    NO_KEY,
+    PAIR_COUNT,
+    PAIR_KEY,
+    PAIR_ROW,
+    PAIRS_USED,
+    PAUSE,
+    PAUSED,
+    PREFIX_BYTES,
+    SPAN,
+    SPECIALS,
+    STRING,
+    STRINGS_USED,
+    THRESHOLD,
+    TIE,
+    TIE_BYTES,
+    TIE_FIRST,
+    TIE_IDS,
+    TOKEN_ROW,
+    TOKENS,
+    TRAIN_COUNTERS,
+    TRAIN_SETTINGS,
+    VOCAB_SIZE,
+    WORD_HEADER,
+    MergeTraining,
+)
 from subwords.support.checks import check_choice, check_flag, check_integer, check_strings, check_token
 from subwords.support.memory import zeros
 
@@ -26,18 +68,15 @@ __all__ = [
     "check_room",
     "check_words",
     "merge_words",
+    "pairs_of",
     "read_words",
     "train_bpe",
+    "train_settings",
 ]
 
-TIES = {"ids": 0, "first": 1, "bytes": 2}
-# Fields of the trainer's state and settings, as in kernels/bpe_index.py.
-USED, HEAP, POSTINGS, TOKENS, MERGES, STRINGS, WORD = range(7)
-SPAN, STRING = 6, 7
-HEADER, ENTRY = 4, 4
-EMPTY = np.iinfo(np.uint64).max
+TIES = {"ids": TIE_IDS, "first": TIE_FIRST, "bytes": TIE_BYTES}
 MOST_SYMBOLS = 2**32 - 1
-PAUSE = 256  # merges between two looks at the progress line
+BETWEEN_LOOKS = 256  # merges between two updates of the progress line
 
 Step = Callable[[str, int, int], object]  # a phase, how many of its steps are done, and how many are expected
 
@@ -139,7 +178,7 @@ def train_bpe(
     base = [*specials, *(name for name in names if name not in set(specials))]
     check_room(len(base) - len(specials), settings)
     ids = {name: i for i, name in reversed(list(enumerate(base)))}
-    code_ids = np.full(256 if settings.byte_level else 0x110000, -1, np.int32)
+    code_ids = np.full(256 if settings.byte_level else CODE_POINTS, MISSING, np.int32)
     code_ids[symbols] = [ids[name] for name in names]
     vocab, merges = merge_words(read_words(counts, code_ids), counts.total, base, settings, on_step)
     unk_id = None if settings.unk_token is None else ids[settings.unk_token.encode()]
@@ -153,9 +192,9 @@ def _name(symbol: int, settings: BPESettings) -> bytes:
 
 def _alphabet(counts: WordCounts, settings: BPESettings) -> list[int]:
     """The bytes or code points to start from, in the order of their ids (B3, B6)."""
-    from subwords.kernels.bpe_index import symbol_weights
+    from subwords.kernels.bpe.index import symbol_weights
 
-    order = np.frombuffer(BYTES, np.uint8) if settings.byte_level else np.arange(0x110000)
+    order = np.frombuffer(BYTES, np.uint8) if settings.byte_level else np.arange(CODE_POINTS)
     full = settings.byte_level and settings.alphabet == "full"
     if full and settings.limit_alphabet is None:
         return list(BYTES)
@@ -171,10 +210,10 @@ def _alphabet(counts: WordCounts, settings: BPESettings) -> list[int]:
 
 
 def read_words(counts: WordCounts, symbol_ids: NDArray[np.int32]) -> NDArray[np.uint32]:
-    """The words as symbols, in the arena of kernels/bpe_index.py."""
-    from subwords.kernels.bpe_index import fill_arena
+    """The words as symbols: the arena of kernels/bpe/index.py."""
+    from subwords.kernels.bpe.index import fill_arena
 
-    size = len(counts.data) + HEADER * len(counts)
+    size = len(counts.data) + WORD_HEADER * len(counts)
     if counts.total * (1 + int(np.diff(counts.offsets).max())) >= 2**63 or size > MOST_SYMBOLS:
         raise TrainingError(f"expected fewer than 2**32 symbols and 2**63 pairs; {counts!r} has more")
     arena = zeros(size + len(counts.data), np.uint32)
@@ -198,8 +237,8 @@ def merge_words(
     """
     loop = _Loop(arena, total, base, settings, prefix)
     loop.run(on_step or (lambda phase, done, total: None))
-    merges = loop.merges[: 3 * loop.state[MERGES]].astype(np.int64).reshape(-1, 3)
-    return Vocab(loop.strings[: loop.state[STRINGS]].tobytes(), loop.offsets), merges
+    merges = loop.merges[: MERGE_ROW * loop.counters[MERGES]].astype(np.int64).reshape(-1, MERGE_ROW)
+    return Vocab(loop.strings[: loop.counters[STRINGS_USED]].tobytes(), loop.offsets), merges
 
 
 class _Loop:
@@ -208,102 +247,129 @@ class _Loop:
     def __init__(self, arena: NDArray[np.uint32], total: int, base: list[bytes], settings: Limits, prefix: int) -> None:
         self.arena, self.used = arena, len(arena) - 1
         self.size = settings.vocab_size
-        self.state = np.zeros(7, np.int64)
-        self.floor = max(1, settings.min_frequency)
-        self.threshold = max(self.floor, total // (16 * self.size))
-        self.longest = settings.max_token_length or 0
-        self.tie = TIES[settings.tie_break]
-        self.specials, self.prefix = len(settings.special_tokens), prefix
-        self.merges = np.empty(3 * self.size, np.int32)
+        self.counters = np.zeros(TRAIN_COUNTERS, np.int64)
+        self.settings = train_settings(settings, max(1, settings.min_frequency, total // (16 * self.size)))
+        self.settings[PREFIX_BYTES] = prefix
+        self.merges = np.empty(MERGE_ROW * self.size, np.int32)
         self._name_base(base)
 
     def _name_base(self, base: list[bytes]) -> None:
-        self.tokens = np.zeros(8 * (self.size + 2), np.int64)
-        rows = self.tokens.reshape(-1, 8)
-        rows[:, 4:6] = -1
+        self.tokens = np.zeros(TOKEN_ROW * (self.size + 2), np.int64)
+        rows = self.tokens.reshape(-1, TOKEN_ROW)
+        rows[:, [LAST_LEFT, LAST_RIGHT]] = -1
         ends = np.cumsum([0, *map(len, base)])
         rows[: len(ends), STRING] = ends
         rows[: len(base), SPAN] = 1
         self.strings = np.empty(max(1 << 16, 16 * self.size + int(ends[-1])), np.uint8)
         self.strings[: ends[-1]] = np.frombuffer(b"".join(base), np.uint8)
-        self.state[[TOKENS, STRINGS]] = len(base), ends[-1]
+        self.counters[[TOKENS, STRINGS_USED]] = len(base), ends[-1]
 
     @property
     def offsets(self) -> NDArray[np.int64]:
         """Where each token's bytes begin in `strings`."""
-        return self.tokens.reshape(-1, 8)[: self.state[TOKENS] + 1, STRING].copy()
+        return self.tokens.reshape(-1, TOKEN_ROW)[: self.counters[TOKENS] + 1, STRING].copy()
 
     def run(self, on_step: Step) -> None:
         """Merge until there are enough tokens or no pair is frequent enough (B4)."""
-        from subwords.kernels.bpe_index import DONE, EXHAUSTED, NEED_PAIRS, NEED_STRINGS, PAUSED
-        from subwords.kernels.bpe_train import merge_pairs
+        from subwords.kernels.bpe.train import merge_pairs
 
         on_step("indexing", 0, 1)
         self._index()
         on_step("indexing", 1, 1)
-        base = int(self.state[TOKENS])
-        while True:  # PAUSE also bounds how long an interrupt waits
-            settings = self._settings(int(self.state[MERGES]) + PAUSE)
-            status = merge_pairs(
-                self.arena, self.pairs, self.postings, self.heap, self.buffer, self.tokens, self.strings, self.merges,
-                self.state, settings,
-            )  # fmt: skip
-            learned = int(self.state[TOKENS]) - base
+        base = int(self.counters[TOKENS])
+        while True:  # BETWEEN_LOOKS also limits how long an interrupt waits
+            self.settings[PAUSE] = self.counters[MERGES] + BETWEEN_LOOKS
+            status = merge_pairs(self._training)
+            learned = int(self.counters[TOKENS]) - base
             on_step("merging", learned, self.size - base)
             if status == NEED_PAIRS:
                 self._grow_pairs()
             elif status == NEED_STRINGS:
                 self.strings = np.concatenate([self.strings, np.empty_like(self.strings)])
-            elif status == EXHAUSTED and self.threshold > self.floor:
-                self.threshold = max(self.floor, self.threshold // 4)
+            elif status == EXHAUSTED and self.settings[THRESHOLD] > self.settings[FLOOR]:
+                self.settings[THRESHOLD] = max(self.settings[FLOOR], self.settings[THRESHOLD] // 4)
                 self._index()
             elif status != PAUSED:
                 assert status in (DONE, EXHAUSTED)
                 on_step("merging", learned, learned)
                 return
 
-    def _settings(self, pause: int) -> NDArray[np.int64]:
-        settings = self.threshold, self.floor, self.size, self.tie, self.longest, pause, self.specials, self.prefix
-        return np.array(settings, np.int64)
+    @property
+    def _training(self) -> MergeTraining:
+        """All that the kernel works on."""
+        return MergeTraining(
+            self.arena,
+            self.pairs,
+            self.postings,
+            self.heap,
+            self.buffer,
+            self.tokens,
+            self.strings,
+            self.merges,
+            self.counters,
+            self.settings,
+        )
 
     def _index(self) -> None:
         """Read the words: count all pairs, keep the live ones, write their postings and the heap."""
-        from subwords.kernels.bpe_index import NEED_PAIRS, count_pairs, fill_postings, move_pairs
-        from subwords.kernels.bpe_train import start_heap
+        from subwords.kernels.bpe.index import fill_postings, move_pairs
+        from subwords.kernels.bpe.train import start_heap
 
-        every = _table(1 << 12)
-        self.state[[USED, WORD]] = 0
-        while count_pairs(self.arena, self.used, every, self.tokens, self.longest, self.state) == NEED_PAIRS:
-            larger = _table(len(every) // ENTRY)
-            move_pairs(every, larger, 0, 0, self.state)
-            every = larger
-        live = every.reshape(-1, ENTRY)
-        number = int(np.count_nonzero((live[:, 0] != EMPTY) & (live[:, 1] >= np.uint64(self.threshold))))
-        self.pairs = _table(number + 2 * self.size + 4)
-        move_pairs(every, self.pairs, self.threshold, 1, self.state)
+        threshold = int(self.settings[THRESHOLD])
+        every, number = pairs_of(self.arena, self.used, self.tokens, self.settings, self.counters)
+        self.pairs = pair_table(number + 2 * self.size + 4)
+        move_pairs(every, self.pairs, threshold, 1, self.counters)
         symbols = self.used
         self.postings = zeros(3 * symbols + 64, np.uint32)
-        self.buffer = zeros(2 * symbols + 64, np.uint32)
-        self.heap = zeros(3 * (len(self.pairs) // ENTRY), np.uint64)
+        self.buffer = zeros(BUFFER_ROW * symbols + 64, np.uint32)
+        self.heap = zeros(HEAP_ROW * (len(self.pairs) // PAIR_ROW), np.uint64)
         fill_postings(self.arena, self.used, self.pairs, self.postings)
-        start_heap(
-            self.arena, self.pairs, self.postings, self.heap, self.tokens, self.strings, self.merges, self.state,
-            self._settings(0),
-        )  # fmt: skip
+        start_heap(self._training)
 
     def _grow_pairs(self) -> None:
-        from subwords.kernels.bpe_index import move_pairs
+        from subwords.kernels.bpe.index import move_pairs
 
-        pairs = _table(2 * int(self.state[USED]) + 2 * self.size + 4)
-        move_pairs(self.pairs, pairs, self.threshold, 0, self.state)
+        pairs = pair_table(2 * int(self.counters[PAIRS_USED]) + 2 * self.size + 4)
+        move_pairs(self.pairs, pairs, int(self.settings[THRESHOLD]), 0, self.counters)
         self.pairs = pairs
-        heap = np.empty(max(len(self.heap), 3 * (2 * int(self.state[HEAP]) + 2 * self.size + 4)), np.uint64)
-        heap[: 3 * self.state[HEAP]] = self.heap[: 3 * self.state[HEAP]]
+        used = HEAP_ROW * int(self.counters[HEAP_SIZE])
+        heap = np.empty(max(len(self.heap), 2 * used + HEAP_ROW * (2 * self.size + 4)), np.uint64)
+        heap[:used] = self.heap[:used]
         self.heap = heap
 
 
-def _table(pairs: int) -> NDArray[np.uint64]:
-    """An empty table, less than half full with this many pairs."""
-    table = zeros((1 << (2 * pairs).bit_length()) * ENTRY, np.uint64)
-    table[:] = EMPTY
+def train_settings(settings: Limits, threshold: int) -> NDArray[np.int64]:
+    """Return the settings of a trainer as kernels read them."""
+    found = np.zeros(TRAIN_SETTINGS, np.int64)
+    found[THRESHOLD], found[FLOOR] = threshold, max(1, settings.min_frequency)
+    found[VOCAB_SIZE], found[TIE] = settings.vocab_size, TIES[settings.tie_break]
+    found[MAX_LENGTH], found[SPECIALS] = settings.max_token_length or 0, len(settings.special_tokens)
+    return found
+
+
+def pairs_of(
+    arena: NDArray[np.uint32],
+    used: int,
+    tokens: NDArray[np.int64],
+    settings: NDArray[np.int64],
+    counters: NDArray[np.int64],
+) -> tuple[NDArray[np.uint64], int]:
+    """Count all pairs of the words: the table, and how many pairs reach the threshold."""
+    from subwords.kernels.bpe.index import count_pairs, move_pairs
+
+    every = pair_table(1 << 12)
+    counters[[PAIRS_USED, ARENA_AT]] = 0
+    while count_pairs(arena, used, every, tokens, int(settings[MAX_LENGTH]), counters) == NEED_PAIRS:
+        larger = pair_table(len(every) // PAIR_ROW)
+        move_pairs(every, larger, 0, 0, counters)
+        every = larger
+    rows = every.reshape(-1, PAIR_ROW)
+    live = (rows[:, PAIR_KEY] != NO_KEY) & (rows[:, PAIR_COUNT] >= np.uint64(settings[THRESHOLD]))
+    return every, int(np.count_nonzero(live))
+
+
+def pair_table(pairs: int) -> NDArray[np.uint64]:
+    """Return an empty table, less than half full with this many pairs."""
+    table = zeros((1 << (2 * pairs).bit_length()) * PAIR_ROW, np.uint64)
+    table[:] = NO_KEY
     return table

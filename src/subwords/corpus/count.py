@@ -15,7 +15,19 @@ from numpy.typing import NDArray
 
 from subwords.corpus.counts import Provenance, WordCounts
 from subwords.corpus.read import Block
-from subwords.split.routes import Marks
+from subwords.kernels.layout import (
+    BYTES_USED,
+    COUNTERS,
+    DONE,
+    KEYS,
+    NEED_SLOTS,
+    NEXT_WORD,
+    SEEDS,
+    SLOT_ROW,
+    SLOTS_USED,
+    CountTable,
+)
+from subwords.split.routes import SplitBuffers
 from subwords.split.splitter import Splitter
 from subwords.support.memory import zeros
 from subwords.support.threads import check_stopped, in_threads
@@ -28,44 +40,42 @@ __all__ = ["Table", "count_blocks"]
 FIRST_SLOTS = 1 << 12
 FIRST_ARENA = 1 << 16
 NEAR = 1 << 12  # bytes: a search in fewer is not worth a kernel, which does not hold the interpreter's lock
-KEYS = 5 * 256 + 1  # as in kernels/words.py: room for the keys of a block of words
 SWEEPS = 8
 CHUNK_WORDS = 1 << 18  # words split at once: a thread that comes back to Python often waits for the others there
 
-WORD, USED, BYTES = range(3)  # fields of a table's state, as in kernels/count.py
-_SEEDS = [secrets.randbits(64) | 1 for _ in range(8)]
+_SEEDS = [secrets.randbits(64) | 1 for _ in range(SEEDS)]
 
 
 class Table:
     """Word counts of one thread, growing as needed."""
 
     def __init__(self) -> None:
-        from subwords.kernels.words import key_masks
+        from subwords.kernels.table.keys import key_masks
 
-        self.slots = zeros(4 * FIRST_SLOTS, np.uint64, random=True)
+        self.slots = zeros(SLOT_ROW * FIRST_SLOTS, np.uint64, random=True)
         self.arena = np.empty(FIRST_ARENA, np.uint8)
         self.seeds = np.concatenate([np.array(_SEEDS, np.uint64), key_masks()])
-        self.wide = np.empty(KEYS, np.uint64)
-        self.state = np.zeros(3, np.int64)
-        self.marks = Marks(CHUNK_WORDS)
+        self.keys = np.empty(KEYS, np.uint64)
+        self.counters = np.zeros(COUNTERS, np.int64)
+        self.buffers = SplitBuffers(CHUNK_WORDS)
+
+    @property
+    def arrays(self) -> CountTable:
+        """The table as kernels read it."""
+        return CountTable(self.slots, self.seeds, self.arena, self.keys, self.counters)
 
     def count(self, piece: _Piece, splitter: Splitter | Pipeline) -> None:
         """Count the words of a piece."""
-        from subwords.kernels.count import DONE, count_words
+        from subwords.kernels.table.count import count_words
 
         text, place = np.frombuffer(piece.text, np.uint8), piece.place * splitter.growth
-        found = splitter.texts(text, piece.bounds, self.marks, begins=piece.begins, ends=piece.ends)
-        for words_of, base, ends, marks, _ in found:
-            self.state[WORD] = 0
-            words = int(marks[-1])
-            while True:
-                status = count_words(
-                    words_of, base, ends, words, place, self.slots, self.seeds, self.arena, self.wide, self.state
-                )
-                if status == DONE:
-                    break
-                self._grow(status, int(ends[words - 1]))
-            place += int(ends[words - 1]) if words else 0
+        for chunk in splitter.texts(text, piece.bounds, self.buffers, begins=piece.begins, ends=piece.ends):
+            self.counters[NEXT_WORD] = 0
+            words = int(chunk.text_ends[-1])
+            size = int(chunk.ends[words - 1]) if words else 0
+            while (status := count_words(chunk.text, chunk.base, chunk.ends, words, place, self.arrays)) != DONE:
+                self._grow(status, size)
+            place += size
             check_stopped()
 
     def add(self, counts: WordCounts, place: int) -> None:
@@ -76,7 +86,7 @@ class Table:
     @classmethod
     def joined(cls, tables: list[Table]) -> Table:
         """Return one table of the words of all, each at the first of its places; the list is emptied, to free them."""
-        tables.sort(key=lambda table: int(table.state[USED]))
+        tables.sort(key=lambda table: int(table.counters[SLOTS_USED]))
         total = tables.pop()
         while tables:
             total._merge(tables.pop())
@@ -108,22 +118,18 @@ class Table:
     def _add(
         self, data: NDArray[np.uint8], ends: NDArray[np.int64], weights: NDArray[np.uint64], places: NDArray[np.int64]
     ) -> None:
-        from subwords.kernels.count import DONE, add_words
+        from subwords.kernels.table.count import add_words
 
-        self.state[WORD] = 0
+        self.counters[NEXT_WORD] = 0
         arrays = [np.ascontiguousarray(array).view(np.ndarray) for array in (data, ends, weights, places)]
         for array in arrays:
             array.flags.writeable = False
-        while True:
-            status = add_words(*arrays, self.slots, self.seeds, self.arena, self.wide, self.state)
-            if status == DONE:
-                return
-            at = int(self.state[WORD])
+        while (status := add_words(*arrays, self.arrays)) != DONE:
+            at = int(self.counters[NEXT_WORD])
             self._grow(status, int(ends[at] - (ends[at - 1] if at else 0)))
 
     def _grow(self, status: int, length: int) -> None:
-        from subwords.kernels.count import NEED_SLOTS
-        from subwords.kernels.words import rehash
+        from subwords.kernels.table.keys import rehash
 
         if status == NEED_SLOTS:
             slots = zeros(2 * len(self.slots), np.uint64, random=True)
@@ -131,21 +137,21 @@ class Table:
             self.slots = slots
         else:
             arena = zeros(2 * len(self.arena) + length + 64, np.uint8)
-            arena[: self.state[BYTES]] = self.arena[: self.state[BYTES]]
+            arena[: self.counters[BYTES_USED]] = self.arena[: self.counters[BYTES_USED]]
             self.arena = arena
 
     def _measure(self) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int64]]:
-        from subwords.kernels.count import measure_words
+        from subwords.kernels.table.count import measure_words
 
-        n = int(self.state[USED])
+        n = int(self.counters[SLOTS_USED])
         lengths, weights, places = np.empty(n, np.int64), np.empty(n, np.uint64), np.empty(n, np.int64)
-        measure_words(self.slots, self.arena, lengths, weights, places)
+        measure_words(self.arrays, lengths, weights, places)
         return lengths, weights, places
 
     def _write(self, starts: NDArray[np.int64], data: NDArray[np.uint8]) -> None:
-        from subwords.kernels.count import write_words
+        from subwords.kernels.table.count import write_words
 
-        write_words(self.slots, self.arena, starts, data)
+        write_words(self.arrays, starts, data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +281,7 @@ class _Specials:
         """Whether any of the tokens is in data[start:stop]."""
         if stop - start < NEAR:
             return any(data.find(token, start, stop) >= 0 for token in self.tokens)
-        from subwords.kernels.find import find_bytes
+        from subwords.kernels.text.find import find_bytes
 
         text = np.frombuffer(data, np.uint8)
         return any(find_bytes(text, start, stop, np.frombuffer(token, np.uint8)) >= 0 for token in self.tokens)

@@ -214,7 +214,7 @@ def _first_invalid(data: bytes) -> int | None:
         except UnicodeDecodeError as error:
             return error.start
         return None
-    from subwords.kernels.utf8 import first_invalid
+    from subwords.kernels.text.utf8 import first_invalid
 
     bad = first_invalid(np.frombuffer(data, np.uint8))
     return None if bad < 0 else bad

@@ -7,15 +7,36 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subwords.components.splitter import Rule
 from subwords.errors import InputError
+from subwords.kernels.layout import (
+    BEGIN,
+    BYTES_USED,
+    COUNTERS,
+    IDS_USED,
+    JOINED,
+    KEYS,
+    NEED_ARENA,
+    NEED_OUT,
+    NEED_SCRATCH,
+    NEED_SLOTS,
+    NEEDED,
+    NEXT_WORD,
+    SEEDS,
+    SHORT_WORD,
+    SLOT_ROW,
+    SLOTS_USED,
+    UNKNOWN_AT,
+    WRITTEN,
+    WordTable,
+)
 from subwords.results.token_batch import TokenBatch
-from subwords.split.routes import CHUNK_WORDS, Marks, Short, Words
+from subwords.split.routes import CHUNK_WORDS, SplitBuffers, WordChunk
 from subwords.split.word_spans import Pieces
 from subwords.support.memory import Spare, zeros
 from subwords.support.threads import check_stopped, in_threads, thread_count
@@ -23,7 +44,7 @@ from subwords.support.threads import check_stopped, in_threads, thread_count
 if TYPE_CHECKING:
     from subwords.kernels.jit import Kernel
 
-__all__ = ["KEYS", "SHORT", "Encoder", "Segmenter", "WordSource"]
+__all__ = ["Encoder", "Segmenter", "TokenWords", "WordSource"]
 
 FIRST_SLOTS = 1 << 10  # 32 KB: a first short text costs microseconds
 MOST_SLOTS = 1 << 20  # 32 MB; beyond its half the table starts again from nothing
@@ -31,25 +52,25 @@ MOST_ARENA = 1 << 23  # entries of either arena, 40 MB in all
 LONGEST_SCRATCH = 1 << 16  # bytes of a word; scratch for a longer one is given back after the text
 POOL = 64  # states kept for reuse
 SHORT_TEXT = 1 << 12  # bytes of a text for which calling costs more than encoding
-KEYS = 5 * 256 + 1  # as in kernels/words.py: room for the keys of a block of words
-SHORT = 56  # as in kernels/merge.py: bytes of a word there is always scratch for; longer ones need chains
 PART = 1 << 18  # bytes of short texts a thread takes at a time
 
-# Fields of a state's counters, as in kernels/encode.py, which is imported no earlier than needed.
-TEXT, WORD, OUT, USED, IDS, BYTES, POSITION, NEEDED, FAR, BEGIN, JOINED, ALONE, SUMMED = range(13)
 
+class TokenWords(NamedTuple):
+    """Tokens that are words as they are (E2): joined bytes, where each token ends in them, and ids."""
 
-_Arrays = tuple[NDArray[Any], ...]
+    data: NDArray[np.uint8]
+    ends: NDArray[np.int64]
+    ids: NDArray[np.int32]
 
 
 class WordSource(Protocol):
     """Text to words: a splitter, or a normalizer in front of one."""
 
-    def texts(self, text: NDArray[np.uint8], bounds: NDArray[np.int64], marks: Marks) -> Iterator[Words]:
+    def texts(self, text: NDArray[np.uint8], bounds: NDArray[np.int64], buffers: SplitBuffers) -> Iterator[WordChunk]:
         """Split many texts, text[bounds[i]:bounds[i + 1]], in order."""
 
-    def short(self, text: NDArray[np.uint8], marks: Marks) -> Short | None:
-        """Split a text shorter than a chunk in one step, if that is possible."""
+    def short(self, text: NDArray[np.uint8], buffers: SplitBuffers) -> int | None:
+        """Split a text shorter than a chunk in one step, if that is possible; see `Route.short`."""
 
     def pieces(self, text: NDArray[np.uint8]) -> Pieces:
         """Return the words of one text, with their origin in it."""
@@ -59,19 +80,19 @@ class Segmenter(ABC):
     """What a family of models adds: its kernel, the model as the kernel reads it, and scratch."""
 
     joins = False  # whether `joined` has something to do
-    whole_words: _Arrays | None = None  # joined bytes, ends and ids of tokens that are words as they are (E2)
+    whole_words: TokenWords | None = None
     unk_id: int | None = None  # the id of what is unknown
     shows_unknown = False  # whether its token is shown as the text it stands for, as SentencePiece does
 
     @property
     @abstractmethod
     def kernel(self) -> Kernel:
-        """The kernel; see `kernels/encode.py`."""
+        """The kernel; see `kernels/table/encode.py`."""
 
     @property
     @abstractmethod
-    def arrays(self) -> _Arrays:
-        """The model as the kernel reads it."""
+    def arrays(self) -> Any:
+        """The model as the kernel reads it: a class of `kernels/layout.py`."""
 
     def joined(self, batch: TokenBatch) -> TokenBatch:
         """Return the ids of texts, given those of their words one behind the other."""
@@ -86,8 +107,12 @@ class Segmenter(ABC):
         return rule
 
     @abstractmethod
-    def scratch(self, length: int, before: _Arrays) -> _Arrays:
-        """Return room to segment a word of `length` bytes, first that for KEYS uint64; `before` is what there was."""
+    def scratch(self, length: int, before: Any) -> Any:
+        """Return room for a word of `length` bytes, a class of `kernels/layout.py`; `before`: the last one."""
+
+    @abstractmethod
+    def workspace(self, table: WordTable, scratch: Any, counters: NDArray[np.int64]) -> Any:
+        """Return all that the kernel works on: a class of `kernels/layout.py`."""
 
     @abstractmethod
     def token_ends(self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], pieces: Pieces) -> NDArray[np.int64]:
@@ -110,84 +135,87 @@ class _State:
     """What one thread encodes with: the table of words seen, scratch, and counters. Never shared while in use."""
 
     def __init__(self, segmenter: Segmenter) -> None:
-        from subwords.kernels.words import key_masks
+        from subwords.kernels.table.keys import key_masks
 
         self.segmenter = segmenter
         self.whole_words = segmenter.whole_words
-        self.marks = Marks()
-        self.seeds = np.concatenate([np.array([secrets.randbits(64) | 1 for _ in range(8)], np.uint64), key_masks()])
-        self.counters = np.zeros(13, np.int64)
+        self.buffers = SplitBuffers()
+        random = [secrets.randbits(64) | 1 for _ in range(SEEDS)]
+        self.seeds = np.concatenate([np.array(random, np.uint64), key_masks()])
+        self.counters = np.zeros(COUNTERS, np.int64)
         self.counters[BEGIN] = 1
-        self.scratch: _Arrays = ()
+        self.scratch: Any = None
         self.out = np.empty(SHORT_TEXT + 4, np.uint32)
         self.none = np.zeros(0, np.int64)
         self.clear()
-        self.fit_word(SHORT)
+        self.fit_word(SHORT_WORD)
 
     def clear(self) -> None:
         """Forget all words."""
-        self.slots = zeros(4 * FIRST_SLOTS, np.uint64, random=True)
+        self.slots = zeros(SLOT_ROW * FIRST_SLOTS, np.uint64, random=True)
         self.ids = np.empty(1 << 12, np.int32)
         self.arena = np.empty((1 << 12) + 8, np.uint8)
-        self.counters[[USED, IDS, BYTES]] = 0
+        self.counters[[SLOTS_USED, IDS_USED, BYTES_USED]] = 0
         if self.whole_words:
-            self.add_whole_words(*self.whole_words)
-        if hasattr(self, "frame"):
-            self.set_frame()
+            self.add_whole_words(self.whole_words)
+        if self.scratch is not None:
+            self.set_workspace()
 
-    def add_whole_words(self, data: NDArray[np.uint8], ends: NDArray[np.int64], ids: NDArray[np.int32]) -> None:
+    def add_whole_words(self, words: TokenWords) -> None:
         """Enter every token as a word of its own: a word that is a token is then found before it is segmented (E2)."""
-        from subwords.kernels.encode import add_tokens
+        from subwords.kernels.table.encode import add_tokens
 
-        self.slots = zeros(4 << (3 * len(ends)).bit_length(), np.uint64, random=True)
-        self.ids = np.empty(2 * len(ends) + (1 << 12), np.int32)
-        self.arena = np.empty(len(data) + (1 << 12), np.uint8)
-        add_tokens(
-            data, ends, ids, self.slots, self.seeds, self.ids, self.arena, np.empty(KEYS, np.uint64), self.counters
-        )
+        self.slots = zeros(SLOT_ROW << (3 * len(words.ends)).bit_length(), np.uint64, random=True)
+        self.ids = np.empty(2 * len(words.ends) + (1 << 12), np.int32)
+        self.arena = np.empty(len(words.data) + (1 << 12), np.uint8)
+        add_tokens(words.data, words.ends, words.ids, self.table, np.empty(KEYS, np.uint64), self.counters)
 
-    def set_frame(self) -> None:
+    @property
+    def table(self) -> WordTable:
+        """The table as kernels read it."""
+        return WordTable(self.slots, self.seeds, self.ids, self.arena)
+
+    def set_workspace(self) -> None:
         """Bundle the arrays as the kernel wants them; after any of them was replaced."""
-        table = (self.slots, self.seeds, self.ids, self.arena)
-        self.frame = (*table, *self.segmenter.arrays, *self.scratch, self.counters)
+        self.workspace = self.segmenter.workspace(self.table, self.scratch, self.counters)
 
     def expect(self, size: int) -> None:
         """Make room for the words of a text of this many bytes: growing to it by doubling costs 8 % of a first pass."""
         distinct = 3.4 * size**0.62  # Heaps' law for English
         slots = min(MOST_SLOTS, 1 << int(2 * distinct).bit_length())
-        if not self.counters[USED] and slots > len(self.slots) // 4:
-            self.slots = zeros(4 * slots, np.uint64, random=True)
-            self.set_frame()
+        if not self.counters[SLOTS_USED] and slots > len(self.slots) // SLOT_ROW:
+            self.slots = zeros(SLOT_ROW * slots, np.uint64, random=True)
+            self.set_workspace()
 
     def fit_word(self, length: int) -> None:
         """Make room to segment a word of this many bytes."""
         self.fits = length
         self.scratch = self.segmenter.scratch(length, self.scratch)
-        self.set_frame()
+        self.set_workspace()
 
     def grow_slots(self) -> None:
         """Double the table, or start again where it is as large as it may be."""
-        from subwords.kernels.words import rehash
+        from subwords.kernels.table.keys import rehash
 
-        count = len(self.slots) // 4
-        if count >= max(MOST_SLOTS, 4 * len(self.whole_words[1]) if self.whole_words else 0):
+        count = len(self.slots) // SLOT_ROW
+        if count >= max(MOST_SLOTS, 4 * len(self.whole_words.ends) if self.whole_words else 0):
             self.clear()
             return
-        slots = zeros(8 * count, np.uint64, random=True)
+        slots = zeros(2 * len(self.slots), np.uint64, random=True)
         rehash(self.slots, slots, self.seeds)
         self.slots = slots
-        self.set_frame()
+        self.set_workspace()
 
     def grow_arena(self, length: int) -> None:
         """Make room for a word of this many bytes, or start again where the arenas are as large as they may be."""
-        if len(self.ids) >= max(MOST_ARENA, 8 * len(self.whole_words[0]) if self.whole_words else 0):
+        if len(self.ids) >= max(MOST_ARENA, 8 * len(self.whole_words.data) if self.whole_words else 0):
             self.clear()
         size = 2 * (max(len(self.ids), len(self.arena)) + length)
         ids, arena = zeros(size, np.int32, random=True), zeros(size + 8, np.uint8, random=True)
-        ids[: self.counters[IDS]] = self.ids[: self.counters[IDS]]
-        arena[: self.counters[BYTES]] = self.arena[: self.counters[BYTES]]
+        ids[: self.counters[IDS_USED]] = self.ids[: self.counters[IDS_USED]]
+        arena[: self.counters[BYTES_USED]] = self.arena[: self.counters[BYTES_USED]]
         self.ids, self.arena = ids, arena
-        self.set_frame()
+        self.set_workspace()
 
 
 class Encoder:
@@ -208,16 +236,16 @@ class Encoder:
     def _encode_short(self, data: bytes) -> NDArray[np.uint32]:
         """The same for a short text, with as little Python as possible."""
         state = self._take()
-        short = self.splitter.short(np.frombuffer(data, np.uint8), state.marks)
-        if short is None:
+        buffers = state.buffers
+        words = self.splitter.short(np.frombuffer(data, np.uint8), buffers)
+        if words is None:
             self._pool.append(state)
             return self._encode(np.frombuffer(data, np.uint8), np.array([0, len(data)], np.int64)).ids
-        text, ends, words = short
-        out = state.out
-        found = self._held_kernel(text, 0, ends, words, state.none, 0, out, 0, state.frame)
-        if found < 0:
-            found, out = self._resume(state, text, 0, ends, words, state.none, out, -found)
-        ids = out[:found].copy()
+        text, ends, out = buffers.short_text, buffers.short_ends, state.out
+        count = self._held_kernel(text, 0, ends, words, state.none, 0, out, 0, state.workspace)
+        if count < 0:
+            count, out = self._resume(state, WordChunk(text, 0, ends, state.none, True), words, out, -count)
+        ids = out[:count].copy()
         # Only now: the array is the state's own, and another thread's as soon as it is in the pool.
         self._pool.append(state)
         return ids
@@ -238,12 +266,11 @@ class Encoder:
         for first in range(0, len(words) - 1, CHUNK_WORDS):
             bounds = words[first : first + CHUNK_WORDS + 1]
             count, base = len(bounds) - 1, int(bounds[0])
-            ends, marks = (bounds[1:] - base).astype(np.uint32), np.arange(1, count + 1)
-            out = np.empty(int(ends[-1]) + 4, np.uint32)
-            found = self._kernel(text, base, ends, count, marks, count, out, 0, state.frame)
-            if found < 0:
-                found, out = self._resume(state, text, base, ends, count, marks, out, -found)
-            parts.append(TokenBatch(out[:found].copy(), np.concatenate([np.zeros(1, np.int64), marks])))
+            # Each word is a text of its own: the kernel replaces its number by that of the ids.
+            chunk = WordChunk(text, base, (bounds[1:] - base).astype(np.uint32), np.arange(1, count + 1), True)
+            out = np.empty(int(chunk.ends[-1]) + 4, np.uint32)
+            written, out = self._run(state, chunk, out, 0)
+            parts.append(TokenBatch(out[:written].copy(), np.concatenate([np.zeros(1, np.int64), chunk.text_ends])))
         state.counters[JOINED], state.counters[BEGIN] = 0, 1
         self._give(state)
         return self.segmenter.joined_words(TokenBatch.join(parts))
@@ -258,30 +285,31 @@ class Encoder:
         out = np.empty(min(len(text), 1 << 16) + 4, np.uint32)
         if len(text) > 1 << 20:
             state.expect(len(text))
-        found, done = 0, 1
-        for words_of, base, ends, marks, complete in self.splitter.texts(text, bounds, state.marks):
-            words = int(marks[-1])
-            status = self._kernel(words_of, base, ends, words, marks, len(marks), out, found, state.frame)
-            found = status
-            if status < 0:
-                whole = words_of is text
-                found, out = self._resume(state, words_of, base, ends, words, marks, out, -status, whole=whole)
-            offsets[done : done + len(marks)] = marks
-            done += len(marks) if complete else 0
-            state.counters[BEGIN] = complete
+        written, done = 0, 1
+        for chunk in self.splitter.texts(text, bounds, state.buffers):
+            written, out = self._run(state, chunk, out, written, whole=chunk.text is text)
+            offsets[done : done + len(chunk.text_ends)] = chunk.text_ends
+            done += len(chunk.text_ends) if chunk.complete else 0
+            state.counters[BEGIN] = chunk.complete
             check_stopped()
         self._give(state)
-        large = found > 1 << 16 and found > len(out) // 2
-        return self.segmenter.joined(TokenBatch(out[:found] if large else out[:found].copy(), offsets))
+        large = written > 1 << 16 and written > len(out) // 2
+        return self.segmenter.joined(TokenBatch(out[:written] if large else out[:written].copy(), offsets))
+
+    def _run(
+        self, state: _State, chunk: WordChunk, out: NDArray[np.uint32], written: int, *, whole: bool = False
+    ) -> tuple[int, NDArray[np.uint32]]:
+        """Append the ids of a chunk to `out`; see `_resume`."""
+        text, base, ends, text_ends, _ = chunk
+        words = int(text_ends[-1])
+        status = self._kernel(text, base, ends, words, text_ends, len(text_ends), out, written, state.workspace)
+        return (status, out) if status >= 0 else self._resume(state, chunk, words, out, -status, whole=whole)
 
     def _resume(
         self,
         state: _State,
-        text: NDArray[np.uint8],
-        base: int,
-        ends: NDArray[np.uint32],
+        chunk: WordChunk,
         words: int,
-        marks: NDArray[np.int64],
         out: NDArray[np.uint32],
         status: int,
         *,
@@ -289,26 +317,25 @@ class Encoder:
     ) -> tuple[int, NDArray[np.uint32]]:
         """Give the kernel what it needs until it is done.
 
-        How many ids there are, and the array, which may be a new one. `whole`: the words' text is all there is to read.
+        Returns the number of ids and the array, which may be a new one. `whole`: the chunk's text is the whole input.
         """
-        from subwords.kernels import encode as needs
-
         counters = state.counters
+        text, base, ends, text_ends, _ = chunk
         while status > 0:
-            if status == needs.NEED_OUT:
-                read = base + (int(ends[counters[WORD] - 1]) if counters[WORD] else 0)
+            if status == NEED_OUT:
+                read = base + (int(ends[counters[NEXT_WORD] - 1]) if counters[NEXT_WORD] else 0)
                 expansion = len(text) / read if whole and read else 2.0
-                out = self._larger(out, int(counters[OUT]), int(counters[NEEDED]), expansion)
-            elif status == needs.NEED_SLOTS:
+                out = self._larger(out, int(counters[WRITTEN]), int(counters[NEEDED]), expansion)
+            elif status == NEED_SLOTS:
                 state.grow_slots()
-            elif status == needs.NEED_ARENA:
+            elif status == NEED_ARENA:
                 state.grow_arena(int(counters[NEEDED]))
-            elif status == needs.NEED_SCRATCH:
+            elif status == NEED_SCRATCH:
                 state.fit_word(int(counters[NEEDED]) * 3 // 2)
             else:
-                raise self.segmenter.unknown(text, int(counters[POSITION]))
-            texts = len(marks)
-            status = -self._kernel(text, base, ends, words, marks, texts, out, int(counters[OUT]), state.frame)
+                raise self.segmenter.unknown(text, int(counters[UNKNOWN_AT]))
+            texts, written = len(text_ends), int(counters[WRITTEN])
+            status = -self._kernel(text, base, ends, words, text_ends, texts, out, written, state.workspace)
         return -status, out
 
     def _larger(self, out: NDArray[np.uint32], filled: int, needed: int, expansion: float) -> NDArray[np.uint32]:
@@ -335,7 +362,7 @@ class Encoder:
     def _give(self, state: _State) -> None:
         """Keep a state for the next text; never after an exception, which may have left it in the middle of one."""
         if state.fits > LONGEST_SCRATCH:
-            state.fit_word(SHORT)
+            state.fit_word(SHORT_WORD)
         self._pool.append(state)
 
 

@@ -17,7 +17,7 @@ __all__ = ["as_ids", "decode_bytes"]
 
 def decode_bytes(vocab: Vocab, ids: Iterable[int] | NDArray[np.integer[Any]]) -> bytes:
     """Return the joined token bytes of the ids."""
-    from subwords.kernels.decode import bytes_of_ids, decode_ids
+    from subwords.kernels.text.decode import bytes_of_ids, decode_ids
 
     flat = as_ids(ids)
     size = bytes_of_ids.sized(len(flat))(flat, vocab.offsets)

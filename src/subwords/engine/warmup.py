@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from subwords.corpus.progress import progress as progress_line
 
 __all__ = ["warmup"]
@@ -19,22 +17,12 @@ def warmup(*, progress: bool | None = None) -> None:
     >>> subwords.warmup()
     """
     from subwords.kernels.guard import undisturbed
-    from subwords.kernels.jit import KERNELS
+    from subwords.kernels.jit import every_kernel
     from subwords.kernels.notice import NOTICES
 
-    undisturbed(_import_kernels)
-    with progress_line(len(KERNELS), "loading kernels", unit="steps", enabled=progress) as bar:
+    kernels = undisturbed(every_kernel)
+    with progress_line(len(kernels), "loading kernels", unit="steps", enabled=progress) as bar:
         NOTICES.shown = NOTICES.shown or bar.shown
-        for number, kernel in enumerate(KERNELS, 1):
+        for number, kernel in enumerate(kernels, 1):
             kernel.ready()
-            bar.phase("compiling kernels, once" if NOTICES.compiling else "loading kernels", number, len(KERNELS))
-
-
-def _import_kernels() -> None:
-    modules = (
-        "bpe_encode bpe_index bpe_train count decode encode find merge normal_forms normalize normalize_graphemes "
-        "normalize_rules pieces split_cut split_drop split_gpt2 split_machine split_symbols suffix suffix_sort "
-        "unigram_encode unigram_lattice unigram_train utf8 wordpiece_encode wordpiece_index wordpiece_train words"
-    )
-    for module in modules.split():
-        import_module(f"subwords.kernels.{module}")
+            bar.phase("compiling kernels, once" if NOTICES.compiling else "loading kernels", number, len(kernels))

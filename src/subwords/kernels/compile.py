@@ -1,4 +1,4 @@
-"""Kernels to machine code: this file and `instructions.py`, the primitives as LLVM has them, alone import Numba.
+"""Kernels to machine code. Only this file uses private interfaces of Numba.
 
 A door array is an object pointer to Numba, a `Buffer`: its data and length are read from the array object itself, so
 that a compiled kernel is a plain C function of objects and integers, which runs in a process without Numba.
@@ -7,7 +7,6 @@ that a compiled kernel is a plain C function of objects and integers, which runs
 from __future__ import annotations
 
 import inspect
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,11 +18,11 @@ from numba import cfunc, njit, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
-from numba.core.typing.templates import AbstractTemplate, infer, signature
-from numba.extending import intrinsic, lower_builtin, models, overload, register_model
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, models, overload, register_model
 
-from subwords.kernels.instructions import DIMENSIONS, INSTRUCTIONS, field
-from subwords.kernels.jit import HELPERS, INLINED, MODE, PRIMITIVES, SPLICED, Kernel
+from subwords.kernels.jit import HELPERS, INLINED, MODE, PRIMITIVES, SPLICED, Kernel, Parameter
+from subwords.kernels.llvm_intrinsics import DIMENSIONS, INSTRUCTIONS, field
 
 DTYPES = {f"{kind}{bits}s": np.dtype(f"{kind.lower()}{bits // 8}") for kind in "UI" for bits in (8, 16, 32, 64)}
 DTYPES["F64s"] = np.dtype("f8")
@@ -40,32 +39,30 @@ class Buffer(types.Type):
         super().__init__(name=f"Buffer({dtype})")
 
 
-class Frame(types.Type):
-    """A tuple of such arrays, passed as its object."""
+class Bundle(types.Type):
+    """A named tuple of such arrays or of such tuples, passed as its object."""
 
-    def __init__(self, parts: tuple[Buffer, ...]) -> None:
-        self.parts = parts
-        super().__init__(name=f"Frame({', '.join(part.name for part in parts)})")
+    def __init__(self, fields: dict[str, types.Type]) -> None:
+        self.fields = fields
+        super().__init__(name=f"Bundle({', '.join(f'{name}: {kind.name}' for name, kind in fields.items())})")
 
 
 register_model(Buffer)(models.OpaqueModel)
-register_model(Frame)(models.OpaqueModel)
+register_model(Bundle)(models.OpaqueModel)
 
 
-@infer
-class _FrameItem(AbstractTemplate):
-    key = "static_getitem"
+@infer_getattr
+class _BundleField(AttributeTemplate):
+    key = Bundle
 
-    def generic(self, args: Any, kws: Any) -> Any:
-        frame, index = args
-        return signature(frame.parts[index], *args) if isinstance(frame, Frame) else None
+    def generic_resolve(self, bundle: Bundle, name: str) -> types.Type | None:
+        return bundle.fields.get(name)
 
 
-@lower_builtin("static_getitem", Frame, types.IntegerLiteral)
-def _lower_frame_item(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    place = ir.Constant(ir.IntType(64), tuple.__basicsize__ + 8 * args[1])
-    item = builder.bitcast(builder.gep(args[0], [place]), ir.IntType(8).as_pointer().as_pointer())
-    return builder.load(item)
+@lower_getattr_generic(Bundle)
+def _lower_field(context: Any, builder: Any, bundle: Bundle, value: Any, name: str) -> Any:
+    item = field(builder, value, tuple.__basicsize__ + 8 * list(bundle.fields).index(name))
+    return builder.load(builder.bitcast(item, ir.IntType(8).as_pointer().as_pointer()))
 
 
 class _Source(JITCodeLibrary):
@@ -102,7 +99,7 @@ def machine_code(kernel: Kernel) -> tuple[str, bytes]:
     """Compile a kernel: the name of its C function, and the object file."""
     _activate()
     with _not_executed() as codegen:
-        compiled = cfunc(types.int64(*map(_parameter, kernel.parameters)), **OPTIONS)(kernel.function)
+        compiled = cfunc(types.int64(*map(_type, kernel.parameters)), **OPTIONS)(kernel.function)
     library = compiled._library
     JITCodeLibrary._optimize_final_module(library)
     return compiled.native_name, codegen._tm.emit_object(library._final_module)
@@ -114,26 +111,28 @@ def checked(kernel: Kernel) -> Callable[..., int]:
     dispatcher = njit(nogil=True, **OPTIONS)(kernel.function)
 
     def run(*args: Any) -> int:
-        for name, value in zip(kernel.parameters, args, strict=True):
-            if name == "Int":
-                assert isinstance(value, (int, np.integer)), (kernel.name, value)
-                continue
-            for part, array in zip(_parts(name), value if isinstance(value, tuple) else (value,), strict=True):
-                assert array.dtype == DTYPES[part] and array.ndim == 1 and array.flags.c_contiguous, (kernel.name, part)
+        for parameter, value in zip(kernel.parameters, args, strict=True):
+            _check(kernel.name, parameter, value)
         return int(dispatcher(*args))
 
     return run
 
 
-def _parts(name: str) -> list[str]:
-    return re.findall(r"\w+s\b", name.removeprefix("Parts"))
+def _check(place: str, parameter: Parameter, value: Any) -> None:
+    if isinstance(parameter, dict):
+        assert value._fields == tuple(parameter), (place, value._fields, tuple(parameter))
+        for (name, part), item in zip(parameter.items(), value, strict=True):
+            _check(f"{place}, {name}", part, item)
+    elif parameter == "Int":
+        assert isinstance(value, (int, np.integer)), (place, value)
+    else:
+        assert value.dtype == DTYPES[parameter] and value.ndim == 1 and value.flags.c_contiguous, (place, parameter)
 
 
-def _parameter(name: str) -> types.Type:
-    if name == "Int":
-        return types.int64
-    buffers = tuple(Buffer(getattr(types, np.dtype(DTYPES[part]).name)) for part in _parts(name))
-    return Frame(buffers) if name.startswith("Parts") else buffers[0]
+def _type(parameter: Parameter) -> types.Type:
+    if isinstance(parameter, dict):
+        return Bundle({name: _type(part) for name, part in parameter.items()})
+    return types.int64 if parameter == "Int" else Buffer(getattr(types, DTYPES[parameter].name))
 
 
 def _activate() -> None:

@@ -1,9 +1,9 @@
 """The door to the compiled tier: the decorators, and what kernels are written with.
 
 A kernel is a plain Python function over arrays and integers, annotated with U8s, U16s, U32s, U64s, I32s, I64s, F64s
-(one-dimensional, contiguous, which the caller vouches for), Int, and Parts[...], a tuple of such
-arrays: a call costs 0.1 microseconds for each argument, so what seldom changes travels together. Three modes run the
-same source:
+(one-dimensional, contiguous, which the caller vouches for), Int, and classes of `layout.py`: named tuples of such
+arrays, or of such tuples. A call costs 0.1 microseconds for each argument, so what seldom changes travels together.
+Three modes run the same source:
 
 *compiled* (the default): arrays become typed pointers at the kernel's door; no bounds logic, no reference counts. The
 machine code is kept on disk; a process that finds it there never imports Numba.
@@ -18,11 +18,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from importlib import import_module
+from pkgutil import walk_packages
+from sys import modules
 from typing import Any, TypeVar
 
 import numpy as np
 
 from subwords.kernels.guard import undisturbed
+from subwords.kernels.layout import F64s, I32s, I64s, U8s, U16s, U32s, U64s
 from subwords.kernels.notice import NOTICES
 
 __all__ = [
@@ -38,7 +42,6 @@ __all__ = [
     "I64s",
     "Int",
     "Kernel",
-    "Parts",
     "U8s",
     "U16s",
     "U32s",
@@ -49,6 +52,7 @@ __all__ = [
     "copy16",
     "copy64",
     "deposit",
+    "every_kernel",
     "fold_mask",
     "helper",
     "inlined",
@@ -71,12 +75,11 @@ F32 = np.float32
 F64 = np.float64
 I64 = np.int64
 U64 = np.uint64
-# What a kernel's parameters may be; kernels/compile.py gives them their machine types.
-U8s = U16s = U32s = U64s = I32s = I64s = F64s = Any
-Int = int
-Parts = tuple[Any, ...]
+Int = int  # a parameter of 64 bits
 
 F = TypeVar("F", bound=Callable[..., Any])
+# The type of an array, "Int", or the fields of a named tuple.
+Parameter = str | dict[str, "Parameter"]
 # A kernel that runs without the GIL, and the same that keeps it.
 Bound = tuple[Callable[..., int], Callable[..., int]]
 SHORT = 1 << 12  # bytes that a kernel works on for microseconds
@@ -101,15 +104,24 @@ SPLICED: list[Callable[..., Any]] = []
 PRIMITIVES: list[Callable[..., Any]] = []
 
 
+def _parameter(name: Any, names: dict[str, Any]) -> Parameter:
+    kind = names.get(name)
+    if not (isinstance(kind, type) and issubclass(kind, tuple)):
+        return str(name)
+    fields: dict[str, Any] = kind.__annotations__
+    names = vars(modules[kind.__module__])
+    return {field: _parameter(getattr(part, "__forward_arg__", part), names) for field, part in fields.items()}
+
+
 class Kernel:
     """An entry kernel: lazy, compiled once, kept on disk, called with the GIL or without."""
 
     def __init__(self, function: Callable[..., int]) -> None:
         self.function = function
-        self.name = f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
+        self.name = f"{function.__module__.removeprefix(f'{__package__}.')}.{function.__name__}"
         annotations = {**function.__annotations__}
         annotations.pop("return", None)
-        self.parameters: tuple[str, ...] = tuple(annotations.values())
+        self.parameters = tuple(_parameter(str(name), function.__globals__) for name in annotations.values())
         self.__doc__ = function.__doc__
         self._bound: Bound | None = None
 
@@ -147,7 +159,7 @@ class Kernel:
 
             function = checked(self)
             return function, function
-        from subwords.kernels.machine import load
+        from subwords.kernels.object_cache import load
 
         return load(self)
 
@@ -156,8 +168,17 @@ class Kernel:
         return self.ready()(*args)
 
 
-# All that have been declared, for `subwords.warmup`.
+# All that have been declared so far; `every_kernel` declares the rest.
 KERNELS: list[Kernel] = []
+
+
+def every_kernel() -> list[Kernel]:
+    """Import every folder of kernels, and return all kernels of the package."""
+    folder = import_module(__package__)
+    for module in walk_packages(folder.__path__, f"{__package__}."):
+        if module.name.count(".") > __package__.count(".") + 1:  # the files beside this one hold no kernels
+            import_module(module.name)
+    return KERNELS
 
 
 def _quiet(function: Callable[..., int]) -> Callable[..., int]:

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.kernels import normalize_graphemes as kernel
+from subwords.kernels import layout
 from subwords.unicode.tables import CODE_POINTS, property_members
 
 __all__ = ["grapheme_classes"]
@@ -63,37 +63,37 @@ def _codes(ranges: str) -> list[int]:
 
 @cache
 def grapheme_classes() -> NDArray[np.uint8]:
-    """Return the class of every code point, as kernels/normalize_graphemes.py names them; read-only.
+    """Return the class of every code point, as kernels/layout.py names them; read-only.
 
     What stands behind them is of a byte that is not UTF-8: it joins nothing.
     """
     classes = np.zeros(CODE_POINTS + 1, np.uint8)
-    for names, found in ((("Mn", "Me"), kernel.EXTEND), (("Mc",), kernel.SPACING)):
+    for names, found in ((("Mn", "Me"), layout.EXTEND), (("Mc",), layout.SPACING)):
         classes[:CODE_POINTS][np.logical_or.reduce([property_members(name) for name in names])] = found
-    classes[_codes(NOT_SPACING)] = kernel.OTHER
+    classes[_codes(NOT_SPACING)] = layout.OTHER
     controls = np.logical_or.reduce([property_members(name) for name in ("Cc", "Cf", "Zl", "Zp")])
-    classes[:CODE_POINTS][controls] = kernel.CONTROL
+    classes[:CODE_POINTS][controls] = layout.CONTROL
     parts = {
-        CONTROL: kernel.CONTROL,
-        EXTEND: kernel.EXTEND,
-        SPACING: kernel.SPACING,
-        PREPEND: kernel.PREPEND,
-        HANGUL_L: kernel.HANGUL_L,
-        HANGUL_V: kernel.HANGUL_V,
-        HANGUL_T: kernel.HANGUL_T,
-        REGIONAL: kernel.REGIONAL,
-        PICTOGRAPHIC: kernel.PICTOGRAPHIC,
-        LINKER: kernel.LINKER,
-        CONSONANT: kernel.CONSONANT,
-        "200C": kernel.ZWNJ,
-        "200D": kernel.ZWJ,
-        "D": kernel.CR,
-        "A": kernel.LF,
+        CONTROL: layout.CONTROL,
+        EXTEND: layout.EXTEND,
+        SPACING: layout.SPACING,
+        PREPEND: layout.PREPEND,
+        HANGUL_L: layout.HANGUL_L,
+        HANGUL_V: layout.HANGUL_V,
+        HANGUL_T: layout.HANGUL_T,
+        REGIONAL: layout.REGIONAL,
+        PICTOGRAPHIC: layout.PICTOGRAPHIC,
+        LINKER: layout.LINKER,
+        CONSONANT: layout.CONSONANT,
+        "200C": layout.ZWNJ,
+        "200D": layout.ZWJ,
+        "D": layout.CR,
+        "A": layout.LF,
     }
     for ranges, found in parts.items():
         classes[_codes(ranges)] = found
-    classes[0xAC00:0xD7A4] = kernel.HANGUL_LVT
-    classes[0xAC00:0xD7A4:28] = kernel.HANGUL_LV
-    classes[CODE_POINTS] = kernel.CONTROL
+    classes[0xAC00:0xD7A4] = layout.HANGUL_LVT
+    classes[0xAC00:0xD7A4:28] = layout.HANGUL_LV
+    classes[CODE_POINTS] = layout.CONTROL
     classes.flags.writeable = False
     return classes

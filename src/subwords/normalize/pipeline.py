@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from subwords.normalize.normalizer import Normalizer
 from subwords.normalize.stages import Part
-from subwords.split.routes import CHUNK_WORDS, Marks, Short, Words
+from subwords.split.routes import CHUNK_WORDS, SplitBuffers, WordChunk
 from subwords.split.splitter import Splitter
 from subwords.split.word_spans import Pieces
 
@@ -34,29 +34,31 @@ class Pipeline:
         return Pipeline, (self.normalizer, self.splitter)
 
     def texts(
-        self, text: Bytes, bounds: Offsets, marks: Marks, *, begins: bool = True, ends: bool = True
-    ) -> Iterator[Words]:
+        self, text: Bytes, bounds: Offsets, buffers: SplitBuffers, *, begins: bool = True, ends: bool = True
+    ) -> Iterator[WordChunk]:
         """Normalize and split many texts, a stretch at a time; the first may begin, and the last end, elsewhere."""
         first, every = 0, len(bounds) - 1
         count = every
         if not (begins and ends) and self.normalizer.sees_ends and every:
             first, count = int(not begins or every == 1), every - (not ends and every > 1)
             if first:
-                yield from self._long_text(text[bounds[0] : bounds[1]], marks, begins, ends or every > 1)
+                yield from self._long_text(text[bounds[0] : bounds[1]], buffers, begins, ends or every > 1)
         while first < count:
             last = min(count, int(np.searchsorted(bounds, bounds[first] + STRETCH, side="right")) - 1)
             begin = int(bounds[first])
             if last > first:
                 part, stops = self.normalizer.apply(text[begin : int(bounds[last])], bounds[first : last + 1] - begin)
-                yield from self.splitter.texts(part, stops, marks)
+                yield from self.splitter.texts(part, stops, buffers)
             else:
                 last = first + 1
-                yield from self._long_text(text[begin : int(bounds[last])], marks)
+                yield from self._long_text(text[begin : int(bounds[last])], buffers)
             first = last
         if count < every:
-            yield from self._long_text(text[bounds[-2] : bounds[-1]], marks, True, False)
+            yield from self._long_text(text[bounds[-2] : bounds[-1]], buffers, True, False)
 
-    def _long_text(self, text: Bytes, marks: Marks, begins: bool = True, ends: bool = True) -> Iterator[Words]:
+    def _long_text(
+        self, text: Bytes, buffers: SplitBuffers, begins: bool = True, ends: bool = True
+    ) -> Iterator[WordChunk]:
         at, rest = 0, np.empty(0, np.uint8)
         while at < len(text):
             stop = at + self._stretch(text[at:])
@@ -67,8 +69,9 @@ class Pipeline:
             cut = len(part) if stop == len(text) else self.splitter.cut(part, len(part))
             rest, at = part[cut:], stop
             if cut or stop == len(text):
-                for *words, complete in self.splitter.texts(part[:cut], np.array([0, cut], np.int64), marks):
-                    yield *words, complete and stop == len(text)  # type: ignore[misc]
+                for chunk in self.splitter.texts(part[:cut], np.array([0, cut], np.int64), buffers):
+                    last = stop == len(text)
+                    yield chunk if last or not chunk.complete else chunk._replace(complete=False)
 
     def _stretch(self, text: Bytes) -> int:
         """How much of a text to normalize next: up to where it can be cut."""
@@ -80,11 +83,11 @@ class Pipeline:
             size *= 4
         return len(text)
 
-    def short(self, text: Bytes, marks: Marks) -> Short | None:
+    def short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
         """Normalize and split a short text in one step, if that is possible."""
         part, _ = self.normalizer.apply(text, np.array([0, len(text)], np.int64))
         # A step may put in any amount of text; a chunk's room is for so many words.
-        return self.splitter.short(part, marks) if len(part) < CHUNK_WORDS // 2 else None
+        return self.splitter.short(part, buffers) if len(part) < CHUNK_WORDS // 2 else None
 
     def cut(self, text: Bytes, at: int) -> int:
         """Return a place in text[:at] where cutting changes no word whatever follows, or 0 (S4)."""

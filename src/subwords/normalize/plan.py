@@ -23,7 +23,8 @@ from subwords.components.normalizer import (
     StripAccents,
 )
 from subwords.errors import InputError
-from subwords.kernels.normalize import INVALID, char_spans
+from subwords.kernels.layout import INVALID
+from subwords.kernels.normalize.characters import char_spans
 from subwords.normalize.char_table import CharMap
 from subwords.normalize.characters import (
     chinese,

@@ -6,10 +6,34 @@ import numpy as np
 
 from subwords.components.normalizer import Precompiled
 from subwords.components.precompiled_map import read_charsmap
-from subwords.kernels import normalize_blocks as kernel
-from subwords.kernels import normalize_graphemes as graphemes
-from subwords.kernels.normalize import INVALID, SAFE_BEHIND, SOLID
-from subwords.kernels.split_pack import LANES
+from subwords.kernels.layout import (
+    AT_BYTE,
+    CONTROL,
+    CR,
+    EXTEND,
+    FIRST,
+    INNER,
+    INVALID,
+    JOINS_HIGH,
+    LANES,
+    LAST_CHAR,
+    LONGEST,
+    LOST,
+    MAPPED,
+    MAPPED_SECOND,
+    OTHER,
+    PREPEND,
+    RANGES,
+    RULE_SETTINGS,
+    SAFE_BEHIND,
+    SOLID,
+    SPACING,
+    VALUE_ROW,
+    VALUE_SIZE,
+    Normalized,
+    Rules,
+)
+from subwords.kernels.normalize.graphemes import grapheme_texts
 from subwords.normalize.graphemes import grapheme_classes
 from subwords.normalize.sentencepiece import fields_of, ranges_of, replacement
 from subwords.normalize.stages import WHOLE, Bytes, Offsets, Part, Result, Stage, written
@@ -24,33 +48,43 @@ class GraphemeStage(Stage):
         self._map = read_charsmap(step.charsmap)
         self._kinds = grapheme_classes()
         # What is looked at is what joins others, what is replaced, and what others join whatever they are.
-        classes = np.full(INVALID + 1, kernel.FIRST, np.uint8)
-        classes[self._map.single[0]] = kernel.MAPPED
-        classes[np.isin(self._kinds, [graphemes.CR, graphemes.PREPEND])] = kernel.MAPPED
-        classes[(self._kinds >= graphemes.EXTEND) & (self._kinds <= graphemes.SPACING)] = kernel.MAPPED_SECOND
+        classes = np.full(INVALID + 1, FIRST, np.uint8)
+        classes[self._map.single[0]] = MAPPED
+        classes[np.isin(self._kinds, [CR, PREPEND])] = MAPPED
+        classes[(self._kinds >= EXTEND) & (self._kinds <= SPACING)] = MAPPED_SECOND
         values, pieces, arena = fields_of(self._map, [], b" ")
-        longest = int(values[kernel.SIZE :: kernel.FIELDS].max(initial=4))
+        longest = int(values[VALUE_SIZE::VALUE_ROW].max(initial=4))
         self.growth = max(1, longest)
-        ranges = ranges_of(np.flatnonzero(classes[:128] >= kernel.MAPPED_SECOND).tolist())
-        settings = np.array([0, 0, 0, 0, 0, 0, True, False, len(ranges) // 2, longest], np.int64)
-        users = np.zeros(256, np.uint64)
-        self._tables = classes, self._map.units, values, arena, users, pieces, settings, ranges
+        ranges = ranges_of(np.flatnonzero(classes[:128] >= MAPPED_SECOND).tolist())
+        settings = np.zeros(RULE_SETTINGS, np.int64)
+        settings[[JOINS_HIGH, RANGES, LONGEST]] = True, len(ranges) // 2, longest
+        self._rules = Rules(
+            classes=classes,
+            units=self._map.units,
+            values=values,
+            arena=arena,
+            users=np.zeros(256, np.uint64),
+            pieces=pieces,
+            settings=settings,
+            ranges=ranges,
+            kinds=self._kinds,
+        )
         self._spare = 8 * LANES + 2 * longest
 
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
         """Replace them."""
-        tables = (*self._tables, np.empty(3 * LANES, np.uint8), self._kinds)
+        stream = np.empty(3 * LANES, np.uint8)
         lost = 0
 
-        def run(out: tuple[Bytes, Offsets, Offsets], state: Offsets) -> int:
+        def run(out: Normalized, progress: Offsets) -> int:
             nonlocal lost
-            if state[1] == bounds[0]:
-                state[3] = -1
-            status = graphemes.grapheme_texts(text, bounds, tables, out, state)
-            lost = int(state[4])
+            if progress[AT_BYTE] == bounds[0]:
+                progress[LAST_CHAR] = -1
+            status = grapheme_texts(text, bounds, self._rules, stream, out, progress)
+            lost = int(progress[LOST])
             return status
 
-        result = written(run, text, bounds, tracked=tracked, spare=self._spare)  # type: ignore[arg-type]
+        result = written(run, text, bounds, tracked=tracked, spare=self._spare)
         if result is None or not tracked:
             return result
         # HF loses count of characters that become nothing where the text begins.
@@ -59,10 +93,10 @@ class GraphemeStage(Stage):
     def safe(self) -> Bytes:
         """Before a character that begins a grapheme whatever comes before it but one that all join."""
         kinds = self._kinds
-        found = np.where(kinds == graphemes.PREPEND, 0, SOLID).astype(np.uint8)
+        found = np.where(kinds == PREPEND, 0, SOLID).astype(np.uint8)
         text = self._map.text
         hollow = self._map.begins(np.array([at for at in self._map.values.tolist() if not replacement(text, at)]))
-        begins = np.isin(kinds[:INVALID], [graphemes.OTHER, graphemes.CR, graphemes.CONTROL]) & ~hollow
+        begins = np.isin(kinds[:INVALID], [OTHER, CR, CONTROL]) & ~hollow
         found[:INVALID][begins] |= SAFE_BEHIND
         return found
 
@@ -70,7 +104,7 @@ class GraphemeStage(Stage):
 def _sources(text: Bytes, takes: Offsets, first: int) -> Offsets:
     """The place of the character that each byte stands for, of how many each character takes."""
     starts = _char_starts(text)
-    heads = np.flatnonzero(takes != graphemes.INNER)
+    heads = np.flatnonzero(takes != INNER)
     weights = takes[heads]
     index = first + np.cumsum(weights) - weights - (weights == 0)
     places = np.where(index >= 0, starts[np.minimum(index, len(starts) - 1)], -1)
@@ -80,7 +114,7 @@ def _sources(text: Bytes, takes: Offsets, first: int) -> Offsets:
 
 
 def _char_starts(text: Bytes) -> Offsets:
-    from subwords.kernels.normalize import char_spans
+    from subwords.kernels.normalize.characters import char_spans
 
     spans = np.empty(2 * len(text), np.int64)
     char_spans(text, spans)

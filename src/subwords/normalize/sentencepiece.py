@@ -11,17 +11,43 @@ from numpy.typing import NDArray
 from subwords.components.normalizer import NAMED, SentencePiece
 from subwords.components.precompiled_map import Charsmap, read_charsmap
 from subwords.errors import FormatError
-from subwords.kernels import normalize_blocks as kernel
-from subwords.kernels.normalize import INVALID, SAFE, SAFE_BEHIND, SOLID
-from subwords.kernels.normalize_rules import rule_texts
-from subwords.kernels.split_pack import LANES
+from subwords.kernels.layout import (
+    BEGINS,
+    BOTH,
+    ENDS,
+    FIRST,
+    INVALID,
+    JOINS_ASCII,
+    JOINS_HIGH,
+    LANES,
+    LONGEST,
+    MAPPED,
+    MAPPED_SECOND,
+    MAPPED_SPACE,
+    PREFIX,
+    RANGES,
+    REMOVES,
+    RULE_SETTINGS,
+    SAFE,
+    SAFE_BEHIND,
+    SECOND,
+    SOLID,
+    SUFFIX,
+    UNIT_BLOCK,
+    VALUE_ROW,
+    VALUE_SIZE,
+    WIDE,
+    Children,
+    Rules,
+)
+from subwords.kernels.normalize.sentencepiece import rule_texts
 from subwords.normalize.stages import WHOLE, Bytes, Offsets, Part, Result, Stage, written
 from subwords.unicode.tables import WHITE_SPACE
 
 __all__ = ["RulesStage", "SpacedStage", "fields_of", "ranges_of", "replacement"]
 
 SPACE = "▁".encode()
-LONGEST = (1 << 16) - 1  # bytes of a replacement
+LONGEST_REPLACEMENT = (1 << 16) - 1  # bytes
 MOST_RANGES = 4
 _BLANKS = "".join(map(chr, sorted(WHITE_SPACE)))
 
@@ -38,27 +64,42 @@ class RulesStage(Stage):
         self._classes = self._classified()
         values, pieces, arena = fields_of(self._map, self._users, self._space)
         units = np.zeros(256, np.uint32) if self._map is None else self._map.units
-        self._longest = max(int(table[kernel.SIZE :: kernel.FIELDS].max(initial=4)) for table in (values, pieces))
+        self._longest = max(int(table[VALUE_SIZE::VALUE_ROW].max(initial=4)) for table in (values, pieces))
         self.growth = self._grown()
         looked, joins = self._ascii()
-        self._tables = self._classes, units, values, arena, _units(self._users), pieces
-        self._ranges = ranges_of(looked)
-        high = np.isin(self._classes[:128], [kernel.FIRST, kernel.BOTH, kernel.MAPPED, kernel.MAPPED_SECOND])
-        self._rest = bool(high.any()), joins, len(self._ranges) // 2, self._longest
+        self._rules = Rules(
+            classes=self._classes,
+            units=units,
+            values=values,
+            arena=arena,
+            users=_units(self._users),
+            pieces=pieces,
+            settings=np.zeros(RULE_SETTINGS, np.int64),
+            ranges=ranges_of(looked),
+            kinds=np.empty(0, np.uint8),
+        )
+        high = np.isin(self._classes[:128], [FIRST, BOTH, MAPPED, MAPPED_SECOND])
+        settings = self._rules.settings
+        settings[REMOVES], settings[WIDE] = step.remove_extra_whitespaces, step.escape_whitespaces
+        settings[PREFIX] = step.add_dummy_prefix and not step.whitespace_suffix
+        settings[SUFFIX] = step.add_dummy_prefix and step.whitespace_suffix
+        settings[JOINS_HIGH], settings[JOINS_ASCII] = high.any(), joins
+        settings[RANGES], settings[LONGEST] = len(self._rules.ranges) // 2, self._longest
+        parts = (Part(begins, ends) for begins in (False, True) for ends in (False, True))
+        self._by_part = {part: self._rules_of(part) for part in parts}
 
-    def _settings(self, part: Part) -> NDArray[np.int64]:
-        step = self._step
-        prefix = step.add_dummy_prefix and not step.whitespace_suffix
-        suffix = step.add_dummy_prefix and step.whitespace_suffix
-        flags = (step.remove_extra_whitespaces, prefix, suffix, step.escape_whitespaces, part.begins, part.ends)
-        return np.array([*flags, *self._rest], np.int64)
+    def _rules_of(self, part: Part) -> Rules:
+        """The rules for whole texts, or for a part of one."""
+        settings = self._rules.settings.copy()
+        settings[BEGINS], settings[ENDS] = part
+        return self._rules._replace(settings=settings)
 
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
         """Replace strings and write spaces; the source is where each byte's string or character begins, and the end."""
-        tables = (*self._tables, self._settings(part), self._ranges, np.empty(3 * LANES, np.uint8))
+        rules, stream = self._by_part[part], np.empty(3 * LANES, np.uint8)
         spare = 8 * LANES + 2 * self._longest + len(bounds) * len(self._space)
         result = written(
-            lambda out, state: rule_texts.sized(len(text))(text, bounds, tables, out, state),
+            lambda out, progress: rule_texts.sized(len(text))(text, bounds, rules, stream, out, progress),
             text,
             bounds,
             tracked=tracked,
@@ -99,14 +140,14 @@ class RulesStage(Stage):
 
     def _classified(self) -> Bytes:
         firsts, seconds, self._later = self._longer()
-        classes = np.select([firsts & seconds, firsts, seconds], [kernel.BOTH, kernel.FIRST, kernel.SECOND], 0)
+        classes = np.select([firsts & seconds, firsts, seconds], [BOTH, FIRST, SECOND], 0)
         self._becomes = self._single()
         # A user-defined character that no string begins with is as plain as others.
         changed = (code for code, text in self._becomes.items() if code != INVALID and text != chr(code).encode())
         codes = np.array([*changed, ord(" "), INVALID, *(code for code in self._becomes if firsts[code])])
-        classes[codes] = np.where(seconds[codes], kernel.MAPPED_SECOND, kernel.MAPPED)
+        classes[codes] = np.where(seconds[codes], MAPPED_SECOND, MAPPED)
         spaces = [code for code, text in self._becomes.items() if text == b" "]
-        classes[[code for code in spaces if not firsts[code] and not seconds[code]]] = kernel.SPACE
+        classes[[code for code in spaces if not firsts[code] and not seconds[code]]] = MAPPED_SPACE
         return classes.astype(np.uint8)
 
     def _ascii(self) -> tuple[list[int], bool]:
@@ -114,7 +155,7 @@ class RulesStage(Stage):
         pairs = set() if self._map is None else {*self._map.pairs}
         pairs |= {(ord(symbol[0]), ord(symbol[1])) for symbol in self._step.user_symbols if len(symbol) > 1}
         firsts = {first for first, second in pairs if second < 0x80}
-        looked = [code for code in range(128) if code in firsts or self._classes[code] >= kernel.MAPPED_SECOND]
+        looked = [code for code in range(128) if code in firsts or self._classes[code] >= MAPPED_SECOND]
         return looked, bool(firsts)
 
     def _grown(self) -> int:
@@ -200,20 +241,20 @@ def fields_of(
     at = 0
     for part in [*(replacement(text, place) for place in places), *users]:
         parts.append(part.replace(b" ", space))
-        if len(parts[-1]) > LONGEST:
-            raise FormatError(f"expected replacements of at most {LONGEST} bytes; one has {len(parts[-1])}")
+        if len(parts[-1]) > LONGEST_REPLACEMENT:
+            raise FormatError(f"expected replacements of at most {LONGEST_REPLACEMENT} bytes; one has {len(parts[-1])}")
         lead = len(part) - len(part.lstrip(b" "))
         rows.append((at, len(parts[-1]), lead * len(space), part.endswith(b" ")))
         at += len(parts[-1])
-    table = np.array(rows, np.int32).reshape(-1, kernel.FIELDS)
-    values = np.zeros((max(1, len(text)), kernel.FIELDS), np.int32)
+    table = np.array(rows, np.int32).reshape(-1, VALUE_ROW)
+    values = np.zeros((max(1, len(text)), VALUE_ROW), np.int32)
     values[places] = table[: len(places)]
     return values.ravel(), table[len(places) :].ravel(), np.frombuffer(b"".join(parts) + bytes(LANES), np.uint8)
 
 
 def _units(keys: Sequence[bytes]) -> NDArray[np.uint64]:
-    """Return the double array of some strings in order, each with its index; see kernels/pieces.py."""
-    from subwords.kernels.pieces import BLOCK, fill_units
+    """Return the double array of some strings in order, each with its index; see kernels/trie/double_array.py."""
+    from subwords.kernels.trie.double_array import fill_units
 
     nodes, labels, ids = [(0, len(keys), 0)], [0], [-1]  # the strings that go through a node, and how far it is
     firsts: list[int] = []
@@ -229,8 +270,8 @@ def _units(keys: Sequence[bytes]) -> NDArray[np.uint64]:
             nodes.append((first, at, depth + 1))
             labels.append(label)
             ids.append(-1)
-    children = np.array(firsts, np.int64), np.array([*firsts[1:], len(nodes)], np.int64)
-    room = len(nodes) // BLOCK * BLOCK + BLOCK
+    children = Children(np.array(firsts, np.int64), np.array([*firsts[1:], len(nodes)], np.int64))
+    room = len(nodes) // UNIT_BLOCK * UNIT_BLOCK + UNIT_BLOCK
     while True:
         room *= 2
         units, taken = np.zeros(room, np.uint64), np.zeros(room, np.uint8)

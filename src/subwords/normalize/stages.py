@@ -12,9 +12,27 @@ from numpy.typing import NDArray
 
 from subwords.components.normalizer import Form, Prepend, Replace, Strip
 from subwords.errors import InputError
-from subwords.kernels.normal_forms import CHANGES, STARTS, form_texts
-from subwords.kernels.normalize import CRAMPED, FULL, INVALID, LONGEST, MOST, STOP, UNKNOWN, blank_ends, map_texts
-from subwords.kernels.split_pack import LANES
+from subwords.kernels.layout import (
+    AT_BYTE,
+    AT_OUT,
+    BLOCK_GROWTH,
+    CHANGES,
+    INVALID,
+    LANES,
+    LONGEST_ENTRY,
+    NEED_OUT,
+    NEED_SCRATCH,
+    PROGRESS,
+    STARTS,
+    STOP,
+    UNKNOWN,
+    Items,
+    NormalForm,
+    Normalized,
+    Replacements,
+)
+from subwords.kernels.normalize.characters import map_texts, trim_ends
+from subwords.kernels.normalize.forms import form_texts
 from subwords.normalize.char_table import CharMap
 from subwords.normalize.characters import blanks, combining_classes, compositions, decompositions
 
@@ -36,7 +54,7 @@ Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
 # Texts one behind the other, where they end, and if it is wanted for every byte the place of one it stands for.
 Result = tuple[Bytes, Offsets, Offsets]
-Kernel = Callable[[tuple[NDArray[np.generic], ...], Offsets], int]
+Kernel = Callable[[Normalized, Offsets], int]
 
 WIDER = np.array([0x80, 0x800, 0x10000])  # code points from which on UTF-8 takes a byte more
 ROOM = 1 << 10  # characters of a stretch, to begin with
@@ -84,7 +102,7 @@ class Stage(ABC):
 
 def fits(replaced: CharMap) -> bool:
     """Whether a table can hold what characters are replaced by."""
-    return int(replaced.sizes.max(initial=0)) <= LONGEST
+    return int(replaced.sizes.max(initial=0)) <= LONGEST_ENTRY
 
 
 class CharStage(Stage):
@@ -105,12 +123,16 @@ class CharStage(Stage):
         entries = self._entries[changed]
         ascii_ = entries & 255 == 1
         self._plain[changed] = np.where(ascii_, self._arena[np.where(ascii_, entries >> 8, 0)], 255)
+        self._replacements = Replacements(self._plain, self._entries, self._arena)
 
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
         """Replace them."""
-        tables = self._plain, self._entries, self._arena
-        kernel = map_texts.sized(len(text))
-        return written(lambda out, state: kernel(text, bounds, tables, out, state), text, bounds, tracked=tracked)
+        kernel, replacements = map_texts.sized(len(text)), self._replacements
+
+        def run(out: Normalized, progress: Offsets) -> int:
+            return kernel(text, bounds, replacements, out, progress)
+
+        return written(run, text, bounds, tracked=tracked)
 
     def heads(self, codes: Offsets) -> Offsets:
         """That of what a character becomes."""
@@ -152,17 +174,18 @@ class FormStage(Stage):
         self._kinds[[*(code for code in replaced if code not in kept), *seconds]] |= CHANGES
         table = np.array(sorted((a << 21 | b, code) for (a, b), code in pairs.items()), np.uint64).reshape(-1, 2)
         self._pairs, self._results = np.ascontiguousarray(table[:, 0]), table[:, 1].astype(np.uint32)
+        self._form = NormalForm(self._kinds, self._classes, self._entries, self._chars, self._pairs, self._results)
 
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
         """Put texts in the form."""
-        tables = self._kinds, self._classes, self._entries, self._chars, self._pairs, self._results
-        room = np.empty((2, ROOM), np.int64)
+        form = self._form
+        room = Items(*np.empty((2, ROOM), np.int64))
         kernel = form_texts.sized(len(text))
 
-        def run(out: tuple[NDArray[np.generic], ...], state: Offsets) -> int:
+        def run(out: Normalized, progress: Offsets) -> int:
             nonlocal room
-            while (status := kernel(text, bounds, tables, (room[0], room[1]), out, state)) == CRAMPED:
-                room = np.empty((2, 2 * room.shape[1]), np.int64)
+            while (status := kernel(text, bounds, form, room, out, progress)) == NEED_SCRATCH:
+                room = Items(*np.empty((2, 2 * len(room.items)), np.int64))
             return status
 
         return written(run, text, bounds, tracked=tracked)
@@ -185,7 +208,7 @@ class StripStage(Stage):
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
         """Drop them."""
         begins, stops = np.empty(len(bounds) - 1, np.int64), np.empty(len(bounds) - 1, np.int64)
-        blank_ends.sized(len(text))(text, bounds, blanks(), begins, stops)
+        trim_ends.sized(len(text))(text, bounds, blanks(), begins, stops)
         left, right = self._step.left and part.begins, self._step.right and part.ends
         kept = begins < stops if left or right else np.ones(len(begins), np.bool_)
         if not left:
@@ -297,7 +320,7 @@ def _sums(sizes: Offsets) -> Offsets:
 
 
 def written(
-    call: Kernel, text: Bytes, bounds: Offsets, *, tracked: bool, spare: int = 2 * MOST, more: int = 0
+    call: Kernel, text: Bytes, bounds: Offsets, *, tracked: bool, spare: int = 2 * BLOCK_GROWTH, more: int = 0
 ) -> Result | None:
     """Run a kernel, with more room as long as it lacks some.
 
@@ -307,8 +330,10 @@ def written(
     out = np.empty(size + size // 4 + spare, np.uint8)
     source = np.empty(len(out) if tracked else 0, np.int64)
     ends = np.zeros(len(bounds), np.int64)
-    state = np.array([0, bounds[0], 0, 0, 0, 0], np.int64)
-    while (status := call((out, source, ends), state)) == FULL:
+    progress = np.zeros(PROGRESS, np.int64)
+    progress[AT_BYTE] = bounds[0]
+    while (status := call(Normalized(out, source, ends), progress)) == NEED_OUT:
         out = np.concatenate([out, np.empty_like(out)])
         source = np.concatenate([source, np.empty_like(source)])
-    return None if status == UNKNOWN else (out[: state[2]], ends, source[: state[2] + more if tracked else 0])
+    size = progress[AT_OUT]
+    return None if status == UNKNOWN else (out[:size], ends, source[: size + more if tracked else 0])

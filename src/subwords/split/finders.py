@@ -6,18 +6,22 @@ import re
 from abc import ABC, abstractmethod
 from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subwords.components.splitter import Split
 from subwords.errors import InputError
+from subwords.kernels.layout import LEAST_ENDS
 from subwords.split.automaton import automaton
 from subwords.split.pattern import Chars, Look, Outside, Repeat, Then, parse
 from subwords.split.transducer import Machine, machine
 from subwords.split.word_spans import Pieces
 from subwords.unicode.tables import UNICODE_VERSION
+
+if TYPE_CHECKING:
+    from subwords.split.transducer_tables import Cutter, Tables
 
 __all__ = ["Finder", "finder"]
 
@@ -48,7 +52,7 @@ class Finder(ABC):
         """Return a machine that tells where the step's pieces end, if it keeps them all."""
         raise Outside("no machine")
 
-    def cutter(self) -> tuple[NDArray[Any], ...] | None:
+    def cutter(self) -> Cutter | None:
         """What `last_cut` needs to cut a text in front of this step; None where no place is known to be safe."""
         return None
 
@@ -76,12 +80,12 @@ class MachineFinder(Finder):
         return self._borders
 
     @cached_property
-    def _tables(self) -> list[tuple[NDArray[Any], ...]]:
-        from subwords.split.transducer_tables import frame
+    def _tables(self) -> list[Tables]:
+        from subwords.split.transducer_tables import tables_of
 
-        return [frame(self._borders), *([frame(self._ends)] if self.step.behavior == "removed" else [])]
+        return [tables_of(self._borders), *([tables_of(self._ends)] if self.step.behavior == "removed" else [])]
 
-    def cutter(self) -> tuple[NDArray[Any], ...]:
+    def cutter(self) -> Cutter:
         """Return classes, and where to cut between them."""
         from subwords.split.transducer_tables import cutter
 
@@ -99,18 +103,18 @@ class MachineFinder(Finder):
         return pieces.cut(words).kept(matches if self.step.invert else ~matches)
 
 
-def _told(pieces: Pieces, tables: tuple[NDArray[Any], ...]) -> NDArray[np.int64]:
+def _told(pieces: Pieces, tables: Tables) -> NDArray[np.int64]:
     """All that a machine tells about the pieces, as places in their text."""
-    from subwords.kernels.split_machine import LEAST, split_texts
-    from subwords.split.transducer_tables import scratch
+    from subwords.kernels.split.transducer import split_texts
+    from subwords.split.transducer_tables import with_scratch
 
-    ends = np.empty(len(pieces.text) + LEAST, np.uint32)
-    marks = np.empty(len(pieces.words) + 1, np.int64)
+    ends = np.empty(len(pieces.text) + LEAST_ENDS, np.uint32)
+    text_ends = np.empty(len(pieces.words) + 1, np.int64)
     text = np.ascontiguousarray(pieces.text)
-    done = split_texts(text, pieces.words, 0, (*tables, *scratch()), ends, marks)
+    done = split_texts(text, pieces.words, 0, with_scratch(tables), ends, text_ends)
     if done < len(pieces.words) - 1:
         raise InputError("expected a rule of several steps to split texts under 2 GiB")
-    return ends[: int(marks[done])].astype(np.int64)
+    return ends[: int(text_ends[done])].astype(np.int64)
 
 
 class RegexFinder(Finder):

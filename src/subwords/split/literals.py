@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.components.splitter import Split
-from subwords.split.routes import Marks, Route, Short, Words
+from subwords.kernels.layout import Literals
+from subwords.split.routes import Route, SplitBuffers, WordChunk, word_bounds
 from subwords.split.word_spans import Pieces, start
 
 __all__ = ["SymbolsRoute", "symbols_of"]
@@ -51,70 +52,64 @@ class SymbolsRoute(Route):
 
     def _found(self, text: Bytes, bounds: Offsets) -> Offsets:
         """Where symbols begin and end, shape (n, 2)."""
-        from subwords.kernels.split_symbols import find_symbols
+        from subwords.kernels.split.literals import find_literals
 
         found = np.empty(256, np.int64)
-        count = find_symbols(text, bounds, self._tables, found)
+        count = find_literals(text, bounds, self._tables, found)
         if 2 * count > len(found):
             found = np.empty(2 * count, np.int64)
-            find_symbols(text, bounds, self._tables, found)
+            find_literals(text, bounds, self._tables, found)
         return found[: 2 * count].reshape(-1, 2)
 
-    def texts(self, text: Bytes, bounds: Offsets, marks: Marks) -> Iterator[Words]:
+    def texts(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[WordChunk]:
         """Split many texts; those without symbols go on together."""
         found = self._found(text, bounds)
         first = 0
         counts = np.searchsorted(found[:, 0], bounds)
         for k in np.flatnonzero(np.diff(counts)).tolist():
             if k > first:
-                yield from self._rest.texts(text, bounds[first : k + 1], marks)
+                yield from self._rest.texts(text, bounds[first : k + 1], buffers)
             inside = found[counts[k] : counts[k + 1]].ravel()
             places = np.concatenate([bounds[k : k + 1], inside, bounds[k + 1 : k + 2]])
-            yield from self._as_one(text, places[np.diff(places, prepend=-1) > 0], marks)
+            yield from self._as_one(text, places[np.diff(places, prepend=-1) > 0], buffers)
             first = k + 1
         if first < len(bounds) - 1:
-            yield from self._rest.texts(text, bounds[first:], marks)
+            yield from self._rest.texts(text, bounds[first:], buffers)
 
-    def _as_one(self, text: Bytes, places: Offsets, marks: Marks) -> Iterator[Words]:
+    def _as_one(self, text: Bytes, places: Offsets, buffers: SplitBuffers) -> Iterator[WordChunk]:
         """Split the parts of one text."""
         left = len(places) - 1
-        for words_of, base, ends, words, complete in self._rest.texts(text, places, marks):
-            left -= len(words) if complete else len(words) - 1
-            yield words_of, base, ends, words[-1:], left == 0
+        for chunk in self._rest.texts(text, places, buffers):
+            left -= len(chunk.text_ends) if chunk.complete else len(chunk.text_ends) - 1
+            yield WordChunk(chunk.text, chunk.base, chunk.ends, chunk.text_ends[-1:], left == 0)
 
-    def short(self, text: Bytes, marks: Marks) -> Short | None:
+    def short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
         """Split a short text in one step, where it has no symbols."""
         if len(self._found(text, np.array([0, len(text)], np.int64))):
             return None
-        return self._rest.short(text, marks)
+        return self._rest.short(text, buffers)
 
     def cut(self, text: Bytes, at: int) -> int:
         """Cut where the other route does, and no symbol can lie on both sides."""
-        from subwords.kernels.split_symbols import spans_place
+        from subwords.kernels.split.literals import crosses_place
 
         place = self._rest.cut(text, at)
-        while place > 0 and spans_place(text, max(0, place - self._longest + 1), place, self._tables):
+        while place > 0 and crosses_place(text, max(0, place - self._longest + 1), place, self._tables):
             place = self._rest.cut(text, place - 1)
         return place
 
     def pieces(self, text: Bytes) -> Pieces:
         """Return the words of one text."""
         whole = start(text, np.array([0, len(text)], np.int64), np.ones(1, np.bool_), tracked=True)
-        parts = [
-            base + ends[: int(words[-1])].astype(np.int64)
-            for _, base, ends, words, _ in self.texts(text, whole.texts, Marks())
-        ]
-        return whole.cut(np.concatenate([np.zeros(1, np.int64), *parts]))
+        return whole.cut(word_bounds(self.texts(text, whole.texts, SplitBuffers())))
 
     def unicode_version(self) -> str:
         """The version the other route's classes come from."""
         return self._rest.unicode_version()
 
 
-def _trie(
-    symbols: Sequence[bytes],
-) -> tuple[NDArray[np.uint8], NDArray[np.int32], NDArray[np.uint8], NDArray[np.uint8]]:
-    """The symbols as `kernels/split_symbols.py` reads them."""
+def _trie(symbols: Sequence[bytes]) -> Literals:
+    """The symbols as `kernels/split/literals.py` reads them."""
     columns = np.zeros(256, np.uint8)
     used = np.unique(np.frombuffer(b"".join(symbols), np.uint8))
     # UTF-8 never has all 256 bytes, so that column 0 is free.
@@ -131,4 +126,4 @@ def _trie(
     for (node, byte), child in edges.items():
         table[node, columns[byte]] = child
     firsts = (table[0, columns] != 0).astype(np.uint8)
-    return columns, table.ravel(), np.array([ends[node] for node in range(len(ends))], np.uint8), firsts
+    return Literals(columns, table.ravel(), np.array([ends[node] for node in range(len(ends))], np.uint8), firsts)

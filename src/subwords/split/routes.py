@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import InputError
+from subwords.kernels.layout import LANES, MOST_BYTES, Transducer
 from subwords.split.word_spans import Pieces, start
 from subwords.unicode.tables import UNICODE_VERSION, gpt2_classes
 
@@ -18,35 +19,51 @@ if TYPE_CHECKING:
     from subwords.kernels.jit import Kernel
     from subwords.split.transducer import Machine
 
-__all__ = ["MachineRoute", "Marks", "MaskRoute", "Route", "Words"]
+__all__ = ["MachineRoute", "MaskRoute", "Route", "SplitBuffers", "WordChunk", "word_bounds"]
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
-# (text, base, ends, words, complete): the next len(words) texts, the i-th having words[i] words by its end, word j
-# ending at base + ends[j] of `text`. Where `complete` is False the last text goes on in the next item. All is reused.
-Words = tuple[Bytes, int, NDArray[np.uint32], Offsets, bool]
-# The text of the words, their ends, and how many they are.
-Short = tuple[Bytes, NDArray[np.uint32], int]
+
+
+class WordChunk(NamedTuple):
+    """The words of the next texts. All arrays are reused for the next chunk."""
+
+    text: Bytes
+    base: int
+    ends: NDArray[np.uint32]  # word j ends at base + ends[j] of `text`
+    text_ends: Offsets  # how many words there are up to the end of each text
+    complete: bool  # False: the last text continues in the next chunk
+
 
 # Words a scan writes at once: small enough that their ends stay in the processor's second cache.
 CHUNK_WORDS = 65536
 CHUNK_TEXTS = 1024
 # Offsets are relative to a chunk and 32 bits wide.
-WINDOW = 2**31 - 64
+WINDOW = MOST_BYTES
 SAMPLE = 4096  # bytes that tell whether the masks for ASCII or the machine for all scripts will be faster
 
 
-class Marks:
+class SplitBuffers:
     """Reusable room for the word ends of one chunk, owned by one thread and one route at a time."""
 
-    __slots__ = ("ends", "kept", "scratch", "tail", "words")
+    __slots__ = ("ends", "kept_ends", "kept_text", "short_ends", "short_text", "tail", "text_ends", "transducer")
 
     def __init__(self, words: int = CHUNK_WORDS) -> None:
         self.ends = np.empty(words + 1, np.uint32)
-        self.words = np.empty(CHUNK_TEXTS + 1, np.int64)
-        self.tail = np.empty(64, np.uint8)
-        self.scratch: Any = None
-        self.kept = np.empty(0, np.uint8), np.empty(0, np.uint32)  # words of which others were dropped, and their ends
+        self.text_ends = np.empty(CHUNK_TEXTS + 1, np.int64)
+        self.tail = np.empty(LANES, np.uint8)
+        self.transducer: Transducer | None = None
+        # Words of which others were dropped, and their ends.
+        self.kept_text, self.kept_ends = np.empty(0, np.uint8), np.empty(0, np.uint32)
+        # What `Route.short` found.
+        self.short_text: Bytes = self.kept_text
+        self.short_ends = self.ends
+
+
+def word_bounds(chunks: Iterable[WordChunk]) -> Offsets:
+    """Return where the words of one text begin and the last one ends."""
+    parts = [chunk.base + chunk.ends[: int(chunk.text_ends[-1])].astype(np.int64) for chunk in chunks]
+    return np.concatenate([np.zeros(1, np.int64), *parts])
 
 
 class Route(ABC):
@@ -57,11 +74,14 @@ class Route(ABC):
     growth = 1  # no text becomes longer than this many times its length
 
     @abstractmethod
-    def texts(self, text: Bytes, bounds: Offsets, marks: Marks) -> Iterator[Words]:
+    def texts(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[WordChunk]:
         """Split many texts, text[bounds[i]:bounds[i + 1]], in order."""
 
-    def short(self, text: Bytes, marks: Marks) -> Short | None:
-        """Split a text shorter than CHUNK_WORDS in one step, if that is possible."""
+    def short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
+        """Split a text shorter than CHUNK_WORDS in one step; the number of words, or None if that is impossible.
+
+        Their text and ends are then buffers.short_text and buffers.short_ends: a tuple would cost 3 % of a short text.
+        """
         return None
 
     @abstractmethod
@@ -83,54 +103,51 @@ class _Scanner(Route):
     compiled = True
 
     @abstractmethod
-    def _one(self, text: Bytes, start: int, stop: int, marks: Marks) -> int:
+    def _one(self, text: Bytes, start: int, stop: int, buffers: SplitBuffers) -> int:
         """Write the word ends of text[start:stop], or the first of them; how many."""
 
     @abstractmethod
-    def _many(self, text: Bytes, bounds: Offsets, first: int, marks: Marks) -> int:
+    def _many(self, text: Bytes, bounds: Offsets, first: int, buffers: SplitBuffers) -> int:
         """Write the word ends of whole texts from `first` on; the first text there was no room for."""
 
-    def short(self, text: Bytes, marks: Marks) -> Short | None:
+    def short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
         """Split a short text in one call."""
-        return text, marks.ends, self._one(text, 0, len(text), marks)
+        buffers.short_text, buffers.short_ends = text, buffers.ends
+        return self._one(text, 0, len(text), buffers)
 
-    def texts(self, text: Bytes, bounds: Offsets, marks: Marks) -> Iterator[Words]:
+    def texts(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[WordChunk]:
         """Split many texts, hundreds a call where they are short."""
         first = 0
         while first < len(bounds) - 1:
-            last = self._many(text, bounds, first, marks)
+            last = self._many(text, bounds, first, buffers)
             if last == first:
-                yield from self._long_text(text, int(bounds[first]), int(bounds[first + 1]), marks)
+                yield from self._long_text(text, int(bounds[first]), int(bounds[first + 1]), buffers)
                 last += 1
             else:
-                yield text, int(bounds[first]), marks.ends, marks.words[1 : last - first + 1], True
+                text_ends = buffers.text_ends[1 : last - first + 1]
+                yield WordChunk(text, int(bounds[first]), buffers.ends, text_ends, True)
             first = last
 
-    def _long_text(self, text: Bytes, start: int, stop: int, marks: Marks) -> Iterator[Words]:
-        words, ends = marks.words[:1], marks.ends
+    def _long_text(self, text: Bytes, start: int, stop: int, buffers: SplitBuffers) -> Iterator[WordChunk]:
+        text_ends, ends = buffers.text_ends[:1], buffers.ends
         if start == stop:
-            words[0] = 0
-            yield text, start, ends, words, True
+            text_ends[0] = 0
+            yield WordChunk(text, start, ends, text_ends, True)
         while start < stop:
             window = stop
             if stop - start > WINDOW:
                 window = start + self.cut(text[start:stop], WINDOW)
                 if window == start:
                     raise InputError(f"expected words under 2 GiB; the one at byte {start} may be longer")
-            words[0] = count = self._one(text, start, window, marks)
+            text_ends[0] = count = self._one(text, start, window, buffers)
             after = start + int(ends[count - 1])
-            yield text, start, ends, words, after == stop
+            yield WordChunk(text, start, ends, text_ends, after == stop)
             start = after
 
     def pieces(self, text: Bytes) -> Pieces:
         """Return the words of one text."""
         whole = start(text, np.array([0, len(text)], np.int64), np.ones(1, np.bool_), tracked=True)
-        marks = Marks()
-        parts = [
-            base + ends[: int(words[-1])].astype(np.int64)
-            for _, base, ends, words, _ in self.texts(text, whole.texts, marks)
-        ]
-        return whole.cut(np.concatenate([np.zeros(1, np.int64), *parts]))
+        return whole.cut(word_bounds(self.texts(text, whole.texts, SplitBuffers())))
 
 
 class MachineRoute(_Scanner):
@@ -139,35 +156,35 @@ class MachineRoute(_Scanner):
     name = "compiled automaton"
 
     def __init__(self, machine: Machine) -> None:
-        from subwords.split.transducer_tables import cutter, frame
+        from subwords.split.transducer_tables import cutter, tables_of
 
-        self._tables = frame(machine)
+        self._tables = tables_of(machine)
         self._cutter = cutter(machine)
 
     @cached_property
     def _split(self) -> Kernel:
-        from subwords.kernels.split_machine import split_text
+        from subwords.kernels.split.transducer import split_text
 
         return split_text
 
-    def _frame(self, marks: Marks) -> Any:
-        if marks.scratch is None:
-            from subwords.split.transducer_tables import scratch
+    def _transducer(self, buffers: SplitBuffers) -> Transducer:
+        if buffers.transducer is None:
+            from subwords.split.transducer_tables import with_scratch
 
-            marks.scratch = (*self._tables, *scratch())
-        return marks.scratch
+            buffers.transducer = with_scratch(self._tables)
+        return buffers.transducer
 
-    def _one(self, text: Bytes, start: int, stop: int, marks: Marks) -> int:
-        return self._split.sized(stop - start)(text, start, stop, self._frame(marks), marks.ends)
+    def _one(self, text: Bytes, start: int, stop: int, buffers: SplitBuffers) -> int:
+        return self._split.sized(stop - start)(text, start, stop, self._transducer(buffers), buffers.ends)
 
-    def _many(self, text: Bytes, bounds: Offsets, first: int, marks: Marks) -> int:
-        from subwords.kernels.split_machine import split_texts
+    def _many(self, text: Bytes, bounds: Offsets, first: int, buffers: SplitBuffers) -> int:
+        from subwords.kernels.split.transducer import split_texts
 
-        return split_texts(text, bounds, first, self._frame(marks), marks.ends, marks.words)
+        return split_texts(text, bounds, first, self._transducer(buffers), buffers.ends, buffers.text_ends)
 
     def cut(self, text: Bytes, at: int) -> int:
         """Cut between two characters where the machine proves it safe."""
-        from subwords.kernels.split_cut import last_cut
+        from subwords.kernels.split.cut import last_cut
 
         return last_cut(text, at, *self._cutter)
 
@@ -183,19 +200,19 @@ class MaskRoute(_Scanner):
 
     @cached_property
     def _split(self) -> Kernel:
-        from subwords.kernels.split_gpt2 import split_gpt2
+        from subwords.kernels.split.gpt2 import split_gpt2
 
         return split_gpt2
 
-    def _one(self, text: Bytes, start: int, stop: int, marks: Marks) -> int:
+    def _one(self, text: Bytes, start: int, stop: int, buffers: SplitBuffers) -> int:
         if stop - start >= SAMPLE and np.count_nonzero(text[start : start + SAMPLE] > 127) > SAMPLE // 4:
-            return self._by_machine._one(text, start, stop, marks)
-        return self._split.sized(stop - start)(text, start, stop, self._classes, marks.tail, marks.ends)
+            return self._by_machine._one(text, start, stop, buffers)
+        return self._split.sized(stop - start)(text, start, stop, self._classes, buffers.tail, buffers.ends)
 
-    def _many(self, text: Bytes, bounds: Offsets, first: int, marks: Marks) -> int:
-        from subwords.kernels.split_gpt2 import split_gpt2_many
+    def _many(self, text: Bytes, bounds: Offsets, first: int, buffers: SplitBuffers) -> int:
+        from subwords.kernels.split.gpt2 import split_gpt2_many
 
-        return split_gpt2_many(text, bounds, first, self._classes, marks.tail, marks.ends, marks.words)
+        return split_gpt2_many(text, bounds, first, self._classes, buffers.tail, buffers.ends, buffers.text_ends)
 
     def cut(self, text: Bytes, at: int) -> int:
         """Cut before an ASCII blank that follows an ASCII non-blank: a run of blanks starts a word, always."""

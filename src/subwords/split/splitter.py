@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from subwords.components.identity import looks_like_steps, to_text
 from subwords.components.splitter import ALIASES, NAMED, Behavior, ByteChars, Prefix, Replace, Rule, Split, Step
 from subwords.errors import InputError
-from subwords.split.routes import Marks, MaskRoute, Route, Short, Words
+from subwords.split.routes import MaskRoute, Route, SplitBuffers, WordChunk
 from subwords.split.word_spans import Pieces, character_spans
 from subwords.support.checks import encode_text
 from subwords.support.names import looks_like_name, named
@@ -103,17 +103,17 @@ class Splitter:
         return self.route.growth
 
     def texts(
-        self, text: Bytes, bounds: NDArray[np.int64], marks: Marks, *, begins: bool = True, ends: bool = True
-    ) -> Iterator[Words]:
-        """Split many texts, text[bounds[i]:bounds[i + 1]], in order, as `routes.Words`.
+        self, text: Bytes, bounds: NDArray[np.int64], buffers: SplitBuffers, *, begins: bool = True, ends: bool = True
+    ) -> Iterator[WordChunk]:
+        """Split many texts, text[bounds[i]:bounds[i + 1]], in order, as `routes.WordChunk`.
 
         Whether the first begins, and the last ends, elsewhere is all one to words: see `Pipeline.texts`.
         """
-        return self.route.texts(text, bounds, marks)
+        return self.route.texts(text, bounds, buffers)
 
-    def short(self, text: Bytes, marks: Marks) -> Short | None:
-        """Split a text shorter than a chunk in one step, if that is possible: the words' text, ends and number."""
-        return self.route.short(text, marks)
+    def short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
+        """Split a text shorter than a chunk in one step, if that is possible; see `Route.short`."""
+        return self.route.short(text, buffers)
 
     def pieces(self, text: Bytes) -> Pieces:
         """Return the words of one text, with their origin in it."""

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.components.splitter import ByteChars, Prefix, Replace, Rule, Split
+from subwords.kernels.layout import LANES
 from subwords.split.finders import Finder, finder
-from subwords.split.routes import CHUNK_TEXTS, CHUNK_WORDS, MachineRoute, Marks, Route, Short, Words
+from subwords.split.routes import CHUNK_TEXTS, CHUNK_WORDS, MachineRoute, Route, SplitBuffers, WordChunk
 from subwords.split.transducer import Machine
 from subwords.split.word_spans import Pieces, put_bytes_back, put_in_front, put_in_place, start, write_byte_chars
 from subwords.unicode.tables import UNICODE_VERSION
@@ -49,7 +50,7 @@ class StepsRoute(Route):
     def _cut(self, text: Bytes, at: int) -> int:
         if self._cutter is None:
             return 0
-        from subwords.kernels.split_cut import last_cut
+        from subwords.kernels.split.cut import last_cut
 
         return last_cut(text, at, *self._cutter)
 
@@ -72,7 +73,7 @@ class StepsRoute(Route):
                     pieces = write_byte_chars(pieces)
         return put_bytes_back(pieces) if self._byte_chars else pieces
 
-    def texts(self, text: Bytes, bounds: Offsets, marks: Marks) -> Iterator[Words]:
+    def texts(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[WordChunk]:
         """Split many texts, a stretch at a time; a long one is cut where that is safe."""
         first = 0
         while first < len(bounds) - 1:
@@ -87,7 +88,7 @@ class StepsRoute(Route):
                 last = first + 1
             first = last
 
-    def _long_text(self, text: Bytes, at: int, stop: int) -> Iterator[Words]:
+    def _long_text(self, text: Bytes, at: int, stop: int) -> Iterator[WordChunk]:
         leads = True
         while at < stop:
             size, cut = STRETCH, 0
@@ -100,20 +101,20 @@ class StepsRoute(Route):
             yield from _in_chunks(pieces, at == stop)
 
 
-def _in_chunks(pieces: Pieces, complete: bool) -> Iterator[Words]:
+def _in_chunks(pieces: Pieces, complete: bool) -> Iterator[WordChunk]:
     """Hand on the words of some texts: all at once, or one text after another where there are many words."""
-    marks = np.searchsorted(pieces.words, pieces.texts[1:]).astype(np.int64)
+    text_ends = np.searchsorted(pieces.words, pieces.texts[1:]).astype(np.int64)
     text = np.ascontiguousarray(pieces.text)
-    if complete and int(marks[-1]) <= CHUNK_WORDS:
-        yield text, 0, pieces.words[1:].astype(np.uint32), marks, True
+    if complete and int(text_ends[-1]) <= CHUNK_WORDS:
+        yield WordChunk(text, 0, pieces.words[1:].astype(np.uint32), text_ends, True)
         return
-    for first, last in pairwise([0, *marks.tolist()]):
+    for first, last in pairwise([0, *text_ends.tolist()]):
         for k in range(first, max(last, first + 1), CHUNK_WORDS):
             upto = min(last, k + CHUNK_WORDS)
             base = int(pieces.words[k])
             ends = (pieces.words[k + 1 : upto + 1] - base).astype(np.uint32)
-            whole = upto == last and (complete or last != int(marks[-1]))
-            yield text, base, ends, np.array([upto - k], np.int64), whole
+            whole = upto == last and (complete or last != int(text_ends[-1]))
+            yield WordChunk(text, base, ends, np.array([upto - k], np.int64), whole)
 
 
 class DroppingRoute(MachineRoute):
@@ -127,30 +128,31 @@ class DroppingRoute(MachineRoute):
         self._drops = drops
         self._by_steps = StepsRoute(rule)
 
-    def texts(self, text: Bytes, bounds: Offsets, marks: Marks) -> Iterator[Words]:
+    def texts(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[WordChunk]:
         """Split many texts, and hand on what is kept."""
-        for words_of, base, ends, upto, complete in super().texts(text, bounds, marks):
-            yield *self._kept(words_of, base, ends, upto, marks), complete
+        for chunk in super().texts(text, bounds, buffers):
+            self._keep(chunk.text, chunk.base, chunk.ends, chunk.text_ends, buffers)
+            yield WordChunk(buffers.kept_text, 0, buffers.kept_ends, chunk.text_ends, chunk.complete)
 
-    def short(self, text: Bytes, marks: Marks) -> Short | None:
+    def short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
         """Split a short text in one call."""
-        words = marks.words[:1]
-        words[0] = self._one(text, 0, len(text), marks)
-        kept_of, _, kept, _ = self._kept(text, 0, marks.ends, words, marks)
-        return kept_of, kept, int(words[0])
+        text_ends = buffers.text_ends[:1]
+        text_ends[0] = self._one(text, 0, len(text), buffers)
+        self._keep(text, 0, buffers.ends, text_ends, buffers)
+        buffers.short_text, buffers.short_ends = buffers.kept_text, buffers.kept_ends
+        return int(text_ends[0])
 
-    def _kept(
-        self, text: Bytes, base: int, ends: NDArray[np.uint32], upto: Offsets, marks: Marks
-    ) -> tuple[Bytes, int, NDArray[np.uint32], Offsets]:
-        from subwords.kernels.split_drop import keep_words
+    def _keep(
+        self, text: Bytes, base: int, ends: NDArray[np.uint32], text_ends: Offsets, buffers: SplitBuffers
+    ) -> None:
+        """Write the words that are kept to the buffers, and their numbers to `text_ends`."""
+        from subwords.kernels.split.drop import keep_words
 
-        words = int(upto[-1])
+        words = int(text_ends[-1])
         size = int(ends[words - 1]) if words else 0
-        room, kept = marks.kept
-        if len(room) < size + 64 or len(kept) < words + 1:
-            marks.kept = room, kept = np.empty(size + 64, np.uint8), np.empty(len(ends), np.uint32)
-        keep_words.sized(size)(text, base, ends, upto, self._drops, room, kept)
-        return room, 0, kept, upto
+        if len(buffers.kept_text) < size + LANES or len(buffers.kept_ends) < words + 1:
+            buffers.kept_text, buffers.kept_ends = np.empty(size + LANES, np.uint8), np.empty(len(ends), np.uint32)
+        keep_words.sized(size)(text, base, ends, text_ends, self._drops, buffers.kept_text, buffers.kept_ends)
 
     def pieces(self, text: Bytes) -> Pieces:
         """Return the words of one text."""

@@ -16,12 +16,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.kernels.layout import REACH
 from subwords.split.automaton import DEAD, MOST_CLASSES, Automaton, Numbers, merged_classes, merged_states
 from subwords.split.pattern import Outside
 
-__all__ = ["REACH", "Machine", "composed", "machine", "unsplit"]
+__all__ = ["Machine", "composed", "machine", "unsplit"]
 
-REACH = 26  # how many characters late the end of a word may be told
 FAR = 1 << 20  # further away: the place kept aside
 MOST_STATES = 3000
 # What a machine tells: all borders of matches, or only where matches end, or only where they start.

@@ -1,22 +1,55 @@
-"""A machine as arrays, the way the kernels read it."""
+"""A boundary transducer as arrays, the way the kernels read it."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.kernels.split_machine import BLOCKS, COUNT, GROUP, HOLDS, KEEPS, ROOM, SPAN, TELLS, TOP
-from subwords.kernels.split_pack import LANES
+from subwords.kernels.layout import (
+    BLOCKS,
+    CLASS_FLAG,
+    CLASSES_COUNT,
+    EMITS_SAVED,
+    GROUP,
+    LANES,
+    PART_WORDS,
+    SAVES,
+    STREAM,
+    TOP_BORDER,
+    USES_SAVED,
+    Transducer,
+)
 from subwords.split.pattern import Outside
 from subwords.split.transducer import Machine
 
-__all__ = ["cutter", "frame", "scratch"]
+__all__ = ["Cutter", "Tables", "cutter", "tables_of", "with_scratch"]
 
 MOST_ENTRIES = 1 << 22  # 32 MB
+BORDERS = np.uint64((1 << TOP_BORDER + 1) - 1)
+SAVES_BIT, EMITS_BIT, USES_BIT = np.uint64(SAVES), np.uint64(EMITS_SAVED), np.uint64(USES_SAVED)
 
 
-def frame(machine: Machine) -> tuple[NDArray[np.generic], ...]:
-    """Return classes, pairs, second, table and safe of `kernels/split_machine.py`; Outside where they would be huge."""
+class Tables(NamedTuple):
+    """The constant arrays of a `Transducer`."""
+
+    classes: NDArray[np.uint8]
+    pairs: NDArray[np.uint16]
+    second: NDArray[np.uint32]
+    entries: NDArray[np.uint64]
+    safe: NDArray[np.uint8]
+
+
+class Cutter(NamedTuple):
+    """What `last_cut` reads: classes of code points, and by two classes whether a text may be cut between."""
+
+    classes: NDArray[np.uint8]
+    safe: NDArray[np.uint8]
+
+
+def tables_of(machine: Machine) -> Tables:
+    """Return the arrays that kernels/split/transducer.py describes; raises Outside if they would be huge."""
     n, states = machine.count, len(machine.moves)
     width = n * n + n + 1
     if states * width > MOST_ENTRIES:
@@ -26,37 +59,35 @@ def frame(machine: Machine) -> tuple[NDArray[np.generic], ...]:
     single = _entries(machine.borders, machine.keeps, machine.tells)
     table = np.empty((states, width), np.uint64)
     rows = machine.moves.astype(np.uint64) * np.uint64(width) << np.uint64(32)
-    rows |= machine.holds()[machine.moves].astype(np.uint64) * HOLDS
+    rows |= machine.holds()[machine.moves].astype(np.uint64) * USES_BIT
     table[:, n * n :] = single | rows
     middle = machine.moves[:, :n]
-    both = single[:, :n, None] >> np.uint64(1) & BORDERS | single[:, :n, None] & (KEEPS | TELLS)
+    both = single[:, :n, None] >> np.uint64(1) & BORDERS | single[:, :n, None] & (SAVES_BIT | EMITS_BIT)
     table[:, : n * n] = (both | single[middle][:, :, :n] | rows[middle][:, :, :n]).reshape(states, -1)
     second = np.append(of_byte, np.uint32(n))
-    assert len(second) == COUNT + 1
+    assert len(second) == CLASSES_COUNT + 1
     safe = machine.cuts().astype(np.uint8)
-    return machine.classes | np.uint8(128), pairs.ravel(), second, table.ravel(), safe.ravel()
+    return Tables(machine.classes | np.uint8(CLASS_FLAG), pairs.ravel(), second, table.ravel(), safe.ravel())
 
 
-def cutter(machine: Machine) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Return classes and places to cut as `last_cut` reads them."""
-    safe = np.zeros((128, 128), np.uint8)
+def cutter(machine: Machine) -> Cutter:
+    """Return what `last_cut` reads."""
+    safe = np.zeros((CLASS_FLAG, CLASS_FLAG), np.uint8)
     safe[: machine.count, : machine.count] = machine.cuts()
-    return machine.classes | np.uint8(128), safe.ravel()
-
-
-BORDERS = np.uint64((1 << TOP + 1) - 1)
+    return Cutter(machine.classes | np.uint8(CLASS_FLAG), safe.ravel())
 
 
 def _entries(borders: NDArray[np.uint32], keeps: NDArray[np.bool_], tells: NDArray[np.bool_]) -> NDArray[np.uint64]:
     entries: NDArray[np.uint64] = np.zeros(borders.shape, np.uint64)
-    for d in range(TOP):
-        entries |= (borders >> np.uint32(d) & np.uint32(1)).astype(np.uint64) << np.uint64(TOP - d)
-    entries |= keeps.astype(np.uint64) * KEEPS
-    entries |= tells.astype(np.uint64) * TELLS
+    for d in range(TOP_BORDER):
+        entries |= (borders >> np.uint32(d) & np.uint32(1)).astype(np.uint64) << np.uint64(TOP_BORDER - d)
+    entries |= keeps.astype(np.uint64) * SAVES_BIT
+    entries |= tells.astype(np.uint64) * EMITS_BIT
     return entries
 
 
-def scratch() -> tuple[NDArray[np.generic], ...]:
-    """Return room for one thread: stream, words of 64 bits, recent."""
-    words = 6 * ROOM + 2 * BLOCKS
-    return np.empty(SPAN + 4 * LANES, np.uint8), np.empty(words, np.uint64), np.empty(GROUP, np.uint32)
+def with_scratch(tables: Tables) -> Transducer:
+    """Return a transducer with room for one thread."""
+    words = 6 * PART_WORDS + 2 * BLOCKS
+    stream = np.empty(STREAM + 4 * LANES, np.uint8)
+    return Transducer(*tables, stream, np.empty(words, np.uint64), np.empty(GROUP, np.uint32))

@@ -8,8 +8,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.kernels.layout import CODE_POINTS as CODE_POINTS
+from subwords.kernels.layout import LETTER as LETTER
+from subwords.kernels.layout import NUMBER as NUMBER
+from subwords.kernels.layout import SPACE as SPACE
+
 UNICODE_VERSION = "16.0"
-CODE_POINTS = 0x110000
 
 # Ordered by how many code points carry them, so that the tool that writes the table asks few questions.
 CATEGORIES = (
@@ -25,7 +29,7 @@ WHITE_SPACE = (
 
 WHITESPACE = "".join(map(chr, WHITE_SPACE))
 
-OTHER, LETTER, NUMBER, SPACE = range(4)
+OTHER = 0  # the class of what is neither LETTER, NUMBER nor SPACE
 
 # What categories are called; a letter alone stands for all that begin with it.
 GENERAL_CATEGORIES = """

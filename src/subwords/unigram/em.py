@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.kernels.layout import ALWAYS, NEVER, BestPath, ForwardBackward, LatticeWords, PiecePlaces, Pieces
 from subwords.unigram.seeds import Lattice, on_ranges
 
 __all__ = ["estimated", "expected_counts", "logarithms", "pruned", "unit_bits"]
 
 LN2 = 0.6931471805599453
 SQRT2 = 1.4142135623730951
-WORTH = 1e300  # as in kernels/unigram_train.py: of pieces that are kept anyway; with a minus, of those of no use
 
 
 def unit_bits(lattice: Lattice) -> int:
@@ -26,17 +26,17 @@ def expected_counts(lattice: Lattice, probabilities: NDArray[np.float64], thread
 
     In units of 2**-unit_bits: sums of integers, so threads and the order of words do not matter (U3).
     """
-    from subwords.kernels.unigram_train import expect
+    from subwords.kernels.unigram.train import expect
 
-    words = lattice.text.starts, lattice.text.weights, lattice.longest
+    words = LatticeWords(lattice.text.starts, lattice.text.weights, lattice.longest)
+    pieces = Pieces(lattice.links, probabilities)
     longest, room = int(lattice.lengths.max()), lattice.text.longest + 1
     bits = unit_bits(lattice)
 
     def run(first: int, last: int) -> NDArray[np.int64]:
         expected = np.zeros(len(lattice), np.int64)
-        scratch = np.empty(room), np.empty(room), np.empty(room, np.uint8)
-        span = np.array([first, last, bits, longest], np.int64)
-        expect(words, (lattice.links, probabilities), span, scratch, expected)
+        scratch = ForwardBackward(np.empty(room), np.empty(room), np.empty(room, np.uint8))
+        expect(words, pieces, first, last, bits, longest, scratch, expected)
         return expected
 
     return _summed(on_ranges(run, _word_bounds(lattice, threads)))
@@ -67,35 +67,34 @@ def pruned(lattice: Lattice, scores: NDArray[np.float64], most: int, least: int,
     segmentation of a word; pieces that are nowhere, or have a better way themselves, are of no use.
     """
     losses = _losses(lattice, scores, threads)
-    kept: NDArray[np.bool_] = losses == WORTH
-    useful = np.flatnonzero((losses != WORTH) & (losses != -WORTH))
+    kept: NDArray[np.bool_] = losses == ALWAYS
+    useful = np.flatnonzero((losses != ALWAYS) & (losses != NEVER))
     best = np.argsort(-losses[useful], kind="stable")[: most - int(np.count_nonzero(kept))]
     kept[useful[best]] = True
     if missing := max(0, least - int(np.count_nonzero(kept))):
-        useless = np.flatnonzero(losses == -WORTH)
+        useless = np.flatnonzero(losses == NEVER)
         kept[useless[np.argsort(-scores[useless], kind="stable")[:missing]]] = True
     return kept
 
 
 def _losses(lattice: Lattice, scores: NDArray[np.float64], threads: int) -> NDArray[np.float64]:
-    from subwords.kernels.unigram_train import count_best, lose
+    from subwords.kernels.unigram.train import count_best, lose
 
-    words, pieces = (lattice.text.starts, lattice.text.weights, lattice.longest), (lattice.links, scores)
+    words = LatticeWords(lattice.text.starts, lattice.text.weights, lattice.longest)
+    pieces, places = Pieces(lattice.links, scores), PiecePlaces(lattice.at, lattice.longest)
     room = max(lattice.text.longest, int(lattice.lengths.max())) + 1
 
     def count(first: int, last: int) -> NDArray[np.int64]:
         counts = np.zeros(len(lattice), np.int64)
-        span = np.array([first, last, 0, 0], np.int64)
-        count_best(words, pieces, span, (np.empty(room), np.empty(room, np.int32)), counts)
+        count_best(words, pieces, first, last, BestPath(np.empty(room), np.empty(room, np.int32)), counts)
         return counts
 
     counts = _summed(on_ranges(count, _word_bounds(lattice, threads)))
     losses, total = np.empty(len(lattice)), int(counts.sum())
 
     def write(first: int, last: int) -> None:
-        span = np.array([first, last, total, 0], np.int64)
-        scratch = np.empty(room), np.empty(room, np.int32)
-        lose((lattice.at, lattice.longest), pieces, counts, span, scratch, losses)
+        scratch = BestPath(np.empty(room), np.empty(room, np.int32))
+        lose(places, pieces, counts, first, last, total, scratch, losses)
 
     on_ranges(write, [len(lattice) * part // threads for part in range(threads + 1)])
     return losses

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from subwords.components.vocab import Vocab
 from subwords.errors import FormatError
+from subwords.kernels.layout import MOST_PIECES
 from subwords.support.value import Value, read_only
 
 __all__ = ["BYTE_PIECES", "GRAINS", "Unigram"]
 
-MOST_IDS = 2**26  # as the double array of kernels/pieces.py has it
 PENALTY = 10.0  # an unknown character's score is so much below the least of all pieces
 GRAINS = 128  # sums of scores that are multiples of its inverse are exact in 32-bit floats, up to 2**17
 HUGE = 2.0**52 / GRAINS  # floats beyond have no such digits
@@ -45,8 +45,8 @@ class Unigram(Value):
     def __post_init__(self) -> None:
         object.__setattr__(self, "scores", read_only(self.scores))
         size = len(self.vocab)
-        if size > MOST_IDS:
-            raise FormatError(f"expected at most {MOST_IDS} ids, not {size}")
+        if size > MOST_PIECES:
+            raise FormatError(f"expected at most {MOST_PIECES} ids, not {size}")
         if self.scores.shape != (size,):
             raise FormatError(f"expected a score for each of {size} ids, not {len(self.scores)}")
         if not np.isfinite(self.scores).all():

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import InputError
+from subwords.kernels.layout import Edges
 from subwords.split.word_spans import Pieces
 from subwords.unigram.segmenter import UnigramSegmenter
 
@@ -41,16 +42,16 @@ class Paths:
         self._edges = self._found()
 
     def _found(self) -> _Edges:
-        from subwords.kernels.unigram_lattice import find_edges
+        from subwords.kernels.unigram.lattice import find_edges
 
-        units, _, records, scores, *_ = self._segmenter.arrays
+        model = self._segmenter.arrays
         room = 4 * len(self._text)
         while True:
-            out = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int32)
-            n = find_edges(self._text, self._words, units, records, out)
+            edges = Edges(np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int32))
+            n = find_edges(self._text, self._words, model.units, model.records, edges)
             if n <= room:
-                begins, ends, pieces = out[0][:n], out[1][:n], out[2][:n]
-                return _Edges(begins, ends, pieces, scores[pieces])
+                begins, ends, pieces = (array[:n] for array in edges)
+                return _Edges(begins, ends, pieces, model.scores[pieces])
             room = n
 
     def best(self, n: int) -> list[tuple[Ids, float]]:
@@ -112,14 +113,16 @@ class Paths:
         return self._ids(self._drawn(alpha, rng))
 
     def _drawn(self, alpha: float, rng: np.random.Generator) -> list[int]:
-        from subwords.kernels.unigram_lattice import draw_path, sum_paths
+        from subwords.kernels.unigram.lattice import draw_path, sum_paths
 
-        begins, ends, _, scores = self._edges
+        begins, ends, pieces, scores = self._edges
         weights, totals = alpha * scores, np.empty(int(ends[-1]) + 1)
         sum_paths(begins, ends, weights, totals)
         order = np.argsort(ends, kind="stable")
         path = np.empty(len(self._text), np.int64)
-        taken = draw_path((begins[order], ends[order]), weights[order], totals, rng.random(len(path)), path)
+        taken = draw_path(
+            Edges(begins[order], ends[order], pieces), weights[order], totals, rng.random(len(path)), path
+        )
         drawn: list[int] = order[path[:taken][::-1]].tolist()
         return drawn
 

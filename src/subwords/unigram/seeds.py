@@ -13,6 +13,24 @@ from numpy.typing import NDArray
 
 from subwords.corpus.counts import WordCounts
 from subwords.errors import TrainingError
+from subwords.kernels.layout import (
+    CHAR_BITS,
+    CODE_POINTS,
+    FILL_SIZES,
+    FRAME_ROW,
+    KEY_CHARS,
+    KNOWN_CHARS,
+    LENGTH_BITS,
+    RANGE_STACK,
+    SORT_CHARS,
+    SORT_LIMITS,
+    SYMBOLS_FILLED,
+    WORDS_FILLED,
+    SortStacks,
+    Substrings,
+    Suffixes,
+    Words,
+)
 from subwords.support.memory import zeros
 from subwords.support.threads import in_threads
 
@@ -20,7 +38,6 @@ __all__ = ["Lattice", "Text", "find_seeds", "on_ranges", "text_of"]
 
 Result = TypeVar("Result")
 
-LENGTH_BITS = 16  # as in kernels/suffix.py
 MOST_SYMBOLS = 2**31 - 1
 
 
@@ -51,7 +68,7 @@ class Text:
 class Lattice:
     """Pieces in the order of their strings, and where in the text they are.
 
-    links: of every piece, the next shorter one at the same place, + 1, and its length (kernels/suffix.py). at: a place
+    links: of every piece, the next shorter one at the same place, + 1, and its length. at: a place
     of every piece. longest: the longest piece that begins at every place.
     """
 
@@ -85,7 +102,7 @@ class Lattice:
 
     def keep(self, kept: NDArray[np.bool_]) -> None:
         """Drop all other pieces."""
-        from subwords.kernels.suffix import renumber
+        from subwords.kernels.unigram.suffixes import renumber
 
         numbers = np.empty(len(self), np.int32)
         used = renumber(kept.view(np.uint8), self.links, numbers)
@@ -96,9 +113,9 @@ class Lattice:
 
 def text_of(counts: WordCounts, alphabet: NDArray[np.int64]) -> Text:
     """Turn the words into text; characters outside the alphabet and bytes that are no UTF-8 part them."""
-    from subwords.kernels.suffix import fill_symbols
+    from subwords.kernels.unigram.suffixes import fill_symbols
 
-    ids = np.zeros(0x110000, np.int32)
+    ids = np.zeros(CODE_POINTS, np.int32)
     ids[alphabet] = np.arange(1, len(alphabet) + 1)
     room = len(counts.data) + len(counts) + 1
     if room > MOST_SYMBOLS:
@@ -106,9 +123,9 @@ def text_of(counts: WordCounts, alphabet: NDArray[np.int64]) -> Text:
             f"expected fewer than 2**31 bytes of distinct words, not {room}: train on less text, or set a splitter"
         )
     symbols, starts, weights = zeros(room, np.int32), zeros(room, np.int64), zeros(room, np.int64)
-    sizes = np.zeros(2, np.int64)
-    fill_symbols((counts.data, counts.offsets, counts.counts), ids, symbols, starts, weights, sizes)
-    used, words = sizes.tolist()
+    sizes = np.zeros(FILL_SIZES, np.int64)
+    fill_symbols(Words(counts.data, counts.offsets, counts.counts), ids, symbols, starts, weights, sizes)
+    used, words = int(sizes[SYMBOLS_FILLED]), int(sizes[WORDS_FILLED])
     codes = np.concatenate([np.zeros(1, np.int64), alphabet])
     return Text(symbols[:used].copy(), starts[: words + 1].copy(), weights[:words].copy(), codes)
 
@@ -121,12 +138,12 @@ def find_seeds(
     Of substrings that occur at the same places the longest is taken, cut off at `longest` characters. `reserved`
     strings are not taken.
     """
-    from subwords.kernels.suffix import attach
+    from subwords.kernels.unigram.suffixes import attach
 
     order = _sorted_suffixes(text, longest, threads)
-    found, shares = _substrings(text, order, longest, least)
-    chosen = _best(found, shares, seed_size)
-    lefts, rights, lengths = (array[chosen] for array in found)
+    substrings, shares = _substrings(text, order, longest, least)
+    chosen = _best(substrings, shares, seed_size)
+    lefts, rights, lengths = (array[chosen] for array in substrings)
     links, places = np.empty(len(lefts), np.int64), zeros(len(text.symbols), np.int32)
     attach(order, lefts, rights, lengths, np.empty(longest + 2, np.int64), links, places)
     lattice = Lattice(text, links, order[lefts], places)
@@ -146,7 +163,7 @@ def on_ranges(run: Callable[[int, int], Result], bounds: Sequence[int]) -> list[
 
 def _sorted_suffixes(text: Text, longest: int, threads: int) -> NDArray[np.int32]:
     """Sort the places of the text by what begins there, up to `longest` characters of the word."""
-    from subwords.kernels.suffix_sort import pack_suffixes, sort_suffixes
+    from subwords.kernels.unigram.suffix_sort import pack_suffixes, sort_suffixes
 
     bits, shift = len(text.alphabet).bit_length(), len(text.symbols).bit_length()
     known, length = (63 - shift) // bits, 63 // bits
@@ -155,10 +172,12 @@ def _sorted_suffixes(text: Text, longest: int, threads: int) -> NDArray[np.int32
     keys.sort()
     order = (keys & ((1 << shift) - 1)).astype(np.int32)
     keys >>= shift
+    limits = np.zeros(SORT_LIMITS, np.int64)
+    limits[[CHAR_BITS, KEY_CHARS, SORT_CHARS, KNOWN_CHARS]] = bits, length, longest, known
 
     def run(first: int, last: int) -> None:
-        stacks = np.empty(128, np.int64), np.empty(3 * (longest // length + 2), np.int64)
-        sort_suffixes(text.symbols, np.array([first, last, bits, length, longest, known]), order, keys, stacks)
+        stacks = SortStacks(np.empty(RANGE_STACK, np.int64), np.empty(FRAME_ROW * (longest // length + 2), np.int64))
+        sort_suffixes(text.symbols, first, last, limits, order, keys, stacks)
 
     # A range of suffixes ends where their first characters do.
     bounds = [len(keys) * part // threads for part in range(1, threads)]
@@ -167,23 +186,22 @@ def _sorted_suffixes(text: Text, longest: int, threads: int) -> NDArray[np.int32
     return order
 
 
-def _substrings(
-    text: Text, order: NDArray[np.int32], longest: int, least: int
-) -> tuple[list[NDArray[np.int32]], NDArray[np.int64]]:
-    """The substrings that stand for those at the same places: first suffix, the one after the last, length; shares."""
-    from subwords.kernels.suffix import find_substrings, sum_weights
+def _substrings(text: Text, order: NDArray[np.int32], longest: int, least: int) -> tuple[Substrings, NDArray[np.int64]]:
+    """The longest substrings of those at the same places, and their shares: count x length."""
+    from subwords.kernels.unigram.suffixes import find_substrings, sum_weights
 
     word_of = np.repeat(np.arange(len(text.weights), dtype=np.int32), np.diff(text.starts))
     sums = np.empty(len(order) + 1, np.int64)
     sum_weights(order, word_of, text.weights, sums)
-    found = tuple(zeros(3 * len(order) + 1, np.int32) for _ in range(3))
+    room = Substrings(*(zeros(3 * len(order) + 1, np.int32) for _ in range(3)))
     stack = np.zeros(2 * longest + 4, np.int64)
-    number = find_substrings((text.symbols, word_of, text.starts, order), sums, longest, least, stack, found)
-    lefts, rights, lengths = (array[:number] for array in found)
-    return [lefts, rights, lengths], (sums[rights] - sums[lefts]) * lengths
+    suffixes = Suffixes(text.symbols, word_of, text.starts, order)
+    number = find_substrings(suffixes, sums, longest, least, stack, room)
+    found = Substrings(*(array[:number] for array in room))
+    return found, (sums[found.rights] - sums[found.lefts]) * found.lengths
 
 
-def _best(found: list[NDArray[np.int32]], shares: NDArray[np.int64], seed_size: int) -> NDArray[np.int64]:
+def _best(found: Substrings, shares: NDArray[np.int64], seed_size: int) -> NDArray[np.int64]:
     """The characters, and the `seed_size` others of the greatest shares, in the order of their strings."""
     lefts, _, lengths = found
     many = np.flatnonzero(lengths > 1)

@@ -3,14 +3,33 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subwords.components.splitter import Rule, Split
-from subwords.encode.encoder import KEYS, SHORT, Segmenter
+from subwords.encode.encoder import Segmenter
 from subwords.errors import InputError
+from subwords.kernels.layout import (
+    KEYS,
+    MISSING,
+    NO_EDGE,
+    PLACE_STEPS,
+    PLACE_SUMS,
+    RUNNING,
+    SHORT_WORD,
+    SUMS,
+    UNIGRAM_SETTINGS,
+    UNIT_BLOCK,
+    UNK,
+    Children,
+    TrieNodes,
+    UnigramModel,
+    UnigramScratch,
+    UnigramWorkspace,
+    WordTable,
+)
 from subwords.split.word_spans import Pieces
 from subwords.unigram.model import BYTE_PIECES, Unigram
 
@@ -18,9 +37,6 @@ if TYPE_CHECKING:
     from subwords.kernels.jit import Kernel
 
 __all__ = ["UnigramSegmenter"]
-
-_Arrays = tuple[NDArray[Any], ...]
-
 
 _SPACED: dict[str, Rule] = {run: (Split(f"▁{run}[^▁]*|[^▁]+"),) for run in ("", "+")}  # as `space_rule` makes them
 
@@ -37,19 +53,22 @@ class UnigramSegmenter(Segmenter):
     @property
     def kernel(self) -> Kernel:
         """The kernel."""
-        from subwords.kernels.unigram_encode import encode_paths
+        from subwords.kernels.unigram.encode import encode_words
 
-        return encode_paths
+        return encode_words
 
     @cached_property
-    def arrays(self) -> _Arrays:
-        """The model as the kernel reads it: units, links, records, scores, byte ids, settings."""
+    def arrays(self) -> UnigramModel:
+        """The model as the kernel reads it."""
         model = self.model
-        settings = np.array([-1 if model.unk_id is None else model.unk_id, model.running and not model.exact], np.int64)
+        settings = np.zeros(UNIGRAM_SETTINGS, np.int64)
+        settings[UNK] = MISSING if model.unk_id is None else model.unk_id
+        settings[RUNNING] = model.running and not model.exact
         scores = np.append(model.path_scores, model.unk_score)
         ids = np.flatnonzero(np.diff(model.vocab.offsets) > 0)
         ids = ids[~np.isin(ids, list(model.special_ids))]
-        return *units_of(model, ids), scores, model.byte_ids, settings
+        units, links, records = units_of(model, ids)
+        return UnigramModel(units, links, records, scores, model.byte_ids, settings)
 
     def finer(self, rule: Rule) -> Rule:
         """Cut around characters that no piece has: no path goes across such a place without stopping there.
@@ -71,20 +90,28 @@ class UnigramSegmenter(Segmenter):
         inside = "".join(map(ranged, runs_of(sorted(map(ord, known - {"▁"})))))
         return (Split(f"▁{run}[{inside}]*|[{inside}]+|[^▁{inside}]+"),)
 
-    def scratch(self, length: int, before: _Arrays) -> _Arrays:
+    def scratch(self, length: int, before: UnigramScratch | None) -> UnigramScratch:
         """Return room for the keys and for every place of a word, and the sums of a text."""
-        keys, sums = (before[0], before[3]) if before else (np.empty(KEYS, np.uint64), np.zeros(3))
-        return keys, np.empty(2 * (length + 1)), np.empty(3 * (length + 1), np.int32), sums
+        places = length + 1
+        return UnigramScratch(
+            keys=np.empty(KEYS, np.uint64) if before is None else before.keys,
+            best=np.empty(PLACE_SUMS * places),
+            steps=np.empty(PLACE_STEPS * places, np.int32),
+            sums=np.zeros(SUMS) if before is None else before.sums,
+        )
+
+    def workspace(self, table: WordTable, scratch: UnigramScratch, counters: NDArray[np.int64]) -> UnigramWorkspace:
+        """Return all that the kernel works on."""
+        return UnigramWorkspace(table, self.arrays, scratch, counters)
 
     def token_ends(self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], pieces: Pieces) -> NDArray[np.int64]:
         """Return where the bytes of each id end; those of a run of unknown characters are all of it."""
-        from subwords.kernels.unigram_encode import path_ends
+        from subwords.kernels.unigram.encode import path_ends
 
-        longest = int(np.diff(pieces.words).max(initial=SHORT))
-        _, *scratch = self.scratch(longest, ())
+        scratch = self.scratch(int(np.diff(pieces.words).max(initial=SHORT_WORD)), None)
         ends = np.empty(len(ids), np.int64)
-        found = path_ends(np.ascontiguousarray(pieces.text), pieces.words, (*self.arrays, *scratch), ends)
-        assert found == len(ids)
+        count = path_ends(np.ascontiguousarray(pieces.text), pieces.words, self.arrays, scratch, ends)
+        assert count == len(ids)
         return ends
 
     def token_ranges(self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], pieces: Pieces) -> NDArray[np.int64]:
@@ -126,20 +153,20 @@ def ranged(run: tuple[int, int]) -> str:
 def units_of(
     model: Unigram, ids: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint64]]:
-    """Return the double array of some pieces, its links, and the records of all; see kernels/pieces.py."""
-    from subwords.kernels.pieces import BLOCK, fill_links, fill_units
-    from subwords.kernels.wordpiece_encode import build_edges
+    """Return the double array of some pieces, its links, and the records of all; see kernels/trie/double_array.py."""
+    from subwords.kernels.trie.double_array import fill_links, fill_units
+    from subwords.kernels.trie.edges import build_edges
 
     offsets = model.vocab.offsets
     starts, stops = offsets[ids], offsets[ids + 1]
     size = int((stops - starts).sum()) + 2
-    edges = np.full(2 << max(4, size.bit_length()), np.iinfo(np.uint64).max, np.uint64)
-    parents, bytes_ = np.zeros(size, np.int32), np.zeros(size, np.uint8)
-    depths, strings = np.zeros(size, np.int32), np.full(size, -1, np.int32)
-    roots = np.zeros(len(ids), np.int64)
-    count = build_edges(model.vocab.data, starts, stops, roots, edges, 0x9E3779B9, (parents, bytes_, depths, strings))
+    edges = np.full(2 << max(4, size.bit_length()), NO_EDGE, np.uint64)
+    parents, labels = np.zeros(size, np.int32), np.zeros(size, np.uint8)
+    depths, strings = np.zeros(size, np.int32), np.full(size, MISSING, np.int32)
+    roots, nodes = np.zeros(len(ids), np.int64), TrieNodes(parents, labels, depths, strings)
+    count = build_edges(model.vocab.data, starts, stops, roots, edges, 0x9E3779B9, nodes)
     # Breadth first, children of one node side by side; without the second root.
-    order = np.lexsort((bytes_[:count], parents[:count], depths[:count]))
+    order = np.lexsort((labels[:count], parents[:count], depths[:count]))
     order = order[order != 1]
     places = np.empty(count, np.int64)
     places[order] = np.arange(len(order))
@@ -148,11 +175,12 @@ def units_of(
     first, last = np.zeros(len(order), np.int64), np.zeros(len(order), np.int64)
     first[above[begins - 1]], last[above[begins - 1]] = begins, np.append(begins[1:], len(order))
     pieces = np.where(strings[order] >= 0, np.append(ids, -1)[strings[order]], -1).astype(np.int32)
-    room, used = len(order) + BLOCK, -1
+    children = Children(first, last)
+    room, used = len(order) + UNIT_BLOCK, -1
     while used < 0:
-        room = 2 * room // BLOCK * BLOCK
+        room = 2 * room // UNIT_BLOCK * UNIT_BLOCK
         units, places = np.zeros(room, np.uint64), np.empty(len(order), np.int64)
-        used = fill_units((first, last), bytes_[order], pieces, units, np.zeros(room, np.uint8), places)
+        used = fill_units(children, labels[order], pieces, units, np.zeros(room, np.uint8), places)
     units, links, records = units[:used].copy(), np.zeros(used, np.int32), np.diff(offsets).astype(np.uint64)
-    fill_links((first, last), bytes_[order], places, units, links, records)
+    fill_links(children, labels[order], places, units, links, records)
     return units, links, records

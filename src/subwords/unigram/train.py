@@ -14,10 +14,11 @@ from subwords.bpe.train import Step, check_words
 from subwords.components.vocab import Vocab
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.errors import InputError, TrainingError
+from subwords.kernels.layout import CODE_POINTS, MOST_PIECES
 from subwords.support.checks import check_flag, check_integer, check_string, check_strings, check_token
 from subwords.support.threads import thread_count
 from subwords.unigram.em import estimated, expected_counts, logarithms, pruned, unit_bits
-from subwords.unigram.model import BYTE_PIECES, GRAINS, MOST_IDS, Unigram
+from subwords.unigram.model import BYTE_PIECES, GRAINS, Unigram
 from subwords.unigram.seeds import Lattice, find_seeds, text_of
 
 __all__ = ["UnigramSettings", "train_unigram"]
@@ -45,7 +46,7 @@ class UnigramSettings:
 
     def __post_init__(self) -> None:
         for name, least, most in (
-            ("vocab_size", 1, MOST_IDS),
+            ("vocab_size", 1, MOST_PIECES),
             ("seed_size", 0, MOST),
             ("sub_iterations", 1, 100),
             ("max_piece_length", 1, MOST_LENGTH),
@@ -142,9 +143,9 @@ def _check_total(counts: WordCounts) -> None:
 
 def _alphabet(counts: WordCounts, settings: UnigramSettings) -> tuple[list[int], NDArray[np.int64]]:
     """The code points that must be in the vocabulary, and those of them that the text has."""
-    from subwords.kernels.bpe_index import symbol_weights
+    from subwords.kernels.bpe.index import symbol_weights
 
-    weights = np.zeros(0x110000, np.uint64)
+    weights = np.zeros(CODE_POINTS, np.uint64)
     symbol_weights(counts.data, counts.offsets, counts.counts, 1, weights)
     required = np.array(sorted({*map(ord, settings.required_chars)}), np.int64)
     used = np.flatnonzero(weights)

@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import secrets
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.encode.encoder import KEYS, Segmenter
+from subwords.encode.encoder import Segmenter
 from subwords.errors import InputError
+from subwords.kernels.layout import (
+    KEYS,
+    MISSING,
+    MOST_CHARS,
+    NO_EDGE,
+    SEED,
+    UNK,
+    WORDPIECE_SETTINGS,
+    TrieNodes,
+    WordPieceModel,
+    WordPieceScratch,
+    WordPieceWorkspace,
+    WordTable,
+)
 from subwords.split.word_spans import Pieces
 from subwords.wordpiece.model import WordPiece
 
@@ -19,45 +33,46 @@ if TYPE_CHECKING:
 
 __all__ = ["WordPieceSegmenter"]
 
-_Arrays = tuple[NDArray[Any], ...]
-
 
 class WordPieceSegmenter(Segmenter):
     """Segments words by the longest match (P3), in linear time (P4)."""
 
     def __init__(self, model: WordPiece) -> None:
         self.model = model
-        self._settings = np.array([model.unk_id, model.max_chars, secrets.randbits(62)], np.int64)
+        self._settings = np.zeros(WORDPIECE_SETTINGS, np.int64)
+        self._settings[[UNK, SEED, MOST_CHARS]] = model.unk_id, secrets.randbits(62), model.max_chars
 
     @property
     def kernel(self) -> Kernel:
         """The kernel."""
-        from subwords.kernels.wordpiece_encode import encode_pieces
+        from subwords.kernels.wordpiece.encode import encode_words
 
-        return encode_pieces
+        return encode_words
 
     @cached_property
-    def arrays(self) -> _Arrays:
-        """The tries as the kernel reads them: edges, fails, pops, counts, popped, settings."""
-        from subwords.kernels.wordpiece_encode import build_edges, build_links
+    def arrays(self) -> WordPieceModel:
+        """The tries as the kernel reads them."""
+        from subwords.kernels.trie.edges import build_edges
+        from subwords.kernels.wordpiece.encode import build_links
 
         ids, starts, stops, roots = self._strings()
         size = int((stops - starts).sum()) + 2
-        edges = np.full(2 << max(4, size.bit_length()), np.iinfo(np.uint64).max, np.uint64)
-        nodes = (
-            np.zeros(size, np.int32),
-            np.zeros(size, np.uint8),
-            np.zeros(size, np.int32),
-            np.full(size, -1, np.int32),
+        edges = np.full(2 << max(4, size.bit_length()), NO_EDGE, np.uint64)
+        nodes = TrieNodes(
+            parents=np.zeros(size, np.int32),
+            labels=np.zeros(size, np.uint8),
+            depths=np.zeros(size, np.int32),
+            strings=np.full(size, MISSING, np.int32),
         )
-        count = build_edges(self.model.vocab.data, starts, stops, roots, edges, int(self._settings[2]), nodes)
-        order = np.argsort(nodes[2][:count], kind="stable")
-        fails, pops, counts = (np.zeros(count, np.int32) for _ in range(3))
+        count = build_edges(self.model.vocab.data, starts, stops, roots, edges, int(self._settings[SEED]), nodes)
+        order = np.argsort(nodes.depths[:count], kind="stable")
+        fails, pops, pop_counts = (np.zeros(count, np.int32) for _ in range(3))
         room = 4 * count
-        while room > 0:
-            popped = np.zeros(room, np.int32)
-            room = -build_links(order, ids, nodes, edges, fails, pops, counts, popped, self._settings)
-        return edges, fails, pops, counts, popped, self._settings
+        while True:
+            model = WordPieceModel(edges, fails, pops, pop_counts, np.zeros(room, np.int32), self._settings)
+            room = -build_links(order, ids, nodes, model)
+            if room <= 0:
+                return model
 
     def _strings(self) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """What the tries hold: ids, ranges of the vocabulary's bytes, and under which root."""
@@ -73,9 +88,13 @@ class WordPieceSegmenter(Segmenter):
         roots = np.repeat(np.array([0, 1], np.int64), [len(first), len(later)])
         return ids, np.concatenate([starts[first], starts[later] + len(prefix)]), stops[ids], roots
 
-    def scratch(self, length: int, before: _Arrays) -> _Arrays:
+    def scratch(self, length: int, before: WordPieceScratch | None) -> WordPieceScratch:
         """Return room for the keys: matching needs none."""
-        return before or (np.empty(KEYS, np.uint64),)
+        return before or WordPieceScratch(np.empty(KEYS, np.uint64))
+
+    def workspace(self, table: WordTable, scratch: WordPieceScratch, counters: NDArray[np.int64]) -> WordPieceWorkspace:
+        """Return all that the kernel works on."""
+        return WordPieceWorkspace(table, self.arrays, scratch, counters)
 
     def token_ends(self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], pieces: Pieces) -> NDArray[np.int64]:
         """Return where the bytes of each id end; an unknown word's are all of it."""

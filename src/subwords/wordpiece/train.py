@@ -13,14 +13,13 @@ from subwords.bpe.train import Step, check_limits, check_room, check_words, merg
 from subwords.components.vocab import Vocab
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.errors import InputError
+from subwords.kernels.layout import CODE_POINTS, MISSING
 from subwords.support.checks import check_choice, check_integer, check_string, check_token
 from subwords.support.memory import zeros
 from subwords.wordpiece.model import SPECIAL_TOKENS, WordPiece
 from subwords.wordpiece.pair_scores import SCORES, ScoreLoop
 
 __all__ = ["WordPieceSettings", "train_wordpiece"]
-
-CODES = 0x110000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,20 +107,20 @@ def _model(vocab: Vocab, settings: WordPieceSettings) -> WordPiece:
 def _base(counts: WordCounts, settings: WordPieceSettings) -> tuple[list[bytes], NDArray[np.int32], list[int]]:
     """The tokens to start from, in the order of their ids (B3, B6), the id of every symbol, and how often each occurs.
 
-    Symbols are code points, for those that begin a word, and code points + CODES.
+    Symbols are code points, for those that begin a word, and code points + CODE_POINTS.
     """
-    from subwords.kernels.wordpiece_index import piece_weights
+    from subwords.kernels.wordpiece.index import symbol_weights
 
-    weights = zeros(2 * CODES, np.uint64)
-    piece_weights(counts.data, counts.offsets, counts.counts, weights)
+    weights = zeros(2 * CODE_POINTS, np.uint64)
+    symbol_weights(counts.data, counts.offsets, counts.counts, weights)
     if settings.limit_alphabet is not None:
         _limit(weights, settings.limit_alphabet)
     used = np.flatnonzero(weights).tolist()
-    strings = {symbol: settings.prefix * (symbol >= CODES) + chr(symbol % CODES) for symbol in used}
+    strings = {symbol: settings.prefix * (symbol >= CODE_POINTS) + chr(symbol % CODE_POINTS) for symbol in used}
     names = list(dict.fromkeys([*settings.special_tokens, *sorted(strings.values())]))
     check_room(len(names) - len(settings.special_tokens), settings)
     numbers = {name: i for i, name in enumerate(names)}
-    ids = np.full(2 * CODES, -1, np.int32)
+    ids = np.full(2 * CODE_POINTS, MISSING, np.int32)
     times = [0] * len(names)
     for symbol, name in strings.items():
         ids[symbol] = numbers[name]
@@ -131,12 +130,12 @@ def _base(counts: WordCounts, settings: WordPieceSettings) -> tuple[list[bytes],
 
 def _limit(weights: NDArray[np.uint64], most: int) -> None:
     """Drop the symbols of all but the most frequent characters, the earlier one at a tie."""
-    both = weights[:CODES] + weights[CODES:]
+    both = weights[:CODE_POINTS] + weights[CODE_POINTS:]
     used = np.flatnonzero(both)
     order = np.argsort(np.iinfo(np.int64).max - both[used].astype(np.int64), kind="stable")
     dropped = used[order[most:]]
     weights[dropped] = 0
-    weights[dropped + CODES] = 0
+    weights[dropped + CODE_POINTS] = 0
 
 
 def _may_spell_prefix(counts: WordCounts, prefix: str) -> bool:

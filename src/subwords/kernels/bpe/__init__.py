@@ -1,0 +1,1 @@
+"""Kernels of BPE: segmentation of words, and training."""

@@ -1,0 +1,67 @@
+"""BPE on the table of words: `table/encode.py` with the segmentation of `segment.py`."""
+
+from __future__ import annotations
+
+from subwords.kernels.bpe.merge import Merges
+from subwords.kernels.bpe.segment import Model, segment
+from subwords.kernels.jit import U64, I64s, Int, U8s, U32s, advance, inlined, kernel, pointer
+from subwords.kernels.layout import KEYS, MERGE_PADDING, RANK_SCRATCH, SEED, SYMBOL_SCRATCH, TIED, BPEWorkspace
+from subwords.kernels.table.encode import Family, encode_all, never_fleeting, opened, settled
+
+
+@inlined
+def opened_model(model, scratch):
+    """The pointers of a model and its scratch."""
+    keys, symbols, chains = pointer(scratch.keys), pointer(scratch.symbols), pointer(scratch.chains)
+    room, ranks = len(scratch.symbols) // SYMBOL_SCRATCH, len(scratch.chains) // RANK_SCRATCH
+    settings = pointer(model.settings)
+    merges = Merges(
+        pairs=pointer(model.pairs),
+        mask=U64(len(model.pairs) - 1),
+        seed=U64(settings[SEED]),
+        results=pointer(model.results),
+        classes=pointer(model.classes),
+        tied=settings[TIED],
+        symbols=symbols,
+        ranks=advance(keys, KEYS),
+        links=advance(symbols, room),
+        entries=advance(symbols, 3 * room),
+        order=advance(symbols, 9 * room),
+        chains=chains,
+        heap=advance(chains, 3 * ranks),
+        waiting=advance(keys, KEYS + room + MERGE_PADDING),
+    )
+    return Model(
+        alphabet=pointer(model.alphabet),
+        first_ranks=pointer(model.first_ranks),
+        spans=pointer(model.spans),
+        fallback=pointer(model.fallback),
+        parted=pointer(model.parted),
+        by_character=len(model.alphabet) > 256,
+        settings=settings,
+        scratch=room,
+        merges=merges,
+    )
+
+
+@kernel
+def encode_words(
+    text: U8s,
+    start: Int,
+    ends: U32s,
+    words: Int,
+    text_ends: I64s,
+    texts: Int,
+    out: U32s,
+    filled: Int,
+    workspace: BPEWorkspace,
+) -> Int:
+    """Append the ids of words to the `filled` ids in `out`; see `table.encode.encode_all`.
+
+    Same ids as `reference.bpe.encode_word`, word by word.
+    """
+    model = opened_model(workspace.model, workspace.scratch)
+    table = opened(workspace.table, workspace.counters)
+    p, e, t, o, keys = pointer(text), pointer(ends), pointer(text_ends), pointer(out), pointer(workspace.scratch.keys)
+    family = Family(segment, settled, never_fleeting)
+    return encode_all(family, model, table, p, len(text), start, e, words, t, texts, keys, o, len(out), filled)

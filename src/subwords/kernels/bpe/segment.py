@@ -1,0 +1,203 @@
+"""A word to its ids, without any table: symbols, pairs, merges, and windows for long words."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from subwords.kernels.bpe.merge import ask_pairs, merge_runs, merge_word
+from subwords.kernels.jit import I64, U64, helper
+from subwords.kernels.layout import (
+    COMPLETE,
+    DONE,
+    DROP_UNKNOWN,
+    FUSE_UNK,
+    LINKS,
+    MISSING,
+    NEED_SCRATCH,
+    NEEDED,
+    PARTED,
+    SHORT_WORD,
+    UNK,
+    UNKNOWN,
+    UNKNOWN_AT,
+)
+from subwords.kernels.text.utf8 import decode_at
+
+LARGE = 1 << 12  # bytes of a window if small windows share no token: half the second cache
+
+HALF = U64(32)
+
+
+class Model(NamedTuple):
+    """The pointers of a `BPEModel`, and the scratch."""
+
+    alphabet: object
+    first_ranks: object
+    spans: object
+    fallback: object
+    parted: object
+    by_character: object
+    settings: object
+    scratch: object  # symbols there is room for
+    merges: object
+
+
+@helper
+def fall_back(model, text, at, length, n):
+    """Write the ids of an unknown character's bytes from symbol n on; False if a byte has no id."""
+    for k in range(length):
+        symbol = I64(model.fallback[text[at + k]])
+        if symbol == MISSING:
+            return False
+        model.merges.symbols[n + k] = symbol
+    return True
+
+
+@helper
+def first_symbols(model, text, at, length):
+    """Write a word's bytes or characters as ids; their number, or MISSING - i for an unknown one at byte i.
+
+    As in HF, an unk is written after the bytes of the unknown characters that follow it.
+    """
+    symbols, settings = model.merges.symbols, model.settings
+    n, i, waiting = 0, 0, False
+    while i < length:
+        code, step = I64(text[at + i]), 1
+        if model.by_character:
+            code, step = decode_at(text, at + i, at + length)
+        symbol = MISSING
+        if code >= 0:
+            symbol = I64(model.alphabet[code])
+        if symbol == MISSING and fall_back(model, text, at + i, step, n):
+            n += step
+        elif symbol == MISSING and settings[UNK] == MISSING:
+            if settings[DROP_UNKNOWN] == 0:
+                return MISSING - i
+        else:
+            if waiting and (symbol != MISSING or settings[FUSE_UNK] == 0):
+                symbols[n] = settings[UNK]
+                n += 1
+            waiting = symbol == MISSING
+            if not waiting:
+                symbols[n] = symbol
+                n += 1
+        i += step
+    if waiting:
+        symbols[n] = settings[UNK]
+        n += 1
+    return n
+
+
+@helper
+def window(model, text, at, length):
+    """Segment text[at : at + length], every byte a symbol, into the model's symbols; their number."""
+    merges = model.merges
+    for k in range(length):
+        merges.symbols[k] = model.alphabet[text[at + k]]
+    for k in range(length - 1):
+        rank = U64(model.first_ranks[I64(text[at + k]) << 8 | I64(text[at + k + 1])])
+        merges.ranks[k] = rank << HALF | rank  # no rank: NONE; the lower half is not compared
+    return merge_word(merges, length)
+
+
+@helper
+def meet(model, out, i, filled, a, m):
+    """Find the first token that two overlapping windows share: (index in `out` or -1, position, index in symbols).
+
+    Both windows begin at position `a`. The first one's tokens are out[i:filled], the second one's the m symbols.
+    """
+    symbols, spans = model.merges.symbols, model.spans
+    j, b = 0, a
+    while i < filled and j < m:
+        if a == b and out[i] == symbols[j]:
+            return i, a, j
+        if a <= b:
+            a += spans[out[i]]
+            i += 1
+        else:
+            b += spans[symbols[j]]
+            j += 1
+    return -1, a, j
+
+
+@helper
+def segment_windows(model, text, at, length, out, count, size):
+    """Write the ids of a long word from out[count] on, window by window; their number, or -1 if windows share no token.
+
+    Exact for every list of merges. Tokens are the segmentation of a text if and only if every two neighbours are the
+    segmentation of the text they span: the first merge across a border would happen between these two alone as well.
+    Neighbours inside a window satisfy this. If two windows share a token, so do the first window's tokens before it,
+    followed by the second window's from it on.
+    """
+    stop, start, kept = at + length, at, count
+    end, shared = min(start + size, stop), min(size // 3, 512)
+    filled = kept + window(model, text, start, end - start)
+    for k in range(filled - kept):
+        out[kept + k] = model.merges.symbols[k]
+    while end < stop:
+        position = start
+        while kept < filled and position + model.spans[out[kept]] <= end - shared:
+            position += model.spans[out[kept]]
+            kept += 1
+        if position == start:
+            return -1
+        end = min(position + size, stop)
+        m = window(model, text, position, end - position)
+        kept, start, j = meet(model, out, kept, filled, position, m)
+        if kept < 0:
+            return -1
+        for k in range(j, m):
+            out[kept + k - j] = model.merges.symbols[k]
+        filled = kept + m - j
+    return filled - count
+
+
+@helper
+def write_parted(model, n, out, count):
+    """Write the ids of n symbols from out[count] on, fusing neighbouring unks if the model does; their number."""
+    symbols, parted, m = model.merges.symbols, model.parted, 0
+    unk = I64(model.settings[UNK]) if model.settings[FUSE_UNK] != 0 else MISSING
+    for k in range(n):
+        place = I64(parted[symbols[k]])
+        size = 1
+        if place != 0:
+            size = I64(parted[place])
+        for j in range(size):
+            index = I64(symbols[k])
+            if place != 0:
+                index = I64(parted[place + 1 + j])
+            if index != unk or m == 0 or I64(out[count + m - 1]) != unk:
+                out[count + m] = index
+                m += 1
+    return m
+
+
+@helper
+def segment(model, counters, text, at, length, out, count):
+    """Write the ids of a word from out[count] on: (DONE, their number), or (another status, 0)."""
+    symbols = model.merges.symbols
+    if model.settings[COMPLETE] != 0 and length > SHORT_WORD:
+        n = segment_windows(model, text, at, length, out, count, I64(SHORT_WORD))
+        if n < 0 and model.scratch >= min(length, LARGE):
+            n = segment_windows(model, text, at, length, out, count, I64(min(length, model.scratch)))
+        if n < 0:
+            counters[NEEDED] = min(length, max(LARGE, 2 * model.scratch))
+            return NEED_SCRATCH, 0
+        return DONE, n
+    if length > model.scratch:
+        counters[NEEDED] = length
+        return NEED_SCRATCH, 0
+    if model.settings[COMPLETE] != 0:
+        n = window(model, text, at, length)
+    else:
+        n = first_symbols(model, text, at, length)
+        if n < 0:
+            counters[UNKNOWN_AT] = at + MISSING - n
+            return UNKNOWN, 0
+        ask_pairs(model.merges, n)
+        n = merge_runs(model.merges, n) if model.settings[LINKS] != 0 else merge_word(model.merges, n)
+    if model.settings[PARTED] != 0:
+        return DONE, write_parted(model, n, out, count)
+    for k in range(n):
+        out[count + k] = symbols[k]
+    return DONE, n

@@ -1,0 +1,469 @@
+"""Every layout that kernels and Python share, named once: columns of tables, fields of int64 arrays, tuples of arrays.
+
+A class is a tuple of arrays that a kernel takes as one argument; its annotations are the machine types of `jit.py`. A
+constant ..._ROW is how many elements a table's row has; the constants before it are its columns. The file of the
+kernel that fills a table says what the columns mean. This file imports neither NumPy nor Numba, nor anything of ours.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+# One-dimensional contiguous arrays, by the type of their elements.
+U8s = Any
+U16s = Any
+U32s = Any
+U64s = Any
+I32s = Any
+I64s = Any
+F64s = Any
+
+# ------------------------------------------------------------------ every kernel
+
+# Why a kernel returned. After NEED_... and UNDECIDED the caller provides what is missing and calls again. UNKNOWN: the
+# tables do not say what to do. ONCE: done, but the ids may not be kept in the table. EXHAUSTED: no pair reaches the
+# threshold. PAUSED: as many merges as asked for are done. COLD: a pair outside the heap may be the best one.
+DONE, NEED_OUT, NEED_SLOTS, NEED_ARENA, NEED_SCRATCH, NEED_PAIRS, NEED_STRINGS, NEED_INDEX = range(8)
+UNKNOWN, ONCE, EXHAUSTED, PAUSED, UNDECIDED, COLD = range(8, 14)
+
+LANES = 64  # bytes that are processed at once; the padding that block loads and copies need
+CODE_POINTS = 0x110000
+INVALID = CODE_POINTS  # the row of a table by code point for a byte that is not UTF-8
+MISSING = -1  # in place of an id
+MOST_BYTES = (1 << 31) - LANES  # of texts split in one call: word ends are 32 bits wide
+
+# ------------------------------------------------------------------ the table of words (table/)
+
+KEY_LOW, KEY_HIGH, VALUE_LOW, VALUE_HIGH, SLOT_ROW = range(5)  # of a slot, uint64
+BLOCK = 256  # words whose keys are made at once
+KEY_ROW = 3  # of a key: low, high, and the slot to begin the search at
+ODD_WORDS = KEY_ROW * BLOCK  # behind the keys: the numbers of words whose keys need a second look, one a word at most,
+ODD_COUNT = ODD_WORDS + 2 * BLOCK  # and how many they are; the space between is used for gaps in the ids
+KEYS = ODD_COUNT + 1  # elements of the whole scratch
+SEEDS = 8  # random numbers at the front of `seeds`; the masks of table.keys.key_masks follow
+
+# Counters of a table of words, which outlive a call: int64.
+# NEXT_TEXT, NEXT_WORD: where to resume. WRITTEN: ids in the output. SLOTS_USED, IDS_USED, BYTES_USED: of the table.
+# UNKNOWN_AT: the byte that has no id. NEEDED: what NEED_... needs. FAR: words of the last block with ids in the arena.
+# BEGIN: the next word is the first of its text. JOINED: the texts of a call are parts of one text. ALONE: 1, words are
+# segmented without the table; WARY, blocks are small. SUMMED: ids whose scores are in the sum.
+NEXT_TEXT, NEXT_WORD, WRITTEN, SLOTS_USED, IDS_USED, BYTES_USED, UNKNOWN_AT, NEEDED = range(8)
+FAR, BEGIN, JOINED, ALONE, SUMMED, COUNTERS = range(8, 14)
+
+
+class WordTable(NamedTuple):
+    """The words already segmented."""
+
+    slots: U64s  # SLOT_ROW elements a slot; a power of two of slots
+    seeds: U64s
+    ids: I32s  # arena of ids
+    text: U8s  # arena of long words
+
+
+class CountTable(NamedTuple):
+    """Words with a count and a first place, see table/count.py."""
+
+    slots: U64s
+    seeds: U64s
+    arena: U8s
+    keys: U64s  # scratch: KEYS elements
+    counters: I64s
+
+
+# ------------------------------------------------------------------ models, as encoders read them
+
+# Fields of `settings`. SEED is that of a hash table.
+UNK, SEED = range(2)
+FUSE_UNK, DROP_UNKNOWN, COMPLETE, TIED, LINKS, PARTED, BPE_SETTINGS = range(2, 9)
+MOST_CHARS, WORDPIECE_SETTINGS = range(2, 4)
+RUNNING, UNIGRAM_SETTINGS = range(2, 4)
+
+# BPE. An entry of the pair table is left id, right id and rank in one uint64.
+ID_BITS, RANK_BITS = 21, 22
+MOST_RANK = (1 << RANK_BITS) - 1  # in place of a rank: two symbols that meet inside a token and are no merge
+NO_PAIR = (1 << 64) - 1  # a free slot; the rank of a pair whose symbols meet inside no token
+NO_RANK = (1 << 32) - 1  # of two bytes
+SHORT_WORD = 56  # symbols up to which scanning for the lowest rank beats chains; a multiple of 8 below 63, for masks
+MERGE_PADDING = 8  # elements behind the ranks of a word's pairs
+SYMBOL_SCRATCH, TIED_SCRATCH = 12, 3  # elements of `symbols`, and of `keys` if priorities tie, for a symbol
+RANK_SCRATCH = 4  # elements of `chains` for a rank
+
+
+class BPEModel(NamedTuple):
+    """Alphabet and merges."""
+
+    alphabet: I32s  # the id of every byte (256 elements) or code point, or MISSING
+    pairs: U64s  # hash table, see bpe/merge.py
+    results: I32s  # the id that each rank yields
+    classes: I32s  # the priority of each rank
+    settings: I64s
+    first_ranks: U32s  # of a byte-level model: by two bytes, the rank of their merge or NO_RANK
+    spans: I32s  # the number of bytes of every symbol
+    fallback: I32s  # the id of each byte of an unknown character, or MISSING
+    parted: I32s  # by symbol: 0, or where in this array its ids are: their number, then the ids
+
+
+class BPEScratch(NamedTuple):
+    """Room for one word."""
+
+    keys: U64s  # KEYS, then for n symbols n + MERGE_PADDING ranks and, if priorities tie, TIED_SCRATCH * n pairs
+    symbols: I32s  # SYMBOL_SCRATCH elements a symbol
+    chains: I32s  # RANK_SCRATCH elements a rank, -1 between words; only words longer than SHORT_WORD need them
+
+
+class BPEWorkspace(NamedTuple):
+    """All that encoding works on."""
+
+    table: WordTable
+    model: BPEModel
+    scratch: BPEScratch
+    counters: I64s
+
+
+class WordPieceModel(NamedTuple):
+    """Two tries and their failure links, see wordpiece/encode.py."""
+
+    edges: U64s
+    fails: I32s
+    pops: I32s
+    pop_counts: I32s
+    popped: I32s
+    settings: I64s
+
+
+class WordPieceScratch(NamedTuple):
+    """Room for keys; matching needs none."""
+
+    keys: U64s
+
+
+class WordPieceWorkspace(NamedTuple):
+    """All that encoding works on."""
+
+    table: WordTable
+    model: WordPieceModel
+    scratch: WordPieceScratch
+    counters: I64s
+
+
+class UnigramModel(NamedTuple):
+    """Pieces as a double array (trie/double_array.py), and their scores."""
+
+    units: U64s
+    links: I32s
+    records: U64s
+    scores: F64s  # by id, and last that of an unknown character
+    byte_ids: I32s  # the id of every byte, or MISSING
+    settings: I64s
+
+
+class UnigramScratch(NamedTuple):
+    """Room for the paths to every place of one word, and sums of the text, see unigram/viterbi.py."""
+
+    keys: U64s
+    best: F64s  # PLACE_SUMS elements a place
+    steps: I32s  # PLACE_STEPS elements a place
+    sums: F64s
+
+
+class UnigramWorkspace(NamedTuple):
+    """All that encoding works on."""
+
+    table: WordTable
+    model: UnigramModel
+    scratch: UnigramScratch
+    counters: I64s
+
+
+# Fields of `sums`: of the text, of the text before the block, and whether the sum came near the reset.
+TOTAL_SCORE, SCORE_BEFORE, CAME_NEAR, SUMS = range(4)
+PLACE_SUMS, PLACE_STEPS = 2, 3
+
+
+class Edges(NamedTuple):
+    """Pieces between places of a text: where they begin and end, and their ids."""
+
+    begins: I64s
+    ends: I64s
+    pieces: I32s
+
+
+# ------------------------------------------------------------------ tries (trie/)
+
+UNIT_BLOCK = 256  # units that a double array grows by
+MOST_PIECES = 1 << 26  # ids that fit a unit
+NO_EDGE = (1 << 64) - 1  # a free slot of an edge table
+
+
+class TrieNodes(NamedTuple):
+    """By node: its parent, the byte that leads to it, its depth, and the string that ends there or MISSING."""
+
+    parents: I32s
+    labels: U8s
+    depths: I32s
+    strings: I32s
+
+
+class Children(NamedTuple):
+    """By node: its children are the nodes first[n] to last[n] - 1."""
+
+    first: I64s
+    last: I64s
+
+
+# ------------------------------------------------------------------ splitting (split/)
+
+LETTER, NUMBER, SPACE = 1, 2, 3  # classes of GPT-2's rule
+# An entry of a boundary transducer: the next row in its high half; below, border bits and flags.
+REACH = 26  # characters by which a word end may be reported late
+TOP_BORDER = REACH + 1  # bit TOP_BORDER - d: a word ends d characters before the step's last one
+SAVES, EMITS_SAVED, USES_SAVED = 1 << 28, 1 << 29, 1 << 30
+CLASSES_COUNT = 256  # the element of `second` that holds the number of classes
+CLASS_FLAG = 128  # added to the class of a character in packed text
+LEAST_ENDS = 1024  # word ends there must be room for
+STREAM = 8192  # bytes of a stream at most
+GROUP = 32  # characters of a group of steps
+PART_WORDS = STREAM // GROUP + 4  # words of 64 bits for the borders of one part of a stream
+BLOCKS = STREAM // LANES + 4  # blocks of a packed stream
+
+
+class Transducer(NamedTuple):
+    """A boundary transducer, and room for one stream; see split/transducer.py."""
+
+    classes: U8s  # by code point, plus CLASS_FLAG
+    pairs: U16s  # by two bytes of a stream: first class times the number of classes, plus the second one
+    second: U32s  # by byte of a stream: the class
+    entries: U64s
+    safe: U8s  # by two classes: whether the text may be cut between
+    stream: U8s
+    words: U64s
+    recent: U32s
+
+
+class Literals(NamedTuple):
+    """Literals as a trie by columns: see split/literals.py."""
+
+    columns: U8s
+    children: I32s
+    ends: U8s
+    firsts: U8s
+
+
+# ------------------------------------------------------------------ normalization (normalize/)
+
+# Progress of a call: the text, the place in it, the place in the result. The rest is for sentencepiece.py (SPACED,
+# BEGUN, FILLED) and graphemes.py (LAST, LOST, UPTO).
+AT_TEXT, AT_BYTE, AT_OUT = range(3)
+SPACED, BEGUN, FILLED, PROGRESS = range(3, 7)
+LAST_CHAR, LOST, ALONE_UPTO = range(3, 6)
+
+LONGEST_ENTRY = 255  # bytes of a replacement, and characters of a decomposition: an entry is place << 8 | length
+STOP = (1 << 32) - 1  # the entry of a character that the table cannot replace
+BLOCK_GROWTH = LANES * (LONGEST_ENTRY + 1) + LANES  # bytes that a block may become, and that copies may overwrite
+SAFE, SAFE_BEHIND, SOLID = 1, 2, 4  # a text may be cut before the character; if the one before is SOLID; is SOLID
+STARTS, CHANGES = 1, 2  # of a character: nothing before it can change it; the normal form changes it
+
+# Classes of characters: strings begin with FIRST or BOTH and have SECOND, BOTH or MAPPED_SECOND next.
+PLAIN, FIRST, BOTH, SECOND, MAPPED_SECOND, MAPPED, MAPPED_SPACE = range(7)
+# Settings of SentencePiece's rules.
+REMOVES, PREFIX, SUFFIX, WIDE, BEGINS, ENDS, JOINS_HIGH, JOINS_ASCII, RANGES, LONGEST, RULE_SETTINGS = range(11)
+# A value: where its replacement is, its length, the length of its leading spaces, whether it ends with a space.
+VALUE_START, VALUE_SIZE, VALUE_LEAD, VALUE_SPACED, VALUE_ROW = range(5)
+
+# Grapheme classes; those from EXTEND to SPACING join what is before them, unless that is a control character.
+OTHER, CR, LF, CONTROL, EXTEND, LINKER, ZWNJ, ZWJ, SPACING, PREPEND = range(10)
+HANGUL_L, HANGUL_V, HANGUL_T, HANGUL_LV, HANGUL_LVT, REGIONAL, PICTOGRAPHIC, CONSONANT = range(10, 18)
+INNER = -2  # source of a byte inside a character
+
+
+class Normalized(NamedTuple):
+    """The result: bytes, for every byte its source (empty if not wanted), and where each text ends."""
+
+    text: U8s
+    source: I64s
+    ends: I64s
+
+
+class Replacements(NamedTuple):
+    """What each character becomes."""
+
+    plain: U8s  # of ASCII bytes; 128 or more: not one byte
+    entries: U32s  # by code point: place in `arena` << 8 | length, STOP, or 0 for no change
+    arena: U8s
+
+
+class NormalForm(NamedTuple):
+    """A normal form of Unicode."""
+
+    kinds: U8s  # by code point: STARTS | CHANGES
+    classes: U8s  # by code point: the combining class
+    entries: U32s  # by code point: place of the decomposition in `chars` << 8 | length, or 0
+    chars: U32s
+    pairs: U64s  # what composes, sorted: first character << 21 | second
+    results: U32s  # what the pairs compose to
+
+
+class Items(NamedTuple):
+    """Room for the characters of one stretch."""
+
+    items: I64s
+    spare: I64s
+
+
+class Rules(NamedTuple):
+    """Strings of a map and user-defined pieces, and what becomes of them."""
+
+    classes: U8s  # by code point
+    units: U32s  # the map's double array as its file has it; 256 zeros for no map
+    values: I32s  # VALUE_ROW elements for every value of the map
+    arena: U8s  # replacements
+    users: U64s  # double array of user-defined pieces
+    pieces: I32s  # VALUE_ROW elements for every user-defined piece
+    settings: I64s
+    ranges: U8s  # first and last byte of each range of ASCII that needs a look
+    kinds: U8s  # by code point: the grapheme class; empty where graphemes do not matter
+
+
+# ------------------------------------------------------------------ training by merges (bpe/, wordpiece/)
+
+TIE_IDS, TIE_FIRST, TIE_BYTES = range(3)  # rules for pairs of equal score
+LIKELIHOOD, COURSE, COUNT = range(3)  # scores
+
+# Fields of `settings`. PAUSE: the number of merges to return at. WordPiece needs the last two.
+THRESHOLD, FLOOR, VOCAB_SIZE, TIE, MAX_LENGTH, PAUSE, SPECIALS, PREFIX_BYTES, SCORE, PREFIX_CHARS = range(10)
+TRAIN_SETTINGS = 10
+# Counters. ARENA_AT: the word to count pairs from. WordPiece: TOTAL tokens now, and when the heap was made; the record
+# Python has chosen, and how many it can choose from; what no pair outside the heap gains.
+PAIRS_USED, HEAP_SIZE, POSTINGS_USED, TOKENS, MERGES, STRINGS_USED, ARENA_AT = range(7)
+TOTAL, TOTAL_BEFORE, CHOSEN, CHOICES, WARM, TRAIN_COUNTERS = range(7, 13)
+ALL_IN_HEAP = -0x7FFFFFFFFFFFFFFF  # of WARM: no pair is outside the heap
+
+WORD_LENGTH, WEIGHT_LOW, WEIGHT_HIGH, FIRST_LENGTH, WORD_HEADER = range(5)  # before a word's symbols, uint32
+PAIR_KEY, PAIR_COUNT, PAIR_PLACE, PAIR_WORDS, PAIR_ROW = range(5)  # uint64
+NO_KEY = (1 << 64) - 1  # a free entry of the pair table
+LEFT, RIGHT, LEFT_WORDS, RIGHT_WORDS, LAST_LEFT, LAST_RIGHT, SPAN, STRING, TOKEN_ROW = range(9)  # int64: a cache line
+HEAP_COUNT, HEAP_TIE, HEAP_KEY, HEAP_ROW = range(4)  # uint64
+MERGE_ROW = 3  # left, right, merged: int32
+NEIGHBOUR, IN_WORD, BUFFER_ROW = range(3)  # uint32
+
+
+class MergeTraining(NamedTuple):
+    """All that BPE training works on; see bpe/index.py and bpe/train.py."""
+
+    arena: U32s
+    pairs: U64s
+    postings: U32s
+    heap: U64s
+    buffer: U32s
+    tokens: I64s
+    strings: U8s
+    merges: I32s
+    counters: I64s
+    settings: I64s
+
+
+# WordPiece: records of pairs, symbols, the table that finds a record, and entries of the heap; all int64.
+RECORD_KEY, RECORD_COUNT, RECORD_PLACE, RECORD_WORDS, NEXT_OF_LEFT, NEXT_OF_RIGHT, HEAP_AT = range(7)
+RECORD_ROW = 8
+TIMES, DOUBLES, LOG_TIMES, FIRST_AS_LEFT, FIRST_AS_RIGHT, TIMES_BEFORE = range(6)
+SYMBOL_ROW = 8
+FIND_ROW = 2  # key, record
+ENTRY_SCORE, ENTRY_TIE, ENTRY_RECORD, ENTRY_PAIRS, ENTRY_HIGH, ENTRY_LOW = range(6)
+ENTRY_ROW = 8
+
+
+class ScoreTraining(NamedTuple):
+    """All that WordPiece training works on; see wordpiece/index.py and wordpiece/heap.py."""
+
+    arena: U32s
+    postings: U32s
+    buffer: U32s
+    records: I64s
+    finder: I64s
+    heap: I64s
+    choices: I64s
+    tokens: I64s
+    symbols: I64s
+    strings: U8s
+    names: I64s
+    counters: I64s
+    settings: I64s
+
+
+# ------------------------------------------------------------------ Unigram training (unigram/)
+
+LENGTH_BITS = 16  # of a link: below the number of the next shorter piece at the same place, plus 1
+ALWAYS, NEVER = 1e300, -1e300  # what pieces are worth that are kept in any case, or are of no use
+SYMBOLS_FILLED, WORDS_FILLED, FILL_SIZES = range(3)
+CHAR_BITS, KEY_CHARS, SORT_CHARS, KNOWN_CHARS, SORT_LIMITS = range(5)  # of `limits` of the sort, int64
+FRAME_AT, FRAME_END, FRAME_DEPTH, FRAME_ROW = range(4)  # a run of suffixes that is being sorted
+RANGE_STACK = 128  # elements: 64 ranges
+
+
+class Words(NamedTuple):
+    """Word counts: bytes, where each word begins, and how often it occurs."""
+
+    data: U8s
+    offsets: I64s
+    counts: U64s
+
+
+class Suffixes(NamedTuple):
+    """Words as numbers of characters, the word of every place, where words begin, and the sorted suffixes."""
+
+    symbols: I32s
+    word_of: I32s
+    starts: I64s
+    order: I32s
+
+
+class Substrings(NamedTuple):
+    """The first suffix that begins with a substring, the one after the last, and the substring's length."""
+
+    lefts: I32s
+    rights: I32s
+    lengths: I32s
+
+
+class SortStacks(NamedTuple):
+    """Room for sorting: ranges of suffixes, and a frame for each number of characters."""
+
+    ranges: I64s
+    frames: I64s
+
+
+class LatticeWords(NamedTuple):
+    """Where words begin, how often they occur, and the longest piece at every place."""
+
+    starts: I64s
+    weights: I64s
+    longest: I32s
+
+
+class Pieces(NamedTuple):
+    """Links of pieces, and their probabilities or scores."""
+
+    links: I64s
+    values: F64s
+
+
+class PiecePlaces(NamedTuple):
+    """A place of every piece, and the longest piece at every place."""
+
+    at: I32s
+    longest: I32s
+
+
+class ForwardBackward(NamedTuple):
+    """Room for one word: probabilities of what is before and after each place, and where they were raised."""
+
+    forward: F64s
+    backward: F64s
+    raised: U8s
+
+
+class BestPath(NamedTuple):
+    """Room for one word: the best score up to each place, and the last piece."""
+
+    best: F64s
+    last: I32s

@@ -1,0 +1,305 @@
+"""SentencePiece's map as HF applies it: grapheme by grapheme.
+
+A grapheme of at most 5 bytes is replaced by the value of the shortest string of the map that it begins with. In longer
+graphemes each character is replaced alone. So it is enough to look at characters that are replaced themselves, and at
+those that others join.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from subwords.kernels.jit import (
+    I64,
+    U64,
+    I64s,
+    Int,
+    U8s,
+    copy64,
+    helper,
+    inlined,
+    kernel,
+    pointer,
+    trailing_zeros,
+)
+from subwords.kernels.layout import (
+    ALONE_UPTO,
+    AT_BYTE,
+    AT_OUT,
+    AT_TEXT,
+    CONSONANT,
+    CONTROL,
+    CR,
+    DONE,
+    EXTEND,
+    HANGUL_L,
+    HANGUL_LV,
+    HANGUL_LVT,
+    HANGUL_T,
+    HANGUL_V,
+    INNER,
+    INVALID,
+    LANES,
+    LAST_CHAR,
+    LF,
+    LINKER,
+    LONGEST,
+    LOST,
+    NEED_OUT,
+    PICTOGRAPHIC,
+    PREPEND,
+    REGIONAL,
+    SPACING,
+    VALUE_ROW,
+    VALUE_SIZE,
+    VALUE_START,
+    ZWJ,
+    ZWNJ,
+    Normalized,
+    Rules,
+)
+from subwords.kernels.normalize.blocks import events_at, map_hit, opened_rules, opened_target
+from subwords.kernels.normalize.characters import char_before
+from subwords.kernels.text.utf8 import decode_at
+
+SHORT = 5  # bytes of a grapheme
+ZERO, ONE = U64(0), U64(1)
+
+
+class Seen(NamedTuple):
+    """The state of a grapheme so far."""
+
+    last: int  # the class of the last character
+    regions: int  # consecutive REGIONAL characters
+    picture: int  # 1 after PICTOGRAPHIC and EXTEND, 2 after ZWJ that follows them
+    conjunct: int  # 1 after CONSONANT, 2 after LINKER that follows it
+
+
+@inlined
+def of_hangul(last, kind):
+    """Whether two characters belong to one Hangul syllable."""
+    if last == HANGUL_L:
+        return kind in (HANGUL_L, HANGUL_V, HANGUL_LV, HANGUL_LVT)
+    if last in (HANGUL_V, HANGUL_LV):
+        return kind in (HANGUL_V, HANGUL_T)
+    return (last in (HANGUL_T, HANGUL_LVT)) and kind == HANGUL_T
+
+
+@inlined
+def joins(seen, kind):
+    """Whether a character continues the grapheme."""
+    if seen.last == CR or seen.last == LF or seen.last == CONTROL:
+        return seen.last == CR and kind == LF
+    if kind in (CR, LF, CONTROL):
+        return False
+    if EXTEND <= kind <= SPACING or seen.last == PREPEND or of_hangul(seen.last, kind):
+        return True
+    if (kind == CONSONANT and seen.conjunct == 2) or (kind == PICTOGRAPHIC and seen.picture == 2):
+        return True
+    return kind == REGIONAL and seen.regions % 2 == 1
+
+
+@inlined
+def after(seen, kind):
+    """The state with one more character."""
+    picture, conjunct = I64(0), I64(0)
+    if kind == PICTOGRAPHIC or (EXTEND <= kind <= ZWNJ and seen.picture == 1):
+        picture = I64(1)
+    elif kind == ZWJ and seen.picture == 1:
+        picture = I64(2)
+    if kind == CONSONANT:
+        conjunct = I64(1)
+    elif kind == LINKER and seen.conjunct > 0:
+        conjunct = I64(2)
+    elif kind in (EXTEND, ZWJ):
+        conjunct = I64(seen.conjunct)
+    regions = I64(seen.regions + 1) if kind == REGIONAL else I64(0)
+    return Seen(I64(kind), regions, picture, conjunct)
+
+
+@helper
+def grapheme(kinds, p, i, stop):
+    """The numbers of bytes and of characters of the grapheme at p[i]."""
+    code, length = decode_at(p, i, stop)
+    seen = after(Seen(I64(CONTROL), I64(0), I64(0), I64(0)), kinds[code if code >= 0 else INVALID])
+    k, count = i + length, I64(1)
+    while k < stop:
+        code, length = decode_at(p, k, stop)
+        kind = kinds[code if code >= 0 else INVALID]
+        if not joins(seen, kind):
+            break
+        seen = after(seen, kind)
+        k += length
+        count += 1
+    return k - i, count
+
+
+# ------------------------------------------------------------------ results
+
+
+@helper
+def first_hit(r, p, i, stop):
+    """The value of the shortest string of the map at p[i], or -1."""
+    return map_hit(r, p, i, stop, 1)[0]
+
+
+@helper
+def put_value(r, w, j, value, count, last):
+    """Write what `count` characters are replaced by: (the place behind, where the last character is).
+
+    In the source stands, for every character, how many characters of the text it takes.
+    """
+    start, size = I64(r.values[value * VALUE_ROW + VALUE_START]), I64(r.values[value * VALUE_ROW + VALUE_SIZE])
+    chars = I64(0)
+    for k in range(size):
+        byte = r.arena[start + k]
+        w.text[j + k] = byte
+        if w.tracked:
+            w.source[j + k] = INNER
+            if byte >> 6 != 2:
+                last = j + k
+                w.source[last] = I64(chars < count)
+                chars += 1
+    if w.tracked and chars < count and last >= 0:
+        w.source[last] += count - chars
+    return j + size, last
+
+
+@helper
+def put_chars(w, p, i, upto, j, last):
+    """Write characters as they are: (the place behind, where the last character is)."""
+    for k in range(upto - i):
+        w.text[j + k] = p[i + k]
+    if w.tracked:
+        while i < upto:
+            _, length = decode_at(p, i, upto)
+            last = j
+            for k in range(length):
+                w.source[j + k] = INNER
+            w.source[j] = 1
+            i += length
+            j += length
+        return j, last
+    return j + upto - i, last
+
+
+class Place(NamedTuple):
+    """How far a text is written."""
+
+    i: int
+    j: int  # in the result
+    last: int  # where the last character of the result is, or -1
+    lost: int  # characters replaced by nothing before any was written
+    alone: int  # characters before this place are replaced one by one
+
+
+@helper
+def put_alone(r, w, p, at):
+    """Write the characters up to at.alone one by one, while there is room."""
+    i, j, last, lost = at.i, at.j, at.last, at.lost
+    while i < at.alone and j + r.settings[LONGEST] + 4 * LANES <= w.room:
+        code, length = decode_at(p, i, at.alone)
+        value = first_hit(r, p, i, i + length) if code >= 0 else I64(-1)
+        if value >= 0:
+            j, last = put_value(r, w, j, value, I64(1), last)
+            lost += I64(last < 0)
+        else:
+            j, last = put_chars(w, p, i, i + length, j, last)
+        i += length
+    return Place(i, j, last, lost, at.alone)
+
+
+@helper
+def put_grapheme(r, w, kinds, p, begin, stop, at):
+    """Write the grapheme at p[at.i] of the text p[begin:stop], or as much of it as there is room for."""
+    i, j, last, lost = at.i, at.j, at.last, at.lost
+    size, count = grapheme(kinds, p, i, stop)
+    value = I64(-1)
+    if size <= SHORT and not inside(kinds, p, begin, i, stop):
+        value = first_hit(r, p, i, i + size)
+    if value < 0:
+        return put_alone(r, w, p, Place(i, j, last, lost, i + size))
+    j, last = put_value(r, w, j, value, count, last)
+    if last < 0:
+        lost += count
+    return Place(i + size, j, last, lost, i + size)
+
+
+@helper
+def inside(kinds, p, begin, i, stop):
+    """Whether p[i] continues a Hangul syllable, which then is longer than SHORT."""
+    if i == begin or p[i] < 0x80:
+        return False
+    before, _ = char_before(p, i, begin)
+    code, _ = decode_at(p, i, stop)
+    return code >= 0 and of_hangul(kinds[before], kinds[code])
+
+
+@helper
+def put_plain(w, p, upto, at):
+    """Copy p[at.i:upto], at most LANES bytes."""
+    j, last = at.j, at.last
+    if w.tracked:
+        j, last = put_chars(w, p, at.i, upto, j, last)
+    else:
+        copy64(w.text, j, p, at.i)
+        j += upto - at.i
+    return Place(upto, j, last, at.lost, upto)
+
+
+@helper
+def put_events(r, w, kinds, p, begin, upto, events, stop, at):
+    """Write p[at.i:upto], of which only `events` need a look, while there is room."""
+    base = at.i
+    while events != ZERO:
+        place = base + trailing_zeros(events)
+        events &= events - ONE
+        if place < at.i:
+            continue
+        if at.i < place:
+            at = put_plain(w, p, place, at)
+        if at.j + r.settings[LONGEST] + 4 * LANES > w.room:
+            return at
+        at = put_grapheme(r, w, kinds, p, begin, stop, at)
+        if at.i < at.alone:
+            return at
+    return put_plain(w, p, upto, at) if at.i < upto else at
+
+
+@helper
+def put_text(r, w, kinds, p, begin, stop, at):
+    """Write a text, or as much of it as there is room for."""
+    while at.i < stop and at.j + r.settings[LONGEST] + 4 * LANES <= w.room:
+        if at.i < at.alone:
+            at = put_alone(r, w, p, at)
+            continue
+        size = min(LANES, stop - at.i)
+        events, upto = events_at(r, w, p, at.i, size, stop)
+        if upto > at.i:
+            at = put_events(r, w, kinds, p, begin, upto, events, stop, at)
+        else:
+            at = put_grapheme(r, w, kinds, p, begin, stop, at)
+    return at
+
+
+@kernel
+def grapheme_texts(text: U8s, bounds: I64s, rules: Rules, stream: U8s, out: Normalized, progress: I64s) -> Int:
+    """Write the normalized texts text[bounds[t] : bounds[t + 1]]: DONE or NEED_OUT.
+
+    stream: scratch of 3 * LANES bytes. The source of a character's first byte is how many characters of the text it
+    takes; that of other bytes is INNER.
+    """
+    p, b, s, ends = pointer(text), pointer(bounds), pointer(progress), pointer(out.ends)
+    r, w, kinds = opened_rules(rules), opened_target(text, stream, out), pointer(rules.kinds)
+    t, at = s[AT_TEXT], Place(s[AT_BYTE], s[AT_OUT], s[LAST_CHAR], s[LOST], s[ALONE_UPTO])
+    status = DONE
+    while t < len(bounds) - 1:
+        at = put_text(r, w, kinds, p, b[t], b[t + 1], at)
+        if at.i < b[t + 1]:
+            status = NEED_OUT
+            break
+        t += 1
+        ends[t] = at.j
+    s[AT_TEXT], s[AT_BYTE], s[AT_OUT] = t, at.i, at.j
+    s[LAST_CHAR], s[LOST], s[ALONE_UPTO] = at.last, at.lost, at.alone
+    return status

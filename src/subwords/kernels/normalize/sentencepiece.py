@@ -1,0 +1,302 @@
+"""SentencePiece's normalization: strings replaced, extra spaces removed, U+2581 for spaces.
+
+At every place the longest user-defined piece is kept; otherwise the longest string of the map is replaced; otherwise
+the character is kept. Most characters begin neither: blocks.py finds the others, 64 bytes of text at a time.
+"""
+
+from __future__ import annotations
+
+from subwords.kernels.jit import (
+    I64,
+    U64,
+    I64s,
+    Int,
+    U8s,
+    copy64,
+    helper,
+    inlined,
+    kernel,
+    pointer,
+    trailing_zeros,
+)
+from subwords.kernels.layout import (
+    AT_BYTE,
+    AT_OUT,
+    AT_TEXT,
+    BEGINS,
+    BEGUN,
+    DONE,
+    ENDS,
+    FILLED,
+    LANES,
+    LONGEST,
+    MAPPED_SPACE,
+    NEED_OUT,
+    PREFIX,
+    REMOVES,
+    SPACED,
+    SUFFIX,
+    VALUE_LEAD,
+    VALUE_ROW,
+    VALUE_SIZE,
+    VALUE_SPACED,
+    VALUE_START,
+    WIDE,
+    Normalized,
+    Rules,
+)
+from subwords.kernels.normalize.blocks import events_at, map_hit, opened_rules, opened_target
+from subwords.kernels.text.utf8 import decode_at
+from subwords.kernels.trie.double_array import ROOT, child, piece_of
+
+MOST_HITS, MOST_USER_HITS = 32, 64  # as in SentencePiece: matches beyond this number are ignored
+ZERO, ONE = U64(0), U64(1)
+NONE = -1
+
+# ------------------------------------------------------------------ one place
+
+
+@helper
+def user_hit(r, p, i, stop):
+    """The longest user-defined piece at p[i]: (its index or NONE, its length)."""
+    unit, hits, found, length, k = r.users[ROOT], 0, I64(NONE), I64(0), i
+    while k < stop and hits < MOST_USER_HITS and p[k] != 0:
+        unit = child(r.users, unit, p[k])
+        if unit == ZERO:
+            break
+        k += 1
+        if piece_of(unit) >= 0:
+            found, length = piece_of(unit), k - i
+            hits += 1
+    return found, length
+
+
+@inlined
+def put_space(r, w, j, at):
+    """Write a space; the place after it."""
+    size = I64(1)
+    if r.settings[WIDE] != 0:
+        w.text[j], w.text[j + 1], w.text[j + 2] = 0xE2, 0x96, 0x81
+        size = I64(3)
+    else:
+        w.text[j] = 32
+    if w.tracked:
+        for k in range(size):
+            w.source[j + k] = at
+    return j + size
+
+
+@helper
+def put_fields(r, w, j, fields, base, at, spaced):
+    """Write a replacement, without its leading spaces if `spaced`: (place after it, whether it ends with a space)."""
+    start, size = I64(fields[base + VALUE_START]), I64(fields[base + VALUE_SIZE])
+    if spaced:
+        start += I64(fields[base + VALUE_LEAD])
+        size -= I64(fields[base + VALUE_LEAD])
+    for k in range(size):
+        w.text[j + k] = r.arena[start + k]
+    if w.tracked:
+        for k in range(size):
+            w.source[j + k] = at
+    if size > 0:
+        spaced = fields[base + VALUE_SPACED] != 0
+    return j + size, spaced
+
+
+@helper
+def put_any(r, w, p, i, stop, j, spaced):
+    """Write the string or character at p[i]: (the place after it, place in the result, whether a space came last)."""
+    found, length = user_hit(r, p, i, stop)
+    if found >= 0:
+        j, spaced = put_fields(r, w, j, r.pieces, found * VALUE_ROW, i, spaced)
+        return i + length, j, spaced
+    found, length = map_hit(r, p, i, stop, MOST_HITS)
+    if found >= 0:
+        j, spaced = put_fields(r, w, j, r.values, found * VALUE_ROW, i, spaced)
+        return i + length, j, spaced
+    if p[i] == 32:
+        if not spaced:
+            j = put_space(r, w, j, i)
+        return i + 1, j, True
+    code, length = decode_at(p, i, stop)
+    size = length
+    if code < 0:
+        w.text[j], w.text[j + 1], w.text[j + 2] = 0xEF, 0xBF, 0xBD
+        size = I64(3)
+    else:
+        for k in range(length):
+            w.text[j + k] = p[i + k]
+    if w.tracked:
+        for k in range(size):
+            w.source[j + k] = i
+    return i + length, j + size, False
+
+
+@helper
+def is_space(r, p, i, stop):
+    """The length of the string or character at p[i] if it becomes exactly one space, or 0."""
+    found, length = user_hit(r, p, i, stop)
+    fields = r.pieces
+    if found < 0:
+        found, length = map_hit(r, p, i, stop, MOST_HITS)
+        fields = r.values
+    if found < 0:
+        return I64(p[i] == 32)
+    size = I64(3) if r.settings[WIDE] != 0 else I64(1)
+    base = found * VALUE_ROW
+    return length if fields[base + VALUE_LEAD] == size and fields[base + VALUE_SIZE] == size else I64(0)
+
+
+# ------------------------------------------------------------------ a block
+
+
+@helper
+def put_block(r, w, p, i, upto, j, events, stop, spaced):
+    """Write p[i:upto], of which only `events` need a look: (place, place in the result, space last, whether done).
+
+    Stops early if there is no room. 4 * LANES bytes must be free, and LANES after `upto` readable.
+    """
+    run, base = i, i
+    while events != ZERO:
+        at = base + trailing_zeros(events)
+        events &= events - ONE
+        if at < run:  # inside a string that was replaced
+            continue
+        if run < at:
+            copy64(w.text, j, p, run)
+            if w.tracked:
+                j = track(w, p, run, at, j)
+            else:
+                j += at - run
+            spaced = False
+        run = at
+        if p[at] < 0x80 and r.classes[p[at]] == MAPPED_SPACE:
+            if not spaced:
+                j = put_space(r, w, j, at)
+            spaced = r.settings[REMOVES] != 0
+            run = at + 1
+            continue
+        if j + r.settings[LONGEST] + 4 * LANES > w.room:
+            return run, j, spaced, False
+        run, j, spaced = put_any(r, w, p, at, stop, j, spaced)
+        spaced = spaced and r.settings[REMOVES] != 0
+    if run < upto:
+        copy64(w.text, j, p, run)
+        if w.tracked:
+            j = track(w, p, run, upto, j)
+        else:
+            j += upto - run
+        spaced, run = False, upto
+    return run, j, spaced, True
+
+
+@helper
+def track(w, p, i, upto, j):
+    """Write the sources of the copied characters p[i:upto]; the place after them."""
+    begin = i
+    while i < upto:
+        if p[i] >> 6 != 2:
+            begin = i
+        w.source[j] = begin
+        i += 1
+        j += 1
+    return j
+
+
+@helper
+def put_slowly(r, w, p, i, upto, j, stop, spaced):
+    """Write the characters that begin in p[i:upto], valid or not; returns as `put_block`."""
+    while i < upto:
+        if j + r.settings[LONGEST] + 4 * LANES > w.room:
+            return i, j, spaced, False
+        i, j, spaced = put_any(r, w, p, i, stop, j, spaced)
+        spaced = spaced and r.settings[REMOVES] != 0
+    return i, j, spaced, True
+
+
+@helper
+def put_text(r, w, p, i, stop, j, spaced):
+    """Write a text from p[i] on: (place, place in the result, whether a space came last)."""
+    done = True
+    while i < stop and done:
+        size = min(LANES, stop - i)
+        if j + r.settings[LONGEST] + 4 * LANES > w.room:
+            break
+        events, upto = events_at(r, w, p, i, size, stop)
+        if upto == i:
+            i, j, spaced, done = put_slowly(r, w, p, i, i + size, j, stop, spaced)
+        else:
+            i, j, spaced, done = put_block(r, w, p, i, upto, j, events, stop, spaced)
+    return i, j, spaced
+
+
+# ------------------------------------------------------------------ texts
+
+
+@helper
+def opened(r, w, p, i, stop, j):
+    """Begin a text: (place, place in the result, whether spaces are removed next)."""
+    if r.settings[BEGINS] == 0:
+        return i, j, False
+    if r.settings[REMOVES] != 0:
+        while i < stop:
+            plain = p[i] < 0x80 and r.classes[p[i]] == MAPPED_SPACE
+            size = I64(1) if plain else is_space(r, p, i, stop)
+            if size == 0:
+                break
+            i += size
+    if r.settings[PREFIX] != 0 and (i < stop or r.settings[ENDS] == 0):
+        j = put_space(r, w, j, i)
+    return i, j, r.settings[REMOVES] != 0
+
+
+@helper
+def closed(r, w, begin, at, j):
+    """End a text that began at `begin` of the result; where it ends."""
+    size = I64(3) if r.settings[WIDE] != 0 else I64(1)
+    if r.settings[REMOVES] != 0:
+        while j >= begin + size:
+            if size == 3 and not (w.text[j - 3] == 0xE2 and w.text[j - 2] == 0x96 and w.text[j - 1] == 0x81):
+                break
+            if size == 1 and w.text[j - 1] != 32:
+                break
+            j -= size
+            if w.tracked:
+                at = w.source[j]
+    if r.settings[SUFFIX] != 0:
+        j = put_space(r, w, j, at)
+    if w.tracked:
+        w.source[j] = at
+    return j
+
+
+@kernel
+def rule_texts(text: U8s, bounds: I64s, rules: Rules, stream: U8s, out: Normalized, progress: I64s) -> Int:
+    """Write the normalized texts text[bounds[t] : bounds[t + 1]]: DONE or NEED_OUT.
+
+    stream: scratch of 3 * LANES bytes. progress also has SPACED, a space came last; BEGUN, the text has begun; FILLED,
+    it has more than spaces.
+    """
+    p, b, s, ends = pointer(text), pointer(bounds), pointer(progress), pointer(out.ends)
+    r, w = opened_rules(rules), opened_target(text, stream, out)
+    t, i, j, spaced, begun, filled = s[AT_TEXT], s[AT_BYTE], s[AT_OUT], s[SPACED] != 0, s[BEGUN] != 0, s[FILLED] != 0
+    status = DONE
+    while t < len(bounds) - 1:
+        stop = b[t + 1]
+        if j + r.settings[LONGEST] + 4 * LANES > w.room:
+            status = NEED_OUT
+            break
+        if not begun:
+            i, j, spaced = opened(r, w, p, i, stop, j)
+            begun, filled = True, i < stop
+        i, j, spaced = put_text(r, w, p, i, stop, j, spaced)
+        if i < stop:
+            status = NEED_OUT
+            break
+        if r.settings[ENDS] != 0 and filled:
+            j = closed(r, w, ends[t], i, j)
+        begun, t = False, t + 1
+        ends[t] = j
+    s[AT_TEXT], s[AT_BYTE], s[AT_OUT] = t, i, j
+    s[SPACED], s[BEGUN], s[FILLED] = spaced, begun, filled
+    return status

@@ -1,0 +1,156 @@
+"""Machine code on disk and in memory: found in the cache or compiled, linked by llvmlite, called through ctypes.
+
+A file is in a folder named by a digest of every kernel's source, of the processor and of all versions that matter, so
+an edited file can never leave a stale caller behind. The file repeats the digest and the kernel's name and parameters:
+one that is damaged, or is not what it is named for, is compiled again and replaced. Files are replaced whole: of two
+processes that warm up together the last one's stays. Nothing here is ever a reason to fail: what cannot be read is
+compiled; what cannot be written is a warning.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import hashlib
+import os
+import platform
+import re
+import sys
+import tempfile
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import numpy as np
+from llvmlite import binding
+
+from subwords.kernels.jit import Bound, Kernel
+from subwords.kernels.notice import NOTICES
+
+__all__ = ["cache_root", "load"]
+
+CHECKSUM = 32  # bytes of a file before its content: what it is, the name of the C function, the object file
+# Names in an object file that Numba would provide: only code that reports exceptions uses them, and kernels raise none.
+FOREIGN = re.compile(rb"\0((?:numba|NRT|nrt)_\w+)")
+
+
+def cache_root() -> Path | None:
+    """The folder machine code is kept in, or None where there is no home for one (`SUBWORDS_CACHE_DIR` overrides)."""
+    if chosen := os.environ.get("SUBWORDS_CACHE_DIR"):
+        return Path(chosen)
+    with contextlib.suppress(RuntimeError):
+        if sys.platform == "win32":
+            return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData/Local") / "subwords" / "cache"
+        if sys.platform == "darwin":
+            return Path.home() / "Library/Caches/subwords"
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "subwords"
+    return None
+
+
+def load(kernel: Kernel) -> Bound:
+    """Return a kernel as two functions of array objects and integers: one releases the GIL, one keeps it."""
+    code = _read(kernel)
+    if code is None:
+        NOTICES.compile()
+        from subwords.kernels.compile import machine_code
+
+        code = machine_code(kernel)
+        _write(kernel, *code)
+    name, body = code
+    engine = _engine()
+    for foreign in set(FOREIGN.findall(body)):
+        binding.add_symbol(foreign.decode(), _stop_address())
+    engine.add_object_file(binding.ObjectFileRef.from_data(body))
+    engine.finalize_object()
+    address = engine.get_function_address(name)
+    types = [ctypes.c_int64 if parameter == "Int" else ctypes.py_object for parameter in kernel.parameters]
+    # PYFUNCTYPE also looks for a Python exception after the call: kernels raise none.
+    free, held = (kind(ctypes.c_int64, *types) for kind in (ctypes.CFUNCTYPE, ctypes.PYFUNCTYPE))
+    return free(address), held(address)
+
+
+@cache
+def _stop_address() -> int:
+    return ctypes.cast(ctypes.pythonapi.Py_FatalError, ctypes.c_void_p).value or 0
+
+
+@cache
+def _engine() -> Any:
+    _check_layout()
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    machine = binding.Target.from_default_triple().create_target_machine(jit=True)
+    return binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
+
+
+def _check_layout() -> None:
+    # Kernels read an array's address and length from the array object (see compile.py).
+    probe = np.arange(7)
+    head = object.__basicsize__
+    data = ctypes.c_void_p.from_address(id(probe) + head).value
+    shape = ctypes.c_void_p.from_address(id(probe) + head + 16).value
+    if data != probe.ctypes.data or not shape or ctypes.c_ssize_t.from_address(shape).value != 7:
+        raise ImportError("expected arrays laid out as NumPy does in CPython; set SUBWORDS_KERNELS=checked")
+
+
+@cache
+def _digest() -> str:
+    processor = (platform.machine(), binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten())
+    versions = (sys.version, _numba_version(), llvmlite.__version__, np.__version__)
+    state = hashlib.sha256(repr((processor, versions)).encode())
+    folder = Path(__file__).parent
+    for path in sorted(folder.rglob("*.py")):
+        state.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    return state.hexdigest()[:16]
+
+
+def _numba_version() -> str | bytes:
+    # Its version file, without importing it or looking through all installed packages: 0.3 ms instead of 12.
+    with contextlib.suppress(OSError, AttributeError, TypeError):
+        return (Path(find_spec("numba").origin).parent / "_version.py").read_bytes()  # type: ignore[union-attr, arg-type]
+    from importlib.metadata import version
+
+    return version("numba")
+
+
+def _path(kernel: Kernel) -> Path | None:
+    root = cache_root()
+    return None if root is None else root / _digest() / f"{kernel.name}.o"
+
+
+def _identity(kernel: Kernel) -> bytes:
+    """The first line of a kernel's file."""
+    return f"{kernel.name}{kernel.parameters} {_digest()}".encode()
+
+
+def _read(kernel: Kernel) -> tuple[str, bytes] | None:
+    with contextlib.suppress(OSError, ValueError):
+        path = _path(kernel)
+        raw = path.read_bytes() if path and path.is_file() else b""  # to open a pipe would wait for its writer
+        if hashlib.sha256(raw[CHECKSUM:]).digest() == raw[:CHECKSUM]:
+            identity, name, body = raw[CHECKSUM:].split(b"\n", 2)
+            return (name.decode(), body) if identity == _identity(kernel) else None
+    return None
+
+
+def _write(kernel: Kernel, name: str, body: bytes) -> None:
+    path = _path(kernel)
+    if path is None:
+        NOTICES.unwritable(None, "there is no home folder")
+        return
+    content = b"\n".join((_identity(kernel), name.encode(), body))
+    try:
+        # 0o700: what is read from here is run, so nobody else may write here.
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(hashlib.sha256(content).digest() + content)
+            Path(temporary).replace(path)
+        except BaseException:
+            Path(temporary).unlink()
+            raise
+    except OSError as error:
+        NOTICES.unwritable(path.parent, error.strerror or str(error))

@@ -1,0 +1,1 @@
+"""Kernels that split text into words."""

@@ -1,0 +1,54 @@
+"""Dropping the words that begin with a character of a set, such as whitespace."""
+
+from __future__ import annotations
+
+from subwords.kernels.jit import I64, I64s, Int, U8s, U32s, copy64, helper, kernel, pointer
+from subwords.kernels.layout import INVALID, LANES
+from subwords.kernels.text.utf8 import decode_at
+
+
+@helper
+def first_class(p, i, stop, classes):
+    """The class of the character at i."""
+    if p[i] < 0x80:
+        return I64(classes[p[i]])
+    code, _ = decode_at(p, i, stop)
+    return I64(classes[code if code >= 0 else INVALID])
+
+
+@helper
+def copy_bytes(q, j, p, i, stop, room):
+    """Copy p[i:stop] to q from j on, LANES bytes at a time as long as p has so many before `room`."""
+    while i < stop and i + LANES <= room:
+        copy64(q, j, p, i)
+        i += LANES
+        j += LANES
+    while i < stop:
+        q[j] = p[i]
+        i += 1
+        j += 1
+
+
+@kernel
+def keep_words(text: U8s, start: Int, ends: U32s, text_ends: I64s, drops: U8s, out: U8s, kept: U32s) -> Int:
+    """Copy the words that do not begin with a character of `drops` to `out` and write their ends; their number.
+
+    Word w is text[start + ends[w - 1] : start + ends[w]]. text_ends[i] is the number of words up to the end of text i;
+    it is replaced by the number of words kept. drops: 1 or 0 by code point, and last for a byte that is not UTF-8. out
+    has room for the words and LANES bytes.
+    """
+    p, e, m, d = pointer(text), pointer(ends), pointer(text_ends), pointer(drops)
+    q, k = pointer(out), pointer(kept)
+    size, w, count, at, filled = len(text), I64(0), I64(0), I64(start), I64(0)
+    for i in range(len(text_ends)):
+        while w < m[i]:
+            stop = I64(start) + I64(e[w])
+            length = (stop - at) * (1 - first_class(p, at, stop, d))
+            copy_bytes(q, filled, p, at, stop, size)
+            filled += length
+            k[count] = filled
+            count += 1 if length > 0 else 0
+            at = stop
+            w += 1
+        m[i] = count
+    return count

@@ -1,0 +1,221 @@
+r"""The GPT-2 rule as boundary algebra on 64-byte blocks.
+
+    's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+
+Bit k of a mask is byte k of the block. A word starts
+- where a run of letters, of digits or of other characters starts, unless an ASCII space precedes it (then the word
+  includes the space);
+- where a run of whitespace starts, and at the last character of such a run if the run has two or more characters and
+  something follows it: `\s+(?!\S)`;
+- after a contraction, whose apostrophe starts a run of others and is not preceded by a space.
+No rule looks backward, so a scan can start at any word's end (S4).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from subwords.kernels.jit import (
+    I64,
+    U64,
+    I64s,
+    Int,
+    U8s,
+    U32s,
+    fold_mask,
+    helper,
+    kernel,
+    pointer,
+    range_mask,
+    trailing_zeros,
+    write_bits,
+)
+from subwords.kernels.layout import LANES, LETTER, MOST_BYTES, NUMBER, SPACE
+from subwords.kernels.split.pack import low_bits
+from subwords.kernels.text.utf8 import decode_at
+
+ZERO, ONE = U64(0), U64(1)
+LAST = U64(63)
+
+
+class Classes(NamedTuple):
+    """Class masks of one block, and the part of its last character that is in the next block."""
+
+    letters: object
+    numbers: object
+    spaces: object
+    lone: object  # starts of non-ASCII whitespace characters that end their run
+    rest: object  # bytes of the next block that belong to this one's last character
+    rest_class: object
+
+
+@helper
+def is_space_at(p, i, stop, classes):
+    """Whether whitespace or the end of the text is at i: the negation of \\S there."""
+    if i >= stop:
+        return True
+    if p[i] < 0x80:
+        return p[i] == 32 or 9 <= p[i] <= 13
+    code, _ = decode_at(p, i, stop)
+    return code >= 0 and classes[code] == SPACE
+
+
+@helper
+def add_class(found, member, bits):
+    """Put `bits` into the mask of their class."""
+    letters, numbers, spaces, lone, rest, rest_class = found
+    if member == LETTER:
+        letters |= bits
+    elif member == NUMBER:
+        numbers |= bits
+    elif member == SPACE:
+        spaces |= bits
+    return Classes(letters, numbers, spaces, lone, rest, rest_class)
+
+
+@helper
+def classify_high(p, i, stop, classes, high, found):
+    """Add the non-ASCII characters of a block to its masks, one character at a time."""
+    carried = low_bits(found.rest)
+    found = add_class(found, found.rest_class, carried)
+    high &= ~carried
+    rest, rest_class = 0, 0
+    while high != ZERO:
+        k = trailing_zeros(high)
+        code, length = decode_at(p, i + k, stop)
+        member = 0
+        if code >= 0:
+            member = I64(classes[code])
+        bits = low_bits(length) << U64(k)
+        found = add_class(found, member, bits)
+        if member == SPACE and not is_space_at(p, i + k + length, stop, classes):
+            found = Classes(found.letters, found.numbers, found.spaces, found.lone | ONE << U64(k), 0, 0)
+        if k + length > LANES:
+            rest, rest_class = k + length - LANES, member
+        high &= ~bits
+    return Classes(found.letters, found.numbers, found.spaces, found.lone, rest, rest_class)
+
+
+@helper
+def contraction_length(p, i, stop):
+    """The length of the contraction whose apostrophe is at i, or 0."""
+    if i + 1 >= stop:
+        return 0
+    first = p[i + 1]
+    if first == 115 or first == 116 or first == 109 or first == 100:  # s t m d
+        return 2
+    if i + 2 >= stop:
+        return 0
+    second = p[i + 2]
+    if (first == 114 or first == 118) and second == 101:  # re ve
+        return 3
+    return 3 if first == 108 and second == 108 else 0  # ll
+
+
+@helper
+def scan(p, start, stop, classes, tail, ends, count, capacity):
+    """Write the ends of the words of p[start:stop], relative to `start`; stop early when `ends` is nearly full."""
+    was_letter, was_number, was_other, was_space, was_blank = ZERO, ZERO, ZERO, ZERO, ZERO
+    moved_off, moved_on = ONE, ZERO  # starts that the previous block removes from this one or adds; 0 is not a word end
+    rest, rest_class = 0, 0
+    i = start
+    while i < stop and count + LANES <= capacity:
+        block, at = p, i
+        if i + LANES > stop:
+            for k in range(LANES):
+                tail[k] = p[i + k] if i + k < stop else 32
+            block, at = tail, 0
+        space = range_mask(block, at, 32, 32)
+        blanks = space | range_mask(block, at, 9, 13)
+        letters = fold_mask(block, at, 97, 122)
+        numbers = range_mask(block, at, 48, 57)
+        high = range_mask(block, at, 128, 255)
+        ascii_blanks, lone = blanks, ZERO
+        if high != ZERO or rest > 0:
+            found = Classes(letters, numbers, blanks, ZERO, rest, rest_class)
+            letters, numbers, blanks, lone, rest, rest_class = classify_high(p, i, stop, classes, high, found)
+        others = ~(letters | numbers | blanks)
+
+        after_space = space << ONE | was_space
+        other_starts = others & ~(others << ONE | was_other) & ~after_space
+        starts = letters & ~(letters << ONE | was_letter) | numbers & ~(numbers << ONE | was_number)
+        starts = starts & ~after_space | other_starts
+        after_blank = blanks << ONE | was_blank
+        next_blank = blanks >> ONE
+        if blanks >> LAST != ZERO and is_space_at(p, i + LANES, stop, classes):
+            next_blank |= ONE << LAST
+        last_of_run = ascii_blanks & ~next_blank | lone
+        starts |= blanks & ~after_blank | last_of_run & after_blank
+
+        apostrophes = range_mask(block, at, 39, 39) & other_starts
+        off, on = moved_off, moved_on
+        moved_off, moved_on = ZERO, ZERO
+        while apostrophes != ZERO:
+            k = trailing_zeros(apostrophes)
+            apostrophes &= apostrophes - ONE
+            length = contraction_length(p, i + k, stop)
+            if length > 0:
+                off, moved_off = move_bit(off, moved_off, k + 1)
+                on, moved_on = move_bit(on, moved_on, k + length)
+        starts = starts & ~off | on
+        count = write_bits(ends, count, i - start, starts & low_bits(stop - i))
+
+        was_letter, was_number, was_other = letters >> LAST, numbers >> LAST, others >> LAST
+        was_space, was_blank = space >> LAST, blanks >> LAST
+        i += LANES
+    if i >= stop and start < stop:
+        ends[count] = stop - start
+        count += 1
+    return count
+
+
+@helper
+def move_bit(now, later, k):
+    """Set bit k of this block's mask, or of the next one's."""
+    if k < LANES:
+        return now | ONE << U64(k), later
+    return now, later | ONE << U64(k - LANES)
+
+
+@kernel
+def split_gpt2(text: U8s, start: Int, stop: Int, classes: U8s, tail: U8s, ends: U32s) -> Int:
+    """Write word ends of text[start:stop] relative to `start`; their number.
+
+    The text is done if the last one is its end. `tail` is scratch of LANES bytes; `ends` has room for LANES + 1 words
+    or more. Same words as `reference.bpe.split_bytes`.
+    """
+    return scan(pointer(text), start, stop, pointer(classes), pointer(tail), pointer(ends), 0, len(ends) - 1)
+
+
+@kernel
+def split_gpt2_many(text: U8s, bounds: I64s, first: Int, classes: U8s, tail: U8s, ends: U32s, text_ends: I64s) -> Int:
+    """Write the word ends of whole texts, text[bounds[i]:bounds[i + 1]] from i = first on, relative to bounds[first].
+
+    Returns the index of the first text there was no room for. text_ends[i - first + 1] is the number of words up to the
+    end of text i.
+    """
+    p, b, c, t, e, m = (
+        pointer(text),
+        pointer(bounds),
+        pointer(classes),
+        pointer(tail),
+        pointer(ends),
+        pointer(text_ends),
+    )
+    count, i = 0, first
+    m[0] = 0
+    while i + 1 < len(bounds):
+        start, stop = b[i], b[i + 1]
+        if (
+            count + (stop - start) + LANES > len(ends)
+            or stop - b[first] > MOST_BYTES
+            or i - first + 1 >= len(text_ends)
+        ):
+            break
+        more = scan(p, start, stop, c, t, e, count, len(ends))
+        for k in range(count, more):
+            e[k] += start - b[first]
+        count = more
+        i += 1
+        m[i - first] = count
+    return i

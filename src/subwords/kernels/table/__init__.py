@@ -1,0 +1,1 @@
+"""Kernels over the table of words: keys, encoding, counting."""

@@ -1,0 +1,164 @@
+"""Words as table keys: up to 15 bytes inline with their length; a longer word as a keyed hash and its length.
+
+The table is open addressing with linear probing. A slot is four uint64: KEY_LOW, KEY_HIGH, and two values that belong
+to the table's owner (`encode.py`, `count.py`). Bits 56..59 of KEY_HIGH are the length of an inline word. A longer word
+has zero there, its length in the low bits and its hash as KEY_LOW; the owner keeps a copy of its bytes to compare with.
+Bits 60..63 of KEY_HIGH are zero in a key and free for the owner in a slot. No KEY_HIGH is zero, so zero marks a free
+slot. Hashes are keyed with random seeds, so nobody can prepare words that collide.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.kernels.jit import I64, U64, Int, U64s, advance, helper, inlined, kernel, load64, mix, pointer, prefetch
+from subwords.kernels.layout import KEY_HIGH, KEY_LOW, KEY_ROW, ODD_COUNT, ODD_WORDS, SEEDS, SLOT_ROW
+
+INLINE = 15  # bytes of a word that fit its key
+LENGTH = U64(0xF) << U64(56)  # zero in the key high of a long word
+MARKED = U64(INLINE + 1) << U64(56)  # a key high from here on is still to be made
+OWNED = U64(4)  # bits of key high that are the owner's
+ZERO = U64(0)
+
+
+def key_masks() -> NDArray[np.uint64]:
+    """Return the masks that `inline_key` applies to 16 bytes: two for each length up to INLINE + 1 (a long word)."""
+    lengths = range(INLINE + 1)
+    rows = [((1 << 8 * min(n, 8)) - 1, (1 << 8 * max(n - 8, 0)) - 1) for n in lengths] + [(0, 0)]
+    return np.array(rows, np.uint64).ravel()
+
+
+@helper
+def load_tail(p, i, stop):
+    """The bytes p[i:stop], at most eight, as one little-endian integer."""
+    value = ZERO
+    for k in range(min(8, stop - i)):
+        value |= U64(p[i + k]) << U64(8 * k)
+    return value
+
+
+@inlined
+def inline_key(p, i, length, masks):
+    """The key of the word p[i : i + length], length <= INLINE. A longer word only gets MARKED. Reads 16 bytes."""
+    row = min(length, INLINE + 1)
+    return load64(p, i) & masks[2 * row], load64(p, i + 8) & masks[2 * row + 1] | U64(row) << U64(56)
+
+
+@helper
+def tail_key(p, i, length):
+    """The same key; reads only the bytes of the word."""
+    return load_tail(p, i, i + length), load_tail(p, i + 8, i + length) | U64(length) << U64(56)
+
+
+@inlined
+def long_key(p, i, length, seeds):
+    """The key of a longer word: its keyed hash and its length.
+
+    Hashes 32 bytes from the start and 32 from the end, which may overlap: no branch up to 64 bytes.
+    """
+    stop = i + length
+    second, third = min(i + 16, stop - 16), max(stop - 32, i)
+    state = mix(load64(p, i) ^ seeds[0], load64(p, i + 8) ^ seeds[1])
+    state += mix(load64(p, second) ^ seeds[2], load64(p, second + 8) ^ seeds[3])
+    state += mix(load64(p, third) ^ seeds[4], load64(p, third + 8) ^ seeds[5])
+    state += mix(load64(p, stop - 16) ^ seeds[6], load64(p, stop - 8) ^ seeds[7])
+    for k in range(i + 32, stop - 32, 16):
+        state = mix(load64(p, k) ^ state, load64(p, k + 8) ^ seeds[1])
+    return state, U64(length)
+
+
+@helper
+def word_key(p, i, length, seeds):
+    """The key of any word anywhere."""
+    if length > INLINE:
+        return long_key(p, i, length, seeds)
+    return tail_key(p, i, length)
+
+
+@inlined
+def home(low, high, seeds, mask):
+    """The slot where the search for a key begins."""
+    return I64(mix(low ^ seeds[0], high ^ seeds[1]) & mask)
+
+
+@inlined
+def differs(slots, at, low, high):
+    """Zero if the slot that starts at `at` has this key; the owner's bits are ignored."""
+    return slots[at + KEY_LOW] ^ low | (slots[at + KEY_HIGH] ^ high) << OWNED
+
+
+@inlined
+def differ16(p, i, q, j):
+    """Zero if p[i : i + 16] equals q[j : j + 16]."""
+    return load64(p, i) ^ load64(q, j) | load64(p, i + 8) ^ load64(q, j + 8)
+
+
+@inlined
+def same_bytes(p, i, q, j, length):
+    """Whether p[i : i + length] equals q[j : j + length], length > INLINE."""
+    second, third, last = min(16, length - 16), max(length - 32, 0), length - 16
+    differs_at = differ16(p, i, q, j) | differ16(p, i + second, q, j + second)
+    differs_at |= differ16(p, i + third, q, j + third) | differ16(p, i + last, q, j + last)
+    k = 32
+    while k < length - 32 and differs_at == ZERO:
+        differs_at = differ16(p, i + k, q, j + k)
+        k += 16
+    return differs_at == ZERO
+
+
+@helper
+def make_keys(slots, mask, seeds, text, size, start, ends, first, last, keys):
+    """Write a row (key low, key high, slot) for each of the words first..last to `keys`, and prefetch the slots.
+
+    From ODD_WORDS on follow the numbers of the odd words: long ones, and those within 16 bytes of the text's end.
+    keys[ODD_COUNT] is how many they are.
+    """
+    masks, odd_words = advance(seeds, SEEDS), advance(keys, ODD_WORDS)
+    at = start + (I64(ends[first - 1]) if first > 0 else 0)
+    safe = last  # words before this one begin 16 bytes or more before the end of the text
+    while safe > first and start + (I64(ends[safe - 2]) if safe > 1 else 0) + 16 > size:
+        safe -= 1
+    odd = 0
+    for w in range(first, safe):
+        stop = start + I64(ends[w])
+        low, high = inline_key(text, at, stop - at, masks)
+        slot = home(low, high, seeds, mask)
+        prefetch(slots, slot * SLOT_ROW)
+        k = KEY_ROW * (w - first)
+        keys[k], keys[k + 1], keys[k + 2] = low, high, U64(slot)
+        odd_words[odd] = U64(w)
+        odd += 1 if high >= MARKED else 0
+        at = stop
+    for w in range(safe, last):
+        odd_words[odd] = U64(w)
+        odd += 1
+    keys[ODD_COUNT] = U64(odd)
+    for n in range(odd):
+        make_odd_key(slots, mask, seeds, text, start, ends, I64(odd_words[n]), first, keys)
+
+
+@inlined
+def make_odd_key(slots, mask, seeds, text, start, ends, w, first, keys):
+    """Make the key of an odd word."""
+    at = start + (I64(ends[w - 1]) if w > 0 else 0)
+    low, high = word_key(text, at, start + I64(ends[w]) - at, seeds)
+    k = KEY_ROW * (w - first)
+    keys[k], keys[k + 1], keys[k + 2] = low, high, U64(home(low, high, seeds, mask))
+    prefetch(slots, I64(keys[k + 2]) * SLOT_ROW)
+
+
+@kernel
+def rehash(old: U64s, new: U64s, seeds: U64s) -> Int:
+    """Move every slot of table `old` into the larger, zeroed table `new`; both hold a power of two of slots."""
+    source, target, seed = pointer(old), pointer(new), pointer(seeds)
+    mask = U64(len(new) // SLOT_ROW - 1)
+    for slot in range(len(old) // SLOT_ROW):
+        at = slot * SLOT_ROW
+        if source[at + KEY_HIGH] != ZERO:
+            free = home(source[at + KEY_LOW], source[at + KEY_HIGH] << OWNED >> OWNED, seed, mask)
+            while target[free * SLOT_ROW + KEY_HIGH] != ZERO:
+                free = I64(U64(free + 1) & mask)
+            for k in range(SLOT_ROW):
+                target[free * SLOT_ROW + k] = source[at + k]
+    return 0

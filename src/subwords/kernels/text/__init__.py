@@ -1,0 +1,1 @@
+"""Kernels over bytes and ids: UTF-8, search, decoding."""

@@ -1,0 +1,1 @@
+"""Kernels that build and read tries of strings."""

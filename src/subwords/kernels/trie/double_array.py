@@ -1,0 +1,139 @@
+"""A trie of strings as a double array: one load for most bytes of a text finds the pieces that begin or end there.
+
+A unit (uint64) is a node. Bits 0..7 are the byte that leads to it, bit 8 says that it is in use, bits 9..36 are its
+base, and the bits from 37 on are 1 + the id of the longest piece that the bytes from the root to the node end with. The
+unit of a child is at its parent's base xor the child's byte; no two nodes have the same base (J. Aoe, An Efficient
+Digital Search Algorithm by Using a Double-Array Structure, 1989). If a node has no child for a byte, its link (int32)
+leads to the node of the longest proper suffix of its bytes (A. Aho, M. Corasick, Efficient String Matching, 1975). A
+record (uint64) is the length of a piece (low half) and 1 + the id of the longest other piece it ends with (high half).
+"""
+
+from __future__ import annotations
+
+from subwords.kernels.jit import I64, U64, I32s, I64s, Int, U8s, U64s, helper, inlined, kernel, pointer
+from subwords.kernels.layout import UNIT_BLOCK, Children
+
+ROOT = 0
+PRESENT = U64(1 << 8)
+BASE, ID = U64(9), U64(37)  # their lowest bits in a unit
+BASE_BITS = U64((1 << 28) - 1)
+LABEL = U64((1 << 9) - 1)
+NEXT, LENGTH = U64(32), U64((1 << 32) - 1)
+TRIED = 2  # the last blocks of units, where a node's children may be put: linear time
+
+
+@inlined
+def child(units, unit, byte):
+    """The unit that a byte leads to, or 0."""
+    found = units[I64((unit >> BASE & BASE_BITS) ^ U64(byte))]
+    return found if found & LABEL == PRESENT | U64(byte) else U64(0)
+
+
+@inlined
+def next_slot(units, links, slot, byte):
+    """The slot of the longest suffix that is in the trie, after one more byte."""
+    found = step(units, units[slot], byte)
+    while found < 0 and slot != ROOT:
+        slot = I64(links[slot])
+        found = step(units, units[slot], byte)
+    return max(found, I64(ROOT))
+
+
+@inlined
+def step(units, unit, byte):
+    """The slot of the unit that a byte leads to, or -1."""
+    slot = I64((unit >> BASE & BASE_BITS) ^ U64(byte))
+    return slot if units[slot] & LABEL == PRESENT | U64(byte) else I64(-1)
+
+
+@inlined
+def piece_of(unit):
+    """The id of the longest piece that ends at a unit, or -1."""
+    return I64(unit >> ID) - 1
+
+
+@inlined
+def length_of(record):
+    """The length of a piece in bytes."""
+    return I64(record & LENGTH)
+
+
+@inlined
+def next_piece(record):
+    """The longest other piece that a piece ends with, or -1."""
+    return I64(record >> NEXT) - 1
+
+
+@helper
+def fits(units, taken, labels, start, stop, base):
+    """Whether a base is free, and so are the units of the children labels[start:stop] under it."""
+    if taken[base] != 0:
+        return False
+    k = start
+    while k < stop and units[base ^ I64(labels[k])] == U64(0):
+        k += 1
+    return k == stop
+
+
+@helper
+def find_base(units, taken, labels, start, stop, at, used):
+    """The base that puts the first child into a free unit of `at` to `used`, the others into free ones; or -1."""
+    for slot in range(at, used):
+        if units[slot] == U64(0) and fits(units, taken, labels, start, stop, slot ^ I64(labels[start])):
+            return slot ^ I64(labels[start])
+    return I64(-1)
+
+
+@kernel
+def fill_units(children: Children, labels: U8s, ids: I32s, units: U64s, taken: U8s, places: I64s) -> Int:
+    """Put a trie into units, all 0; the number used, or -1 if there is no room.
+
+    Parents come before their children. labels[n] leads to node n, ids[n] is its piece or -1. taken: scratch, one zero
+    for every unit. places: receives the slot of every node.
+    """
+    first, last, b = pointer(children.first), pointer(children.last), pointer(labels)
+    value, p, busy, place = pointer(ids), pointer(units), pointer(taken), pointer(places)
+    used, low, room = I64(UNIT_BLOCK), I64(1), len(units)
+    place[0], busy[0] = ROOT, 1  # a leaf's base is 0
+    p[ROOT] = U64(value[0] + 1) << ID | PRESENT
+    for n in range(len(labels)):
+        start, stop = first[n], last[n]
+        if start == stop:
+            continue
+        while low < used and p[low] != U64(0):
+            low += 1
+        base = find_base(p, busy, b, start, stop, max(low, used - UNIT_BLOCK * TRIED), used)
+        if base < 0:
+            if used + UNIT_BLOCK > room:
+                return -1
+            base = used
+            used += UNIT_BLOCK
+        busy[base] = 1
+        p[place[n]] |= U64(base) << BASE
+        for k in range(start, stop):
+            slot = base ^ I64(b[k])
+            p[slot] = U64(value[k] + 1) << ID | PRESENT | U64(b[k])
+            place[k] = slot
+    return used
+
+
+@kernel
+def fill_links(children: Children, labels: U8s, places: I64s, units: U64s, links: I32s, records: U64s) -> Int:
+    """Write the links, the ids of nodes where no piece ends, and the high halves of the records.
+
+    The trie is that of `fill_units`. records: the lengths of pieces on entry.
+    """
+    first, last, b, place = pointer(children.first), pointer(children.last), pointer(labels), pointer(places)
+    p, link, record = pointer(units), pointer(links), pointer(records)
+    link[ROOT] = ROOT
+    for n in range(len(labels)):
+        for k in range(first[n], last[n]):
+            slot = place[k]
+            link[slot] = ROOT if n == 0 else next_slot(p, link, I64(link[place[n]]), b[k])
+            ending = piece_of(p[link[slot]])
+            own = piece_of(p[slot])
+            if own < 0:
+                p[slot] |= U64(ending + 1) << ID
+            else:
+                record[own] |= U64(ending + 1) << NEXT
+    return 0

@@ -1,0 +1,1 @@
+"""Kernels of Unigram: best paths, sampling, and training."""

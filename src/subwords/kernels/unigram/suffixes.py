@@ -1,0 +1,152 @@
+"""The substrings of many words, from their sorted suffixes, and the longest piece at every place.
+
+The text has the words' characters as numbers from 1 up, in the order of code points, and a 0 after every word. Suffixes
+end with their words and are sorted by as many characters as a piece may have. So neither long words nor repeated
+letters cost more than others, and every step below is linear.
+
+A piece's link (int64) is its length in characters in the low LENGTH_BITS bits, and above them 1 + the number of the
+next shorter piece that begins at the same place, or 0.
+"""
+
+from __future__ import annotations
+
+from subwords.kernels.jit import I32s, I64s, Int, U8s, advance, inlined, kernel, pointer
+from subwords.kernels.layout import LENGTH_BITS, SYMBOLS_FILLED, WORDS_FILLED, Substrings, Suffixes, Words
+from subwords.kernels.text.utf8 import decode_at
+
+LENGTH = (1 << LENGTH_BITS) - 1  # mask of a link
+
+
+@kernel
+def fill_symbols(words: Words, ids: I32s, text: I32s, starts: I64s, weights: I64s, sizes: I64s) -> Int:
+    """Write the words as text, where each begins, and its count; `sizes` receives the sizes of text and words.
+
+    Characters whose id is 0, and invalid bytes, split a word.
+    """
+    p, o, c, d = pointer(words.data), pointer(words.offsets), pointer(words.counts), pointer(ids)
+    t, s, w, z = pointer(text), pointer(starts), pointer(weights), pointer(sizes)
+    used, found, n = 0, 0, 0
+    for word in range(len(words.counts)):
+        i, stop = o[word], o[word + 1]
+        while i <= stop:
+            symbol, step = 0, 1
+            if i < stop:
+                code, step = decode_at(p, i, stop)
+                if code >= 0:
+                    symbol = d[code]
+            if symbol > 0:
+                t[used + n] = symbol
+                n += 1
+            elif n > 0:
+                s[found], w[found] = used, c[word]
+                t[used + n] = 0
+                used, found, n = used + n + 1, found + 1, 0
+            i += step
+    s[found] = used
+    z[SYMBOLS_FILLED], z[WORDS_FILLED] = used, found
+    return 0
+
+
+@kernel
+def sum_weights(order: I32s, word_of: I32s, weights: I64s, sums: I64s) -> Int:
+    """Write for every i the sum of the weights of the words of the first i suffixes."""
+    o, w, c, s = pointer(order), pointer(word_of), pointer(weights), pointer(sums)
+    total = 0
+    for i in range(len(order)):
+        s[i] = total
+        total += c[w[o[i]]]
+    s[len(order)] = total
+    return 0
+
+
+@inlined
+def common(t, i, j, most):
+    """The number of characters that two suffixes share, at most `most`."""
+    n = 0
+    while n < most and t[i + n] == t[j + n] and t[i + n] != 0:
+        n += 1
+    return n
+
+
+@inlined
+def emit(found, number, left, right, depth, s, least):
+    """Write the substring of `depth` characters that the suffixes left..right begin with, unless it is rare."""
+    if depth > 1 and s[right] - s[left] < least:
+        return number
+    lefts, rights, lengths = found
+    lefts[number], rights[number], lengths[number] = left, right, depth
+    return number + 1
+
+
+@kernel
+def find_substrings(words: Suffixes, sums: I64s, longest: Int, least: Int, stack: I64s, into: Substrings) -> Int:
+    """Write every substring that is followed by different characters, ends a word, or has the most characters allowed.
+
+    Single characters are always written, others only if their weight is `least` or more. Returns their number. The
+    stack has the open substrings, each one a prefix of the next.
+    """
+    t, w, b = pointer(words.symbols), pointer(words.word_of), pointer(words.starts)
+    o, s = pointer(words.order), pointer(sums)
+    depths, lefts = pointer(stack), advance(pointer(stack), longest + 2)
+    found = pointer(into.lefts), pointer(into.rights), pointer(into.lengths)
+    n, top, number = len(sums) - 1, 0, 0
+    depths[0] = 0
+    for i in range(n + 1):
+        shared = common(t, o[i - 1], o[i], longest) if 0 < i < n else 0
+        left = i
+        while depths[top] > shared:
+            left = lefts[top]
+            number = emit(found, number, left, i, depths[top], s, least)
+            top -= 1
+        if depths[top] < shared:
+            top += 1
+            depths[top], lefts[top] = shared, left
+        if i < n:
+            if top == 0:
+                top = 1
+                depths[1], lefts[1] = 1, i
+            depth = min(longest, b[w[o[i]] + 1] - 1 - o[i])
+            if depth > depths[top]:
+                top += 1
+                depths[top], lefts[top] = depth, i
+    return number
+
+
+@kernel
+def attach(order: I32s, lefts: I32s, rights: I32s, lengths: I32s, stack: I64s, links: I64s, longest: I32s) -> Int:
+    """Link every piece to the next shorter one that begins it, and every place to its longest piece.
+
+    Pieces are sorted: by their first suffix, and by length.
+    """
+    o, a, z, d = pointer(order), pointer(lefts), pointer(rights), pointer(lengths)
+    k, ln, lo = pointer(stack), pointer(links), pointer(longest)
+    top, piece = -1, 0
+    for i in range(len(order)):
+        while top >= 0 and z[k[top]] <= i:
+            top -= 1
+        while piece < len(lefts) and a[piece] == i:
+            parent = k[top] if top >= 0 else -1
+            ln[piece] = (parent + 1) << LENGTH_BITS | d[piece]
+            top += 1
+            k[top] = piece
+            piece += 1
+        lo[o[i]] = k[top]
+    return 0
+
+
+@kernel
+def renumber(kept: U8s, links: I64s, numbers: I32s) -> Int:
+    """Move the links of the kept pieces together; `numbers` receives the new number of each piece or of its prefix."""
+    keep, ln, number = pointer(kept), pointer(links), pointer(numbers)
+    used = 0
+    for piece in range(len(kept)):
+        link = ln[piece]
+        parent = (link >> LENGTH_BITS) - 1
+        up = number[parent] if parent >= 0 else -1
+        if keep[piece]:
+            ln[used] = (up + 1) << LENGTH_BITS | (link & LENGTH)
+            number[piece] = used
+            used += 1
+        else:
+            number[piece] = up
+    return used

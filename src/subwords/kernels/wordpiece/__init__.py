@@ -1,0 +1,1 @@
+"""Kernels of WordPiece: matching, and training."""

@@ -1,0 +1,188 @@
+"""WordPiece on the table of words: greedy longest match in one pass over a word (P3, P4).
+
+There are two tries of bytes: tokens from ROOT, and pieces without their prefix from AFTER. The failure link of a node
+is the node to continue from if no edge fits, and its pops are the tokens that are certain by then. If t is the longest
+token on the path to a node, the link leads to the node of the bytes that follow t on that path (LinMaxMatch: X. Song et
+al., Fast WordPiece Tokenization, 2021).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from subwords.kernels.jit import (
+    I64,
+    U64,
+    I32s,
+    I64s,
+    Int,
+    U8s,
+    U32s,
+    helper,
+    inlined,
+    kernel,
+    pointer,
+)
+from subwords.kernels.layout import DONE, MOST_CHARS, SEED, UNK, TrieNodes, WordPieceModel, WordPieceWorkspace
+from subwords.kernels.table.encode import Family, encode_all, never_fleeting, opened, settled
+from subwords.kernels.trie.edges import AFTER, CHILD, FREE, ROOT, edge_slot
+
+NO_NODE = -1
+
+
+class Model(NamedTuple):
+    """The pointers of a `WordPieceModel`."""
+
+    edges: object  # trie/edges.py
+    mask: object
+    fails: object  # int32, by node: where to continue if no edge fits, or NO_NODE
+    pops: object  # int32, by node: where its certain tokens begin in `popped`
+    pop_counts: object  # int32, by node: how many they are
+    popped: object
+    settings: object
+
+
+@inlined
+def child_of(model, node, byte):
+    """The node that an edge leads to, or NO_NODE."""
+    value = model.edges[edge_slot(model.edges, model.mask, U64(model.settings[SEED]), node, byte)]
+    return NO_NODE if value == FREE else I64(value & CHILD)
+
+
+@helper
+def pop(model, node, out, count, n):
+    """Write the pops of a node from out[count + n] on; the new n."""
+    first = I64(model.pops[node])
+    for k in range(I64(model.pop_counts[node])):
+        out[count + n + k] = model.popped[first + k]
+    return n + I64(model.pop_counts[node])
+
+
+@helper
+def match_word(model, text, at, length, out, count):
+    """Write the tokens of a word from out[count] on; their number, or 0 if the word is not a sequence of pieces."""
+    node, n = ROOT, 0
+    for k in range(length):
+        child = child_of(model, node, text[at + k])
+        while child == NO_NODE:
+            if model.fails[node] == NO_NODE:
+                return 0
+            n = pop(model, node, out, count, n)
+            node = I64(model.fails[node])
+            child = child_of(model, node, text[at + k])
+        node = child
+    while node != AFTER:
+        if model.fails[node] == NO_NODE:
+            return 0
+        n = pop(model, node, out, count, n)
+        node = I64(model.fails[node])
+    return n
+
+
+@helper
+def too_long(text, at, length, most):
+    """Whether a word has more than `most` characters; invalid bytes may not be counted."""
+    if length <= most:
+        return False
+    chars = 0
+    for k in range(length):
+        if text[at + k] >> 6 != 2:
+            chars += 1
+    return chars > most
+
+
+@helper
+def segment(model, counters, text, at, length, out, count):
+    """Write the ids of a word from out[count] on: (DONE, their number)."""
+    n = 0
+    if not too_long(text, at, length, model.settings[MOST_CHARS]):
+        n = match_word(model, text, at, length, out, count)
+    if n == 0:
+        out[count] = model.settings[UNK]
+        n = 1
+    return DONE, n
+
+
+@inlined
+def opened_model(model):
+    """The pointers of a model."""
+    return Model(
+        edges=pointer(model.edges),
+        mask=U64(len(model.edges) - 1),
+        fails=pointer(model.fails),
+        pops=pointer(model.pops),
+        pop_counts=pointer(model.pop_counts),
+        popped=pointer(model.popped),
+        settings=pointer(model.settings),
+    )
+
+
+@kernel
+def encode_words(
+    text: U8s,
+    start: Int,
+    ends: U32s,
+    words: Int,
+    text_ends: I64s,
+    texts: Int,
+    out: U32s,
+    filled: Int,
+    workspace: WordPieceWorkspace,
+) -> Int:
+    """Append the ids of words to the `filled` ids in `out`; see `table.encode.encode_all`.
+
+    Same ids as `reference.wordpiece.encode_word`, word by word.
+    """
+    model, table = opened_model(workspace.model), opened(workspace.table, workspace.counters)
+    p, e, t, o, keys = pointer(text), pointer(ends), pointer(text_ends), pointer(out), pointer(workspace.scratch.keys)
+    family = Family(segment, settled, never_fleeting)
+    return encode_all(family, model, table, p, len(text), start, e, words, t, texts, keys, o, len(out), filled)
+
+
+@kernel
+def build_links(order: I64s, ids: I32s, nodes: TrieNodes, links: WordPieceModel) -> Int:
+    """Write failure links and pops of all nodes, in `order` of depth; the number of pops, or minus the room they need.
+
+    ids[i] is the id of string i.
+    """
+    parents, labels, strings = pointer(nodes.parents), pointer(nodes.labels), pointer(nodes.strings)
+    model, names, rank = opened_model(links), pointer(ids), pointer(order)
+    f, first, n = model.fails, model.pops, model.pop_counts
+    filled, room = I64(0), I64(len(links.popped))
+    for k in range(len(order)):
+        node = I64(rank[k])
+        first[node], f[node], start = filled, NO_NODE, filled
+        if strings[node] >= 0:
+            f[node] = AFTER
+            filled = add_pop(model.popped, filled, room, I64(names[strings[node]]))
+        elif node > AFTER:
+            above = I64(parents[node])
+            filled = add_pops(model, above, filled, room)
+            link, child = I64(f[above]), I64(NO_NODE)
+            while link != NO_NODE and child == NO_NODE:
+                child = child_of(model, link, labels[node])
+                if child == NO_NODE:
+                    filled = add_pops(model, link, filled, room)
+                    link = I64(f[link])
+            f[node] = child
+            if child == NO_NODE:
+                filled = start
+        n[node] = filled - start
+    return filled if filled <= room else -filled
+
+
+@inlined
+def add_pop(popped, filled, room, token):
+    """Append a pop if there is room; the new number, counted in any case."""
+    if filled < room:
+        popped[filled] = token
+    return filled + 1
+
+
+@helper
+def add_pops(model, node, filled, room):
+    """Append the pops of a node; the new number."""
+    first = I64(model.pops[node])
+    for k in range(I64(model.pop_counts[node])):
+        filled = add_pop(model.popped, filled, room, I64(model.popped[first + k]) if first + k < room else 0)
+    return filled

@@ -1,0 +1,400 @@
+"""The heap of WordPiece training (P1, P2): pairs by their scores, and which pair is the best.
+
+An entry (int64) is ENTRY_SCORE, the score as an integer of the same order; ENTRY_TIE; ENTRY_RECORD; and the numbers the
+score is made of: ENTRY_PAIRS merges, and the tokens' counts ENTRY_HIGH and ENTRY_LOW.
+
+A merge of a and b changes the scores of pairs with a or b, and of no others. The records of a token are linked, so each
+entry moves up or down at once and none becomes stale. The exception is the likelihood: its scores fall with the number
+of tokens. The heap has the scores at an earlier number, and `best_gain` looks at every entry that may be the best now.
+
+Most pairs gain far less than the best one. With the likelihood they stay out of the heap until one of their tokens has
+lost a sixteenth of its occurrences: until then a gain of n merges grows by n / 2 at most. (If n falls, the gain falls
+or is negative: it is convex in n, and 0 for n = 0.) That halves the time.
+
+Pruning, with the likelihood: a pair of n merges gains at most what n merges of tokens that occur nowhere else gain.
+Pairs counted less than `threshold` have no record while the best gain is above that.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from subwords.kernels.arithmetic import ln, sortable
+from subwords.kernels.bpe.train import string_order
+from subwords.kernels.jit import I64, helper, inlined, prefetch
+from subwords.kernels.layout import (
+    ALL_IN_HEAP,
+    CHOICES,
+    COLD,
+    COURSE,
+    DOUBLES,
+    ENTRY_HIGH,
+    ENTRY_LOW,
+    ENTRY_PAIRS,
+    ENTRY_RECORD,
+    ENTRY_ROW,
+    ENTRY_SCORE,
+    ENTRY_TIE,
+    EXHAUSTED,
+    FIRST_AS_LEFT,
+    FIRST_AS_RIGHT,
+    FIRST_LENGTH,
+    FLOOR,
+    HEAP_AT,
+    HEAP_SIZE,
+    LIKELIHOOD,
+    LOG_TIMES,
+    NEXT_OF_LEFT,
+    NEXT_OF_RIGHT,
+    PAIRS_USED,
+    RECORD_COUNT,
+    RECORD_KEY,
+    RECORD_PLACE,
+    RECORD_ROW,
+    RECORD_WORDS,
+    SCORE,
+    SPAN,
+    SYMBOL_ROW,
+    THRESHOLD,
+    TIE,
+    TIE_BYTES,
+    TIE_FIRST,
+    TIMES,
+    TIMES_BEFORE,
+    TOKEN_ROW,
+    TOKENS,
+    TOTAL,
+    TOTAL_BEFORE,
+    UNDECIDED,
+    WARM,
+    WORD_HEADER,
+    WORD_LENGTH,
+)
+from subwords.kernels.wordpiece.gain import TOLERANCE, ULPS, compare_ratios, gain
+from subwords.kernels.wordpiece.index import NOWHERE
+
+EPOCH = 1 << 6  # the heap is made anew when one of EPOCH tokens is gone
+
+
+class Scoring(NamedTuple):
+    """The pointers of a `ScoreTraining`."""
+
+    arena: object
+    postings: object
+    buffer: object
+    buffer_size: object
+    records: object
+    finder: object
+    mask: object
+    heap: object
+    choices: object  # entries that Python compares exactly
+    tokens: object
+    symbols: object
+    strings: object
+    names: object  # a hash table of token ids by their strings
+    names_mask: object
+    counters: object
+    settings: object
+
+
+class Entry(NamedTuple):
+    """A pair in the heap."""
+
+    value: object
+    tie: object
+    record: object
+    n: object
+    high: object
+    low: object
+
+
+@inlined
+def entry_at(t, at):
+    """The entry at a place of the heap."""
+    heap, row = t.heap, ENTRY_ROW * at
+    return Entry(
+        heap[row + ENTRY_SCORE],
+        heap[row + ENTRY_TIE],
+        heap[row + ENTRY_RECORD],
+        heap[row + ENTRY_PAIRS],
+        heap[row + ENTRY_HIGH],
+        heap[row + ENTRY_LOW],
+    )
+
+
+@inlined
+def write_entry(t, at, e):
+    """Write an entry to a place of the heap, and the place to its record."""
+    heap, row = t.heap, ENTRY_ROW * at
+    heap[row + ENTRY_SCORE], heap[row + ENTRY_TIE], heap[row + ENTRY_RECORD] = e.value, e.tie, e.record
+    heap[row + ENTRY_PAIRS], heap[row + ENTRY_HIGH], heap[row + ENTRY_LOW] = e.n, e.high, e.low
+    t.records[RECORD_ROW * e.record + HEAP_AT] = at
+
+
+@helper
+def tie_before(t, x, y):
+    """Whether the first of two entries of equal score is merged before the second (B2)."""
+    if t.settings[TIE] != TIE_BYTES:
+        return x.tie < y.tie
+    order = string_order(t, x.tie >> 32, y.tie >> 32)
+    if order == 0:
+        order = string_order(t, x.tie & 0xFFFFFFFF, y.tie & 0xFFFFFFFF)
+    return order < 0
+
+
+@inlined
+def same_counts(x, y):
+    """Whether two entries have the same score because they have the same counts."""
+    return x.n == y.n and x.high == y.high and x.low == y.low
+
+
+@helper
+def before(t, x, y):
+    """Whether the first entry comes before the second in the heap: by score, exactly for "course", and tie."""
+    if x.value != y.value:
+        near = t.settings[SCORE] == COURSE and abs(x.value - y.value) <= ULPS
+        if not near:
+            return x.value > y.value
+    if t.settings[SCORE] == COURSE and not same_counts(x, y):
+        order = compare_ratios(x.n, x.high, x.low, y.n, y.high, y.low)
+        if order != 0:
+            return order > 0
+    return tie_before(t, x, y)
+
+
+@helper
+def put(t, at, e):
+    """Write an entry to the free place of the heap, or where it belongs above or below."""
+    start, size = at, t.counters[HEAP_SIZE]
+    while at > 0 and before(t, e, entry_at(t, (at - 1) >> 1)):
+        write_entry(t, at, entry_at(t, (at - 1) >> 1))
+        at = (at - 1) >> 1
+    while at == start and 2 * at + 1 < size:
+        child = 2 * at + 1
+        if child + 1 < size and before(t, entry_at(t, child + 1), entry_at(t, child)):
+            child += 1
+        if not before(t, entry_at(t, child), e):
+            break
+        write_entry(t, at, entry_at(t, child))
+        at = start = child
+    write_entry(t, at, e)
+
+
+@helper
+def remove(t, record):
+    """Remove a record from the heap, if it is there."""
+    at = t.records[RECORD_ROW * record + HEAP_AT]
+    if at != NOWHERE:
+        t.records[RECORD_ROW * record + HEAP_AT] = NOWHERE
+        t.counters[HEAP_SIZE] -= 1
+        if at < t.counters[HEAP_SIZE]:
+            put(t, at, entry_at(t, t.counters[HEAP_SIZE]))
+
+
+@helper
+def first_position(t, record):
+    """Where the pair first occurs now, in first symbols; drops the postings of words that lost it.
+
+    Counted from the word's end, because a token that begins a word may have the string of a longer one that does not
+    (B5).
+    """
+    row = RECORD_ROW * record
+    left, right = t.records[row + RECORD_KEY] >> 32, t.records[row + RECORD_KEY] & 0xFFFFFFFF
+    while t.records[row + RECORD_WORDS] > 0:
+        word = I64(t.postings[t.records[row + RECORD_PLACE]])
+        start = word + WORD_HEADER
+        found, position = I64(-1), start + I64(t.arena[word + FIRST_LENGTH])
+        for k in range(start + I64(t.arena[word + WORD_LENGTH]) - 2, start - 1, -1):
+            position -= t.tokens[TOKEN_ROW * I64(t.arena[k + 1]) + SPAN]
+            if t.arena[k] == left and t.arena[k + 1] == right:
+                found = start if k == start else position - t.tokens[TOKEN_ROW * left + SPAN]
+        if found >= 0:
+            return found
+        t.records[row + RECORD_PLACE] += 1
+        t.records[row + RECORD_WORDS] -= 1
+    return I64(-1)
+
+
+@inlined
+def log_of(t, token, times):
+    """The logarithm of `times` occurrences of a token; the stored one if these are all."""
+    row = SYMBOL_ROW * token
+    return np.int64(t.symbols[row + LOG_TIMES]).view(np.float64) if times == t.symbols[row + TIMES] else ln(times)
+
+
+@helper
+def gain_at(t, e, total, ln_total):
+    """The gain of an entry's pair with this many tokens in all."""
+    return gain(e.n, e.high, e.low, total, ln(e.high), ln(e.low), ln_total)
+
+
+@helper
+def score(t, record, ln_total):
+    """Add a record to the heap, move its entry, or remove it."""
+    row = RECORD_ROW * record
+    key, n = t.records[row + RECORD_KEY], t.records[row + RECORD_COUNT]
+    left, right = key >> 32, key & 0xFFFFFFFF
+    a, b = t.symbols[SYMBOL_ROW * left + TIMES], t.symbols[SYMBOL_ROW * right + TIMES]
+    if t.settings[SCORE] == LIKELIHOOD and left == right:
+        n = t.symbols[SYMBOL_ROW * left + DOUBLES]
+        b = a - n  # n occurrences are first halves; the others count as second halves
+    if n < t.settings[FLOOR]:
+        remove(t, record)
+        return
+    high, low, at = max(a, b), min(a, b), t.records[row + HEAP_AT]
+    if at != NOWHERE:
+        e = entry_at(t, at)
+        if e.n == n and e.high == high and e.low == low:
+            return  # the first occurrence is the same, too
+    if t.settings[SCORE] == LIKELIHOOD:
+        ln_a, ln_b = log_of(t, left, a), log_of(t, right, b)
+        total = t.counters[TOTAL_BEFORE]
+        x = gain(n, high, low, total, ln_a if a >= b else ln_b, ln_b if a >= b else ln_a, ln_total)
+        value = sortable(x)
+        if sortable(max(x, 0.0) + 0.5 * np.float64(n)) < t.counters[WARM]:
+            remove(t, record)
+            return
+    elif t.settings[SCORE] == COURSE:
+        value = sortable(np.float64(n) / (np.float64(high) * np.float64(low)))
+    else:
+        value = n
+    tie = first_position(t, record) if t.settings[TIE] == TIE_FIRST else key
+    if at == NOWHERE:
+        at = t.counters[HEAP_SIZE]
+        t.counters[HEAP_SIZE] += 1
+    put(t, at, Entry(value, tie, record, n, high, low))
+
+
+@helper
+def score_token(t, token, ln_total, new):
+    """Score the pairs of a token again, and unlink those below the threshold."""
+    times, before = t.symbols[SYMBOL_ROW * token + TIMES], t.symbols[SYMBOL_ROW * token + TIMES_BEFORE]
+    every = new or t.counters[WARM] == ALL_IN_HEAP or times < before - (before >> 4)
+    if every:
+        t.symbols[SYMBOL_ROW * token + TIMES_BEFORE] = times
+    for side in range(2):
+        head, next_ = (
+            (SYMBOL_ROW * token + FIRST_AS_LEFT, NEXT_OF_LEFT)
+            if side == 0
+            else (SYMBOL_ROW * token + FIRST_AS_RIGHT, NEXT_OF_RIGHT)
+        )
+        record, last = t.symbols[head], I64(NOWHERE)
+        while record != NOWHERE:
+            after = t.records[RECORD_ROW * record + next_]
+            prefetch(t.records, RECORD_ROW * max(after, 0))
+            if t.records[RECORD_ROW * record + RECORD_COUNT] < t.settings[THRESHOLD]:
+                remove(t, record)
+                if last == NOWHERE:
+                    t.symbols[head] = after
+                else:
+                    t.records[RECORD_ROW * last + next_] = after
+            else:
+                if every or t.records[RECORD_ROW * record + HEAP_AT] != NOWHERE:
+                    score(t, record, ln_total)
+                last = record
+            record = after
+
+
+@helper
+def keep_log(t, token):
+    """Store the logarithm of a token's count."""
+    times = t.symbols[SYMBOL_ROW * token + TIMES]
+    t.symbols[SYMBOL_ROW * token + LOG_TIMES] = np.float64(ln(times) if times > 0 else 0.0).view(np.int64)
+
+
+@helper
+def fill_heap(t):
+    """Score all records with the current number of tokens."""
+    t.counters[HEAP_SIZE] = 0
+    t.counters[TOTAL_BEFORE] = t.counters[TOTAL]
+    ln_total = ln(t.counters[TOTAL])
+    for token in range(t.counters[TOKENS]):
+        keep_log(t, token)
+        t.symbols[SYMBOL_ROW * token + TIMES_BEFORE] = t.symbols[SYMBOL_ROW * token + TIMES]
+    for record in range(t.counters[PAIRS_USED]):
+        t.records[RECORD_ROW * record + HEAP_AT] = NOWHERE
+    for record in range(t.counters[PAIRS_USED]):
+        if t.records[RECORD_ROW * record + RECORD_COUNT] >= t.settings[THRESHOLD]:
+            score(t, record, ln_total)
+
+
+@helper
+def cool(t):
+    """Rebuild the heap from the pairs that gain at least 0.85 times the best known gain."""
+    value = t.heap[ENTRY_SCORE] if t.counters[HEAP_SIZE] > 0 else t.counters[WARM]
+    warm = 0.85 * np.int64(value).view(np.float64) if value > 0 else 0.0
+    t.counters[WARM] = sortable(warm) if warm > 1.0 else I64(ALL_IN_HEAP)
+    fill_heap(t)
+
+
+@inlined
+def next_place(at, size, below):
+    """The next place of the heap in preorder, with or without the places below this one; -1 after the last."""
+    if below and 2 * at + 1 < size:
+        return 2 * at + 1
+    while at > 0 and (at & 1 == 0 or at + 1 >= size):
+        at = (at - 1) >> 1
+    return at + 1 if at > 0 else I64(-1)
+
+
+@helper
+def best_gain(t):
+    """The record that gains most, or -1 - status: EXHAUSTED, COLD, or UNDECIDED between the `choices`."""
+    total, size = t.counters[TOTAL], t.counters[HEAP_SIZE]
+    ln_total, slack = ln(total), 2.0 * TOLERANCE * np.float64(total)
+    best, most = entry_at(t, 0), gain_at(t, entry_at(t, 0), total, ln_total)
+    rivals, at = 0, next_place(I64(0), size, True)
+    # With fewer tokens every gain is lower than in the heap: an entry below `most` there is below it now.
+    while at > 0:
+        below = t.heap[ENTRY_ROW * at + ENTRY_SCORE] >= sortable(most - slack)
+        if below:
+            e = entry_at(t, at)
+            if same_counts(e, best):
+                if tie_before(t, e, best):
+                    best = e
+            else:
+                now = gain_at(t, e, total, ln_total)
+                if abs(now - most) <= slack:
+                    rivals += 1
+                if now > most:
+                    best, most = e, now
+        at = next_place(at, size, below)
+    if sortable(most - slack) < t.counters[WARM]:
+        return I64(-1 - COLD)
+    m = t.settings[THRESHOLD] - 1
+    if m >= t.settings[FLOOR] and most - slack <= gain(m, m, m, total, ln(m), ln(m), ln_total):
+        return I64(-1 - EXHAUSTED)
+    if rivals == 0:
+        return best.record
+    return choose(t, best, most, total, ln_total, slack)
+
+
+@helper
+def choose(t, best, most, total, ln_total, slack):
+    """The best record, or -1 - UNDECIDED if floating point cannot tell it from the other `choices`."""
+    t.counters[CHOICES] = 0
+    at = I64(0)
+    while at >= 0:
+        below = t.heap[ENTRY_ROW * at + ENTRY_SCORE] >= sortable(most - slack)
+        if below:
+            e = entry_at(t, at)
+            error = TOLERANCE * np.float64(e.n + best.n)
+            if same_counts(e, best) or abs(gain_at(t, e, total, ln_total) - most) <= error:
+                add_choice(t, at, e)
+        at = next_place(at, t.counters[HEAP_SIZE], below)
+    return entry_at(t, t.choices[0]).record if t.counters[CHOICES] == 1 else I64(-1 - UNDECIDED)
+
+
+@helper
+def add_choice(t, at, e):
+    """Add an entry to the choices; of entries with the same counts only the first by the tie rule."""
+    for k in range(t.counters[CHOICES]):
+        other = entry_at(t, t.choices[k])
+        if same_counts(e, other):
+            if tie_before(t, e, other):
+                t.choices[k] = at
+            return
+    t.choices[t.counters[CHOICES]] = at
+    t.counters[CHOICES] += 1

@@ -1,0 +1,209 @@
+"""The cache of machine code: a file is used only if it is the kernel it is named for, and no result depends on it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from subwords.errors import SubwordsWarning
+from subwords.kernels import notice, object_cache
+from subwords.kernels.jit import MODE, Int, Kernel
+
+pytestmark = pytest.mark.skipif(MODE != "compiled", reason="only compiled kernels are kept")
+
+
+def plus(x: Int, y: Int) -> Int:
+    return x + y
+
+
+def minus(x: Int, y: Int) -> Int:
+    return x - y
+
+
+def both() -> tuple[int, int]:
+    """What kernels that are loaded anew make of 7 and 2."""
+    return Kernel(plus)(7, 2), Kernel(minus)(7, 2)
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("kernels")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SUBWORDS_CACHE_DIR", str(folder))
+        assert both() == (9, 5)
+    return folder
+
+
+@pytest.fixture
+def cache(filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder of files, one a kernel; afterwards all of it can be read again."""
+    shutil.copytree(filled, tmp_path / "cache")
+    monkeypatch.setenv("SUBWORDS_CACHE_DIR", str(tmp_path / "cache"))
+    (folder,) = (tmp_path / "cache").iterdir()
+    yield folder
+    assert both() == (9, 5)
+    assert compiled(monkeypatch) == 0, "replaced by what is right"
+    assert sorted(path.name for path in folder.iterdir()) == [path.name for path in files(folder)], "nothing is left"
+
+
+def files(folder: Path) -> list[Path]:
+    return [folder / f"test_kernels_object_cache.{name}.o" for name in ("minus", "plus")]
+
+
+def compiled(monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many of the two kernels are compiled, and not read."""
+    from subwords.kernels import compile as compiler
+
+    count, real = [], compiler.machine_code
+    with monkeypatch.context() as patch:
+        patch.setattr(compiler, "machine_code", lambda kernel: count.append(kernel) or real(kernel))
+        assert both() == (9, 5)
+    return len(count)
+
+
+def exchange(first: Path, second: Path) -> None:
+    content = first.read_bytes()
+    first.write_bytes(second.read_bytes())
+    second.write_bytes(content)
+
+
+def flip(path: Path, at: int) -> None:
+    raw = bytearray(path.read_bytes())
+    raw[at] ^= 1
+    path.write_bytes(raw)
+
+
+def loop(first: Path, second: Path) -> None:
+    for path in (first, second):
+        path.unlink()
+        path.symlink_to(path)
+
+
+def pipe(first: Path, second: Path) -> None:
+    first.unlink()
+    os.mkfifo(first)
+
+
+DAMAGE: dict[str, tuple[Callable[[Path, Path], object], int]] = {
+    "nothing": (lambda first, second: None, 0),
+    "exchanged": (exchange, 2),
+    "another kernel's": (lambda first, second: shutil.copy(first, second), 1),
+    "cut": (lambda first, second: os.truncate(first, 1000), 1),
+    "cut in the checksum": (lambda first, second: os.truncate(first, 9), 1),
+    "one byte": (lambda first, second: flip(first, -100), 1),
+    "one byte of the checksum": (lambda first, second: flip(first, 0), 1),
+    "nothing but lines": (lambda first, second: first.write_bytes(b"\n" * 1000), 1),
+    "empty": (lambda first, second: first.write_bytes(b""), 1),
+    "links in a circle": (loop, 2),
+    "a pipe": (pipe, 1),
+}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links and pipes")
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_file_that_is_not_the_kernel_is_compiled_again(
+    cache: Path, damage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change, expected = DAMAGE[damage]
+    change(*files(cache))
+    assert compiled(monkeypatch) == expected
+
+
+def test_folder_of_another_digest_is_not_read(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = "0" * 16
+    shutil.copytree(cache, cache.parent / other)
+    with monkeypatch.context() as patch:
+        patch.setattr(object_cache, "_digest", lambda: other)
+        assert compiled(monkeypatch) == 2
+        assert compiled(monkeypatch) == 0
+
+
+def test_other_parameters_are_another_kernel(cache: Path) -> None:
+    kernel = Kernel(plus)
+    kernel.parameters = ("Int", "I64s")
+    assert object_cache._read(Kernel(plus))
+    assert object_cache._read(kernel) is None
+
+
+def test_many_threads_write_one_file(cache: Path) -> None:
+    kernel = Kernel(plus)
+    code = object_cache._read(kernel)
+    assert code
+
+    def work() -> None:
+        for _ in range(20):
+            object_cache._write(kernel, *code)
+            assert object_cache._read(kernel) == code
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert object_cache._read(kernel) == code
+
+
+@pytest.fixture
+def fresh_notices(monkeypatch: pytest.MonkeyPatch) -> notice.Notices:
+    """As in a process that has said nothing yet."""
+    found = notice.Notices()
+    for place in ("object_cache", "jit"):
+        monkeypatch.setattr(f"subwords.kernels.{place}.NOTICES", found)
+    return found
+
+
+@pytest.mark.parametrize("in_the_way", ["a file for the folder", "a folder for the file"])
+def test_cache_that_cannot_be_written_is_one_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh_notices: notice.Notices, in_the_way: str
+) -> None:
+    monkeypatch.setenv("SUBWORDS_CACHE_DIR", str(tmp_path / "place"))
+    if in_the_way == "a file for the folder":
+        (tmp_path / "place").write_text("no folder")
+    else:
+        (tmp_path / "place" / object_cache._digest() / "test_kernels_object_cache.plus.o").mkdir(parents=True)
+    with pytest.warns(SubwordsWarning) as caught:
+        assert both() == (9, 5)
+        assert both() == (9, 5)
+    (warning,) = caught
+    assert str(warning.message).startswith(f"kernel cache cannot be written in {tmp_path / 'place'}")
+    assert str(warning.message).endswith("set SUBWORDS_CACHE_DIR to a folder that can be written")
+    assert warning.filename == __file__
+
+
+def test_no_home_is_a_warning(monkeypatch: pytest.MonkeyPatch, fresh_notices: notice.Notices) -> None:
+    monkeypatch.setattr(object_cache, "cache_root", lambda: None)
+    with pytest.warns(SubwordsWarning, match=r"^kernel cache cannot be written: there is no home folder\. Every"):
+        assert both() == (9, 5)
+
+
+def test_warning_that_is_an_error_comes_once_and_the_kernel_works(
+    monkeypatch: pytest.MonkeyPatch, fresh_notices: notice.Notices
+) -> None:
+    monkeypatch.setattr(object_cache, "cache_root", lambda: None)
+    kernel = Kernel(plus)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(SubwordsWarning):
+            kernel(7, 2)
+        assert kernel(7, 2) == 9
+
+
+def test_read_only_cache_that_is_complete_is_no_reason_to_warn(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, fresh_notices: notice.Notices
+) -> None:
+    monkeypatch.setattr(object_cache, "_write", lambda *args: pytest.fail("written"))
+    assert both() == (9, 5)
+    assert not fresh_notices.compiling
+
+
+def test_the_two_bindings_give_the_same() -> None:
+    kernel = Kernel(plus)
+    assert kernel.ready()(7, 2) == kernel.held()(7, 2) == kernel(7, 2) == 9
+    assert kernel.sized(1 << 12) is kernel.held()
+    assert kernel.sized((1 << 12) + 1) is kernel.ready()

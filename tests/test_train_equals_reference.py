@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import subwords
 from strategies import Pair, counts_of, word_counts
-from subwords.bpe import train as training
 from subwords.bpe.train import BPESettings, train_bpe
+from subwords.learning import merging as training
 from subwords.reference import bpe as reference
 from subwords.reference.bpe import GPT2_PATTERN
 

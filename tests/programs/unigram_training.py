@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from subwords import splitter
-from subwords.corpus.counts import Provenance, WordCounts
+from subwords.corpus.counts import WordCounts
+from subwords.corpus.provenance import Provenance
 from subwords.reference import unigram as reference
 from subwords.unigram.train import UnigramSettings, train_unigram
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterator
 from functools import cache
@@ -11,9 +12,11 @@ from typing import Any
 import pytest
 import sentencepiece
 
+import subwords
 from seeds import sweep_seed
 from subwords.formats.sentencepiece import read, write
 from subwords.formats.sentencepiece_proto import Kind, Piece, model_class
+from subwords.normalize.steps import SentencePiece
 from subwords.tokenizer import Tokenizer
 
 SEED = 29
@@ -226,3 +229,16 @@ def test_a_denormalizer() -> None:
     tok, peer = read(data, "x"), sentencepiece.SentencePieceProcessor(model_proto=data)
     for ids in ([1, 2], [3, 1, 2, 4, 3], [2, 3, 3, 2], [], [0, 1]):
         assert tok.decode(ids) == peer.decode(ids)
+
+
+@pytest.mark.parametrize("flags", [*itertools.product([True, False], repeat=3)], ids=str)
+def test_flags_of_the_normalizer_are_written(flags: tuple[bool, bool, bool]) -> None:
+    """Of a tokenizer that was trained here: what SentencePiece and this package make of its file."""
+    step = SentencePiece(b"", *flags)
+    tok = subwords.train(["  the low  lower lowest  "] * 9, algorithm="unigram", vocab_size=24, normalizer=[step])
+    data = write(tok)
+    peer, again = sentencepiece.SentencePieceProcessor(model_proto=data), read(data, "a.model")
+    assert again.normalizer is not None
+    assert again.normalizer.steps == (step,)
+    for text in ("  the  low ", "lower", " ", "", "lowest\u3000x  "):
+        assert tok.encode(text) == again.encode(text) == peer.encode(text), text

@@ -13,6 +13,8 @@ import pytest
 import sentencepiece
 
 import subwords
+from normalizing import mixture
+from peer_trained import lines, sentencepiece_model
 from seeds import sweep_seed
 from subwords.formats.sentencepiece import read, write
 from subwords.formats.sentencepiece_proto import Kind, Piece, model_class
@@ -242,3 +244,19 @@ def test_flags_of_the_normalizer_are_written(flags: tuple[bool, bool, bool]) -> 
     assert again.normalizer.steps == (step,)
     for text in ("  the  low ", "lower", " ", "", "lowest\u3000x  "):
         assert tok.encode(text) == again.encode(text) == peer.encode(text), text
+
+
+@pytest.mark.parametrize("byte_fallback", [False, True])
+@pytest.mark.parametrize("kind", ["unigram", "bpe", "char", "word"])
+def test_a_model_that_the_peer_trained(kind: str, byte_fallback: bool) -> None:
+    content = sentencepiece_model(kind, byte_fallback=byte_fallback and kind != "word")
+    tok, peer = read(content, kind), sentencepiece.SentencePieceProcessor(model_proto=content)
+    again = read(write(tok), kind)
+    rng = random.Random(SEED)
+    texts = [*lines()[:120], *lines()[-4:], "\n".join(lines()[:200]), *(mixture(rng, 30) for _ in range(50))]
+    for text in texts:
+        check(tok, peer, text)
+    assert tok.encode_batch(texts).to_lists() == again.encode_batch(texts).to_lists() == peer.encode(texts)
+    for text in texts[:50]:
+        spans = [(piece.begin, piece.end) for piece in peer.encode(text, return_type="proto").pieces]
+        assert [*map(tuple, tok(text).spans.tolist())] == spans or not text.isascii()

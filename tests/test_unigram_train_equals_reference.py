@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import subwords
+from peer_trained import OPTICKS
 from strategies import counts_of
 from subwords.reference import unigram as reference
 from subwords.unigram.train import UnigramSettings, train_unigram
@@ -82,8 +83,8 @@ def test_many_random_corpora() -> None:
 
 
 @pytest.fixture(scope="module")
-def english(shared_data: Path) -> dict[str, int]:
-    with (shared_data / "corpora" / "english.txt").open(encoding="utf-8") as file:
+def english() -> dict[str, int]:
+    with OPTICKS.open(encoding="utf-8") as file:
         words: dict[str, int] = {}
         for word in (word for line in islice(file, 3_000) for word in line.split()):
             words["▁" + word] = words.get("▁" + word, 0) + 1

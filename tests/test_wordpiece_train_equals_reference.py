@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import subwords
+from peer_trained import OPTICKS
 from strategies import counts_of
 from subwords.reference import wordpiece as reference
 from subwords.wordpiece import pair_scores as scores
@@ -190,8 +191,8 @@ def test_records_read_again_when_they_run_out(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.fixture(scope="module")
-def english(shared_data: Path) -> dict[str, int]:
-    with (shared_data / "corpora" / "english.txt").open(encoding="utf-8") as file:
+def english() -> dict[str, int]:
+    with OPTICKS.open(encoding="utf-8") as file:
         counts = reference.count_words(islice(file, 3_000))
     return dict(islice(counts.items(), 1_500))
 

@@ -9,8 +9,10 @@ import pytest
 import tokenizers
 
 import subwords
+from peer_trained import HF, hf_file, lines
 from pipelines import texts
 from seeds import sweep_seed
+from subwords.formats.hf import tokenizer_json
 from subwords.tokenizer import Tokenizer
 
 FILES = (
@@ -83,3 +85,10 @@ def test_everything_about_many_texts(shared_data: Path, name: str) -> None:
     path = shared_data / "tokenizers" / name
     tok, peer = subwords.load(path), tokenizers.Tokenizer.from_file(str(path))
     check(tok, peer, [*texts(random.Random(sweep_seed()), 1000), *parts_of_files(shared_data, 6_000)])
+
+
+@pytest.mark.parametrize("kind", HF)
+def test_everything_about_a_text_by_a_file_that_hf_trained(kind: str) -> None:
+    data = hf_file(kind)
+    tok, peer = tokenizer_json.read(data, kind), tokenizers.Tokenizer.from_buffer(data)
+    check(tok, peer, [*SHORT, *texts(random.Random(1), 30), *lines()[:40], *lines()[-4:]])

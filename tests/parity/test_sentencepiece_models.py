@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterator
 from functools import cache
@@ -11,9 +12,13 @@ from typing import Any
 import pytest
 import sentencepiece
 
+import subwords
 from building import read_model as read
 from building import write_model as write
+from normalizing import mixture
+from peer_trained import lines, sentencepiece_model
 from seeds import sweep_seed
+from subwords.components.normalizer import SentencePiece
 from subwords.engine.decoding import decode_tokens
 from subwords.formats.sentencepiece.proto import Kind, Piece, model_class
 from subwords.tokenizer import Tokenizer
@@ -228,3 +233,32 @@ def test_a_denormalizer() -> None:
     tok, peer = read(data, "x"), sentencepiece.SentencePieceProcessor(model_proto=data)
     for ids in ([1, 2], [3, 1, 2, 4, 3], [2, 3, 3, 2], [], [0, 1]):
         assert tok.decode(ids) == peer.decode(ids)
+
+
+@pytest.mark.parametrize("flags", [*itertools.product([True, False], repeat=3)], ids=str)
+def test_flags_of_the_normalizer_are_written(flags: tuple[bool, bool, bool]) -> None:
+    """Of a tokenizer that was trained here: what SentencePiece and this package make of its file."""
+    step = SentencePiece(b"", *flags)
+    tok = subwords.train(["  the low  lower lowest  "] * 9, algorithm="unigram", vocab_size=24, normalizer=[step])
+    data = write(tok)
+    peer, again = sentencepiece.SentencePieceProcessor(model_proto=data), read(data, "a.model")
+    assert again.normalizer is not None
+    assert again.normalizer.steps == (step,)
+    for text in ("  the  low ", "lower", " ", "", "lowest\u3000x  "):
+        assert tok.encode(text) == again.encode(text) == peer.encode(text), text
+
+
+@pytest.mark.parametrize("byte_fallback", [False, True])
+@pytest.mark.parametrize("kind", ["unigram", "bpe", "char", "word"])
+def test_a_model_that_the_peer_trained(kind: str, byte_fallback: bool) -> None:
+    content = sentencepiece_model(kind, byte_fallback=byte_fallback and kind != "word")
+    tok, peer = read(content, kind), sentencepiece.SentencePieceProcessor(model_proto=content)
+    again = read(write(tok), kind)
+    rng = random.Random(SEED)
+    texts = [*lines()[:120], *lines()[-4:], "\n".join(lines()[:200]), *(mixture(rng, 30) for _ in range(50))]
+    for text in texts:
+        check(tok, peer, text)
+    assert tok.encode_batch(texts).to_lists() == again.encode_batch(texts).to_lists() == peer.encode(texts)
+    for text in texts[:50]:
+        spans = [(piece.begin, piece.end) for piece in peer.encode(text, return_type="proto").pieces]
+        assert [*map(tuple, tok(text).spans.tolist())] == spans or not text.isascii()

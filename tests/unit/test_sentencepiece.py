@@ -4,7 +4,6 @@ import dataclasses
 import re
 import struct
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import subwords
 from building import read_model as read
 from building import tokenizer_of
 from building import write_model as write
+from peer_trained import sentencepiece_model
 from seeds import sweep_seed
 from subwords import Tokenizer
 from subwords.components.added_token import AddedToken
@@ -127,8 +127,8 @@ def test_what_is_no_model(data: bytes) -> None:
         read(data, "a.model")
 
 
-def test_truncated_anywhere(shared_data: Path) -> None:
-    data = (shared_data / "tokenizers/sentencepiece-own/test_model.model").read_bytes()
+def test_truncated_anywhere() -> None:
+    data = sentencepiece_model("unigram")
     rng = np.random.default_rng(3)
     print("seed 3")
     for size in [*range(1, 40), *rng.integers(40, len(data), 60).tolist(), len(data) - 1]:
@@ -140,8 +140,8 @@ def test_truncated_anywhere(shared_data: Path) -> None:
             assert not refused_by_peer(data[:size])
 
 
-def test_damaged_anywhere(shared_data: Path) -> None:
-    data = (shared_data / "tokenizers/sentencepiece-own/test_model.model").read_bytes()
+def test_damaged_anywhere() -> None:
+    data = sentencepiece_model("unigram")
     rng = np.random.default_rng(sweep_seed())
     for _ in range(50):
         damaged = bytearray(data)

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks and signa
 PROGRAMS = Path(__file__).parents[1] / "programs"
 
 
-def run(program: str, cache: Path, count: int) -> str:
+def run(program: str, cache: Path, *arguments: object) -> str:
     environment = {
         **os.environ,
         "PYTHONPATH": str(SOURCE),
@@ -27,7 +27,13 @@ def run(program: str, cache: Path, count: int) -> str:
         "SUBWORDS_KERNELS": "compiled",
     }
     environment.pop("NUMBA_DISABLE_JIT", None)
-    command = [sys.executable, "-W", "ignore::DeprecationWarning", str(PROGRAMS / f"{program}.py"), str(count)]
+    command = [
+        sys.executable,
+        "-W",
+        "ignore::DeprecationWarning",
+        str(PROGRAMS / f"{program}.py"),
+        *map(str, arguments),
+    ]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
@@ -44,6 +50,12 @@ def test_fork_while_a_thread_compiles_does_not_hang(tmp_path: Path) -> None:
 def test_many_forks_while_a_thread_compiles(tmp_path: Path, number: int) -> None:
     run("forks", tmp_path, 8)
     run("forks", tmp_path, 8)
+
+
+@pytest.mark.parametrize("work", ["warmup", "train"])
+@pytest.mark.parametrize("delay", [0.02, 0.1, *(pytest.param(i / 50, marks=pytest.mark.sweep) for i in range(2, 30))])
+def test_fork_while_a_thread_imports_does_not_hang(work: str, delay: float) -> None:
+    assert run("fork_while_warming", own_cache(), work, delay) == "done\n"
 
 
 def own_cache() -> Path:

@@ -14,12 +14,10 @@ from subwords.components.byte_alphabet import BYTES
 from subwords.components.vocab import Vocab
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.errors import InputError, TrainingError
-from subwords.kernels.layout import (
+from subwords.kernels.layout import CODE_POINTS, DONE, EXHAUSTED, MISSING, NEED_PAIRS, NEED_STRINGS, PAUSED
+from subwords.kernels.train_layout import (
     ARENA_AT,
     BUFFER_ROW,
-    CODE_POINTS,
-    DONE,
-    EXHAUSTED,
     FLOOR,
     HEAP_ROW,
     HEAP_SIZE,
@@ -28,16 +26,12 @@ from subwords.kernels.layout import (
     MAX_LENGTH,
     MERGE_ROW,
     MERGES,
-    MISSING,
-    NEED_PAIRS,
-    NEED_STRINGS,
     NO_KEY,
     PAIR_COUNT,
     PAIR_KEY,
     PAIR_ROW,
     PAIRS_USED,
     PAUSE,
-    PAUSED,
     PREFIX_BYTES,
     SPAN,
     SPECIALS,

@@ -1,4 +1,4 @@
-"""python -m benchmarks run: measure, print, and with --record keep what was measured."""
+"""python -m benchmarks run: measure, print, keep with --record. python -m benchmarks page: make the pages again."""
 
 from __future__ import annotations
 
@@ -13,25 +13,29 @@ from pathlib import Path
 
 from benchmarks.definition import ENGINES, Definition, read_folder
 from benchmarks.inputs import ROOT, Inputs
+from benchmarks.page import RECORDS, write_pages
 from benchmarks.process import Launcher
-from benchmarks.record import caption, save, splice
+from benchmarks.record import save
 from benchmarks.report import report
 from benchmarks.run import Result, log, run
+from benchmarks.summary import summarized
 
 FOLDER = Path(__file__).resolve().parent
-PAGE = ROOT / "BENCHMARKS.md"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Return 0, or with --smoke 1 where an installed engine did not run or did not give the right result."""
     options = _parser().parse_args(arguments)
+    if options.command == "page":
+        write_pages()
+        return 0
     definitions = _chosen(read_folder(FOLDER / "definitions" / ("smoke" if options.smoke else "")), options.only)
     launcher = Launcher(dict(options.python))
     results = []
     with tempfile.TemporaryDirectory(prefix="subwords-benchmarks-") as work:
         inputs = Inputs(options.data, Path(work), launcher)
         for definition in definitions:
-            result = run(definition, inputs, launcher, rounds=options.rounds)
+            result = summarized(run(definition, inputs, launcher, rounds=options.rounds))
             print(report(result), end="\n\n", flush=True)
             results.append(result)
     if options.record:
@@ -41,7 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    commands = parser.add_subparsers(required=True)
+    commands = parser.add_subparsers(required=True, dest="command")
+    commands.add_parser("page", help="write BENCHMARKS.md and benchmarks/results from the records")
     command = commands.add_parser("run", help="measure and print tables")
     command.add_argument(
         "--only", action="append", metavar="NAME", help="this definition; may be repeated (default: all)"
@@ -54,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
         "--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder of the development data"
     )
     kinds = command.add_mutually_exclusive_group()
-    kinds.add_argument("--record", action="store_true", help="write benchmarks/records and the tables of BENCHMARKS.md")
+    kinds.add_argument("--record", action="store_true", help="write benchmarks/records and all pages")
     kinds.add_argument("--smoke", action="store_true", help="a small text, one round: does everything installed run?")
     return parser
 
@@ -85,12 +90,10 @@ def _chosen(definitions: list[Definition], names: Sequence[str] | None) -> list[
 
 def _record(results: list[Result], options: argparse.Namespace) -> None:
     date = datetime.datetime.now(datetime.UTC).date()
-    page = PAGE.read_text("utf-8")
     for result in results:
-        command = _command(result["name"], options)
-        log(f"recorded in {save(FOLDER / 'records', date, command, [result]).name}")
-        page = splice(page, result["name"], f"{report(result)}\n\n{caption(result, date, command)}")
-    PAGE.write_text(page, "utf-8")
+        path = save(RECORDS, date, _command(result["name"], options), result)
+        log(f"recorded in {path.parent.name}/{path.name}")
+    write_pages()
 
 
 def _command(name: str, options: argparse.Namespace) -> str:

@@ -2,54 +2,48 @@
 
 from __future__ import annotations
 
-from statistics import median
 from typing import Any
 
+from benchmarks.summary import SHOWN, summary_of
 from benchmarks.tables import number, table
 
-__all__ = ["adversarial_report"]
-
-Row = dict[str, Any]
+__all__ = ["adversarial_report", "adversarial_summary"]
 
 
 def adversarial_report(result: dict[str, Any]) -> str:
     """Return a summary of the engines, the first one's worst files, and whether all its files are in the limit."""
-    parameters = result["parameters"]
-    rated = {case["name"]: _costs(case, parameters["smallest"]) for case in result["cases"]}
-    names = [row["name"] for row in result["cases"][0]["engines"]]
-    subject = names[0]
+    parameters, rated, names = _parts(result)
     parts = [
         _summary(result, rated, names, parameters["limit"]),
-        f"The {parameters['worst']} files that cost {subject} most:",
-        _worst(rated, names, subject, parameters["worst"]),
-        _verdict(result, rated, subject, parameters),
+        f"The {parameters['worst']} files that cost {names[0]} most:",
+        _worst(rated, names, names[0], parameters["worst"]),
+        _verdict(result, rated, names[0], parameters),
     ]
     return "\n\n".join(parts)
 
 
+def adversarial_summary(result: dict[str, Any]) -> str:
+    """Return the same without the worst files."""
+    parameters, rated, names = _parts(result)
+    verdict = _verdict(result, rated, names[0], parameters)
+    return f"{_summary(result, rated, names, parameters['limit'])}\n\n{verdict}"
+
+
+def _parts(result: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+    """The parameters, the costs of each file and engine, and the names of the engines."""
+    parameters = result["parameters"]
+    rated = {case["name"]: _costs(case, parameters["smallest"]) for case in result["cases"]}
+    return parameters, rated, [row["name"] for row in result["cases"][0]["engines"]]
+
+
 def _costs(case: dict[str, Any], smallest: int) -> dict[str, dict[str, float]]:
     """Return for each engine with a right result: ns a byte and times English, for the first and for later passes."""
-    costs = {}
+    found = {}
     for row in case["engines"]:
         if row["status"] == "ok" and row["bytes"] >= smallest:
-            costs[row["name"]] = {key: median(_one(run, key) for run in row["runs"]) for key in _KEYS}
-    return costs
-
-
-_KEYS = ("cold_ns", "cold_times", "warm_ns", "warm_times")
-
-
-def _one(run: Row, key: str) -> float:
-    name, _, unit = key.partition("_")
-    cost = _pass(run["seconds"], name) / float(run["bytes"])
-    if unit == "ns":
-        return cost * 1e9
-    baseline: Row = run["baseline"]
-    return cost * float(baseline["bytes"]) / _pass(baseline, name)
-
-
-def _pass(seconds: Row, name: str) -> float:
-    return float(seconds["cold"] if name == "cold" else median(seconds["warm"]))
+            costs = {key: summary_of(row, "adversarial", key) for key in SHOWN["adversarial"]}
+            found[row["name"]] = {key: cost.median for key, cost in costs.items() if cost}
+    return found
 
 
 def _summary(result: dict[str, Any], rated: dict[str, Any], names: list[str], limit: float) -> str:
@@ -100,11 +94,11 @@ def _verdict(result: dict[str, Any], rated: dict[str, Any], subject: str, parame
     unread = sum(row.get("verified", "").startswith("spells") for row in rows.values())
     parts = [
         f"{subject}, all files within {limit} times English: {'no: ' + ', '.join(over) if over else 'yes'}.",
-        f"{len(rows)} files; without a right result: {', '.join(wrong) or 'none'};",
-        f"{small} under {smallest:,} bytes compared but not rated, since a call's fixed cost is all they show;",
-        f"{unread} are no UTF-8, which no oracle takes, and count as right where the ids spell the input.",
+        f"{len(rows)} files; without a right result: {', '.join(wrong) or 'none'}.",
+        f"{small} files under {smallest:,} bytes are compared but not rated: they show the fixed cost of a call only.",
+        f"{unread} files are not UTF-8: no oracle takes them, and they count as right if the ids spell the input.",
     ]
-    return "\n".join([*parts, *_different(result)])
+    return "\n".join([" ".join(parts), *_different(result)])
 
 
 def _different(result: dict[str, Any]) -> list[str]:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from statistics import median
 from typing import Any
 
 from benchmarks.adversarial import adversarial_report
-from benchmarks.stats import Summary, ratio, summarize
+from benchmarks.stats import Summary, ratio
+from benchmarks.summary import summary_of
 from benchmarks.tables import spread, table, times
 
-__all__ = ["report"]
+__all__ = ["OVERLAP", "engine_label", "notes", "per_byte", "rate", "report", "seconds", "versus"]
 
 Result = dict[str, Any]
 Row = dict[str, Any]
 Times = Callable[[Row], Summary | None]
 
+OVERLAP = "≈: the ranges overlap, or there was one round only; no difference is shown."
+
 
 def report(result: Result) -> str:
-    """Return the Markdown of one definition's result."""
+    """Return the Markdown of one definition's result, as `summarized` gives it."""
     if "skipped" in result:
         return f"**{result['title']}**\n\nskipped: {result['skipped']}"
     if result["task"] == "adversarial":
@@ -26,78 +28,78 @@ def report(result: Result) -> str:
     else:
         body = _TASKS[result["task"]](result)
     if "≈" in body:
-        body += "\n\n≈: the ranges overlap, or there was one round only; no difference is shown."
-    parts = [f"**{result['title']}**", body, _notes(result)]
+        body += f"\n\n{OVERLAP}"
+    parts = [f"**{result['title']}**", body, notes(result)]
     return "\n\n".join(part for part in parts if part)
 
 
 def _train(result: Result) -> str:
-    call, process = _seconds("call"), _seconds("process")
+    call, process = seconds("train", "call"), seconds("train", "process")
     return _table(
         result,
         {
-            "import, s": lambda row, peer: spread(_seconds("import")(row)),
+            "import, s": lambda row, peer: spread(seconds("train", "import")(row)),
             "call, s": lambda row, peer: spread(call(row)),
             "whole process, s": lambda row, peer: spread(process(row)),
-            f"call, times {result['peer']}": _versus(call),
-            f"process, times {result['peer']}": _versus(process),
-            "peak, MB": lambda row, peer: spread(_peak(row)),
+            f"call, times {result['peer']}": versus(call),
+            f"process, times {result['peer']}": versus(process),
+            "peak, MB": lambda row, peer: spread(seconds("train", "peak_mb")(row)),
         },
         verified="vocabulary" if "sample" in result["parameters"] else "ids or merges",
     )
 
 
 def _encode(result: Result) -> str:
-    cold, fresh, warm = (_per_byte(name) for name in ("cold", "fresh", "warm"))
+    cold, fresh, warm = (per_byte("encode", name) for name in ("cold", "fresh", "warm"))
     return _table(
         result,
         {
-            "load, s": lambda row, peer: spread(_seconds("load")(row)),
-            "first pass, MB/s": lambda row, peer: spread(_rate(cold(row))),
-            "new object, MB/s": lambda row, peer: spread(_rate(fresh(row))),
-            "later passes, MB/s": lambda row, peer: spread(_rate(warm(row))),
-            f"first, times {result['peer']}": _versus(cold),
-            f"new, times {result['peer']}": _versus(fresh),
-            f"later, times {result['peer']}": _versus(warm),
-            "peak, MB": lambda row, peer: spread(_peak(row)),
+            "load, s": lambda row, peer: spread(seconds("encode", "load")(row)),
+            "first pass, MB/s": lambda row, peer: spread(rate(cold(row))),
+            "new object, MB/s": lambda row, peer: spread(rate(fresh(row))),
+            "later passes, MB/s": lambda row, peer: spread(rate(warm(row))),
+            f"first, times {result['peer']}": versus(cold),
+            f"new, times {result['peer']}": versus(fresh),
+            f"later, times {result['peer']}": versus(warm),
+            "peak, MB": lambda row, peer: spread(seconds("encode", "peak_mb")(row)),
         },
     )
 
 
 def _short(result: Result) -> str:
-    cold, warm = _seconds("cold", 1e6), _seconds("warm", 1e6)
+    cold, warm = seconds("short", "cold", 1e6), seconds("short", "warm", 1e6)
     return _table(
         result,
         {
             "first time a text is seen, µs": lambda row, peer: spread(cold(row)),
             "later, µs": lambda row, peer: spread(warm(row)),
-            f"first, times {result['peer']}": _versus(cold),
-            f"later, times {result['peer']}": _versus(warm),
+            f"first, times {result['peer']}": versus(cold),
+            f"later, times {result['peer']}": versus(warm),
         },
     )
 
 
 def _startup(result: Result) -> str:
-    total = _seconds("total")
+    total = seconds("startup", "total")
     middle = {} if result["parameters"]["what"] == "train" else {"load": "load, s"}
     parts = {"interpreter": "interpreter, s", "import": "import, s", **middle, "call": "call, s"}
 
     def column(name: str) -> Callable[[Row, Row | None], str]:
-        return lambda row, peer: spread(_seconds(name)(row))
+        return lambda row, peer: spread(seconds("startup", name)(row))
 
     columns = {title: column(name) for name, title in parts.items()}
-    return _table(result, {**columns, "in all, s": column("total"), f"in all, times {result['peer']}": _versus(total)})
+    return _table(result, {**columns, "in all, s": column("total"), f"in all, times {result['peer']}": versus(total)})
 
 
 def _split(result: Result) -> str:
-    cold, warm = _per_byte("cold"), _per_byte("warm")
+    cold, warm = per_byte("split", "cold"), per_byte("split", "warm")
     columns: dict[str, Callable[[Row, Row | None], str]] = {
-        "build, s": lambda row, peer: spread(_seconds("build")(row)),
-        "build again, s": lambda row, peer: spread(_seconds("rebuild")(row)),
-        "first pass, MB/s": lambda row, peer: spread(_rate(cold(row))),
-        "later passes, MB/s": lambda row, peer: spread(_rate(warm(row))),
-        f"first, times {result['peer']}": _versus(cold),
-        f"later, times {result['peer']}": _versus(warm),
+        "build, s": lambda row, peer: spread(seconds("split", "build")(row)),
+        "build again, s": lambda row, peer: spread(seconds("split", "rebuild")(row)),
+        "first pass, MB/s": lambda row, peer: spread(rate(cold(row))),
+        "later passes, MB/s": lambda row, peer: spread(rate(warm(row))),
+        f"first, times {result['peer']}": versus(cold),
+        f"later, times {result['peer']}": versus(warm),
     }
     return _table(result, columns, verified="words")
 
@@ -111,50 +113,42 @@ def _table(
     """Return a table of cases and engines; the last column says how a result was verified or why there is none."""
     rows: list[Sequence[str]] = []
     for case in result["cases"]:
-        peer = next((row for row in case["engines"] if row["name"] == result["peer"] and row["runs"]), None)
+        peer = next((row for row in case["engines"] if row["name"] == result["peer"] and "values" in row), None)
         for place, row in enumerate(case["engines"]):
             label = [] if len(result["cases"]) == 1 else [case["name"] if not place else ""]
             if row["status"] == "ok":
                 cells = [function(row, peer) for function in columns.values()]
-                rows.append([*label, _engine(row), *cells, row["verified"]])
+                rows.append([*label, engine_label(row), *cells, row["verified"]])
             else:
-                rows.append([*label, _engine(row), *["n/a"] * len(columns), row["status"]])
+                rows.append([*label, engine_label(row), *["n/a"] * len(columns), row["status"]])
     return table([*(["input"] if len(result["cases"]) > 1 else []), "engine", *columns, verified], rows)
 
 
-def _engine(row: Row) -> str:
+def engine_label(row: Row) -> str:
+    """Return the name of an engine, and how much of the input it got where that is not all."""
     return row["name"] if row["whole"] else f"{row['name']}, first {row['bytes'] / 1e6:.3g} MB"
 
 
-def _seconds(name: str, scale: float = 1.0) -> Times:
-    """Return the function that summarizes one of a row's times; of several passes in a round, their median counts."""
-
-    def summary(row: Row) -> Summary | None:
-        values = [run["seconds"][name] for run in row["runs"] if run["seconds"].get(name)]
-        return summarize([scale * (median(value) if isinstance(value, list) else value) for value in values])
-
-    return summary
+def seconds(task: str, name: str, scale: float = 1.0) -> Times:
+    """Return the function that gives one of a row's times."""
+    return lambda row: summary_of(row, task, name, scale)
 
 
-def _per_byte(name: str) -> Times:
-    def summary(row: Row) -> Summary | None:
-        return _seconds(name, 1 / row["bytes"])(row)
-
-    return summary
+def per_byte(task: str, name: str) -> Times:
+    """Return the function that gives one of a row's times, over the bytes of its input."""
+    return lambda row: summary_of(row, task, name, 1 / row["bytes"])
 
 
-def _rate(per_byte: Summary | None) -> Summary | None:
-    """Seconds a byte as megabytes a second."""
-    if per_byte is None:
+def rate(cost: Summary | None) -> Summary | None:
+    """Return seconds a byte as megabytes a second."""
+    if cost is None:
         return None
-    return Summary(1e-6 / per_byte.median, 1e-6 / per_byte.most, 1e-6 / per_byte.least, per_byte.count)
+    return Summary(1e-6 / cost.median, 1e-6 / cost.most, 1e-6 / cost.least, cost.count)
 
 
-def _peak(row: Row) -> Summary | None:
-    return summarize([run["peak_bytes"] / 1e6 for run in row["runs"]])
+def versus(function: Times) -> Callable[[Row, Row | None], str]:
+    """Return the function that says how many times as fast as the peer a row is."""
 
-
-def _versus(function: Times) -> Callable[[Row, Row | None], str]:
     def cell(row: Row, peer: Row | None) -> str:
         # What is not compared did other work: a ratio would say that it is the same.
         if peer is None or row is peer or not row["compare"]:
@@ -164,25 +158,13 @@ def _versus(function: Times) -> Callable[[Row, Row | None], str]:
     return cell
 
 
-def _notes(result: Result) -> str:
+def notes(result: Result) -> str:
+    """Return the notes on the engines of a definition; among them are those that used more threads than asked for."""
     engines = {row["name"]: row for case in reversed(result["cases"]) for row in case["engines"]}
-    notes = [f"- {name}: {row['note']}" for name, row in engines.items() if row["note"]]
+    lines = [f"- {name}: {row['note']}" for name, row in engines.items() if row["note"]]
     threads = result["parameters"].get("threads", 1)
     for name in engines:
-        used = _processors(result, name)
-        if used > 1.25 * threads:
-            notes.append(f"- {name}: was asked for {threads} thread(s) and kept {used:.1f} processors busy")
-    return "\n".join(notes)
-
-
-def _processors(result: Result, name: str) -> float:
-    """Processor seconds over seconds, of the passes whose processor time is known; the most of any case."""
-    most = 0.0
-    for case in result["cases"]:
-        for row in case["engines"]:
-            for run in row["runs"] if row["name"] == name else []:
-                seconds = run["seconds"]
-                timed = seconds["call"] if "warm" not in seconds else seconds.get("cold", 0) + sum(seconds["warm"])
-                if "processor_seconds" in run and timed > 0.01:
-                    most = max(most, run["processor_seconds"] / timed)
-    return most
+        rows = [row for case in result["cases"] for row in case["engines"] if row["name"] == name]
+        if used := max((row.get("processors", 0.0) for row in rows), default=0.0):
+            lines.append(f"- {name}: was asked for {threads} thread(s) and kept {used:.1f} processors busy")
+    return "\n".join(lines)

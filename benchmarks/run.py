@@ -143,7 +143,7 @@ class _CaseRun:
         elif len({*found.values()}) > 1:
             problem = problem or f"different ids: {' and '.join(found)}"
         row["status"] = f"n/a ({problem})" if problem else "ok"
-        row["verified"] = "no" if problem else f"as asked; used alike by {', '.join(found)}"
+        row["verified"] = "no" if problem else f"as requested; same ids in {', '.join(found)}"
 
     def _oracle(self, file: Path) -> tuple[str, Path] | None:
         """Return the first oracle that gives a result for this file, and where its result is."""

@@ -20,10 +20,7 @@ def main(folder: Path) -> None:
     file = folder / "opticks.json"
     text = BOOK.read_text("utf-8")
 
-    started = perf_counter()
-    subwords.warmup()
-    print(f"kernels   ready in {perf_counter() - started:.1f} s (compiled once per machine, then read from a cache)")
-
+    print("kernels   compiled at their first use on a machine, for some seconds; then read from a cache")
     started = perf_counter()
     tok = subwords.train(BOOK, vocab_size=8_000, special_tokens=["<|endoftext|>"])
     seconds = perf_counter() - started

@@ -1,14 +1,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
+from kernel_cache import compile_kernels, is_large
+from selection import Selection
+from subwords.kernels.jit import MODE
+
 # No deadline: a first example compiles kernels, and a busy machine is no failure. --hypothesis-profile=sweep: more.
-settings.register_profile("default", deadline=None, max_examples=150, print_blob=True)
+settings.register_profile("default", deadline=None, max_examples=50, print_blob=True)
+settings.register_profile("checked", deadline=None, max_examples=25, print_blob=True)
 settings.register_profile("sweep", deadline=None, max_examples=5000, print_blob=True)
-settings.load_profile("default")
+settings.load_profile("checked" if MODE == "checked" else "default")
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -21,9 +27,25 @@ def shared_data() -> Path:
     return SHARED_DATA
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the larger sweeps out unless the marker expression (-m) speaks of them."""
-    if "sweep" not in config.getoption("markexpr"):
-        for item in items:
-            if "sweep" in item.keywords:
-                item.add_marker(pytest.mark.skip(reason="a larger sweep: run with -m sweep"))
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Selection(config), "selection")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give each worker neighbouring cases, which share fixtures; who is done takes over from the others."""
+    if config.option.dist != "load":  # the default of -n
+        return None
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    config = session.config
+    if MODE == "compiled" and not hasattr(config, "workerinput") and is_large(config):
+        seconds = compile_kernels()
+        reporter = config.pluginmanager.get_plugin("terminalreporter")
+        if reporter and seconds > 5:
+            reporter.write_line(f"kernels compiled in {seconds:.0f} s")

@@ -191,6 +191,7 @@ def in_parts(rule: Normalizer, data: bytes, cuts: list[int]) -> bytes:
     return b"".join(applied(rule, [text], part)[0] for text, part in zip(texts, parts, strict=True))
 
 
+@cache
 def scalars() -> list[int]:
     """All code points but surrogates."""
     return [*range(0xD800), *range(0xE000, 0x110000)]

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from subwords.bpe.model import BPE
 from subwords.components.vocab import Vocab
-from subwords.corpus.counts import Provenance, WordCounts
+from subwords.corpus.counts import WordCounts
+from subwords.corpus.provenance import Provenance
 from subwords.resolve import splitter
 from subwords.unicode.tables import LETTER, NUMBER, OTHER, SPACE, gpt2_classes
 

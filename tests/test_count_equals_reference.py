@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import subwords
 from strategies import FRAGMENTS, INVALID, SPECIALS, byte_texts, contested, texts
-from subwords.corpus import count as counting
+from subwords.corpus import word_table
 from subwords.corpus.count import count_blocks
 from subwords.corpus.read import Block
 from subwords.kernels.text.find import find_bytes
@@ -96,15 +96,15 @@ def random_documents(seed: int, words: int) -> list[bytes]:
 
 def test_growing_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     grown = set[int]()
-    grow = counting.Table._grow
+    grow = word_table.WordTable._grow
 
-    def spy(table: counting.Table, status: int, length: int) -> None:
+    def spy(table: word_table.WordTable, status: int, length: int) -> None:
         grown.add(status)
         grow(table, status, length)
 
-    monkeypatch.setattr(counting.Table, "_grow", spy)
-    monkeypatch.setattr(counting, "FIRST_SLOTS", 16)
-    monkeypatch.setattr(counting, "FIRST_ARENA", 16)
+    monkeypatch.setattr(word_table.WordTable, "_grow", spy)
+    monkeypatch.setattr(word_table, "FIRST_SLOTS", 16)
+    monkeypatch.setattr(word_table, "FIRST_ARENA", 16)
     documents = random_documents(21, 2000)
     ref = reference.count_words(documents, GPT2_PATTERN)
     assert count_bytes(documents) == list(ref.items())
@@ -127,7 +127,7 @@ def colliding(seed: int, length: int) -> Iterable[bytes]:
 
 
 def test_colliding_hashes_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counting, "_SEEDS", [1] * 8)
+    monkeypatch.setattr(word_table, "_SEEDS", [1] * 8)
     documents = [*colliding(1, 40), *colliding(2, 32), *colliding(1, 40)]
     assert not contested().intersection(b"".join(documents).decode())
     ref = reference.count_words(documents, GPT2_PATTERN)

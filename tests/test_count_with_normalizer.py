@@ -33,6 +33,7 @@ def blocks_of(texts: list[str], size: int) -> list[Block]:
     return [*blocks, Block(data, np.array(ends, np.int64), "text", 0)] if data else blocks
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("rule", ["sentencepiece", SPACED])
 @pytest.mark.parametrize("before", ["sentencepiece", ["nfkc", "sentencepiece"], ["strip", "lowercase"]])
 @pytest.mark.parametrize("special", [(), ("<s>", " y")])

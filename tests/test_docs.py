@@ -18,9 +18,13 @@ from click.testing import CliRunner
 
 import subwords
 from subwords.cli import main
+from subwords.components.splitter import NAMED
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = ("README.md", "ALGORITHMS.md", "COMPATIBILITY.md", "CONTRIBUTING.md")
+GUIDE = sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))
+DOCUMENTS = ("README.md", "ALGORITHMS.md", "COMPATIBILITY.md", "CONTRIBUTING.md", *GUIDE)
+LINKED = (*DOCUMENTS, "CHANGELOG.md", "BENCHMARKS.md", "examples/README.md")
+MOST_LINES = 150  # of the README
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 DEFINITION = re.compile(r"^\*\*([A-Z]\d+)\.\*\*(.*?)^Tests: (.*?)\.$", re.MULTILINE | re.DOTALL)
 
@@ -85,9 +89,26 @@ def test_shell_commands_run(document: str, workplace: Path) -> None:
         assert got.exit_code == 0, (arguments, got.output, got.exception)
 
 
-def test_readme_mentions_every_command_and_runs_it() -> None:
-    ran = {arguments[0] for arguments in commands("README.md")}
-    assert ran == set(main.commands)
+def test_guide_has_every_command_and_the_readme_names_it() -> None:
+    assert {arguments[0] for arguments in commands("docs/command-line.md")} == set(main.commands)
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert [name for name in main.commands if f"`{name}`" not in text and f"subwords {name} " not in text] == []
+
+
+def test_guide_lists_every_page() -> None:
+    index = (ROOT / "docs" / "README.md").read_text("utf-8")
+    assert len(GUIDE) > 10
+    assert [name for name in GUIDE if name != "docs/README.md" and f"]({Path(name).name})" not in index] == []
+
+
+def test_figures_of_the_readme_are_recorded() -> None:
+    rows = re.findall(r"^\| (?:encode|new process|the same|train) .*\|$", (ROOT / "README.md").read_text("utf-8"), re.M)
+    recorded = "".join(path.read_text("utf-8") for path in sorted((ROOT / "benchmarks" / "results").glob("*.md")))
+    known = {word.rstrip("×") for word in re.findall(r"[\d,.]+\d×?", recorded)}
+    figures = [number for row in rows for cell in row.split("|")[2:5] for number in re.findall(r"\d[\d.,]*", cell)]
+    assert len(rows) > 10
+    # A first use is in no ratio of the tables.
+    assert [number for number in figures if number not in known] == ["0.0215"]
 
 
 def test_quickstart_prints_what_it_did_and_says_where_it_saved(workplace: Path) -> None:
@@ -105,7 +126,7 @@ def test_readme_opens_with_two_commands_that_checks_repeat() -> None:
     first, second = (body.strip() for _, body in blocks("README.md", "sh")[:2])
     assert first.endswith("examples/quickstart.py") and second.endswith("-m pytest -n auto")
     assert "\n" not in first + second
-    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 200
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= MOST_LINES
     assert "README.md" in (ROOT / ".ci" / "run").read_text("utf-8")
 
 
@@ -131,17 +152,36 @@ def _carries(file: Path, number: str) -> bool:
     return any(int(first) <= place <= int(last or first) for first, last in found)
 
 
-@pytest.mark.parametrize("document", [*DOCUMENTS, "CHANGELOG.md", "BENCHMARKS.md"])
-def test_links_lead_to_files(document: str) -> None:
-    links = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", (ROOT / document).read_text("utf-8"))
-    missing = [link for link in links if not link.startswith("https://") and not (ROOT / link).exists()]
+@pytest.mark.parametrize("document", LINKED)
+def test_links_lead_to_files_and_headings(document: str) -> None:
+    text = FENCE.sub("", (ROOT / document).read_text("utf-8"))
+    missing = []
+    for link in re.findall(r"\]\(([^)]+)\)", text):
+        name, _, heading = link.partition("#")
+        target = (ROOT / document).parent / name if name else ROOT / document
+        if not link.startswith("https://") and not (target.exists() and (not heading or heading in _headings(target))):
+            missing.append(link)
     assert missing == []
+
+
+def _headings(document: Path) -> set[str]:
+    """The headings of a document as links name them."""
+    found = re.findall(r"^#+ (.*)$", FENCE.sub("", document.read_text("utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
 
 
 def test_files_that_algorithms_names_exist() -> None:
     named = set(re.findall(r"`((?:tests|kernels|src)/[\w/]+\.py)`", (ROOT / "ALGORITHMS.md").read_text("utf-8")))
     assert len(named) > 10
     assert [name for name in named if not any((top / name).is_file() for top in (ROOT, ROOT / "src/subwords"))] == []
+
+
+def test_guide_names_the_rules_that_are_not_compiled() -> None:
+    text = (ROOT / "docs" / "splitting.md").read_text("utf-8")
+    named = re.search(r"Of the named rules, (.*?) run there", text)
+    assert named
+    slow = {name for name in NAMED if not subwords.splitter(name).compiled}
+    assert slow == set(re.findall(r"`([\w-]+)`", named[1]))
 
 
 def test_changelog_has_the_version() -> None:

@@ -19,6 +19,7 @@ from strategies import Pair, byte_texts, counts_of, merge_lists, model_of, small
 from subwords.bpe.model import BPE
 from subwords.bpe.train import BPESettings, train_bpe
 from subwords.encode.encoder import Encoder
+from subwords.families import encoder_of
 from subwords.kernels.layout import SHORT_WORD
 from subwords.reference import bpe as reference
 from subwords.reference.bpe import GPT2_PATTERN
@@ -33,7 +34,7 @@ BYTES = [bytes([byte]) for byte in range(256)]
 
 
 def tokens_of(encoder: Encoder, data: bytes) -> list[bytes]:
-    return [encoder.model.vocab[int(index)] for index in encoder.encode(data)]
+    return [encoder.segmenter.model.vocab[int(index)] for index in encoder.encode(data)]
 
 
 def check_words(encoder: Encoder, words: Sequence[bytes], ref: Sequence[list[bytes]]) -> None:
@@ -41,8 +42,8 @@ def check_words(encoder: Encoder, words: Sequence[bytes], ref: Sequence[list[byt
     for word, tokens in zip(words, ref, strict=True):
         assert tokens_of(encoder, word) == tokens, word
         assert tokens_of(encoder, word) == tokens, (word, "from the table")
-    batch = Encoder(encoder.model, encoder.splitter).encode_batch(list(words), 1)
-    assert [[encoder.model.vocab[i] for i in ids] for ids in batch.to_lists()] == list(ref)
+    batch = encoder_of(encoder.segmenter.model, encoder.splitter).encode_batch(list(words), 1)
+    assert [[encoder.segmenter.model.vocab[i] for i in ids] for ids in batch.to_lists()] == list(ref)
 
 
 # ------------------------------------------------------------------ E1
@@ -55,27 +56,27 @@ BASES = st.sampled_from([ABC, BYTES])
 @given(merge_lists(ABC), BASES, st.lists(small_words().map(str.encode), min_size=1, max_size=8))
 def test_arbitrary_merges(pairs: list[Pair], base: list[bytes], words: list[bytes]) -> None:
     ref = [reference.encode_word(word, pairs) for word in words]
-    check_words(Encoder(model_of(base, pairs), WHOLE), words, ref)
+    check_words(encoder_of(model_of(base, pairs), WHOLE), words, ref)
 
 
 @given(merge_lists(AB, most=60), BASES, st.lists(st.sampled_from(AB), min_size=SHORT_WORD - 3, max_size=300))
 def test_arbitrary_merges_in_long_words(pairs: list[Pair], base: list[bytes], symbols: list[bytes]) -> None:
     word = b"".join(symbols)
-    check_words(Encoder(model_of(base, pairs), WHOLE), [word], [reference.encode_word(word, pairs)])
+    check_words(encoder_of(model_of(base, pairs), WHOLE), [word], [reference.encode_word(word, pairs)])
 
 
 @given(merge_lists([b"a"], most=20), BASES, st.integers(1, 200))
 def test_runs_of_one_letter(pairs: list[Pair], base: list[bytes], length: int) -> None:
     word = b"a" * length
-    check_words(Encoder(model_of(base, pairs), WHOLE), [word], [reference.encode_word(word, pairs)])
+    check_words(encoder_of(model_of(base, pairs), WHOLE), [word], [reference.encode_word(word, pairs)])
 
 
 @given(merge_lists(AB, most=80), st.integers(0, 2**32), st.integers(300, 20_000))
 def test_windows_equal_the_whole_word(pairs: list[Pair], seed: int, length: int) -> None:
     # Too long for the textbook: both ways of the kernel were held against it above.
     word = bytes(random.Random(seed).choices(b"ab", k=length))
-    assert tokens_of(Encoder(model_of(BYTES, pairs), WHOLE), word) == tokens_of(
-        Encoder(model_of(AB, pairs), WHOLE), word
+    assert tokens_of(encoder_of(model_of(BYTES, pairs), WHOLE), word) == tokens_of(
+        encoder_of(model_of(AB, pairs), WHOLE), word
     )
 
 
@@ -92,8 +93,8 @@ def test_windows_that_never_meet(order: str, length: int) -> None:
         b"b" + b"a" * (length - 2) + b"b",
         b"ab" + b"a" * (length // 2) + b"ba" * (length // 4),
     ):
-        got = tokens_of(Encoder(model_of(BYTES, pairs), WHOLE), word)
-        assert got == tokens_of(Encoder(model_of(AB, pairs), WHOLE), word)
+        got = tokens_of(encoder_of(model_of(BYTES, pairs), WHOLE), word)
+        assert got == tokens_of(encoder_of(model_of(AB, pairs), WHOLE), word)
         if length <= 100:
             assert got == reference.encode_word(word, pairs)
 
@@ -108,13 +109,13 @@ def test_every_length_of_word() -> None:
     words = [bytes(rng.choices(b"abc", k=length)) for length in lengths]
     ref = [reference.encode_word(word, pairs) for word in words]
     for base in (ABC, BYTES):
-        check_words(Encoder(model_of(base, pairs), WHOLE), words, ref)
+        check_words(encoder_of(model_of(base, pairs), WHOLE), words, ref)
 
 
 @given(st.lists(texts(10), min_size=1, max_size=4), byte_texts(), st.integers(0, 60))
 def test_trained_model_on_any_bytes(documents: list[str], data: bytes, merges: int) -> None:
     vocab, pairs = reference.train(reference.count_words(documents, GPT2_PATTERN), 256 + merges)
-    encoder = Encoder(model_of(vocab[:256], pairs), GPT2)
+    encoder = encoder_of(model_of(vocab[:256], pairs), GPT2)
     for text in (*map(str.encode, documents), data):
         assert encoder.encode(text).tolist() == reference.encode(text, vocab, pairs)
 
@@ -140,7 +141,7 @@ def test_real_text_with_ranks_in_another_order(opticks: str, opticks_tokenizer: 
     print(f"seed {seed}")
     tok = opticks_tokenizer
     order = np.random.default_rng(seed).permutation(len(tok.merges))
-    shuffled = Encoder(BPE(tok.model.vocab, tok.model.merges[order]), GPT2)
+    shuffled = encoder_of(BPE(tok.model.vocab, tok.model.merges[order]), GPT2)
     text = opticks[:20_000]
     ref = reference.encode(text, [*tok.model.vocab], [tok.merges[k] for k in order])
     assert shuffled.encode(text.encode()).tolist() == ref
@@ -163,7 +164,7 @@ def test_ranks(data: st.DataObject, base: list[bytes], words: list[bytes]) -> No
     ranks = {token: rank for rank, token in enumerate(tokens)}
     words = [*words, *tokens[-10:]]
     ref = [[tokens[rank] for rank in reference.encode_word_ranks(word, ranks)] for word in words]
-    check_words(Encoder(BPE.from_ranks(tokens), WHOLE), words, ref)
+    check_words(encoder_of(BPE.from_ranks(tokens), WHOLE), words, ref)
 
 
 @given(st.data(), BASES, st.lists(st.sampled_from(ABC), min_size=SHORT_WORD - 3, max_size=200))
@@ -173,13 +174,13 @@ def test_ranks_in_long_words(data: st.DataObject, base: list[bytes], symbols: li
     ranks = {token: rank for rank, token in enumerate(tokens)}
     word = b"".join(symbols)
     ref = [tokens[rank] for rank in reference.encode_word_ranks(word, ranks)]
-    check_words(Encoder(BPE.from_ranks(tokens), WHOLE), [word], [ref])
+    check_words(encoder_of(BPE.from_ranks(tokens), WHOLE), [word], [ref])
 
 
 def test_word_that_is_a_token_is_taken_at_once() -> None:
     tokens = [b"a", b"b", b"c", b"bc", b"aabb", b" aabb", b"abcabcabcabcabcabcabc", b" "]
     ranks = {token: rank for rank, token in enumerate(tokens)}
-    encoder = Encoder(BPE.from_ranks(tokens), GPT2)
+    encoder = encoder_of(BPE.from_ranks(tokens), GPT2)
     for word in (b"aabb", b" aabb", b"aabbb", b"abcabcabcabcabcabcabc", b"abcabcabcabcabcabcabca"):
         assert encoder.encode(word).tolist() == reference.encode_word_ranks(word, ranks)
 
@@ -219,7 +220,7 @@ def test_unknown_symbols_become_unk(byte_level: bool, fuse: bool, data: st.DataO
         vocab = [b"<unk>", *base]
         own = [reference.encode_word(word, pairs, byte_level=byte_level, vocab=vocab, unk="<unk>") for word in words]
         assert ref == own
-    check_words(Encoder(model, WHOLE), words, ref)
+    check_words(encoder_of(model, WHOLE), words, ref)
 
 
 @pytest.mark.parametrize("byte_level", [False, True])
@@ -230,7 +231,7 @@ def test_unknown_symbols_are_dropped(byte_level: bool, data: st.DataObject, word
     model = model_of(base, pairs, byte_level=byte_level, unknown="drop")
     kept = [b"".join(s for s in reference._symbols(word, byte_level) if s in base) for word in words]
     ref = [reference.encode_word(word, pairs, byte_level=byte_level) for word in kept]
-    check_words(Encoder(model, WHOLE), words, ref)
+    check_words(encoder_of(model, WHOLE), words, ref)
 
 
 @pytest.mark.parametrize("byte_level", [False, True])
@@ -238,7 +239,7 @@ def test_unknown_symbols_are_dropped(byte_level: bool, data: st.DataObject, word
 def test_unknown_symbols_are_an_error_that_says_where(byte_level: bool, data: st.DataObject, word: bytes) -> None:
     base = ALPHABETS[byte_level]
     pairs = data.draw(merge_lists(base))
-    encoder = Encoder(model_of(base, pairs, byte_level=byte_level), WHOLE)
+    encoder = encoder_of(model_of(base, pairs, byte_level=byte_level), WHOLE)
     symbols = reference._symbols(word, byte_level)
     first = next((n for n, symbol in enumerate(symbols) if symbol not in base), None)
     if first is None:
@@ -258,7 +259,7 @@ def test_trained_character_model(documents: list[str], text: str, limit: int | N
     vocab, pairs = reference.train(words, 400, **options)
     model = train_bpe(counts_of(words), BPESettings(vocab_size=400, unk_token="[UNK]", **options))
     assert list(model.vocab) == vocab
-    encoder = Encoder(model, GPT2)
+    encoder = encoder_of(model, GPT2)
     for each in (*documents, text):
         ref = reference.encode(each, vocab, pairs, byte_level=False, unk="[UNK]")
         assert encoder.encode(each.encode()).tolist() == ref
@@ -269,7 +270,7 @@ def test_word_without_any_known_symbol_leaves_its_neighbours_alone(place: int) -
     # Words are handled in blocks of 256; the last one's place in the table was once overwritten by an empty word.
     words = [b"a" * (n % 13 + 1) for n in range(256)]
     words[place] = b"x"
-    encoder = Encoder(model_of([b"a"], [], unknown="drop"), GPT2)
+    encoder = encoder_of(model_of([b"a"], [], unknown="drop"), GPT2)
     assert len(encoder.encode(b" ".join(words))) == b"".join(words).count(b"a")
     state = encoder._take()
     assert int((state.slots.reshape(-1, 4)[:, 1] != 0).sum()) == state.counters[3], "as many slots as words"
@@ -288,10 +289,12 @@ def test_colliding_hashes_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> Non
     pairs = [(b"!", b"#"), (b"#", b"$"), (b"!", b"!"), (b"!!", b"!!")]
     one = (1).to_bytes(8, "little")
     words = [one + bytes(rng.choices(b"!#$", k=8)) + one + b"!" * 16 for _ in range(200)]
-    check_words(Encoder(model_of(BYTES, pairs), GPT2), words, [reference.encode_word(word, pairs) for word in words])
+    check_words(encoder_of(model_of(BYTES, pairs), GPT2), words, [reference.encode_word(word, pairs) for word in words])
 
 
 def test_words_that_differ_in_length_alone() -> None:
     pairs = [(b"\0", b"\0"), (b"\0\0", b"\0\0")]
     words = [b"\0" * n for n in range(1, 40)] + [b"\xff" * n for n in range(1, 40)]
-    check_words(Encoder(model_of(BYTES, pairs), WHOLE), words, [reference.encode_word(word, pairs) for word in words])
+    check_words(
+        encoder_of(model_of(BYTES, pairs), WHOLE), words, [reference.encode_word(word, pairs) for word in words]
+    )

@@ -129,6 +129,7 @@ def words(finder: MachineFinder | RegexFinder, texts: list[bytes]) -> list[int]:
     return [*pieces.words.tolist(), *pieces.text.tolist()]
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("pattern", PARTS)
 def test_both_routes_of_a_pattern(pattern: str) -> None:
     texts = strings(5, 400)

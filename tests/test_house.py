@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -20,7 +21,7 @@ OPENING = {
     *("read_bytes", "read_text", "write_bytes", "write_text", "GzipFile", "OSFile", "ParquetFile", "ParquetWriter"),
     *("np.load", "np.save", "np.savez", "np.loadtxt", "np.savetxt", "pickle.load", "json.load", "tofile"),
 }
-RIM = ("corpus/", "formats/", "cli/", "kernels/object_cache.py", "split/unicode.py")
+RIM = ("corpus/", "formats/", "cli/", "kernels/object_cache.py", "unicode/tables.py", "support/atomic.py")
 
 MOST_LINES = 400
 MACHINE_PATHS = [f"/{folder}/" for folder in ("work", "tmp", "root")]
@@ -121,24 +122,98 @@ def test_reference_imports_the_standard_library_and_regex() -> None:
     assert {name for name in found - own if name.split(".")[0] not in {*sys.stdlib_module_names, "regex"}} == set()
 
 
-# What each room may not know: dependencies point downward.
-ABOVE = {
-    "bpe/": ("cli", "formats", "tokenizer", "training", "special"),
-    "corpus/": ("cli", "bpe", "tokenizer", "training", "special"),
-    "split/": ("cli", "formats", "bpe", "corpus", "tokenizer", "training", "special"),
-    "normalize/": ("cli", "formats", "bpe", "wordpiece", "corpus", "pipeline", "tokenizer", "training", "special"),
-    "wordpiece/": ("cli", "formats", "bpe.model", "corpus.count", "tokenizer", "training", "special"),
-    "vocab.py": ("cli", "formats", "bpe", "corpus", "split", "tokenizer", "training", "special"),
-    "tokenizer.py": ("cli", "training"),
-    "formats/": ("cli", "training"),
-}
+# Every room, the highest first: a room imports those below it only. Rooms on one line do not import each other.
+RANKS = (
+    "cli",
+    "training",
+    "tokenizer",
+    "resolve",
+    "formats",
+    "engine",
+    "spec",
+    "families",
+    "bpe wordpiece unigram",
+    "learning",
+    "encode",
+    "corpus",
+    "normalize",
+    "split",
+    "components",
+    "unicode",
+    "results",
+    "kernels",
+    "support",
+    "errors",
+)
+RANK = {room: -at for at, rooms in enumerate(RANKS) for room in rooms.split()}
+FACE = ("__init__", "__main__")  # the public names, and the program
 
 
-@pytest.mark.parametrize("room", ABOVE)
-def test_dependencies_point_downward(room: str) -> None:
-    found = {(place(file), name) for file in FILES if place(file).startswith(room) for name in imports(file)}
-    above = tuple(f"subwords.{name}" for name in ABOVE[room])
-    assert {(file, name) for file, name in found if f"{name}.".startswith(tuple(f"{a}." for a in above))} == set()
+def room_of(file: Path) -> str:
+    return file.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imported_modules(file: Path, *, types: bool = True) -> Iterator[str]:
+    """The modules of ours that a file imports, lazily too; without `types` those that it imports when it runs."""
+    skipped = set() if types else {id(node) for block in _type_blocks(tree(file)) for node in ast.walk(block)}
+    for node in ast.walk(tree(file)):
+        if isinstance(node, ast.ImportFrom) and id(node) not in skipped and (node.module or "").startswith("subwords"):
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                yield whole if whole in MODULES else node.module or ""
+
+
+def _type_blocks(module: ast.Module) -> Iterator[ast.If]:
+    for node in ast.walk(module):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            yield node
+
+
+MODULES = {".".join(["subwords", *file.relative_to(SOURCE).with_suffix("").parts]): file for file in FILES}
+MODULES = {name.removesuffix(".__init__"): file for name, file in MODULES.items()}
+
+
+def test_every_room_has_a_rank() -> None:
+    assert {room_of(file) for file in FILES} - {*FACE, "reference"} == {*RANK}
+
+
+@pytest.mark.parametrize("file", FILES, ids=place)
+def test_imports_point_down_the_list_of_rooms(file: Path) -> None:
+    room = room_of(file)
+    if room in FACE or room == "reference":
+        return
+    for module in imported_modules(file):
+        other = [*module.split("."), "__init__"][1]
+        assert other == room or RANK.get(other, 1) < RANK[room], f"{place(file)} imports {module}"
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    graph = {name: set(imported_modules(file, types=False)) for name, file in MODULES.items()}
+    assert circles(graph) == []
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == [["b", "c"]]
+
+
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """Groups of modules each of which imports all others of its group, directly or not."""
+    reached = {name: set(others) for name, others in graph.items()}
+    for _ in range(len(graph)):
+        larger = {name: others.union(*(reached.get(other, ()) for other in others)) for name, others in reached.items()}
+        if larger == reached:
+            break
+        reached = larger
+    groups = {
+        tuple(sorted(other for other in others if name in reached.get(other, ())))
+        for name, others in reached.items()
+        if name in others
+    }
+    return [list(group) for group in sorted(groups)]
+
+
+def test_rooms_are_told_in_the_same_order() -> None:
+    told = re.findall(
+        r"^\d+\. (.*?):", (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("## Rooms")[2], re.MULTILINE
+    )
+    assert [" ".join(re.findall(r"`(\w+)(?:/|\.py)`", line)) for line in told[: len(RANKS)]] == list(RANKS)
 
 
 @pytest.mark.parametrize("file", FILES, ids=place)

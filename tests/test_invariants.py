@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
+from building import tokenizer_of
 from strategies import FRAGMENTS, INVALID, byte_texts, texts
 from subwords.bpe.model import BPE
 from subwords.encode import encoder as encoding
@@ -53,7 +54,7 @@ def documents(opticks: str) -> list[bytes]:
 
 def fresh(tok: Tokenizer) -> Tokenizer:
     """The same tokenizer with nothing remembered."""
-    return Tokenizer(tok.model, tok.splitter, added_tokens=tok.added_tokens)
+    return tokenizer_of(tok.model, tok.splitter, added_tokens=tok.added_tokens)
 
 
 def ids_of(tok: Tokenizer, documents: list[bytes]) -> list[list[int]]:

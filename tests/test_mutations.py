@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import subwords
+from building import read_json, read_model, read_vocab, write_json, write_model
 from seeds import sweep_seed
 from subwords.errors import FormatError, SubwordsError
-from subwords.formats import sentencepiece, tokenizer_json, vocab_txt
 from subwords.formats.sentencepiece.proto import Kind
 from subwords.tokenizer import Tokenizer
 from test_round_trips import DECODERS, MAKERS, of_file, of_proto
@@ -28,13 +28,13 @@ VALUES: list[Any] = [None, True, -1, 0, 2**64, 1.5, 1e308, "", "a", "▁", "\ud8
 
 def files_in_json(rng: random.Random) -> bytes:
     if rng.random() < 0.3:
-        return tokenizer_json.write(MAKERS[rng.choice(SAVED)]())
+        return write_json(MAKERS[rng.choice(SAVED)]())
     return of_file(rng.choice(FAMILIES), rng.choice([name for name in DECODERS if name != "ByteLevel"]))
 
 
 def models(rng: random.Random) -> bytes:
     kind = rng.choice([Kind.UNIGRAM, Kind.BPE, Kind.WORD, Kind.CHAR])
-    return sentencepiece.write(of_proto(kind, byte_fallback=rng.random() < 0.3))
+    return write_model(of_proto(kind, byte_fallback=rng.random() < 0.3))
 
 
 def vocabularies(rng: random.Random) -> bytes:
@@ -42,9 +42,9 @@ def vocabularies(rng: random.Random) -> bytes:
 
 
 FORMATS: dict[str, tuple[Callable[[random.Random], bytes], Callable[[bytes, str], Tokenizer]]] = {
-    "a.json": (files_in_json, tokenizer_json.read),
-    "a.model": (models, sentencepiece.read),
-    "a.txt": (vocabularies, vocab_txt.tokenizer),
+    "a.json": (files_in_json, read_json),
+    "a.model": (models, read_model),
+    "a.txt": (vocabularies, read_vocab),
 }
 
 
@@ -94,8 +94,8 @@ def check(read: Callable[[bytes, str], Tokenizer], data: bytes, name: str) -> bo
         lambda: tok.encode_batch([TEXT, ""]),
         lambda: tok(TEXT).tokens,
         lambda: tok.nbest("the", 2),
-        lambda: tokenizer_json.read(tokenizer_json.write(tok), "again").encode(TEXT),
-        lambda: sentencepiece.read(sentencepiece.write(tok), "again").encode(TEXT),
+        lambda: read_json(write_json(tok), "again").encode(TEXT),
+        lambda: read_model(write_model(tok), "again").encode(TEXT),
     ):
         with suppress(SubwordsError):
             use()
@@ -135,15 +135,15 @@ def test_many_damaged_files(name: str, part: int) -> None:
 def test_scores_beyond_32_bits() -> None:
     top = json.loads(of_file("Unigram", "none"))
     top["normalizer"], top["model"]["vocab"][3][1] = None, -1e308
-    tok = tokenizer_json.read(json.dumps(top).encode(), "a.json")
+    tok = read_json(json.dumps(top).encode(), "a.json")
     assert tok.decode(tok.encode("the"))
     with pytest.raises(FormatError, match="expected scores that are finite"):
-        sentencepiece.write(tok)
+        write_model(tok)
 
 
 def test_a_file_that_is_cut_off_anywhere() -> None:
     data = of_file("Unigram", "Llama's")
     for size in range(0, len(data), 37):
         with pytest.raises(FormatError, match=r"^a\.json: expected"):
-            tokenizer_json.read(data[:size], "a.json")
-    assert subwords.Tokenizer.encode(tokenizer_json.read(data, "a.json"), "the")
+            read_json(data[:size], "a.json")
+    assert subwords.Tokenizer.encode(read_json(data, "a.json"), "the")

@@ -92,15 +92,27 @@ def test_cut_is_found_in_ordinary_text(name: str) -> None:
     assert len(cuts) > 60
 
 
+PARTS = 20
+
+
+@pytest.mark.rotating(PARTS)
+@pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("name", NAMED)
-def test_all_code_points_in_order_and_shuffled(name: str) -> None:
+def test_all_code_points_in_order_and_shuffled(name: str, part: int) -> None:
     print(f"seed {SEED}")
     shuffled = np.random.default_rng(SEED).permutation(scalars()).tolist()
     known = normalizer(name)
+    size = -(-len(shuffled) // PARTS)
     for codes in (scalars(), shuffled):
-        for start in range(0, len(codes), 100_000):
-            text = "".join(map(chr, codes[start : start + 100_000]))
-            assert known.normalize(text) == reference.normalize(text, NAMED[name], PINNED)[0]
+        text = "".join(map(chr, codes[part * size : (part + 1) * size]))
+        assert known.normalize(text) == reference.normalize(text, NAMED[name], PINNED)[0]
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_code_points_of_the_first_blocks(name: str) -> None:
+    for first in range(0, 0x3400, 0x1000):
+        text = "".join(map(chr, range(first, min(first + 0x1000, 0x3400))))
+        assert normalizer(name).normalize(text) == reference.normalize(text, NAMED[name], PINNED)[0]
 
 
 @pytest.mark.sweep
@@ -111,6 +123,7 @@ def test_all_code_points_with_their_places(steps: tuple[Step, ...]) -> None:
         check("".join(map(chr, codes[start : start + 50_000])).encode(), *steps)
 
 
+@pytest.mark.rotating(2)
 @pytest.mark.parametrize("char", ["a", "A", "é", "\u0301", "中", "각", "😀", " ", "\0"])
 @pytest.mark.parametrize(
     "steps", [(Bert(),), (Form("NFC"),), (Form("NFKD"),), (Replace("a", "b" * 60),), (Strip(),)], ids=str

@@ -23,10 +23,11 @@ from typing import Any
 import pytest
 
 import subwords
+from building import read_json as read
+from building import read_model
+from building import write_json as write
 from subwords.errors import SubwordsError
-from subwords.formats.hf.tokenizer_json import read, write
 from subwords.formats.sentencepiece.proto import Kind, Piece, model_class
-from subwords.formats.sentencepiece.read import read as read_model
 from subwords.tokenizer import Tokenizer
 
 TEXT = "the low lower lowest é ☃, <s> the"
@@ -120,7 +121,7 @@ USES: dict[str, Callable[[Tokenizer], Any]] = {
     "decode, skipping": lambda tok: tok.decode(tok.encode(TEXT, special="allow"), skip_special_tokens=True),
     "decode_bytes": lambda tok: tok.decode_bytes(tok.encode(TEXT)),
     "tokenize": lambda tok: tok.tokenize(TEXT),
-    "call": lambda tok: [tok(TEXT).ids.tolist(), tok(TEXT, TEXT).tokens, tok(TEXT).spans.tolist()],
+    "call": lambda tok: [tok(TEXT).ids.tolist(), list(tok(TEXT, TEXT).tokens), tok(TEXT).spans.tolist()],
     "nbest": lambda tok: tok.nbest("low", 3),
     "sample": lambda tok: tok.sample("low", seed=1),
     "repr": repr,

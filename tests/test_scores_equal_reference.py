@@ -15,8 +15,8 @@ from strategies import Pair, byte_texts, merge_lists, small_words
 from subwords.bpe.model import BPE
 from subwords.components.space_rule import space_rule
 from subwords.components.vocab import Vocab
-from subwords.encode.encoder import Encoder
 from subwords.errors import FormatError
+from subwords.families import encoder_of
 from subwords.kernels.layout import SHORT_WORD
 from subwords.reference import bpe as reference
 from subwords.resolve import splitter
@@ -50,11 +50,11 @@ def ordered(scores: Mapping[bytes, float]) -> dict[bytes, float]:
 
 def check_words(model: BPE, words: Sequence[bytes], ref: Sequence[list[bytes]]) -> None:
     """Each word alone, twice, and all of them in one batch."""
-    encoder = Encoder(model, WHOLE)
+    encoder = encoder_of(model, WHOLE)
     for word, tokens in zip(words, ref, strict=True):
         for _ in range(2):
             assert [model.vocab[i] for i in encoder.encode(word).tolist()] == tokens, word
-    batch = Encoder(model, WHOLE).encode_batch(list(words), 1).to_lists()
+    batch = encoder_of(model, WHOLE).encode_batch(list(words), 1).to_lists()
     assert [[model.vocab[i] for i in ids] for ids in batch] == list(ref)
 
 
@@ -98,8 +98,8 @@ def test_runs_that_tie(length: int) -> None:
     # Mistral's and Gemma's runs of blanks are equal in score; there is none of 15.
     scores = {("▁" * n).encode(): -1e9 for n in (*range(2, 15), 16)} | {"▁".encode(): -1.0, b"t": -2.0}
     word = ("▁" * length).encode()
-    encoder = Encoder(model_of(scores, False), WHOLE)
-    got = [encoder.model.vocab[i].decode() for i in encoder.encode(word).tolist()]
+    encoder = encoder_of(model_of(scores, False), WHOLE)
+    got = [encoder.segmenter.model.vocab[i].decode() for i in encoder.encode(word).tolist()]
     assert "".join(got) == "▁" * length
     assert [len(token) for token in got[: length // 16]] == [16] * (length // 16)
     if length <= 1000:
@@ -120,9 +120,9 @@ def test_unused_pieces_are_taken_apart_no_deeper_than_sentencepiece_does() -> No
     scores = {b"a" * n: float(n) for n in range(1, 131)}
     unused = [b"a" * n for n in range(2, 131)]
     model = model_of(scores, False, unused)
-    ids = Encoder(model, WHOLE).encode(b"a" * 130).tolist()
+    ids = encoder_of(model, WHOLE).encode(b"a" * 130).tolist()
     assert [len(model.vocab[i]) for i in ids] == [29, *[1] * 101]
-    ids = Encoder(model, WHOLE).encode(b"a" * 100).tolist()
+    ids = encoder_of(model, WHOLE).encode(b"a" * 100).tolist()
     assert [len(model.vocab[i]) for i in ids] == [1] * 100
 
 
@@ -132,7 +132,7 @@ def test_a_word_that_is_user_defined_is_taken_at_once() -> None:
         tokens, [0, -1, -2, -3, 0, 0, -4], unk_id=0, byte_fallback=False, special_ids=[0], user_ids=[4, 5]
     )
     rule = space_rule([tokens[i] for i in (1, 2, 3, 6)], [tokens[i] for i in model.user_ids])
-    encoder = Encoder(model, splitter(rule))
+    encoder = encoder_of(model, splitter(rule))
     assert [tokens[i] for i in encoder.encode(b"b<x>aabab<x").tolist()] == [b"b", b"<x>", b"aab", b"ab", b"<", b"<unk>"]
 
 
@@ -188,8 +188,8 @@ def test_cuts_at_blanks_change_nothing() -> None:
             scores = {piece.decode()[::-1].encode(): score for piece, score in scores.items()}
         model = model_of(scores, False)
         text = "".join(rng.choices("▁▁abcx\n", k=200)).encode()
-        fine = Encoder(model, splitter(space_rule(scores, lines=True)))
-        assert fine.encode(text).tolist() == Encoder(model, WHOLE).encode(text).tolist()
+        fine = encoder_of(model, splitter(space_rule(scores, lines=True)))
+        assert fine.encode(text).tolist() == encoder_of(model, WHOLE).encode(text).tolist()
 
 
 def test_parts_and_unused_tokens_want_something_to_stand_for_them() -> None:
@@ -199,42 +199,10 @@ def test_parts_and_unused_tokens_want_something_to_stand_for_them() -> None:
         BPE(Vocab([b"a"]), np.zeros((0, 3), np.int64), byte_fallback=True)
 
 
-INTERPRETED = r"""
-import sys
-import random
-import subwords
-from subwords.bpe.model import BPE
-from subwords.encode.encoder import Encoder
-from subwords.kernels.jit import MODE
-from subwords.reference.bpe import encode_word_scores
-from subwords.resolve import splitter
-
-rng = random.Random(3)
-for fallback in (False, True):
-    for _ in range(12):
-        pieces = {"".join(rng.choices("abé", k=rng.choice([1, 2, 2, 3, 4, 6]))).encode() for _ in range(25)}
-        scores = {piece: rng.choice([-1.0, -2.0, -3.0]) for piece in sorted(pieces)}
-        tokens = [b"<unk>", *([b"<0x%02X>" % byte for byte in range(256)] if fallback else []), *scores]
-        lost = len(tokens) - len(scores)
-        unused = [i for i in range(lost, len(tokens)) if rng.random() < 0.2]
-        model = BPE.from_scores(
-            tokens, [0.0] * lost + [*scores.values()], unk_id=0, byte_fallback=fallback, special_ids=range(lost),
-            unused_ids=unused,
-        )
-        encoder = Encoder(model, splitter(r"(?s:.+)"))
-        for length in (1, 5, 56, 57, 90):
-            word = "".join(rng.choices("aabbé文", k=length)).encode()
-            ref = encode_word_scores(word, scores, byte_fallback=fallback, unused=[tokens[i] for i in unused])
-            assert [tokens[i] for i in encoder.encode(word).tolist()] == ref
-print(MODE, "numba" in sys.modules)
-"""
-
-
 def test_interpreted(tmp_path: Path) -> None:
-    script = WITHOUT_NUMBA + GUARDED + INTERPRETED
-    assert run(script, tmp_path, SUBWORDS_KERNELS="interpreted") == ("interpreted", False)
+    assert run([WITHOUT_NUMBA, GUARDED, "scores"], tmp_path, SUBWORDS_KERNELS="interpreted") == ("interpreted", False)
 
 
 @pytest.mark.sweep
 def test_checked(tmp_path: Path) -> None:
-    assert run(INTERPRETED, tmp_path, SUBWORDS_KERNELS="checked") == ("checked", True)
+    assert run(["scores"], tmp_path, SUBWORDS_KERNELS="checked") == ("checked", True)

@@ -111,6 +111,7 @@ def test_cuts_are_found_in_ordinary_text() -> None:
         assert len(cuts) > 60
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("char", ["a", "y", " ", "中", "😀", "\u0301", "\u200b", "▁", "\xff", "…"])
 @pytest.mark.parametrize("step", [SENTENCEPIECES[0], SENTENCEPIECES[1], SentencePiece(MAPS[0], False, False)], ids=str)
 def test_runs_of_all_lengths(char: str, step: SentencePiece) -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from seeds import sweep_seed
 from splitting import words_of
 from strategies import BLANKS, CONTRACTIONS, FRAGMENTS, INVALID, MARKS, byte_texts, contested, regex_classes, texts
 from subwords.components.splitter import PATTERNS, Split
@@ -133,13 +134,13 @@ ATOMS = (b"a", b"1", b" ", b"\n", b"'", b"s", b"l", b"!", "é".encode(), "\u3000
 
 @pytest.mark.parametrize("offset", [0, 61, 62, 63])
 def test_every_short_sequence_across_a_block_border(offset: int) -> None:
-    for atoms in itertools.product(ATOMS, repeat=4):
+    for atoms in [*itertools.product(ATOMS, repeat=4)][sweep_seed() % 5 :: 5]:  # all of them within those of five
         data = b"b" * offset + b"".join(atoms)
         assert GPT2.byte_ends(data).tolist() == reference_ends(data), atoms
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("offset", range(58, 66))
+@pytest.mark.parametrize("offset", [0, *range(58, 66)])
 def test_every_sequence_of_five_across_a_block_border(offset: int) -> None:
     for atoms in itertools.product(ATOMS, repeat=5):
         data = b"b" * offset + b"".join(atoms)

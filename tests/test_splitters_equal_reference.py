@@ -43,6 +43,10 @@ named = pytest.mark.parametrize("name", DISTINCT)
 quick = pytest.mark.parametrize("name", [name for name in DISTINCT if name != SLOW])
 
 
+# One rule in four each day, in turn, and these two each time.
+daily = pytest.mark.rotating(4, always=("[cl100k]", "[bert]"))
+
+
 @cache
 def rule(name: str) -> Splitter:
     return splitter(name)
@@ -82,6 +86,7 @@ def strings(name: str, count: int) -> Iterator[list[str]]:
         yield ["".join(row[:length]) for row, length in zip(rows.tolist(), lengths, strict=True)]
 
 
+@daily
 @named
 def test_strings_of_the_rules_own_classes(name: str) -> None:
     for texts in strings(name, 300):
@@ -95,6 +100,7 @@ def test_many_strings_of_the_rules_own_classes(name: str) -> None:
         check_many(name, texts)
 
 
+@daily
 @named
 def test_mixtures(name: str) -> None:
     rng = seeded(name)
@@ -124,6 +130,7 @@ def probes(codes: list[int]) -> str:
     return "".join(f"a{c}1{c}{c} {c}\n{c}'" for c in map(chr, codes))
 
 
+@daily
 @named
 def test_characters_where_a_class_begins(name: str) -> None:
     changes = np.flatnonzero(np.diff(classes_of(NAMED[name]))).tolist()
@@ -159,6 +166,7 @@ def check_files(name: str, folder: Path, size: int | None, pattern: str) -> None
     assert count > 5
 
 
+@daily
 @quick
 def test_adversarial_files(shared_data: Path, name: str) -> None:
     check_files(name, shared_data / "adversarial", 500, "*.*t*")
@@ -174,6 +182,7 @@ def test_whole_adversarial_files(shared_data: Path, name: str) -> None:
     check_files(name, shared_data / "adversarial", size, "*.bin")
 
 
+@daily
 @quick
 def test_corpora(shared_data: Path, name: str) -> None:
     check_files(name, shared_data / "corpora", 1500, "*.txt")
@@ -188,6 +197,7 @@ def test_more_of_corpora(shared_data: Path, name: str) -> None:
 # ------------------------------------------------------------------ where streams and windows end
 
 
+@daily
 @named
 def test_blanks_around_a_line_feed(name: str) -> None:
     texts = [
@@ -200,6 +210,7 @@ def test_blanks_around_a_line_feed(name: str) -> None:
     check(rule(name), "".join(texts))
 
 
+@daily
 @quick
 def test_words_of_all_lengths(name: str) -> None:
     sizes = (1, 27, 32, 193, 8129, 20000)
@@ -217,6 +228,7 @@ def test_words_of_more_lengths(name: str) -> None:
             check(rule(name), "x" + letter * size)
 
 
+@daily
 @named
 def test_other_scripts_at_every_alignment(name: str) -> None:
     texts = [
@@ -227,6 +239,7 @@ def test_other_scripts_at_every_alignment(name: str) -> None:
     check_many(name, texts)
 
 
+@daily
 @named
 def test_little_room_for_words(name: str) -> None:
     rng = seeded(name)
@@ -239,6 +252,7 @@ def test_little_room_for_words(name: str) -> None:
     assert words_of(rule(name), [b"", *data, b"", b""]) == [[], *ref, [], []]
 
 
+@daily
 @named
 def test_no_word_ends_beyond_the_room(name: str) -> None:
     # The place kept aside for the end of \s*[\r\n] is not wanted any more once another line feed has come.
@@ -273,6 +287,7 @@ def check_cuts(name: str, chars: list[str], size: int) -> int:
     return sum(map(bool, places.values()))
 
 
+@daily
 @named
 def test_cuts_of_every_short_string(name: str) -> None:
     rng = seeded(name)
@@ -292,6 +307,7 @@ def test_cuts_of_every_longer_string(name: str) -> None:
         check_cuts(name, rng.sample(chars, min(7, len(chars))), 5)
 
 
+@daily
 @named
 def test_cuts_of_mixtures(name: str) -> None:
     rng = seeded(name)

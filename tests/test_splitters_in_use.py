@@ -55,6 +55,7 @@ def reference_counts(texts: list[str], rule: Rule) -> dict[bytes, int]:
     return dict(Counter(word for text in texts for word in reference_words(text, rule)[0]))
 
 
+@pytest.mark.rotating(3)
 @named
 @pytest.mark.parametrize("threads", [1, 3])
 def test_blocks_and_threads_change_no_count(
@@ -77,6 +78,7 @@ def test_special_tokens_are_cut_out(name: str, text: str) -> None:
     assert dict(subwords.count([text], splitter=RULES[name], special_tokens=["<s>"])) == ref
 
 
+@pytest.mark.rotating(3)
 @named
 def test_training_and_encoding(name: str, text: str) -> None:
     made = splitter(RULES[name])

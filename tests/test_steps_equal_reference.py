@@ -94,6 +94,7 @@ def test_steps_with_many_classes_go_one_by_one() -> None:
 # ------------------------------------------------------------------ patterns nobody has seen
 
 
+@pytest.mark.rotating(4)
 @pytest.mark.parametrize("name", INVENTED)
 def test_invented_patterns(name: str) -> None:
     made = splitter(INVENTED[name])

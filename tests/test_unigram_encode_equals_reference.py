@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import subwords
 from strategies import small_words
 from subwords.components.vocab import Vocab
-from subwords.encode.encoder import Encoder
 from subwords.errors import InputError
+from subwords.families import encoder_of, segmenter_of
 from subwords.reference import unigram_encode as reference
 from subwords.resolve import splitter
 from subwords.unigram.model import BYTE_PIECES, Unigram
@@ -55,12 +55,12 @@ def check(scores: Scores, texts: Sequence[str], *, running: bool, spaced: bool =
     """Each text alone, twice, and all of them in one batch."""
     model = model_of(scores, running=running)
     rule = SPACED if spaced else WHOLE
-    encoder = Encoder(model, rule)
+    encoder = encoder_of(model, rule)
     ref = [reference_tokens(text, scores, running=running, spaced=spaced) for text in texts]
     for text, found in zip(texts, ref, strict=True):
         for _ in range(2):
             assert tokens_of(model, encoder.encode(text.encode()).tolist()) == found, text
-    batch = Encoder(model, rule).encode_batch([text.encode() for text in texts], 1)
+    batch = encoder_of(model, rule).encode_batch([text.encode() for text in texts], 1)
     assert [tokens_of(model, ids) for ids in batch.to_lists()] == ref
 
 
@@ -120,7 +120,7 @@ def test_bytes_of_unknown_characters(scores: dict[str, float], running: bool, wo
         for piece in reference.best_path(word, scores, running=running)
         for part in ([piece.encode()] if piece in scores else [BYTE_PIECES[byte] for byte in piece.encode()])
     ]
-    got = Encoder(model, WHOLE).encode(word.encode()).tolist()
+    got = encoder_of(model, WHOLE).encode(word.encode()).tolist()
     assert [model.vocab[i] for i in got] == ref
     assert all(got)
 
@@ -132,19 +132,19 @@ def test_the_unk_token_in_text(scores: dict[str, float], words: list[str], unk: 
     model = Unigram(Vocab([piece.encode() for piece in pieces]), np.array(list(kept.values())), pieces.index(unk))
     for word in words:
         ref = reference.encode(word, kept, unk=unk)
-        ids = Encoder(model, WHOLE).encode(word.encode()).tolist()
+        ids = encoder_of(model, WHOLE).encode(word.encode()).tolist()
         assert [None if i == model.unk_id else pieces[i] for i in ids] == ref
         found = WHOLE.route.pieces(np.frombuffer(word.encode(), np.uint8))  # type: ignore[arg-type]
         if word:
-            ends = model.segmenter().token_ends(np.array(ids, np.uint32), np.array([0, len(ids)]), found)
+            ends = segmenter_of(model).token_ends(np.array(ids, np.uint32), np.array([0, len(ids)]), found)
             assert [len(word.encode()[:end].decode()) for end in ends.tolist()][-1] == len(word)
 
 
 def test_character_nobody_knows_is_refused() -> None:
     model = Unigram(Vocab([b"a", "é".encode()]), np.array([-1.0, -2.0]), None)
-    assert Encoder(model, WHOLE).encode("aé".encode()).tolist() == [0, 1]
+    assert encoder_of(model, WHOLE).encode("aé".encode()).tolist() == [0, 1]
     with pytest.raises(InputError, match=r"expected only known characters; '文' at byte 3 is none"):
-        Encoder(model, WHOLE).encode("aé文".encode())
+        encoder_of(model, WHOLE).encode("aé文".encode())
 
 
 @settings(max_examples=60)
@@ -152,7 +152,7 @@ def test_character_nobody_knows_is_refused() -> None:
 def test_best_paths(scores: dict[str, float], text: str, running: bool) -> None:
     model = model_of(scores, running=running)
     kept = {piece: (reference.single if running else reference.parsed)(score) for piece, score in scores.items()}
-    paths = Paths(Encoder(model, WHOLE).segmenter, WHOLE.route.pieces(np.frombuffer(text.encode(), np.uint8)))  # type: ignore[arg-type]
+    paths = Paths(encoder_of(model, WHOLE).segmenter, WHOLE.route.pieces(np.frombuffer(text.encode(), np.uint8)))  # type: ignore[arg-type]
     got = paths.best(1000)
     ref = reference.ranked_paths(text, kept)
     assert len(got) == len(ref)
@@ -169,7 +169,7 @@ def test_paths_drawn_by_chance(alpha: float) -> None:
     print(f"seed {seed}")
     scores = {"a": -1.0, "b": -1.5, "ab": -2.0, "ba": -3.5, "aba": -3.0, "é": -2.0}
     model = model_of(scores, running=False)
-    paths = Paths(Encoder(model, WHOLE).segmenter, WHOLE.route.pieces(np.frombuffer("ababé".encode(), np.uint8)))  # type: ignore[arg-type]
+    paths = Paths(encoder_of(model, WHOLE).segmenter, WHOLE.route.pieces(np.frombuffer("ababé".encode(), np.uint8)))  # type: ignore[arg-type]
     shares = reference.path_shares("ababé", scores, alpha)
     rng, draws = np.random.default_rng(seed), 6000
     found = [tuple(tokens_of(model, paths.draw(alpha, -1, rng).tolist())) for _ in range(draws)]
@@ -183,7 +183,7 @@ def test_paths_drawn_by_chance(alpha: float) -> None:
 
 def test_wrong_numbers_are_refused() -> None:
     model = model_of({"a": -1.0}, running=False)
-    paths = Paths(Encoder(model, WHOLE).segmenter, WHOLE.route.pieces(np.frombuffer(b"a", np.uint8)))  # type: ignore[arg-type]
+    paths = Paths(encoder_of(model, WHOLE).segmenter, WHOLE.route.pieces(np.frombuffer(b"a", np.uint8)))  # type: ignore[arg-type]
     rng = np.random.default_rng(0)
     wrong: list[Any] = [0, -1, 1025, 2.0, True, "x", None]
     for n in wrong:
@@ -203,7 +203,7 @@ def test_wrong_numbers_are_refused() -> None:
 def test_many_paths_of_one_score_do_not_multiply() -> None:
     scores = {"a": -1.0, "aa": -2.0, "aaa": -3.0}
     model = model_of(scores, running=False)
-    paths = Paths(Encoder(model, WHOLE).segmenter, WHOLE.route.pieces(np.frombuffer(b"a" * 3000, np.uint8)))  # type: ignore[arg-type]
+    paths = Paths(encoder_of(model, WHOLE).segmenter, WHOLE.route.pieces(np.frombuffer(b"a" * 3000, np.uint8)))  # type: ignore[arg-type]
     found = paths.best(50)
     assert [score for _, score in found] == [-3000.0] * 50
     assert len({ids.tobytes() for ids, _ in found}) == 50
@@ -211,5 +211,5 @@ def test_many_paths_of_one_score_do_not_multiply() -> None:
 
 def test_a_long_word_that_is_set_back_often_takes_linear_time() -> None:
     model = model_of({"a": -20.0, "b": -30.0, "ab": -45.0}, running=True)
-    ids = Encoder(model, WHOLE).encode(b"ab" * 1_000_000 + b"x" * 1_000_000)
+    ids = encoder_of(model, WHOLE).encode(b"ab" * 1_000_000 + b"x" * 1_000_000)
     assert ids.tolist() == [3] * 1_000_000 + [0]

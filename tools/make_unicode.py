@@ -68,7 +68,7 @@ def folds() -> NDArray[np.int32]:
 
 
 def main(version: str) -> None:
-    folder = Path(__file__).parents[1] / "src/subwords/split"
+    folder = Path(__file__).parents[1] / "src/subwords/unicode"
     categories = partition([rf"\p{{{name}}}" for name in CATEGORIES], rest=CATEGORIES.index("Cs"))
     np.save(folder / f"unicode_{version}.npy", runs(categories))
     # The engine has no name for the characters without a script, the last entry.

@@ -19,11 +19,16 @@ from subwords.errors import SubwordsWarning as SubwordsWarning
 from subwords.errors import TrainingError as TrainingError
 
 if TYPE_CHECKING:
+    from subwords.components.added_token import AddedToken as AddedToken
     from subwords.corpus.counts import WordCounts as WordCounts
     from subwords.engine.warmup import warmup as warmup
+    from subwords.normalize.normalizer import Normalizer as Normalizer
+    from subwords.resolve import normalizer as normalizer
     from subwords.resolve import splitter as splitter
+    from subwords.results.encoding import Encoding as Encoding
     from subwords.results.token_batch import TokenBatch as TokenBatch
     from subwords.spec import TokenizerSpec as TokenizerSpec
+    from subwords.split.splitter import Splitter as Splitter
     from subwords.tokenizer import Tokenizer as Tokenizer
     from subwords.tokenizer import load as load
     from subwords.training.count import count as count
@@ -33,21 +38,30 @@ __version__ = "0.1.0"
 
 # Where each name lives; a module is imported when one of its names is first used: `import subwords` costs little.
 _HOMES = {
+    "AddedToken": "subwords.components.added_token",
+    "Encoding": "subwords.results.encoding",
+    "Normalizer": "subwords.normalize.normalizer",
+    "Splitter": "subwords.split.splitter",
     "TokenBatch": "subwords.results.token_batch",
     "Tokenizer": "subwords.tokenizer",
     "TokenizerSpec": "subwords.spec",
     "WordCounts": "subwords.corpus.counts",
     "count": "subwords.training.count",
     "load": "subwords.tokenizer",
+    "normalizer": "subwords.resolve",
     "splitter": "subwords.resolve",
     "train": "subwords.training.train",
     "warmup": "subwords.engine.warmup",
 }
 
 __all__ = [
+    "AddedToken",
     "CorpusError",
+    "Encoding",
     "FormatError",
     "InputError",
+    "Normalizer",
+    "Splitter",
     "SubwordsError",
     "SubwordsWarning",
     "TokenBatch",
@@ -57,6 +71,7 @@ __all__ = [
     "WordCounts",
     "count",
     "load",
+    "normalizer",
     "splitter",
     "train",
     "warmup",
@@ -72,4 +87,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return [*__all__]

@@ -163,6 +163,7 @@ def check_words(node: dict[str, Any], texts: list[str]) -> None:
             assert ours == theirs, text
 
 
+@pytest.mark.rotating(2)
 @pytest.mark.parametrize("first", NODES)
 def test_no_pair_needs_the_regex_package(first: str) -> None:
     seed = 2
@@ -235,6 +236,7 @@ def check_identity(rule: Any) -> None:
         assert (same.rule, same.identity, same.split(text)) == (made.rule, made.identity, made.split(text))
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("rule", [*NAMED, *NODES.values()], ids=str)
 def test_identity_after_use(rule: Any) -> None:
     check_identity(rule)
@@ -248,6 +250,7 @@ def test_identity_of_the_rules_of_files(shared_data: Path) -> None:
         check_identity(splitter(to_pre_tokenizer(splitter(rule).rule)))
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize(
     "rule", ["gpt2", "bert", "falcon", "metaspace", "tiny-aya", NODES["scripts"], "(?<=a)b|."], ids=str
 )

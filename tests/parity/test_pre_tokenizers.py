@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import models
 
+from building import node_of
 from characters import settled
 from strategies import FRAGMENTS, texts
 from subwords.components.splitter import NAMED
@@ -117,12 +118,13 @@ def mixture(count: int) -> str:
 
 @pytest.mark.parametrize("name", NODES)
 def test_random_mixture(name: str) -> None:
-    check(NODES[name], from_pre_tokenizer(NODES[name]), mixture(4000))
+    check(NODES[name], from_pre_tokenizer(node_of(NODES[name])), mixture(4000))
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("name", NODES)
 def test_adversarial_texts(shared_data: Path, name: str) -> None:
-    steps = from_pre_tokenizer(NODES[name])
+    steps = from_pre_tokenizer(node_of(NODES[name]))
     for text in adversarial(shared_data, FEW):
         check(NODES[name], steps, text)
 
@@ -130,14 +132,15 @@ def test_adversarial_texts(shared_data: Path, name: str) -> None:
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", NODES)
 def test_more_of_adversarial_texts(shared_data: Path, name: str) -> None:
-    steps = from_pre_tokenizer(NODES[name])
+    steps = from_pre_tokenizer(node_of(NODES[name]))
     for text in adversarial(shared_data, MANY):
         check(NODES[name], steps, text)
 
 
+@pytest.mark.rotating(4)
 @pytest.mark.parametrize("name", CLASSES)
 def test_all_code_points_in_order(name: str) -> None:
-    check(NODES[name], from_pre_tokenizer(NODES[name]), characters())
+    check(NODES[name], from_pre_tokenizer(node_of(NODES[name])), characters())
 
 
 @pytest.mark.sweep
@@ -145,20 +148,20 @@ def test_all_code_points_in_order(name: str) -> None:
 def test_all_code_points_shuffled(name: str) -> None:
     print(f"seed {SEED}")
     codes = np.random.default_rng(SEED).permutation(np.flatnonzero(settled()))
-    check(NODES[name], from_pre_tokenizer(NODES[name]), "".join(map(chr, codes)))
+    check(NODES[name], from_pre_tokenizer(node_of(NODES[name])), "".join(map(chr, codes)))
 
 
 def test_digits_of_unicode_17() -> None:
     text = "a\U00011de0b\U00011de9\U00016ff4c\U00016ff6"
-    check(DIGITS, from_pre_tokenizer(DIGITS), text)
-    assert len(pre_tokenize(text, from_pre_tokenizer(DIGITS))) == 7
+    check(DIGITS, from_pre_tokenizer(node_of(DIGITS)), text)
+    assert len(pre_tokenize(text, from_pre_tokenizer(node_of(DIGITS)))) == 7
 
 
 @given(texts(), st.lists(st.sampled_from([*NODES.values()]), max_size=4))
 def test_sequences(text: str, nodes: list[dict[str, Any]]) -> None:
     if text:  # HF's empty sequence keeps the empty piece
         node = sequence(*nodes)
-        check(node, from_pre_tokenizer(node), agreed(text))
+        check(node, from_pre_tokenizer(node_of(node)), agreed(text))
 
 
 @pytest.mark.parametrize("pattern", [" ", "a+", "a*", "|b", "(?=a)", "ab|b", "b$", "^a?", r"\b", "(?<=a)"])
@@ -166,12 +169,13 @@ def test_sequences(text: str, nodes: list[dict[str, Any]]) -> None:
 def test_behaviors_on_every_short_text(pattern: str, invert: bool) -> None:
     for behavior in BEHAVIORS:
         node = split({"Regex": pattern}, behavior, invert)
-        steps = from_pre_tokenizer(node)
+        steps = from_pre_tokenizer(node_of(node))
         for size in range(6):
             for letters in itertools.product("ab\n", repeat=size):
                 check(node, steps, "".join(letters))
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("name", NAMED)
 def test_named_rule_as_it_is_written(name: str) -> None:
     check(to_pre_tokenizer(NAMED[name]) or {}, NAMED[name], mixture(1500))
@@ -188,4 +192,4 @@ def test_named_rule_on_adversarial_texts(shared_data: Path, name: str) -> None:
 def test_pre_tokenizers_of_files_in_use(shared_data: Path, file: str) -> None:
     name = f"{file}.tokenizer" if "/" in file else f"{file}/tokenizer"
     top = json.loads((shared_data / f"tokenizers/{name}.json").read_text("utf-8"))
-    check(top["pre_tokenizer"], from_pre_tokenizer(top["pre_tokenizer"]), mixture(3000))
+    check(top["pre_tokenizer"], from_pre_tokenizer(node_of(top["pre_tokenizer"])), mixture(3000))

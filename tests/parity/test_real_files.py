@@ -9,8 +9,10 @@ import pytest
 import tokenizers
 
 import subwords
+from peer_trained import HF, hf_file, lines
 from pipelines import texts
 from seeds import sweep_seed
+from subwords.formats.hf import tokenizer_json
 from subwords.tokenizer import Tokenizer
 
 FILES = (
@@ -50,9 +52,9 @@ def check(tok: Tokenizer, peer: tokenizers.Tokenizer, documents: list[str]) -> N
     for text, ref in zip(documents, peer.encode_batch(documents), strict=True):
         got = tok(text, special="allow")
         assert got.ids.tolist() == ref.ids, text[:99]
-        assert got.tokens == ref.tokens, text[:99]
+        assert list(got.tokens) == ref.tokens, text[:99]
         assert [*map(tuple, got.spans.tolist())] == ref.offsets, text[:99]
-        assert (got.word_ids, got.type_ids.tolist()) == (ref.word_ids, ref.type_ids), text[:99]
+        assert (list(got.word_ids), got.type_ids.tolist()) == (ref.word_ids, ref.type_ids), text[:99]
         assert got.special_mask.tolist() == ref.special_tokens_mask, text[:99]
         assert tok.encode(text, special="allow", template=True) == ref.ids, text[:99]
         for skip in (False, True):
@@ -69,6 +71,7 @@ def parts_of_files(folder: Path, size: int) -> list[str]:
     return found
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("name", FILES)
 def test_everything_about_a_text(shared_data: Path, name: str) -> None:
     path = shared_data / "tokenizers" / name
@@ -82,3 +85,10 @@ def test_everything_about_many_texts(shared_data: Path, name: str) -> None:
     path = shared_data / "tokenizers" / name
     tok, peer = subwords.load(path), tokenizers.Tokenizer.from_file(str(path))
     check(tok, peer, [*texts(random.Random(sweep_seed()), 1000), *parts_of_files(shared_data, 6_000)])
+
+
+@pytest.mark.parametrize("kind", HF)
+def test_everything_about_a_text_by_a_file_that_hf_trained(kind: str) -> None:
+    data = hf_file(kind)
+    tok, peer = tokenizer_json.read(data, kind), tokenizers.Tokenizer.from_buffer(data)
+    check(tok, peer, [*SHORT, *texts(random.Random(1), 30), *lines()[:40], *lines()[-4:]])

@@ -12,10 +12,9 @@ import pytest
 import sentencepiece
 import tokenizers
 
-from subwords.formats.hf.tokenizer_json import read as read_json
-from subwords.formats.hf.tokenizer_json import write as write_json
+from building import read_json, write_json
+from building import read_model as read
 from subwords.formats.sentencepiece.proto import Kind, Piece, model_class
-from subwords.formats.sentencepiece.read import read
 
 SEED = 41
 MODELS = (
@@ -50,6 +49,7 @@ def lines(data: Path) -> Iterator[str]:
             yield from stream.read(4000).decode("utf-8", "ignore").split("\n")[:6]
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("name", MODELS)
 def test_real_models(shared_data: Path, name: str) -> None:
     check((shared_data / "tokenizers" / name).read_bytes(), [*TEXTS, *lines(shared_data)])

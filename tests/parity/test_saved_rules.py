@@ -42,6 +42,7 @@ def texts() -> list[str]:
     return [*mixed, *(prose[at : at + 400] for at in range(0, 20_000, 2000)), "It's 1,234,567 ò² o'clock\r\n \n  x\t "]
 
 
+@pytest.mark.rotating(2)
 @pytest.mark.parametrize("name", RULES)
 def test_ids_of_a_saved_tokenizer(name: str, texts: list[str], tmp_path: Path) -> None:
     tok = subwords.train([*texts, "".join(texts)], vocab_size=600, splitter=RULES[name])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,11 +11,12 @@ import pytest
 import sentencepiece
 from sentencepiece import sentencepiece_model_pb2
 
+from building import read_model as read
+from subwords import families
 from subwords.bpe.fuse import fused
 from subwords.bpe.model import BPE
 from subwords.components.space_rule import SPACE, space_rule
 from subwords.encode.encoder import Encoder
-from subwords.formats.sentencepiece.read import read
 from subwords.resolve import splitter
 from subwords.tokenizer import Tokenizer
 
@@ -67,10 +69,10 @@ def encoder_of(rows: list[Row], kind: str, fallback: bool) -> Encoder:
         kind=kind,  # type: ignore[arg-type]
     )
     if kind == "word":
-        return Encoder(model, splitter(space_rule([])))
+        return families.encoder_of(model, splitter(space_rule([])))
     merged = [tokens[i] for i in ids(NORMAL, UNUSED)] if kind == "bpe" else []
     known = fallback or any(rows[i][0] == SPACE for i in ids(NORMAL, USER))
-    return Encoder(model, splitter(space_rule(merged, [tokens[i] for i in ids(USER)], unk_space=not known)))
+    return families.encoder_of(model, splitter(space_rule(merged, [tokens[i] for i in ids(USER)], unk_space=not known)))
 
 
 def random_rows(rng: random.Random, fallback: bool) -> list[Row]:
@@ -94,11 +96,12 @@ def random_rows(rng: random.Random, fallback: bool) -> list[Row]:
     return rows
 
 
+@pytest.mark.rotating(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(4))
 def test_random_models(kind: str, seed: int) -> None:
     rng = random.Random(f"{kind} {seed}")
-    for trial in range(60):
+    for trial in range(30):
         fallback = rng.random() < 0.4
         rows = random_rows(rng, fallback)
         peer, encoder = peer_of(rows, kind, fallback), encoder_of(rows, kind, fallback)
@@ -133,9 +136,17 @@ def check(mistral: Mistral, texts: list[str]) -> None:
         raise AssertionError(bad[:1000])
 
 
+def check_file(mistral: Mistral, path: Path, size: int) -> None:
+    """The characters of the first bytes of a file of text."""
+    data = path.read_bytes()
+    with suppress(UnicodeDecodeError):
+        data.decode()
+        check(mistral, [data[:size].decode("utf-8", "ignore")])
+
+
 def test_lines_and_text_of_every_corpus(mistral: Mistral, shared_data: Path) -> None:
     for path in sorted((shared_data / "corpora").iterdir()):
-        text = path.read_bytes()[:100_000].decode("utf-8", "ignore")
+        text = path.read_bytes()[:30_000].decode("utf-8", "ignore")
         check(mistral, [*text.split("\n"), text])
 
 
@@ -148,11 +159,13 @@ def test_whole_corpora(mistral: Mistral, shared_data: Path) -> None:
 
 def test_adversarial_files(mistral: Mistral, shared_data: Path) -> None:
     for path in sorted((shared_data / "adversarial").glob("*")):
-        try:
-            text = path.read_bytes()[:300_000].decode()
-        except UnicodeDecodeError:
-            continue
-        check(mistral, [text])
+        check_file(mistral, path, 30_000)
+
+
+@pytest.mark.sweep
+def test_more_of_adversarial_files(mistral: Mistral, shared_data: Path) -> None:
+    for path in sorted((shared_data / "adversarial").glob("*")):
+        check_file(mistral, path, 300_000)
 
 
 def test_runs_of_blanks_of_every_length(mistral: Mistral) -> None:
@@ -160,6 +173,7 @@ def test_runs_of_blanks_of_every_length(mistral: Mistral) -> None:
     check(mistral, [front + " " * n + back for n in range(70) for front in ("", "x") for back in ("", "the", "\n")])
 
 
+@pytest.mark.rotating(2)
 def test_one_word_of_a_million_letters(mistral: Mistral) -> None:
     seed = 5
     print(f"seed {seed}")

@@ -13,6 +13,7 @@ import pytest
 import sentencepiece
 
 from normalizing import MAPS, SENTENCEPIECES, array, mixture, scalars, to_bytes
+from peer_trained import RULES, sentencepiece_model
 from strategies import INVALID
 from subwords.components.normalizer import Precompiled, SentencePiece
 from subwords.components.precompiled_map import read_charsmap, write_charsmap
@@ -48,7 +49,10 @@ def peer_of(step: SentencePiece) -> Any:
 
 @cache
 def real(data: Path, name: str) -> tuple[Normalizer, Any]:
-    content = (data / "tokenizers" / name).read_bytes()
+    return of_file((data / "tokenizers" / name).read_bytes())
+
+
+def of_file(content: bytes) -> tuple[Normalizer, Any]:
     message = model_class().FromString(content)
     spec = message.normalizer_spec
     users = tuple(piece.piece.decode() for piece in message.pieces if piece.type == Piece.USER_DEFINED)
@@ -126,10 +130,20 @@ def test_more_strings_begin_with_each_other_than_sentencepiece_looks_at() -> Non
             check(rule, peer, b"a" * n + b" " + b"b" * n)
 
 
+@pytest.mark.rotating(3)
 @models
 def test_all_code_points(shared_data: Path, name: str) -> None:
+    check_code_points(*real(shared_data, name))
+
+
+@pytest.mark.rotating(3, always=("[nmt_nfkc]",))
+@pytest.mark.parametrize("name", RULES)
+def test_all_code_points_by_the_maps_that_the_peer_has(name: str) -> None:
+    check_code_points(*of_file(sentencepiece_model("char", name)))
+
+
+def check_code_points(rule: Normalizer, peer: Any) -> None:
     print(f"seed {SEED}")
-    rule, peer = real(shared_data, name)
     shuffled = np.random.default_rng(SEED).permutation(scalars()).tolist()
     for codes in (scalars(), shuffled):
         text = "".join(map(chr, codes)).encode()
@@ -176,6 +190,7 @@ def test_whole_files(shared_data: Path, name: str, folder: str) -> None:
             assert rule.apply(array(data), np.array([0, len(data)]))[0].tobytes() == peer.normalize(data), file.name
 
 
+@pytest.mark.rotating(3)
 @models
 def test_hf_has_the_same_map(shared_data: Path, name: str) -> None:
     """HF goes by graphemes; tests of `Precompiled` by steps are those of the other normalizers."""

@@ -11,6 +11,7 @@ import pytest
 import tiktoken
 from hypothesis import given
 
+from building import tokenizer_of
 from strategies import byte_texts, contested, merge_lists, model_of, texts
 from subwords.bpe.model import BPE
 from subwords.reference.bpe import GPT2_PATTERN
@@ -33,7 +34,7 @@ def spec(shared_data: Path) -> dict[str, Any]:
 def r50k(spec: dict[str, Any]) -> Tokenizer:
     tokens = sorted(spec["ranks"], key=spec["ranks"].__getitem__)
     assert [spec["ranks"][token] for token in tokens] == [*range(len(tokens))]
-    return Tokenizer(BPE.from_ranks(tokens), splitter("gpt2"))
+    return tokenizer_of(BPE.from_ranks(tokens), splitter("gpt2"))
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,7 @@ def test_decoding_any_ids(data: bytes, pairs: list[tuple[bytes, bytes]]) -> None
     model = model_of(BYTES, pairs)
     ranks = {token: index for index, token in enumerate(model.vocab)}
     peer = tiktoken.Encoding("random", pat_str=GPT2_PATTERN, mergeable_ranks=ranks, special_tokens={})
-    tok = Tokenizer(BPE.from_ranks([*model.vocab]), splitter("gpt2"))
+    tok = tokenizer_of(BPE.from_ranks([*model.vocab]), splitter("gpt2"))
     ids = tok.encode(data)
     assert peer.decode_bytes(ids) == tok.decode_bytes(ids) == data
     assert tok.decode(ids) == peer.decode(ids)
@@ -69,7 +70,9 @@ def test_ids_by_random_ranks(text: str, pairs: list[tuple[bytes, bytes]]) -> Non
     tokens = [*model_of(BYTES, pairs).vocab]
     ranks = {token: index for index, token in enumerate(tokens)}
     peer = tiktoken.Encoding("random", pat_str=GPT2_PATTERN, mergeable_ranks=ranks, special_tokens={})
-    check_ids(Tokenizer(BPE.from_ranks(tokens), splitter("gpt2")), peer, [text, "ab" * 90 + text, " a" * 200 + "é's"])
+    check_ids(
+        tokenizer_of(BPE.from_ranks(tokens), splitter("gpt2")), peer, [text, "ab" * 90 + text, " a" * 200 + "é's"]
+    )
 
 
 def test_ids_of_characters_regex_knows_otherwise(r50k: Tokenizer, peer: tiktoken.Encoding) -> None:

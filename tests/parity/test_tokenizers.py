@@ -88,6 +88,7 @@ def test_training_on_any_text(text: str) -> None:
         check_training(subwords.train(iter([text]), vocab_size=300), trained_by_peer([text], 300))
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_training_in_other_scripts(shared_data: Path, language: str) -> None:
     text = (shared_data / "corpora" / f"{language}.txt").read_bytes()[:100_000].decode("utf-8", "ignore")

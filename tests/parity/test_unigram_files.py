@@ -12,7 +12,8 @@ import pytest
 import tokenizers
 
 import subwords
-from subwords.formats.hf.tokenizer_json import read, write
+from building import read_json as read
+from building import write_json as write
 from subwords.tokenizer import Tokenizer
 
 SEED = 37

@@ -15,6 +15,7 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 import subwords
+from peer_trained import OPTICKS
 from subwords.reference.unigram import nats_per_word
 from subwords.unigram.train import UnigramSettings, train_unigram
 
@@ -88,6 +89,10 @@ def check(path: Path, size: int, most: int) -> None:
 
 def test_loss_is_the_lowest_on_some_text(shared_data: Path) -> None:
     check(shared_data / "corpora" / "de.txt", 2_000, 3_000)
+
+
+def test_loss_is_the_lowest_on_a_book() -> None:
+    check(OPTICKS, 1_000, 3_000)
 
 
 @pytest.mark.sweep

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from subwords.training.settings import ALGORITHMS, OPTIONS
 
 import subwords
 from subwords import SubwordsError, WordCounts
@@ -17,7 +17,9 @@ from subwords.bpe.train import BPESettings
 from subwords.corpus.progress import progress
 from subwords.corpus.read import read_blocks
 from subwords.errors import InputError
+from subwords.families import FAMILIES
 from subwords.support.checks import check_strings
+from subwords.training.options import BPEOptions, UnigramOptions, WordPieceOptions, families_with
 from subwords.unigram.train import UnigramSettings
 from subwords.wordpiece.train import WordPieceSettings
 
@@ -48,8 +50,8 @@ def allowed(call: Callable[[], object], what: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-@pytest.mark.parametrize("name", parameters(subwords.train))
+@pytest.mark.parametrize("algorithm", FAMILIES)
+@pytest.mark.parametrize("name", [name for name in parameters(subwords.train) if name != "options"])
 def test_train_takes_an_argument_or_says_why_not(algorithm: str, name: str, capfd: pytest.CaptureFixture[str]) -> None:
     for value in WRONG:
         options = {"source": TEXTS, "algorithm": algorithm, "vocab_size": SIZES[algorithm], **QUICK, name: value}
@@ -115,25 +117,42 @@ def test_iterators_of_special_tokens_are_read_once() -> None:
 # --- options of other algorithms
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-@pytest.mark.parametrize("name", OPTIONS)
+OPTIONS = {"bpe": BPEOptions, "wordpiece": WordPieceOptions, "unigram": UnigramOptions}
+# What the settings have besides, which every family has.
+EVERYWHERE = {"vocab_size", "special_tokens"}
+
+
+@pytest.mark.parametrize("algorithm", FAMILIES)
+def test_options_that_editors_see_are_the_settings_of_the_family(algorithm: str) -> None:
+    assert {*OPTIONS[algorithm].__annotations__} == {*FAMILIES[algorithm].options} - EVERYWHERE
+    assert [name for name in FAMILIES[algorithm].options if name not in (subwords.train.__doc__ or "")] == []
+
+
+@pytest.mark.parametrize("algorithm", FAMILIES)
+@pytest.mark.parametrize("name", sorted({name for options in OPTIONS.values() for name in options.__annotations__}))
 def test_option_of_another_algorithm_is_refused_even_with_its_default(algorithm: Any, name: str) -> None:
-    default = inspect.signature(subwords.train).parameters[name].default
+    owner = FAMILIES[families_with(name)[0]]
+    default = next(field.default for field in dataclasses.fields(owner.settings) if field.name == name)
     options: dict[str, Any] = {"algorithm": algorithm, "vocab_size": SIZES[algorithm], **QUICK}
-    if algorithm in OPTIONS[name]:
+    if algorithm in families_with(name):
+        default = next(
+            field.default for field in dataclasses.fields(FAMILIES[algorithm].settings) if field.name == name
+        )
         subwords.train(TEXTS, **options, **{name: default})
         return
     for value in [default, "nope", 9, -5]:
         if value is None:  # not given
             subwords.train(TEXTS, **options, **{name: value})
             continue
-        message = f"{name} is an option of {' and '.join(OPTIONS[name])}, not of algorithm='{algorithm}': leave it out"
+        owners = " and ".join(families_with(name))
+        message = f"{name} is an option of {owners}, not of algorithm='{algorithm}': leave it out"
         with pytest.raises(InputError, match=message):
             subwords.train(TEXTS, **options, **{name: value})
 
 
-def test_every_option_of_the_table_is_one_of_train() -> None:
-    assert {*OPTIONS} < {*parameters(subwords.train)}
+def test_option_that_no_algorithm_has_is_refused() -> None:
+    with pytest.raises(InputError, match="'vocabsize' is not an option of train; bpe has vocab_size, "):
+        subwords.train(TEXTS, vocab_size=300, vocabsize=9)  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize(
@@ -162,6 +181,6 @@ def test_options_that_would_be_ignored_are_refused(options: dict[str, Any], mess
 
 
 def test_signature_of_train_shows_types_and_defaults() -> None:
-    found = inspect.signature(subwords.train).parameters["shrinking_factor"]
-    assert (found.annotation, found.default) == ("float", 0.75)
-    assert "tie_break" in (subwords.train.__doc__ or "")
+    found = inspect.signature(subwords.train).parameters["special_tokens"]
+    assert (found.annotation, found.default) == ("Sequence[str] | None", None)
+    assert UnigramOptions.__annotations__["shrinking_factor"].__forward_arg__ == "float"

@@ -23,12 +23,14 @@ from benchmarks.engines.regex import Regex
 from benchmarks.engines.subwords import Subwords
 from benchmarks.engines.tiktoken import Tiktoken
 from benchmarks.inputs import Inputs, MissingDataError, cut
+from benchmarks.page import PAGE, RECORDS, pages
 from benchmarks.process import Launcher, without_folders
 from benchmarks.ranks import document_of_ranks, merges_of, read_ranks
-from benchmarks.record import caption, save, slug, splice
+from benchmarks.record import caption, latest, save, slug
 from benchmarks.report import report
 from benchmarks.run import run
 from benchmarks.stats import Summary, ratio, summarize
+from benchmarks.summary import summarized
 from benchmarks.tables import number, spread, table, times
 from benchmarks.verify import difference, round_trips
 
@@ -62,12 +64,10 @@ bytes = 1000
 # ---------------------------------------------------------------- definitions
 
 
-def test_definitions_of_the_repository_parse_and_have_markers() -> None:
-    page = (ROOT / "BENCHMARKS.md").read_text("utf-8")
+def test_definitions_of_the_repository_parse_and_are_recorded() -> None:
     found = read_folder(ROOT / "benchmarks" / "definitions")
     assert {one.task for one in found} == set(TASKS)
-    for definition in found:
-        assert splice(page, definition.name, "x") != page
+    assert {one.name for one in found} == set(latest(RECORDS))
 
 
 def test_smoke_definitions_cover_every_task_without_development_data() -> None:
@@ -161,39 +161,78 @@ def test_table_with_a_short_row_is_an_error() -> None:
         table(["a", "b"], [["1"]])
 
 
-# ---------------------------------------------------------------- splicing and records
+# ---------------------------------------------------------------- records and pages
 
 
-def test_splice_replaces_between_markers_and_is_stable() -> None:
-    page = "top\n<!-- begin: a -->\nold\n<!-- end: a -->\n<!-- begin: ab -->\nkept\n<!-- end: ab -->\n"
-    got = splice(page, "a", "new\n")
-    assert got == page.replace("\nold\n", "\n\nnew\n\n")
-    assert splice(got, "a", "new") == got
+def test_pages_are_those_that_the_records_make() -> None:
+    made = pages(latest(RECORDS))
+    assert PAGE in made
+    assert {path.name for path in (ROOT / "benchmarks" / "results").iterdir()} == {path.name for path in made} - {
+        PAGE.name
+    }
+    for path, text in made.items():
+        assert path.read_text("utf-8") == text, f"{path.name}: run python -m benchmarks page"
+
+
+def test_page_and_records_are_short() -> None:
+    assert len(PAGE.read_text("utf-8").splitlines()) <= 200
+    records = [*RECORDS.rglob("*.json")]
+    assert records
+    assert max(path.stat().st_size for path in records) <= 60_000
+
+
+def train_result(calls: list[float], name: str = "a") -> dict[str, Any]:
+    runs = [{"seconds": {"call": call, "import": 0.5, "process": 2 * call}, "peak_bytes": 10**7} for call in calls]
+    runs[0]["processor_seconds"] = 3 * calls[0]
+    row = {"name": "subwords", "bytes": 9, "compare": True, "note": "", "whole": True, "runs": runs, "status": "ok"}
+    cases = [{"name": "one", "engines": [row | {"verified": "is the oracle"}]}]
+    shared = {"title": "t", "task": "train", "peer": "subwords", "rounds": len(calls), "parameters": {}}
+    return {"name": name, **shared, "versions": {"x": {"python": "3.11.1"}}, "cases": cases}
 
 
 @pytest.mark.parametrize(
-    "page", ["", "<!-- begin: a -->", "<!-- end: a --><!-- begin: a -->", 2 * "<!-- begin: a --><!-- end: a -->"]
+    ("calls", "shown", "text"),
+    [
+        ([4.0], 4, "4.00"),
+        ([4.0, 1.0], [1, 4], "2.50 (1.00–4.00)"),
+        ([4.0, 1.0, 2.0], [1, 2, 4], "2.00 (1.00–4.00)"),
+        ([8.0, 1.0, 2.0, 4.0, 3.0], [1, 3, 8], "3.00 (1.00–8.00)"),
+    ],
 )
-def test_splice_without_a_pair_of_markers_is_an_error(page: str) -> None:
-    with pytest.raises(ValueError, match="expected <!-- "):
-        splice(page, "a", "new")
+def test_summarized_keeps_median_range_and_rounds(calls: list[float], shown: Any, text: str) -> None:
+    got = summarized(train_result(calls))
+    (row,) = got["cases"][0]["engines"]
+    assert row["n"] == len(calls)
+    assert row["values"][got["shown"].index("call")] == shown
+    assert row["processors"] == 3.0
+    assert "runs" not in row
+    assert f" {text} |" in report(got)
+    assert "- subwords: was asked for 1 thread(s) and kept 3.0 processors busy" in report(got)
 
 
-def test_save_keeps_other_definitions_of_the_day(tmp_path: Path) -> None:
-    day = datetime.date(2026, 1, 2)
-    first = save(tmp_path, day, "one", [{"name": "a", "versions": {}}])
-    second = save(tmp_path, day, "two", [{"name": "b", "versions": {}}])
-    assert first == second
-    got = json.loads(first.read_bytes())
-    assert {name: one["command"] for name, one in got["definitions"].items()} == {"a": "one", "b": "two"}
-    assert first.name.startswith("2026-01-02-")
+def test_record_is_read_back_as_it_was_summarized(tmp_path: Path) -> None:
+    ref = summarized(train_result([4.0, 1.0]))
+    path = save(tmp_path, datetime.date(2026, 1, 2), "one", ref)
+    assert path.parent.name.startswith("2026-01-02-")
+    got = latest(tmp_path)["a"]
+    assert report(got) == report(ref)
+    assert {key: got[key] for key in ref} == ref
+    assert (got["command"], got["date"]) == ("one", "2026-01-02")
     assert got["machine"]["processors"] >= 1
+
+
+def test_latest_record_of_each_definition_counts(tmp_path: Path) -> None:
+    for day, name in (1, "a"), (1, "b"), (2, "a"):
+        save(tmp_path, datetime.date(2026, 1, day), f"day {day}", summarized(train_result([1.0], name)))
+    assert {name: one["command"] for name, one in latest(tmp_path).items()} == {"a": "day 2", "b": "day 1"}
 
 
 def test_caption_names_every_version_and_the_command() -> None:
     versions = {"x": {"python": "3.11.1", "x": "1.0"}, "y": {"python": "3.12.0"}}
-    got = caption({"versions": versions, "rounds": 5}, datetime.date(2026, 1, 2), "python -m benchmarks run")
-    assert "python 3.11.1 and 3.12.0, x 1.0" in got
+    about = {"cpu": "C", "processors": 2, "system": "S"}
+    command = "python -m benchmarks run"
+    got = caption({"versions": versions, "rounds": 5, "date": "2026-01-02", "machine": about, "command": command})
+    assert got.startswith("2026-01-02, C, 2 processors, S; python 3.11.1 and 3.12.0, x 1.0;")
     assert got.endswith("`python -m benchmarks run`")
 
 
@@ -417,14 +456,15 @@ def test_run_asks_the_oracle_anew_for_every_case(fake: tuple[FakeLauncher, Input
 def test_split_report_names_rates_and_words() -> None:
     def row(name: str, warm: float, status: str, verified: str) -> dict[str, Any]:
         seconds = {"build": 0.25, "rebuild": 0.001, "cold": 2 * warm, "warm": [warm]}
-        runs = [{"seconds": seconds}, {"seconds": seconds}] if status == "ok" else []
+        runs = [{"seconds": seconds, "peak_bytes": 1}, {"seconds": seconds, "peak_bytes": 1}] if status == "ok" else []
         shared = {"bytes": 10**6, "whole": True, "note": "", "compare": True, "verified": verified}
         return {"name": name, "status": status, "runs": runs, **shared}
 
     wrong = row("gigatoken", 0.02, "n/a (different words at 3: 1, not 2; oracle regex)", "no")
     rows = [row("subwords", 0.002, "ok", "same as regex"), row("regex", 0.5, "ok", "is the oracle"), wrong]
     cases = [{"name": "one", "engines": rows}]
-    got = report({"name": "s", "title": "t", "task": "split", "peer": "regex", "parameters": {}, "cases": cases})
+    result = {"name": "s", "title": "t", "task": "split", "peer": "regex", "parameters": {}, "cases": cases}
+    got = report(summarized(result))
     lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in got.splitlines() if line.startswith("|")]
     assert lines[0][-1] == "words"
     assert lines[2][3:] == ["250 (250–250)", "500 (500–500)", "250×", "250×", "same as regex"]
@@ -434,7 +474,7 @@ def test_split_report_names_rates_and_words() -> None:
 
 def test_report_shows_losers_and_missing_engines(fake: tuple[FakeLauncher, Inputs]) -> None:
     launcher, inputs = fake
-    got = report(run(definition_of(TOML), inputs, launcher))
+    got = report(summarized(run(definition_of(TOML), inputs, launcher)))
     lines = {line.split("|")[1].strip(): line for line in got.splitlines() if line.startswith("| ")}
     assert "different ids at 2" in lines["gigatoken"]
     assert "n/a" in lines["gigatoken"]
@@ -458,7 +498,8 @@ def test_adversarial_report_names_what_is_over_the_limit() -> None:
         },
     ]
     parameters = {"smallest": 1000, "limit": 10, "worst": 1}
-    got = report({"name": "a", "title": "t", "task": "adversarial", "parameters": parameters, "cases": cases})
+    result = {"name": "a", "title": "t", "task": "adversarial", "parameters": parameters, "cases": cases}
+    got = report(summarized(result))
     assert "all files within 10 times English: no: hard.txt." in got
     cells = ["hard.txt", "15,000 (15.0×)", "500 (1.00×)", "1,000 (1.00×)", "50,000 (100×)"]
     assert "| fine.txt" not in got

@@ -19,6 +19,7 @@ from benchmarks.inputs import Inputs
 from benchmarks.process import Launcher
 from benchmarks.report import report
 from benchmarks.run import run
+from benchmarks.summary import summarized
 from benchmarks.verify import model_digest, vocabulary_problem
 
 import subwords
@@ -66,8 +67,8 @@ RIGHT = {"[UNK]": 0, "a": 1, "##b": 2}
 @pytest.mark.parametrize(
     ("vocabs", "read", "status", "verified"),
     [
-        ([RIGHT, RIGHT], {"tokenizers": "x", "subwords": "x"}, "ok", "as asked; used alike by tokenizers, subwords"),
-        ([RIGHT, RIGHT], {"subwords": "x"}, "ok", "as asked; used alike by subwords"),
+        ([RIGHT, RIGHT], {"tokenizers": "x", "subwords": "x"}, "ok", "as requested; same ids in tokenizers, subwords"),
+        ([RIGHT, RIGHT], {"subwords": "x"}, "ok", "as requested; same ids in subwords"),
         ([RIGHT, RIGHT], {}, "n/a (no engine loads it)", "no"),
         ([RIGHT, RIGHT], {"tokenizers": "x", "subwords": "y"}, "n/a (different ids: tokenizers and subwords)", "no"),
         ([{"[UNK]": 0, "a": 1}], {"subwords": "x"}, "n/a (2 tokens, not 3)", "no"),
@@ -84,7 +85,7 @@ def test_run_of_a_vocabulary_that_nothing_need_equal(
     assert len(row["runs"]) == (2 if status == "ok" else 0)
     if verified:
         assert row["verified"] == verified
-        assert verified in report(result) or status in report(result)
+        assert (verified if status == "ok" else status) in report(summarized(result))
 
 
 @pytest.mark.parametrize(

@@ -215,7 +215,7 @@ def test_output_that_cannot_be_written_fails_before_the_work(
 def test_train_settings_that_cannot_be_used_fail_before_the_work(
     settings: list[str], corpus_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("subwords.training.train.count_blocks", lambda *_, **__: pytest.fail("the work was begun"))
+    monkeypatch.setattr("subwords.training.count.count_blocks", lambda *_, **__: pytest.fail("the work was begun"))
     run("train", corpus_path, "--vocab-size", 300, "-o", tmp_path / "x.json", *settings, code=1)
 
 
@@ -285,12 +285,12 @@ def test_tokenizer_that_cannot_be_saved_is_not_trained(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from subwords.formats.sentencepiece.read import proto as sentencepiece_proto
+    from subwords.formats.sentencepiece import proto as sentencepiece_proto
 
     sentencepiece_proto.model_class.cache_clear()
     if absent:
         monkeypatch.setitem(sys.modules, absent, None)
-    monkeypatch.setattr("subwords.training.train.count_blocks", lambda *_, **__: pytest.fail("the work was begun"))
+    monkeypatch.setattr("subwords.training.count.count_blocks", lambda *_, **__: pytest.fail("the work was begun"))
     out = tmp_path / name
     assert message in run("train", corpus_path, *options, "-o", out, code=1).stderr
     assert not out.exists()
@@ -310,7 +310,7 @@ def test_tokenizer_that_cannot_be_saved_is_not_trained_from_counts(
 def test_parquet_without_pyarrow_is_refused_before_the_work(
     adding: bool, corpus_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("subwords.training.train.count_blocks", lambda *_, **__: pytest.fail("the work was begun"))
+    monkeypatch.setattr("subwords.training.count.count_blocks", lambda *_, **__: pytest.fail("the work was begun"))
     monkeypatch.setattr("subwords.cli.corpus._load", lambda *_: pytest.fail("the work was begun"))
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     options = ["--add"] if adding else []

@@ -213,6 +213,7 @@ ALGORITHMS = {
 }
 
 
+@pytest.mark.rotating(2)
 @posix
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_bars_name_their_phase_and_end_full(name: str, corpus_path: Path, tmp_path: Path) -> None:

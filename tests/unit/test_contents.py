@@ -259,7 +259,7 @@ def test_raw_ids_are_decompressed_by_name_only(tok_path: Path, tok: Tokenizer, t
 def test_files_that_are_not_text_are_refused_before_any_is_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("subwords.training.train.count_blocks", lambda *_, **__: pytest.fail("the work was begun"))
+    monkeypatch.setattr("subwords.training.count.count_blocks", lambda *_, **__: pytest.fail("the work was begun"))
     (tmp_path / "a.txt").write_bytes(TEXT)
     (tmp_path / "b.bin").write_bytes(NOT_TEXT["a PNG image"]())
     with pytest.raises(CorpusError, match=r"b\.bin: expected text, found a PNG image"):

@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 import subwords
+from seeds import sweep_seed
 from subwords import CorpusError, FormatError, InputError, WordCounts
 from subwords.corpus.count import count_blocks
-from subwords.corpus.counts import MAGIC, MOST, Provenance
+from subwords.corpus.counts import MAGIC, MOST
+from subwords.corpus.provenance import Provenance
 from subwords.corpus.read import read_blocks
 from subwords.reference.bpe import GPT2_PATTERN, count_words
 from subwords.resolve import splitter
@@ -88,7 +90,7 @@ def test_texts_on_any_number_of_threads_count_as_the_reference(threads: int) -> 
     seed = random.randrange(1 << 32)
     print("seed", seed)
     rng = random.Random(seed)
-    texts = [random_text(rng, rng.randrange(60)) for _ in range(60)]
+    texts = [random_text(rng, rng.randrange(60)) for _ in range(25)]
     for special_tokens in SPECIALS:
         ref = count_words(texts, GPT2_PATTERN, special_tokens)
         for size in (1, 50, 1000):
@@ -275,7 +277,7 @@ def test_file_cut_short_anywhere_is_a_format_error_that_names_it(suffix: str, tm
     path = tmp_path / f"counts{suffix}"
     subwords.count(["a cat, a dog"]).save(path)
     whole = path.read_bytes()
-    for length in range(len(whole)):
+    for length in [*range(0, len(whole), 3), len(whole) - 1]:
         path.write_bytes(whole[:length])
         with pytest.raises(FormatError, match=path.name):
             WordCounts.load(path)
@@ -289,7 +291,7 @@ def test_file_with_any_bit_of_its_header_flipped_is_a_format_error(tmp_path: Pat
     subwords.count(["a cat, a dog"], special_tokens=["<s>"]).save(path)
     whole = path.read_bytes()
     end = whole.index(b"}}") + 2
-    for place in range(8 * end):
+    for place in range(sweep_seed() % 4, 8 * end, 4):
         damaged = bytearray(whole)
         damaged[place // 8] ^= 1 << place % 8
         path.write_bytes(damaged)

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import subwords
+from seeds import sweep_seed
 from subwords import CorpusError, FormatError, WordCounts
 from subwords.corpus import counts_parquet
-from subwords.corpus.counts import Provenance
-from subwords.corpus.counts_parquet import read_parquet, write_parquet
+from subwords.corpus.counts_parquet import write_parquet
+from subwords.corpus.provenance import Provenance
 
 pa = pytest.importorskip("pyarrow", reason="Parquet needs PyArrow")
 pq = pytest.importorskip("pyarrow.parquet", reason="Parquet needs PyArrow")
@@ -49,7 +50,7 @@ def test_file_is_a_table_for_other_tools(tmp_path: Path) -> None:
 
 def test_table_of_another_tool_is_read(tmp_path: Path) -> None:
     path = written(tmp_path / "t.parquet", word=words(b"a", b"\xff\x00"), count=numbers(1, 2**62))
-    got = read_parquet(path)
+    got = WordCounts.load(path)
     assert dict(got) == {b"a": 1, b"\xff\x00": 2**62}
     assert got.provenance == Provenance("x", special_tokens=("<s>",))
 
@@ -62,7 +63,7 @@ def test_row_groups_are_bounded_and_come_back(
     monkeypatch.setattr(counts_parquet, "_GROUP_BYTES", size)
     ref = counts()
     write_parquet(ref, tmp_path / "counts.parquet")
-    assert list(read_parquet(tmp_path / "counts.parquet")) == list(ref)
+    assert list(WordCounts.load(tmp_path / "counts.parquet")) == list(ref)
     file = pq.ParquetFile(tmp_path / "counts.parquet")
     groups = [file.read_row_group(i).column("word").to_pylist() for i in range(file.num_row_groups)]
     for group, following in zip(groups, [*groups[1:], None], strict=True):
@@ -75,7 +76,7 @@ def test_row_groups_are_bounded_and_come_back(
 def test_no_words_come_back(tmp_path: Path) -> None:
     none = WordCounts(np.zeros(0, np.uint8), np.zeros(1, np.int64), np.zeros(0, np.uint64), Provenance("x"))
     write_parquet(none, tmp_path / "counts.parquet")
-    got = read_parquet(tmp_path / "counts.parquet")
+    got = WordCounts.load(tmp_path / "counts.parquet")
     assert (list(got), got.offsets.tolist(), got.provenance) == ([], [0], Provenance("x"))
 
 
@@ -91,7 +92,7 @@ def test_no_words_come_back(tmp_path: Path) -> None:
 )
 def test_other_columns_are_named(columns: dict[str, Any], found: str, tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"t\.parquet: expected the columns word") as caught:
-        read_parquet(written(tmp_path / "t.parquet", **columns))
+        WordCounts.load(written(tmp_path / "t.parquet", **columns))
     assert found in str(caught.value)
 
 
@@ -107,7 +108,7 @@ def test_other_columns_are_named(columns: dict[str, Any], found: str, tmp_path: 
 )
 def test_impossible_rows_are_a_format_error(word: Any, count: Any, tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"t\.parquet"):
-        read_parquet(written(tmp_path / "t.parquet", word=word, count=count))
+        WordCounts.load(written(tmp_path / "t.parquet", word=word, count=count))
 
 
 @pytest.mark.parametrize(
@@ -118,7 +119,7 @@ def test_provenance_that_is_none_is_a_format_error(stored: str, tmp_path: Path) 
     for kept in (metadata, {"other": "x"}):
         path = written(tmp_path / "t.parquet", kept, word=words(b"a"), count=numbers(1))  # type: ignore[arg-type]
         with pytest.raises(FormatError, match=r"t\.parquet: expected .*how the words were made"):
-            read_parquet(path)
+            WordCounts.load(path)
 
 
 def test_damaged_pages_are_a_format_error_or_do_no_harm(tmp_path: Path) -> None:
@@ -127,19 +128,19 @@ def test_damaged_pages_are_a_format_error_or_do_no_harm(tmp_path: Path) -> None:
     whole = path.read_bytes()
     footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
     refused = []
-    for place in range(len(whole)):
+    for place in range(sweep_seed() % 4, len(whole), 4):
         damaged = bytearray(whole)
         damaged[place] ^= 0x10
         path.write_bytes(damaged)
         try:
-            got = read_parquet(path)
+            got = WordCounts.load(path)
         except FormatError as error:
             assert "counts.parquet" in str(error)
             refused.append(place)
         else:
             # Parquet has checksums for pages only: a damaged footer may name other rows.
             assert place >= footer or list(got) == list(ref)
-    assert len(refused) > len(whole) // 3
+    assert len(refused) > len(whole) // 12
 
 
 def test_failed_write_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,4 +158,4 @@ def test_failed_write_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_folder_is_a_corpus_error_that_names_it(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match=tmp_path.name):
-        read_parquet(tmp_path)
+        WordCounts.load(tmp_path)

@@ -75,6 +75,12 @@ def exchange(first: Path, second: Path) -> None:
     second.write_bytes(content)
 
 
+def flip(path: Path, at: int) -> None:
+    raw = bytearray(path.read_bytes())
+    raw[at] ^= 1
+    path.write_bytes(raw)
+
+
 def loop(first: Path, second: Path) -> None:
     for path in (first, second):
         path.unlink()
@@ -92,6 +98,9 @@ DAMAGE: dict[str, tuple[Callable[[Path, Path], object], int]] = {
     "another kernel's": (lambda first, second: shutil.copy(first, second), 1),
     "cut": (lambda first, second: os.truncate(first, 1000), 1),
     "cut in the checksum": (lambda first, second: os.truncate(first, 9), 1),
+    "one byte": (lambda first, second: flip(first, -100), 1),
+    "one byte of the checksum": (lambda first, second: flip(first, 0), 1),
+    "nothing but lines": (lambda first, second: first.write_bytes(b"\n" * 1000), 1),
     "empty": (lambda first, second: first.write_bytes(b""), 1),
     "links in a circle": (loop, 2),
     "a pipe": (pipe, 1),

@@ -65,6 +65,7 @@ def test_words_are_those_of_regex(name: str) -> None:
         check(step, text)
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("behavior", BEHAVIORS)
 @pytest.mark.parametrize("invert", [False, True])
 def test_words_of_every_behavior(behavior: str, invert: bool, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import sentencepiece
 
+from building import read_model as read
 from normalizing import MAPS, RULES
 from subwords.components.normalizer import Precompiled, SentencePiece
 from subwords.components.precompiled_map import read_charsmap, write_charsmap
 from subwords.errors import FormatError, InputError
 from subwords.formats.sentencepiece.proto import Piece, model_class
-from subwords.formats.sentencepiece.read import read
 from subwords.reference.normalize import matches
 from subwords.resolve import normalizer
 

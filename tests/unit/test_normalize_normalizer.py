@@ -69,11 +69,11 @@ def test_named_ones_say_their_name(name: str) -> None:
     assert repr(normalizer(name)) == f"Normalizer({name!r})"
 
 
-def test_identity_of_others_is_what_a_tokenizer_json_holds() -> None:
+def test_identity_of_others_is_their_steps() -> None:
     assert normalizer(None).identity == "none"
     assert normalizer("null").steps == ()
-    assert normalizer(Prepend("▁")).identity == '{"type": "Prepend", "prepend": "▁"}'
-    assert repr(normalizer(Prepend("▁"))) == 'Normalizer({"type": "Prepend", "prepend": "▁"})'
+    assert normalizer(Prepend("▁")).identity == '[{"step": "Prepend", "text": "▁"}]'
+    assert repr(normalizer(Prepend("▁"))) == 'Normalizer([{"step": "Prepend", "text": "▁"}])'
     assert normalizer("nfc").unicode_version == "9.0"
 
 
@@ -218,13 +218,17 @@ def test_identity_of_steps_that_no_tokenizer_json_has(steps: tuple[Step, ...]) -
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"type": "SentencePiece"}', "normalizer.user_symbols: expected an array, not null"),
-        ('{"type": "SentencePiece", "user_symbols": [], "charsmap": "A"}', "normalizer.charsmap: expected base64"),
-        ('{"type": "SentencePiece", "user_symbols": [], "charsmap": ""}', "normalizer.add_dummy_prefix: expected true"),
+        ('[{"step": "Prepend"}]', "missing 1 required positional argument: 'text'"),
+        ('[{"step": "Nope"}]', "Nope"),
+        ('[{"step": "SentencePiece", "charsmap": "A"}]', "charsmap|base64|padding|characters"),
+        ('[{"step": "SentencePiece", "add_dummy_prefix": 1}]', "add_dummy_prefix is 1"),
+        ('[{"step": "SentencePiece", "user_symbols": [1]}]', "user_symbols"),
+        ('[{"step": "Prepend", "text": "a", "more": 1}]', "more"),
+        ('[{"step": "Prepend", "text": "a"}', "delimiter"),
     ],
 )
 def test_a_damaged_identity(text: str, message: str) -> None:
-    with pytest.raises(FormatError, match=message):
+    with pytest.raises(InputError, match=message):
         normalizer(text)
 
 

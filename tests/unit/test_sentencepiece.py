@@ -4,7 +4,6 @@ import dataclasses
 import re
 import struct
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,11 @@ import pytest
 import sentencepiece
 
 import subwords
+from building import read_model as read
+from building import tokenizer_of
+from building import write_model as write
+from peer_trained import sentencepiece_model
+from seeds import sweep_seed
 from subwords import Tokenizer
 from subwords.components.added_token import AddedToken
 from subwords.components.normalizer import SentencePiece
@@ -20,7 +24,6 @@ from subwords.components.vocab import Vocab
 from subwords.errors import FormatError
 from subwords.formats.sentencepiece.pieces import cut_rule
 from subwords.formats.sentencepiece.proto import Kind, Piece, model_class
-from subwords.formats.sentencepiece.read import read, write
 from subwords.resolve import normalizer, splitter
 from subwords.unigram.model import Unigram
 
@@ -124,8 +127,8 @@ def test_what_is_no_model(data: bytes) -> None:
         read(data, "a.model")
 
 
-def test_truncated_anywhere(shared_data: Path) -> None:
-    data = (shared_data / "tokenizers/sentencepiece-own/test_model.model").read_bytes()
+def test_truncated_anywhere() -> None:
+    data = sentencepiece_model("unigram")
     rng = np.random.default_rng(3)
     print("seed 3")
     for size in [*range(1, 40), *rng.integers(40, len(data), 60).tolist(), len(data) - 1]:
@@ -137,11 +140,10 @@ def test_truncated_anywhere(shared_data: Path) -> None:
             assert not refused_by_peer(data[:size])
 
 
-def test_damaged_anywhere(shared_data: Path) -> None:
-    data = (shared_data / "tokenizers/sentencepiece-own/test_model.model").read_bytes()
-    rng = np.random.default_rng(4)
-    print("seed 4")
-    for _ in range(150):
+def test_damaged_anywhere() -> None:
+    data = sentencepiece_model("unigram")
+    rng = np.random.default_rng(sweep_seed())
+    for _ in range(50):
         damaged = bytearray(data)
         for at in rng.integers(0, min(len(data), 30_000), 3).tolist():
             damaged[at] ^= 1 << int(rng.integers(8))
@@ -174,7 +176,7 @@ def test_special_tokens_and_what_begins_and_ends_a_text() -> None:
     made.pieces.add(piece=b"<end>", type=Piece.CONTROL)
     tok = read(made.SerializeToString(), "x")
     assert tok.special_tokens == {"<unk>": 0, "<s>": 1, "<end>": 6}
-    assert (tok.extras["bos_id"], tok.extras["eos_id"]) == (1, 6)
+    assert tok.spec.roles == (("bos", 1), ("eos", 6))
     assert tok.template is None
     assert tok.encode("<s>a", special="allow") == [1, 4]
     assert 1 not in tok.encode("<s>a")
@@ -241,7 +243,7 @@ def bpe_tokenizer(**changes: Any) -> Tokenizer:
     )
     assert isinstance(tok.model, subwords.bpe.model.BPE)
     model = dataclasses.replace(tok.model, fuse_unk=True, **changes)
-    return Tokenizer(model, tok.splitter, normalizer=tok.normalizer, added_tokens=list(tok.added_tokens))
+    return tokenizer_of(model, tok.splitter, normalizer=tok.normalizer, added_tokens=list(tok.added_tokens))
 
 
 def unigram_tokenizer(**changes: Any) -> Tokenizer:
@@ -249,7 +251,7 @@ def unigram_tokenizer(**changes: Any) -> Tokenizer:
     options = {"special_ids": frozenset({0, 1}), "user_ids": frozenset({7}), "running": True} | changes
     vocab = Vocab([piece.encode() for piece in scores])
     model = Unigram(vocab, np.array([*scores.values()], np.float64), 0, **options)
-    return Tokenizer(
+    return tokenizer_of(
         model,
         WORDS,
         normalizer=normalizer(SentencePiece(user_symbols=("<x>",))),
@@ -290,7 +292,7 @@ def test_trained_unigram_models_are_written() -> None:
 
 def changed(tok: Tokenizer, **around: Any) -> Tokenizer:
     options = {"normalizer": tok.normalizer, "added_tokens": list(tok.added_tokens)} | around
-    return Tokenizer(tok.model, options.pop("splitter", tok.splitter), **options)
+    return tokenizer_of(tok.model, options.pop("splitter", tok.splitter), **options)
 
 
 @pytest.mark.parametrize(
@@ -325,7 +327,7 @@ def test_merges_that_sentencepiece_would_not_take() -> None:
     from subwords.bpe.model import BPE
 
     model = BPE(Vocab(tokens), merges, byte_level=False, unk_id=0, fuse_unk=True, special_ids=frozenset({0}))
-    tok = Tokenizer(model, splitter(()), added_tokens=[AddedToken("<unk>", 0)])
+    tok = tokenizer_of(model, splitter(()), added_tokens=[AddedToken("<unk>", 0)])
     assert tok.tokenize("abc") == ["a", "bc"]
     with pytest.raises(FormatError, match="they make something else of b'abc'"):
         write(tok)

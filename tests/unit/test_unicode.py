@@ -10,6 +10,7 @@ import regex
 from tokenizers import Regex, normalizers
 
 from characters import members_in_regex, settled
+from seeds import sweep_seed
 from subwords.unicode import tables as unicode
 from subwords.unicode.tables import (
     CATEGORIES,
@@ -31,6 +32,7 @@ from subwords.unicode.tables import (
 SCALARS = [code for code in range(0x110000) if not 0xD800 <= code < 0xE000]
 
 
+@pytest.mark.rotating(2)
 @pytest.mark.parametrize(("pattern", "member"), [(r"\p{L}", LETTER), (r"\p{N}", NUMBER), (r"\s", SPACE)])
 def test_class_is_that_of_hf_tokenizers_on_every_character(pattern: str, member: int) -> None:
     classes = gpt2_classes()
@@ -70,11 +72,12 @@ OTHER_THAN_IN_17 = ("Extended_Pictographic", "ExtPict")
 
 
 def test_every_property_is_that_of_regex() -> None:
-    for name in NAMES:
+    for name in [*NAMES[sweep_seed() % 4 :: 4], *OTHER_THAN_IN_17]:
         same = members_in_regex(rf"\p{{{name}}}") == property_members(name)
         assert same[settled()].all() == (name not in OTHER_THAN_IN_17), name
 
 
+@pytest.mark.rotating(2)
 @pytest.mark.parametrize("name", ["Alphabetic", "Extended_Pictographic", "Han", "LC"])
 def test_property_is_that_of_hf_tokenizers_on_every_character(name: str) -> None:
     assert set(np.flatnonzero(property_members(name)).tolist()) - set(range(0xD800, 0xE000)) == members_in_hf(

@@ -7,8 +7,9 @@ import pytest
 import tokenizers
 
 import subwords
+from building import read_json as read
+from building import write_json as write
 from subwords.errors import FormatError
-from subwords.formats.hf.tokenizer_json import read, write
 
 PIECES = [["<unk>", 0.0], ["a", -1.5], ["ab", -2.25], ["b", -3], ["▁", -2.5]]
 

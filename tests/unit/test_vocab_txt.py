@@ -7,7 +7,7 @@ import pytest
 from tokenizers import models
 
 from subwords.errors import FormatError
-from subwords.formats.vocab_txt import is_cased, read, write
+from subwords.formats.vocab_txt import is_cased, read_tokens, write_tokens
 
 END = b"[UNK]\n"
 LINES = [
@@ -42,7 +42,7 @@ def ids(tokens: list[str]) -> dict[str, int]:
     ],
 )
 def test_lines_are_read_as_in_hf(data: bytes, ref: list[str], tmp_path: Path) -> None:
-    assert read(data, "vocab.txt") == ref
+    assert read_tokens(data, "vocab.txt") == ref
     theirs = peer_ids(tmp_path / "vocab.txt", data)
     theirs.pop("", None)
     assert ids(ref) == theirs
@@ -57,10 +57,10 @@ def test_random_lines_are_read_as_in_hf(tmp_path: Path) -> None:
         data = "".join(line + rng.choice(["\n", "\r\n"]) for line in lines).encode()
         theirs = peer_ids(tmp_path / "vocab.txt", data)
         theirs.pop("", None)
-        got = read(data, "vocab.txt")
+        got = read_tokens(data, "vocab.txt")
         assert ids(got) == theirs, data
         assert len(got) == len(lines)
-        assert read(write(got), "vocab.txt") == got
+        assert read_tokens(write_tokens(got), "vocab.txt") == got
 
 
 @pytest.mark.parametrize(
@@ -80,15 +80,15 @@ def test_random_lines_are_read_as_in_hf(tmp_path: Path) -> None:
 )
 def test_damaged_file_is_refused_with_its_line(data: bytes, message: str) -> None:
     with pytest.raises(FormatError, match=f"^v.txt: .*{message}"):
-        read(data, "v.txt")
+        read_tokens(data, "v.txt")
 
 
 def test_unknown_words_may_have_another_token() -> None:
-    assert read(b"a\n<unk>\n", "v.txt", unk="<unk>") == ["a", "<unk>"]
+    assert read_tokens(b"a\n<unk>\n", "v.txt", unk="<unk>") == ["a", "<unk>"]
     with pytest.raises(FormatError, match="<unk>"):
-        read(END, "v.txt", unk="<unk>")
+        read_tokens(END, "v.txt", unk="<unk>")
     with pytest.raises(FormatError):
-        read(END + b"\n", "v.txt", unk="")
+        read_tokens(END + b"\n", "v.txt", unk="")
 
 
 @pytest.mark.parametrize(
@@ -106,24 +106,24 @@ def test_unknown_words_may_have_another_token() -> None:
 )
 def test_token_that_a_line_cannot_hold_is_refused(tokens: list[str], message: str) -> None:
     with pytest.raises(FormatError, match=message):
-        write(tokens)
+        write_tokens(tokens)
 
 
 def test_ids_without_a_token_are_blank_lines(tmp_path: Path) -> None:
     tokens = ["[UNK]", "", "", "a", ""]
-    assert write(tokens) == b"[UNK]\n\n\na\n\n"
-    assert read(write(tokens), "v.txt") == tokens
-    assert peer_ids(tmp_path / "vocab.txt", write(tokens)) == {"[UNK]": 0, "a": 3, "": 4}
-    assert write([]) == b""
+    assert write_tokens(tokens) == b"[UNK]\n\n\na\n\n"
+    assert read_tokens(write_tokens(tokens), "v.txt") == tokens
+    assert peer_ids(tmp_path / "vocab.txt", write_tokens(tokens)) == {"[UNK]": 0, "a": 3, "": 4}
+    assert write_tokens([]) == b""
 
 
 @pytest.mark.parametrize(("name", "cased"), [("uncased", False), ("cased", True), ("chinese", False)])
 def test_files_of_bert_are_read_as_in_hf(name: str, cased: bool, shared_data: Path, tmp_path: Path) -> None:
     data = (shared_data / "tokenizers" / "bert" / f"bert-base-{name}-vocab.txt").read_bytes()
-    got = read(data, "vocab.txt")
+    got = read_tokens(data, "vocab.txt")
     theirs = peer_ids(tmp_path / "vocab.txt", data)
     theirs.pop("", None)  # a line of U+2028 in the Chinese one
     assert ids(got) == theirs
     assert len(got) == data.count(b"\n")
     assert is_cased(got) == cased
-    assert (write(got) == data) == (name != "chinese")
+    assert (write_tokens(got) == data) == (name != "chinese")

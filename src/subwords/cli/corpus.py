@@ -333,7 +333,8 @@ def _added(sources: Sequence[str]) -> WordCounts:
 def _no_counts() -> WordCounts:
     import numpy as np
 
-    from subwords.corpus.counts import Provenance, WordCounts
+    from subwords.corpus.counts import WordCounts
+    from subwords.corpus.provenance import Provenance
 
     return WordCounts(np.zeros(0, np.uint8), np.zeros(1, np.int64), np.zeros(0, np.uint64), Provenance(""))
 

@@ -26,6 +26,8 @@ def to_text(steps: tuple[Any, ...]) -> str:
     >>> to_text((Prepend("▁"),))
     '[{"step": "Prepend", "text": "▁"}]'
     """
+    if not steps:
+        return "null"
     return json.dumps([{"step": type(step).__name__} | _fields(step) for step in steps], ensure_ascii=False)
 
 
@@ -62,4 +64,6 @@ def _step(entry: dict[str, Any], kinds: dict[str, type]) -> Any:
         wanted = bool if "bool" in expected[name] else tuple if "tuple" in expected[name] else str
         if name not in _BYTES and not (isinstance(entry[name], wanted) or (value is None and "None" in expected[name])):
             raise TypeError(f"{name} is {value!r:.40}")
+        if wanted is tuple and not all(isinstance(item, str) for item in entry[name]):
+            raise TypeError(f"{name} holds what is not a string")
     return kind(**entry)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -13,145 +12,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.corpus.counts import Provenance, WordCounts
+from subwords.corpus.counts import WordCounts
+from subwords.corpus.provenance import Provenance
 from subwords.corpus.read import Block
-from subwords.kernels.layout import (
-    BYTES_USED,
-    COUNTERS,
-    DONE,
-    KEYS,
-    NEED_SLOTS,
-    NEXT_WORD,
-    SEEDS,
-    SLOT_ROW,
-    SLOTS_USED,
-    CountTable,
-)
+from subwords.corpus.word_table import WordTable
 from subwords.split.routes import SplitBuffers
 from subwords.split.splitter import Splitter
-from subwords.support.memory import zeros
-from subwords.support.threads import check_stopped, in_threads
+from subwords.support.threads import in_threads
 
 if TYPE_CHECKING:
     from subwords.normalize.pipeline import Pipeline
 
-__all__ = ["Table", "count_blocks"]
+__all__ = ["count_blocks", "provenance_of"]
 
-FIRST_SLOTS = 1 << 12
-FIRST_ARENA = 1 << 16
 NEAR = 1 << 12  # bytes: a search in fewer is not worth a kernel, which does not hold the interpreter's lock
-SWEEPS = 8
 CHUNK_WORDS = 1 << 18  # words split at once: a thread that comes back to Python often waits for the others there
-
-_SEEDS = [secrets.randbits(64) | 1 for _ in range(SEEDS)]
-
-
-class Table:
-    """Word counts of one thread, growing as needed."""
-
-    def __init__(self) -> None:
-        from subwords.kernels.table.keys import key_masks
-
-        self.slots = zeros(SLOT_ROW * FIRST_SLOTS, np.uint64, random=True)
-        self.arena = np.empty(FIRST_ARENA, np.uint8)
-        self.seeds = np.concatenate([np.array(_SEEDS, np.uint64), key_masks()])
-        self.keys = np.empty(KEYS, np.uint64)
-        self.counters = np.zeros(COUNTERS, np.int64)
-        self.buffers = SplitBuffers(CHUNK_WORDS)
-
-    @property
-    def arrays(self) -> CountTable:
-        """The table as kernels read it."""
-        return CountTable(self.slots, self.seeds, self.arena, self.keys, self.counters)
-
-    def count(self, piece: _Piece, splitter: Splitter | Pipeline) -> None:
-        """Count the words of a piece."""
-        from subwords.kernels.table.count import count_words
-
-        text, place = np.frombuffer(piece.text, np.uint8), piece.place * splitter.growth
-        for chunk in splitter.texts(text, piece.bounds, self.buffers, begins=piece.begins, ends=piece.ends):
-            self.counters[NEXT_WORD] = 0
-            words = int(chunk.text_ends[-1])
-            size = int(chunk.ends[words - 1]) if words else 0
-            while (status := count_words(chunk.text, chunk.base, chunk.ends, words, place, self.arrays)) != DONE:
-                self._grow(status, size)
-            place += size
-            check_stopped()
-
-    def add(self, counts: WordCounts, place: int) -> None:
-        """Add counts; the first of their words is at `place`."""
-        places = np.arange(place, place + len(counts), dtype=np.int64)
-        self._add(counts.data, counts.offsets[1:], counts.counts, places)
-
-    @classmethod
-    def joined(cls, tables: list[Table]) -> Table:
-        """Return one table of the words of all, each at the first of its places; the list is emptied, to free them."""
-        tables.sort(key=lambda table: int(table.counters[SLOTS_USED]))
-        total = tables.pop()
-        while tables:
-            total._merge(tables.pop())
-        return total
-
-    def _merge(self, other: Table) -> None:
-        lengths, weights, places = other._measure()
-        # In a few sweeps over the other table, not in one: tables of one hash would fill up at the front, where
-        # each search then crosses all that is there. Four million distinct words took over a minute.
-        order = np.concatenate([np.arange(first, len(lengths), SWEEPS) for first in range(SWEEPS)])
-        ends = np.cumsum(lengths[order])
-        starts = np.empty(len(order), np.int64)
-        starts[order] = ends - lengths[order]
-        data = np.empty(int(lengths.sum()), np.uint8)
-        other._write(starts, data)
-        self._add(data, ends, weights[order], places[order])
-
-    def counts(self, provenance: Provenance) -> WordCounts:
-        """Return the words in the order of their first places."""
-        lengths, weights, places = self._measure()
-        order = np.argsort(places)
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths[order])])
-        starts = np.empty(len(order), np.int64)
-        starts[order] = offsets[:-1]
-        data = np.empty(int(offsets[-1]), np.uint8)
-        self._write(starts, data)
-        return WordCounts(data, offsets, weights[order], provenance)
-
-    def _add(
-        self, data: NDArray[np.uint8], ends: NDArray[np.int64], weights: NDArray[np.uint64], places: NDArray[np.int64]
-    ) -> None:
-        from subwords.kernels.table.count import add_words
-
-        self.counters[NEXT_WORD] = 0
-        arrays = [np.ascontiguousarray(array).view(np.ndarray) for array in (data, ends, weights, places)]
-        for array in arrays:
-            array.flags.writeable = False
-        while (status := add_words(*arrays, self.arrays)) != DONE:
-            at = int(self.counters[NEXT_WORD])
-            self._grow(status, int(ends[at] - (ends[at - 1] if at else 0)))
-
-    def _grow(self, status: int, length: int) -> None:
-        from subwords.kernels.table.keys import rehash
-
-        if status == NEED_SLOTS:
-            slots = zeros(2 * len(self.slots), np.uint64, random=True)
-            rehash(self.slots, slots, self.seeds)
-            self.slots = slots
-        else:
-            arena = zeros(2 * len(self.arena) + length + 64, np.uint8)
-            arena[: self.counters[BYTES_USED]] = self.arena[: self.counters[BYTES_USED]]
-            self.arena = arena
-
-    def _measure(self) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int64]]:
-        from subwords.kernels.table.count import measure_words
-
-        n = int(self.counters[SLOTS_USED])
-        lengths, weights, places = np.empty(n, np.int64), np.empty(n, np.uint64), np.empty(n, np.int64)
-        measure_words(self.arrays, lengths, weights, places)
-        return lengths, weights, places
-
-    def _write(self, starts: NDArray[np.int64], data: NDArray[np.uint8]) -> None:
-        from subwords.kernels.table.count import write_words
-
-        write_words(self.arrays, starts, data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +58,11 @@ def count_blocks(
     provenance = provenance_of(splitter, special_tokens)
     specials = _Specials(special_tokens)
     pieces = _pieces(blocks, splitter, specials)
-    tables = [Table() for _ in range(threads)]
-    unused, owned = list(tables), dict[int, Table]()
+    tables = [WordTable() for _ in range(threads)]
+    unused, owned = (
+        [(table, SplitBuffers(CHUNK_WORDS)) for table in tables],
+        dict[int, tuple[WordTable, SplitBuffers]](),
+    )
 
     def run(piece: _Piece) -> None:
         # A table keeps the place where it first saw a word: it must get its pieces in the order of the corpus, as every
@@ -192,12 +70,15 @@ def count_blocks(
         owner = get_ident()
         if owner not in owned:
             owned[owner] = unused.pop()
-        owned[owner].count(specials.remove(piece), splitter)
+        table, buffers = owned[owner]
+        piece = specials.remove(piece)
+        text, place = np.frombuffer(piece.text, np.uint8), piece.place * splitter.growth
+        table.count(splitter.texts(text, piece.bounds, buffers, begins=piece.begins, ends=piece.ends), place)
 
     in_threads(run, pieces, threads)
     owned.clear()
     unused.clear()
-    return Table.joined(tables).counts(provenance)
+    return WordCounts(*WordTable.joined(tables).words(), provenance)
 
 
 def _pieces(blocks: Iterable[Block], splitter: Splitter | Pipeline, specials: _Specials) -> Iterator[_Piece]:

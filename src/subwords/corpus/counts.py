@@ -7,52 +7,24 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.corpus.provenance import Provenance
 from subwords.errors import CorpusError, FormatError, InputError
 from subwords.support.checks import check_path
 
 if TYPE_CHECKING:
     from os import PathLike
 
-__all__ = ["Provenance", "WordCounts"]
+__all__ = ["WordCounts"]
 
 # The file: MAGIC, the length and the CRC-32 of the header (uint64, little endian), the header in JSON, then counts,
 # offsets and data, each from the next multiple of 64 on, so that all three can be mapped into memory as they are.
 MAGIC = b"subwords-counts\x01"
 MOST = 2**63 - 1
-
-
-@dataclass(frozen=True)
-class Provenance:
-    """How the words were made: counts of different provenance are neither added nor trained on together."""
-
-    splitter: str
-    normalizer: str | None = None
-    unicode: str | None = None
-    special_tokens: tuple[str, ...] = ()
-
-    def difference(self, other: Provenance) -> str | None:
-        """Return the first thing that differs, in words, or None."""
-        for field in ("splitter", "normalizer", "unicode", "special_tokens"):
-            mine, theirs = getattr(self, field), getattr(other, field)
-            if mine != theirs:
-                return f"{field} {mine!r} and {theirs!r}"
-        return None
-
-    @classmethod
-    def from_fields(cls, fields: Any) -> Provenance:
-        """Return the provenance whose fields a file holds; what cannot be one is a ValueError or TypeError."""
-        if not isinstance(fields, dict) or not isinstance(fields.get("special_tokens"), list):
-            raise TypeError(f"it says {fields!r:.200} of how the words were made")
-        found = cls(**{**fields, "special_tokens": tuple(fields["special_tokens"])})
-        optional = [text for text in (found.normalizer, found.unicode) if text is not None]
-        if {*map(type, (found.splitter, *optional, *found.special_tokens))} != {str}:
-            raise TypeError(f"it says {fields!r:.200} of how the words were made")
-        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,12 +79,12 @@ class WordCounts:
         self.check(other.provenance)
         if self.total + other.total > MOST:
             raise InputError(f"expected fewer than 2**63 words in all, not {self.total + other.total}")
-        from subwords.corpus.count import Table
+        from subwords.corpus.word_table import CountedWords, WordTable
 
-        table = Table()
-        table.add(self, 0)
-        table.add(other, len(self))
-        return table.counts(self.provenance)
+        table = WordTable()
+        for counts, place in ((self, 0), (other, len(self))):
+            table.add(CountedWords(counts.data, counts.offsets, counts.counts), place)
+        return WordCounts(*table.words(), self.provenance)
 
     def check(self, provenance: Provenance) -> None:
         """Raise InputError where the counts were made in another way than `provenance`."""
@@ -145,7 +117,7 @@ class WordCounts:
         if path.suffix == ".parquet":
             from subwords.corpus.counts_parquet import read_parquet
 
-            return read_parquet(path)
+            return cls(*read_parquet(path)).validated(str(path))
         try:
             raw = np.memmap(path, np.uint8, "r")
         except OSError as error:

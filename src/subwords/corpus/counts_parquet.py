@@ -6,14 +6,17 @@ import json
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.corpus.counts import Provenance, WordCounts
+from subwords.corpus.provenance import Provenance
 from subwords.errors import CorpusError, FormatError
 from subwords.support.atomic import atomic_write
+
+if TYPE_CHECKING:
+    from subwords.corpus.counts import WordCounts
 
 __all__ = ["read_parquet", "write_parquet"]
 
@@ -30,10 +33,10 @@ def write_parquet(counts: WordCounts, path: str | PathLike[str]) -> None:
 
     >>> import tempfile
     >>> import subwords
-    >>> from subwords.corpus.counts_parquet import read_parquet, write_parquet
+    >>> from subwords.corpus.counts_parquet import write_parquet
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_parquet(subwords.count(["a b a"]), f"{folder}/counts.parquet")
-    ...     dict(read_parquet(f"{folder}/counts.parquet"))
+    ...     dict(subwords.WordCounts.load(f"{folder}/counts.parquet"))
     {b'a': 1, b' b': 1, b' a': 1}
     """
     pa = _pyarrow()
@@ -53,8 +56,10 @@ def write_parquet(counts: WordCounts, path: str | PathLike[str]) -> None:
             out.write_table(pa.Table.from_arrays([words, numbers], schema=schema), row_group_size=stop - start)
 
 
-def read_parquet(path: str | PathLike[str]) -> WordCounts:
-    """Return the counts that `write_parquet` wrote, read into memory.
+def read_parquet(
+    path: str | PathLike[str],
+) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.uint64], Provenance]:
+    """Return the fields of the counts that `write_parquet` wrote, read into memory.
 
     A damaged file, or one of other columns, types or metadata, is a FormatError; a missing one, or a missing PyArrow, a
     CorpusError.
@@ -74,7 +79,7 @@ def read_parquet(path: str | PathLike[str]) -> WordCounts:
         if error.filename is None:  # from Parquet, not from the file system
             raise FormatError(f"{path}: expected a Parquet file of word counts: {error}") from None
         raise CorpusError(f"expected a file of word counts at {path}: {error.strerror}") from None
-    return WordCounts(data, offsets, counts, provenance).validated(str(path))
+    return data, offsets, counts, provenance
 
 
 def _pyarrow() -> Any:

@@ -19,7 +19,7 @@ def framed(template: Template | None, first: Encoding, second: Encoding | None =
     >>> from subwords.components.template import bert
     >>> text = Encoding.of_text(np.array([7]), ["a"], np.array([[0, 1]]), [0])
     >>> framed(bert(101, 102), text).tokens
-    ['[CLS]', 'a', '[SEP]']
+    ('[CLS]', 'a', '[SEP]')
     """
     template = template or Template()
     texts = (first,) if second is None else (first, second)
@@ -28,9 +28,9 @@ def framed(template: Template | None, first: Encoding, second: Encoding | None =
     places = template.fill(*spans, inserted=lambda piece: [[0, 0]] * len(piece.ids))
     return Encoding(
         template.apply(*(text.ids for text in texts)),
-        template.fill(*(text.tokens for text in texts), inserted=lambda piece: piece.tokens),
+        tuple(template.fill(*(text.tokens for text in texts), inserted=lambda piece: piece.tokens)),
         np.array(places, np.int64).reshape(len(places), 2),
-        template.fill(*(text.word_ids for text in texts), inserted=lambda piece: [None] * len(piece.ids)),
+        tuple(template.fill(*(text.word_ids for text in texts), inserted=lambda piece: [None] * len(piece.ids))),
         template.type_ids(*lengths),
         template.special_mask(*lengths),
         template.ranges(*lengths),

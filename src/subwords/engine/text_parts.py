@@ -53,7 +53,7 @@ class TextParts:
 
     Source: HF tokenizers 0.23, AddedVocabulary::extract_and_normalize.
 
-    >>> from subwords.normalize.normalizer import normalizer
+    >>> from subwords.resolve import normalizer
     >>> from subwords.components.added_token import AddedToken
     >>> from subwords.engine.added_tokens import AddedTokens
     >>> lower = normalizer("lowercase")

@@ -153,7 +153,8 @@ def _compiled(function: Callable[..., Any]) -> Any:
         return INSTRUCTIONS[function.__name__]
     if function in SPLICED:
         return njit(inline="always", **INNER, **OPTIONS)(function)
-    return njit(forceinline=function not in HELPERS, **INNER, **OPTIONS)(function)
+    # Checked code need not be fast: not inlined it compiles in half the time.
+    return njit(forceinline=MODE == "compiled" and function not in HELPERS, **INNER, **OPTIONS)(function)
 
 
 _COMPILED: dict[Callable[..., Any], Any] = {}

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import InputError
+from subwords.support.value import Value, read_only
 
 __all__ = ["Encoding"]
 
@@ -18,8 +19,8 @@ _COLOURS = ("#cfe8ff", "#d9f2d0", "#ffe3c2", "#f3d6f5", "#fff3b0")
 _SPECIAL_COLOUR = "#dddddd"
 
 
-@dataclass(frozen=True, eq=False, slots=True, repr=False)
-class Encoding:
+@dataclass(frozen=True, eq=False, repr=False)
+class Encoding(Value):
     """One text, or a pair of texts, with an entry for every token, immutable.
 
     ids: uint32. tokens: their strings. spans: int64, (n, 2): the characters of the text that a token stands for.
@@ -28,16 +29,16 @@ class Encoding:
     """
 
     ids: NDArray[np.uint32]
-    tokens: list[str]
+    tokens: tuple[str, ...]
     spans: NDArray[np.int64]
-    word_ids: list[int | None]
+    word_ids: tuple[int | None, ...]
     type_ids: NDArray[np.uint32]
     special_mask: NDArray[np.uint8]
     ranges: tuple[range, ...]
 
     @classmethod
     def of_text(
-        cls, ids: NDArray[np.uint32], tokens: list[str], spans: NDArray[np.int64], word_ids: Sequence[int | None]
+        cls, ids: NDArray[np.uint32], tokens: Sequence[str], spans: NDArray[np.int64], word_ids: Sequence[int | None]
     ) -> Encoding:
         """Return the encoding of one text without any template.
 
@@ -52,7 +53,11 @@ class Encoding:
             raise InputError(f"expected one of each for every token, not {sizes}")
         flags = np.zeros(n, np.uint32), np.zeros(n, np.uint8)
         flat = np.asarray(spans, np.int64).reshape(n, 2)
-        return cls(np.asarray(ids, np.uint32), list(tokens), flat, list(word_ids), *flags, (range(n),))
+        return cls(np.asarray(ids, np.uint32), tuple(tokens), flat, tuple(word_ids), *flags, (range(n),))
+
+    def __post_init__(self) -> None:
+        for name in ("ids", "spans", "type_ids", "special_mask"):
+            object.__setattr__(self, name, read_only(getattr(self, name)))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -63,12 +68,12 @@ class Encoding:
         return np.ones(len(self), np.uint8)
 
     @property
-    def sequence_ids(self) -> list[int | None]:
+    def sequence_ids(self) -> tuple[int | None, ...]:
         """Which text every token belongs to, 0 or 1; None for those of a template."""
         found: list[int | None] = [None] * len(self)
         for number, places in enumerate(self.ranges):
             found[places.start : places.stop] = [number] * len(places)
-        return found
+        return tuple(found)
 
     def char_to_token(self, char: int, sequence: int = 0) -> int | None:
         """Return the first token whose span holds a character of a text (0: the first one), None if there is none."""

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import InputError
+from subwords.support.value import Value, read_only
 
 __all__ = ["TokenBatch"]
 
 
 @dataclass(frozen=True, eq=False)
-class TokenBatch(Sequence[NDArray[np.uint32]]):
+class TokenBatch(Value, Sequence[NDArray[np.uint32]]):
     """Ids of many texts: text i has ids[offsets[i]:offsets[i + 1]].
 
     ids: uint32, all texts joined. offsets: int64, shape (texts + 1,).
@@ -30,6 +31,10 @@ class TokenBatch(Sequence[NDArray[np.uint32]]):
 
     ids: NDArray[np.uint32]
     offsets: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ids", read_only(self.ids))
+        object.__setattr__(self, "offsets", read_only(self.offsets))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

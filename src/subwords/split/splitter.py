@@ -148,14 +148,12 @@ class Splitter:
 
     def byte_spans(self, data: bytes | Bytes) -> NDArray[np.int64]:
         """Return the range of bytes of every word, shape (n, 2); `data` need not be UTF-8 (S2)."""
-        if not isinstance(data, bytes | bytearray | memoryview | np.ndarray):
-            raise InputError(f"expected bytes, not {type(data).__name__}")
-        pieces = self.route.pieces(np.frombuffer(data, np.uint8))
+        pieces = self.route.pieces(_as_array(data))
         return np.stack([pieces.origin[0, pieces.words[:-1]], pieces.origin[1, pieces.words[1:] - 1]], axis=1)
 
     def byte_ends(self, data: bytes) -> NDArray[np.int64]:
         """Return where each word of `data` ends, int64, in the bytes that the rule leaves of it."""
-        return self.route.pieces(np.frombuffer(data, np.uint8)).words[1:]
+        return self.route.pieces(_as_array(data)).words[1:]
 
     def __repr__(self) -> str:
         rule = repr(self.name) if self.name else self.identity
@@ -199,6 +197,12 @@ def _plain(pattern: str) -> bool:
     """Whether `splitter` takes a pattern for nothing but a pattern."""
     other = named(pattern, NAMED, ALIASES) or pattern == "null" or pattern.startswith('{"') or looks_like_steps(pattern)
     return not other and not looks_like_name(pattern)
+
+
+def _as_array(data: bytes | Bytes) -> Bytes:
+    if not isinstance(data, bytes | bytearray | memoryview | np.ndarray):
+        raise InputError(f"expected bytes, not {type(data).__name__}")
+    return np.frombuffer(data, np.uint8)
 
 
 def _bytes_of(text: str) -> Bytes:

@@ -32,7 +32,11 @@ def as_path(path: str | PathLike[str]) -> Path:
         found = Path(path)
     except TypeError:
         raise InputError(f"expected a path (str or os.PathLike), not {path!r:.80} ({type(path).__name__})") from None
-    if "\0" in str(found):
+    try:
+        encoded = os.fsencode(found)
+    except UnicodeEncodeError:
+        raise InputError(f"expected a path that the file system can hold, not {str(found)!a:.200}") from None
+    if b"\0" in encoded:
         raise InputError(f"expected a path without NUL, not {str(found)!r:.200}")
     return found
 

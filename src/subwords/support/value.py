@@ -92,6 +92,8 @@ def _parts(value: Any) -> Iterator[bytes | memoryview]:
         case np.ndarray():
             yield f"{value.dtype.str} {value.shape}".encode()
             yield np.ascontiguousarray(value).tobytes()
+        case range():
+            yield repr(value).encode()
         case tuple():
             yield str(len(value)).encode()
             for item in value:

@@ -91,7 +91,7 @@ def settings_of(algorithm: str, options: Mapping[str, Any]) -> Settings:
     InputError or TrainingError for an option that the family does not have, and for a value that it cannot take.
     """
     family = family_named(algorithm)
-    given = {name: value for name, value in options.items() if value is not None}
+    given = {name: value for name, value in options.items() if value is not None or name == "vocab_size"}
     _refuse_others(family, given)
     given["special_tokens"] = special_tokens_of(algorithm, given.get("special_tokens"), given.get("unk_token"))
     given.setdefault("unk_token", family.unk_token)

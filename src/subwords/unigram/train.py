@@ -10,11 +10,11 @@ from math import ceil, log
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.bpe.train import Step, check_words
 from subwords.components.vocab import Vocab
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.errors import InputError, TrainingError
 from subwords.kernels.layout import CODE_POINTS, MOST_PIECES
+from subwords.learning.limits import Step, check_words
 from subwords.support.checks import check_flag, check_integer, check_string, check_strings, check_token
 from subwords.support.threads import thread_count
 from subwords.unigram.em import estimated, expected_counts, logarithms, pruned, unit_bits

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.bpe.train import BETWEEN_LOOKS, Limits, Step, pairs_of, train_settings
 from subwords.components.vocab import Vocab
 from subwords.kernels.layout import DONE, EXHAUSTED, MISSING, NEED_INDEX, NEED_PAIRS, NEED_STRINGS, PAUSED, UNDECIDED
 from subwords.kernels.train_layout import (
@@ -53,6 +52,8 @@ from subwords.kernels.train_layout import (
     WARM,
     ScoreTraining,
 )
+from subwords.learning.limits import Limits, Step
+from subwords.learning.merging import BETWEEN_LOOKS, pairs_of, train_settings
 from subwords.support.memory import zeros
 from subwords.wordpiece.likelihood import compare_gains
 

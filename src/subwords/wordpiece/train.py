@@ -9,11 +9,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.bpe.train import Step, check_limits, check_room, check_words, merge_words, read_words
 from subwords.components.vocab import Vocab
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.errors import InputError
 from subwords.kernels.layout import CODE_POINTS, MISSING
+from subwords.learning.limits import Step, check_limits, check_room, check_words
+from subwords.learning.merging import merge_words, read_words
 from subwords.support.checks import check_choice, check_integer, check_string, check_token
 from subwords.support.memory import zeros
 from subwords.wordpiece.model import SPECIAL_TOKENS, WordPiece

@@ -75,7 +75,7 @@ def read(data: bytes, name: str) -> TokenizerSpec:
         model = wordpiece.read_model(top["model"], vocab, added)
     if isinstance(model, BPE) and byte_level and isinstance(splitter[-1], ByteChars):
         splitter = splitter[:-1]  # that symbols are bytes is the model's to say
-    kept = [key for key in top.object() if key not in _KEYS or key in _SPELLED]
+    kept = [*_SPELLED, *(key for key in top.object() if key not in _KEYS)]
     return TokenizerSpec(
         model=model,
         normalizer=_read_normalizer(top["normalizer"]),

@@ -1,0 +1,105 @@
+"""What a record keeps of a measurement: median, range and number of rounds of everything that a table shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+from benchmarks.stats import Summary
+
+__all__ = ["SHOWN", "USUAL", "summarized", "summary_of"]
+
+Row = dict[str, Any]
+
+# What the tables of a task show: times in seconds, peak memory in MB, and of adversarial files the costs of `_costs`.
+SHOWN = {
+    "train": ("import", "call", "process", "peak_mb"),
+    "encode": ("load", "cold", "fresh", "warm", "peak_mb"),
+    "short": ("cold", "warm"),
+    "startup": ("interpreter", "import", "load", "call", "total"),
+    "split": ("build", "rebuild", "cold", "warm"),
+    "adversarial": ("cold_ns", "cold_times", "warm_ns", "warm_times"),
+}
+DIGITS = 8  # significant ones; a table shows three
+USUAL = {"note": "", "whole": True, "compare": True, "status": "ok"}  # left out of a record
+
+
+def summarized(result: dict[str, Any]) -> dict[str, Any]:
+    """Return the result of `run` in the form that is recorded and reported.
+
+    The rounds of a row become `n`, their number, and `values`: for each of SHOWN the value of every round in order, of
+    more than three rounds the least, the median and the most, and None where there is none. Several passes in a round
+    count as one value, their median. `processors` is there where more of them were busy than were asked for.
+    """
+    if "skipped" in result:
+        return result
+    threads = result["parameters"].get("threads", 1)
+    cases = [
+        {"name": case["name"], "engines": [_row(row, result["task"], threads) for row in case["engines"]]}
+        for case in result["cases"]
+    ]
+    return {**result, "shown": [*SHOWN[result["task"]]], "cases": cases}
+
+
+def summary_of(row: Row, task: str, name: str, scale: float = 1.0) -> Summary | None:
+    """Return a summarized value of a row times `scale`, None where the row does not have it."""
+    found = row["values"][SHOWN[task].index(name)] if "values" in row and name in SHOWN[task] else None
+    if found is None:
+        return None
+    values = [scale * value for value in (found if isinstance(found, list) else [found])]
+    return Summary(median(values), min(values), max(values), row["n"])
+
+
+def _row(row: Row, task: str, threads: int) -> Row:
+    kept = {key: row[key] for key in ("name", "bytes", "verified", *USUAL) if key in row}
+    if row["runs"]:
+        kept["n"] = len(row["runs"])
+        values = _costs(row) if task == "adversarial" else _times(row)
+        kept["values"] = [_shown(values.get(name, [])) for name in SHOWN[task]]
+        busy = max((run["processor_seconds"] / _timed(run) for run in row["runs"] if _timed(run) > 0.01), default=0.0)
+        if busy > 1.25 * threads:
+            kept["processors"] = round(busy, 1)
+    return kept
+
+
+def _times(row: Row) -> dict[str, list[float]]:
+    values: dict[str, list[float]] = {"peak_mb": [run["peak_bytes"] / 1e6 for run in row["runs"]]}
+    for run in row["runs"]:
+        for name, seconds in run["seconds"].items():
+            if seconds:
+                values.setdefault(name, []).append(_one(seconds))
+    return values
+
+
+def _costs(row: Row) -> dict[str, list[float]]:
+    """Nanoseconds a byte of the first and of later passes, and over those of English in the same process."""
+    costs: dict[str, list[float]] = {name: [] for name in SHOWN["adversarial"]}
+    for run in row["runs"] if row["bytes"] else ():
+        for name in ("cold", "warm"):
+            cost = _one(run["seconds"][name]) / run["bytes"]
+            costs[f"{name}_ns"].append(1e9 * cost)
+            costs[f"{name}_times"].append(cost * run["baseline"]["bytes"] / _one(run["baseline"][name]))
+    return costs
+
+
+def _one(seconds: Any) -> float:
+    return float(median(seconds) if isinstance(seconds, list) else seconds)
+
+
+def _timed(run: Row) -> float:
+    """The seconds that `processor_seconds` is of; 0 where it is not known."""
+    seconds = run["seconds"]
+    if "processor_seconds" not in run:
+        return 0.0
+    return float(seconds["call"] if "warm" not in seconds else seconds.get("cold", 0) + sum(seconds["warm"]))
+
+
+def _shown(values: Sequence[float]) -> Any:
+    """The values in order, of more than three the least, the median and the most, of one itself, of none None."""
+    if not values:
+        return None
+    kept = sorted(values) if len(values) <= 3 else [min(values), median(values), max(values)]
+    rounded = [float(f"{value:.{DIGITS}g}") for value in kept]
+    rounded = [int(value) if value.is_integer() else value for value in rounded]
+    return rounded[0] if len(values) == 1 else rounded

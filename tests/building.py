@@ -1,0 +1,63 @@
+"""Tokenizers put together from parts, and files read and written as tokenizers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from subwords.components.added_token import AddedToken
+from subwords.formats import vocab_txt
+from subwords.formats.hf import tokenizer_json
+from subwords.formats.json_node import Node
+from subwords.formats.sentencepiece import read as sentencepiece_read
+from subwords.formats.sentencepiece import write as sentencepiece_write
+from subwords.normalize.normalizer import Normalizer
+from subwords.spec import TokenizerSpec
+from subwords.split.splitter import Splitter
+from subwords.tokenizer import Tokenizer
+
+__all__ = ["node_of", "read_json", "read_model", "read_vocab", "tokenizer_of", "write_json", "write_model"]
+
+
+def tokenizer_of(
+    model: Any,
+    splitter: Splitter,
+    *,
+    normalizer: Normalizer | None = None,
+    added_tokens: Iterable[AddedToken] = (),
+    **parts: Any,
+) -> Tokenizer:
+    """Return the tokenizer of a model and of what stands around it."""
+    return Tokenizer(
+        TokenizerSpec(
+            model=model,
+            splitter=splitter.rule,
+            normalizer=normalizer.steps if normalizer else (),
+            added_tokens=tuple(added_tokens),
+            **parts,
+        )
+    )
+
+
+def node_of(value: Any, path: str = "node") -> Node:
+    return Node("", path, value)
+
+
+def read_json(data: bytes, name: str) -> Tokenizer:
+    return Tokenizer(tokenizer_json.read(data, name))
+
+
+def write_json(tok: Tokenizer) -> bytes:
+    return tokenizer_json.write(tok.spec)
+
+
+def read_model(data: bytes, name: str) -> Tokenizer:
+    return Tokenizer(sentencepiece_read.read(data, name))
+
+
+def write_model(tok: Tokenizer) -> bytes:
+    return sentencepiece_write.write(tok.spec)
+
+
+def read_vocab(data: bytes, name: str) -> Tokenizer:
+    return Tokenizer(vocab_txt.read(data, name))

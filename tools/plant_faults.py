@@ -1,0 +1,170 @@
+"""Plant small faults in a copy of the tree, one at a time, and see whether the default tests catch each.
+
+    python tools/plant_faults.py                     # all faults, in copies of this tree
+    python tools/plant_faults.py --tree DIR NAME...  # these faults, in copies of another tree
+
+A fault is a text to find and a text to put in its place. Exactly one file of src/ must hold the text, once: when the
+code has changed, the fault must be written anew. A fault that no test catches fails the run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+COPIED = ("src", "tests", "examples", "tools", "benchmarks", ".ci", "pyproject.toml", "LICENSE")
+
+
+@dataclass(frozen=True)
+class Fault:
+    name: str
+    old: str
+    new: str
+    tests: str  # files that should catch it, in this order
+
+
+FAULTS = (
+    Fault(
+        "BPE kernel: the first symbol is no left neighbour (off by one)",
+        "below = alive & ((ONE << U64(at)) - ONE)",
+        "below = alive & ((ONE << U64(at)) - U64(2)) if at > 0 else ZERO",
+        "tests/test_encode_equals_reference.py",
+    ),
+    Fault(
+        "BPE training: of equal counts the greater pair first (wrong tie)",
+        "return tie < heap[entry + 1]",
+        "return tie > heap[entry + 1]",
+        "tests/test_train_equals_reference.py",
+    ),
+    Fault(
+        "spans: the place of a part in the text is lost",
+        "character_spans(source, spans) + part.first",
+        "character_spans(source, spans)",
+        "tests/test_pipeline.py tests/unit/test_tokenizer.py tests/unit/test_encoding.py tests/parity",
+    ),
+    Fault(
+        "spans: bytes instead of characters",
+        "character_spans(source, spans) + part.first",
+        "spans + part.first",
+        "tests/test_pipeline.py tests/unit/test_tokenizer.py tests/unit/test_encoding.py tests/parity",
+    ),
+    Fault(
+        "added tokens: of several that match, the shortest",
+        "sorted(contents, key=len, reverse=True)",
+        "sorted(contents, key=len)",
+        "tests/unit/test_special.py tests/parity/test_added_tokens.py",
+    ),
+    Fault(
+        "normalizer: one range of capital letters maps one too far",
+        '"10D50-10D65": 0x20',
+        '"10D50-10D65": 0x21',
+        "tests/unit/test_normalize_characters.py tests/test_normalize_equals_reference.py "
+        "tests/parity/test_normalizers.py",
+    ),
+    Fault(
+        "count: the last word of a block is dropped",
+        "words = int(marks[-1])\n            while True:\n                status = count_words(",
+        "words = max(int(marks[-1]) - 1, 0)\n            while True:\n                status = count_words(",
+        "tests/test_count_equals_reference.py",
+    ),
+    Fault(
+        "Unigram kernel: sums of SentencePiece are not rounded to 32 bits",
+        "value = rounded(m.best[stop - size] + m.scores[found], running)",
+        "value = rounded(m.best[stop - size] + m.scores[found], False)",
+        "tests/test_unigram_encode_equals_reference.py tests/parity/test_random_sentencepiece.py "
+        "tests/parity/test_sentencepiece_models.py",
+    ),
+    Fault(
+        "WordPiece kernel: what follows the first certain pieces is lost (longest match)",
+        "while node != AFTER:",
+        "while node != AFTER and n == 0:",
+        "tests/test_wordpiece_encode_equals_reference.py",
+    ),
+    Fault(
+        "WordPiece kernel: the longest allowed word is one character too long (off by one)",
+        "return chars > most",
+        "return chars >= most",
+        "tests/test_wordpiece_encode_equals_reference.py tests/parity/test_wordpiece_input.py",
+    ),
+    Fault(
+        "tokenizer.json: written without a flag of added tokens",
+        'for flag in (*_FLAGS, "special")',
+        'for flag in (*_FLAGS[:-1], "special")',
+        "tests/unit/test_tokenizer_json.py tests/test_round_trips.py tests/parity/test_added_tokens.py",
+    ),
+    Fault(
+        ".model: written without remove_extra_whitespaces",
+        "    spec.remove_extra_whitespaces = step.remove_extra_whitespaces\n",
+        "",
+        "tests/unit/test_sentencepiece.py tests/parity/test_saved_rules.py tests/parity/test_sentencepiece_models.py",
+    ),
+)
+
+
+def plant(fault: Fault, tree: Path) -> Path:
+    holders = [path for path in (tree / "src").rglob("*.py") if fault.old in path.read_text("utf-8")]
+    if len(holders) != 1 or holders[0].read_text("utf-8").count(fault.old) != 1:
+        found = ", ".join(str(path.relative_to(tree)) for path in holders) or "no file"
+        raise SystemExit(f"{fault.name}: expected one place that reads {fault.old!r}; found: {found}")
+    text = holders[0].read_text("utf-8")
+    holders[0].write_text(text.replace(fault.old, fault.new), "utf-8")
+    return holders[0].relative_to(tree)
+
+
+def caught(fault: Fault, tree: Path, cache: str) -> tuple[str, float]:
+    """The first test that fails, or ""; and the seconds it took."""
+    start = time.monotonic()
+    environment = {**os.environ, "PYTHONPATH": str(tree / "src"), "SUBWORDS_CACHE_DIR": cache}
+    environment.pop("SUBWORDS_KERNELS", None)
+    for file in fault.tests.split():
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", file]
+        done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)
+        if found := re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE):
+            return found[1], time.monotonic() - start
+        if done.returncode not in (0, 5):
+            raise SystemExit(f"{fault.name}: the tests did not run:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+    return "", time.monotonic() - start
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tree", type=Path, default=ROOT)
+    parser.add_argument("names", nargs="*", help="parts of the names of faults; all by default")
+    options = parser.parse_args()
+    wanted = [fault for fault in FAULTS if not options.names or any(name in fault.name for name in options.names)]
+    missed = []
+    print("| fault | file | caught by | seconds |\n|---|---|---|---|")
+    # Kernels that a fault does not touch are compiled once: their cache is keyed by their sources.
+    cache = os.environ.get("SUBWORDS_CACHE_DIR") or tempfile.mkdtemp()
+    for fault in wanted:
+        with tempfile.TemporaryDirectory() as place:
+            tree = Path(place) / "tree"
+            for name in COPIED:
+                source = options.tree / name
+                if source.is_dir():
+                    shutil.copytree(source, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
+                elif source.exists():
+                    shutil.copy(source, tree / name)
+            for document in options.tree.glob("*.md"):
+                shutil.copy(document, tree / document.name)
+            if (shared := options.tree.parent / "shared").is_dir():
+                (Path(place) / "shared").symlink_to(shared.resolve())
+            file = plant(fault, tree)
+            test, seconds = caught(fault, tree, cache)
+            print(f"| {fault.name} | `{file}` | {f'`{test}`' if test else 'nothing'} | {seconds:.0f} |", flush=True)
+            missed += [] if test else [fault.name]
+    if missed:
+        raise SystemExit(f"{len(missed)} of {len(wanted)} faults were not caught")
+
+
+if __name__ == "__main__":
+    main()

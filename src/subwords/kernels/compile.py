@@ -11,7 +11,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from llvmlite import ir
@@ -22,8 +22,11 @@ from numba.core.registry import cpu_target
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, models, overload, register_model
 
-from subwords.kernels.jit import HELPERS, INLINED, MODE, PRIMITIVES, SPLICED, Kernel, Parameter
+from subwords.kernels.declared import HELPERS, INLINED, MODE, PRIMITIVES, SPLICED
 from subwords.kernels.llvm_intrinsics import DIMENSIONS, INSTRUCTIONS, field
+
+if TYPE_CHECKING:
+    from subwords.kernels.jit import Kernel, Parameter
 
 DTYPES = {f"{kind}{bits}s": np.dtype(f"{kind.lower()}{bits // 8}") for kind in "UI" for bits in (8, 16, 32, 64)}
 DTYPES["F64s"] = np.dtype("f8")

@@ -16,7 +16,6 @@ positions and ids.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from importlib import import_module
 from pkgutil import walk_packages
@@ -25,6 +24,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from subwords.kernels.declared import HELPERS, INLINED, MODE, PRIMITIVES, SPLICED
 from subwords.kernels.guard import undisturbed
 from subwords.kernels.layout import F64s, I32s, I64s, U8s, U16s, U32s, U64s
 from subwords.kernels.notice import NOTICES
@@ -83,25 +83,6 @@ Parameter = str | dict[str, "Parameter"]
 # A kernel that releases the GIL, and the same kernel keeping it.
 Bound = tuple[Callable[..., int], Callable[..., int]]
 SHORT = 1 << 12  # bytes of input that take a kernel only microseconds
-MODES = ("compiled", "checked", "interpreted")
-
-
-def _mode() -> str:
-    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
-        return "interpreted"
-    mode = os.environ.get("SUBWORDS_KERNELS", "compiled")
-    if mode not in MODES:
-        raise ImportError(f"expected SUBWORDS_KERNELS to be one of {', '.join(MODES)}, not {mode!r}")
-    return mode
-
-
-MODE = _mode()
-
-# Functions by the way they are compiled into the kernels that call them.
-HELPERS: list[Callable[..., Any]] = []
-INLINED: list[Callable[..., Any]] = []
-SPLICED: list[Callable[..., Any]] = []
-PRIMITIVES: list[Callable[..., Any]] = []
 
 
 def _parameter(name: Any, names: dict[str, Any]) -> Parameter:

@@ -20,16 +20,18 @@ import tempfile
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import llvmlite
 import numpy as np
 from llvmlite import binding
 
 from subwords.errors import SubwordsError
-from subwords.kernels.jit import Bound, Kernel
 from subwords.kernels.layout import CountTable
 from subwords.kernels.notice import NOTICES
+
+if TYPE_CHECKING:
+    from subwords.kernels.jit import Bound, Kernel
 
 __all__ = ["cache_root", "load"]
 

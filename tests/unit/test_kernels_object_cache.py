@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import threading
+import tomllib
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from subwords.errors import SubwordsWarning
+from subwords.errors import SubwordsError, SubwordsWarning
 from subwords.kernels import notice, object_cache
 from subwords.kernels.jit import MODE, Int, Kernel
 
@@ -207,3 +209,25 @@ def test_the_two_bindings_give_the_same() -> None:
     assert kernel.ready()(7, 2) == kernel.held()(7, 2) == kernel(7, 2) == 9
     assert kernel.sized(1 << 12) is kernel.held()
     assert kernel.sized((1 << 12) + 1) is kernel.ready()
+
+
+def test_tested_versions_of_numba_are_those_that_can_be_installed() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["project"]
+    (range_,) = [each for each in project["dependencies"] if each.startswith("numba")]
+    lowest, beyond = re.fullmatch(r"numba>=0\.(\d+),<0\.(\d+)", range_).groups()  # type: ignore[union-attr]
+    assert f"0.{lowest} to 0.{int(beyond) - 1}" == object_cache.TESTED
+
+
+@pytest.mark.parametrize("error", [ImportError("JITCodeLibrary"), AttributeError("_tm"), TypeError("arguments")])
+def test_numba_with_other_private_interfaces_is_our_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    from subwords.kernels import compile as compiler
+
+    def fails(kernel: Kernel) -> tuple[str, bytes]:
+        raise error
+
+    monkeypatch.setenv("SUBWORDS_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(compiler, "machine_code", fails)
+    with pytest.raises(SubwordsError, match=r"^numba [\d.]+ cannot compile kernels; tested are 0\.\d+ to 0\.\d+ \("):
+        Kernel(plus)(7, 2)

@@ -27,6 +27,7 @@ from subwords.kernels.layout import (
     NEED_SLOTS,
     NEEDED,
     NEXT_WORD,
+    OUT_PADDING,
     SEEDS,
     SHORT_WORD,
     SLOT_ROW,
@@ -145,7 +146,7 @@ class _State:
         self.counters = np.zeros(COUNTERS, np.int64)
         self.counters[BEGIN] = 1
         self.scratch: Any = None
-        self.out = np.empty(SHORT_TEXT + 4, np.uint32)
+        self.out = np.empty(SHORT_TEXT + OUT_PADDING, np.uint32)
         self.none = np.zeros(0, np.int64)
         self.clear()
         self.fit_word(SHORT_WORD)
@@ -268,7 +269,7 @@ class Encoder:
             count, base = len(bounds) - 1, int(bounds[0])
             # Each word is a text of its own: the kernel replaces its number by that of the ids.
             chunk = WordChunk(text, base, (bounds[1:] - base).astype(np.uint32), np.arange(1, count + 1), True)
-            out = np.empty(int(chunk.ends[-1]) + 4, np.uint32)
+            out = np.empty(int(chunk.ends[-1]) + OUT_PADDING, np.uint32)
             written, out = self._run(state, chunk, out, 0)
             parts.append(TokenBatch(out[:written].copy(), np.concatenate([np.zeros(1, np.int64), chunk.text_ends])))
         state.counters[JOINED], state.counters[BEGIN] = 0, 1
@@ -282,7 +283,7 @@ class Encoder:
     def _encode(self, text: NDArray[np.uint8], bounds: NDArray[np.int64]) -> TokenBatch:
         state = self._take()
         offsets = np.zeros(len(bounds), np.int64)
-        out = np.empty(min(len(text), 1 << 16) + 4, np.uint32)
+        out = np.empty(min(len(text), 1 << 16) + OUT_PADDING, np.uint32)
         if len(text) > 1 << 20:
             state.expect(len(text))
         written, done = 0, 1

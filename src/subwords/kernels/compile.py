@@ -1,7 +1,8 @@
 """Kernels to machine code. Only this file uses private interfaces of Numba.
 
-A door array is an object pointer to Numba, a `Buffer`: its data and length are read from the array object itself, so
-that a compiled kernel is a plain C function of objects and integers, which runs in a process without Numba.
+To Numba, an array parameter is a `Buffer` and a named tuple a `Bundle`: pointers to the Python objects. Compiled code
+reads an array's data and length, and a tuple's items, from these objects. So a compiled kernel is a plain C function of
+objects and integers, which runs in a process without Numba.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from llvmlite import ir
@@ -21,13 +22,16 @@ from numba.core.registry import cpu_target
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, models, overload, register_model
 
-from subwords.kernels.jit import HELPERS, INLINED, MODE, PRIMITIVES, SPLICED, Kernel, Parameter
+from subwords.kernels.declared import HELPERS, INLINED, MODE, PRIMITIVES, SPLICED
 from subwords.kernels.llvm_intrinsics import DIMENSIONS, INSTRUCTIONS, field
+
+if TYPE_CHECKING:
+    from subwords.kernels.jit import Kernel, Parameter
 
 DTYPES = {f"{kind}{bits}s": np.dtype(f"{kind.lower()}{bits // 8}") for kind in "UI" for bits in (8, 16, 32, 64)}
 DTYPES["F64s"] = np.dtype("f8")
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "boundscheck": MODE == "checked"}
-# Helpers are called by kernels only: without wrappers for Python and C they compile a sixth faster.
+# Only kernels call helpers: without wrappers for Python and C they compile a sixth faster.
 INNER: dict[str, Any] = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
@@ -66,9 +70,9 @@ def _lower_field(context: Any, builder: Any, bundle: Bundle, value: Any, name: s
 
 
 class _Source(JITCodeLibrary):
-    """Functions that are linked into a kernel: of their own they need neither optimising nor machine code.
+    """Functions that are linked into a kernel, without optimisation and machine code of their own.
 
-    Numba does both for each of them, and once more for the kernel: twice the time.
+    Numba would do both for each of them, and again for the kernel: twice the time.
     """
 
     def _optimize_final_module(self) -> None:
@@ -80,13 +84,13 @@ class _Source(JITCodeLibrary):
 
 @contextmanager
 def _not_executed() -> Iterator[Any]:
-    """What this thread compiles meanwhile stays LLVM's intermediate code; yields the code generator."""
+    """Keep what this thread compiles as LLVM's intermediate code; yields the code generator."""
     context = cpu_target.target_context
     codegen = context.codegen()
     with global_compiler_lock:
         before = codegen._library_class
         codegen._library_class = _Source
-        # Numba knows a function by what it would call: any C function, of which no two are equal.
+        # Numba identifies a function by its executable: any C function does, since no two are equal.
         context.get_executable = lambda library, fndesc, env: [].append
         try:
             yield codegen

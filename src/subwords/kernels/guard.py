@@ -1,7 +1,7 @@
-"""One kernel is compiled or loaded at a time, and neither a fork nor an interrupt can cut that short.
+"""One kernel at a time is compiled or loaded, and neither a fork nor an interrupt stops that halfway.
 
-A fork copies locks but no threads: a child that is born while another thread compiles would wait for ever for the
-locks of Numba, of LLVM and of Python's imports. So a fork waits until the kernel is done: seconds at the most.
+A fork copies locks but no threads. A child forked while another thread compiles would wait forever for the locks of
+Numba, LLVM and Python's imports. So a fork waits until the kernel is done: a few seconds at most.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ __all__ = ["undisturbed"]
 Result = TypeVar("Result")
 
 LOCK = threading.RLock()  # held while a kernel is compiled or loaded
-GATE = threading.RLock()  # passed on the way to LOCK: a fork that waits goes first, before all kernels that follow
+GATE = threading.RLock()  # taken before LOCK: a fork that waits has priority over the next kernels
 
 
 class _Fork:
-    """What happens around `os.fork`; all of it runs in the thread that forks, in this order."""
+    """Called around `os.fork`, in this order, in the thread that forks."""
 
-    thread = 0  # the one that forks, from `before` on until the locks are free again
+    thread = 0  # the thread that forks, while it holds the locks
     interrupted = False
 
     def before(self) -> None:
-        """Take the locks. An exception would be lost here: an interrupt is sent again after the fork."""
+        """Take the locks. An exception would be lost here, so an interrupt is sent again after the fork."""
         for lock in (GATE, LOCK, *_llvm_locks()):
             while not lock._is_owned():
                 try:
@@ -42,7 +42,7 @@ class _Fork:
         self.thread = get_ident()
 
     def in_parent(self) -> None:
-        """Go on as before."""
+        """Release the locks."""
         again, self.interrupted, self.thread = self.interrupted, False, 0
         for lock in (*_llvm_locks(), LOCK, GATE):
             if lock._is_owned():
@@ -51,7 +51,7 @@ class _Fork:
             start_new_thread(interrupt_main, ())
 
     def in_child(self) -> None:
-        """Make locks free that a thread held which is not here."""
+        """Reset locks whose owner does not exist in the child."""
         self.interrupted, self.thread = False, 0
         for lock in (*_llvm_locks(), LOCK, GATE):
             lock._at_fork_reinit()
@@ -60,7 +60,7 @@ class _Fork:
 
 
 def _llvm_locks() -> list[Any]:
-    # llvmlite's own, which other users of it hold for the length of a call.
+    # The lock of llvmlite, which its other users hold during a call. It is private: without it nothing is done.
     ffi = sys.modules.get("llvmlite.binding.ffi")
     lock = getattr(getattr(getattr(ffi, "lib", None), "_lock", None), "_lock", None)
     return [lock] if hasattr(lock, "_is_owned") and hasattr(lock, "_at_fork_reinit") else []
@@ -78,8 +78,8 @@ def _renew_property_locks() -> None:
 
 
 _FORK = _Fork()
-# These two, which Numba imports, register functions for forks. While a fork waits for Numba's import that is too late:
-# only those for after the fork would run.
+# Numba imports these two, which register functions for forks. While a fork waits for that import it is too late: only
+# the functions for after the fork would run.
 assert logging
 assert concurrent.futures.thread
 if hasattr(os, "register_at_fork"):
@@ -88,17 +88,17 @@ if hasattr(os, "register_at_fork"):
 
 @atexit.register
 def _wait() -> None:
-    # What an interrupted call left behind: LLVM must not be unloaded while it runs.
+    # An interrupted call may still compile in the background: LLVM must not be unloaded meanwhile.
     with LOCK:
         pass
 
 
 def undisturbed(run: Callable[[], Result]) -> Result:
-    """Return run(), which no other thread runs meanwhile, which no fork copies half done, and which no Ctrl-C breaks.
+    """Return run(): one thread at a time, never during a fork, and not interrupted by Ctrl-C.
 
-    Python interrupts the main thread only, between any two instructions: in a destructor of llvmlite the interrupt
-    would be lost, elsewhere it may leave Numba in an invalid state. So another thread runs it. The main one waits and
-    is interrupted at once; what is being compiled is completed in the background and is there for the next call.
+    Python interrupts only the main thread, between any two instructions. In a destructor of llvmlite the interrupt
+    would be lost; elsewhere it could leave Numba in an invalid state. So another thread calls `run`. The main thread
+    waits and can be interrupted at once; compilation continues in the background for the next call.
     """
     if get_ident() != threading.main_thread().ident or _FORK.thread == get_ident():
         return _in_turn(run)
@@ -116,9 +116,9 @@ def undisturbed(run: Callable[[], Result]) -> Result:
             done.release()
 
     try:
-        # Not a Thread: an interrupt of its methods `start` and `join` can leave a lock taken for ever.
+        # Not a Thread: an interrupt in its methods `start` and `join` can leave a lock taken forever.
         start_new_thread(work, ())
-    except RuntimeError:  # no threads: Python is about to end
+    except RuntimeError:  # no new threads: Python is shutting down
         return _in_turn(run)
     done.acquire()
     if errors:

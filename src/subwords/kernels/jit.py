@@ -1,22 +1,21 @@
-"""The door to the compiled tier: the decorators, and what kernels are written with.
+"""The decorators of kernels, and the primitives that kernels are written with.
 
 A kernel is a plain Python function over arrays and integers, annotated with U8s, U16s, U32s, U64s, I32s, I64s, F64s
 (one-dimensional, contiguous, which the caller vouches for), Int, and classes of `layout.py`: named tuples of such
 arrays, or of such tuples. A call costs 0.1 microseconds for each argument, so what seldom changes travels together.
 Three modes run the same source:
 
-*compiled* (the default): arrays become typed pointers at the kernel's door; no bounds logic, no reference counts. The
-machine code is kept on disk; a process that finds it there never imports Numba.
+*compiled* (the default): arrays become typed pointers when the kernel is entered; no bounds checks, no reference
+counts. The machine code is stored on disk; a process that finds it there never imports Numba.
 *checked* (`SUBWORDS_KERNELS=checked`): the pointer is the array itself, and Numba checks every access.
 *interpreted* (`SUBWORDS_KERNELS=interpreted`, or `NUMBA_DISABLE_JIT=1`): Python runs the functions as they are.
 
-So integers are written with explicit widths: `U64` for bits and hashes, `I64` (or a plain literal) for positions and
-ids.
+So that all modes agree, integers have explicit widths: `U64` for bits and hashes, `I64` (or a plain literal) for
+positions and ids.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from importlib import import_module
 from pkgutil import walk_packages
@@ -25,6 +24,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from subwords.kernels.declared import HELPERS, INLINED, MODE, PRIMITIVES, SPLICED
 from subwords.kernels.guard import undisturbed
 from subwords.kernels.layout import F64s, I32s, I64s, U8s, U16s, U32s, U64s
 from subwords.kernels.notice import NOTICES
@@ -80,28 +80,9 @@ Int = int  # a parameter of 64 bits
 F = TypeVar("F", bound=Callable[..., Any])
 # The type of an array, "Int", or the fields of a named tuple.
 Parameter = str | dict[str, "Parameter"]
-# A kernel that runs without the GIL, and the same that keeps it.
+# A kernel that releases the GIL, and the same kernel keeping it.
 Bound = tuple[Callable[..., int], Callable[..., int]]
-SHORT = 1 << 12  # bytes that a kernel works on for microseconds
-MODES = ("compiled", "checked", "interpreted")
-
-
-def _mode() -> str:
-    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
-        return "interpreted"
-    mode = os.environ.get("SUBWORDS_KERNELS", "compiled")
-    if mode not in MODES:
-        raise ImportError(f"expected SUBWORDS_KERNELS to be one of {', '.join(MODES)}, not {mode!r}")
-    return mode
-
-
-MODE = _mode()
-
-# Functions by the way they are compiled into the kernels that call them.
-HELPERS: list[Callable[..., Any]] = []
-INLINED: list[Callable[..., Any]] = []
-SPLICED: list[Callable[..., Any]] = []
-PRIMITIVES: list[Callable[..., Any]] = []
+SHORT = 1 << 12  # bytes of input that take a kernel only microseconds
 
 
 def _parameter(name: Any, names: dict[str, Any]) -> Parameter:
@@ -126,18 +107,18 @@ class Kernel:
         self._bound: Bound | None = None
 
     def ready(self) -> Callable[..., int]:
-        """The callable itself, which runs without the GIL; a caller in a hurry keeps it."""
+        """The callable that releases the GIL; frequent callers keep it."""
         return (self._bound or self._bind())[0]
 
     def held(self) -> Callable[..., int]:
-        """The same, but it keeps the GIL: for short inputs.
+        """The callable that keeps the GIL: for short inputs.
 
-        Threads that give the GIL up and want it back every few microseconds wait for each other most of the time.
+        Threads that release and take the GIL every few microseconds would spend most of their time waiting.
         """
         return (self._bound or self._bind())[1]
 
     def sized(self, size: int) -> Callable[..., int]:
-        """The one of the two for an input of `size` bytes."""
+        """One of these two, for an input of `size` bytes."""
         return (self._bound or self._bind())[size <= SHORT]
 
     def _bind(self) -> Bound:
@@ -203,19 +184,19 @@ def helper(function: F) -> F:
 
 
 def inlined(function: F) -> F:
-    """Declare a small function that is compiled into every caller: for what runs once a word or more often."""
+    """Declare a small function that is inlined into every caller: for code that runs once per word or more often."""
     INLINED.append(function)
     return function
 
 
 def spliced(function: F) -> F:
-    """Declare a part of its one caller: by itself Numba would compile it, and all it calls, once more."""
+    """Declare a function with one caller, spliced into it: otherwise Numba compiles it, and all it calls, twice."""
     SPLICED.append(function)
     return function
 
 
 def primitive(function: F) -> F:
-    """Declare a function that compiled mode replaces by a few instructions of its own."""
+    """Declare a function that compiled mode replaces by a few LLVM instructions."""
     PRIMITIVES.append(function)
     return function
 
@@ -228,7 +209,7 @@ def pointer(array):
 
 @primitive
 def range_mask(p, i, lo, hi):
-    """Bit k says lo <= p[i + k] <= hi, for 64 bytes."""
+    """Bit k is set if lo <= p[i + k] <= hi, for 64 bytes."""
     mask = U64(0)
     for k in range(64):
         if lo <= p[i + k] <= hi:
@@ -238,7 +219,7 @@ def range_mask(p, i, lo, hi):
 
 @primitive
 def fold_mask(p, i, lo, hi):
-    """Bit k says lo <= (p[i + k] | 32) <= hi, for 64 bytes."""
+    """Bit k is set if lo <= (p[i + k] | 32) <= hi, for 64 bytes."""
     mask = U64(0)
     for k in range(64):
         if lo <= (p[i + k] | 32) <= hi:
@@ -298,9 +279,9 @@ def char_at(p, i):
 
 @primitive
 def classify(q, n, classes, p, i, starts):
-    """Write classes[c] to q from index n on for the characters c that begin at p + i + k for every bit k of `starts`.
+    """Write classes[c] to q from index n on for the characters c at p + i + k, for every set bit k of `starts`.
 
-    They have one to three bytes each; reads 66 bytes, and 64 places may be used.
+    Characters have one to three bytes. Reads 66 bytes; up to 64 elements are overwritten.
     """
     while starts != U64(0):
         q[n] = classes[char_at(p, i + trailing_zeros(starts))]
@@ -310,7 +291,7 @@ def classify(q, n, classes, p, i, starts):
 
 @primitive
 def deposit(x, mask):
-    """The low bits of x at the places of the bits of mask, in order."""
+    """Put the low bits of x, in order, at the places of the set bits of mask."""
     out = U64(0)
     while mask != U64(0):
         low = mask & (U64(0) - mask)
@@ -323,7 +304,7 @@ def deposit(x, mask):
 
 @primitive
 def prefetch(p, i):
-    """Ask for the cache line of p[i]: a hint, and nothing here."""
+    """Prefetch the cache line of p[i]; does nothing here."""
 
 
 @primitive
@@ -367,7 +348,7 @@ def mix(a, b):
 
 @primitive
 def lowest(p, blocks):
-    """The least of (p[k] with its low half replaced by k) over the first 8 * blocks elements: highest halves decide."""
+    """The smallest p[k], by high halves, of the first 8 * blocks elements, with k as its low half."""
     least = U64(0xFFFFFFFFFFFFFFFF)
     for k in range(8 * blocks):
         value = p[k] >> U64(32) << U64(32) | U64(k)
@@ -378,7 +359,7 @@ def lowest(p, blocks):
 
 @primitive
 def write_bits(p, i, base, mask):
-    """Write base + k to p from index i on for every bit k of mask and return the index after; 64 places may be used."""
+    """Write base + k to p from index i on for every set bit k of mask; the index after. Overwrites up to 64."""
     stop = i + popcount(mask)
     while mask != U64(0):
         for k in range(4):  # four at a time: the loop's end is mispredicted less often

@@ -1,4 +1,4 @@
-"""The primitives of `jit.py` as LLVM instructions, which become what the processor at hand does best."""
+"""The primitives of `jit.py` as LLVM instructions, which LLVM lowers to the best instructions of the processor."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numba.extending import intrinsic
 # PyArrayObject: the object's head, then data, number of dimensions, and the place of the dimensions.
 DATA = object.__basicsize__
 DIMENSIONS = DATA + 16
-# The one instruction that packs the positions of a mask; elsewhere LLVM would spell it out byte by byte.
+# Whether one instruction packs the positions of a mask; otherwise LLVM would emit code for each byte.
 PACKS_BYTES = bool(binding.get_host_cpu_features().get("avx512vbmi2"))
 DEPOSITS_BITS = bool(binding.get_host_cpu_features().get("bmi2"))
 
@@ -52,7 +52,7 @@ def _splat(builder, value):
 
 
 def _range(builder, lanes, lo, hi):
-    """Bit k says lo <= lanes[k] <= hi, by one subtraction and one unsigned comparison."""
+    """Bit k is set if lo <= lanes[k] <= hi, by one subtraction and one unsigned comparison."""
     byte = ir.IntType(8)
     lo, hi = builder.trunc(lo, byte), builder.trunc(hi, byte)
     shifted = builder.sub(lanes, _splat(builder, lo))
@@ -62,7 +62,7 @@ def _range(builder, lanes, lo, hi):
 
 @intrinsic
 def range_mask(typingctx, p, i, lo, hi):
-    """Bit k says lo <= p[i + k] <= hi, for 64 bytes."""
+    """Bit k is set if lo <= p[i + k] <= hi, for 64 bytes."""
 
     def codegen(context, builder, signature, args):
         return _range(builder, _lanes(builder, args[0], args[1]), args[2], args[3])
@@ -72,7 +72,7 @@ def range_mask(typingctx, p, i, lo, hi):
 
 @intrinsic
 def fold_mask(typingctx, p, i, lo, hi):
-    """Bit k says lo <= (p[i + k] | 32) <= hi, for 64 bytes: a range of ASCII letters in either case."""
+    """Bit k is set if lo <= (p[i + k] | 32) <= hi, for 64 bytes: a range of ASCII letters in either case."""
 
     def codegen(context, builder, signature, args):
         lanes = _lanes(builder, args[0], args[1])
@@ -154,7 +154,7 @@ def copy16(typingctx, q, j, p, i, n):
 
 @intrinsic
 def char_at(typingctx, p, i):
-    """The code point of the valid character at p[i]: its bytes without the bits that say where they belong."""
+    """The code point of the valid character at p[i]: its bytes without the UTF-8 marker bits."""
 
     def codegen(context, builder, signature, args):
         word = ir.IntType(32)
@@ -173,7 +173,7 @@ def char_at(typingctx, p, i):
 
 @intrinsic
 def deposit(typingctx, x, mask):
-    """The low bits of x at the places of the bits of mask, in order."""
+    """Put the low bits of x, in order, at the places of the set bits of mask."""
 
     def codegen(context, builder, signature, args):
         word = ir.IntType(64)
@@ -185,7 +185,7 @@ def deposit(typingctx, x, mask):
 
 @intrinsic
 def prefetch(typingctx, p, i):
-    """Ask for the cache line of p[i]."""
+    """Prefetch the cache line of p[i]."""
 
     def codegen(context, builder, signature, args):
         byte = ir.IntType(8).as_pointer()
@@ -220,7 +220,7 @@ def leading_zeros(typingctx, x):
 
 @intrinsic
 def lowest(typingctx, p, blocks):
-    """The least of (p[k] with its low half replaced by k) over the first 8 * blocks elements, eight lanes at a time."""
+    """The smallest p[k], by high halves, with k as its low half: eight lanes at a time."""
 
     def codegen(context, builder, signature, args):
         word, lanes = ir.IntType(64), ir.VectorType(ir.IntType(64), 8)
@@ -286,10 +286,7 @@ def _compress(builder, lanes, mask):
 
 @intrinsic
 def write_bits(typingctx, p, i, base, mask):
-    """Write base + k to p from index i on for every bit k of mask and return the index after.
-
-    All 64 places are used.
-    """
+    """Write base + k to p from index i on for every set bit k of mask; the index after. Overwrites 64 elements."""
 
     def codegen(context, builder, signature, args):
         byte, word = ir.IntType(8), ir.IntType(32)

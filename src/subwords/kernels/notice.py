@@ -1,4 +1,4 @@
-"""What the compiled tier tells the user, once per process: that it compiles, and that it cannot keep the result."""
+"""Notices to the user, once per process: kernels are being compiled; the cache cannot be written."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ PACKAGE = str(Path(__file__).parents[1])
 
 
 class Notices:
-    """What has been said, and what is to be said."""
+    """What the user has been told, and what is still to be told."""
 
     def __init__(self) -> None:
         self.compiling = False  # whether this process has compiled a kernel
-        self.shown = False  # whether the user knows: by the line, or by a bar
+        self.shown = False  # whether the user has seen it: as a line or as a progress bar
         self._unwritable = ""
         self._warned = False
 
     def compile(self) -> None:
-        """Say that a kernel is compiled, where standard error is a terminal.
+        """Write that kernels are compiled, if standard error is a terminal.
 
-        A progress line of Rich replaces `sys.stderr` while it is live, and shows what is written there above itself.
+        A live progress line of Rich replaces `sys.stderr` and shows what is written there above itself.
         """
         self.compiling = True
         if self.shown:
@@ -39,12 +39,12 @@ class Notices:
                 sys.stderr.flush()
 
     def unwritable(self, folder: Path | None, reason: str) -> None:
-        """Remember that machine code cannot be kept; `warn` says so in the thread of the caller."""
+        """Remember that the cache cannot be written; `warn` tells the user, in the thread of the caller."""
         place = f" in {folder}" if folder else ""
         self._unwritable = self._unwritable or f"{place}: {reason}"
 
     def warn(self) -> None:
-        """Warn if machine code cannot be kept."""
+        """Warn if the cache cannot be written."""
         if self._unwritable and not self._warned:
             self._warned = True
             warnings.warn(
@@ -56,7 +56,7 @@ class Notices:
 
 
 def _depth() -> int:
-    """The stack level, as `warn` calls it, of the first caller outside this package."""
+    """The `stacklevel`, for `warn`, of the first caller outside this package."""
     frame, depth = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame, depth = frame.f_back, depth + 1

@@ -1,10 +1,10 @@
-"""Machine code on disk and in memory: found in the cache or compiled, linked by llvmlite, called through ctypes.
+"""Machine code on disk and in memory: read from the cache or compiled, linked by llvmlite, called through ctypes.
 
-A file is in a folder named by a digest of every kernel's source, of the processor and of all versions that matter, so
-an edited file can never leave a stale caller behind. The file repeats the digest and the kernel's name and parameters:
-one that is damaged, or is not what it is named for, is compiled again and replaced. Files are replaced whole: of two
-processes that warm up together the last one's stays. Nothing here is ever a reason to fail: what cannot be read is
-compiled; what cannot be written is a warning.
+A file is in a folder that is named by a digest: of the source of every kernel, of the processor, and of all versions
+that matter. So after an edit no stale caller remains. A file repeats the digest and the kernel's name and parameters;
+a file that is damaged or belongs to another kernel is compiled again and replaced. Files are replaced whole, so two
+processes can write the same one. The cache is never a reason to fail: what cannot be read is compiled, and what cannot
+be written is a warning.
 """
 
 from __future__ import annotations
@@ -20,24 +20,29 @@ import tempfile
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import llvmlite
 import numpy as np
 from llvmlite import binding
 
-from subwords.kernels.jit import Bound, Kernel
+from subwords.errors import SubwordsError
+from subwords.kernels.layout import CountTable
 from subwords.kernels.notice import NOTICES
+
+if TYPE_CHECKING:
+    from subwords.kernels.jit import Bound, Kernel
 
 __all__ = ["cache_root", "load"]
 
-CHECKSUM = 32  # bytes of a file before its content: what it is, the name of the C function, the object file
-# Names in an object file that Numba would provide: only code that reports exceptions uses them, and kernels raise none.
+TESTED = "0.61 to 0.68"  # versions of Numba; the range in pyproject.toml
+CHECKSUM = 32  # bytes of a file before its content: identity, name of the C function, object file
+# Names in an object file that Numba would provide. Only code that raises exceptions uses them; kernels raise none.
 FOREIGN = re.compile(rb"\0((?:numba|NRT|nrt)_\w+)")
 
 
 def cache_root() -> Path | None:
-    """The folder machine code is kept in, or None where there is no home for one (`SUBWORDS_CACHE_DIR` overrides)."""
+    """The folder of machine code, or None if there is no home folder. `SUBWORDS_CACHE_DIR` overrides it."""
     if chosen := os.environ.get("SUBWORDS_CACHE_DIR"):
         return Path(chosen)
     with contextlib.suppress(RuntimeError):
@@ -54,9 +59,7 @@ def load(kernel: Kernel) -> Bound:
     code = _read(kernel)
     if code is None:
         NOTICES.compile()
-        from subwords.kernels.compile import machine_code
-
-        code = machine_code(kernel)
+        code = _compile(kernel)
         _write(kernel, *code)
     name, body = code
     engine = _engine()
@@ -66,9 +69,24 @@ def load(kernel: Kernel) -> Bound:
     engine.finalize_object()
     address = engine.get_function_address(name)
     types = [ctypes.c_int64 if parameter == "Int" else ctypes.py_object for parameter in kernel.parameters]
-    # PYFUNCTYPE also looks for a Python exception after the call: kernels raise none.
+    # PYFUNCTYPE keeps the GIL; kernels raise no Python exceptions.
     free, held = (kind(ctypes.c_int64, *types) for kind in (ctypes.CFUNCTYPE, ctypes.PYFUNCTYPE))
     return free(address), held(address)
+
+
+def _compile(kernel: Kernel) -> tuple[str, bytes]:
+    try:
+        from subwords.kernels.compile import machine_code
+
+        return machine_code(kernel)
+    except (ImportError, AttributeError, TypeError) as error:
+        # What a version with other private interfaces raises: see compile.py.
+        from importlib.metadata import version
+
+        raise SubwordsError(
+            f"numba {version('numba')} cannot compile kernels; tested are {TESTED} ({type(error).__name__}: {error}). "
+            "Install one of these, or set SUBWORDS_KERNELS=checked, which is slower"
+        ) from error
 
 
 @cache
@@ -86,13 +104,15 @@ def _engine() -> Any:
 
 
 def _check_layout() -> None:
-    # Kernels read an array's address and length from the array object (see compile.py).
+    # Kernels read an array's address and length from the array object, and a tuple's items from the tuple (compile.py).
     probe = np.arange(7)
     head = object.__basicsize__
     data = ctypes.c_void_p.from_address(id(probe) + head).value
     shape = ctypes.c_void_p.from_address(id(probe) + head + 16).value
-    if data != probe.ctypes.data or not shape or ctypes.c_ssize_t.from_address(shape).value != 7:
-        raise ImportError("expected arrays laid out as NumPy does in CPython; set SUBWORDS_KERNELS=checked")
+    items = CountTable(probe, 1, 2, 3, 4)
+    first = ctypes.c_void_p.from_address(id(items) + tuple.__basicsize__).value
+    if data != probe.ctypes.data or not shape or ctypes.c_ssize_t.from_address(shape).value != 7 or first != id(probe):
+        raise ImportError("expected arrays and tuples laid out as in CPython; set SUBWORDS_KERNELS=checked")
 
 
 @cache
@@ -107,7 +127,7 @@ def _digest() -> str:
 
 
 def _numba_version() -> str | bytes:
-    # Its version file, without importing it or looking through all installed packages: 0.3 ms instead of 12.
+    # From its version file, without importing it or searching all installed packages: 0.3 ms instead of 12.
     with contextlib.suppress(OSError, AttributeError, TypeError):
         return (Path(find_spec("numba").origin).parent / "_version.py").read_bytes()  # type: ignore[union-attr, arg-type]
     from importlib.metadata import version
@@ -128,7 +148,7 @@ def _identity(kernel: Kernel) -> bytes:
 def _read(kernel: Kernel) -> tuple[str, bytes] | None:
     with contextlib.suppress(OSError, ValueError):
         path = _path(kernel)
-        raw = path.read_bytes() if path and path.is_file() else b""  # to open a pipe would wait for its writer
+        raw = path.read_bytes() if path and path.is_file() else b""  # opening a pipe would wait for its writer
         if hashlib.sha256(raw[CHECKSUM:]).digest() == raw[:CHECKSUM]:
             identity, name, body = raw[CHECKSUM:].split(b"\n", 2)
             return (name.decode(), body) if identity == _identity(kernel) else None
@@ -142,7 +162,7 @@ def _write(kernel: Kernel, name: str, body: bytes) -> None:
         return
     content = b"\n".join((_identity(kernel), name.encode(), body))
     try:
-        # 0o700: what is read from here is run, so nobody else may write here.
+        # 0o700: files from here are executed, so nobody else may write here.
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent)
         try:

@@ -7,12 +7,8 @@ from typing import Protocol
 
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.errors import TrainingError
-from subwords.kernels.layout import (
-    ID_BITS,
-    TIE_BYTES,
-    TIE_FIRST,
-    TIE_IDS,
-)
+from subwords.kernels.layout import ID_BITS
+from subwords.kernels.train_layout import TIE_BYTES, TIE_FIRST, TIE_IDS
 from subwords.support.checks import check_choice, check_integer, check_strings
 
 __all__ = ["TIES", "Limits", "Step", "check_limits", "check_room", "check_words"]

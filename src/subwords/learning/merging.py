@@ -8,11 +8,10 @@ from numpy.typing import NDArray
 from subwords.components.vocab import Vocab
 from subwords.corpus.counts import WordCounts
 from subwords.errors import TrainingError
-from subwords.kernels.layout import (
+from subwords.kernels.layout import DONE, EXHAUSTED, NEED_PAIRS, NEED_STRINGS, PAUSED
+from subwords.kernels.train_layout import (
     ARENA_AT,
     BUFFER_ROW,
-    DONE,
-    EXHAUSTED,
     FLOOR,
     HEAP_ROW,
     HEAP_SIZE,
@@ -21,15 +20,12 @@ from subwords.kernels.layout import (
     MAX_LENGTH,
     MERGE_ROW,
     MERGES,
-    NEED_PAIRS,
-    NEED_STRINGS,
     NO_KEY,
     PAIR_COUNT,
     PAIR_KEY,
     PAIR_ROW,
     PAIRS_USED,
     PAUSE,
-    PAUSED,
     PREFIX_BYTES,
     SPAN,
     SPECIALS,

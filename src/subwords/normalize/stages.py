@@ -17,11 +17,13 @@ from subwords.kernels.layout import (
     AT_OUT,
     BLOCK_GROWTH,
     CHANGES,
+    ENTRY_SHIFT,
     INVALID,
     LANES,
     LONGEST_ENTRY,
     NEED_OUT,
     NEED_SCRATCH,
+    PAIR_SHIFT,
     PROGRESS,
     STARTS,
     STOP,
@@ -112,7 +114,7 @@ class CharStage(Stage):
         sizes = replaced.sizes
         places = 1 + np.cumsum(sizes) - sizes
         self._entries = np.zeros(INVALID + 1, np.uint32)
-        self._entries[replaced.codes] = places << 8 | sizes
+        self._entries[replaced.codes] = places << ENTRY_SHIFT | sizes
         widths = np.searchsorted(WIDER, replaced.codes, side="right") + 1
         self.growth = int((-(-sizes // widths)).max(initial=1))
         if unknown is not None:
@@ -121,8 +123,8 @@ class CharStage(Stage):
         self._arena = np.frombuffer(b"\0" + replaced.encode() + bytes(LANES), np.uint8).copy()
         changed = np.flatnonzero(self._entries[:128])
         entries = self._entries[changed]
-        ascii_ = entries & 255 == 1
-        self._plain[changed] = np.where(ascii_, self._arena[np.where(ascii_, entries >> 8, 0)], 255)
+        ascii_ = entries & LONGEST_ENTRY == 1
+        self._plain[changed] = np.where(ascii_, self._arena[np.where(ascii_, entries >> ENTRY_SHIFT, 0)], 255)
         self._replacements = Replacements(self._plain, self._entries, self._arena)
 
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
@@ -140,12 +142,12 @@ class CharStage(Stage):
         changed = np.flatnonzero(self._entries[codes])
         entries = self._entries[codes[changed]].astype(np.int64)
         b0, b1, b2, b3 = (
-            self._arena[np.minimum(entries >> 8, len(self._arena) - 4) + k].astype(np.int64) for k in range(4)
+            self._arena[np.minimum(entries >> ENTRY_SHIFT, len(self._arena) - 4) + k].astype(np.int64) for k in range(4)
         )
         two, three = (b0 & 31) << 6 | b1 & 63, (b0 & 15) << 12 | (b1 & 63) << 6 | b2 & 63
         four = (b0 & 7) << 18 | (b1 & 63) << 12 | (b2 & 63) << 6 | b3 & 63
         head = np.select([b0 < 0x80, b0 < 0xE0, b0 < 0xF0], [b0, two, three], four)
-        head[(entries & 255 == 0) | (entries == STOP)] = -1
+        head[(entries & LONGEST_ENTRY == 0) | (entries == STOP)] = -1
         found[changed] = head
         return found
 
@@ -164,7 +166,7 @@ class FormStage(Stage):
         places = np.cumsum(lengths) - lengths
         self._chars = np.frombuffer("".join(replaced.values()).encode("utf-32-le"), np.uint32).copy()
         self._entries = np.zeros(INVALID + 1, np.uint32)
-        self._entries[codes] = places << 8 | lengths
+        self._entries[codes] = places << ENTRY_SHIFT | lengths
         self._classes = np.append(combining_classes(), np.uint8(0))
         self._heads = np.arange(INVALID + 1)
         self._heads[codes] = self._chars[places]
@@ -172,7 +174,9 @@ class FormStage(Stage):
         follows[seconds] = True
         self._kinds = np.where(follows[self._heads], 0, STARTS).astype(np.uint8)
         self._kinds[[*(code for code in replaced if code not in kept), *seconds]] |= CHANGES
-        table = np.array(sorted((a << 21 | b, code) for (a, b), code in pairs.items()), np.uint64).reshape(-1, 2)
+        table = np.array(sorted((a << PAIR_SHIFT | b, code) for (a, b), code in pairs.items()), np.uint64).reshape(
+            -1, 2
+        )
         self._pairs, self._results = np.ascontiguousarray(table[:, 0]), table[:, 1].astype(np.uint32)
         self._form = NormalForm(self._kinds, self._classes, self._entries, self._chars, self._pairs, self._results)
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.components.splitter import PATTERNS, Rule, Split
+from subwords.kernels.layout import CODE_POINTS
 from subwords.split.finders import finder, removed
 from subwords.split.literals import SymbolsRoute, symbols_of
 from subwords.split.pattern import Chars, Either, Node, Outside, Repeat, Then, parse
@@ -66,7 +67,7 @@ def _dropped(step: Split) -> NDArray[np.bool_]:
     node = parse(step.pattern)
     branches = node.branches if isinstance(node, Either) else (node,)
     runs = [members for branch in branches if (members := _run(branch)) is not None]
-    found = np.logical_or.reduce(runs) if runs else np.zeros(0x110001, np.bool_)
+    found = np.logical_or.reduce(runs) if runs else np.zeros(CODE_POINTS + 1, np.bool_)
     others = [branch for branch in branches if _run(branch) is None]
     if not step.invert:
         if others:

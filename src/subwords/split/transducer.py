@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.kernels.layout import REACH
+from subwords.kernels.layout import CODE_POINTS, REACH
 from subwords.split.automaton import DEAD, MOST_CLASSES, Automaton, Numbers, merged_classes, merged_states
 from subwords.split.pattern import Outside
 
@@ -194,7 +194,7 @@ def _bounded(config: _Config) -> tuple[bool, _Config]:
 
 def unsplit() -> Machine:
     """Return the machine that leaves a text whole."""
-    classes, no = np.zeros(0x110001, np.uint8), np.zeros((1, 2), np.bool_)
+    classes, no = np.zeros(CODE_POINTS + 1, np.uint8), np.zeros((1, 2), np.bool_)
     return Machine(classes, np.zeros((1, 2), np.int32), np.array([[0, 1]], np.uint32), no, no)
 
 

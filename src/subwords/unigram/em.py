@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.kernels.layout import ALWAYS, NEVER, BestPath, ForwardBackward, LatticeWords, PiecePlaces, Pieces
+from subwords.kernels.train_layout import ALWAYS, NEVER, BestPath, ForwardBackward, LatticeWords, PiecePlaces, Pieces
 from subwords.unigram.seeds import Lattice, on_ranges
 
 __all__ = ["estimated", "expected_counts", "logarithms", "pruned", "unit_bits"]

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from subwords.corpus.counts import WordCounts
 from subwords.errors import TrainingError
-from subwords.kernels.layout import (
+from subwords.kernels.layout import CODE_POINTS
+from subwords.kernels.train_layout import (
     CHAR_BITS,
-    CODE_POINTS,
     FILL_SIZES,
     FRAME_ROW,
     KEY_CHARS,

@@ -9,21 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.components.vocab import Vocab
-from subwords.kernels.layout import (
+from subwords.kernels.layout import DONE, EXHAUSTED, MISSING, NEED_INDEX, NEED_PAIRS, NEED_STRINGS, PAUSED, UNDECIDED
+from subwords.kernels.train_layout import (
     ALL_IN_HEAP,
     BUFFER_ROW,
     CHOICES,
     CHOSEN,
     COUNT,
     COURSE,
-    DONE,
     DOUBLES,
     ENTRY_LOW,
     ENTRY_PAIRS,
     ENTRY_RECORD,
     ENTRY_ROW,
     ENTRY_TIE,
-    EXHAUSTED,
     FIND_ROW,
     FIRST_AS_LEFT,
     FIRST_AS_RIGHT,
@@ -32,13 +31,8 @@ from subwords.kernels.layout import (
     LAST_RIGHT,
     LIKELIHOOD,
     MERGES,
-    MISSING,
-    NEED_INDEX,
-    NEED_PAIRS,
-    NEED_STRINGS,
     PAIRS_USED,
     PAUSE,
-    PAUSED,
     PREFIX_BYTES,
     PREFIX_CHARS,
     RECORD_ROW,
@@ -55,7 +49,6 @@ from subwords.kernels.layout import (
     TOKENS,
     TOTAL,
     TRAIN_COUNTERS,
-    UNDECIDED,
     WARM,
     ScoreTraining,
 )

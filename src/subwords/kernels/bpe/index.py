@@ -16,12 +16,11 @@ the weight of the new pair, the number of its words, and the last word that was 
 from __future__ import annotations
 
 from subwords.kernels.jit import I64, U64, I32s, I64s, Int, U8s, U32s, U64s, inlined, kernel, mix, pointer
-from subwords.kernels.layout import (
+from subwords.kernels.layout import CODE_POINTS, DONE, NEED_PAIRS
+from subwords.kernels.text.utf8 import decode_at
+from subwords.kernels.train_layout import (
     ARENA_AT,
-    CODE_POINTS,
-    DONE,
     FIRST_LENGTH,
-    NEED_PAIRS,
     NO_KEY,
     PAIR_COUNT,
     PAIR_KEY,
@@ -37,7 +36,6 @@ from subwords.kernels.layout import (
     WORD_HEADER,
     WORD_LENGTH,
 )
-from subwords.kernels.text.utf8 import decode_at
 
 FREE = U64(NO_KEY)
 ZERO, ONE, HALF, LOW = U64(0), U64(1), U64(32), U64(0xFFFFFFFF)

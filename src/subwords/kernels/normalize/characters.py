@@ -30,8 +30,10 @@ from subwords.kernels.layout import (
     AT_TEXT,
     BLOCK_GROWTH,
     DONE,
+    ENTRY_SHIFT,
     INVALID,
     LANES,
+    LONGEST_ENTRY,
     NEED_OUT,
     SAFE,
     SAFE_BEHIND,
@@ -150,7 +152,7 @@ def map_valid(m, w, p, i, j, starts):
                 j = keep(w, j, p, run, at - run)
             if entry == STOP:
                 return at, j, False
-            j = put(w, j, m.arena, entry >> 8, entry & 255, at)
+            j = put(w, j, m.arena, entry >> ENTRY_SHIFT, entry & LONGEST_ENTRY, at)
             run = at + width(p, at)
     at += width(p, at)
     return at, keep(w, j, p, run, at - run), True
@@ -167,7 +169,7 @@ def map_any(m, w, p, i, j, stop):
             j = keep(w, j, p, run, i - run)
             if entry == STOP:
                 return i, j, False
-            j = put(w, j, m.arena, entry >> 8, entry & 255, i)
+            j = put(w, j, m.arena, entry >> ENTRY_SHIFT, entry & LONGEST_ENTRY, i)
             run = i + length
         i += length
     return i, keep(w, j, p, run, i - run), True

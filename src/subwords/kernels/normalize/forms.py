@@ -31,10 +31,13 @@ from subwords.kernels.layout import (
     AT_TEXT,
     CHANGES,
     DONE,
+    ENTRY_SHIFT,
     INVALID,
     LANES,
+    LONGEST_ENTRY,
     NEED_OUT,
     NEED_SCRATCH,
+    PAIR_SHIFT,
     STARTS,
     Items,
     NormalForm,
@@ -79,12 +82,12 @@ def gather(f, p, i, stop):
         if i > begin and f.kinds[index] & STARTS != 0:
             break
         entry = I64(f.entries[index])
-        count = max(entry & 255, 1)
+        count = max(entry & LONGEST_ENTRY, 1)
         if n + count > f.room:
             return i, I64(-1)
         f.items[n] = code if code >= 0 else INVALID + I64(p[i])
-        for k in range(entry & 255):
-            f.items[n + k] = I64(f.chars[(entry >> 8) + k])
+        for k in range(entry & LONGEST_ENTRY):
+            f.items[n + k] = I64(f.chars[(entry >> ENTRY_SHIFT) + k])
         for k in range(n, n + count):
             f.items[k] |= I64(f.classes[min(f.items[k], INVALID)]) << CLASS
         f.items[n] |= I64(1) << WEIGHT
@@ -129,7 +132,7 @@ def order(f, n):
 @helper
 def composed(f, first, second):
     """The composition of two characters, or -1."""
-    key = U64(first) << U64(21) | U64(second)
+    key = U64(first) << U64(PAIR_SHIFT) | U64(second)
     low, high = I64(0), I64(f.count)
     while low < high:
         middle = (low + high) >> 1

@@ -55,6 +55,7 @@ from subwords.kernels.layout import (
     ODD_COUNT,
     ODD_WORDS,
     ONCE,
+    OUT_PADDING,
     SLOT_ROW,
     SLOTS_USED,
     SUMMED,
@@ -68,7 +69,6 @@ from subwords.kernels.table.keys import LENGTH, differs, home, make_keys, same_b
 ZERO, ONE, HALF, LOW = U64(0), U64(1), U64(32), U64(0xFFFFFFFF)
 INSIDE = 4
 LONGEST_KEPT = 1 << 20  # bytes of a word; a longer one is not stored
-SLACK = 4  # elements of `out` after the ids that may be overwritten
 MIXED = 8  # words of a block with ids in the arena; with more, the branch is often mispredicted in the next block
 WARY = -1
 FEW = 16  # words of a small block
@@ -160,7 +160,7 @@ def emit_far(ids, value, out, count):
 
 @inlined
 def emit_slot(slots, ids, at, out, count):
-    """Write the ids of the slot that starts at `at`; the new count. Up to SLACK places after it may be overwritten."""
+    """Write the ids of the slot that starts at `at`; the new count. OUT_PADDING more may be overwritten."""
     n = slots[at + KEY_HIGH] >> IDS_COUNT
     value = slots[at + VALUE_LOW]
     if n != ELSEWHERE:
@@ -320,7 +320,7 @@ def next_block(family, model, table, text, size, start, ends, words, keys, out, 
     first, begin, fresh = I64(st[NEXT_WORD]), I64(st[WRITTEN]), st[BEGIN]
     last = min(first + (BLOCK if st[ALONE] == 0 else FEW), words)
     at = I64(ends[first - 1]) if first > 0 else 0
-    st[NEEDED] = st[WRITTEN] + I64(ends[last - 1]) - at + SLACK
+    st[NEEDED] = st[WRITTEN] + I64(ends[last - 1]) - at + OUT_PADDING
     if st[NEEDED] > room:
         return NEED_OUT
     make_keys(table.slots, table.mask, table.seeds, text, size, start, ends, first, last, keys)

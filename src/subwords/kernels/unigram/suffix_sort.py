@@ -9,7 +9,7 @@ characters its suffixes share.
 from __future__ import annotations
 
 from subwords.kernels.jit import I64, U64, I32s, I64s, Int, helper, inlined, kernel, mix, pointer
-from subwords.kernels.layout import (
+from subwords.kernels.train_layout import (
     CHAR_BITS,
     FRAME_AT,
     FRAME_DEPTH,

@@ -11,8 +11,8 @@ next shorter piece that begins at the same place, or 0.
 from __future__ import annotations
 
 from subwords.kernels.jit import I32s, I64s, Int, U8s, advance, inlined, kernel, pointer
-from subwords.kernels.layout import LENGTH_BITS, SYMBOLS_FILLED, WORDS_FILLED, Substrings, Suffixes, Words
 from subwords.kernels.text.utf8 import decode_at
+from subwords.kernels.train_layout import LENGTH_BITS, SYMBOLS_FILLED, WORDS_FILLED, Substrings, Suffixes, Words
 
 LENGTH = (1 << LENGTH_BITS) - 1  # mask of a link
 

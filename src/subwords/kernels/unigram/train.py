@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from subwords.kernels.arithmetic import ln
 from subwords.kernels.jit import F64, I64, F64s, I64s, Int, advance, helper, inlined, kernel, pointer
-from subwords.kernels.layout import (
+from subwords.kernels.train_layout import (
     ALWAYS,
     LENGTH_BITS,
     NEVER,

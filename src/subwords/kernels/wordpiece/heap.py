@@ -22,12 +22,10 @@ from typing import NamedTuple
 import numpy as np
 
 from subwords.kernels.arithmetic import ln, sortable
-from subwords.kernels.bpe.train import string_order
+from subwords.kernels.bpe.pair_heap import string_order
 from subwords.kernels.jit import I64, helper, inlined, prefetch
-from subwords.kernels.layout import (
+from subwords.kernels.train_layout import (
     ALL_IN_HEAP,
-    CHOICES,
-    COLD,
     COURSE,
     DOUBLES,
     ENTRY_HIGH,
@@ -37,7 +35,6 @@ from subwords.kernels.layout import (
     ENTRY_ROW,
     ENTRY_SCORE,
     ENTRY_TIE,
-    EXHAUSTED,
     FIRST_AS_LEFT,
     FIRST_AS_RIGHT,
     FIRST_LENGTH,
@@ -67,12 +64,11 @@ from subwords.kernels.layout import (
     TOKENS,
     TOTAL,
     TOTAL_BEFORE,
-    UNDECIDED,
     WARM,
     WORD_HEADER,
     WORD_LENGTH,
 )
-from subwords.kernels.wordpiece.gain import TOLERANCE, ULPS, compare_ratios, gain
+from subwords.kernels.wordpiece.gain import ULPS, compare_ratios, gain
 from subwords.kernels.wordpiece.index import NOWHERE
 
 EPOCH = 1 << 6  # the heap is made anew when one of EPOCH tokens is gone
@@ -327,74 +323,3 @@ def cool(t):
     warm = 0.85 * np.int64(value).view(np.float64) if value > 0 else 0.0
     t.counters[WARM] = sortable(warm) if warm > 1.0 else I64(ALL_IN_HEAP)
     fill_heap(t)
-
-
-@inlined
-def next_place(at, size, below):
-    """The next place of the heap in preorder, with or without the places below this one; -1 after the last."""
-    if below and 2 * at + 1 < size:
-        return 2 * at + 1
-    while at > 0 and (at & 1 == 0 or at + 1 >= size):
-        at = (at - 1) >> 1
-    return at + 1 if at > 0 else I64(-1)
-
-
-@helper
-def best_gain(t):
-    """The record that gains most, or -1 - status: EXHAUSTED, COLD, or UNDECIDED between the `choices`."""
-    total, size = t.counters[TOTAL], t.counters[HEAP_SIZE]
-    ln_total, slack = ln(total), 2.0 * TOLERANCE * np.float64(total)
-    best, most = entry_at(t, 0), gain_at(t, entry_at(t, 0), total, ln_total)
-    rivals, at = 0, next_place(I64(0), size, True)
-    # With fewer tokens every gain is lower than in the heap: an entry below `most` there is below it now.
-    while at > 0:
-        below = t.heap[ENTRY_ROW * at + ENTRY_SCORE] >= sortable(most - slack)
-        if below:
-            e = entry_at(t, at)
-            if same_counts(e, best):
-                if tie_before(t, e, best):
-                    best = e
-            else:
-                now = gain_at(t, e, total, ln_total)
-                if abs(now - most) <= slack:
-                    rivals += 1
-                if now > most:
-                    best, most = e, now
-        at = next_place(at, size, below)
-    if sortable(most - slack) < t.counters[WARM]:
-        return I64(-1 - COLD)
-    m = t.settings[THRESHOLD] - 1
-    if m >= t.settings[FLOOR] and most - slack <= gain(m, m, m, total, ln(m), ln(m), ln_total):
-        return I64(-1 - EXHAUSTED)
-    if rivals == 0:
-        return best.record
-    return choose(t, best, most, total, ln_total, slack)
-
-
-@helper
-def choose(t, best, most, total, ln_total, slack):
-    """The best record, or -1 - UNDECIDED if floating point cannot tell it from the other `choices`."""
-    t.counters[CHOICES] = 0
-    at = I64(0)
-    while at >= 0:
-        below = t.heap[ENTRY_ROW * at + ENTRY_SCORE] >= sortable(most - slack)
-        if below:
-            e = entry_at(t, at)
-            error = TOLERANCE * np.float64(e.n + best.n)
-            if same_counts(e, best) or abs(gain_at(t, e, total, ln_total) - most) <= error:
-                add_choice(t, at, e)
-        at = next_place(at, t.counters[HEAP_SIZE], below)
-    return entry_at(t, t.choices[0]).record if t.counters[CHOICES] == 1 else I64(-1 - UNDECIDED)
-
-
-@helper
-def add_choice(t, at, e):
-    """Add an entry to the choices; of entries with the same counts only the first by the tie rule."""
-    for k in range(t.counters[CHOICES]):
-        other = entry_at(t, t.choices[k])
-        if same_counts(e, other):
-            if tie_before(t, e, other):
-                t.choices[k] = at
-            return
-    t.choices[t.counters[CHOICES]] = at
-    t.counters[CHOICES] += 1

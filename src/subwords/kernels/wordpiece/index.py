@@ -28,15 +28,15 @@ from subwords.kernels.jit import (
     mix,
     pointer,
 )
-from subwords.kernels.layout import (
-    CODE_POINTS,
+from subwords.kernels.layout import CODE_POINTS, MISSING
+from subwords.kernels.text.utf8 import decode_at
+from subwords.kernels.train_layout import (
     DOUBLES,
     FIND_ROW,
     FIRST_AS_LEFT,
     FIRST_AS_RIGHT,
     FIRST_LENGTH,
     HEAP_AT,
-    MISSING,
     NEXT_OF_LEFT,
     NEXT_OF_RIGHT,
     PAIR_COUNT,
@@ -56,7 +56,6 @@ from subwords.kernels.layout import (
     WORD_LENGTH,
     ScoreTraining,
 )
-from subwords.kernels.text.utf8 import decode_at
 
 NOWHERE = MISSING
 

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from subwords.kernels.arithmetic import ln
 from subwords.kernels.bpe.index import may_merge, weight_at
-from subwords.kernels.bpe.train import join_strings, merge_word, string_length
+from subwords.kernels.bpe.pair_heap import string_length
+from subwords.kernels.bpe.train import join_strings, merge_word
 from subwords.kernels.jit import I64, U64, Int, helper, inlined, kernel, mix, pointer
-from subwords.kernels.layout import (
+from subwords.kernels.layout import COLD, DONE, EXHAUSTED, NEED_INDEX, NEED_PAIRS, NEED_STRINGS, PAUSED
+from subwords.kernels.train_layout import (
     ALL_IN_HEAP,
     BUFFER_ROW,
     CHOSEN,
-    COLD,
-    DONE,
     DOUBLES,
-    EXHAUSTED,
     FIND_ROW,
     HEAP_SIZE,
     IN_WORD,
@@ -26,13 +25,9 @@ from subwords.kernels.layout import (
     LIKELIHOOD,
     MAX_LENGTH,
     MERGES,
-    NEED_INDEX,
-    NEED_PAIRS,
-    NEED_STRINGS,
     NEIGHBOUR,
     PAIRS_USED,
     PAUSE,
-    PAUSED,
     POSTINGS_USED,
     PREFIX_BYTES,
     PREFIX_CHARS,
@@ -59,7 +54,8 @@ from subwords.kernels.layout import (
     WORD_LENGTH,
     ScoreTraining,
 )
-from subwords.kernels.wordpiece.heap import EPOCH, Scoring, best_gain, cool, entry_at, fill_heap, keep_log, score_token
+from subwords.kernels.wordpiece.best import best_gain
+from subwords.kernels.wordpiece.heap import EPOCH, Scoring, cool, entry_at, fill_heap, keep_log, score_token
 from subwords.kernels.wordpiece.index import NOWHERE, add_record, record_slot
 
 

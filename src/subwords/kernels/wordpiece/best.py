@@ -1,0 +1,95 @@
+"""The best pair of WordPiece training by likelihood: exact where floating point decides, a choice for Python where not.
+
+The heap has the scores at an earlier number of tokens, and scores fall with that number (heap.py).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from subwords.kernels.arithmetic import ln, sortable
+from subwords.kernels.jit import I64, helper, inlined
+from subwords.kernels.layout import COLD, EXHAUSTED, UNDECIDED
+from subwords.kernels.train_layout import (
+    CHOICES,
+    ENTRY_ROW,
+    ENTRY_SCORE,
+    FLOOR,
+    HEAP_SIZE,
+    THRESHOLD,
+    TOTAL,
+    WARM,
+)
+from subwords.kernels.wordpiece.gain import TOLERANCE, gain
+from subwords.kernels.wordpiece.heap import entry_at, gain_at, same_counts, tie_before
+
+
+@inlined
+def next_place(at, size, below):
+    """The next place of the heap in preorder, with or without the places below this one; -1 after the last."""
+    if below and 2 * at + 1 < size:
+        return 2 * at + 1
+    while at > 0 and (at & 1 == 0 or at + 1 >= size):
+        at = (at - 1) >> 1
+    return at + 1 if at > 0 else I64(-1)
+
+
+@helper
+def best_gain(t):
+    """The record that gains most, or -1 - status: EXHAUSTED, COLD, or UNDECIDED between the `choices`."""
+    total, size = t.counters[TOTAL], t.counters[HEAP_SIZE]
+    ln_total, slack = ln(total), 2.0 * TOLERANCE * np.float64(total)
+    best, most = entry_at(t, 0), gain_at(t, entry_at(t, 0), total, ln_total)
+    rivals, at = 0, next_place(I64(0), size, True)
+    # With fewer tokens every gain is lower than in the heap: an entry below `most` there is below it now.
+    while at > 0:
+        below = t.heap[ENTRY_ROW * at + ENTRY_SCORE] >= sortable(most - slack)
+        if below:
+            e = entry_at(t, at)
+            if same_counts(e, best):
+                if tie_before(t, e, best):
+                    best = e
+            else:
+                now = gain_at(t, e, total, ln_total)
+                if abs(now - most) <= slack:
+                    rivals += 1
+                if now > most:
+                    best, most = e, now
+        at = next_place(at, size, below)
+    if sortable(most - slack) < t.counters[WARM]:
+        return I64(-1 - COLD)
+    m = t.settings[THRESHOLD] - 1
+    if m >= t.settings[FLOOR] and most - slack <= gain(m, m, m, total, ln(m), ln(m), ln_total):
+        return I64(-1 - EXHAUSTED)
+    if rivals == 0:
+        return best.record
+    return choose(t, best, most, total, ln_total, slack)
+
+
+@helper
+def choose(t, best, most, total, ln_total, slack):
+    """The best record, or -1 - UNDECIDED if floating point cannot tell it from the other `choices`."""
+    t.counters[CHOICES] = 0
+    at = I64(0)
+    while at >= 0:
+        below = t.heap[ENTRY_ROW * at + ENTRY_SCORE] >= sortable(most - slack)
+        if below:
+            e = entry_at(t, at)
+            error = TOLERANCE * np.float64(e.n + best.n)
+            if same_counts(e, best) or abs(gain_at(t, e, total, ln_total) - most) <= error:
+                add_choice(t, at, e)
+        at = next_place(at, t.counters[HEAP_SIZE], below)
+    return entry_at(t, t.choices[0]).record if t.counters[CHOICES] == 1 else I64(-1 - UNDECIDED)
+
+
+@helper
+def add_choice(t, at, e):
+    """Add an entry to the choices; of entries with the same counts only the first by the tie rule."""
+    for k in range(t.counters[CHOICES]):
+        other = entry_at(t, t.choices[k])
+        if same_counts(e, other):
+            if tie_before(t, e, other):
+                t.choices[k] = at
+            return
+    t.choices[t.counters[CHOICES]] = at
+    t.counters[CHOICES] += 1

@@ -1,0 +1,106 @@
+"""Layouts that kernels and Python share are in kernels/layout.py, once."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import subwords
+from subwords.kernels import layout, train_layout
+from subwords.kernels.jit import Int, Kernel, U8s, every_kernel
+from subwords.kernels.layout import WordTable
+
+SOURCE = Path(subwords.__file__).parent
+LAYOUTS = (layout, train_layout)
+FILES = [file for file in sorted(SOURCE.rglob("*.py")) if not file.name.endswith("layout.py")]
+ARRAYS = {"U8s", "U16s", "U32s", "U64s", "I32s", "I64s", "F64s"}
+NAMES = {name: value for module in LAYOUTS for name, value in vars(module).items()}
+CONSTANTS = {name for name, value in NAMES.items() if isinstance(value, (int, float)) and name.isupper()}
+TUPLES = [value for value in NAMES.values() if isinstance(value, type) and hasattr(value, "_fields")]
+
+
+@pytest.mark.parametrize("module", LAYOUTS, ids=lambda module: module.__name__)
+def test_layouts_import_nothing_but_typing(module: ModuleType) -> None:
+    tree = ast.parse(Path(str(module.__file__)).read_text("utf-8"))
+    found = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert found <= {"__future__", "typing", "subwords.kernels.layout"}
+    assert not [node for node in ast.walk(tree) if isinstance(node, ast.Import)]
+
+
+def assigned(file: Path) -> Iterator[str]:
+    """The names that a module assigns at its top."""
+    for node in ast.parse(file.read_text("utf-8")).body:
+        for target in node.targets if isinstance(node, ast.Assign) else ():
+            yield from (name.id for name in ast.walk(target) if isinstance(name, ast.Name))
+
+
+def test_no_kernel_defines_a_name_of_the_layout_again() -> None:
+    kernels = [file for file in FILES if "kernels" in file.relative_to(SOURCE).parts]
+    assert {(file.name, name) for file in kernels for name in assigned(file) if name in CONSTANTS} == set()
+    assert len(CONSTANTS) > 150
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.relative_to(SOURCE).as_posix())
+def test_nothing_is_copied_by_hand(file: Path) -> None:
+    assert not re.search(r"\b(?:as|like) in `?kernels/", file.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("kind", TUPLES, ids=lambda kind: kind.__name__)
+def test_fields_are_arrays_or_tuples_of_them(kind: type) -> None:
+    known = {*ARRAYS, *(each.__name__ for each in TUPLES)}
+    parts = [getattr(part, "__forward_arg__", part) for part in kind.__annotations__.values()]
+    assert set(parts) <= known
+    assert not {"count", "index"} & set(kind.__annotations__), "methods of every tuple"
+
+
+def spelled(parameter: object) -> Iterator[object]:
+    if isinstance(parameter, dict):
+        for part in parameter.values():
+            yield from spelled(part)
+    else:
+        yield parameter
+
+
+def test_parameters_of_kernels_are_arrays_integers_and_tuples_of_the_layout() -> None:
+    kernels = every_kernel()
+    ours = [kernel for kernel in kernels if kernel.function.__module__.startswith("subwords.kernels.")]
+    assert len(ours) > 50
+    for kernel in ours:
+        assert set(spelled(dict(enumerate(kernel.parameters)))) <= {*ARRAYS, "Int"}, kernel.name
+
+
+# The fields of one array, and how many they are.
+ARRAYS_OF_FIELDS = """
+    NEXT_TEXT NEXT_WORD WRITTEN SLOTS_USED IDS_USED BYTES_USED UNKNOWN_AT NEEDED FAR BEGIN JOINED ALONE SUMMED COUNTERS
+    UNK SEED FUSE_UNK DROP_UNKNOWN COMPLETE TIED LINKS PARTED BPE_SETTINGS
+    UNK SEED MOST_CHARS WORDPIECE_SETTINGS
+    UNK SEED RUNNING UNIGRAM_SETTINGS
+    AT_TEXT AT_BYTE AT_OUT SPACED BEGUN FILLED PROGRESS
+    AT_TEXT AT_BYTE AT_OUT LAST_CHAR LOST ALONE_UPTO PROGRESS
+    THRESHOLD FLOOR VOCAB_SIZE TIE MAX_LENGTH PAUSE SPECIALS PREFIX_BYTES SCORE PREFIX_CHARS TRAIN_SETTINGS
+"""
+
+
+@pytest.mark.parametrize("names", ARRAYS_OF_FIELDS.strip().splitlines())
+def test_fields_of_an_array_are_numbered_in_order(names: str) -> None:
+    assert [NAMES[name] for name in names.split()] == list(range(len(names.split())))
+
+
+def lengths(table: WordTable, other: U8s, factor: Int) -> Int:
+    return (len(table.text) * factor + len(table.ids)) * factor + len(other)
+
+
+def test_a_kernel_reads_a_field_by_its_name() -> None:
+    table = WordTable(
+        slots=np.zeros(4, np.uint64),
+        seeds=np.zeros(8, np.uint64),
+        ids=np.zeros(3, np.int32),
+        text=np.zeros(2, np.uint8),
+    )
+    assert Kernel(lengths)(table, np.zeros(1, np.uint8), 10) == 231

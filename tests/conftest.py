@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,9 @@ def shared_data() -> Path:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Selection(config), "selection")
+    # A shell starts what runs in the background with Ctrl-C ignored, and so would be the programs that tests interrupt.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(optionalhook=True)

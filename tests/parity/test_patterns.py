@@ -199,14 +199,15 @@ def test_characters_of_every_script_in_pairs() -> None:
 
 
 @pytest.mark.sweep
+@pytest.mark.parametrize("part", range(5))
 @pytest.mark.parametrize("names", SCRIPTED, ids=", ".join)
-def test_every_character_between_scripts(names: list[str]) -> None:
+def test_every_character_between_scripts(names: list[str], part: int) -> None:
     seed = 13
     print(f"seed {seed}")
     rng = random.Random(seed)
-    chars = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+    chars = [chr(code) for code in range(part, 0x110000, 5) if not 0xD800 <= code < 0xE000]
     texts = [*chars, *(f"a{c}ф{c}{c}文" for c in chars)]
-    texts += ["".join(rng.choices(chars, k=rng.randint(2, 8))) for _ in range(20_000)]
+    texts += ["".join(rng.choices(chars, k=rng.randint(2, 8))) for _ in range(4_000)]
     check_words(in_order(*(NODES[name] for name in names)), texts)
 
 

@@ -13,7 +13,7 @@ from subwords.kernels.jit import MODE
 
 # No deadline: a first example compiles kernels, and a busy machine is no failure. --hypothesis-profile=sweep: more.
 settings.register_profile("default", deadline=None, max_examples=50, print_blob=True)
-settings.register_profile("checked", deadline=None, max_examples=25, print_blob=True)
+settings.register_profile("checked", deadline=None, max_examples=12, print_blob=True)
 settings.register_profile("sweep", deadline=None, max_examples=5000, print_blob=True)
 settings.load_profile("checked" if MODE == "checked" else "default")
 

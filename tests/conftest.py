@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from subwords.kernels.jit import MODE
 
 # No deadline: a first example compiles kernels, and a busy machine is no failure. --hypothesis-profile=sweep: more.
 settings.register_profile("default", deadline=None, max_examples=50, print_blob=True)
-settings.register_profile("checked", deadline=None, max_examples=25, print_blob=True)
+settings.register_profile("checked", deadline=None, max_examples=12, print_blob=True)
 settings.register_profile("sweep", deadline=None, max_examples=5000, print_blob=True)
 settings.load_profile("checked" if MODE == "checked" else "default")
 
@@ -29,6 +30,9 @@ def shared_data() -> Path:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Selection(config), "selection")
+    # A shell starts what runs in the background with Ctrl-C ignored, and so would be the programs that tests interrupt.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(optionalhook=True)

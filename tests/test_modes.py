@@ -24,6 +24,8 @@ KERNEL = "utf8.first_invalid"  # of ONE_KERNEL
 def started(programs: Sequence[str], cache: Path | str, **variables: str) -> subprocess.Popen[str]:
     names = ("SUBWORDS_KERNELS", "NUMBA_DISABLE_JIT", "SUBWORDS_CACHE_DIR")
     kept = {name: value for name, value in os.environ.items() if name not in names}
+    if variables.get("SUBWORDS_KERNELS") == "checked":
+        kept["NUMBA_OPT"] = "0"  # few inputs run, and what takes the time is to compile
     environment = {**kept, "PYTHONPATH": str(SOURCE), "SUBWORDS_CACHE_DIR": str(cache), **variables}
     command = [sys.executable, "-W", "error", "-X", "utf8", str(PROGRAMS / "run.py"), *programs]
     return subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -45,11 +45,21 @@ def texts_in(folder: Path, size: int) -> list[str]:
 
 @pytest.mark.rotating(3)
 @pytest.mark.parametrize("kind", FILES)
-@pytest.mark.parametrize("size", [3000, pytest.param(300_000, marks=pytest.mark.sweep)])
-def test_texts(shared_data: Path, kind: str, size: int) -> None:
+def test_texts(shared_data: Path, kind: str) -> None:
+    check_texts(shared_data, kind, texts_in(shared_data, 3000))
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("kind", FILES)
+@pytest.mark.parametrize("part", range(5))
+def test_more_of_texts(shared_data: Path, kind: str, part: int) -> None:
+    check_texts(shared_data, kind, texts_in(shared_data, 300_000)[part::5])
+
+
+def check_texts(shared_data: Path, kind: str, documents: list[str]) -> None:
     folder = shared_data / "tokenizers" / "bert"
     tok, peer = subwords.load(folder / f"bert-base-{kind}-vocab.txt"), peer_of(folder, kind)
-    for text in texts_in(shared_data, size):
+    for text in documents:
         check(tok, peer, text)
 
 

@@ -125,8 +125,8 @@ def strings(seed: int, count: int, longest: int = 12) -> list[bytes]:
 def words(finder: MachineFinder | RegexFinder, texts: list[bytes]) -> list[int]:
     data = np.frombuffer(b"".join(texts), np.uint8)
     bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(text) for text in texts])])
-    pieces = finder.split(start(data, bounds, np.ones(len(texts), np.bool_), tracked=False))
-    return [*pieces.words.tolist(), *pieces.text.tolist()]
+    word_spans = finder.split(start(data, bounds, np.ones(len(texts), np.bool_), tracked=False))
+    return [*word_spans.words.tolist(), *word_spans.text.tolist()]
 
 
 @pytest.mark.rotating(3)

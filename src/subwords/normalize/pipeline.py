@@ -11,7 +11,7 @@ from subwords.normalize.normalizer import Normalizer
 from subwords.normalize.stages import Part
 from subwords.split.routes import CHUNK_WORDS, SplitBuffers, WordChunk
 from subwords.split.splitter import Splitter
-from subwords.split.word_spans import Pieces
+from subwords.split.word_spans import WordSpans
 
 __all__ = ["Pipeline"]
 
@@ -108,7 +108,7 @@ class Pipeline:
         """Whether the normalizer may be parted before the character at a place."""
         return any(self.normalizer.cut(text, upto) == place for upto in range(place + 1, min(place + 4, len(text)) + 1))
 
-    def pieces(self, text: Bytes) -> Pieces:
+    def word_spans(self, text: Bytes) -> WordSpans:
         """Return the words of one text, with their origin in it."""
         part, origin = self.normalizer.aligned(text)
-        return self.splitter.pieces(part).within(origin)
+        return self.splitter.word_spans(part).within(origin)

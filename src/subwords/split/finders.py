@@ -17,7 +17,7 @@ from subwords.kernels.layout import LEAST_ENDS
 from subwords.split.automaton import automaton
 from subwords.split.pattern import Chars, Look, Outside, Repeat, Then, parse
 from subwords.split.transducer import Machine, machine
-from subwords.split.word_spans import Pieces
+from subwords.split.word_spans import WordSpans
 from subwords.unicode.tables import UNICODE_VERSION
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Finder(ABC):
         return UNICODE_VERSION
 
     @abstractmethod
-    def split(self, pieces: Pieces) -> Pieces:
+    def split(self, word_spans: WordSpans) -> WordSpans:
         """Apply the step."""
 
     def machine(self) -> Machine:
@@ -91,28 +91,28 @@ class MachineFinder(Finder):
 
         return cutter(self._borders)
 
-    def split(self, pieces: Pieces) -> Pieces:
+    def split(self, word_spans: WordSpans) -> WordSpans:
         """Apply the step."""
-        borders = _told(pieces, self._tables[0])
+        borders = _told(word_spans, self._tables[0])
         words = np.concatenate([np.zeros(1, np.int64), borders])
         if self.step.behavior != "removed":
-            return pieces.cut(words)
-        ends = np.zeros(len(pieces.text) + 1, np.bool_)
-        ends[_told(pieces, self._tables[1])] = True
+            return word_spans.cut(words)
+        ends = np.zeros(len(word_spans.text) + 1, np.bool_)
+        ends[_told(word_spans, self._tables[1])] = True
         matches = ends[borders]
-        return pieces.cut(words).kept(matches if self.step.invert else ~matches)
+        return word_spans.cut(words).kept(matches if self.step.invert else ~matches)
 
 
-def _told(pieces: Pieces, tables: Tables) -> NDArray[np.int64]:
+def _told(word_spans: WordSpans, tables: Tables) -> NDArray[np.int64]:
     """All that a machine tells about the pieces, as places in their text."""
     from subwords.kernels.split.transducer import split_texts
     from subwords.split.transducer_tables import with_scratch
 
-    ends = np.empty(len(pieces.text) + LEAST_ENDS, np.uint32)
-    text_ends = np.empty(len(pieces.words) + 1, np.int64)
-    text = np.ascontiguousarray(pieces.text)
-    done = split_texts(text, pieces.words, 0, with_scratch(tables), ends, text_ends)
-    if done < len(pieces.words) - 1:
+    ends = np.empty(len(word_spans.text) + LEAST_ENDS, np.uint32)
+    text_ends = np.empty(len(word_spans.words) + 1, np.int64)
+    text = np.ascontiguousarray(word_spans.text)
+    done = split_texts(text, word_spans.words, 0, with_scratch(tables), ends, text_ends)
+    if done < len(word_spans.words) - 1:
         raise InputError("expected a rule of several steps to split texts under 2 GiB")
     return ends[: int(text_ends[done])].astype(np.int64)
 
@@ -133,11 +133,11 @@ class RegexFinder(Finder):
         """The version its character classes come from."""
         return self._found.unicode_version
 
-    def split(self, pieces: Pieces) -> Pieces:
+    def split(self, word_spans: WordSpans) -> WordSpans:
         """Apply the step, piece by piece."""
         from subwords.split.fallback import behaved
 
-        string, chars, places = _as_characters(pieces)
+        string, chars, places = _as_characters(word_spans)
         string = self._found.written(string)
         words, keep = [0], []
         for first, last in pairwise(chars):
@@ -145,7 +145,7 @@ class RegexFinder(Finder):
                 if start < end:
                     words.append(first + end)
                     keep.append(not matches)
-        cut = pieces.cut(places[words])
+        cut = word_spans.cut(places[words])
         return cut.kept(np.array(keep, np.bool_)) if removed(self.step) else cut
 
     def _segments(self, written: str) -> list[tuple[int, int, bool]]:
@@ -162,22 +162,22 @@ class RegexFinder(Finder):
         return [(start, end, matches != self.step.invert) for start, end, matches in found]
 
 
-def _as_characters(pieces: Pieces) -> tuple[str, list[int], NDArray[np.int64]]:
+def _as_characters(word_spans: WordSpans) -> tuple[str, list[int], NDArray[np.int64]]:
     """Return the text of pieces as characters, which of them begin pieces, and where each character begins in bytes.
 
     Bytes that are not UTF-8 are lone surrogates, one for each: characters of no class (S2).
     """
-    heads = pieces.text & 0xC0 != 0x80
-    if heads[pieces.words[:-1]].all():
+    heads = word_spans.text & 0xC0 != 0x80
+    if heads[word_spans.words[:-1]].all():
         try:
-            string = pieces.text.tobytes().decode()
+            string = word_spans.text.tobytes().decode()
         except UnicodeDecodeError:
             pass
         else:
-            places = np.append(np.flatnonzero(heads), len(pieces.text))
-            return string, np.searchsorted(places, pieces.words).tolist(), places
-    data = pieces.text.tobytes()
-    strings = [data[a:b].decode("utf-8", "surrogateescape") for a, b in pairwise(pieces.words.tolist())]
+            places = np.append(np.flatnonzero(heads), len(word_spans.text))
+            return string, np.searchsorted(places, word_spans.words).tolist(), places
+    data = word_spans.text.tobytes()
+    strings = [data[a:b].decode("utf-8", "surrogateescape") for a, b in pairwise(word_spans.words.tolist())]
     string = "".join(strings)
     codes = np.frombuffer(string.encode("utf-32-le", "surrogatepass"), np.uint32)
     sizes = 1 + (codes >= 0x80).astype(np.int64) + (codes >= 0x800) + (codes >= 0x10000)

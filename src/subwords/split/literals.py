@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from subwords.components.splitter import Split
 from subwords.kernels.layout import Literals
 from subwords.split.routes import Route, SplitBuffers, WordChunk, word_bounds
-from subwords.split.word_spans import Pieces, start
+from subwords.split.word_spans import WordSpans, start
 
 __all__ = ["SymbolsRoute", "symbols_of"]
 
@@ -98,7 +98,7 @@ class SymbolsRoute(Route):
             place = self._rest.cut(text, place - 1)
         return place
 
-    def pieces(self, text: Bytes) -> Pieces:
+    def word_spans(self, text: Bytes) -> WordSpans:
         """Return the words of one text."""
         whole = start(text, np.array([0, len(text)], np.int64), np.ones(1, np.bool_), tracked=True)
         return whole.cut(word_bounds(self.texts(text, whole.texts, SplitBuffers())))

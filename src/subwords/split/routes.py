@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from subwords.errors import InputError
 from subwords.kernels.layout import LANES, MOST_BYTES, Transducer
-from subwords.split.word_spans import Pieces, start
+from subwords.split.word_spans import WordSpans, start
 from subwords.unicode.tables import UNICODE_VERSION, gpt2_classes
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Route(ABC):
         """Return a place in text[:at], the last found, where cutting changes no word whatever follows, or 0 (S4)."""
 
     @abstractmethod
-    def pieces(self, text: Bytes) -> Pieces:
+    def word_spans(self, text: Bytes) -> WordSpans:
         """Return the words of one text, with their origin."""
 
     def unicode_version(self) -> str:
@@ -144,7 +144,7 @@ class _Scanner(Route):
             yield WordChunk(text, start, ends, text_ends, after == stop)
             start = after
 
-    def pieces(self, text: Bytes) -> Pieces:
+    def word_spans(self, text: Bytes) -> WordSpans:
         """Return the words of one text."""
         whole = start(text, np.array([0, len(text)], np.int64), np.ones(1, np.bool_), tracked=True)
         return whole.cut(word_bounds(self.texts(text, whole.texts, SplitBuffers())))

@@ -14,7 +14,7 @@ from subwords.components.identity import looks_like_steps, to_text
 from subwords.components.splitter import ALIASES, NAMED, Behavior, ByteChars, Prefix, Replace, Rule, Split, Step
 from subwords.errors import InputError
 from subwords.split.routes import MaskRoute, Route, SplitBuffers, WordChunk
-from subwords.split.word_spans import Pieces, character_spans
+from subwords.split.word_spans import WordSpans, character_spans
 from subwords.support.checks import encode_text
 from subwords.support.names import looks_like_name, named
 
@@ -115,9 +115,9 @@ class Splitter:
         """Split a text shorter than a chunk in one step, if that is possible; see `Route.short`."""
         return self.route.short(text, buffers)
 
-    def pieces(self, text: Bytes) -> Pieces:
+    def word_spans(self, text: Bytes) -> WordSpans:
         """Return the words of one text, with their origin in it."""
-        return self.route.pieces(text)
+        return self.route.word_spans(text)
 
     def cut(self, text: Bytes, at: int) -> int:
         """Return a place in text[:at], the last found, where cutting changes no word whatever follows, or 0 (S4)."""
@@ -130,9 +130,9 @@ class Splitter:
         >>> subwords.splitter("gpt2").split("Hello, world's end")
         ['Hello', ',', ' world', "'s", ' end']
         """
-        pieces = self.route.pieces(_bytes_of(text))
-        data = pieces.text.tobytes()
-        return [data[a:b].decode("utf-8", "replace") for a, b in pairwise(pieces.words.tolist())]
+        word_spans = self.route.word_spans(_bytes_of(text))
+        data = word_spans.text.tobytes()
+        return [data[a:b].decode("utf-8", "replace") for a, b in pairwise(word_spans.words.tolist())]
 
     def spans(self, text: str) -> NDArray[np.int64]:
         """Return the range of characters of every word, shape (n, 2); blanks that a rule drops are in none.
@@ -148,12 +148,14 @@ class Splitter:
 
     def byte_spans(self, data: bytes | Bytes) -> NDArray[np.int64]:
         """Return the range of bytes of every word, shape (n, 2); `data` need not be UTF-8 (S2)."""
-        pieces = self.route.pieces(_as_array(data))
-        return np.stack([pieces.origin[0, pieces.words[:-1]], pieces.origin[1, pieces.words[1:] - 1]], axis=1)
+        word_spans = self.route.word_spans(_as_array(data))
+        return np.stack(
+            [word_spans.origin[0, word_spans.words[:-1]], word_spans.origin[1, word_spans.words[1:] - 1]], axis=1
+        )
 
     def byte_ends(self, data: bytes) -> NDArray[np.int64]:
         """Return where each word of `data` ends, int64, in the bytes that the rule leaves of it."""
-        return self.route.pieces(_as_array(data)).words[1:]
+        return self.route.word_spans(_as_array(data)).words[1:]
 
     def __repr__(self) -> str:
         rule = repr(self.name) if self.name else self.identity

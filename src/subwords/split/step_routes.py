@@ -13,7 +13,7 @@ from subwords.kernels.layout import LANES
 from subwords.split.finders import Finder, finder
 from subwords.split.routes import CHUNK_TEXTS, CHUNK_WORDS, MachineRoute, Route, SplitBuffers, WordChunk
 from subwords.split.transducer import Machine
-from subwords.split.word_spans import Pieces, put_bytes_back, put_in_front, put_in_place, start, write_byte_chars
+from subwords.split.word_spans import WordSpans, put_bytes_back, put_in_front, put_in_place, start, write_byte_chars
 from subwords.unicode.tables import UNICODE_VERSION
 
 __all__ = ["DroppingRoute", "StepsRoute"]
@@ -54,24 +54,24 @@ class StepsRoute(Route):
 
         return last_cut(text, at, *self._cutter)
 
-    def pieces(self, text: Bytes) -> Pieces:
+    def word_spans(self, text: Bytes) -> WordSpans:
         """Return the words of one text."""
         return self._applied(start(text, np.array([0, len(text)], np.int64), np.ones(1, np.bool_), tracked=True))
 
-    def _applied(self, pieces: Pieces) -> Pieces:
+    def _applied(self, word_spans: WordSpans) -> WordSpans:
         for step in self._steps:
-            if not len(pieces.text):
+            if not len(word_spans.text):
                 break
             match step:
                 case Finder():
-                    pieces = step.split(pieces)
+                    word_spans = step.split(word_spans)
                 case Prefix():
-                    pieces = put_in_front(pieces, step.text.encode(), step.scheme == "first")
+                    word_spans = put_in_front(word_spans, step.text.encode(), step.scheme == "first")
                 case Replace():
-                    pieces = put_in_place(pieces, step.old.encode(), step.new.encode())
+                    word_spans = put_in_place(word_spans, step.old.encode(), step.new.encode())
                 case ByteChars():
-                    pieces = write_byte_chars(pieces)
-        return put_bytes_back(pieces) if self._byte_chars else pieces
+                    word_spans = write_byte_chars(word_spans)
+        return put_bytes_back(word_spans) if self._byte_chars else word_spans
 
     def texts(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[WordChunk]:
         """Split many texts, a stretch at a time; a long one is cut where that is safe."""
@@ -96,23 +96,23 @@ class StepsRoute(Route):
                 cut = stop - at if at + size >= stop else self._cut(text[at:stop], size)
                 size *= 4
             bounds = np.array([0, cut], np.int64)
-            pieces = self._applied(start(text[at : at + cut], bounds, np.array([leads]), tracked=False))
+            word_spans = self._applied(start(text[at : at + cut], bounds, np.array([leads]), tracked=False))
             at, leads = at + cut, False
-            yield from _in_chunks(pieces, at == stop)
+            yield from _in_chunks(word_spans, at == stop)
 
 
-def _in_chunks(pieces: Pieces, complete: bool) -> Iterator[WordChunk]:
+def _in_chunks(word_spans: WordSpans, complete: bool) -> Iterator[WordChunk]:
     """Hand on the words of some texts: all at once, or one text after another where there are many words."""
-    text_ends = np.searchsorted(pieces.words, pieces.texts[1:]).astype(np.int64)
-    text = np.ascontiguousarray(pieces.text)
+    text_ends = np.searchsorted(word_spans.words, word_spans.texts[1:]).astype(np.int64)
+    text = np.ascontiguousarray(word_spans.text)
     if complete and int(text_ends[-1]) <= CHUNK_WORDS:
-        yield WordChunk(text, 0, pieces.words[1:].astype(np.uint32), text_ends, True)
+        yield WordChunk(text, 0, word_spans.words[1:].astype(np.uint32), text_ends, True)
         return
     for first, last in pairwise([0, *text_ends.tolist()]):
         for k in range(first, max(last, first + 1), CHUNK_WORDS):
             upto = min(last, k + CHUNK_WORDS)
-            base = int(pieces.words[k])
-            ends = (pieces.words[k + 1 : upto + 1] - base).astype(np.uint32)
+            base = int(word_spans.words[k])
+            ends = (word_spans.words[k + 1 : upto + 1] - base).astype(np.uint32)
             whole = upto == last and (complete or last != int(text_ends[-1]))
             yield WordChunk(text, base, ends, np.array([upto - k], np.int64), whole)
 
@@ -154,6 +154,6 @@ class DroppingRoute(MachineRoute):
             buffers.kept_text, buffers.kept_ends = np.empty(size + LANES, np.uint8), np.empty(len(ends), np.uint32)
         keep_words.sized(size)(text, base, ends, text_ends, self._drops, buffers.kept_text, buffers.kept_ends)
 
-    def pieces(self, text: Bytes) -> Pieces:
+    def word_spans(self, text: Bytes) -> WordSpans:
         """Return the words of one text."""
-        return self._by_steps.pieces(text)
+        return self._by_steps.word_spans(text)

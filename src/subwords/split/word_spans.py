@@ -14,14 +14,22 @@ from numpy.typing import NDArray
 
 from subwords.components.byte_alphabet import tokens_to_text
 
-__all__ = ["Pieces", "character_spans", "put_bytes_back", "put_in_front", "put_in_place", "start", "write_byte_chars"]
+__all__ = [
+    "WordSpans",
+    "character_spans",
+    "put_bytes_back",
+    "put_in_front",
+    "put_in_place",
+    "start",
+    "write_byte_chars",
+]
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Pieces:
+class WordSpans:
     """Pieces one behind the other: piece i is text[words[i]:words[i + 1]], text j is text[texts[j]:texts[j + 1]].
 
     `origin` (2, bytes of text) is the range of source bytes that every byte stands for, or (0, bytes of text) where
@@ -35,11 +43,11 @@ class Pieces:
     origin: Offsets
     leads: Offsets
 
-    def cut(self, words: Offsets) -> Pieces:
+    def cut(self, words: Offsets) -> WordSpans:
         """Return the same text with other borders."""
-        return Pieces(self.text, words, self.texts, self.origin, self.leads)
+        return WordSpans(self.text, words, self.texts, self.origin, self.leads)
 
-    def kept(self, keep: NDArray[np.bool_]) -> Pieces:
+    def kept(self, keep: NDArray[np.bool_]) -> WordSpans:
         """Return the pieces with a mark, without the bytes of the others."""
         if keep.all():
             return self
@@ -47,31 +55,33 @@ class Pieces:
         mask = np.repeat(keep, lengths)
         places = _sums(mask)
         origin = np.ascontiguousarray(self.origin[:, mask])
-        return Pieces(self.text[mask], _sums(lengths[keep]), places[self.texts], origin, places[self.leads])
+        return WordSpans(self.text[mask], _sums(lengths[keep]), places[self.texts], origin, places[self.leads])
 
-    def resized(self, sizes: Offsets) -> tuple[Pieces, Offsets]:
+    def resized(self, sizes: Offsets) -> tuple[WordSpans, Offsets]:
         """Return the pieces with every byte that many times, and where each of them begins now."""
         places = _sums(sizes)
-        pieces = Pieces(
+        word_spans = WordSpans(
             np.repeat(self.text, sizes),
             places[self.words],
             places[self.texts],
             np.repeat(self.origin, sizes, axis=1),
             places[self.leads],
         )
-        return pieces.without_empty(), places
+        return word_spans.without_empty(), places
 
-    def within(self, origin: Offsets) -> Pieces:
+    def within(self, origin: Offsets) -> WordSpans:
         """Return the same pieces where the text they were made of has an origin itself."""
         begins, ends = self.origin
-        return Pieces(self.text, self.words, self.texts, np.stack([origin[0, begins], origin[1, ends - 1]]), self.leads)
+        return WordSpans(
+            self.text, self.words, self.texts, np.stack([origin[0, begins], origin[1, ends - 1]]), self.leads
+        )
 
-    def without_empty(self) -> Pieces:
+    def without_empty(self) -> WordSpans:
         """Return the pieces that hold anything."""
         return self.cut(np.unique(self.words)) if (np.diff(self.words) == 0).any() else self
 
 
-def start(text: Bytes, bounds: Offsets, begins: NDArray[np.bool_], *, tracked: bool) -> Pieces:
+def start(text: Bytes, bounds: Offsets, begins: NDArray[np.bool_], *, tracked: bool) -> WordSpans:
     """Return the texts text[bounds[i]:bounds[i + 1]] as pieces, without empty ones.
 
     `begins` says which of them begin the input; `tracked`: with origin.
@@ -79,7 +89,7 @@ def start(text: Bytes, bounds: Offsets, begins: NDArray[np.bool_], *, tracked: b
     places = np.arange(len(text) + 1, dtype=np.int64)
     origin = np.stack([places[:-1], places[1:]]) if tracked else np.empty((0, len(text)), np.int64)
     leads = np.where(begins, _char_ends(text, bounds[:-1], bounds[1:]), bounds[:-1])
-    return Pieces(text, np.unique(bounds), bounds, origin, leads)
+    return WordSpans(text, np.unique(bounds), bounds, origin, leads)
 
 
 def _char_ends(text: Bytes, at: Offsets, stops: Offsets) -> Offsets:
@@ -95,40 +105,42 @@ def _char_ends(text: Bytes, at: Offsets, stops: Offsets) -> Offsets:
     return np.minimum(at + np.where(valid, lengths, 1), stops)
 
 
-def put_in_front(pieces: Pieces, prefix: bytes, first_only: bool) -> Pieces:
+def put_in_front(word_spans: WordSpans, prefix: bytes, first_only: bool) -> WordSpans:
     """Put a prefix in front of the pieces that do not begin with it; of those only that begin the input."""
-    starts = pieces.words[:-1]
-    has = np.diff(pieces.words) >= len(prefix)
+    starts = word_spans.words[:-1]
+    has = np.diff(word_spans.words) >= len(prefix)
     for k, byte in enumerate(prefix):
-        has &= np.append(pieces.text, [0] * len(prefix))[starts + k] == byte
+        has &= np.append(word_spans.text, [0] * len(prefix))[starts + k] == byte
     wants = ~has
     if first_only:
-        wants &= starts < pieces.leads[np.searchsorted(pieces.texts, starts, side="right") - 1]
+        wants &= starts < word_spans.leads[np.searchsorted(word_spans.texts, starts, side="right") - 1]
     at = starts[wants]
-    ends = _char_ends(pieces.text, at, pieces.words[1:][wants])  # of the character behind, which the prefix stands for
-    sizes = np.ones(len(pieces.text), np.int64)
+    ends = _char_ends(
+        word_spans.text, at, word_spans.words[1:][wants]
+    )  # of the character behind, which the prefix stands for
+    sizes = np.ones(len(word_spans.text), np.int64)
     sizes[at] += len(prefix)
-    wider, places = pieces.resized(sizes)
+    wider, places = word_spans.resized(sizes)
     for k, byte in enumerate(prefix):
         wider.text[places[at] + k] = byte
-        wider.origin[1:, places[at] + k] = pieces.origin[1:, ends - 1]
+        wider.origin[1:, places[at] + k] = word_spans.origin[1:, ends - 1]
     return wider
 
 
-def put_in_place(pieces: Pieces, old: bytes, new: bytes) -> Pieces:
+def put_in_place(word_spans: WordSpans, old: bytes, new: bytes) -> WordSpans:
     """Put one character in the place of another."""
-    found = np.ones(max(0, len(pieces.text) - len(old) + 1), np.bool_)
+    found = np.ones(max(0, len(word_spans.text) - len(old) + 1), np.bool_)
     for k, byte in enumerate(old):
-        found &= pieces.text[k : k + len(found)] == byte
+        found &= word_spans.text[k : k + len(found)] == byte
     at = np.flatnonzero(found)
-    sizes = np.ones(len(pieces.text), np.int64)
+    sizes = np.ones(len(word_spans.text), np.int64)
     for k in range(1, len(old)):
         sizes[at + k] = 0
     sizes[at] = len(new)
-    other, places = pieces.resized(sizes)
+    other, places = word_spans.resized(sizes)
     for k, byte in enumerate(new):
         other.text[places[at] + k] = byte
-        other.origin[1:, places[at] + k] = pieces.origin[1:, at + len(old) - 1]
+        other.origin[1:, places[at] + k] = word_spans.origin[1:, at + len(old) - 1]
     return other
 
 
@@ -139,25 +151,25 @@ def _byte_chars() -> tuple[Bytes, Offsets]:
     return np.array([list(form.ljust(2, b"\0")) for form in forms], np.uint8), np.array([*map(len, forms)], np.int64)
 
 
-def write_byte_chars(pieces: Pieces) -> Pieces:
+def write_byte_chars(word_spans: WordSpans) -> WordSpans:
     """Write every byte as its character."""
     forms, lengths = _byte_chars()
-    wider, places = pieces.resized(lengths[pieces.text])
-    wider.text[places[:-1]] = forms[pieces.text, 0]
-    long = np.flatnonzero(lengths[pieces.text] == 2)
-    wider.text[places[long] + 1] = forms[pieces.text[long], 1]
+    wider, places = word_spans.resized(lengths[word_spans.text])
+    wider.text[places[:-1]] = forms[word_spans.text, 0]
+    long = np.flatnonzero(lengths[word_spans.text] == 2)
+    wider.text[places[long] + 1] = forms[word_spans.text[long], 1]
     return wider
 
 
-def put_bytes_back(pieces: Pieces) -> Pieces:
+def put_bytes_back(word_spans: WordSpans) -> WordSpans:
     """Write every byte's character as the byte again."""
     forms, _ = _byte_chars()
     byte_of = np.zeros((256, 256), np.uint8)
     byte_of[forms[:, 0], forms[:, 1]] = np.arange(256)
-    heads = (pieces.text & 0xC0) != 0x80
-    tails = np.where(np.append(heads[1:], True), 0, np.append(pieces.text[1:], 0))
-    values = byte_of[pieces.text[heads], tails[heads]]
-    narrow, _ = pieces.resized(heads.astype(np.int64))
+    heads = (word_spans.text & 0xC0) != 0x80
+    tails = np.where(np.append(heads[1:], True), 0, np.append(word_spans.text[1:], 0))
+    values = byte_of[word_spans.text[heads], tails[heads]]
+    narrow, _ = word_spans.resized(heads.astype(np.int64))
     narrow.text[:] = values
     return narrow
 

@@ -1,7 +1,7 @@
-"""Rules of several steps: each step changes all pieces of a stretch of text at once, as arrays.
+"""The words of a stretch of text as arrays, and the steps that change all of them at once.
 
-Used where the steps are no single machine: where pieces are dropped, text is put in or replaced, or a step depends on
-what the one before it tells late.
+Used for rules without a single machine: a step drops words, inserts or replaces text, or depends on word ends that the
+previous step emits late.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from subwords.components.byte_alphabet import tokens_to_text
 
 __all__ = [
     "WordSpans",
+    "add_prefix",
     "character_spans",
     "put_bytes_back",
-    "put_in_front",
-    "put_in_place",
+    "replace_character",
     "start",
     "write_byte_chars",
 ]
@@ -30,11 +30,11 @@ Offsets = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class WordSpans:
-    """Pieces one behind the other: piece i is text[words[i]:words[i + 1]], text j is text[texts[j]:texts[j + 1]].
+    """Consecutive words: word i is text[words[i]:words[i + 1]], text j is text[texts[j]:texts[j + 1]].
 
-    `origin` (2, bytes of text) is the range of source bytes that every byte stands for, or (0, bytes of text) where
-    nobody wants to know. What stands for the input's first character is text[texts[j]:leads[j]], in the texts where
-    that begins the input.
+    `origin`, of shape (2, bytes of text): the range of source bytes that each byte comes from; shape (0, bytes of
+    text) if not tracked. text[texts[j]:leads[j]] comes from the first character of the input; it is empty if text j
+    does not start at the start of the input.
     """
 
     text: Bytes
@@ -44,11 +44,11 @@ class WordSpans:
     leads: Offsets
 
     def cut(self, words: Offsets) -> WordSpans:
-        """Return the same text with other borders."""
+        """Return the same text with other word borders."""
         return WordSpans(self.text, words, self.texts, self.origin, self.leads)
 
     def kept(self, keep: NDArray[np.bool_]) -> WordSpans:
-        """Return the pieces with a mark, without the bytes of the others."""
+        """Return the words where `keep` is true, without the bytes of the others."""
         if keep.all():
             return self
         lengths = np.diff(self.words)
@@ -58,7 +58,7 @@ class WordSpans:
         return WordSpans(self.text[mask], _sums(lengths[keep]), places[self.texts], origin, places[self.leads])
 
     def resized(self, sizes: Offsets) -> tuple[WordSpans, Offsets]:
-        """Return the pieces with every byte that many times, and where each of them begins now."""
+        """Return the words with byte i repeated sizes[i] times, and the new offset of every byte."""
         places = _sums(sizes)
         word_spans = WordSpans(
             np.repeat(self.text, sizes),
@@ -70,21 +70,21 @@ class WordSpans:
         return word_spans.without_empty(), places
 
     def within(self, origin: Offsets) -> WordSpans:
-        """Return the same pieces where the text they were made of has an origin itself."""
+        """Return the same words with `origin` mapped through the origin of their source text."""
         begins, ends = self.origin
         return WordSpans(
             self.text, self.words, self.texts, np.stack([origin[0, begins], origin[1, ends - 1]]), self.leads
         )
 
     def without_empty(self) -> WordSpans:
-        """Return the pieces that hold anything."""
+        """Return the words that are not empty."""
         return self.cut(np.unique(self.words)) if (np.diff(self.words) == 0).any() else self
 
 
 def start(text: Bytes, bounds: Offsets, begins: NDArray[np.bool_], *, tracked: bool) -> WordSpans:
-    """Return the texts text[bounds[i]:bounds[i + 1]] as pieces, without empty ones.
+    """Return the texts text[bounds[i]:bounds[i + 1]] as words, without empty ones.
 
-    `begins` says which of them begin the input; `tracked`: with origin.
+    begins: which texts start at the start of the input. tracked: whether to compute `origin`.
     """
     places = np.arange(len(text) + 1, dtype=np.int64)
     origin = np.stack([places[:-1], places[1:]]) if tracked else np.empty((0, len(text)), np.int64)
@@ -93,7 +93,7 @@ def start(text: Bytes, bounds: Offsets, begins: NDArray[np.bool_], *, tracked: b
 
 
 def _char_ends(text: Bytes, at: Offsets, stops: Offsets) -> Offsets:
-    """Where the characters that begin at some places end, before `stops`; a byte that is not UTF-8 is one (S2)."""
+    """Return the ends, up to `stops`, of the characters at some offsets; an invalid byte is one character (S2)."""
     padded = np.append(text, np.zeros(4, np.uint8))
     lead, second = padded[at], padded[at + 1]
     lengths = 1 + (lead >= 0xC2).astype(np.int64) + (lead >= 0xE0) + (lead >= 0xF0)
@@ -105,8 +105,8 @@ def _char_ends(text: Bytes, at: Offsets, stops: Offsets) -> Offsets:
     return np.minimum(at + np.where(valid, lengths, 1), stops)
 
 
-def put_in_front(word_spans: WordSpans, prefix: bytes, first_only: bool) -> WordSpans:
-    """Put a prefix in front of the pieces that do not begin with it; of those only that begin the input."""
+def add_prefix(word_spans: WordSpans, prefix: bytes, first_only: bool) -> WordSpans:
+    """Add a prefix to the words that do not begin with it; with `first_only`, only at the start of the input."""
     starts = word_spans.words[:-1]
     has = np.diff(word_spans.words) >= len(prefix)
     for k, byte in enumerate(prefix):
@@ -117,7 +117,7 @@ def put_in_front(word_spans: WordSpans, prefix: bytes, first_only: bool) -> Word
     at = starts[wants]
     ends = _char_ends(
         word_spans.text, at, word_spans.words[1:][wants]
-    )  # of the character behind, which the prefix stands for
+    )  # the prefix has the origin of the character after it
     sizes = np.ones(len(word_spans.text), np.int64)
     sizes[at] += len(prefix)
     wider, places = word_spans.resized(sizes)
@@ -127,8 +127,8 @@ def put_in_front(word_spans: WordSpans, prefix: bytes, first_only: bool) -> Word
     return wider
 
 
-def put_in_place(word_spans: WordSpans, old: bytes, new: bytes) -> WordSpans:
-    """Put one character in the place of another."""
+def replace_character(word_spans: WordSpans, old: bytes, new: bytes) -> WordSpans:
+    """Replace one character by another."""
     found = np.ones(max(0, len(word_spans.text) - len(old) + 1), np.bool_)
     for k, byte in enumerate(old):
         found &= word_spans.text[k : k + len(found)] == byte
@@ -146,13 +146,13 @@ def put_in_place(word_spans: WordSpans, old: bytes, new: bytes) -> WordSpans:
 
 @cache
 def _byte_chars() -> tuple[Bytes, Offsets]:
-    """The UTF-8 form of every byte's character, (256, 2), and how long it is."""
+    """Return the UTF-8 form of every byte's character in GPT-2's table, shape (256, 2), and its length."""
     forms = [char.encode() for char in tokens_to_text([bytes([byte]) for byte in range(256)])]
     return np.array([list(form.ljust(2, b"\0")) for form in forms], np.uint8), np.array([*map(len, forms)], np.int64)
 
 
 def write_byte_chars(word_spans: WordSpans) -> WordSpans:
-    """Write every byte as its character."""
+    """Replace every byte by its character in GPT-2's table."""
     forms, lengths = _byte_chars()
     wider, places = word_spans.resized(lengths[word_spans.text])
     wider.text[places[:-1]] = forms[word_spans.text, 0]
@@ -162,7 +162,7 @@ def write_byte_chars(word_spans: WordSpans) -> WordSpans:
 
 
 def put_bytes_back(word_spans: WordSpans) -> WordSpans:
-    """Write every byte's character as the byte again."""
+    """Replace every character of GPT-2's table by its byte: the inverse of `write_byte_chars`."""
     forms, _ = _byte_chars()
     byte_of = np.zeros((256, 256), np.uint8)
     byte_of[forms[:, 0], forms[:, 1]] = np.arange(256)
@@ -179,7 +179,7 @@ def _sums(sizes: NDArray[np.generic]) -> Offsets:
 
 
 def character_spans(data: Bytes, spans: Offsets) -> Offsets:
-    """Return ranges of characters for ranges of bytes of UTF-8; a character cut in two is in both ranges."""
+    """Return character ranges for byte ranges of UTF-8, shape (n, 2); a character cut in two is in both ranges."""
     upto = np.concatenate([np.zeros(1, np.int64), np.cumsum((data & 0xC0) != 0x80)])
     starts = upto[np.minimum(spans[:, 0] + 1, len(data))] - (spans[:, 0] < len(data))
     return np.stack([starts, upto[spans[:, 1]]], axis=1) if len(spans) else spans

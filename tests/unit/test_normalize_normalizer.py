@@ -122,7 +122,7 @@ def test_name_in_any_spelling(spelled: str, name: str) -> None:
         ('{"type"', "expected a normalizer's name"),
         (3, "expected a normalizer's name .*, a step, a tokenizer.json or a list of these, not int"),
         (b"nfc", "a list of these, not bytes"),
-        (Form("NFX"), "expected a form to be one of NFC, NFD, NFKC, NFKD, not 'NFX'"),  # type: ignore[arg-type]
+        (Form("NFX"), "expected form to be one of NFC, NFD, NFKC, NFKD, not 'NFX'"),  # type: ignore[arg-type]
         (Replace("(", "", regex=True), r"expected a \) that closes the group at character 0"),
         ("nfx", r"expected a normalizer's name \(none, .*\), not 'nfx'; did you mean 'nf"),
         (Replace("(?P=y)", "", regex=True), r"invalid regex '\(\?P=y\)': unknown group"),

@@ -122,7 +122,7 @@ def test_strings_that_are_no_characters() -> None:
 def test_a_replacement_that_begins_within_a_character() -> None:
     data = write_charsmap({"a": "é"})
     leaf = leaf_of(units_of(data), "a")
-    with pytest.raises(FormatError, match="the replacement at .* starts inside a character"):
+    with pytest.raises(FormatError, match=r"the replacement at .* starts inside a character"):
         read_charsmap(with_units({leaf: LEAF | 1}, data))
 
 

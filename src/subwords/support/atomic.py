@@ -100,9 +100,9 @@ def _target(path: Path) -> Path:
     # A symbolic link stays: its target is replaced.
     target = path.resolve()
     if not target.parent.is_dir():
-        raise InputError(f"missing folder {target.parent}: expected an existing folder for {path.name}")
+        raise InputError(f"missing folder {target.parent}: expected a folder for {path.name}")
     if target.is_dir():
-        raise InputError(f"expected a file name to write, not the folder {path}")
+        raise InputError(f"expected a file to write, but {path} is a folder")
     return target
 
 

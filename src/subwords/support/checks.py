@@ -80,8 +80,8 @@ def encode_text(text: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError as error:
         raise InputError(
-            f"text has a lone surrogate: U+{ord(text[error.start]):04X} at character {error.start}; "
-            "expected text that can be encoded in UTF-8"
+            f"invalid text: character {error.start} is the lone surrogate U+{ord(text[error.start]):04X}, which UTF-8 "
+            "cannot encode"
         ) from None
     except AttributeError:
         raise InputError(f"expected text (str or bytes), not {type(text).__name__}") from None

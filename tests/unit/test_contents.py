@@ -139,9 +139,7 @@ def test_random_bytes_are_not_taken_for_another_kind() -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
 def test_other_unicode_forms_are_refused(encoding: str) -> None:
-    with pytest.raises(
-        CorpusError, match=r"it: expected text(, found binary data| in UTF-8; the file begins like UTF)"
-    ):
+    with pytest.raises(CorpusError, match=r"it: expected text(, found binary data| in UTF-8, found UTF-16)"):
         check_text("a text of letters".encode(encoding), "it")
 
 

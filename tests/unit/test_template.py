@@ -213,7 +213,7 @@ def nested(depth: int) -> Any:
         (processing([{}], []), r"\.single\[0\]: expected a Sequence or a SpecialToken"),
         (processing([{"Sequence": {"id": "A"}}], []), r"\.Sequence\.type_id: expected an integer"),
         (processing([slot("A", -1)], []), r"\.Sequence\.type_id: expected an integer"),
-        (processing([slot("B")], []), "expected a template that can be applied, not this one: expected the template"),
+        (processing([slot("B")], []), "expected a template that can be applied, not this one: invalid template"),
         (processing([token("z")], []), r"\.SpecialToken\.id: expected one of the special_tokens, not \"z\""),
         (processing([], [], None), r"\.special_tokens: expected an object, not null"),
         (processing([], [], {"z": {"ids": [1], "tokens": []}}), "expected as many ids as tokens, not 1 and 0"),

@@ -131,14 +131,14 @@ class Replace:
 
 @dataclass(frozen=True, slots=True)
 class ReplaceTokens:
-    """Replaces certain whole tokens by a string; a file holds it as a Replace by a regex that matches only these."""
+    """Replaces certain whole tokens by a string; in a file it is a Replace with a regex that matches only these."""
 
     tokens: tuple[str, ...]
     content: str
 
     @property
     def pattern(self) -> str:
-        """The regex that matches these tokens and nothing else."""
+        """The regex that matches only these tokens."""
         return rf"\A(?:{'|'.join(map(escaped, self.tokens))})\z"
 
 

@@ -48,7 +48,7 @@ class Bert:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A normal form of Unicode."""
+    """Convert to a Unicode normal form."""
 
     form: Literal["NFC", "NFD", "NFKC", "NFKD"]
 
@@ -92,7 +92,7 @@ class Precompiled:
     """Replace strings by SentencePiece's precompiled charsmap, as in HF: grapheme by grapheme.
 
     A grapheme of at most 5 bytes is replaced as a whole, by the replacement of the shortest string that it begins with.
-    In any other grapheme each character is replaced on its own.
+    If there is no such string, or the grapheme is longer, each of its characters is replaced on its own.
     """
 
     charsmap: bytes = field(repr=False)

@@ -1,4 +1,4 @@
-"""WordCounts as Parquet, for tools that read tables."""
+"""Reads and writes WordCounts as Parquet."""
 
 from __future__ import annotations
 

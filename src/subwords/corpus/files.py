@@ -15,7 +15,7 @@ from subwords.errors import CorpusError
 
 __all__ = ["STEP", "TextStream", "need_pyarrow", "open_text"]
 
-STEP = 1 << 17  # bytes read at a time
+STEP = 1 << 17  # bytes per read
 
 
 class TextStream:

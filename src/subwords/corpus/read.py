@@ -171,7 +171,7 @@ class _Reader:
         return Block(data, ends, name, offset)
 
     def _cut(self, buffer: bytearray) -> int:
-        """Return where to cut a full buffer: after its last line if documents are lines, else before its last character.
+        """Return where to cut a full buffer: after its last line if lines are documents, or before its last character.
 
         Either bytes are held back or a document ends here, so a file's last block is never empty. The last of 4
         consecutive continuation bytes is always invalid, so a cut before it is correct too.
@@ -208,7 +208,7 @@ def _line_ends(data: bytes) -> NDArray[np.int64]:
 
 
 def _first_invalid(data: bytes) -> int | None:
-    if len(data) < STEP:  # not worth a kernel
+    if len(data) < STEP:  # too short for a kernel to pay off
         try:
             data.decode()
         except UnicodeDecodeError as error:

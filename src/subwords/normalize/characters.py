@@ -20,7 +20,6 @@ from subwords.unicode.tables import CODE_POINTS, WHITE_SPACE, categories, proper
 
 __all__ = [
     "UNICODE_VERSION",
-    "blanks",
     "chinese",
     "clean",
     "combining_classes",
@@ -30,6 +29,7 @@ __all__ = [
     "lowercase",
     "marks",
     "nonspacing_marks",
+    "whitespace",
 ]
 
 UNICODE_VERSION = "9.0"  # of the normal forms
@@ -184,7 +184,7 @@ def composed(first: str, second: str) -> str | None:
 
 
 @cache
-def blanks() -> NDArray[np.uint8]:
+def whitespace() -> NDArray[np.uint8]:
     """Return 1 for whitespace, 0 for other code points; uint8 of shape (0x110001,), read-only."""
     members = np.zeros(CODE_POINTS + 1, np.uint8)
     members[list(WHITE_SPACE)] = 1

@@ -162,7 +162,7 @@ def _parts_of(step: Step) -> list[CharMap | Stage | Form]:
 def _bert_parts(step: Bert) -> list[CharMap | Stage | Form]:
     first = clean() if step.clean_text else CharMap.of({})
     if step.handle_chinese_chars:
-        first |= chinese()  # none of these is dropped
+        first |= chinese()  # clean() removes no Chinese characters
     lower = lowercase() if step.lowercase else CharMap.of({})
     if step.lowercase if step.strip_accents is None else step.strip_accents:
         return [first, Form("NFD"), nonspacing_marks().then(lower)]

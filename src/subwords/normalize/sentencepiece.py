@@ -170,16 +170,16 @@ class RulesStage(Stage):
     # ------------------------------------------------------------------ cuts
 
     def safe(self) -> Bytes:
-        """Allow cuts between characters that are only first in strings, unless spaces on both sides interact."""
+        """Allow cuts between characters that no string has after its first, unless spaces at the cut can interact."""
         found = np.where(self._later, 0, SAFE | SAFE_BEHIND | SOLID).astype(np.uint8)
-        blank = (b" ", SPACE)
-        spaced = [code for code, text in self._becomes.items() if not text or text.startswith(blank)]
+        spaces = (b" ", SPACE)
+        spaced = [code for code, text in self._becomes.items() if not text or text.startswith(spaces)]
         found[[*spaced, ord("▁")]] &= ~np.uint8(SAFE)
-        hollow = [code for code, text in self._becomes.items() if not text or text.endswith(blank)]
+        hollow = [code for code, text in self._becomes.items() if not text or text.endswith(spaces)]
         found[[*hollow, ord("▁"), INVALID]] &= ~np.uint8(SOLID)
         if self._map is not None:
             text = self._map.text
-            wrong = [at for at in self._map.values.tolist() if not text[at] or text[at:].startswith(blank)]
+            wrong = [at for at in self._map.values.tolist() if not text[at] or text[at:].startswith(spaces)]
             found[:INVALID][self._map.begins(np.array(wrong, np.int64))] &= ~np.uint8(SAFE)
         return found
 

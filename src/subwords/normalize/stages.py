@@ -34,7 +34,7 @@ from subwords.kernels.layout import (
 from subwords.kernels.normalize.characters import map_texts, trim_ends
 from subwords.kernels.normalize.forms import form_texts
 from subwords.normalize.char_table import CharMap
-from subwords.normalize.characters import blanks, combining_classes, compositions, decompositions
+from subwords.normalize.characters import combining_classes, compositions, decompositions, whitespace
 
 __all__ = [
     "WHOLE",
@@ -72,7 +72,7 @@ WHOLE = Part()
 
 
 class Stage(ABC):
-    """A part of a normalizer."""
+    """One stage of a normalizer."""
 
     growth = 12  # maximum output length as a multiple of the input length; U+FDFA grows 11-fold in NFKC
 
@@ -151,7 +151,7 @@ class CharStage(Stage):
 
 
 class FormStage(Stage):
-    """A normal form of Unicode."""
+    """Converts texts to a Unicode normal form."""
 
     def __init__(self, step: Form) -> None:
         self._composes = "C" in step.form
@@ -208,7 +208,7 @@ class StripStage(Stage):
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
         """Remove the whitespace."""
         begins, stops = np.empty(len(bounds) - 1, np.int64), np.empty(len(bounds) - 1, np.int64)
-        trim_ends.sized(len(text))(text, bounds, blanks(), begins, stops)
+        trim_ends.sized(len(text))(text, bounds, whitespace(), begins, stops)
         left, right = self._step.left and part.begins, self._step.right and part.ends
         kept = begins < stops if left or right else np.ones(len(begins), np.bool_)
         if not left:
@@ -223,7 +223,7 @@ class StripStage(Stage):
 
     def heads(self, codes: Offsets) -> Offsets:
         """Return the character itself, unless it is whitespace."""
-        return np.where(blanks()[codes], -1, codes)
+        return np.where(whitespace()[codes], -1, codes)
 
 
 class PrependStage(Stage):

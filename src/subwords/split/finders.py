@@ -32,7 +32,7 @@ INVERSE = {"ends": "starts", "starts": "ends"}
 
 
 class Finder(ABC):
-    """A Split step, ready to be applied."""
+    """Applies one Split step."""
 
     compiled: bool
 

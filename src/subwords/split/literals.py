@@ -23,7 +23,7 @@ _ALTERNATIVES = re.compile(rf"{_ALTERNATIVE.pattern}(?:\|{_ALTERNATIVE.pattern})
 
 
 def symbols_of(step: Split) -> list[str] | None:
-    """Return the strings that a step isolates, in the pattern's order; None if the step does anything else."""
+    """Return the strings that a step isolates, each before its prefixes; None if the step does anything else."""
     if step.behavior != "isolated" or step.invert or not _ALTERNATIVES.fullmatch(step.pattern):
         return None
     found = _ALTERNATIVE.findall(step.pattern)
@@ -77,7 +77,7 @@ class SymbolsRoute(Route):
             yield from self._rest.texts(text, bounds[first:], buffers)
 
     def _as_one(self, text: Bytes, places: Offsets, buffers: SplitBuffers) -> Iterator[WordChunk]:
-        """Split the parts of one text."""
+        """Split one text that is cut at `places`."""
         left = len(places) - 1
         for chunk in self._rest.texts(text, places, buffers):
             left -= len(chunk.text_ends) if chunk.complete else len(chunk.text_ends) - 1

@@ -170,7 +170,7 @@ class _Parser(SetReader):
         return self.character(ord(character))
 
     def repeated(self, item: Node) -> Node:
-        """The item with the quantifiers that follow it."""
+        """Return the item with the quantifiers that follow it."""
         at = self.at
         while bounds := self.quantifier():
             if isinstance(item, Look | End):
@@ -231,8 +231,8 @@ class _Parser(SetReader):
             if self.peek() == "?":
                 if ")" not in self.pattern[at:]:
                     self.fail(at, CLOSED_GROUP, "the end of the pattern")
-                behind = self.pattern.startswith(("(?<=", "(?<!"), at)
-                self.outside(at, "look-behind" if behind else f"{self.pattern[at : at + 4]!r}")
+                look_behind = self.pattern.startswith(("(?<=", "(?<!"), at)
+                self.outside(at, "look-behind" if look_behind else f"{self.pattern[at : at + 4]!r}")
         return ""
 
     def look(self, at: int, node: Node, negative: bool) -> Node:
@@ -240,7 +240,7 @@ class _Parser(SetReader):
         if not found:
             self.outside(at, "a look-ahead wider than one character")
         members, end = found
-        # (?=[ab]|$): what follows is no character outside [ab].
+        # (?=[ab]|$) is the same as (?![^ab]).
         return Look(~members, not negative) if end else Look(members, negative)
 
     def character(self, code: int) -> Chars:

@@ -1,7 +1,7 @@
 """Boundary transducer: a machine that reads a text once, without backtracking, and emits the word ends.
 
 An automaton follows one match; a splitter needs all matches in order. So a state of the machine is the position in the
-current match, plus the outcome if that match ended at its last possible end: the word ends emitted since then, and the
+current match, plus the outcome if that match ended at its last possible end: the word ends after that end, and the
 state of the machine. If the match reaches a later end, this outcome is discarded; if the match fails, it is used.
 Word ends are emitted up to REACH characters late. The only exception is the end of one match that may still grow
 (`\\s*[\\r\\n]+` in a long run of whitespace): this position is saved.

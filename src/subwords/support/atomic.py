@@ -106,7 +106,7 @@ def _target(path: Path) -> Path:
     return target
 
 
-# ------------------------------------------------------------------ files left behind
+# ------------------------------------------------------------------ files of killed processes
 
 # The writer of a temporary file holds a lock on it, which the system releases when the process is killed. So a file
 # without a lock is abandoned. A new file has no lock for a moment: if it is deleted then, it is created again.

@@ -83,13 +83,13 @@ JOIN_CONTROL = (0x200C, 0x200D)
 
 @cache
 def categories() -> NDArray[np.uint8]:
-    """The index in `CATEGORIES` of every code point, shape (0x110000,)."""
+    """Return the index in `CATEGORIES` of every code point, uint8 of shape (0x110000,)."""
     return _spread(np.load(Path(__file__).with_name(f"unicode_{UNICODE_VERSION}.npy")))
 
 
 @cache
 def gpt2_classes() -> NDArray[np.uint8]:
-    r"""OTHER, LETTER (\p{L}), NUMBER (\p{N}) or SPACE (\s) for every code point, shape (0x110000,)."""
+    r"""Return OTHER, LETTER (\p{L}), NUMBER (\p{N}) or SPACE (\s) for every code point, uint8 of shape (0x110000,)."""
     of_category = np.array([{"L": LETTER, "N": NUMBER}.get(name[0], OTHER) for name in CATEGORIES], np.uint8)
     classes = of_category[categories()]
     classes[list(WHITE_SPACE)] = SPACE

@@ -105,7 +105,7 @@ def members(ranges: str) -> str:
 _SUFFIX = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 _WORD = r"[^\r\n\p{L}\p{N}]?\p{L}+"
 _SIGNS = r" ?[^\s\p{L}\p{N}]+"
-_BLANKS = r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+_WHITESPACE = r"|\s*[\r\n]+|\s+(?!\S)|\s+"
 
 
 def _cased(suffix: str = "", but: str = "") -> str:
@@ -135,19 +135,19 @@ PATTERNS: dict[str, str] = {
     "cl100k": r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
     r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s",
     # GPT-4o, o1, gpt-oss, Llama 4.
-    "o200k": _cased(_SUFFIX + "?") + r"|\p{N}{1,3}|" + _SIGNS + r"[\r\n/]*" + _BLANKS,
+    "o200k": _cased(_SUFFIX + "?") + r"|\p{N}{1,3}|" + _SIGNS + r"[\r\n/]*" + _WHITESPACE,
     # Meta's Llama 3; also GLM-4, OLMo 2, DBRX, Phi-4, and cl100k before tiktoken 0.7.
-    "llama3": _SUFFIX + "|" + _WORD + r"|\p{N}{1,3}|" + _SIGNS + r"[\r\n]*" + _BLANKS,
+    "llama3": _SUFFIX + "|" + _WORD + r"|\p{N}{1,3}|" + _SIGNS + r"[\r\n]*" + _WHITESPACE,
     # Alibaba's Qwen 2, 2.5 and 3; also StableLM 2, Grok 2.
-    "qwen2": _SUFFIX + "|" + _WORD + r"|\p{N}|" + _SIGNS + r"[\r\n]*" + _BLANKS,
+    "qwen2": _SUFFIX + "|" + _WORD + r"|\p{N}|" + _SIGNS + r"[\r\n]*" + _WHITESPACE,
     # Qwen 3.5.
-    "qwen35": _SUFFIX + r"|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*" + _BLANKS,
+    "qwen35": _SUFFIX + r"|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*" + _WHITESPACE,
     # Mistral's Nemo and later; NVIDIA's Nemotron 3.
-    "tekken": _cased() + r"|\p{N}|" + _SIGNS + r"[\r\n/]*" + _BLANKS,
+    "tekken": _cased() + r"|\p{N}|" + _SIGNS + r"[\r\n/]*" + _WHITESPACE,
     # Moonshot's Kimi K2 and K3, tokenization_kimi.py.
-    "kimi-k2": _HAN + r"|\p{N}{1,3}|" + _SIGNS + r"[\r\n]*" + _BLANKS,
+    "kimi-k2": _HAN + r"|\p{N}{1,3}|" + _SIGNS + r"[\r\n]*" + _WHITESPACE,
     # ByteDance's Seed-Coder.
-    "seed-coder": _SUFFIX + "|" + _WORD + r"|\p{N}{1}| ?[^\s\p{L}\p{N}\r\n]+" + _BLANKS,
+    "seed-coder": _SUFFIX + "|" + _WORD + r"|\p{N}{1}| ?[^\s\p{L}\p{N}\r\n]+" + _WHITESPACE,
     # Ant's Ling (BailingMoE).
     "bailing": r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*"
     r"|\s*[\r\n]|\s+(?!\S)|\s+",
@@ -191,7 +191,7 @@ NAMED: dict[str, Rule] = {name: (Split(pattern),) for name, pattern in PATTERNS.
         Split("[一-龥぀-ゟ゠-ヿ]+"),
         Split(
             r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"""
-            r"| ?[\p{P}\p{S}]+[\r\n]*" + _BLANKS
+            r"| ?[\p{P}\p{S}]+[\r\n]*" + _WHITESPACE
         ),
     ),
     # DeepSeek LLM (2023). Its file is for Oniguruma: `$` is the end of a line.

@@ -125,7 +125,7 @@ def _rows(found: Machine) -> list[list[tuple[int, list[int], bool, bool]]]:
     behind = [
         [[d for d in range(REACH, -1, -1) if borders >> d & 1] for borders in row] for row in found.borders.tolist()
     ]
-    rows = zip(found.moves.tolist(), behind, found.keeps.tolist(), found.tells.tolist(), strict=True)
+    rows = zip(found.moves.tolist(), behind, found.saves.tolist(), found.emits.tolist(), strict=True)
     return [list(zip(*row, strict=True)) for row in rows]
 
 

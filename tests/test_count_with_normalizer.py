@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import subwords
-from subwords.corpus.count import _pieces, _Specials, count_blocks
+from subwords.corpus.count import _parts, _Specials, count_blocks
 from subwords.corpus.read import Block
 from subwords.normalize.pipeline import Pipeline
 from subwords.resolve import normalizer
@@ -57,8 +57,8 @@ def test_a_long_text_is_cut(rule: str) -> None:
     # Or all of a file would have to be in memory.
     text = OPTICKS.read_text("utf-8")
     words = Pipeline(normalizer("sentencepiece"), subwords.splitter(rule))
-    pieces = list(_pieces(blocks_of([text], 1 << 14), words, _Specials(())))
-    assert len(pieces) > len(text) >> 15
-    assert max(len(piece.text) for piece in pieces) < 1 << 15
-    assert [piece.begins for piece in pieces] == [True] + [False] * (len(pieces) - 1)
-    assert [piece.ends for piece in pieces] == [False] * (len(pieces) - 1) + [True]
+    parts = list(_parts(blocks_of([text], 1 << 14), words, _Specials(())))
+    assert len(parts) > len(text) >> 15
+    assert max(len(piece.text) for piece in parts) < 1 << 15
+    assert [piece.begins for piece in parts] == [True] + [False] * (len(parts) - 1)
+    assert [piece.ends for piece in parts] == [False] * (len(parts) - 1) + [True]

@@ -125,8 +125,8 @@ def strings(seed: int, count: int, longest: int = 12) -> list[bytes]:
 def words(finder: MachineFinder | RegexFinder, texts: list[bytes]) -> list[int]:
     data = np.frombuffer(b"".join(texts), np.uint8)
     bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(text) for text in texts])])
-    pieces = finder.split(start(data, bounds, np.ones(len(texts), np.bool_), tracked=False))
-    return [*pieces.words.tolist(), *pieces.text.tolist()]
+    word_spans = finder.split(start(data, bounds, np.ones(len(texts), np.bool_), tracked=False))
+    return [*word_spans.words.tolist(), *word_spans.text.tolist()]
 
 
 @pytest.mark.rotating(3)
@@ -212,10 +212,10 @@ def test_many_sets() -> None:
 @pytest.mark.parametrize(
     ("pattern", "message"),
     [
-        ("(" * 1000 + "a" + ")" * 1000, "pattern nested too deep: expected at most 100 groups"),
-        ("(?:" * 1000 + "a*" + ")*" * 1000, "pattern nested too deep"),
-        ("[" * 1000, "pattern nested too deep|expected a ]"),
-        ("(?:(?:a{1000}){1000}){1000}", "too many repeats in a pattern: .* expected up to 65536"),
+        ("(" * 1000 + "a" + ")" * 1000, "pattern nested too deeply: expected at most 100 nested groups"),
+        ("(?:" * 1000 + "a*" + ")*" * 1000, "pattern nested too deeply"),
+        ("[" * 1000, "pattern nested too deeply|expected a ]"),
+        ("(?:(?:a{1000}){1000}){1000}", "too many repeats in a pattern: .* expected at most 65536"),
         ("(?:(?:ab?){999}){999}(?<=b)", "too many repeats"),
         ("a{4294967296}", "too many repeats"),
         (r"(?R)|a", r"unsupported syntax in a pattern: '\(\?R\)' at character 0"),

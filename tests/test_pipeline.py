@@ -41,9 +41,9 @@ def made(before: str, rule: str) -> Pipeline:
 
 
 def words(source: Pipeline, text: bytes) -> list[bytes]:
-    pieces = source.pieces(np.frombuffer(text, np.uint8))
-    data = pieces.text.tobytes()
-    return [data[a:b] for a, b in zip(pieces.words[:-1], pieces.words[1:], strict=True)]
+    word_spans = source.word_spans(np.frombuffer(text, np.uint8))
+    data = word_spans.text.tobytes()
+    return [data[a:b] for a, b in zip(word_spans.words[:-1], word_spans.words[1:], strict=True)]
 
 
 def words_of_part(source: Pipeline, text: bytes, *, begins: bool, ends: bool) -> list[bytes]:
@@ -123,7 +123,7 @@ def test_counts_do_not_depend_on_threads() -> None:
 
 def test_origin_is_that_of_the_source() -> None:
     text = "Çà 文Ⅳ!".encode()
-    pieces = made("bert-uncased", "bert").pieces(np.frombuffer(text, np.uint8))
+    word_spans = made("bert-uncased", "bert").word_spans(np.frombuffer(text, np.uint8))
     assert words(made("bert-uncased", "bert"), text) == [b"ca", "文".encode(), "ⅳ".encode(), b"!"]
-    begins, ends = pieces.origin[0, pieces.words[:-1]], pieces.origin[1, pieces.words[1:] - 1]
+    begins, ends = word_spans.origin[0, word_spans.words[:-1]], word_spans.origin[1, word_spans.words[1:] - 1]
     assert [text[a:b].decode() for a, b in zip(begins, ends, strict=True)] == ["Çà", "文", "Ⅳ", "!"]

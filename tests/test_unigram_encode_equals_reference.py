@@ -134,9 +134,9 @@ def test_the_unk_token_in_text(scores: dict[str, float], words: list[str], unk: 
         ref = reference.encode(word, kept, unk=unk)
         ids = encoder_of(model, WHOLE).encode(word.encode()).tolist()
         assert [None if i == model.unk_id else pieces[i] for i in ids] == ref
-        found = WHOLE.route.pieces(np.frombuffer(word.encode(), np.uint8))  # type: ignore[arg-type]
+        word_spans = WHOLE.route.word_spans(np.frombuffer(word.encode(), np.uint8))  # type: ignore[arg-type]
         if word:
-            ends = segmenter_of(model).token_ends(np.array(ids, np.uint32), np.array([0, len(ids)]), found)
+            ends = segmenter_of(model).token_ends(np.array(ids, np.uint32), np.array([0, len(ids)]), word_spans)
             assert [len(word.encode()[:end].decode()) for end in ends.tolist()][-1] == len(word)
 
 
@@ -152,7 +152,7 @@ def test_character_nobody_knows_is_refused() -> None:
 def test_best_paths(scores: dict[str, float], text: str, running: bool) -> None:
     model = model_of(scores, running=running)
     kept = {piece: (reference.single if running else reference.parsed)(score) for piece, score in scores.items()}
-    paths = Paths(encoder_of(model, WHOLE).segmenter, WHOLE.route.pieces(np.frombuffer(text.encode(), np.uint8)))  # type: ignore[arg-type]
+    paths = Paths(encoder_of(model, WHOLE).segmenter, WHOLE.route.word_spans(np.frombuffer(text.encode(), np.uint8)))  # type: ignore[arg-type]
     got = paths.best(1000)
     ref = reference.ranked_paths(text, kept)
     assert len(got) == len(ref)
@@ -169,7 +169,7 @@ def test_paths_drawn_by_chance(alpha: float) -> None:
     print(f"seed {seed}")
     scores = {"a": -1.0, "b": -1.5, "ab": -2.0, "ba": -3.5, "aba": -3.0, "é": -2.0}
     model = model_of(scores, running=False)
-    paths = Paths(encoder_of(model, WHOLE).segmenter, WHOLE.route.pieces(np.frombuffer("ababé".encode(), np.uint8)))  # type: ignore[arg-type]
+    paths = Paths(encoder_of(model, WHOLE).segmenter, WHOLE.route.word_spans(np.frombuffer("ababé".encode(), np.uint8)))  # type: ignore[arg-type]
     shares = reference.path_shares("ababé", scores, alpha)
     rng, draws = np.random.default_rng(seed), 6000
     found = [tuple(tokens_of(model, paths.draw(alpha, -1, rng).tolist())) for _ in range(draws)]
@@ -183,7 +183,7 @@ def test_paths_drawn_by_chance(alpha: float) -> None:
 
 def test_wrong_numbers_are_refused() -> None:
     model = model_of({"a": -1.0}, running=False)
-    paths = Paths(encoder_of(model, WHOLE).segmenter, WHOLE.route.pieces(np.frombuffer(b"a", np.uint8)))  # type: ignore[arg-type]
+    paths = Paths(encoder_of(model, WHOLE).segmenter, WHOLE.route.word_spans(np.frombuffer(b"a", np.uint8)))  # type: ignore[arg-type]
     rng = np.random.default_rng(0)
     wrong: list[Any] = [0, -1, 1025, 2.0, True, "x", None]
     for n in wrong:
@@ -203,7 +203,7 @@ def test_wrong_numbers_are_refused() -> None:
 def test_many_paths_of_one_score_do_not_multiply() -> None:
     scores = {"a": -1.0, "aa": -2.0, "aaa": -3.0}
     model = model_of(scores, running=False)
-    paths = Paths(encoder_of(model, WHOLE).segmenter, WHOLE.route.pieces(np.frombuffer(b"a" * 3000, np.uint8)))  # type: ignore[arg-type]
+    paths = Paths(encoder_of(model, WHOLE).segmenter, WHOLE.route.word_spans(np.frombuffer(b"a" * 3000, np.uint8)))  # type: ignore[arg-type]
     found = paths.best(50)
     assert [score for _, score in found] == [-3000.0] * 50
     assert len({ids.tobytes() for ids, _ in found}) == 50

@@ -1,6 +1,6 @@
-"""What can go wrong: errors are a `SubwordsError`, of five kinds, and warnings a `SubwordsWarning`.
+"""The exceptions of the package: `SubwordsError` and its four subclasses, and the warning `SubwordsWarning`.
 
-A message says what was expected, what came, and where; what to do about it when that is not plain.
+A message states what was expected, what came, where, and what to do if that is not obvious.
 """
 
 from __future__ import annotations
@@ -9,24 +9,24 @@ __all__ = ["CorpusError", "FormatError", "InputError", "SubwordsError", "Subword
 
 
 class SubwordsError(Exception):
-    """Base of all errors of this package."""
+    """Base class of all errors of this package."""
 
 
 class InputError(SubwordsError, ValueError):
-    """An argument, a text or an id that cannot be used as given."""
+    """An invalid argument, text or id."""
 
 
 class CorpusError(SubwordsError):
-    """Text that cannot be read: a missing or unreadable file, no text at all, invalid UTF-8."""
+    """A corpus that cannot be read: a missing or unreadable file, no text, invalid UTF-8."""
 
 
 class FormatError(SubwordsError):
-    """A tokenizer or counts file whose content is damaged or not understood."""
+    """A tokenizer or counts file with damaged or unsupported content."""
 
 
 class TrainingError(SubwordsError):
-    """A vocabulary that cannot be learned from these counts with these settings."""
+    """Training that is impossible with these counts and settings."""
 
 
 class SubwordsWarning(UserWarning):
-    """Something that works, but not as one would expect."""
+    """Something that works, but perhaps not as expected."""

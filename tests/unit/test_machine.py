@@ -200,7 +200,7 @@ def test_joined_steps(name: str) -> None:
 
 
 def test_late_steps_are_not_joined() -> None:
-    with pytest.raises(Outside, match="tells its words late"):
+    with pytest.raises(Outside, match="emits its word ends late"):
         composed(machine_of(Split(PATTERNS["cl100k"])), machine_of(Split(r"\p{N}")))
 
 
@@ -217,9 +217,9 @@ def test_steps_with_too_many_classes_are_not_joined() -> None:
 @pytest.mark.parametrize(
     ("pattern", "why"),
     [
-        (r"-*>|-|\w", "words depend on characters too far behind them"),
+        (r"-*>|-|\w", "words depend on characters too far after them"),
         (r'"[^"]*"|\w+|.', "splitting needs more than 3000 states"),
-        ("a{1,30}b|a|b", "words depend on characters too far behind them"),
+        ("a{1,30}b|a|b", "words depend on characters too far after them"),
     ],
 )
 def test_what_has_no_machine_is_left_out(pattern: str, why: str) -> None:

@@ -58,7 +58,7 @@ def test_a_map_is_small_where_rules_are_few() -> None:
 
 @pytest.mark.parametrize("rules", [{"": "a"}, {"a\0": "b"}, {"a": "\0"}])
 def test_rules_that_a_map_cannot_hold(rules: dict[str, str]) -> None:
-    with pytest.raises(InputError, match="expected rules of strings that are not empty, without NUL"):
+    with pytest.raises(InputError, match="expected charsmap rules without NUL and without an empty string"):
         write_charsmap(rules)
 
 
@@ -69,20 +69,20 @@ LEAF = 1 << 31
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"\0", "expected a precompiled map: 4 bytes .*; 1 bytes came"),
-        (MAP[:4], "expected a precompiled map: 4 bytes"),
-        (MAP[:1000], "expected a precompiled map: 4 bytes"),
-        (b"\xff\xff\xff\xff" + MAP[4:], "expected a precompiled map: 4 bytes .* say 4294967295"),
+        (b"\0", "invalid precompiled charsmap: expected 4 bytes .*; got 1 bytes"),
+        (MAP[:4], "invalid precompiled charsmap: expected 4 bytes"),
+        (MAP[:1000], "invalid precompiled charsmap: expected 4 bytes"),
+        (b"\xff\xff\xff\xff" + MAP[4:], "invalid precompiled charsmap: expected 4 bytes .* size 4294967295"),
         ((SIZE - 4).to_bytes(4, "little") + MAP[4:], "a multiple of 1024"),
         ((0).to_bytes(4, "little") + MAP[4:], "a multiple of 1024"),
-        (MAP[: 4 + SIZE], "expected a precompiled map: 4 bytes"),
-        (MAP + b"x", "expected a precompiled map to end with a NUL"),
-        (MAP + b"\xc3\0", "expected replacements in UTF-8; byte"),
-        (with_units({0: 0}), "expected nodes of a precompiled map within"),
-        (with_units({0: 0xFFFFFFFF}), "expected nodes of a precompiled map within"),
-        (with_units({0: (SIZE // 4) << 10}), "expected nodes of a precompiled map within"),
-        (with_units({5: (SIZE // 4 + 7) << 10 | 5}), "expected nodes of a precompiled map within"),
-        (with_units({SIZE // 4 - 1: LEAF | 0xFFFFFF}), "expected replacements within the"),
+        (MAP[: 4 + SIZE], "invalid precompiled charsmap: expected 4 bytes"),
+        (MAP + b"x", "invalid precompiled charsmap: expected NUL at its end"),
+        (MAP + b"\xc3\0", "of its replacements is not UTF-8"),
+        (with_units({0: 0}), "invalid precompiled charsmap: expected all nodes within"),
+        (with_units({0: 0xFFFFFFFF}), "invalid precompiled charsmap: expected all nodes within"),
+        (with_units({0: (SIZE // 4) << 10}), "invalid precompiled charsmap: expected all nodes within"),
+        (with_units({5: (SIZE // 4 + 7) << 10 | 5}), "invalid precompiled charsmap: expected all nodes within"),
+        (with_units({SIZE // 4 - 1: LEAF | 0xFFFFFF}), "expected all replacements within its"),
     ],
 )
 def test_broken_maps(data: bytes, message: str) -> None:
@@ -103,7 +103,7 @@ def leaf_of(units: list[int], char: str) -> int:
 def test_a_leaf_that_is_a_node() -> None:
     data = write_charsmap({"a": "b"})
     leaf = leaf_of(units_of(data), "a")
-    with pytest.raises(FormatError, match="expected a value where a string of a precompiled map ends"):
+    with pytest.raises(FormatError, match="expected a value, not a node, at the end of a string"):
         read_charsmap(with_units({leaf: 0}, data))
 
 
@@ -115,14 +115,14 @@ def test_strings_that_are_no_characters() -> None:
     base = lead ^ units[lead] >> 10
     for wrong in (0x41, 0xC3):
         moved = {tail: 0, base ^ wrong: (base ^ wrong ^ tail ^ units[tail] >> 10) << 10 | 1 << 8 | wrong}
-        with pytest.raises(FormatError, match="expected a precompiled map to be of strings in UTF-8"):
+        with pytest.raises(FormatError, match="expected all strings in UTF-8"):
             read_charsmap(with_units(moved, data))
 
 
 def test_a_replacement_that_begins_within_a_character() -> None:
     data = write_charsmap({"a": "é"})
     leaf = leaf_of(units_of(data), "a")
-    with pytest.raises(FormatError, match="expected replacements of whole characters"):
+    with pytest.raises(FormatError, match=r"the replacement at .* starts inside a character"):
         read_charsmap(with_units({leaf: LEAF | 1}, data))
 
 

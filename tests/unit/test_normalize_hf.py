@@ -67,10 +67,13 @@ def test_steps_as_node(value: Any, steps: Steps) -> None:
         (node("Nmt"), 'where.type: "Nmt" is not supported; expected one of Bert'),
         (node("Precompiled"), "where.precompiled_charsmap: expected a string, not null"),
         (node("Precompiled", precompiled_charsmap="AA"), r"where.precompiled_charsmap: expected base64 .*, not \"AA\""),
-        (node("Precompiled", precompiled_charsmap=""), "where.precompiled_charsmap: expected a precompiled map: 4 "),
+        (
+            node("Precompiled", precompiled_charsmap=""),
+            "charsmap: invalid precompiled charsmap: expected 4 ",
+        ),
         (
             node("Precompiled", precompiled_charsmap="AAAAAAAA"),
-            "where.precompiled_charsmap: expected a precompiled map",
+            "where.precompiled_charsmap: invalid precompiled charsmap",
         ),
         (node("ByteLevel"), 'where.type: "ByteLevel" is not supported'),
         ({"type": ["NFC"]}, "where.type: expected one of .*, not an array"),

@@ -87,8 +87,8 @@ WRONG: list[tuple[dict[str, Any], Callable[[Any], None], str]] = [
         "expected 256 byte pieces with byte_fallback; there is no <0x00>",
     ),
     ({"byte_fallback": True}, add(b"<0x0a>", Piece.BYTE), "expected byte pieces to be <0x00> to <0xFF>; piece 262"),
-    ({}, spec("precompiled_charsmap", b"abc", "normalizer_spec"), "expected a precompiled map: 4 bytes"),
-    ({}, spec("precompiled_charsmap", b"abc", "denormalizer_spec"), "expected a precompiled map: 4 bytes"),
+    ({}, spec("precompiled_charsmap", b"abc", "normalizer_spec"), "invalid precompiled charsmap: expected 4 bytes"),
+    ({}, spec("precompiled_charsmap", b"abc", "denormalizer_spec"), "invalid precompiled charsmap: expected 4 bytes"),
 ]
 
 

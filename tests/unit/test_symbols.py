@@ -53,8 +53,8 @@ def test_same_words_as_step_by_step() -> None:
         assert words_of(ours, texts) == ref, rule
         assert words_of(ours, texts, 1024) == ref, rule
         for text, words in zip(texts, ref, strict=True):
-            pieces = ours.pieces(np.frombuffer(text, np.uint8))
-            assert [pieces.text[a:b].tobytes() for a, b in pairwise(pieces.words.tolist())] == words
+            word_spans = ours.word_spans(np.frombuffer(text, np.uint8))
+            assert [word_spans.text[a:b].tobytes() for a, b in pairwise(word_spans.words.tolist())] == words
             short = ours.short(np.frombuffer(text, np.uint8), SplitBuffers())
             assert short is None or short == len(words)
         assert isinstance(ours.route, SymbolsRoute)

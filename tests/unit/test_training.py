@@ -43,7 +43,7 @@ def test_warmup_leaves_no_kernel_to_compile() -> None:
         ({"user_defined": ["x"]}, InputError, r"user_defined is an option of unigram, not of algorithm='bpe'"),
         ({"special_tokens": "<s>"}, InputError, r"to be a list of str, not the str '<s>'"),
         ({"special_tokens": ["<s>", ""]}, InputError, r"special_tokens\[1\] to be a non-empty str"),
-        ({"special_tokens": ["<s>", "a", "<s>"]}, InputError, r"'<s>' is given twice"),
+        ({"special_tokens": ["<s>", "a", "<s>"]}, InputError, r"'<s>' occurs twice"),
         ({"special_tokens": ["\ud800"]}, InputError, r"special_tokens\[0\] to be a str without lone surrogates"),
         ({"unk_token": "<unk>"}, InputError, r"unk_token '<unk>' to be among special_tokens"),
         ({"splitter": "("}, InputError, r"expected a \) that closes the group"),

@@ -42,7 +42,7 @@ from subwords.kernels.layout import (
 )
 from subwords.results.token_batch import TokenBatch
 from subwords.split.splitter import Splitter
-from subwords.split.word_spans import Pieces
+from subwords.split.word_spans import WordSpans
 
 if TYPE_CHECKING:
     from subwords.kernels.jit import Kernel
@@ -198,32 +198,36 @@ class BPESegmenter(Segmenter):
         """Return all that the kernel works on."""
         return BPEWorkspace(table, self.arrays, scratch, counters)
 
-    def token_ends(self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], pieces: Pieces) -> NDArray[np.int64]:
+    def token_ends(
+        self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], word_spans: WordSpans
+    ) -> NDArray[np.int64]:
         """Return where the bytes of each id end: an id takes the bytes of the symbols it was made of, in order.
 
         Hazard: as in HF, symbols that are dropped have no place, and what follows them in a word moves up.
         """
-        ends: NDArray[np.int64] = self.token_ranges(ids, offsets, pieces)[1]
+        ends: NDArray[np.int64] = self.token_ranges(ids, offsets, word_spans)[1]
         return ends
 
-    def token_ranges(self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], pieces: Pieces) -> NDArray[np.int64]:
+    def token_ranges(
+        self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], word_spans: WordSpans
+    ) -> NDArray[np.int64]:
         """Return where the bytes of each id begin and end; see `token_ends`."""
         if self.joins:  # an id for a word, or for several
             words = np.flatnonzero(np.diff(offsets))
-            begins = pieces.words[words]
-            return np.stack([begins, np.append(begins[1:], pieces.words[-1:])])
+            begins = word_spans.words[words]
+            return np.stack([begins, np.append(begins[1:], word_spans.words[-1:])])
         lengths = self._lengths[ids]
-        ends = np.repeat(pieces.words[:-1], np.diff(offsets)) + _running(lengths, offsets)
+        ends = np.repeat(word_spans.words[:-1], np.diff(offsets)) + _running(lengths, offsets)
         ranges = np.stack([ends - lengths, ends])
         sizes = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-        odd = sizes[offsets[1:]] - sizes[offsets[:-1]] != np.diff(pieces.words)
+        odd = sizes[offsets[1:]] - sizes[offsets[:-1]] != np.diff(word_spans.words)
         odd[np.searchsorted(offsets, np.flatnonzero(ids == self.unk_id), side="right") - 1] = True
         odd &= np.diff(offsets) > 0
         taken_apart = bool(self.model.parts or self.model.unused_ids)
         for word in np.flatnonzero(odd).tolist():
             a, b = offsets[word : word + 2]
-            begin, stop = pieces.words[word : word + 2].tolist()
-            text = pieces.text[begin:stop]
+            begin, stop = word_spans.words[word : word + 2].tolist()
+            text = word_spans.text[begin:stop]
             found = self._unfused.ranges(text) if taken_apart else symbol_ranges(self.model, ids[a:b].tolist(), text)
             ranges[:, a:b] = begin + np.array(found, np.int64).T
         return ranges

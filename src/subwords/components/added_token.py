@@ -1,4 +1,4 @@
-"""AddedToken: a token that is found in text before the text is split."""
+"""AddedToken: a token that is matched in text before the text is split."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["AddedToken", "check_added_tokens"]
 
 @dataclass(frozen=True, slots=True)
 class AddedToken:
-    """A token that is literal text and is cut out before the model sees it.
+    """A token that is matched literally in text, before the model.
 
-    special: found in text only where the caller allows it; left out of decoded text on request.
-    single_word: not found next to a letter, digit, mark or underscore.
-    lstrip, rstrip: takes the whitespace before it, after it.
-    normalized: sought only between the tokens that are not, as in HF.
+    special: matched only if the caller allows it; removed from decoded text on request.
+    single_word: not matched next to a letter, digit, mark or underscore.
+    lstrip, rstrip: also matches the whitespace before it, after it.
+    normalized: matched only between the matches of tokens without this flag, as in HF.
 
     Source: the `added_tokens` of HF's tokenizer.json.
 
@@ -35,7 +35,7 @@ class AddedToken:
 
 
 def check_added_tokens(tokens: Iterable[AddedToken]) -> tuple[AddedToken, ...]:
-    """Return the tokens as a tuple; InputError for an empty content, and for a content or an id that occurs twice.
+    """Return the tokens as a tuple; InputError for an empty content and for duplicate contents or ids.
 
     >>> check_added_tokens([AddedToken("<eos>", 5)])[0].id
     5
@@ -51,11 +51,11 @@ def _check(token: AddedToken) -> None:
     if not isinstance(token, AddedToken):
         raise InputError(f"expected an AddedToken, not {token!r}")
     if not isinstance(token.content, str) or not token.content:
-        raise InputError(f"expected an added token to have some content, not {token.content!r} (id {token.id!r})")
+        raise InputError(f"expected added token content as a non-empty str, not {token.content!r} (id {token.id!r})")
     if not isinstance(token.id, int) or isinstance(token.id, bool) or token.id < 0:
-        raise InputError(f"expected the id of added token {token.content!r} to be an integer from 0, not {token.id!r}")
+        raise InputError(f"expected added token id >= 0 as an int, not {token.id!r} (token {token.content!r})")
     if any("\ud800" <= character <= "\udfff" for character in token.content):
-        raise InputError(f"expected an added token that UTF-8 can hold, not {token.content!r} (id {token.id})")
+        raise InputError(f"expected added token without lone surrogates, not {token.content!r} (id {token.id})")
 
 
 def _check_distinct(tokens: Iterable[AddedToken]) -> None:
@@ -64,9 +64,7 @@ def _check_distinct(tokens: Iterable[AddedToken]) -> None:
     for token in tokens:
         other = by_content.setdefault(token.content, token)
         if other is not token:
-            raise InputError(f"expected an added token once; {token.content!r} has ids {other.id} and {token.id}")
+            raise InputError(f"duplicate added token {token.content!r}: it has the ids {other.id} and {token.id}")
         other = by_id.setdefault(token.id, token)
         if other is not token:
-            raise InputError(
-                f"expected an id for every added token; {other.content!r} and {token.content!r} share {token.id}"
-            )
+            raise InputError(f"duplicate added token id {token.id}: {other.content!r} and {token.content!r} share it")

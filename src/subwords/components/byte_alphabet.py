@@ -1,4 +1,4 @@
-"""The map between the 256 bytes and printable characters in which byte-level vocabularies are written."""
+"""The map between the 256 bytes and the printable characters of byte-level vocabularies."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["BYTES", "CHARACTERS", "tokens_from_text", "tokens_to_text"]
 _PRINTABLE = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
 _HIDDEN = sorted(set(range(256)) - set(_PRINTABLE))
 
-# The bytes in the code-point order of their characters: a printable byte is its own, the others take 256 and up.
+# The bytes in the code-point order of their characters: printable bytes map to themselves, the others to 256 and up.
 BYTES = bytes(_PRINTABLE + _HIDDEN)
 
-# The characters that stand for bytes.
+# The characters that represent bytes.
 CHARACTERS = frozenset(map(chr, [*_PRINTABLE, *range(256, 256 + len(_HIDDEN))]))
 
 _CODES = np.zeros(256, "<u4")
@@ -28,7 +28,7 @@ _BYTES[_CODES] = np.arange(256)
 
 
 def tokens_to_text(tokens: Sequence[bytes]) -> list[str]:
-    """Return every token with its bytes written as characters.
+    """Return the characters that represent every token's bytes.
 
     Source: GPT-2's vocabulary files.
 
@@ -40,13 +40,13 @@ def tokens_to_text(tokens: Sequence[bytes]) -> list[str]:
 
 
 def tokens_from_text(texts: Sequence[str]) -> list[bytes]:
-    """Return the bytes of every token written as characters; a character outside the map is an InputError.
+    """Return the bytes that every token's characters represent; InputError for a character outside the map.
 
     >>> tokens_from_text(["Ġlow", "Ã©"])
     [b' low', b'\\xc3\\xa9']
     """
     codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), "<u4")
-    # The last entry of the table stands for every character beyond it.
+    # The last entry of the table is for all larger code points.
     data = _BYTES[np.minimum(codes, len(_BYTES) - 1)]
     if (wrong := np.flatnonzero(data == _OUTSIDE)).size:
         raise _outside(texts, int(wrong[0]))
@@ -58,6 +58,6 @@ def _outside(texts: Sequence[str], at: int) -> InputError:
     character = "".join(texts)[at]
     token = next(text for text, end in zip(texts, accumulate(map(len, texts)), strict=True) if at < end)
     return InputError(
-        f"expected only the 256 characters that stand for bytes; token {token!r} holds {character!r} "
-        f"(U+{ord(character):04X})"
+        f"invalid byte-level token {token!r}: {character!r} (U+{ord(character):04X}) is not one of the 256 characters "
+        "that represent bytes"
     )

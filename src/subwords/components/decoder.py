@@ -1,4 +1,4 @@
-"""Decoders: how the tokens of ids become text, as plain data. `engine/decoding.py` runs them."""
+"""Decoders as plain data: how tokens become text. `engine/decoding.py` runs them."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class ByteDecoder:
-    """Joins tokens. byte_level: tokens are spelled in the characters that stand for bytes.
+    """Joins tokens. byte_level: tokens are written in the characters that represent bytes.
 
-    A token with any other character stands for itself. Bytes that are not UTF-8 become U+FFFD.
+    A token with any other character is used literally. Bytes that are not UTF-8 become U+FFFD.
 
     Source: HF's decoders ByteLevel and Fuse.
     """
@@ -54,7 +54,7 @@ class WordPieceDecoder:
 
 @dataclass(frozen=True, slots=True)
 class SpaceDecoder:
-    """Joins tokens by spaces, as HF does where a file has no decoder."""
+    """Joins tokens with spaces, as HF does for a file without a decoder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +86,14 @@ def _sentencepiece(unknown: list[str], control: list[str], *fields: Any) -> Sent
     return SentencePieceDecoder(frozenset(unknown), frozenset(control), *fields)
 
 
-# ------------------------------------------------------------------ steps, each of which changes a list of tokens
+# ------------------------------------------------------------------ steps: each changes a list of tokens
 
 
 @dataclass(frozen=True, slots=True)
 class Metaspace:
-    """Replaces `replacement` by a space; in the first token by nothing, unless the scheme is "never".
+    """Replaces `replacement` by a space; in the first token removes it, unless `prepend_scheme` is "never".
 
-    `split` has no effect in a decoder. It is kept for writing the file.
+    `split` has no effect in a decoder; it is kept for writing the file.
     """
 
     replacement: str = "▁"
@@ -103,12 +103,12 @@ class Metaspace:
 
 @dataclass(frozen=True, slots=True)
 class ByteFallback:
-    """Joins each run of the tokens <0x00> to <0xFF> to its UTF-8 text; if it is not UTF-8, to U+FFFD for every byte."""
+    """Replaces each run of the tokens <0x00> to <0xFF> by its text; by U+FFFD per byte if it is not UTF-8."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fuse:
-    """Joins all tokens to one."""
+    """Joins all tokens into one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +131,14 @@ class Replace:
 
 @dataclass(frozen=True, slots=True)
 class ReplaceTokens:
-    """Replaces certain whole tokens by a string; a file holds it as a Replace by a regex that matches only these."""
+    """Replaces certain whole tokens by a string; in a file it is a Replace with a regex that matches only these."""
 
     tokens: tuple[str, ...]
     content: str
 
     @property
     def pattern(self) -> str:
-        """The regex that matches these tokens and nothing else."""
+        """The regex that matches only these tokens."""
         return rf"\A(?:{'|'.join(map(escaped, self.tokens))})\z"
 
 

@@ -1,4 +1,4 @@
-"""Steps of normalizers and splitters as text: it names a custom rule in word counts, and can be read back."""
+"""Steps of normalizers and splitters as JSON text, which identifies a custom rule in word counts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BYTES = ("charsmap",)  # written in base64
 
 
 def to_text(steps: tuple[Any, ...]) -> str:
-    """Return steps as JSON: a list with an object for every step, its type and its fields.
+    """Return steps as JSON: a list with one object per step, of its type and its fields.
 
     >>> from subwords.components.normalizer import Prepend
     >>> to_text((Prepend("▁"),))
@@ -37,12 +37,12 @@ def _fields(step: Any) -> dict[str, Any]:
 
 
 def looks_like_steps(text: str) -> bool:
-    """Whether a text begins as `to_text` writes steps."""
+    """Whether a text begins like the output of `to_text`."""
     return text.startswith('[{"step": "')
 
 
 def from_text(text: str, room: str) -> tuple[Any, ...]:
-    """Return the steps that `to_text` wrote, of a "splitter" or a "normalizer"; InputError for anything else.
+    """Return the steps that `to_text` wrote for a "splitter" or a "normalizer"; InputError for other text.
 
     >>> from_text('[{"step": "Lowercase"}]', "normalizer")
     (Lowercase(),)
@@ -50,7 +50,9 @@ def from_text(text: str, room: str) -> tuple[Any, ...]:
     try:
         return tuple(_step(dict(entry), _KINDS[room]) for entry in json.loads(text))
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
-        raise InputError(f"expected the steps of a {room} as JSON; {text!r:.80}: {error}") from None
+        raise InputError(
+            f"invalid steps of a {room}: expected JSON as in word counts, not {text!r:.80}: {error}"
+        ) from None
 
 
 def _step(entry: dict[str, Any], kinds: dict[str, type]) -> Any:
@@ -65,5 +67,5 @@ def _step(entry: dict[str, Any], kinds: dict[str, type]) -> Any:
         if name not in _BYTES and not (isinstance(entry[name], wanted) or (value is None and "None" in expected[name])):
             raise TypeError(f"{name} is {value!r:.40}")
         if wanted is tuple and not all(isinstance(item, str) for item in entry[name]):
-            raise TypeError(f"{name} holds what is not a string")
+            raise TypeError(f"{name} must contain only strings")
     return kind(**entry)

@@ -1,6 +1,6 @@
-"""The steps of normalization, and what the tokenizers in use do, by name.
+"""The steps of normalization, and the normalizers of well-known tokenizers by name.
 
-A normalizer is a tuple of steps; each takes the text that the one before it left.
+A normalizer is a tuple of steps; each changes the result of the previous one.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Bert:
-    """What BERT does before it splits, in this order.
+    """BERT's normalization, in this order.
 
-    clean_text: drop NUL, U+FFFD and control characters; every blank becomes a space.
-    handle_chinese_chars: put spaces around every Chinese character.
-    strip_accents: write characters as base and accents, and drop the accents; None: as `lowercase` says.
+    clean_text: remove NUL, U+FFFD and control characters; replace whitespace by spaces.
+    handle_chinese_chars: insert a space before and after every Chinese character.
+    strip_accents: decompose characters (NFD) and remove nonspacing marks; None: the value of `lowercase`.
     lowercase: character by character.
     """
 
@@ -48,24 +48,24 @@ class Bert:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A normal form of Unicode."""
+    """Convert to a Unicode normal form."""
 
     form: Literal["NFC", "NFD", "NFKC", "NFKD"]
 
 
 @dataclass(frozen=True, slots=True)
 class Lowercase:
-    """Write every character in lower case: one at a time, so that Σ is σ wherever it stands."""
+    """Replace every character by its lower case, without context: Σ always becomes σ."""
 
 
 @dataclass(frozen=True, slots=True)
 class StripAccents:
-    """Drop combining marks; those within a character (é) only where a decomposing form came before."""
+    """Remove combining marks; precomposed characters (é) keep theirs unless a decomposing form comes first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """Put a text in the place of another, or with `regex` of every match of a pattern, spelled as a splitter's."""
+    """Replace every occurrence of a string or, with `regex`, every match of a pattern in the splitters' syntax."""
 
     pattern: str
     content: str
@@ -74,7 +74,7 @@ class Replace:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """Drop the blanks that a text begins (left) or ends with (right)."""
+    """Remove whitespace at the start (left) and at the end (right) of a text."""
 
     left: bool = True
     right: bool = True
@@ -82,17 +82,17 @@ class Strip:
 
 @dataclass(frozen=True, slots=True)
 class Prepend:
-    """Put a text in front of every text that is not empty."""
+    """Insert a string before every text that is not empty."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Precompiled:
-    """Replace strings by SentencePiece's precompiled map, as HF does it: grapheme by grapheme.
+    """Replace strings by SentencePiece's precompiled charsmap, as in HF: grapheme by grapheme.
 
-    A grapheme of at most 5 bytes becomes what the shortest string becomes that it begins with; otherwise each of its
-    characters is replaced for itself.
+    A grapheme of at most 5 bytes is replaced as a whole, by the replacement of the shortest string that it begins with.
+    If there is no such string, or the grapheme is longer, each of its characters is replaced on its own.
     """
 
     charsmap: bytes = field(repr=False)
@@ -100,13 +100,13 @@ class Precompiled:
 
 @dataclass(frozen=True, slots=True)
 class SentencePiece:
-    """What SentencePiece does to a text before it looks for pieces.
+    """SentencePiece's normalization; the options are those of its NormalizerSpec and TrainerSpec.
 
-    charsmap: the longest of its strings at every place is replaced; bytes that are not UTF-8 become U+FFFD.
-    remove_extra_whitespaces: drop spaces at the begin, at the end, and behind a space.
-    add_dummy_prefix: put a space in front, or with `whitespace_suffix` behind the text.
-    escape_whitespaces: write U+2581 for spaces.
-    user_symbols: texts that stay as they are, the longest at a place, before the map is asked.
+    charsmap: the longest matching string is replaced; bytes that are not UTF-8 become U+FFFD.
+    remove_extra_whitespaces: remove spaces at the start, at the end and after another space.
+    add_dummy_prefix: insert a space before the text; with `whitespace_suffix`, after the text.
+    escape_whitespaces: replace spaces by U+2581.
+    user_symbols: strings that stay unchanged; the longest match wins, with priority over the charsmap.
     """
 
     charsmap: bytes = field(default=b"", repr=False)
@@ -121,11 +121,11 @@ Step: TypeAlias = Bert | Form | Lowercase | StripAccents | Replace | Strip | Pre
 Steps: TypeAlias = tuple[Step, ...]
 STEPS: tuple[type, ...] = get_args(Step)
 
-# All blanks are spaces, and otherwise text is as it is.
-_BLANKS = write_charsmap({chr(code): " " for code in sorted(WHITE_SPACE) if chr(code) != " "})
+# Replaces whitespace by spaces and nothing else.
+_WHITESPACE = write_charsmap({chr(code): " " for code in sorted(WHITE_SPACE) if chr(code) != " "})
 
-# "sentencepiece" has no normal form: for that of T5 and others, load one of their files.
-# "bert-uncased" is that of bert-base-uncased and -chinese, "bert-cased" that of bert-base-cased.
+# "sentencepiece" applies no normal form: for the charsmaps of T5 and others, load one of their files.
+# "bert-uncased" is the normalizer of bert-base-uncased and -chinese, "bert-cased" that of bert-base-cased.
 NAMED: dict[str, Steps] = {
     "none": (),
     "bert-uncased": (Bert(),),
@@ -137,10 +137,10 @@ NAMED: dict[str, Steps] = {
     "lowercase": (Lowercase(),),
     "strip-accents": (Form("NFD"), StripAccents()),
     "strip": (Strip(),),
-    "sentencepiece": (SentencePiece(_BLANKS),),
+    "sentencepiece": (SentencePiece(_WHITESPACE),),
 }
 
-# The same in HF's steps: the text is the same always, its places are HF's.
+# "sentencepiece" in HF's steps: the text is always the same, but the origins are HF's.
 SPACED: Steps = (Replace(r"\s+", " ", True), Replace(r"\A |[ ▁]+$", "", True), Prepend("▁"), Replace(" ", "▁"))
-# And but for texts that end with U+2581, which SentencePiece takes for a space.
+# The same except for texts that end with U+2581, which SentencePiece treats as a space.
 STRIPPED: Steps = (SPACED[0], Strip(), *SPACED[2:])

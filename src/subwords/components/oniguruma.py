@@ -1,18 +1,18 @@
-r"""Patterns of Oniguruma, the engine of HF tokenizers, and back: where it reads the same text differently.
+r"""Translates patterns from and to Oniguruma, the engine of HF tokenizers, where its syntax has another meaning.
 
-| | Oniguruma | tiktoken, and here |
+| | Oniguruma | tiktoken and this package |
 |---|---|---|
-| `$`, `^` | the end and the begin of a line | of the text |
+| `$`, `^` | end and start of a line | end and start of the text |
 | `{1,3}+` | one to three, repeated | possessive |
 | `{3}?` | three or none | three |
-| `{,3}` | at most three | (some engines: these characters) |
+| `{,3}` | at most three | (some engines: literal) |
 | `\w` | without the joiners U+200C and U+200D; outside brackets with ²³¹¼½¾ | with the joiners, without ² |
-| `\h` | a hexadecimal digit | (some engines: a blank) |
-| `\<`, `\>` | `<`, `>` | the begin and the end of a word |
-| `[:alpha:]` | by Unicode | of ASCII |
-| `(?m)` | `.` takes line feeds | `^` and `$` are of lines, `(?s)` is for the dot |
+| `\h` | a hexadecimal digit | (some engines: horizontal whitespace) |
+| `\<`, `\>` | `<`, `>` | start and end of a word |
+| `[:alpha:]` | Unicode | ASCII |
+| `(?m)` | `.` matches line feeds | `^` and `$` match at lines; `(?s)` is for the dot |
 
-Not translated: Oniguruma takes ß for ss where case is ignored.
+Not translated: without case, Oniguruma matches ß with ss.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _JOINERS, _FRACTIONS = "\u200c\u200d", "²³¹¼-¾"
 
 @dataclass(frozen=True)
 class _Translation:
-    """What to write for a token outside and within brackets, for `{..}+` and `{n}?`, and for the flag of the dot."""
+    """Replacements of tokens outside and inside brackets, of `{..}+` and `{n}?`, and of the dot's flag."""
 
     outside: Mapping[str, str]
     inside: Mapping[str, str]
@@ -45,14 +45,14 @@ class _Translation:
 
 
 def _words(word: str) -> dict[str, str]:
-    r"""What to write for `\w` and its kin, `word` being the inside of a bracket expression."""
+    r"""Return replacements of `\w`, `\W`, `\b` and `\B`; `word`: the inside of a bracket expression."""
     yes, no = f"[{word}]", f"[^{word}]"
     border = f"(?:(?<={yes})(?!{yes})|(?<!{yes})(?={yes}))"
     no_border = f"(?:(?<={yes})(?={yes})|(?<!{yes})(?!{yes}))"
     return {r"\w": yes, r"\W": no, r"\b": border, r"\B": no_border}
 
 
-# What POSIX names hold, as the inside of a set: in Oniguruma, found on all code points, and in tiktoken.
+# POSIX classes as the inside of a set: in Oniguruma (measured on all code points) and in tiktoken.
 _GRAPH = r"[^\s\p{Cc}\p{Cn}\p{Cs}]"
 _POSIX_UNICODE = {
     "alnum": r"\p{Alphabetic}\p{Nd}",
@@ -111,7 +111,7 @@ _TO_ONIGURUMA = _Translation(
 
 
 def from_oniguruma(pattern: str) -> str:
-    r"""Return what a pattern of Oniguruma means here; nearly all stay as they are.
+    r"""Return the pattern with the meaning that `pattern` has in Oniguruma; most stay unchanged.
 
     >>> from_oniguruma(r"\d{1,3}+|\s+$")
     '(?:\\d{1,3})+|\\s+(?![^\\n])'
@@ -120,7 +120,7 @@ def from_oniguruma(pattern: str) -> str:
 
 
 def to_oniguruma(pattern: str) -> str:
-    r"""Return a pattern that means in Oniguruma what the given one means here.
+    r"""Return the Oniguruma pattern with the meaning that `pattern` has here.
 
     >>> to_oniguruma(r"\d{1,3}+|\s+$")
     '(?>\\d{1,3})|\\s+\\z'
@@ -131,7 +131,7 @@ def to_oniguruma(pattern: str) -> str:
 def _rewritten(pattern: str, translation: _Translation) -> str:
     out: list[str] = []
     groups: list[int] = []
-    item = 0  # where in `out` begins what a quantifier would repeat
+    item = 0  # start in `out` of the item that a quantifier would repeat
     for token, inside in _tokens(pattern):
         if inside:
             out.append(translation.inside.get(token, token))
@@ -158,7 +158,7 @@ def _rewritten(pattern: str, translation: _Translation) -> str:
 
 
 def _tokens(pattern: str) -> Iterator[tuple[str, bool]]:
-    """Yield the tokens of a pattern, and for each whether it is inside a bracket expression: all but its first is."""
+    """Yield the tokens of a pattern, each with whether it is inside a bracket expression (the opening [ is not)."""
     at = depth = 0
     while match := (_INSIDE if depth else _OUTSIDE).match(pattern, at):
         token, at = match[0], match.end()
@@ -171,7 +171,7 @@ def _tokens(pattern: str) -> Iterator[tuple[str, bool]]:
 
 
 def escaped(text: str) -> str:
-    """Return a pattern that matches a text and nothing else, the same in all dialects."""
+    """Return a pattern that matches only a literal text, in all dialects."""
     return "".join(map(_escaped, text))
 
 

@@ -1,7 +1,7 @@
-"""The precompiled map of SentencePiece's files, read with care: strings, and what each is replaced by.
+"""The precompiled charsmap of SentencePiece's files, validated: strings and their replacements.
 
-It is a double array of the strings (Darts-clone), whose nodes may share what follows them, and behind it, each ended by
-a NUL, what they are replaced by. Kernels walk through it as it is.
+The format: a double array of the strings (Darts-clone), whose nodes may share suffixes, followed by the replacements,
+each terminated by NUL. Kernels use it without conversion.
 """
 
 from __future__ import annotations
@@ -23,16 +23,15 @@ Members = NDArray[np.bool_]
 
 BLOCK = 1 << 10  # bytes
 LEAF, FAR, VALUE, LABEL = 1 << 8, 1 << 9, (1 << 31) - 1, 1 << 31 | 0xFF
-LEAST = np.array([0, 0x80, 0x800, 0x10000])  # code points of so many bytes
+LEAST = np.array([0, 0x80, 0x800, 0x10000])  # first code points of 1, 2, 3 and 4 bytes
 
 
 class Charsmap:
-    """The strings of a map. Immutable.
+    """The strings of a charsmap. Immutable.
 
-    units: uint32, the double array. text: what strings are replaced by, at `values`, the values of their ends.
-    single: code points that are a string, and its value for each. firsts: those that begin a longer one; pairs: of
-    these and what comes second, those that are both ASCII. seconds, later: those that come second, and at all behind
-    another.
+    units: uint32, the double array. text: the replacements; `values` are their offsets. single: the code points that
+    are strings, and the value of each. firsts, seconds, later: the code points that are first, second, and anywhere
+    after the first in longer strings. pairs: the first two code points of longer strings, if both are ASCII.
     """
 
     def __init__(self, units: NDArray[np.uint32], text: bytes) -> None:
@@ -69,10 +68,10 @@ class Charsmap:
         self.values = np.unique(np.concatenate(values))
         for value in self.values.tolist():
             if self.text[value] & 0xC0 == 0x80:
-                raise FormatError(f"expected replacements of whole characters in a precompiled map; {value} is none")
+                raise FormatError(f"invalid precompiled charsmap: the replacement at {value} starts inside a character")
 
     def begins(self, values: Codes) -> Members:
-        """Return which characters begin a string with one of some values."""
+        """Return the characters with which the strings of some values begin, bool of shape (0x110000,)."""
         nodes = np.flatnonzero(self._label <= 0xFF)
         above, _, below = self._children(nodes)
         above = nodes[above]
@@ -89,7 +88,7 @@ class Charsmap:
         return found
 
     def _children(self, nodes: Codes) -> tuple[Codes, Codes, Codes]:
-        """Of some nodes: the index of each child's node among them, its label, and itself."""
+        """Return all children of some nodes: the index of the parent in `nodes`, the label and the child."""
         base = self._base[nodes]
         first, last = np.searchsorted(self._above, base), np.searchsorted(self._above, base, side="right")
         counts = last - first
@@ -98,7 +97,7 @@ class Charsmap:
         return np.repeat(np.arange(len(nodes)), counts), self._label[found], found
 
     def _after(self, nodes: Codes) -> tuple[Codes, Codes, Codes]:
-        """Of some nodes, one character on: the index of each one's node among them, the code point, and the node."""
+        """Return all nodes one character further: the index of the origin in `nodes`, the code point and the node."""
         above, labels, found = self._children(nodes)
         sizes = 1 + (labels >= 0xC0).astype(np.int64) + (labels >= 0xE0) + (labels >= 0xF0)
         wrong = (labels >= 0x80) & (labels < 0xC0) | (labels >= 0xF8)
@@ -109,13 +108,13 @@ class Charsmap:
             rest = sizes > size
             above, codes, sizes, found = above[rest], codes[rest], sizes[rest], found[rest]
             if wrong.any() or self._leaf[found].any():
-                raise FormatError("expected a precompiled map to be of strings in UTF-8; some are not")
+                raise FormatError("invalid precompiled charsmap: expected all strings in UTF-8")
             inner, labels, found = self._children(found)
             above, codes, sizes = above[inner], codes[inner] << 6 | labels & 0x3F, sizes[inner]
             wrong = labels & 0xC0 != 0x80
         for codes, least in zip((part[1] for part in done), LEAST, strict=True):
             if ((codes < least) | (codes >= CODE_POINTS) | (codes >> 11 == 0x1B)).any():
-                raise FormatError("expected a precompiled map to be of strings in UTF-8; some are not")
+                raise FormatError("invalid precompiled charsmap: expected all strings in UTF-8")
         above, codes, found = (np.concatenate(parts) for parts in zip(*done, strict=True))
         return above, codes, found
 
@@ -130,46 +129,48 @@ def _check(wide: Codes, base: Codes, leaf: Members, text: bytes) -> None:
     inner = wide & LABEL <= 0xFF
     outside = inner & ((base | 0xFF) >= len(wide))
     if outside.any() or wide[0] & LABEL or leaf[0] or not base[0]:
-        raise FormatError(f"expected nodes of a precompiled map within {len(wide)} units; some lead beyond")
+        raise FormatError(f"invalid precompiled charsmap: expected all nodes within its {len(wide)} units")
     if (wide[base[inner & leaf]] <= VALUE).any():
-        raise FormatError("expected a value where a string of a precompiled map ends; there is another node")
+        raise FormatError("invalid precompiled charsmap: expected a value, not a node, at the end of a string")
     if (wide[~inner] & VALUE >= len(text)).any():
-        raise FormatError(f"expected replacements within the {len(text)} bytes of a precompiled map; one is beyond")
+        raise FormatError(f"invalid precompiled charsmap: expected all replacements within its {len(text)} bytes")
 
 
 @lru_cache(maxsize=8)
 def read_charsmap(data: bytes) -> Charsmap:
-    """Return a map; whatever is none, or not of whole characters, is a FormatError.
+    """Return the charsmap of some bytes; FormatError if they are invalid.
 
     Source: SentencePiece 0.2.3, `NormalizerSpec.precompiled_charsmap`.
     """
     size = int.from_bytes(data[:4], "little")
     if len(data) <= 4 or size < BLOCK or size % BLOCK or size >= len(data) - 4:
         raise FormatError(
-            f"expected a precompiled map: 4 bytes that hold the size of its trie, a multiple of {BLOCK}, the trie, and "
-            f"text; {len(data)} bytes came, the first of which say {size}"
+            f"invalid precompiled charsmap: expected 4 bytes with the size of its trie (a multiple of {BLOCK}), the "
+            f"trie, and text; got {len(data)} bytes with the size {size}"
         )
     text = data[4 + size :]
     if text[-1]:
-        raise FormatError("expected a precompiled map to end with a NUL, as each of its replacements does")
+        raise FormatError("invalid precompiled charsmap: expected NUL at its end")
     try:
         text.decode()
     except UnicodeDecodeError as error:
-        raise FormatError(f"expected replacements in UTF-8; byte {error.start} of a precompiled map is none") from None
+        raise FormatError(
+            f"invalid precompiled charsmap: byte {error.start} of its replacements is not UTF-8"
+        ) from None
     return Charsmap(np.frombuffer(data, "<u4", size // 4, 4).astype(np.uint32), text)
 
 
 def write_charsmap(rules: Mapping[str, str]) -> bytes:
-    """Return the map that replaces each string by another; strings and replacements without NUL, no string empty.
+    """Return the charsmap that replaces each string by another; InputError for NUL or an empty string.
 
-    For a few thousand rules: nodes share nothing.
+    Made for a few thousand rules: nodes do not share suffixes.
 
     >>> data = write_charsmap({"\\t": " ", "ﬁ": "fi"})
     >>> read_charsmap(data).single[0].tolist(), len(data)
     ([9, 64257], 1033)
     """
     if any(not key or "\0" in key + text for key, text in rules.items()):
-        raise InputError("expected rules of strings that are not empty, without NUL")
+        raise InputError("expected charsmap rules without NUL and without an empty string")
     texts = sorted({text.encode() for text in rules.values()})
     places = dict(zip(texts, [0, *accumulate(len(text) + 1 for text in texts)], strict=False))
     trie: dict[bytes, set[int]] = {b"": set()}
@@ -183,7 +184,7 @@ def write_charsmap(rules: Mapping[str, str]) -> bytes:
     for prefix in sorted(trie, key=lambda prefix: (len(prefix), prefix)):
         labels = trie[prefix] | ({0} if prefix in values else set())
         at = nodes[prefix]
-        # From the highest block on: it is mostly free, and offsets below 2 ** 21 can be written.
+        # Start at the highest block: it is mostly free, and offsets below 2 ** 21 can be encoded.
         base = max(1, max(units) & ~0xFF)
         while base in bases or any(base ^ label in units for label in labels):
             base += 1
@@ -193,9 +194,9 @@ def write_charsmap(rules: Mapping[str, str]) -> bytes:
             units[base ^ label] = label or 1 << 31 | values[prefix]
             nodes[prefix + bytes([label])] = base ^ label
     if max(units) >> 21:
-        raise InputError(f"expected rules that take less than {1 << 21} units, not {max(units)}")
+        raise InputError(f"too many charsmap rules: expected less than {1 << 21} units, not {max(units)}")
     size = max(max(units), *bases) // 256 * 256 + 256
-    # A unit that is none is a value: zero would be a child for NUL, and SentencePiece would go on from there.
+    # Unused units are written as values: zero would be a child for NUL, which SentencePiece would follow.
     array = np.full(size, 1 << 31, "<u4")
     array[[*units]] = [*units.values()]
     return (4 * size).to_bytes(4, "little") + array.tobytes() + b"".join(text + b"\0" for text in texts)

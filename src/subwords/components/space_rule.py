@@ -1,4 +1,4 @@
-"""Where text whose blanks are written U+2581 may be cut into words: what a vocabulary proves."""
+"""Rules that split text with U+2581 for spaces without changing ids, derived from a vocabulary."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SPACE = "▁"
 
 
 def parting(symbols: Iterable[str]) -> Rule:
-    """Return the rule that cuts texts out, each as a word of its own: leftmost, and the longest of several."""
+    """Return the rule that isolates some strings as words: leftmost first, then the longest."""
     alone = sorted(symbols, key=len, reverse=True)
     return (Split("|".join(map(escape, alone))),) if alone else ()
 
@@ -20,16 +20,16 @@ def parting(symbols: Iterable[str]) -> Rule:
 def space_rule(
     tokens: Iterable[bytes], symbols: Iterable[bytes] = (), *, unk_space: bool = False, lines: bool = False
 ) -> Rule:
-    """Return the finest rule known to cut no token in two; () where there is none.
+    """Return the finest known rule that splits inside no token; () if there is none.
 
-    A word begins at every U+2581, or at every run of them where a token holds two; or, where tokens have them at their
-    ends, it ends there. A model that joins neighbours only where their joint is a token yields the same ids with these
-    cuts and without: `tokens` are all that take part in joining. `symbols` (user-defined pieces) are tokens that are
-    cut out beforehand, leftmost and longest first, each a word of its own. unk_space: U+2581 alone is an unknown
-    character, and neighbours that are unknown become one unk: then no cut there is exact. lines: a line feed is known,
-    or becomes bytes: then runs of it are words, if no token holds it beside another character.
+    A word begins at every U+2581, or at every run of U+2581 if a token contains two in a row. If tokens have U+2581 at
+    their ends, words end there instead. For a model that merges two tokens only if the result is a token, the ids are
+    the same with and without the rule. tokens: all tokens that take part in merges. symbols: user-defined pieces; they
+    are isolated first, leftmost and longest, each as a word. unk_space: U+2581 alone is unknown, and adjacent unknown
+    characters become one unk, so no split at U+2581 is exact. lines: a line feed is known or falls back to bytes; runs
+    of it then become words, unless a token contains a line feed and another character.
 
-    Source: SentencePiece's convention for blanks.
+    Source: SentencePiece's convention for whitespace.
 
     >>> from subwords.components.space_rule import space_rule
     >>> [step.pattern for step in space_rule([b"a", "▁a".encode(), "▁▁".encode()])]

@@ -1,11 +1,11 @@
-r"""The rules of pre-tokenization: their steps, and what the tokenizers in use do, by name.
+r"""The rules of pre-tokenization: their steps, and the rules of well-known tokenizers by name.
 
-A rule is a tuple of steps; each takes the pieces that the one before it left, the first one the whole text. A rule
-without steps leaves the text whole. Pieces without characters are dropped after every step.
+A rule is a tuple of steps. The first step gets the whole text as one word, each other step the words of the previous
+one. Empty words are dropped after every step. A rule without steps does not split.
 
-Patterns mean what they mean in tiktoken: `$` is the end of the text, `{1,3}+` is possessive, `\w` is that of Unicode's
-annex 18, `.` is anything but a line feed, and case folds character by character. Oniguruma, which HF tokenizers uses,
-differs in these; `subwords.components.oniguruma` translates.
+Patterns have tiktoken's meaning: `$` is the end of the text, `{1,3}+` is possessive, `\w` follows Unicode's annex 18,
+`.` is anything except a line feed, and case folds character by character. Oniguruma, the engine of HF tokenizers,
+differs in all of these; `subwords.components.oniguruma` translates.
 """
 
 from __future__ import annotations
@@ -39,13 +39,14 @@ Behavior = Literal["isolated", "removed", "merged_with_previous", "merged_with_n
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Cut every piece at the matches of a pattern.
+    """Split every word at the matches of a pattern; the gaps between matches become words.
 
-    What lies between two matches is a piece as well. A match is a piece of its own (`isolated`) or is dropped
-    (`removed`); or a run of matches is one piece (`contiguous`); or the first match of a run is joined to what stands
-    before it (`merged_with_previous`), the last one to what stands behind it (`merged_with_next`), the others being
-    pieces of their own. `invert` exchanges matches and what lies between them. An empty match cuts and is no piece; one
-    that touches the match before it is none.
+    behavior: a match becomes a word (`isolated`) or is dropped (`removed`); a run of adjacent matches becomes one word
+    (`contiguous`); the first match of a run is joined to the gap before it (`merged_with_previous`), or the last one to
+    the gap after it (`merged_with_next`), and the other matches of the run become words. invert: swaps matches and
+    gaps. An empty match cuts without making a word; it is ignored if it touches the previous match.
+
+    Source: HF's pre-tokenizer Split.
     """
 
     pattern: str
@@ -55,10 +56,10 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """Put a text in front of every piece that does not begin with it; with "first", only where the input begins.
+    """Insert a text before every word that does not begin with it; with "first", only at the start of the input.
 
-    A piece begins where the input begins if its first character stands for the input's first one: a prefix that was
-    put before it and cut off stands for that one too.
+    A word is at the start of the input if its first character comes from the input's first character. An inserted
+    prefix that was split off also comes from that character.
     """
 
     text: str
@@ -67,7 +68,7 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """Put one character in the place of another."""
+    """Replace one character by another."""
 
     old: str
     new: str
@@ -75,9 +76,9 @@ class Replace:
 
 @dataclass(frozen=True, slots=True)
 class ByteChars:
-    """Write every byte as the character that stands for it in GPT-2's table; later steps see these characters.
+    """Replace every byte by its character in GPT-2's table; later steps see these characters.
 
-    Hazard: a step behind this one can cut within a character of the text.
+    Hazard: a later step can cut inside a character of the text.
     """
 
 
@@ -87,7 +88,7 @@ STEPS: tuple[type, ...] = get_args(Step)
 
 
 def escape(text: str) -> str:
-    r"""Return the pattern that matches a text and nothing else.
+    r"""Return the pattern that matches only a literal text.
 
     >>> escape("a.b")
     'a\\.b'
@@ -96,19 +97,19 @@ def escape(text: str) -> str:
 
 
 def members(ranges: str) -> str:
-    """Return code points, given as `1F00-1F15 1F18`, as the inside of a bracket expression."""
+    """Return the inside of a bracket expression for code points like `1F00-1F15 1F18`."""
     return "".join("-".join(chr(int(code, 16)) for code in part.split("-")) for part in ranges.split())
 
 
-# Parts that many patterns share.
+# Shared parts of patterns.
 _SUFFIX = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 _WORD = r"[^\r\n\p{L}\p{N}]?\p{L}+"
 _SIGNS = r" ?[^\s\p{L}\p{N}]+"
-_BLANKS = r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+_WHITESPACE = r"|\s*[\r\n]+|\s+(?!\S)|\s+"
 
 
 def _cased(suffix: str = "", but: str = "") -> str:
-    """Words that a capital inside begins anew; `but` narrows their letters."""
+    """Return the pattern of words that split before a capital inside them; `but` narrows their letters."""
     before = r"[^\r\n\p{L}\p{N}]?"
     upper, lower = rf"[\p{{Lu}}\p{{Lt}}\p{{Lm}}\p{{Lo}}\p{{M}}{but}]", rf"[\p{{Ll}}\p{{Lm}}\p{{Lo}}\p{{M}}{but}]"
     return f"{before}{upper}*{lower}+{suffix}|{before}{upper}+{lower}*{suffix}"
@@ -121,7 +122,7 @@ _GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)
 # OpenAI, tiktoken_ext/openai_public.py of tiktoken 0.8 and later.
 _R50K = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
 
-# Rules that are one pattern; its matches, and what lies between them, are the pieces.
+# Rules of one pattern; its matches and the gaps between them are the words.
 PATTERNS: dict[str, str] = {
     # GPT-2; also RoBERTa, OPT, Phi, OLMo 1.
     "gpt2": _GPT2,
@@ -130,43 +131,43 @@ PATTERNS: dict[str, str] = {
     # GPT-3 and Codex, in tiktoken's spelling.
     "r50k": _R50K,
     "p50k": _R50K,
-    # GPT-3.5 and GPT-4, tiktoken 0.8 and later. HF has llama3 for them, which cuts blanks at the end otherwise.
+    # GPT-3.5 and GPT-4, tiktoken 0.8 and later. HF uses llama3 for them, which splits trailing whitespace differently.
     "cl100k": r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
     r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s",
     # GPT-4o, o1, gpt-oss, Llama 4.
-    "o200k": _cased(_SUFFIX + "?") + r"|\p{N}{1,3}|" + _SIGNS + r"[\r\n/]*" + _BLANKS,
+    "o200k": _cased(_SUFFIX + "?") + r"|\p{N}{1,3}|" + _SIGNS + r"[\r\n/]*" + _WHITESPACE,
     # Meta's Llama 3; also GLM-4, OLMo 2, DBRX, Phi-4, and cl100k before tiktoken 0.7.
-    "llama3": _SUFFIX + "|" + _WORD + r"|\p{N}{1,3}|" + _SIGNS + r"[\r\n]*" + _BLANKS,
+    "llama3": _SUFFIX + "|" + _WORD + r"|\p{N}{1,3}|" + _SIGNS + r"[\r\n]*" + _WHITESPACE,
     # Alibaba's Qwen 2, 2.5 and 3; also StableLM 2, Grok 2.
-    "qwen2": _SUFFIX + "|" + _WORD + r"|\p{N}|" + _SIGNS + r"[\r\n]*" + _BLANKS,
+    "qwen2": _SUFFIX + "|" + _WORD + r"|\p{N}|" + _SIGNS + r"[\r\n]*" + _WHITESPACE,
     # Qwen 3.5.
-    "qwen35": _SUFFIX + r"|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*" + _BLANKS,
+    "qwen35": _SUFFIX + r"|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*" + _WHITESPACE,
     # Mistral's Nemo and later; NVIDIA's Nemotron 3.
-    "tekken": _cased() + r"|\p{N}|" + _SIGNS + r"[\r\n/]*" + _BLANKS,
+    "tekken": _cased() + r"|\p{N}|" + _SIGNS + r"[\r\n/]*" + _WHITESPACE,
     # Moonshot's Kimi K2 and K3, tokenization_kimi.py.
-    "kimi-k2": _HAN + r"|\p{N}{1,3}|" + _SIGNS + r"[\r\n]*" + _BLANKS,
+    "kimi-k2": _HAN + r"|\p{N}{1,3}|" + _SIGNS + r"[\r\n]*" + _WHITESPACE,
     # ByteDance's Seed-Coder.
-    "seed-coder": _SUFFIX + "|" + _WORD + r"|\p{N}{1}| ?[^\s\p{L}\p{N}\r\n]+" + _BLANKS,
+    "seed-coder": _SUFFIX + "|" + _WORD + r"|\p{N}{1}| ?[^\s\p{L}\p{N}\r\n]+" + _WHITESPACE,
     # Ant's Ling (BailingMoE).
     "bailing": r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*"
     r"|\s*[\r\n]|\s+(?!\S)|\s+",
-    # LG's EXAONE MoE: a word may hold blanks.
+    # LG's EXAONE MoE: a word may contain spaces.
     "exaone-moe": _SUFFIX + r"|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N}|" + _SIGNS + r"[\r\n/]?"
     r"|\s*[\r\n]|\s+(?!\S)|\s+",
-    # BigScience's BLOOM; also Poro, GPT3-Finnish. Its matches leave gaps. Brackets within brackets add their contents.
+    # BigScience's BLOOM; also Poro, GPT3-Finnish. Its matches leave gaps. A nested bracket adds its contents.
     "bloom": r" ?[^(\s|[.,!?…。，、।۔،])]+",
 }
 
-# HF's Digits goes by Unicode 17, which has these two rows of digits more than 16.
+# HF's Digits uses Unicode 17, which has two more rows of digits than 16.
 DIGIT = rf"[\p{{N}}{members('11DE0-11DE9 16FF4-16FF6')}]"
-# HF's Punctuation goes by Unicode 8: no punctuation was known within these ranges, and two signs have left it since.
+# HF's Punctuation uses Unicode 8: these ranges had no punctuation, and two signs were punctuation only then.
 _UNKNOWN_SIGNS = (
     "61D 9FD-A76 C77-C84 1B4E-1B4F 1B7D-1B7F 2E43-2E5D 10D6E-10F89 113D4-1145D 11660-116B9 1183B-11FFF "
     "12FF1-12FF2 16D6D-16FE2 1E5FF-1E95F"
 )
 SIGN = rf"[!-/:-@\[-`{{-~\p{{P}}{members('166D 111C9')}&&[^{members(_UNKNOWN_SIGNS)}]]"
 
-# DeepSeek LLM's letters, range by range as its file has them: the cased ones of Unicode 11, some scripts left out.
+# DeepSeek LLM's letters, the ranges of its file: the cased letters of Unicode 11 without some scripts.
 _CASED_LETTERS = members(
     "41-5A 61-7A B5 C0-D6 D8-F6 F8-1BA 1BC-1BF 1C4-293 295-2AF 370-373 376 377 37B-37D 37F 386 388-38A 38C 38E-3A1 "
     "3A3-3F5 3F7-481 48A-52F 531-556 10A0-10C5 13A0-13F5 13F8-13FD 1C90-1CBA 1CBD-1CBF 1D00-1D2B 1D6B-1D77 1D79-1D9A "
@@ -190,10 +191,10 @@ NAMED: dict[str, Rule] = {name: (Split(pattern),) for name, pattern in PATTERNS.
         Split("[一-龥぀-ゟ゠-ヿ]+"),
         Split(
             r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"""
-            r"| ?[\p{P}\p{S}]+[\r\n]*" + _BLANKS
+            r"| ?[\p{P}\p{S}]+[\r\n]*" + _WHITESPACE
         ),
     ),
-    # DeepSeek LLM (2023). Its file is for Oniguruma: blanks at the end of a line, not only of the text.
+    # DeepSeek LLM (2023). Its file is for Oniguruma: `$` is the end of a line.
     "deepseek-llm": (
         Split(r"[\r\n]"),
         Split(rf"\s?[{_CASED_LETTERS}]+"),
@@ -206,11 +207,11 @@ NAMED: dict[str, Rule] = {name: (Split(pattern),) for name, pattern in PATTERNS.
     "deepseek-coder": (Split(r"[\r\n]"), Split(r"\s?\p{L}+"), Split(r"\s?\p{P}+"), _CJK, _DIGITS),
     # BigCode's StarCoder; also Command R, SmolLM, Refact, CodeShell, Minerva.
     "starcoder": (_DIGITS, Split(_GPT2)),
-    # TII's Falcon 7B and 40B. Digits are looked for among the bytes' characters: they cut ò, whose last byte is ².
+    # TII's Falcon 7B and 40B. Digits are matched in the bytes' characters: ò is cut because its last byte is ².
     "falcon": (Split(SIGN, "contiguous"), Split(_GPT2), ByteChars(), _NUMBERS, Split("[0-9][0-9][0-9]")),
-    # LumiOpen's Viking, as llama.cpp has it.
+    # LumiOpen's Viking, as in llama.cpp.
     "viking": (Split(PATTERNS["bloom"]), Split(r"\p{N}")),
-    # Meta's Chameleon, as llama.cpp has it.
+    # Meta's Chameleon, as in llama.cpp.
     "chameleon": (
         Split("<sentinel:[0-9]+>"),
         Split("(IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z"),
@@ -219,11 +220,11 @@ NAMED: dict[str, Rule] = {name: (Split(pattern),) for name, pattern in PATTERNS.
         Split(r"[\p{P}!-/:-@\[-`{-~]"),
         Split(_GPT2),
     ),
-    # SuperBPE (2025), as llama.cpp has it: no words, but numbers in threes counted from their end.
+    # SuperBPE (2025), as in llama.cpp: no words; groups of three digits, counted from the end of the number.
     "superbpe": (Split(r"\p{N}+"), Split(r"(?=(\d{3})+(?!\d))")),
-    # Cohere's Tiny Aya: numbers in threes counted from their end.
+    # Cohere's Tiny Aya: groups of three digits, counted from the end of the number.
     "tiny-aya": (Split(from_oniguruma(r"\d{1,3}(?=(?:\d{3})*\b)")), Split(PATTERNS["o200k"])),
-    # OpenAI's CLIP, its normalizer aside.
+    # OpenAI's CLIP, without its normalizer.
     "clip": (
         Split(
             r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+",
@@ -232,7 +233,7 @@ NAMED: dict[str, Rule] = {name: (Split(pattern),) for name, pattern in PATTERNS.
         ),
         Split(_GPT2),
     ),
-    # Google's BERT, its normalizer aside; HF's BertPreTokenizer.
+    # Google's BERT, without its normalizer; HF's BertPreTokenizer.
     "bert": (_WORDS, Split(SIGN)),
     # HF's Whitespace, WhitespaceSplit, Punctuation, Digits and Metaspace with their defaults.
     "whitespace": (Split(r"\w+|[^\w\s]+", "removed", invert=True),),
@@ -240,15 +241,15 @@ NAMED: dict[str, Rule] = {name: (Split(pattern),) for name, pattern in PATTERNS.
     "punctuation": (Split(SIGN),),
     "digits": (_NUMBERS,),
     "metaspace": _METASPACE,
-    # Text whose blanks a normalizer has written U+2581: as SentencePiece trains by default, but for scripts.
+    # For text in which a normalizer replaced spaces by U+2581: SentencePiece's default training, except for scripts.
     "sentencepiece": (Split(r"▁?[\p{L}\p{M}]+|▁?\p{N}+|▁?[^▁\p{L}\p{M}\p{N}]+|▁"),),
     # SentencePiece models converted to tokenizer.json: T5, ALBERT, XLM-R.
     "t5": (_WORDS, *_METASPACE),
-    # Google's Gemma, whose normalizer writes blanks as ▁ before; this cuts what that left.
+    # Google's Gemma, whose normalizer replaces spaces by ▁ first; this splits at any other space.
     "gemma": (Split(" ", "merged_with_previous"),),
 }
 
-# Other names of the same rules, as published with them; `-`, `_`, spaces and case make no difference.
+# Other published names of the same rules; `-`, `_`, spaces and case are ignored.
 ALIASES: dict[str, str] = {
     # tiktoken's encodings.
     "r50k_base": "r50k",
@@ -257,14 +258,14 @@ ALIASES: dict[str, str] = {
     "cl100k_base": "cl100k",
     "o200k_base": "o200k",
     "o200k_harmony": "o200k",
-    # OpenAI's models, by tiktoken/model.py.
+    # OpenAI's models, from tiktoken/model.py.
     **dict.fromkeys(("davinci", "curie", "babbage", "ada", "text-davinci-001"), "r50k"),
     **dict.fromkeys(("text-davinci-002", "text-davinci-003"), "p50k"),
     **dict.fromkeys(("gpt-4", "gpt-4-turbo", "gpt-3.5", "gpt-3.5-turbo", "gpt-35-turbo"), "cl100k"),
     **dict.fromkeys(("text-embedding-ada-002", "text-embedding-3-small", "text-embedding-3-large"), "cl100k"),
     **dict.fromkeys(("gpt-4o", "gpt-4o-mini", "chatgpt-4o", "gpt-4.1", "gpt-4.5", "gpt-5", "gpt-oss"), "o200k"),
     **dict.fromkeys(("o1", "o3", "o4-mini"), "o200k"),
-    # Files of the same rule.
+    # Tokenizer files with the same rule.
     "llama4": "o200k",
     "qwen3": "qwen2",
     "gpt-neox-20b": "gpt-neox",

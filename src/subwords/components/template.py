@@ -1,4 +1,4 @@
-"""Template: what a tokenizer file puts around the ids of a text, or of two."""
+"""Template: the special tokens that a tokenizer adds to the ids of a text or of a pair."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from subwords.unicode.tables import WHITESPACE
 
 __all__ = ["LARGEST", "Inserted", "Piece", "Slot", "Template", "bert"]
 
-LARGEST = 2**32 - 1  # of ids and of type ids
+LARGEST = 2**32 - 1  # maximum of ids and of type ids
 _SPACES = WHITESPACE + "Ġ"  # Ġ is a space in a byte-level file
 
 _Item = TypeVar("_Item")
@@ -24,7 +24,7 @@ _Ids: TypeAlias = NDArray[np.uint32]
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """The place of a text: of the first one, "A", or of the second, "B"."""
+    """The place of a text in a template: of the first text, "A", or of the second, "B"."""
 
     text: Literal["A", "B"]
     type_id: int = 0
@@ -32,7 +32,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Inserted:
-    """Special tokens and the name that they have in a file's template."""
+    """Special tokens, and their name in the file's template."""
 
     name: str
     ids: tuple[int, ...]
@@ -45,10 +45,10 @@ Piece: TypeAlias = Slot | Inserted
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """The pieces around a single text and around a pair, immutable; the default one inserts nothing.
+    """The templates of a single text and of a pair, immutable; the default inserts no tokens.
 
-    trims: for every time that blanks are taken off the spans, whether a blank that was put before the text stays.
-    A `single` with a place for a second text is an InputError, as is one name for different tokens.
+    trims: one entry for each time that whitespace is removed from the spans: whether a space inserted before the text
+    stays in its span. InputError if `single` has a slot for a second text or if one name has different tokens.
 
     Source: the `post_processor` of HF's tokenizer.json.
 
@@ -63,20 +63,22 @@ class Template:
 
     def __post_init__(self) -> None:
         if any(isinstance(piece, Slot) and piece.text == "B" for piece in self.single):
-            raise InputError("expected the template of a single text to have no place for a second one")
+            raise InputError("invalid template of a single text: it has a slot for a second text (B)")
         named: dict[str, Inserted] = {}
         for piece in (*self.single, *self.pair):
             if isinstance(piece, Inserted):
                 other = named.setdefault(piece.name, piece)
                 if (other.ids, other.tokens) != (piece.ids, piece.tokens):
-                    raise InputError(f"expected a name for the same tokens everywhere; {piece.name!r} has two meanings")
+                    raise InputError(
+                        f"ambiguous template token {piece.name!r}: expected the same ids and tokens each time"
+                    )
 
     def pieces(self, pair: bool) -> tuple[Piece, ...]:
-        """Return the pieces of a single text or of a pair."""
+        """Return the items of the template of a single text or of a pair."""
         return self.pair if pair else self.single
 
     def added(self, pair: bool = False) -> int:
-        """Return how many ids are put around a single text or a pair."""
+        """Return the number of ids added to a single text or to a pair."""
         return sum(len(piece.ids) for piece in self.pieces(pair) if isinstance(piece, Inserted))
 
     @overload
@@ -84,7 +86,7 @@ class Template:
     @overload
     def apply(self, ids_a: _Ids, ids_b: _Ids | None = None) -> _Ids: ...
     def apply(self, ids_a: list[int] | _Ids, ids_b: list[int] | _Ids | None = None) -> list[int] | _Ids:
-        """Return the ids of a text, or of two, with what is put around them."""
+        """Return the ids of a text or of a pair, with special tokens."""
         if isinstance(ids_a, list):
             return self.fill(ids_a, None if ids_b is None else list(ids_b), inserted=lambda piece: piece.ids)
         parts = (
@@ -94,7 +96,7 @@ class Template:
         return np.concatenate([np.zeros(0, np.uint32), *parts])
 
     def apply_batch(self, texts: TokenBatch) -> TokenBatch:
-        """Return the ids of many single texts, each with what is put around it."""
+        """Return the ids of many single texts, each with special tokens."""
         lengths = np.diff(texts.offsets)
         times = sum(isinstance(piece, Slot) for piece in self.single)
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths * times + self.added())])
@@ -113,7 +115,7 @@ class Template:
     def fill(
         self, a: Sequence[_Item], b: Sequence[_Item] | None = None, *, inserted: Callable[[Inserted], Iterable[_Item]]
     ) -> list[_Item]:
-        """Return a list of what the tokens of a text, or of two, have, and of what `inserted` gives for the others.
+        """Return a list with an item per token: those of `a` and `b`, and `inserted(piece)` for special tokens.
 
         >>> from subwords.components.template import bert
         >>> bert(101, 102).fill(["a"], ["b", "##c"], inserted=lambda piece: piece.tokens)
@@ -125,19 +127,19 @@ class Template:
         return filled
 
     def type_ids(self, length_a: int, length_b: int | None = None) -> _Ids:
-        """Return the type ids (uint32) of a text of so many ids, or of two."""
+        """Return the type ids (uint32) of a text of `length_a` ids, or of a pair."""
         pieces = self.pieces(length_b is not None)
         counts = self._lengths(length_a, length_b)
         return np.repeat(np.array([piece.type_id for piece in pieces], np.uint32), counts)
 
     def special_mask(self, length_a: int, length_b: int | None = None) -> NDArray[np.uint8]:
-        """Return 1 for every id that is put in and 0 for those of the texts (uint8)."""
+        """Return 1 for every inserted id and 0 for the ids of the texts (uint8)."""
         pieces = self.pieces(length_b is not None)
         counts = self._lengths(length_a, length_b)
         return np.repeat(np.array([isinstance(piece, Inserted) for piece in pieces], np.uint8), counts)
 
     def ranges(self, length_a: int, length_b: int | None = None) -> tuple[range, ...]:
-        """Return where each text's ids stand; the last place counts where a text has several, as in HF."""
+        """Return the range of each text's ids; the last one if a text occurs several times, as in HF."""
         found = {"A": range(0), "B": range(0)}
         at = 0
         pieces = self.pieces(length_b is not None)
@@ -153,9 +155,9 @@ class Template:
         return [len(piece.ids) if isinstance(piece, Inserted) else lengths[piece.text] for piece in pieces]
 
     def trimmed(self, spans: NDArray[np.int64], tokens: Sequence[str]) -> NDArray[np.int64]:
-        """Return the spans of one text's tokens without the blanks that the tokens begin and end with.
+        """Return the spans of one text's tokens without the tokens' leading and trailing whitespace.
 
-        tokens: as a byte-level file writes them, with Ġ for a blank.
+        tokens: in the byte-level alphabet, with Ġ for a space.
         """
         if not self.trims or not len(spans):
             return spans
@@ -171,7 +173,7 @@ class Template:
 
 
 def bert(cls_id: int, sep_id: int, cls_token: str = "[CLS]", sep_token: str = "[SEP]") -> Template:
-    """Return BERT's template: [CLS] A [SEP] and [CLS] A [SEP] B [SEP], the second text and its [SEP] of type 1.
+    """Return BERT's template: [CLS] A [SEP] and [CLS] A [SEP] B [SEP]; B and its [SEP] have type 1.
 
     >>> from subwords.components.template import bert
     >>> bert(101, 102).type_ids(2, 1).tolist()

@@ -1,4 +1,4 @@
-"""Vocab: the bytes of every id, as two flat arrays."""
+"""Vocab: the bytes of every token, as two flat arrays."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ __all__ = ["Vocab"]
 class Vocab(Value, Sequence[bytes]):
     """Token bytes by id, immutable.
 
-    `data` (uint8, padded by 64) holds the bytes of id i at offsets[i]:offsets[i + 1] (int64); an id without a token has
-    none.
+    data[offsets[i]:offsets[i + 1]] are the bytes of id i (uint8, padded by 64 bytes; int64); an id without a token has
+    0 bytes.
 
     >>> from subwords.components.vocab import Vocab
     >>> vocab = Vocab([b"a", b"b", b"ab"])
@@ -30,7 +30,7 @@ class Vocab(Value, Sequence[bytes]):
     __slots__ = ("data", "offsets")
 
     def __init__(self, tokens: Sequence[bytes] | bytes, offsets: NDArray[np.int64] | None = None) -> None:
-        """Take a token's bytes for every id, or all bytes joined and where each token begins."""
+        """Take the bytes of every token, or all bytes concatenated and the offsets of the tokens."""
         if offsets is None:
             lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))  # type: ignore[arg-type]
             offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
@@ -55,7 +55,7 @@ class Vocab(Value, Sequence[bytes]):
 
     @cached_property
     def ids(self) -> dict[bytes, int]:
-        """The id of every token's bytes; the smallest one where several ids share them."""
+        """The id of every token; the smallest one if several ids have the same bytes."""
         found: dict[bytes, int] = {}
         for index, token in enumerate(self):
             found.setdefault(token, index)

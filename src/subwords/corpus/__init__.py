@@ -1,1 +1,1 @@
-"""Text on its way in: reading files and texts, counting their words, showing progress."""
+"""Input of text: reads files and texts, counts their words, shows progress."""

@@ -1,4 +1,4 @@
-"""What a file holds, told by its first bytes: text, compressed text, or something that is not text."""
+"""Detects the type of a file from its first bytes: text, compressed text, or a binary format."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from subwords.errors import CorpusError
 
 __all__ = ["HEAD", "check_ids", "check_text", "compression", "container"]
 
-HEAD = 1 << 16  # bytes that are looked at: the first row of a JSON Lines file may be long
+HEAD = 1 << 16  # bytes examined: the first row of a JSON Lines file may be long
 
 _GZIP = b"\x1f\x8b\x08"
 _ZSTD = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")
-# Control characters that text has no use for; a signature of letters alone counts only in their company.
+# Control characters that do not occur in text; signatures in _LETTERS count only in files with one of them.
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 _NUMPY = "a NumPy file"
-# Signatures of files that are not text. Letters alone are in _LETTERS: a text may begin with them.
+# Signatures of binary files. Signatures of printable characters are in _LETTERS: a text may begin with them.
 _SIGNATURES = (
     ("a gzip file", rb"\x1f\x8b\x08"),
     ("a zstd file", rb"\x28\xb5\x2f\xfd"),
@@ -66,8 +66,8 @@ _UNPACK = {
 }
 _TABLES = ("a Parquet file", "an Arrow file", "a Feather file", "an ORC file", "an Avro file")
 
-_MOST_NULS = 0.05  # of a text: UTF-16 has half of them, numbers of 4 bytes more
-_FEW = 16  # bytes that say too little about a share
+_MOST_NULS = 0.05  # maximum share of NUL bytes in text: UTF-16 has 0.5, 4-byte numbers more
+_FEW = 16  # bytes; fewer are too short to judge the share of NUL
 
 _ROW = re.compile(rb'\s*\{\s*"')
 _ROWS = re.compile(rb'\s*\{\s*"[^\n]*\}[ \t\r]*\n\s*\{\s*"')
@@ -77,14 +77,14 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def compression(head: bytes) -> str | None:
-    """Return ".gz" or ".zst" where the first bytes of a file are those of one, else None."""
+    """Return ".gz" or ".zst" if a file's first bytes are a signature of gzip or zstd, else None."""
     if head.startswith(_GZIP):
         return ".gz"
     return ".zst" if _ZSTD.match(head) else None
 
 
 def container(head: bytes) -> str | None:
-    """Return what a file is that is known not to be text, by its first bytes, or None.
+    """Return the name of the binary format of a file's first bytes, or None if it may be text.
 
     >>> container(b"\\x93NUMPY\\x01\\x00v\\x00"), container(b"PAR1S and PAR2S")
     ('a NumPy file', None)
@@ -94,47 +94,47 @@ def container(head: bytes) -> str | None:
 
 
 def check_text(head: bytes, name: str, path: Path | None = None) -> None:
-    """Raise CorpusError where a file or stream that begins with `head` is not text, as far as can be told.
+    """Raise CorpusError if a file or stream that begins with `head` is not text, as far as its first bytes show.
 
-    `name` is for messages. `path`: JSON Lines are refused where the file is named so too; without a path, they are
-    text. Bytes that are not UTF-8 are accepted.
+    name: for messages. path: files with JSON rows are rejected if their name ends in .json, .jsonl or .ndjson; without
+    a path they are text. Invalid UTF-8 is accepted.
     """
     if kind := container(head):
         raise CorpusError(f"{name}: expected text, found {kind}; {_way_out(kind)}")
     if _is_utf16(head):
         raise CorpusError(
-            f"{name}: expected text in UTF-8; the file begins like UTF-16: convert it, as with iconv -f UTF-16 -t UTF-8"
+            f"{name}: expected text in UTF-8, found UTF-16; convert it first, for example with iconv -f UTF-16 -t UTF-8"
         )
     nuls = head.count(0)
     if len(head) >= _FEW and nuls > _MOST_NULS * len(head):
         raise CorpusError(
-            f"{name}: expected text, found binary data: {nuls} of the first {len(head)} bytes are zero; "
-            "in Python, texts can be passed whatever they hold"
+            f"{name}: expected text, found binary data: {nuls} of the first {len(head)} bytes are NUL; "
+            "if it is text, read it in Python and pass a list of str"
         )
     if path is not None and (shown := _json_rows(head, path)):
         raise CorpusError(
-            f"{name}: expected text, found JSON rows, which begin with {shown!r}; pass the texts themselves, in "
-            'Python: (json.loads(row)["text"] for row in open(name)); to take the JSON as text, name the file .txt'
+            f"{name}: expected text, found JSON rows that begin with {shown!r}; pass the texts in Python: "
+            '(json.loads(row)["text"] for row in open(name)); to use the JSON as text, rename the file to .txt'
         )
 
 
 def check_ids(head: bytes, name: str) -> None:
-    """Raise CorpusError where a file or stream that begins with `head` holds neither text nor a NumPy array."""
+    """Raise CorpusError if a file or stream that begins with `head` is neither text nor a NumPy file."""
     kind = container(head)
     if kind and kind != _NUMPY:
-        raise CorpusError(f"{name}: expected ids, as text or in a NumPy file, found {kind}; {_way_out(kind)}")
+        raise CorpusError(f"{name}: expected ids as text or as a NumPy file, found {kind}; {_way_out(kind)}")
 
 
 def _way_out(kind: str) -> str:
     if kind in _UNPACK:
-        return f"unpack it first ({_UNPACK[kind]}); .gz and .zst files are read as they are"
+        return f"unpack it first ({_UNPACK[kind]}); only .gz and .zst files are unpacked automatically"
     if kind in _TABLES:
-        return 'pass the texts of a column, in Python: (row["text"] for row in rows)'
+        return 'pass the texts of a column in Python: (row["text"] for row in rows)'
     if kind == _NUMPY:
-        return "decode takes files of ids; to encode, name the text"
+        return "files of ids are for decode; to encode, pass a text file"
     if kind == "a file of word counts":
-        return "subwords train takes it, and so does subwords.WordCounts.load in Python"
-    return "take the text out of it first"
+        return "use subwords train or, in Python, subwords.WordCounts.load"
+    return "extract its text first"
 
 
 def _is_utf16(head: bytes) -> bool:
@@ -148,7 +148,7 @@ def _is_utf16(head: bytes) -> bool:
 
 
 def _json_rows(head: bytes, path: Path) -> str | None:
-    """Return the first characters where a file is of JSON rows, by its name and its content."""
+    """Return the first characters if a file has JSON rows, by its name and its content; else None."""
     name = path.name.lower().removesuffix(".gz").removesuffix(".zst")
     if not name.endswith((".jsonl", ".ndjson", ".json")):
         return None

@@ -1,4 +1,4 @@
-"""Counting: blocks of text to WordCounts, on several threads, in one fixed order."""
+"""Counts the words of blocks of text on several threads, with a result in one fixed order."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 __all__ = ["count_blocks", "provenance_of"]
 
-NEAR = 1 << 12  # bytes: a search in fewer is not worth a kernel, which does not hold the interpreter's lock
-CHUNK_WORDS = 1 << 18  # words split at once: a thread that comes back to Python often waits for the others there
+NEAR = 1 << 12  # bytes; shorter texts are searched in Python, longer ones by a kernel that releases the GIL
+CHUNK_WORDS = 1 << 18  # words split at once: fewer returns to Python mean less waiting for the GIL
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
-    """Texts with special tokens or without: text[bounds[i]:bounds[i + 1]]; text[0] is at `place` of the corpus.
+class _Part:
+    """A part of the corpus: the texts text[bounds[i]:bounds[i + 1]]; text[0] is at offset `place` of the corpus.
 
-    begins, ends: not if the first text goes on from the piece before, or the last one in the next.
+    begins, ends: False if the first text continues the previous part, or if the last one continues in the next part.
     """
 
     text: bytes
@@ -44,7 +44,7 @@ class _Piece:
 
 
 def provenance_of(words: Splitter | Pipeline, special_tokens: Sequence[str]) -> Provenance:
-    """Return how words are made by a splitter, with a normalizer or without."""
+    """Return the provenance of the words of a splitter, with or without a normalizer."""
     if isinstance(words, Splitter):
         return Provenance(words.identity, None, words.unicode_version, tuple(special_tokens))
     splitter = words.splitter
@@ -54,40 +54,40 @@ def provenance_of(words: Splitter | Pipeline, special_tokens: Sequence[str]) -> 
 def count_blocks(
     blocks: Iterable[Block], splitter: Splitter | Pipeline, *, special_tokens: Sequence[str] = (), threads: int = 1
 ) -> WordCounts:
-    """Count the words of blocks of text; the result does not depend on threads or on where blocks end (W1, S4)."""
+    """Count the words of blocks of text; the result is independent of threads and block borders (W1, S4)."""
     provenance = provenance_of(splitter, special_tokens)
     specials = _Specials(special_tokens)
-    pieces = _pieces(blocks, splitter, specials)
+    parts = _parts(blocks, splitter, specials)
     tables = [WordTable() for _ in range(threads)]
     unused, owned = (
         [(table, SplitBuffers(CHUNK_WORDS)) for table in tables],
         dict[int, tuple[WordTable, SplitBuffers]](),
     )
 
-    def run(piece: _Piece) -> None:
-        # A table keeps the place where it first saw a word: it must get its pieces in the order of the corpus, as every
-        # single thread does.
+    def run(part: _Part) -> None:
+        # A table stores the offset of each word's first occurrence, so it needs its parts in the order of the corpus.
+        # Each thread gets its parts in this order.
         owner = get_ident()
         if owner not in owned:
             owned[owner] = unused.pop()
         table, buffers = owned[owner]
-        piece = specials.remove(piece)
-        text, place = np.frombuffer(piece.text, np.uint8), piece.place * splitter.growth
-        table.count(splitter.texts(text, piece.bounds, buffers, begins=piece.begins, ends=piece.ends), place)
+        part = specials.remove(part)
+        text, place = np.frombuffer(part.text, np.uint8), part.place * splitter.growth
+        table.count(splitter.texts(text, part.bounds, buffers, begins=part.begins, ends=part.ends), place)
 
-    in_threads(run, pieces, threads)
+    in_threads(run, parts, threads)
     owned.clear()
     unused.clear()
     return WordCounts(*WordTable.joined(tables).words(), provenance)
 
 
-def _pieces(blocks: Iterable[Block], splitter: Splitter | Pipeline, specials: _Specials) -> Iterator[_Piece]:
-    """Cut blocks where no word and no special token is cut; what follows the last cut waits for the next block."""
+def _parts(blocks: Iterable[Block], splitter: Splitter | Pipeline, specials: _Specials) -> Iterator[_Part]:
+    """Cut blocks outside of words and special tokens; the text after the last cut is joined to the next block."""
     waiting: list[bytes] = []
     held = place = 0
     begins_text = True
     for block in blocks:
-        behind, data, ends = False, block.data, block.ends
+        after_special, data, ends = False, block.data, block.ends
         whole = begins = int(ends[-1]) if len(ends) else 0
         if begins < len(data):
             cut = splitter.cut(np.frombuffer(data, np.uint8), len(data) - specials.reach)
@@ -95,7 +95,7 @@ def _pieces(blocks: Iterable[Block], splitter: Splitter | Pipeline, specials: _S
                 data, ends = b"".join([*waiting, data]), ends + held
                 begins, cut = begins + held if len(ends) else 0, cut + held
                 waiting, held = [], 0
-                cut, behind = specials.behind(data, begins, cut)
+                cut, after_special = specials.moved_after(data, begins, cut)
             whole = max(begins, cut)
         if whole:
             text = b"".join([*waiting, memoryview(data)[:whole]]) if waiting or whole < len(data) else data
@@ -103,19 +103,19 @@ def _pieces(blocks: Iterable[Block], splitter: Splitter | Pipeline, specials: _S
             ends_text = bool(bounds[-1] == len(text))
             if not ends_text:
                 bounds = np.append(bounds, len(text))
-            yield _Piece(text, bounds, place, begins_text, ends_text)
-            begins_text = ends_text or (behind and whole > begins)
+            yield _Part(text, bounds, place, begins_text, ends_text)
+            begins_text = ends_text or (after_special and whole > begins)
             place += len(text)
             waiting, held, data = [], 0, data[whole:]
         if data:
             waiting.append(data)
             held += len(data)
     if waiting:
-        yield _Piece(b"".join(waiting), np.array([0, held], np.int64), place, begins_text, True)
+        yield _Part(b"".join(waiting), np.array([0, held], np.int64), place, begins_text, True)
 
 
 class _Specials:
-    """Special tokens are cut out of the text before counting (W3), the longest first where several match."""
+    """Removes special tokens from the text before counting (W3); of several matches at a position, the longest."""
 
     def __init__(self, tokens: Sequence[str]) -> None:
         self.tokens = sorted((token.encode() for token in tokens), key=len, reverse=True)
@@ -123,14 +123,17 @@ class _Specials:
         self._pattern = re.compile(b"|".join(map(re.escape, self.tokens)))
 
     def clear(self, data: bytes, begins: int, cut: int) -> bool:
-        """Whether a cut divides no special token, as far as can be told without searching all that came before."""
+        """Whether a cut is surely outside of special tokens, searching only the text close to it."""
         if not self.tokens:
             return True
         first = cut - self.reach
         return first >= 0 and not self._occur(data, max(begins, first), min(len(data), cut + self.reach))
 
-    def behind(self, data: bytes, begins: int, cut: int) -> tuple[int, bool]:
-        """Return the cut of the text that begins at `begins`, moved behind a special token there, and if one was."""
+    def moved_after(self, data: bytes, begins: int, cut: int) -> tuple[int, bool]:
+        """Return the cut, moved after a special token that contains or touches it, and whether there was one.
+
+        `begins` is the offset in `data` where the text begins.
+        """
         for start, stop in self._spans(data, begins, len(data)):
             if start <= cut <= stop:
                 return stop, True
@@ -138,20 +141,20 @@ class _Specials:
                 break
         return cut, False
 
-    def remove(self, piece: _Piece) -> _Piece:
-        """Return the piece without special tokens: what is between them are texts of their own."""
-        if not self._occur(piece.text, 0, len(piece.text)):
-            return piece
-        bounds = piece.bounds.tolist()
-        spans = [span for a, b in pairwise(bounds) for span in self._spans(piece.text, a, b)]
-        edges = np.unique(np.concatenate([piece.bounds, np.array(spans, np.int64).ravel()]))
+    def remove(self, part: _Part) -> _Part:
+        """Return the part without special tokens; the stretches between them become separate texts."""
+        if not self._occur(part.text, 0, len(part.text)):
+            return part
+        bounds = part.bounds.tolist()
+        spans = [span for a, b in pairwise(bounds) for span in self._spans(part.text, a, b)]
+        edges = np.unique(np.concatenate([part.bounds, np.array(spans, np.int64).ravel()]))
         kept = np.flatnonzero(~np.isin(edges[:-1], [a for a, _ in spans]))
-        text = b"".join(piece.text[edges[k] : edges[k + 1]] for k in kept)
+        text = b"".join(part.text[edges[k] : edges[k + 1]] for k in kept)
         lengths = np.diff(edges)[kept]
-        # Where a token was, a text begins or ends.
-        begins, ends = piece.begins or edges[kept[:1]].any(), piece.ends or edges[kept[-1:] + 1] != len(piece.text)
+        # A text begins or ends at each removed token.
+        begins, ends = part.begins or edges[kept[:1]].any(), part.ends or edges[kept[-1:] + 1] != len(part.text)
         bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-        return _Piece(text, bounds, piece.place, bool(np.all(begins)), bool(np.all(ends)))
+        return _Part(text, bounds, part.place, bool(np.all(begins)), bool(np.all(ends)))
 
     def _spans(self, data: bytes, start: int, stop: int) -> Iterator[tuple[int, int]]:
         if not self._occur(data, start, stop):
@@ -159,7 +162,7 @@ class _Specials:
         return (match.span() for match in self._pattern.finditer(data, start, stop))
 
     def _occur(self, data: bytes, start: int, stop: int) -> bool:
-        """Whether any of the tokens is in data[start:stop]."""
+        """Whether data[start:stop] contains any special token."""
         if stop - start < NEAR:
             return any(data.find(token, start, stop) >= 0 for token in self.tokens)
         from subwords.kernels.text.find import find_bytes

@@ -1,4 +1,4 @@
-"""WordCounts: all that training reads of a corpus (W1), and its files."""
+"""WordCounts: the complete input of training (W1), and its file format."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ if TYPE_CHECKING:
 __all__ = ["WordCounts"]
 
 # The file: MAGIC, the length and the CRC-32 of the header (uint64, little endian), the header in JSON, then counts,
-# offsets and data, each from the next multiple of 64 on, so that all three can be mapped into memory as they are.
+# offsets and data, each aligned to 64 bytes so that they can be memory-mapped.
 MAGIC = b"subwords-counts\x01"
 MOST = 2**63 - 1
 
 
 @dataclass(frozen=True, eq=False)
 class WordCounts:
-    """Distinct words and how often each occurs, in the order of their first occurrence.
+    """Distinct words and their counts, in the order of first occurrence.
 
-    Word i is data[offsets[i]:offsets[i + 1]] (uint8, int64) and occurs counts[i] times (uint64); `total` is their sum.
-    Adding the counts of two corpora equals counting both, bit for bit (W1); nothing wraps (W2).
+    Word i is data[offsets[i]:offsets[i + 1]] (uint8, int64) and occurs counts[i] times (uint64); `total` is the sum of
+    the counts. The sum of the counts of two corpora equals the counts of both, bit for bit (W1). Counts never overflow:
+    a total of 2**63 or more is an InputError (W2).
 
     >>> import subwords
     >>> counts = subwords.count(["so so", "so it"]) + subwords.count(["it"])
@@ -50,7 +51,7 @@ class WordCounts:
 
     @property
     def total(self) -> int:
-        """How many words were counted, repetitions and all."""
+        """The number of counted words, with repetitions."""
         return int(self.counts.sum(dtype=np.uint64)) if len(self) else 0
 
     def __iter__(self) -> Iterator[tuple[bytes, int]]:
@@ -63,7 +64,7 @@ class WordCounts:
             array = getattr(self, name)
             if not isinstance(array, np.ndarray) or array.dtype != kind or array.ndim != 1:
                 came = getattr(array, "dtype", type(array).__name__)
-                raise InputError(f"expected {name} to be an array of {np.dtype(kind)}, one-dimensional, not {came}")
+                raise InputError(f"expected {name} to be a one-dimensional array of {np.dtype(kind)}, not {came}")
         if len(self.offsets) != len(self.counts) + 1:
             raise InputError(
                 f"expected {len(self.counts) + 1} offsets for {len(self.counts)} counts, not {len(self.offsets)}"
@@ -71,14 +72,14 @@ class WordCounts:
         _check_provenance(self.provenance)
 
     def __radd__(self, other: object) -> WordCounts:
-        return self if isinstance(other, int) and other == 0 else self + other  # `sum` begins with 0
+        return self if isinstance(other, int) and other == 0 else self + other  # `sum` starts with 0
 
     def __add__(self, other: object) -> WordCounts:
         if not isinstance(other, WordCounts):
             raise InputError(f"expected word counts to add to word counts, not {type(other).__name__} {other!r:.60}")
         self.check(other.provenance)
         if self.total + other.total > MOST:
-            raise InputError(f"expected fewer than 2**63 words in all, not {self.total + other.total}")
+            raise InputError(f"too many words: expected a total below 2**63, not {self.total + other.total}")
         from subwords.corpus.word_table import CountedWords, WordTable
 
         table = WordTable()
@@ -87,13 +88,13 @@ class WordCounts:
         return WordCounts(*table.words(), self.provenance)
 
     def check(self, provenance: Provenance) -> None:
-        """Raise InputError where the counts were made in another way than `provenance`."""
+        """Raise InputError if the provenance of the counts differs from `provenance`."""
         _check_provenance(provenance)
         if difference := self.provenance.difference(provenance):
-            raise InputError(f"expected counts made alike; they differ in {difference}")
+            raise InputError(f"expected counts of the same provenance; they differ in {difference}")
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the counts to a file that `load` maps into memory; to Parquet where the name ends in .parquet."""
+        """Write the counts to a file that `load` can memory-map; to Parquet if the name ends in .parquet."""
         from subwords.support.atomic import atomic_write
 
         path = check_path("path", path)
@@ -112,7 +113,7 @@ class WordCounts:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> WordCounts:
-        """Read counts that `save` wrote; a damaged file is a FormatError, a missing one a CorpusError."""
+        """Read counts that `save` wrote; FormatError for a damaged file, CorpusError for an unreadable one."""
         path = check_path("path", path)
         if path.suffix == ".parquet":
             from subwords.corpus.counts_parquet import read_parquet
@@ -121,7 +122,7 @@ class WordCounts:
         try:
             raw = np.memmap(path, np.uint8, "r")
         except OSError as error:
-            raise CorpusError(f"expected a file of word counts at {path}: {error.strerror or error}") from None
+            raise CorpusError(f"cannot read word counts at {path}: {error.strerror or error}") from None
         except ValueError:
             raise FormatError(f"{path}: expected a file of word counts, found an empty file") from None
         words, provenance, starts = _read_header(raw, path)
@@ -130,15 +131,15 @@ class WordCounts:
         return cls(raw[starts[2] :], offsets, counts, provenance).validated(str(path))
 
     def validated(self, name: str) -> WordCounts:
-        """Return these counts if their arrays fit together, else raise FormatError."""
+        """Return these counts; FormatError if their arrays are inconsistent. `name` is for messages."""
         offsets, size = self.offsets, len(self.data)
         steps = np.diff(offsets)
         if offsets[0] != 0 or offsets[-1] != size or offsets.min() < 0 or (len(steps) and steps.min() < 1):
             raise FormatError(f"{name}: expected ascending word offsets from 0 to {size}")
-        # Rounded, the sum tells whether the exact one wraps.
+        # The sum in floating point detects an overflow of the exact sum.
         wraps = float(self.counts.sum(dtype=np.float64)) > 1.5 * MOST
         if len(self) and (self.counts.min() < 1 or wraps or self.total > MOST):
-            raise FormatError(f"{name}: expected counts from 1 up, with a sum below 2**63")
+            raise FormatError(f"{name}: expected counts of at least 1 with a sum below 2**63")
         return self
 
     def __repr__(self) -> str:
@@ -156,7 +157,7 @@ def _header(provenance: Provenance, words: int, size: int) -> bytes:
 
 
 def _starts(header: int, words: int) -> tuple[int, int, int]:
-    """Return where counts, offsets and data begin."""
+    """Return the offsets of counts, offsets and data in the file."""
     counts = _aligned(header)
     offsets = _aligned(counts + 8 * words)
     return counts, offsets, _aligned(offsets + 8 * (words + 1))
@@ -173,7 +174,7 @@ def _read_header(raw: NDArray[np.uint8], path: Path) -> tuple[int, Provenance, t
     begin = len(MAGIC) + 16
     fixed = raw[:begin].tobytes()
     if not fixed.startswith(MAGIC):
-        raise damaged("it does not begin as one")
+        raise damaged("its first bytes are different")
     length = int.from_bytes(fixed[-16:-8], "little")
     body = raw[begin : begin + length].tobytes()
     if len(body) < length or zlib.crc32(body) != int.from_bytes(fixed[-8:], "little"):
@@ -186,5 +187,5 @@ def _read_header(raw: NDArray[np.uint8], path: Path) -> tuple[int, Provenance, t
         raise damaged(error) from None
     starts = _starts(begin + length, words)
     if words < 0 or starts[2] + size != len(raw):
-        raise damaged(f"it is of {len(raw)} bytes instead of {starts[2] + size}")
+        raise damaged(f"it has {len(raw)} bytes instead of {starts[2] + size}")
     return words, provenance, starts

@@ -1,4 +1,4 @@
-"""WordCounts as Parquet, for tools that read tables."""
+"""Reads and writes WordCounts as Parquet."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 __all__ = ["read_parquet", "write_parquet"]
 
 _KEY = b"subwords"
-# A row group is held in memory as a whole by whoever reads or writes it.
+# Readers and writers keep a whole row group in memory.
 _GROUP_ROWS = 1 << 20
 _GROUP_BYTES = 64 << 20
 
 
 def write_parquet(counts: WordCounts, path: str | PathLike[str]) -> None:
-    """Write counts as columns `word` (large_binary) and `count` (uint64), their provenance as JSON in the metadata.
+    """Write counts as the columns `word` (large_binary) and `count` (uint64), with their provenance in the metadata.
 
-    CorpusError without PyArrow, InputError where the file cannot be written.
+    CorpusError without PyArrow; InputError if the file cannot be written.
 
     >>> import tempfile
     >>> import subwords
@@ -59,10 +59,10 @@ def write_parquet(counts: WordCounts, path: str | PathLike[str]) -> None:
 def read_parquet(
     path: str | PathLike[str],
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.uint64], Provenance]:
-    """Return the fields of the counts that `write_parquet` wrote, read into memory.
+    """Return the fields of counts that `write_parquet` wrote, read into memory.
 
-    A damaged file, or one of other columns, types or metadata, is a FormatError; a missing one, or a missing PyArrow, a
-    CorpusError.
+    FormatError for a damaged file or other columns, types or metadata; CorpusError for an unreadable file or without
+    PyArrow.
     """
     pa = _pyarrow()
     import pyarrow.parquet as pq
@@ -74,11 +74,11 @@ def read_parquet(
             provenance = _provenance(table.schema_arrow, _schema(pa), path)
             data, offsets, counts = _arrays(table, path)
     except pa.ArrowException as error:
-        raise FormatError(f"{path}: expected a Parquet file of word counts: {error}") from None
+        raise FormatError(f"{path}: invalid Parquet file of word counts: {error}") from None
     except OSError as error:
         if error.filename is None:  # from Parquet, not from the file system
-            raise FormatError(f"{path}: expected a Parquet file of word counts: {error}") from None
-        raise CorpusError(f"expected a file of word counts at {path}: {error.strerror}") from None
+            raise FormatError(f"{path}: invalid Parquet file of word counts: {error}") from None
+        raise CorpusError(f"cannot read word counts at {path}: {error.strerror}") from None
     return data, offsets, counts, provenance
 
 
@@ -111,12 +111,12 @@ def _provenance(schema: Any, expected: Any, path: Path) -> Provenance:
     stored = (schema.metadata or {}).get(_KEY)
     if stored is None:
         raise FormatError(
-            f"{path}: expected how the words were made, as JSON under 'subwords' in the metadata; found none"
+            f"{path}: missing provenance of the words: expected JSON under the key 'subwords' in the metadata"
         )
     try:
         return Provenance.from_fields(json.loads(stored))
     except (ValueError, TypeError, RecursionError) as error:
-        raise FormatError(f"{path}: expected metadata of how the words were made, as JSON: {error}") from None
+        raise FormatError(f"{path}: invalid provenance of the words in the metadata: {error}") from None
 
 
 def _arrays(table: Any, path: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.uint64]]:

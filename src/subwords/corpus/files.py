@@ -1,4 +1,4 @@
-"""Files of text, opened: decompressed where they are compressed, refused where they are not text."""
+"""Opens text files: decompresses gzip and zstd, rejects binary files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from subwords.errors import CorpusError
 
 __all__ = ["STEP", "TextStream", "need_pyarrow", "open_text"]
 
-STEP = 1 << 17  # bytes read at a time
+STEP = 1 << 17  # bytes per read
 
 
 class TextStream:
@@ -28,16 +28,16 @@ class TextStream:
 
     @property
     def taken(self) -> int:
-        """How many bytes were read of the file as it is on disk."""
+        """The number of bytes read from the file on disk, before decompression."""
         return self._raw.taken
 
     def fill(self, view: memoryview) -> int:
-        """Read until the view is full or the file ends; return how many bytes that are."""
+        """Read until the view is full or the file ends; return the number of bytes."""
         return _fill(self._stream, view, self._name)
 
     def read(self) -> bytes:
-        """Return all that is left."""
-        found = io.BytesIO()  # which gives its buffer away: joined parts would be in memory twice
+        """Return the rest of the file."""
+        found = io.BytesIO()  # getvalue() shares its buffer; joining parts would need twice the memory
         view = memoryview(bytearray(1 << 20))
         while count := self.fill(view):
             found.write(view[:count])
@@ -48,10 +48,10 @@ class TextStream:
 def open_text(
     source: Path | BinaryIO, name: str | None = None, *, expected: Literal["text", "ids", "bytes"] = "text"
 ) -> Iterator[TextStream]:
-    """Open a file or a stream for reading; it is decompressed where it is gzip or zstd, by content or name.
+    """Open a file or a stream for reading; gzip and zstd are decompressed, detected by content or name.
 
-    CorpusError where it cannot be read, or is not what is `expected`: "text", see `contents.check_text`; "ids", text or
-    a NumPy file; "bytes", anything: then the name alone says whether it is compressed.
+    CorpusError if it cannot be read or has unexpected content. expected: "text", see `contents.check_text`; "ids", text
+    or a NumPy file; "bytes", any content: then compression is detected only by name.
     """
     path = source if isinstance(source, Path) else None
     name = name or str(source)
@@ -76,14 +76,14 @@ def _opened(path: Path) -> io.FileIO:
     try:
         return io.FileIO(path)
     except OSError as error:
-        raise CorpusError(f"{path}: expected a readable file: {error.strerror}") from error
+        raise CorpusError(f"{path}: cannot open file: {error.strerror}") from error
 
 
 class _Counted:
-    """A stream that knows how much was read from it; a pipe has no position to ask for."""
+    """A stream that counts the bytes read from it, because a pipe has no `tell`."""
 
     def __init__(self, stream: Any) -> None:
-        # One read of the system a call: a loop of them in C, as `readinto` has it, would not see Ctrl-C.
+        # readinto1 makes one system call: the loop in C of `readinto` would delay Ctrl-C.
         self._readinto = getattr(stream, "readinto1", stream.readinto)
         self.taken = 0
 
@@ -94,7 +94,7 @@ class _Counted:
 
 
 class _Headed(io.RawIOBase):
-    """A stream whose first bytes were read already."""
+    """A stream whose first bytes were already read."""
 
     def __init__(self, head: bytes, rest: Any) -> None:
         self._head = memoryview(head)
@@ -134,12 +134,12 @@ def _fill(stream: Any, view: memoryview, name: str) -> int:
         while count := stream.readinto(view[filled : filled + STEP]):
             filled += count
     except (OSError, EOFError, zlib.error) as error:
-        raise CorpusError(f"{name}: expected a file readable to its end: {error}") from error
+        raise CorpusError(f"{name}: cannot read file to its end: {error}") from error
     return filled
 
 
 def need_pyarrow() -> Any:
-    """Return the module PyArrow; CorpusError where it is not installed."""
+    """Return the module pyarrow; CorpusError if it is not installed."""
     try:
         import pyarrow
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""A progress line on standard error, where somebody is watching."""
+"""A progress line on standard error, if it is a terminal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Progress", "progress"]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Takes what was done; may be called from any thread. `phase` takes a name, and how many of its steps are done."""
+    """Receives progress; may be called from any thread. `phase` takes a name, the steps done and their total."""
 
     advance: Callable[[int], None]
     shown: bool
@@ -33,10 +33,10 @@ def progress(
     unit: Literal["bytes", "tokens", "steps"] = "bytes",
     enabled: bool | None = None,
 ) -> Iterator[Progress]:
-    """Show how much of `total` (None: not known) is done, at what speed, and the time left, on standard error.
+    """Show the progress towards `total` (None: unknown), the speed and the time left on standard error.
 
-    `enabled=None` shows it only where standard error is a terminal; where it is not shown, Rich is not imported. When
-    the block ends without an error the line is full: what was done is then all there was.
+    enabled=None: only if standard error is a terminal. Rich is imported only to show it. When the block ends without an
+    error, the line is set to 100 %.
 
     >>> with progress(1_000, "reading") as bar:
     ...     bar.advance(1_000)
@@ -50,7 +50,7 @@ def progress(
     import rich.console
     import rich.progress
 
-    # Standard output carries results: Rich must not take it over.
+    # Standard output is for results: Rich must not redirect it.
     console = rich.console.Console(file=sys.stderr)
     with rich.progress.Progress(*_columns(unit), console=console, redirect_stdout=False) as bar:
         task = bar.add_task(label, total=total)

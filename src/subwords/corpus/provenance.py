@@ -1,4 +1,4 @@
-"""Provenance: how the words of word counts were made."""
+"""Provenance: the normalizer, splitter and special tokens that produced word counts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Provenance"]
 
 @dataclass(frozen=True)
 class Provenance:
-    """How the words were made: counts of different provenance are neither added nor trained on together."""
+    """The origin of words; counts of different provenance can neither be added nor used together in training."""
 
     splitter: str
     normalizer: str | None = None
@@ -18,7 +18,7 @@ class Provenance:
     special_tokens: tuple[str, ...] = ()
 
     def difference(self, other: Provenance) -> str | None:
-        """Return the first thing that differs, in words, or None."""
+        """Return a description of the first difference, or None."""
         for field in ("splitter", "normalizer", "unicode", "special_tokens"):
             mine, theirs = getattr(self, field), getattr(other, field)
             if mine != theirs:
@@ -27,11 +27,11 @@ class Provenance:
 
     @classmethod
     def from_fields(cls, fields: Any) -> Provenance:
-        """Return the provenance whose fields a file holds; what cannot be one is a ValueError or TypeError."""
+        """Return the provenance from a file's fields; ValueError or TypeError if they are invalid."""
         if not isinstance(fields, dict) or not isinstance(fields.get("special_tokens"), list):
-            raise TypeError(f"it says {fields!r:.200} of how the words were made")
+            raise TypeError(f"invalid provenance {fields!r:.200}")
         found = cls(**{**fields, "special_tokens": tuple(fields["special_tokens"])})
         optional = [text for text in (found.normalizer, found.unicode) if text is not None]
         if {*map(type, (found.splitter, *optional, *found.special_tokens))} != {str}:
-            raise TypeError(f"it says {fields!r:.200} of how the words were made")
+            raise TypeError(f"invalid provenance {fields!r:.200}")
         return found

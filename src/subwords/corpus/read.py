@@ -1,4 +1,4 @@
-"""Files, folders, globs and texts as blocks of valid UTF-8, holding no more than a few blocks in memory."""
+"""Reads files, folders, globs and texts as blocks of valid UTF-8, with only a few blocks in memory."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """Some consecutive UTF-8 text: a part of one document, or many documents one after the other.
+    """Consecutive UTF-8 text: a part of one document, or several documents.
 
-    `data` is never empty and is cut between characters. `ends` (int64, strictly ascending, possibly empty) are the
-    offsets in `data` just behind each document that ends in this block; what follows the last of them goes on in the
-    next block. The last block of a source always has `ends[-1] == len(data)`.
-    `name` is the file's name or "text 12": the place, from 0, of the first text in the iterable. `offset` is where
-    `data` begins in the decompressed file, or in the UTF-8 form of that text.
+    data: never empty, cut between characters. ends (int64, strictly ascending, possibly empty): the end offsets in
+    `data` of the documents that end in this block; the text after the last end continues in the next block. The last
+    block of a source always has `ends[-1] == len(data)`. name: the file's name, or "text 12" with the index (from 0)
+    of the first text in the iterable. offset: where `data` begins in the decompressed file, or in the UTF-8 form of
+    that text.
     """
 
     data: bytes
@@ -54,14 +54,14 @@ def read_blocks(
     any depth, sorted, also as .gz or .zst), an iterable of `pathlib.Path`, or an iterable of str: the texts themselves.
     Hazard: a str is a path, a list of str is a list of texts.
 
-    Each file, or each text of an iterable, is a document; with `documents="line"` each of its lines is, "\n" included.
-    Bytes are kept as they are: line ends are not translated, a byte order mark stays. What is empty gives no document.
-    Files of gzip and zstd are decompressed. `errors="replace"` puts U+FFFD where `bytes.decode` does, and for
-    each lone surrogate of a str. `on_bytes` is called with the number of bytes just read (on disk; of texts, in UTF-8).
+    Each file, or each text of an iterable, is a document; with `documents="line"`, each of its lines with its "\n".
+    Bytes stay unchanged: line ends are not translated, a byte order mark stays. Empty files and texts are no documents.
+    Files of gzip and zstd are decompressed. `errors="replace"` inserts U+FFFD as `bytes.decode` does, and for each lone
+    surrogate of a str. `on_bytes` is called with the number of bytes just read (on disk; for texts, in UTF-8).
 
-    Raises `InputError` for an option or a text that cannot be used, `CorpusError` for files: missing, unreadable,
-    damaged, not text (Parquet, zip, images, ...), not UTF-8, a folder or glob without text. Options, names, and the
-    first bytes of files that are not named as text are checked at the call, the rest when reached.
+    Raises `InputError` for an invalid option or text, and `CorpusError` for a file that is missing, unreadable,
+    damaged, binary (Parquet, zip, images, ...) or not UTF-8, and for a folder or glob without text. Options, names, and
+    the first bytes of files without a text suffix are checked at the call, everything else during iteration.
 
     >>> [(block.data, block.ends.tolist()) for block in read_blocks(["one text", "another"])]
     [(b'one textanother', [8, 15])]
@@ -78,7 +78,7 @@ def read_blocks(
 
 
 def _check_contents(files: Iterable[Path]) -> None:
-    """Refuse at once, not after hours of counting, what is not text; a pipe cannot be looked into."""
+    """Reject binary files at once, not after hours of counting; a pipe cannot be checked."""
     for path in files:
         if not names_text(path) and path.is_file():
             with open_text(path):
@@ -90,7 +90,7 @@ def _check_contents(files: Iterable[Path]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """The options of one reading."""
+    """The options of one call of `read_blocks`."""
 
     lines: bool
     replace: bool
@@ -98,7 +98,7 @@ class _Reader:
     on_bytes: Callable[[int], object]
 
     def files(self, paths: list[Path]) -> Iterator[Block]:
-        # 4 bytes more than a block: one character can be held back and something is left to hand on.
+        # 4 bytes more than a block: one character can be held back without emptying the block.
         buffer = bytearray(self.block_size + 4 if paths else 0)
         for path in paths:
             yield from self._file(path, buffer)
@@ -107,11 +107,11 @@ class _Reader:
         view = memoryview(buffer)
         offset = held = 0
         with open_text(path) as stream:
-            ended, told = False, 0
+            ended, reported = False, 0
             while not ended:
                 filled = held + stream.fill(view[held:])
-                told, before = stream.taken, told
-                self.on_bytes(told - before)
+                self.on_bytes(stream.taken - reported)
+                reported = stream.taken
                 ended = filled < len(buffer)
                 cut = filled if ended else self._cut(buffer)
                 if cut:
@@ -121,7 +121,7 @@ class _Reader:
                 view[:held] = view[cut:filled]
 
     def texts(self, texts: Iterable[object]) -> Iterator[Block]:
-        """Small texts many to a block, a long one in pieces."""
+        """Yield many short texts per block; long texts are cut into several blocks."""
         batch: list[str] = []
         size = first = 0
         for index, text in enumerate(texts):
@@ -171,10 +171,10 @@ class _Reader:
         return Block(data, ends, name, offset)
 
     def _cut(self, buffer: bytearray) -> int:
-        """Where to cut a full buffer: behind its last line where lines are documents, else before its last character.
+        """Return where to cut a full buffer: after its last line if lines are documents, or before its last character.
 
-        Something is held back or a document ends here, so that a file's last block is never an empty one. After 4
-        continuation bytes in a row the last of them is an error of its own, whatever comes before: a sound cut as well.
+        Either bytes are held back or a document ends here, so a file's last block is never empty. The last of 4
+        consecutive continuation bytes is always invalid, so a cut before it is correct too.
         """
         if self.lines and (newline := buffer.rfind(b"\n")) >= 0:
             return newline + 1
@@ -208,7 +208,7 @@ def _line_ends(data: bytes) -> NDArray[np.int64]:
 
 
 def _first_invalid(data: bytes) -> int | None:
-    if len(data) < STEP:  # not worth a kernel
+    if len(data) < STEP:  # too short for a kernel to pay off
         try:
             data.decode()
         except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""What a source names: files, folders and globs, or the texts themselves."""
+"""Resolves a source: files, folders and globs, or the texts themselves."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TEXT_NAME = re.compile(r".\.(txt|text|md)(\.gz|\.zst)?\Z", re.IGNORECASE | re.D
 
 
 def source_size(source: Source) -> int | None:
-    """Bytes on disk of a file, folder, glob or list of paths; None where not known without reading (texts, pipes).
+    """Return the size in bytes on disk of a file, folder, glob or list of paths; None if unknown (texts, pipes).
 
     Raises `CorpusError` as `read_blocks` does.
 
@@ -30,26 +30,26 @@ def source_size(source: Source) -> int | None:
     True
     """
     if not isinstance(source, str | os.PathLike | list | tuple):
-        return None  # an iterator would be used up by looking into it
+        return None  # reading an iterator would consume it
     files, _ = files_and_texts(source)
     try:
         stats = [path.stat() for path in files]
     except OSError as error:
-        raise CorpusError(f"{error.filename}: expected a readable file: {error.strerror}") from error
+        raise CorpusError(f"{error.filename}: cannot read file: {error.strerror}") from error
     if not files or not all(stat.S_ISREG(entry.st_mode) for entry in stats):
         return None
     return sum(entry.st_size for entry in stats)
 
 
 def files_and_texts(source: Source) -> tuple[list[Path], Iterable[object]]:
-    """The files a source names, or its texts; the other of the two is empty."""
+    """Return the files of a source, or its texts; the other of the two is empty."""
     if isinstance(source, str | os.PathLike):
         return _files_at(source), ()
     if isinstance(source, bytes | bytearray | dict) or not isinstance(source, Iterable):
         raise InputError(f"source: expected a path, or an iterable of str or of pathlib.Path, got {shown(source)}")
     if isinstance(source, list | tuple) and source and all(_names_file(item) for item in source):
         raise InputError(
-            f"source: each of the {len(source)} texts is the name of an existing file, the first is {source[0]!r}: "
+            f"source: each of the {len(source)} texts is the name of an existing file, such as {source[0]!r}; "
             "pass pathlib.Path objects to read the files, or iter(texts) if these names are the text"
         )
     items: Iterator[object] = iter(source)
@@ -59,7 +59,9 @@ def files_and_texts(source: Source) -> tuple[list[Path], Iterable[object]]:
     files: list[Path] = []
     for index, item in enumerate(chain(first, items)):
         if not isinstance(item, os.PathLike):
-            raise InputError(f"source: item {index} is {shown(item)} where the items before it are paths: do not mix")
+            raise InputError(
+                f"source: expected paths only, got {shown(item)} at item {index}; do not mix paths and texts"
+            )
         files += _files_at(item)
     return files, ()
 
@@ -73,14 +75,14 @@ def _files_at(source: str | os.PathLike[str]) -> list[Path]:
         if name and path.exists():
             return [path]
     except OSError as error:
-        if error.errno != errno.ENAMETOOLONG:  # a text taken for a name, most often: reported below
-            raise CorpusError(f"{name}: expected a readable file or folder: {error.strerror}") from error
-    # Path.glob takes no absolute pattern
+        if error.errno != errno.ENAMETOOLONG:  # usually a text instead of a name: reported below
+            raise CorpusError(f"{name}: cannot read file or folder: {error.strerror}") from error
+    # Path.glob does not support absolute patterns.
     found = sorted(Path(match) for match in glob.glob(name, recursive=True))  # noqa: PTH207
     files = [match for match in found if not match.is_dir()]
     if not files:
         what = "matches the glob" if glob.has_magic(name) else "or folder"
-        hint = "; a str is a path: to pass a text itself, pass a list: [text]" if isinstance(source, str) else ""
+        hint = "; a str is a path; to pass a text, use a list: [text]" if isinstance(source, str) else ""
         raise CorpusError(f"no file {what} {name!r:.80}{hint}")
     return files
 
@@ -89,7 +91,7 @@ def _files_below(folder: Path) -> list[Path]:
     files: list[Path] = []
 
     def refuse(error: OSError) -> None:
-        raise CorpusError(f"{error.filename}: expected a readable folder: {error.strerror}") from error
+        raise CorpusError(f"{error.filename}: cannot read folder: {error.strerror}") from error
 
     for here, folders, names in os.walk(folder, onerror=refuse):
         folders[:] = [name for name in folders if not name.startswith(".")]
@@ -97,14 +99,14 @@ def _files_below(folder: Path) -> list[Path]:
     files = sorted(path for path in files if path.is_file())
     if not files:
         raise CorpusError(
-            f"{folder}: no text in this folder: looked at any depth for visible files named .txt, .text or .md, "
-            "plain or with .gz or .zst; name other files by a glob"
+            f"{folder}: no text files in this folder: expected visible .txt, .text or .md files at any depth, also as "
+            ".gz or .zst; select other files with a glob"
         )
     return files
 
 
 def names_text(path: Path) -> bool:
-    """Whether a file's name is that of a text, plain or compressed."""
+    """Whether a file's name has a suffix of text files, plain or compressed."""
     return _TEXT_NAME.search(path.name) is not None
 
 
@@ -116,5 +118,5 @@ def _names_file(item: object) -> bool:
 
 
 def shown(item: object) -> str:
-    """What came, for a message."""
+    """Return the type and the start of a value, for a message."""
     return f"{type(item).__name__} {item!r:.60}"

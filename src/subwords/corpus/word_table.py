@@ -1,4 +1,4 @@
-"""A table of distinct words, as the counting kernels fill it."""
+"""The hash table of distinct words that the counting kernels fill."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class CountedWords(NamedTuple):
 
 
 class WordTable:
-    """Distinct words with their counts and first places, growing as needed. One thread uses it at a time."""
+    """Distinct words with their counts and first positions; grows as needed. Not thread-safe."""
 
     def __init__(self) -> None:
         from subwords.kernels.table.keys import key_masks
@@ -56,11 +56,11 @@ class WordTable:
 
     @property
     def arrays(self) -> CountTable:
-        """The table as kernels read it."""
+        """The arrays of the table for the kernels."""
         return CountTable(self.slots, self.seeds, self.arena, self.keys, self.counters)
 
     def count(self, chunks: Iterable[WordChunk], place: int) -> None:
-        """Count the words of chunks, the first of which is at `place` of the corpus."""
+        """Count the words of chunks; `place` is the offset of the first chunk in the corpus."""
         from subwords.kernels.table.count import count_words
 
         for chunk in chunks:
@@ -73,13 +73,13 @@ class WordTable:
             check_stopped()
 
     def add(self, words: CountedWords, place: int) -> None:
-        """Add counted words; the first of them is at `place`."""
+        """Add counted words; `place` is the position of the first word."""
         places = np.arange(place, place + len(words.counts), dtype=np.int64)
         self._add(words.data, words.offsets[1:], words.counts, places)
 
     @classmethod
     def joined(cls, tables: list[WordTable]) -> WordTable:
-        """Return one table of the words of all, each at the first of its places; the list is emptied, to free them."""
+        """Return the union of tables, each word at its first position; empties the list to free the tables."""
         tables.sort(key=lambda table: int(table.counters[SLOTS_USED]))
         total = tables.pop()
         while tables:
@@ -88,8 +88,8 @@ class WordTable:
 
     def _merge(self, other: WordTable) -> None:
         lengths, weights, places = other._measure()
-        # In a few sweeps over the other table, not in one: tables of one hash would fill up at the front, where
-        # each search then crosses all that is there. Four million distinct words took over a minute.
+        # Several sweeps with a stride: the other table has the same hash, so in its order the front of this table would
+        # fill up first, and searches there would become linear. Four million distinct words took over a minute.
         order = np.concatenate([np.arange(first, len(lengths), SWEEPS) for first in range(SWEEPS)])
         ends = np.cumsum(lengths[order])
         starts = np.empty(len(order), np.int64)
@@ -99,7 +99,7 @@ class WordTable:
         self._add(data, ends, weights[order], places[order])
 
     def words(self) -> CountedWords:
-        """Return the words in the order of their first places."""
+        """Return the words in the order of their first positions."""
         lengths, weights, places = self._measure()
         order = np.argsort(places)
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths[order])])

@@ -38,7 +38,7 @@ from subwords.kernels.layout import (
 )
 from subwords.results.token_batch import TokenBatch
 from subwords.split.routes import CHUNK_WORDS, SplitBuffers, WordChunk
-from subwords.split.word_spans import Pieces
+from subwords.split.word_spans import WordSpans
 from subwords.support.memory import Spare, zeros
 from subwords.support.threads import check_stopped, in_threads, thread_count
 
@@ -73,7 +73,7 @@ class WordSource(Protocol):
     def short(self, text: NDArray[np.uint8], buffers: SplitBuffers) -> int | None:
         """Split a text shorter than a chunk in one step, if that is possible; see `Route.short`."""
 
-    def pieces(self, text: NDArray[np.uint8]) -> Pieces:
+    def word_spans(self, text: NDArray[np.uint8]) -> WordSpans:
         """Return the words of one text, with their origin in it."""
 
 
@@ -116,15 +116,19 @@ class Segmenter(ABC):
         """Return all that the kernel works on: a class of `kernels/layout.py`."""
 
     @abstractmethod
-    def token_ends(self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], pieces: Pieces) -> NDArray[np.int64]:
-        """Return where the bytes of each id end in pieces.text; word i has the ids offsets[i]:offsets[i + 1]."""
+    def token_ends(
+        self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], word_spans: WordSpans
+    ) -> NDArray[np.int64]:
+        """Return where the bytes of each id end in word_spans.text; word i has the ids offsets[i]:offsets[i + 1]."""
 
-    def token_ranges(self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], pieces: Pieces) -> NDArray[np.int64]:
-        """Return where the bytes of each id begin and end in pieces.text, int64 of shape (2, n)."""
-        ends = self.token_ends(ids, offsets, pieces)
+    def token_ranges(
+        self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], word_spans: WordSpans
+    ) -> NDArray[np.int64]:
+        """Return where the bytes of each id begin and end in word_spans.text, int64 of shape (2, n)."""
+        ends = self.token_ends(ids, offsets, word_spans)
         begins = np.concatenate([np.zeros(1, np.int64), ends])[: len(ends)]
         filled = np.diff(offsets) > 0
-        begins[offsets[:-1][filled]] = pieces.words[:-1][filled]
+        begins[offsets[:-1][filled]] = word_spans.words[:-1][filled]
         return np.stack([begins, ends])
 
     @abstractmethod

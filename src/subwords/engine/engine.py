@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from subwords.engine.spans import Located
     from subwords.engine.text_parts import Part, TextParts
     from subwords.normalize.normalizer import Normalizer
-    from subwords.split.word_spans import Pieces
+    from subwords.split.word_spans import WordSpans
 
 __all__ = ["Engine", "Route"]
 
@@ -156,9 +156,9 @@ class Engine:
             return self.locate(text, special).tokens
         return [self._model.vocab[index].decode("utf-8", "replace") for index in ids.tolist()]
 
-    def words(self, text: str) -> Pieces:
+    def words(self, text: str) -> WordSpans:
         """Return the words of a text without added tokens, with their origin in it."""
-        return self._whole.words.pieces(np.frombuffer(encode_text(text), np.uint8))
+        return self._whole.words.word_spans(np.frombuffer(encode_text(text), np.uint8))
 
     def _spelled(self, ids: NDArray[np.uint32]) -> list[str]:
         tokens = [self._model.vocab[index] for index in ids.tolist()]

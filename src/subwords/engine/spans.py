@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.split.word_spans import Pieces, character_spans
+from subwords.split.word_spans import WordSpans, character_spans
 
 if TYPE_CHECKING:
     from subwords.encode.encoder import Encoder, WordSource
     from subwords.engine.engine import Route
     from subwords.engine.text_parts import Part
 
-__all__ = ["Located", "located", "pieces_of"]
+__all__ = ["Located", "located", "word_spans_of"]
 
 _Spans = NDArray[np.int64]
 _Spelled: TypeAlias = Callable[[NDArray[np.uint32]], list[str]]
@@ -45,9 +45,9 @@ def located(parts: Iterable[Part], route_of: Callable[[Part], Route], spelled: _
             words += 1
         else:
             route = route_of(part)
-            pieces = pieces_of(route.words, part)
-            found.append(_located(route.encoder, pieces, part, words, spelled))
-            words += len(pieces.words) - 1
+            word_spans = word_spans_of(route.words, part)
+            found.append(_located(route.encoder, word_spans, part, words, spelled))
+            words += len(word_spans.words) - 1
     return Located(
         np.concatenate([each.ids for each in found]),
         np.concatenate([each.spans for each in found]),
@@ -56,23 +56,23 @@ def located(parts: Iterable[Part], route_of: Callable[[Part], Route], spelled: _
     )
 
 
-def pieces_of(words: WordSource, part: Part) -> Pieces:
+def word_spans_of(words: WordSource, part: Part) -> WordSpans:
     """Return the words of a part, with their origin in its source."""
-    pieces = words.pieces(np.frombuffer(part.data, np.uint8))
-    return pieces if part.origin is None else pieces.within(part.origin)
+    word_spans = words.word_spans(np.frombuffer(part.data, np.uint8))
+    return word_spans if part.origin is None else word_spans.within(part.origin)
 
 
-def _located(encoder: Encoder, pieces: Pieces, part: Part, words: int, spelled: _Spelled) -> Located:
-    batch = encoder.encode_words(pieces.text, pieces.words)
+def _located(encoder: Encoder, word_spans: WordSpans, part: Part, words: int, spelled: _Spelled) -> Located:
+    batch = encoder.encode_words(word_spans.text, word_spans.words)
     counts = np.diff(batch.offsets)
     word_ids = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
     if not len(batch.ids):
         return Located(batch.ids, np.zeros((0, 2), np.int64), word_ids, [])
-    begins, ends = encoder.segmenter.token_ranges(batch.ids, batch.offsets, pieces)
-    spans = np.stack([pieces.origin[0, begins], pieces.origin[1, ends - 1]], axis=1)
+    begins, ends = encoder.segmenter.token_ranges(batch.ids, batch.offsets, word_spans)
+    spans = np.stack([word_spans.origin[0, begins], word_spans.origin[1, ends - 1]], axis=1)
     tokens = spelled(batch.ids)
     if encoder.segmenter.shows_unknown:
         for i in np.flatnonzero(batch.ids == encoder.segmenter.unk_id).tolist():
-            tokens[i] = pieces.text[begins[i] : ends[i]].tobytes().decode("utf-8", "replace")
+            tokens[i] = word_spans.text[begins[i] : ends[i]].tobytes().decode("utf-8", "replace")
     source = np.frombuffer(part.source, np.uint8)
     return Located(batch.ids, character_spans(source, spans) + part.first, word_ids + words, tokens)

@@ -1,1 +1,1 @@
-"""Normalization: what happens to a text before it is split."""
+"""Normalization: changes text before it is split."""

@@ -1,4 +1,4 @@
-"""Characters and what each is replaced by, as arrays: a quarter of a million of them are made ready in milliseconds."""
+"""Characters and their replacements as arrays: 250,000 of them are prepared in milliseconds."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Codes = NDArray[np.int64]
 
 
 class CharMap(Mapping[int, str]):
-    """Code points and what each is replaced by; others stay as they are. Immutable.
+    """Code points and the replacement of each; other characters stay unchanged. Immutable.
 
-    codes: ascending. bounds: codes[i] becomes the code points chars[bounds[i]:bounds[i + 1]].
+    All arrays are int64. codes: ascending; codes[i] becomes the code points chars[bounds[i]:bounds[i + 1]].
     """
 
     def __init__(self, codes: Codes, chars: Codes, bounds: Codes) -> None:
@@ -26,7 +26,7 @@ class CharMap(Mapping[int, str]):
 
     @classmethod
     def of(cls, texts: Mapping[int, str]) -> CharMap:
-        """Return what a mapping holds."""
+        """Return the CharMap of a mapping from code points to strings."""
         if isinstance(texts, CharMap):
             return texts
         codes = sorted(texts)
@@ -36,27 +36,27 @@ class CharMap(Mapping[int, str]):
 
     @classmethod
     def rows(cls, codes: Codes, chars: Codes) -> CharMap:
-        """Return ascending code points that become as many characters each; chars: of shape (codes, characters)."""
+        """Return the CharMap of ascending codes with replacements of equal length; chars: (codes, characters)."""
         return cls(codes, chars.ravel(), np.arange(len(codes) + 1, dtype=np.int64) * chars.shape[1])
 
     @property
     def sizes(self) -> Codes:
-        """How many bytes of UTF-8 each is replaced by."""
+        """The size of each replacement in bytes of UTF-8."""
         widths = np.ones(len(self.chars), np.int64)
         for least in (0x80, 0x800, 0x10000):
             widths += self.chars >= least
         return np.diff(_bounds(widths)[self.bounds])
 
     def encode(self) -> bytes:
-        """Return what characters are replaced by, one behind the other, in UTF-8."""
+        """Return all replacements concatenated, in UTF-8."""
         return self.chars.astype(np.uint32).tobytes().decode("utf-32-le").encode()
 
     def holding(self, members: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return which are replaced by a text that holds one of some characters."""
+        """Return for each code whether its replacement contains any of `members`."""
         return np.diff(_bounds(members[self.chars].astype(np.int64))[self.bounds]) > 0
 
     def __or__(self, other: CharMap) -> CharMap:
-        """Both; what stands in both is replaced as by the other."""
+        """Return the union; for codes in both, the replacement of `other`."""
         kept = np.ones(CODE_POINTS, np.bool_)
         kept[other.codes] = False
         first = np.flatnonzero(kept[self.codes])
@@ -68,12 +68,12 @@ class CharMap(Mapping[int, str]):
         return CharMap(codes[order], chars[_places(starts, lengths)], _bounds(lengths))
 
     def then(self, other: CharMap) -> CharMap:
-        """Two replacements in one: what comes of this one is replaced by the other."""
+        """Return one map equal to this one followed by `other`."""
         row = np.full(CODE_POINTS, -1)
         row[other.codes] = np.arange(len(other.codes))
         rows = row[self.chars]
         lengths = np.where(rows < 0, 1, np.diff(other.bounds)[rows]) if len(other) else np.ones_like(rows)
-        # The characters that stay are found behind the other's.
+        # Unchanged characters are stored after those of `other`.
         starts = np.where(rows < 0, len(other.chars) + np.arange(len(rows)), other.bounds[rows])
         chars = np.concatenate([other.chars, self.chars])[_places(starts, lengths)]
         return other | CharMap(self.codes, chars, _bounds(lengths)[self.bounds])
@@ -99,5 +99,5 @@ def _bounds(lengths: Codes) -> Codes:
 
 
 def _places(starts: Codes, lengths: Codes) -> Codes:
-    """The places start, start + 1, ... of every range, one range behind the other."""
+    """Return start, start + 1, ... of every range, concatenated."""
     return np.repeat(starts - _bounds(lengths)[:-1], lengths) + np.arange(int(lengths.sum()))

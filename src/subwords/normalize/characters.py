@@ -1,8 +1,8 @@
-"""What the steps of normalization do to single characters: exactly what HF tokenizers 0.23 does, whatever Python runs.
+"""The effect of normalization steps on single characters: as in HF tokenizers 0.23, with any version of Python.
 
-HF's tables are of several versions of Unicode: control characters and nonspacing marks of 8.0, normal forms and marks
-of 9.0, lower case of 17.0. Here they are taken from the pinned tables and from `unicodedata`, less what is newer: what
-the standard once said of an assigned character's decomposition, class and lower case, it never changes.
+HF's tables are of several Unicode versions: control characters and nonspacing marks of 8.0, normal forms and marks of
+9.0, lower case of 17.0. Here they come from the pinned tables and from `unicodedata`, without newer characters: the
+standard never changes the decomposition, the combining class or the lower case of an assigned character.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from subwords.unicode.tables import CODE_POINTS, WHITE_SPACE, categories, proper
 
 __all__ = [
     "UNICODE_VERSION",
-    "blanks",
     "chinese",
     "clean",
     "combining_classes",
@@ -30,6 +29,7 @@ __all__ = [
     "lowercase",
     "marks",
     "nonspacing_marks",
+    "whitespace",
 ]
 
 UNICODE_VERSION = "9.0"  # of the normal forms
@@ -37,37 +37,37 @@ UNICODE_VERSION = "9.0"  # of the normal forms
 Members = NDArray[np.bool_]
 
 SURROGATES = range(0xD800, 0xE000)
-# No character beyond is or will be decomposed but these.
+# Above LAST_LETTER, only the characters in COMPATIBILITY have decompositions.
 LAST_LETTER, COMPATIBILITY = 0x1FFFF, range(0x2F800, 0x2FA20)
 
 
 def _ranges(text: str) -> list[int]:
-    """Code points, given as `1F00-1F15 1F18`."""
+    """Return the code points of a text like `1F00-1F15 1F18`."""
     bounds = [part.partition("-") for part in text.split()]
     return [code for first, _, last in bounds for code in range(int(first, 16), int(last or first, 16) + 1)]
 
 
-# As BERT has them; the block 2B820-2B91F is left out, as in HF (BERT's own code has it).
+# As in BERT, but without the block 2B820-2B91F, which HF lacks and BERT's own code has.
 CHINESE = "3400-4DBF 4E00-9FFF F900-FAFF 20000-2A6DF 2A700-2B81F 2B920-2CEAF 2F800-2FA1F"
 
-# Within these ranges, no character was a mark in Unicode 9.0 that is one in 16.0; and the other way round.
+# Characters in these ranges that are marks in Unicode 16.0 were not marks in 9.0. OLD_MARKS: the reverse.
 NEW_MARKS = """
     7FD 897-8D3 9FE AFA-AFF B55 C04-C3C CF3-D00 D3B-D3C D81 EBA ECE 1715 180F 1ABF-1ACE 1CF7 1DF6-1DFA A82C A8FF
     10D24-10F85 11070-11074 110C2 11145-11146 111C9 111CE-111CF 11241 1133B 113B8-113E2 1145E 1182C-11A99 11D31-1612F
     16F4F 16F7F-16F87 16FE4-16FF1 1CF00-1CF46 1E08F-1E5EF
 """
 OLD_MARKS = "1CF2-1CF3"
-# Within these ranges and those of NEW_MARKS, no character was a nonspacing mark in 8.0; and the other way round.
+# The same for nonspacing marks of 8.0, in addition to NEW_MARKS. OLD_NONSPACING: the reverse.
 NEW_NONSPACING = "8D4-8E1 1885-1886 1DFB A8C5 A9BD 1123E 11438-11446 11C30-11CB6 1E000-1E02A 1E944-1E94A"
 OLD_NONSPACING = "1734 1171E"
-# Format characters that are newer than 8.0.
+# Format characters newer than 8.0.
 NEW_FORMAT = "890-891 8E2 110CD 13430-1343F"
-# What decomposes now and did not in 9.0.
+# Characters that decompose now and did not in 9.0.
 NEW_DECOMPOSITIONS = """
     32FF A7F1-A7F4 AB69 105C9-105E4 10781-107BA 11383-113C8 11938 16121-16128 16D68-16D6A 1CCD6-1CCF9 1E030-1E06D
     1F16C 1FBF0-1FBF9
 """
-# Capital letters that are newer than Python 3.11's Unicode 14.0, and how far away the small ones are.
+# Capital letters newer than Python 3.11's Unicode 14.0, and the distance to their lower case.
 NEW_CAPITALS = {
     "1C89 A7CC A7CE A7D2 A7D4 A7DA": 1,
     "A7CB": 0x264 - 0xA7CB,
@@ -83,16 +83,16 @@ def _codes(members: Members) -> list[int]:
 
 
 def clean() -> CharMap:
-    """Control characters, NUL and U+FFFD become nothing, blanks a space."""
+    """Remove control characters, NUL and U+FFFD; whitespace becomes a space."""
     members = property_members("Cc") | property_members("Cf") | property_members("Co")
     members[[*_ranges(NEW_FORMAT), *b"\t\n\r"]] = False
     members[0xFFFD] = True
-    blank = np.array([code for code in WHITE_SPACE if code != ord(" ") and not members[code]], np.int64)
-    return _dropped(members) | CharMap.rows(blank, np.full((len(blank), 1), ord(" ")))
+    spaces = np.array([code for code in WHITE_SPACE if code != ord(" ") and not members[code]], np.int64)
+    return _dropped(members) | CharMap.rows(spaces, np.full((len(spaces), 1), ord(" ")))
 
 
 def chinese() -> CharMap:
-    """Chinese characters get a space on either side."""
+    """Put a space before and after every Chinese character."""
     codes = np.array(_ranges(CHINESE), np.int64)
     spaces = np.full_like(codes, ord(" "))
     return CharMap.rows(codes, np.stack([spaces, codes, spaces], axis=1))
@@ -100,8 +100,8 @@ def chinese() -> CharMap:
 
 @cache
 def lowercase() -> CharMap:
-    """Characters become their lower case, each for itself."""
-    cased = [*map(property_members, ("Lu", "Lt", "Nl", "So"))]  # there are no others
+    """Replace every character by its lower case, without context."""
+    cased = [*map(property_members, ("Lu", "Lt", "Nl", "So"))]  # the only categories with lower case
     codes = _codes(np.logical_or.reduce(cased))
     found = {code: lower for code in codes if (lower := chr(code).lower()) != chr(code)}
     newer = {code: chr(code + step) for text, step in NEW_CAPITALS.items() for code in _ranges(text)}
@@ -115,7 +115,7 @@ def _dropped(members: Members) -> CharMap:
 
 @cache
 def marks() -> CharMap:
-    """Combining marks become nothing."""
+    """Remove combining marks."""
     return _dropped(_marks())
 
 
@@ -128,7 +128,7 @@ def _marks() -> Members:
 
 @cache
 def nonspacing_marks() -> CharMap:
-    """Nonspacing marks become nothing."""
+    """Remove nonspacing marks."""
     members = property_members("Mn").copy()
     members[_ranges(NEW_MARKS + NEW_NONSPACING)] = False
     members[_ranges(OLD_NONSPACING)] = True
@@ -137,7 +137,7 @@ def nonspacing_marks() -> CharMap:
 
 @cache
 def decompositions(form: str) -> Mapping[int, str]:
-    """Characters become their full decomposition: canonical (NFD, NFC) or compatible (NFKD, NFKC)."""
+    """Return the full decompositions: canonical (NFD, NFC) or compatibility (NFKD, NFKC)."""
     kind: Literal["NFD", "NFKD"] = "NFKD" if "K" in form else "NFD"
     new = {*_ranges(NEW_DECOMPOSITIONS)}
     assigned = categories()[: LAST_LETTER + 1] != categories()[0xFFFF]
@@ -152,7 +152,7 @@ def decompositions(form: str) -> Mapping[int, str]:
 
 @cache
 def combining_classes() -> NDArray[np.uint8]:
-    """The canonical combining class of every code point, read-only."""
+    """Return the canonical combining class of every code point, uint8, read-only."""
     classes = np.zeros(CODE_POINTS, np.uint8)
     members = _marks()
     members[LAST_LETTER + 1 :] = False
@@ -164,7 +164,7 @@ def combining_classes() -> NDArray[np.uint8]:
 
 @cache
 def compositions() -> Mapping[tuple[int, int], int]:
-    """What two characters compose to."""
+    """Return the composition of each pair of code points that has one."""
     pairs = {}
     for code, text in decompositions("NFD").items():
         if unicodedata.normalize("NFC", text) == chr(code):
@@ -174,7 +174,7 @@ def compositions() -> Mapping[tuple[int, int], int]:
 
 
 def composed(first: str, second: str) -> str | None:
-    """Return what two characters compose to, or None.
+    """Return the composition of two characters, or None.
 
     >>> composed("e", "\\u0301")
     'é'
@@ -184,8 +184,8 @@ def composed(first: str, second: str) -> str | None:
 
 
 @cache
-def blanks() -> NDArray[np.uint8]:
-    """1 for every code point that is a blank, read-only."""
+def whitespace() -> NDArray[np.uint8]:
+    """Return 1 for whitespace, 0 for other code points; uint8 of shape (0x110001,), read-only."""
     members = np.zeros(CODE_POINTS + 1, np.uint8)
     members[list(WHITE_SPACE)] = 1
     members.flags.writeable = False

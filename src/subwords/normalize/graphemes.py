@@ -1,4 +1,4 @@
-"""What characters are in Unicode's rules for grapheme clusters (annex 29), as in HF tokenizers 0.23: Unicode 17."""
+"""Character classes of Unicode's rules for grapheme clusters (annex 29), as in HF tokenizers 0.23: Unicode 17."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from subwords.unicode.tables import CODE_POINTS, property_members
 
 __all__ = ["grapheme_classes"]
 
-# Beyond the general categories of the pinned version.
+# Additions to the general categories of the pinned version.
 EXTEND = """
     9BE 9D7 B3E B57 BBE BD7 CC0 CC2 CC7-CC8 CCA-CCB CD5-CD6 D3E D57 DCF DDF 1715 1734 1ACF-1ADD 1AE0-1AEB 1B35 1B3B 1B3D
     1B43-1B44 1BAA 1BF2-1BF3 302E-302F A953 A9C0 FF9E-FF9F 10EFA-10EFB 111C0 11235 1133E 1134D 11357 113B8 113C2 113C5
@@ -63,9 +63,9 @@ def _codes(ranges: str) -> list[int]:
 
 @cache
 def grapheme_classes() -> NDArray[np.uint8]:
-    """Return the class of every code point, as kernels/layout.py names them; read-only.
+    """Return the class of every code point, named in kernels/layout.py: uint8 of shape (0x110001,), read-only.
 
-    What stands behind them is of a byte that is not UTF-8: it joins nothing.
+    The last entry is for a byte that is not UTF-8: it is always a cluster of its own.
     """
     classes = np.zeros(CODE_POINTS + 1, np.uint8)
     for names, found in ((("Mn", "Me"), layout.EXTEND), (("Mc",), layout.SPACING)):

@@ -1,4 +1,4 @@
-"""Normalizers: steps, and the tables that are exact for them."""
+"""Normalizers: steps and their exact tables."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 
 
 class Normalizer:
-    """What happens to a text before it is split: made by `normalizer`; immutable.
+    """The normalization of a text before it is split; immutable; made by `subwords.normalizer`.
 
-    Attributes: `steps`; `name`, its name or None.
+    Attributes: `steps`, a tuple; `name`, the name of the normalizer or None.
     """
 
     steps: Steps
@@ -61,26 +61,26 @@ class Normalizer:
 
     @cached_property
     def identity(self) -> str:
-        """The steps as text that `subwords.normalizer` reads; it names them in word counts."""
+        """The steps as text that `subwords.normalizer` accepts; identifies them in word counts."""
         return self.name or to_text(self.steps)
 
     @property
     def unicode_version(self) -> str:
-        """The version its normal forms come from."""
+        """The Unicode version of its normal forms."""
         return UNICODE_VERSION
 
     @cached_property
     def growth(self) -> int:
-        """How many times its length no text exceeds."""
+        """The maximum output length as a multiple of the input length."""
         return math.prod(stage.growth for stage in self._stages)
 
     @cached_property
     def sees_ends(self) -> bool:
-        """Whether where a text begins or ends makes a difference: only its parts may then be normalized one by one."""
+        """Whether a step depends on where a text begins or ends; `apply` then needs the right `part`."""
         return any(stage.sees_ends for stage in self._stages)
 
     def normalize(self, text: str) -> str:
-        """Return a text as it becomes.
+        """Return the normalized text.
 
         >>> import subwords
         >>> normalizer("bert-uncased").normalize("Ça va?")
@@ -90,21 +90,21 @@ class Normalizer:
         return self.apply(data, np.array([0, len(data)]))[0].tobytes().decode()
 
     def apply(self, text: Bytes, bounds: Offsets, part: Part = WHOLE) -> tuple[Bytes, Offsets]:
-        """Return the texts text[bounds[i]:bounds[i + 1]] as they become, one behind the other, and their bounds, int64.
+        """Return the normalized texts text[bounds[i]:bounds[i + 1]], concatenated, and their bounds, int64.
 
-        They need not be UTF-8: a byte that is not is a character of no class, which stays as it is (S2). `part`: which
-        part of a text they are, where they are one stretch between two cuts.
+        A byte that is not UTF-8 is a character of no class and stays unchanged (S2). `part`: for one stretch of a
+        longer text, whether it begins and ends that text.
         """
         text = np.ascontiguousarray(text)
         found = applied(self._fused, text, bounds, part) or applied(self._stages, text, bounds, part)
-        assert found is not None, "only stages that stand for several cannot tell"
+        assert found is not None, "only fused stages return None"
         return found
 
     def aligned(self, text: Bytes, part: Part = WHOLE) -> tuple[Bytes, Offsets]:
-        """Return a text as it becomes and its origin, int64 of shape (2, n).
+        """Return the normalized text and its origin, int64 of shape (2, n).
 
-        That is, for every byte, where the character of `text` that it stands for begins and where it ends, in bytes.
-        What was put in stands for a neighbour. (0, 0): for none, at the begin.
+        The origin of a byte is the byte range in `text` of the character that it comes from. Inserted bytes have the
+        origin of a neighbor, or (0, 0) at the start if there is none.
 
         >>> text, origin = normalizer("bert-uncased").aligned(np.frombuffer("É!".encode(), np.uint8))
         >>> text.tobytes(), origin.tolist()
@@ -112,14 +112,14 @@ class Normalizer:
         """
         text = np.ascontiguousarray(text)
         found = aligned(self._fused, text, part) or aligned(self._stages, text, part)
-        assert found is not None, "only stages that stand for several cannot tell"
+        assert found is not None, "only fused stages return None"
         return found
 
     def cut(self, text: Bytes, at: int) -> int:
-        """Return a place in text[:at], the last found, where cutting changes nothing whatever follows, or 0.
+        """Return the last known position in text[:at] where a cut changes nothing, whatever follows, or 0.
 
-        What comes before and behind it is then normalized as parts of a text. None is found where a step looks at a
-        whole text: a Replace by a regex.
+        The text before and after the cut can then be normalized separately, as parts of a text. Always 0 if a step
+        reads the whole text: a Replace with a regex.
         """
         return last_safe(text, at, self._safe)
 
@@ -138,21 +138,21 @@ class Normalizer:
     def __repr__(self) -> str:
         if self.name:
             return f"Normalizer({self.name!r})"
-        # A map may be long.
+        # A charsmap may be long.
         shown = self.identity if len(self.identity) <= LONGEST_SHOWN else repr(self.steps)
         return f"Normalizer({shown if len(shown) <= LONGEST_SHOWN else shown[:LONGEST_SHOWN] + '...'})"
 
 
 @lru_cache(maxsize=16)
 def _safe_in(steps: Steps) -> Bytes:
-    # A mark that one table drops may be sorted to either side of a cut first: it is gone all the same.
+    # A mark that a fused table drops may first be sorted to either side of a cut: it is dropped in both cases.
     return safe(stages_of(steps, fused=True))
 
 
 def _check(step: Step) -> None:
     match step:
         case Form(form) if form not in FORMS:
-            raise InputError(f"expected a form to be one of {', '.join(FORMS)}, not {form!r:.80}")
+            raise InputError(f"expected form to be one of {', '.join(FORMS)}, not {form!r:.80}")
         case Replace(pattern, content, regex):
             encode_text(content)
             encode_text(pattern)

@@ -1,4 +1,4 @@
-"""A normalizer in front of a splitter: one source of words."""
+"""A normalizer followed by a splitter."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from subwords.normalize.normalizer import Normalizer
 from subwords.normalize.stages import Part
 from subwords.split.routes import CHUNK_WORDS, SplitBuffers, WordChunk
 from subwords.split.splitter import Splitter
-from subwords.split.word_spans import Pieces
+from subwords.split.word_spans import WordSpans
 
 __all__ = ["Pipeline"]
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
 
-STRETCH = 1 << 18  # bytes of text normalized at once: what is made of them stays in the second cache
-NEAR = 1 << 12  # bytes before a place in which a cut is looked for
+STRETCH = 1 << 18  # bytes of text normalized at once: the result stays in the L2 cache
+NEAR = 1 << 12  # bytes before a position in which `cut` searches
 
 
 class Pipeline:
-    """Splits what a normalizer makes of a text; all that encoding and counting ask of a splitter."""
+    """Normalizes and splits text; has the methods of a Splitter that encoding and counting use."""
 
     def __init__(self, normalizer: Normalizer, splitter: Splitter) -> None:
         self.normalizer = normalizer
@@ -36,7 +36,10 @@ class Pipeline:
     def texts(
         self, text: Bytes, bounds: Offsets, buffers: SplitBuffers, *, begins: bool = True, ends: bool = True
     ) -> Iterator[WordChunk]:
-        """Normalize and split many texts, a stretch at a time; the first may begin, and the last end, elsewhere."""
+        """Normalize and split many texts, a stretch at a time.
+
+        begins, ends: False if the first text is the continuation of another, or the last one continues.
+        """
         first, every = 0, len(bounds) - 1
         count = every
         if not (begins and ends) and self.normalizer.sees_ends and every:
@@ -74,7 +77,7 @@ class Pipeline:
                     yield chunk if last or not chunk.complete else chunk._replace(complete=False)
 
     def _stretch(self, text: Bytes) -> int:
-        """How much of a text to normalize next: up to where it can be cut."""
+        """Return how many bytes of a text to normalize next: up to a safe cut."""
         size = STRETCH
         while size < len(text):
             cut = self.normalizer.cut(text[:size], size)
@@ -84,13 +87,13 @@ class Pipeline:
         return len(text)
 
     def short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
-        """Normalize and split a short text in one step, if that is possible."""
+        """Normalize and split a short text in one step; None if it may be too long for a chunk."""
         part, _ = self.normalizer.apply(text, np.array([0, len(text)], np.int64))
-        # A step may put in any amount of text; a chunk's room is for so many words.
+        # A step may insert any amount of text, and the buffers of a chunk are limited.
         return self.splitter.short(part, buffers) if len(part) < CHUNK_WORDS // 2 else None
 
     def cut(self, text: Bytes, at: int) -> int:
-        """Return a place in text[:at] where cutting changes no word whatever follows, or 0 (S4)."""
+        """Return a position in text[:at] where a cut changes no word, whatever follows, or 0 (S4)."""
         stop = self.normalizer.cut(text[:at], at)
         begin = self.normalizer.cut(text[: max(0, stop - NEAR)], max(0, stop - NEAR))
         if begin == stop:
@@ -105,10 +108,10 @@ class Pipeline:
         return 0
 
     def _safe(self, text: Bytes, place: int) -> bool:
-        """Whether the normalizer may be parted before the character at a place."""
+        """Whether the normalizer allows a cut before the character at a position."""
         return any(self.normalizer.cut(text, upto) == place for upto in range(place + 1, min(place + 4, len(text)) + 1))
 
-    def pieces(self, text: Bytes) -> Pieces:
+    def word_spans(self, text: Bytes) -> WordSpans:
         """Return the words of one text, with their origin in it."""
         part, origin = self.normalizer.aligned(text)
-        return self.splitter.pieces(part).within(origin)
+        return self.splitter.word_spans(part).within(origin)

@@ -1,4 +1,4 @@
-"""Steps to stages: tables that follow each other become one."""
+"""Compiles steps to stages; consecutive tables are merged into one."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ __all__ = ["aligned", "applied", "safe", "stages_of"]
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
 
-MOST_UNKNOWN = 4096  # characters: where more of them are marks that stay, one table would often be of no use
+MOST_UNKNOWN = 4096  # characters whose marks remain: with more of them, a fused table would often be useless
 
 
 def applied(
     stages: tuple[Stage, ...], text: Bytes, bounds: Offsets, part: Part = WHOLE
 ) -> tuple[Bytes, Offsets] | None:
-    """Return the texts text[bounds[i]:bounds[i + 1]] as they become, and their bounds; None if a stage cannot tell."""
+    """Return the normalized texts text[bounds[i]:bounds[i + 1]] and their bounds; None if a fused stage fails."""
     text, bounds = text[bounds[0] : bounds[-1]], bounds - bounds[0]
     for stage in stages:
         result = stage.apply(text, bounds, tracked=False, part=part)
@@ -69,7 +69,7 @@ def applied(
 
 
 def aligned(stages: tuple[Stage, ...], text: Bytes, part: Part = WHOLE) -> tuple[Bytes, Offsets] | None:
-    """Return a text as it becomes and where the character begins and ends that each byte stands for; None as above."""
+    """Return a normalized text and its origin, see `Normalizer.aligned`; None if a fused stage fails."""
     spans = np.empty(2 * len(text), np.int64)
     char_spans(text, spans)
     origin, bounds = spans.reshape(2, -1), np.array([0, len(text)])
@@ -83,7 +83,7 @@ def aligned(stages: tuple[Stage, ...], text: Bytes, part: Part = WHOLE) -> tuple
 
 
 def safe(stages: tuple[Stage, ...]) -> Bytes:
-    """Return what may be cut where, as `last_safe` takes it, of every code point."""
+    """Return for every code point the flags that `last_safe` takes: where a text may be cut."""
     if len(stages) == 1:
         return stages[0].safe()
     heads = np.arange(INVALID + 1)
@@ -97,8 +97,8 @@ def safe(stages: tuple[Stage, ...]) -> Bytes:
 def stages_of(steps: Steps, *, fused: bool) -> tuple[Stage, ...]:
     """Return the stages of a normalizer.
 
-    `fused`: a decomposing form between replacements, as BERT has it, becomes one table with them, as if marks were not
-    sorted by class. That is right for texts where none stays; of others the table cannot tell.
+    fused: a decomposing form between replacements, as in BERT, is merged with them into one table, which does not sort
+    marks by combining class. This is exact for texts where all marks are dropped; for other texts `apply` returns None.
     """
     if fused and steps in (SPACED, STRIPPED):
         from subwords.normalize.sentencepiece import SpacedStage
@@ -162,7 +162,7 @@ def _parts_of(step: Step) -> list[CharMap | Stage | Form]:
 def _bert_parts(step: Bert) -> list[CharMap | Stage | Form]:
     first = clean() if step.clean_text else CharMap.of({})
     if step.handle_chinese_chars:
-        first |= chinese()  # none of these is dropped
+        first |= chinese()  # clean() removes no Chinese characters
     lower = lowercase() if step.lowercase else CharMap.of({})
     if step.lowercase if step.strip_accents is None else step.strip_accents:
         return [first, Form("NFD"), nonspacing_marks().then(lower)]
@@ -170,7 +170,7 @@ def _bert_parts(step: Bert) -> list[CharMap | Stage | Form]:
 
 
 def _fused(parts: list[CharMap | Stage | Form]) -> tuple[Stage, int] | None:
-    """One stage of as many parts as one can stand for, and their number, if there are several."""
+    """Return one stage for the first two or three parts, and their number; None if they cannot be merged."""
     before = parts[0] if isinstance(parts[0], CharMap) else CharMap.of({})
     form, after = (parts[1:] if before else parts)[:2] if len(parts) > 1 + bool(before) else (None, None)
     if not isinstance(form, Form) or "C" in form.form or not isinstance(after, CharMap):

@@ -1,4 +1,4 @@
-"""HF's use of SentencePiece's map as a stage: grapheme by grapheme."""
+"""HF's Precompiled normalizer as a stage: SentencePiece's charsmap applied grapheme by grapheme."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ __all__ = ["GraphemeStage"]
 
 
 class GraphemeStage(Stage):
-    """Graphemes and characters replaced by a map."""
+    """Replaces graphemes and characters by a charsmap."""
 
     def __init__(self, step: Precompiled) -> None:
         self._map = read_charsmap(step.charsmap)
         self._kinds = grapheme_classes()
-        # What is looked at is what joins others, what is replaced, and what others join whatever they are.
+        # The kernel examines characters that join their neighbors, that are replaced, or that any neighbor joins.
         classes = np.full(INVALID + 1, FIRST, np.uint8)
         classes[self._map.single[0]] = MAPPED
         classes[np.isin(self._kinds, [CR, PREPEND])] = MAPPED
@@ -72,7 +72,7 @@ class GraphemeStage(Stage):
         self._spare = 8 * LANES + 2 * longest
 
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
-        """Replace them."""
+        """Replace graphemes and characters."""
         stream = np.empty(3 * LANES, np.uint8)
         lost = 0
 
@@ -87,11 +87,11 @@ class GraphemeStage(Stage):
         result = written(run, text, bounds, tracked=tracked, spare=self._spare)
         if result is None or not tracked:
             return result
-        # HF loses count of characters that become nothing where the text begins.
+        # HF miscounts characters that become empty at the start of a text.
         return result[0], result[1], _sources(text, result[2], 0 if part.begins else lost)
 
     def safe(self) -> Bytes:
-        """Before a character that begins a grapheme whatever comes before it but one that all join."""
+        """Allow cuts before a character that always begins a grapheme, except after a PREPEND character."""
         kinds = self._kinds
         found = np.where(kinds == PREPEND, 0, SOLID).astype(np.uint8)
         text = self._map.text
@@ -102,7 +102,7 @@ class GraphemeStage(Stage):
 
 
 def _sources(text: Bytes, takes: Offsets, first: int) -> Offsets:
-    """The place of the character that each byte stands for, of how many each character takes."""
+    """Return the offset of each byte's source character, from the number of characters that each output takes."""
     starts = _char_starts(text)
     heads = np.flatnonzero(takes != INNER)
     weights = takes[heads]

@@ -1,4 +1,4 @@
-"""SentencePiece's normalization as a stage: strings and classes of characters as the kernel reads them."""
+"""SentencePiece's normalization as a stage: strings and character classes in the form of the kernel."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ __all__ = ["RulesStage", "SpacedStage", "fields_of", "ranges_of", "replacement"]
 SPACE = "▁".encode()
 LONGEST_REPLACEMENT = (1 << 16) - 1  # bytes
 MOST_RANGES = 4
-_BLANKS = "".join(map(chr, sorted(WHITE_SPACE)))
+_WHITESPACE = "".join(map(chr, sorted(WHITE_SPACE)))
 
 
 class RulesStage(Stage):
-    """What SentencePiece does to a text."""
+    """Normalizes text as SentencePiece does."""
 
     def __init__(self, step: SentencePiece) -> None:
         self._step = step
@@ -89,13 +89,13 @@ class RulesStage(Stage):
         self._by_part = {part: self._rules_of(part) for part in parts}
 
     def _rules_of(self, part: Part) -> Rules:
-        """The rules for whole texts, or for a part of one."""
+        """Return the rules for whole texts or for a part of one."""
         settings = self._rules.settings.copy()
         settings[BEGINS], settings[ENDS] = part
         return self._rules._replace(settings=settings)
 
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
-        """Replace strings and write spaces; the source is where each byte's string or character begins, and the end."""
+        """Normalize; the source is where each byte's string or character begins, and one entry for the text's end."""
         rules, stream = self._by_part[part], np.empty(3 * LANES, np.uint8)
         spare = 8 * LANES + 2 * self._longest + len(bounds) * len(self._space)
         result = written(
@@ -111,7 +111,7 @@ class RulesStage(Stage):
         return result
 
     def origin(self, source: Offsets, before: Offsets) -> Offsets:
-        """Every byte's end is where the next one's begins, as SentencePiece has it."""
+        """Return origins in which every byte's range ends where the next byte's begins, as in SentencePiece."""
         ends = np.append(before[0], before[1, -1] if before.shape[1] else 0)
         found: Offsets = ends[np.stack([source[:-1], source[1:]])]
         return found
@@ -119,7 +119,7 @@ class RulesStage(Stage):
     # ------------------------------------------------------------------ characters
 
     def _longer(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
-        """The characters that longer strings begin with, have second, and have behind the first."""
+        """Return the characters that are first, second, and anywhere after the first in longer strings."""
         found = np.zeros((3, INVALID + 1), np.bool_)
         if self._map is not None:
             found[:, :INVALID] = self._map.firsts, self._map.seconds, self._map.later
@@ -130,7 +130,7 @@ class RulesStage(Stage):
         return found[0], found[1], found[2]
 
     def _single(self) -> dict[int, bytes]:
-        """What single characters become, other than themselves or a user-defined piece."""
+        """Return the replacements of single characters; user-defined pieces of one character stay."""
         found = {ord(" "): b" ", INVALID: "\ufffd".encode()}
         if self._map is not None:
             codes, values = self._map.single
@@ -142,7 +142,7 @@ class RulesStage(Stage):
         firsts, seconds, self._later = self._longer()
         classes = np.select([firsts & seconds, firsts, seconds], [BOTH, FIRST, SECOND], 0)
         self._becomes = self._single()
-        # A user-defined character that no string begins with is as plain as others.
+        # A user-defined character with which no longer string begins needs no entry.
         changed = (code for code, text in self._becomes.items() if code != INVALID and text != chr(code).encode())
         codes = np.array([*changed, ord(" "), INVALID, *(code for code in self._becomes if firsts[code])])
         classes[codes] = np.where(seconds[codes], MAPPED_SECOND, MAPPED)
@@ -151,7 +151,7 @@ class RulesStage(Stage):
         return classes.astype(np.uint8)
 
     def _ascii(self) -> tuple[list[int], bool]:
-        """The ASCII bytes that are looked at among others, and whether another one comes second anywhere."""
+        """Return the ASCII bytes that the kernel must examine, and whether ASCII is second in any longer string."""
         pairs = set() if self._map is None else {*self._map.pairs}
         pairs |= {(ord(symbol[0]), ord(symbol[1])) for symbol in self._step.user_symbols if len(symbol) > 1}
         firsts = {first for first, second in pairs if second < 0x80}
@@ -159,36 +159,36 @@ class RulesStage(Stage):
         return looked, bool(firsts)
 
     def _grown(self) -> int:
-        """How many times its length no text exceeds."""
+        """Return the maximum output length as a multiple of the input length."""
         sizes = [
             (len(text.replace(b" ", self._space)), len(chr(code).encode("utf-8", "replace")) if code < INVALID else 1)
             for code, text in self._becomes.items()
         ]
-        # A longer string has two bytes at least, and a text one.
+        # A longer string has at least two bytes, and a text at least one.
         return 3 + max((self._longest + 1) // 2, *(-(-size // before) for size, before in sizes))
 
     # ------------------------------------------------------------------ cuts
 
     def safe(self) -> Bytes:
-        """Between two characters that no string has behind its first, where spaces on one side do not matter."""
+        """Allow cuts between characters that no string has after its first, unless spaces at the cut can interact."""
         found = np.where(self._later, 0, SAFE | SAFE_BEHIND | SOLID).astype(np.uint8)
-        blank = (b" ", SPACE)
-        spaced = [code for code, text in self._becomes.items() if not text or text.startswith(blank)]
+        spaces = (b" ", SPACE)
+        spaced = [code for code, text in self._becomes.items() if not text or text.startswith(spaces)]
         found[[*spaced, ord("▁")]] &= ~np.uint8(SAFE)
-        hollow = [code for code, text in self._becomes.items() if not text or text.endswith(blank)]
+        hollow = [code for code, text in self._becomes.items() if not text or text.endswith(spaces)]
         found[[*hollow, ord("▁"), INVALID]] &= ~np.uint8(SOLID)
         if self._map is not None:
             text = self._map.text
-            wrong = [at for at in self._map.values.tolist() if not text[at] or text[at:].startswith(blank)]
+            wrong = [at for at in self._map.values.tolist() if not text[at] or text[at:].startswith(spaces)]
             found[:INVALID][self._map.begins(np.array(wrong, np.int64))] &= ~np.uint8(SAFE)
         return found
 
 
 class SpacedStage(RulesStage):
-    """What "sentencepiece" does, in the place of HF's steps for it.
+    """The normalizer "sentencepiece" as a fast replacement for the equivalent HF steps.
 
-    Of places in whole texts it cannot tell, for HF has others; nor, if it is to keep U+2581 at the end of texts as HF's
-    `Strip` does, of texts that end with one and spaces.
+    `apply` returns None for tracked whole texts, because HF's origins differ; with `keeps_end` also for texts that end
+    with U+2581 and spaces, where HF's `Strip` keeps the U+2581.
     """
 
     def __init__(self, *, keeps_end: bool) -> None:
@@ -198,29 +198,29 @@ class SpacedStage(RulesStage):
         self._keeps_end = keeps_end
 
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
-        """Do it."""
+        """Normalize, or return None if HF's result differs."""
         if (tracked and part == WHOLE) or (self._keeps_end and _ends_with_space(text, bounds, part)):
             return None
         return super().apply(text, bounds, tracked=tracked, part=part)
 
 
 def _ends_with_space(text: Bytes, bounds: Offsets, part: Part) -> bool:
-    """Whether a text ends with U+2581 and spaces."""
+    """Whether any of the texts ends with U+2581 and optional whitespace."""
     data = text.tobytes()
     if SPACE not in data:
         return False
     texts = [data[begin:stop] for begin, stop in pairwise(bounds.tolist())]
     last = texts if part.ends else texts[:-1]
-    return any(each.decode("utf-8", "replace").rstrip(_BLANKS).endswith("▁") for each in last)
+    return any(each.decode("utf-8", "replace").rstrip(_WHITESPACE).endswith("▁") for each in last)
 
 
 def replacement(text: bytes, at: int) -> bytes:
-    """Return what stands at a value of a map's text."""
+    """Return the replacement that starts at an offset of a charsmap's text."""
     return text[at : text.index(0, at)]
 
 
 def ranges_of(looked: Sequence[int]) -> Bytes:
-    """Return ASCII bytes, and others if need be, as the first and last ones of a few ranges."""
+    """Return at most 4 ranges (first and last byte) that cover some ASCII bytes, and others if necessary."""
     ranges = [(byte, byte) for byte in looked]
     while len(ranges) > 1:
         gap, k = min((ranges[k + 1][0] - ranges[k][1], k) for k in range(len(ranges) - 1))
@@ -233,7 +233,7 @@ def ranges_of(looked: Sequence[int]) -> Bytes:
 def fields_of(
     charsmap: Charsmap | None, users: Sequence[bytes], space: bytes
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], Bytes]:
-    """Return the fields of a map's values and of user-defined pieces, and the arena they point to."""
+    """Return the rows of a charsmap's values and of user-defined pieces, and the arena that they index."""
     text = b"" if charsmap is None else charsmap.text
     places = [] if charsmap is None else charsmap.values.tolist()
     parts: list[bytes] = []
@@ -242,7 +242,10 @@ def fields_of(
     for part in [*(replacement(text, place) for place in places), *users]:
         parts.append(part.replace(b" ", space))
         if len(parts[-1]) > LONGEST_REPLACEMENT:
-            raise FormatError(f"expected replacements of at most {LONGEST_REPLACEMENT} bytes; one has {len(parts[-1])}")
+            raise FormatError(
+                f"replacement too long in a precompiled charsmap: expected at most {LONGEST_REPLACEMENT} bytes, "
+                f"not {len(parts[-1])}"
+            )
         lead = len(part) - len(part.lstrip(b" "))
         rows.append((at, len(parts[-1]), lead * len(space), part.endswith(b" ")))
         at += len(parts[-1])
@@ -253,10 +256,10 @@ def fields_of(
 
 
 def _units(keys: Sequence[bytes]) -> NDArray[np.uint64]:
-    """Return the double array of some strings in order, each with its index; see kernels/trie/double_array.py."""
+    """Return the double array of sorted strings, each with its index; see kernels/trie/double_array.py."""
     from subwords.kernels.trie.double_array import fill_units
 
-    nodes, labels, ids = [(0, len(keys), 0)], [0], [-1]  # the strings that go through a node, and how far it is
+    nodes, labels, ids = [(0, len(keys), 0)], [0], [-1]  # per node: range of its strings, and its depth
     firsts: list[int] = []
     for node, (at, stop, depth) in enumerate(nodes):  # grows
         if at < stop and len(keys[at]) == depth:

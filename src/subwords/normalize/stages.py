@@ -1,4 +1,4 @@
-"""What normalizers are made of: each stage changes many texts at once, by tables or by what it looks for."""
+"""The stages of normalizers: each changes many texts at once, by tables or by search and replace."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from subwords.kernels.layout import (
 from subwords.kernels.normalize.characters import map_texts, trim_ends
 from subwords.kernels.normalize.forms import form_texts
 from subwords.normalize.char_table import CharMap
-from subwords.normalize.characters import blanks, combining_classes, compositions, decompositions
+from subwords.normalize.characters import combining_classes, compositions, decompositions, whitespace
 
 __all__ = [
     "WHOLE",
@@ -54,17 +54,17 @@ __all__ = [
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
-# Texts one behind the other, where they end, and if it is wanted for every byte the place of one it stands for.
+# The concatenated texts, their bounds and, if tracked, for every byte the offset of its source byte.
 Result = tuple[Bytes, Offsets, Offsets]
 Kernel = Callable[[Normalized, Offsets], int]
 
-WIDER = np.array([0x80, 0x800, 0x10000])  # code points from which on UTF-8 takes a byte more
-ROOM = 1 << 10  # characters of a stretch, to begin with
-SECONDS = 10  # that the `regex` package may take for a text, and as many again for every 10 MB
+WIDER = np.array([0x80, 0x800, 0x10000])  # first code points of 2, 3 and 4 bytes in UTF-8
+ROOM = 1 << 10  # initial size of the scratch buffer, in characters
+SECONDS = 10  # time limit of the `regex` package for one text, plus 10 s for every 10 million characters
 
 
 class Part(NamedTuple):
-    """Which part of a text a stretch is: whether it begins it, and whether it ends it."""
+    """The position of a stretch in its text: whether it begins the text, and whether it ends the text."""
 
     begins: bool = True
     ends: bool = True
@@ -74,41 +74,41 @@ WHOLE = Part()
 
 
 class Stage(ABC):
-    """A part of a normalizer."""
+    """One stage of a normalizer."""
 
-    growth = 12  # no text becomes longer than this many times its length; U+FDFA in NFKC has 11 times as many bytes
+    growth = 12  # maximum output length as a multiple of the input length; U+FDFA grows 11-fold in NFKC
 
-    sees_ends = False  # whether it does anything only where a text begins or ends
+    sees_ends = False  # whether the result depends on where a text begins or ends
 
     @abstractmethod
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
-        """Return the texts text[bounds[i]:bounds[i + 1]] as they become, and their bounds; None if it cannot tell.
+        """Return the changed texts text[bounds[i]:bounds[i + 1]] and their bounds; None if a fused stage fails.
 
-        `part`: of a text, where they are one stretch of it.
+        tracked: also return the source of every byte. part: the position of a stretch in a longer text.
         """
 
     def origin(self, source: Offsets, before: Offsets) -> Offsets:
-        """Return the range that each byte of the result stands for, (2, n), `before` being those of the text's."""
+        """Return the origin of each byte of the result, (2, n); `before`: the origins of the stage's input."""
         found: Offsets = np.where(source < 0, 0, before[:, source])
         return found
 
     def safe(self) -> Bytes:
-        """Return what may be cut where, as `last_safe` takes it, of every code point."""
+        """Return for every code point the flags that `last_safe` takes: where a text may be cut."""
         codes = np.arange(INVALID + 1)
         return (self.heads(codes) >= 0).astype(np.uint8)
 
     def heads(self, codes: Offsets) -> Offsets:
-        """What a text that begins with each of these code points begins with then; -1 where it must not be cut off."""
+        """Return the first code point of the result of texts that begin with `codes`; -1: no cut before it is safe."""
         return np.full(len(codes), -1, np.int64)
 
 
 def fits(replaced: CharMap) -> bool:
-    """Whether a table can hold what characters are replaced by."""
+    """Whether all replacements are short enough for a table."""
     return int(replaced.sizes.max(initial=0)) <= LONGEST_ENTRY
 
 
 class CharStage(Stage):
-    """Characters replaced, each for itself; of `unknown` ones it cannot tell."""
+    """Replaces single characters; `apply` returns None for texts with `unknown` ones."""
 
     def __init__(self, replaced: CharMap, unknown: NDArray[np.bool_] | None = None) -> None:
         sizes = replaced.sizes
@@ -128,7 +128,7 @@ class CharStage(Stage):
         self._replacements = Replacements(self._plain, self._entries, self._arena)
 
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
-        """Replace them."""
+        """Replace the characters."""
         kernel, replacements = map_texts.sized(len(text)), self._replacements
 
         def run(out: Normalized, progress: Offsets) -> int:
@@ -137,7 +137,7 @@ class CharStage(Stage):
         return written(run, text, bounds, tracked=tracked)
 
     def heads(self, codes: Offsets) -> Offsets:
-        """That of what a character becomes."""
+        """Return the first code point of each replacement."""
         found = np.array(codes, np.int64)
         changed = np.flatnonzero(self._entries[codes])
         entries = self._entries[codes[changed]].astype(np.int64)
@@ -153,7 +153,7 @@ class CharStage(Stage):
 
 
 class FormStage(Stage):
-    """A normal form of Unicode."""
+    """Converts texts to a Unicode normal form."""
 
     def __init__(self, step: Form) -> None:
         self._composes = "C" in step.form
@@ -181,7 +181,7 @@ class FormStage(Stage):
         self._form = NormalForm(self._kinds, self._classes, self._entries, self._chars, self._pairs, self._results)
 
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
-        """Put texts in the form."""
+        """Convert texts to the form."""
         form = self._form
         room = Items(*np.empty((2, ROOM), np.int64))
         kernel = form_texts.sized(len(text))
@@ -195,14 +195,14 @@ class FormStage(Stage):
         return written(run, text, bounds, tracked=tracked)
 
     def heads(self, codes: Offsets) -> Offsets:
-        """The first character of the decomposition; with composition the character, if it always stays."""
+        """Return the first character of each decomposition; if the form composes, the character if it never changes."""
         if self._composes:
             return np.where(self._kinds[codes] == STARTS, codes, -1)
         return np.where(self._kinds[codes] & STARTS, self._heads[codes], -1)
 
 
 class StripStage(Stage):
-    """Blanks dropped at the ends."""
+    """Removes whitespace at the ends of texts."""
 
     sees_ends = True
 
@@ -210,9 +210,9 @@ class StripStage(Stage):
         self._step = step
 
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
-        """Drop them."""
+        """Remove the whitespace."""
         begins, stops = np.empty(len(bounds) - 1, np.int64), np.empty(len(bounds) - 1, np.int64)
-        trim_ends.sized(len(text))(text, bounds, blanks(), begins, stops)
+        trim_ends.sized(len(text))(text, bounds, whitespace(), begins, stops)
         left, right = self._step.left and part.begins, self._step.right and part.ends
         kept = begins < stops if left or right else np.ones(len(begins), np.bool_)
         if not left:
@@ -226,12 +226,12 @@ class StripStage(Stage):
         return text[inside], _sums(stops - begins), np.flatnonzero(inside) if tracked else np.empty(0, np.int64)
 
     def heads(self, codes: Offsets) -> Offsets:
-        """The character itself, if it is no blank."""
-        return np.where(blanks()[codes], -1, codes)
+        """Return the character itself, unless it is whitespace."""
+        return np.where(whitespace()[codes], -1, codes)
 
 
 class PrependStage(Stage):
-    """A text in front of others, where it stands for their first character."""
+    """Inserts a text before others; it has the origin of their first character."""
 
     sees_ends = True
 
@@ -240,7 +240,7 @@ class PrependStage(Stage):
         self.growth = 1 + len(self._prefix)
 
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
-        """Put it there."""
+        """Insert the text."""
         sizes = np.diff(bounds)
         filled = (sizes > 0) | (not part.ends)
         filled &= part.begins
@@ -256,12 +256,12 @@ class PrependStage(Stage):
         return out, places, source
 
     def heads(self, codes: Offsets) -> Offsets:
-        """The character itself."""
+        """Return the character itself."""
         return codes
 
 
 class PatternStage(Stage):
-    """Matches replaced, found by Python or by the `regex` package."""
+    """Replaces matches, found by Python or by the `regex` package."""
 
     def __init__(self, step: Replace) -> None:
         self._step = step
@@ -269,7 +269,7 @@ class PatternStage(Stage):
         self.growth = 1 + len(self._content)
 
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
-        """Replace them; the content stands for the last character of the match."""
+        """Replace the matches; the content has the origin of the last character of the match."""
         parts, sizes, places = [], [], []
         for begin, stop in pairwise(bounds.tolist()):
             data = text[begin:stop].tobytes()
@@ -286,7 +286,7 @@ class PatternStage(Stage):
         return out, _sums(np.array(sizes, np.int64)), np.concatenate([np.empty(0, np.int64), *places])
 
     def heads(self, codes: Offsets) -> Offsets:
-        """The character itself, if no match can hold it; of a regex nobody knows."""
+        """Return the character itself if no match can contain it; always -1 for a regex."""
         held = [] if self._step.regex else [ord(char) for char in self._step.pattern]
         return np.where(np.isin(codes, held), -1, codes) if held else np.full(len(codes), -1, np.int64)
 
@@ -302,8 +302,8 @@ class PatternStage(Stage):
             found = find(self._step.pattern, string, limit)
         except TimeoutError:
             raise InputError(
-                f"expected a pattern that searches {len(string)} characters in {limit:.0f} s; "
-                f"{self._step.pattern!r:.80} took longer: it goes over the text again and again"
+                f"pattern too slow: {self._step.pattern!r:.80} took more than {limit:.0f} s for {len(string)} "
+                "characters; expected a pattern without excessive backtracking"
             ) from None
         ends = _sums(np.array([len(char.encode("utf-8", "surrogateescape")) for char in string], np.int64)).tolist()
         return [(ends[first], ends[last], matches) for first, last, matches in found]
@@ -326,9 +326,9 @@ def _sums(sizes: Offsets) -> Offsets:
 def written(
     call: Kernel, text: Bytes, bounds: Offsets, *, tracked: bool, spare: int = 2 * BLOCK_GROWTH, more: int = 0
 ) -> Result | None:
-    """Run a kernel, with more room as long as it lacks some.
+    """Run a kernel, with larger buffers as long as it needs them.
 
-    spare: bytes of room to begin with beyond 5 / 4 of the text's; more: entries of the source beyond one for a byte.
+    spare: initial buffer size in bytes, added to 5/4 of the text's; more: entries of the source beyond one per byte.
     """
     size = int(bounds[-1] - bounds[0])
     out = np.empty(size + size // 4 + spare, np.uint8)

@@ -1,8 +1,9 @@
 """A pattern as a deterministic automaton: leftmost-first matching with one character of look-ahead.
 
-A state is an ordered list of places in the pattern, the preferred one first. What a place does may depend on the next
-character (look-ahead, end of text), so a match is noticed one step later: when the character behind it is known.
-Source of the method: R. Cox, "Regular Expression Matching: the Virtual Machine Approach" (2009).
+A state is an ordered list of positions in the pattern, the preferred one first. A position may depend on the next
+character (look-ahead, end of text), so a match is detected one step later, when the character after it is known.
+
+Source: R. Cox, "Regular Expression Matching: the Virtual Machine Approach" (2009).
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ T = TypeVar("T", bound=Hashable)
 
 DEAD = -1
 MOST_STATES = 2000
-MOST_WORK = 400_000  # places looked at, by state and class: a second or two; 2,490 are the most of a named rule
-MOST_CLASSES = 120  # a class and 128 share a byte in the kernels
+MOST_WORK = 400_000  # positions visited over all states and classes: 1 to 2 s; named rules need at most 2,490
+MOST_CLASSES = 120  # a class and the flag 128 share a byte in the kernels
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Automaton:
-    """Moves and matches by state and class; state 0 starts.
+    """Transitions and matches by state and class; state 0 is the start.
 
-    `classes` (uint8) is the class of every code point, and last that of a byte which is not UTF-8. `moves` (int32,
-    states by classes) is the next state or DEAD. `matches` (bool, states by classes and the end of the text) says
-    whether a match ends in front of a character of that class.
+    `classes` (uint8): the class of every code point; the last entry is for bytes that are not UTF-8. `moves` (int32,
+    states by classes): the next state or DEAD. `matches` (bool, states by classes plus the end of the text): whether a
+    match ends before a character of that class.
     """
 
     classes: NDArray[np.uint8]
@@ -41,14 +42,14 @@ class Automaton:
 
 
 class Numbers(Generic[T]):
-    """Things numbered as they are found; `items` may be looped over while it grows."""
+    """Numbers items in order of first occurrence; `items` may be iterated while it grows."""
 
     def __init__(self, first: T) -> None:
         self.items = [first]
         self._numbers = {first: 0}
 
     def __call__(self, item: T) -> int:
-        """Return the number of a thing, a new one for a new thing."""
+        """Return the number of an item; a new item gets the next number."""
         number = self._numbers.setdefault(item, len(self.items))
         if number == len(self.items):
             self.items.append(item)
@@ -56,7 +57,7 @@ class Numbers(Generic[T]):
 
 
 class _Step(NamedTuple):
-    """One instruction: what it does, the set it looks at, where it goes on."""
+    """One instruction: its kind, its next instructions and the set that it tests."""
 
     kind: str  # "take", "look", "end", "fork", "match"
     goes: tuple[int, ...] = ()
@@ -65,7 +66,7 @@ class _Step(NamedTuple):
 
 
 class _Program:
-    """The pattern as instructions, built from its end: each part knows what comes after it."""
+    """The pattern as instructions, built from its end: each part knows its successor."""
 
     def __init__(self, node: Node) -> None:
         self.steps = [_Step("match")]
@@ -100,7 +101,7 @@ class _Program:
     def repeat(self, node: Repeat, after: int) -> int:
         leave = after
         if node.possessive:
-            # A run of one set that gives nothing back ends where no more of it follows.
+            # A possessive run of one set ends where no further member of the set follows.
             if not isinstance(node.item, Chars):
                 raise Outside("a possessive repetition of more than one character")
             leave = self.add(_Step("look", (after,), self.set_of(node.item), negative=True))
@@ -108,7 +109,7 @@ class _Program:
             raise Outside("a lazy repetition")
         if node.high is None:
             if nullable(node.item):
-                raise Outside("a repetition of what may be empty")
+                raise Outside("a repetition of an item that may be empty")
             start = self.add(_Step("fork"))
             self.steps[start] = _Step("fork", (self.build(node.item, start), leave))
         else:
@@ -123,7 +124,7 @@ class _Program:
 
 
 def nullable(node: Node) -> bool:
-    """Whether the node may match nothing."""
+    """Whether the node can match the empty string."""
     match node:
         case Chars():
             return False
@@ -137,9 +138,9 @@ def nullable(node: Node) -> bool:
 
 
 def automaton(node: Node) -> Automaton:
-    """Return the automaton of a pattern's tree; raises `Outside` where it cannot be one, or not a small one."""
+    """Return the automaton of a pattern's tree; raises `Outside` if there is none, or none small enough."""
     if nullable(node):
-        raise Outside("it may match nothing")
+        raise Outside("it can match the empty string")
     program = _Program(node)
     classes, members = partition([chars.members for chars in program.sets])
     count = members.shape[1]
@@ -150,7 +151,7 @@ def automaton(node: Node) -> Automaton:
     for places in states.items:
         work += len(places) * (count + 1)
         if work > MOST_WORK:
-            raise Outside("its states hold too many places")
+            raise Outside("its states hold too many positions")
         row = [_step(program.steps, places, members[:, c] if c < count else None) for c in range(count + 1)]
         matches.append([match for match, _ in row])
         moves.append([states(goes) if goes else DEAD for _, goes in row[:-1]])
@@ -162,7 +163,7 @@ def automaton(node: Node) -> Automaton:
 def _step(
     steps: list[_Step], places: tuple[int, ...], member: NDArray[np.bool_] | None
 ) -> tuple[bool, tuple[int, ...]]:
-    """Whether a match ends before a character that is in the sets `member` (None: the end), and the places after it."""
+    """Return whether a match ends before a character, and the next positions; `member`: its sets (None: text end)."""
     goes: dict[int, None] = {}
     seen: set[int] = set()
     stack = list(reversed(places))
@@ -186,7 +187,7 @@ def _step(
 
 
 def partition(sets: Sequence[NDArray[np.bool_]]) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
-    """Return the class of every code point, characters in the same sets being one class, and the sets by classes."""
+    """Return the class of every code point (characters in the same sets share one), and the sets by classes."""
     changes = np.zeros(len(sets[0]), np.bool_)
     changes[0] = True
     for members in sets:
@@ -195,7 +196,7 @@ def partition(sets: Sequence[NDArray[np.bool_]]) -> tuple[NDArray[np.uint8], NDA
     rows = np.stack([members[starts] for members in sets], axis=1)
     packed = np.packbits(rows, axis=1)
     _, first, inverse = np.unique(packed, axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(np.argsort(first))  # classes are numbered as they first occur
+    order = np.argsort(np.argsort(first))  # classes are numbered in order of first occurrence
     if len(first) > MOST_CLASSES:
         raise Outside(f"it has more than {MOST_CLASSES} classes")
     lengths = np.diff(starts, append=len(changes))
@@ -204,7 +205,7 @@ def partition(sets: Sequence[NDArray[np.bool_]]) -> tuple[NDArray[np.uint8], NDA
 
 
 def _smallest(big: Automaton) -> Automaton:
-    """The same with as few states and classes as possible."""
+    """Return the minimal automaton, in states and in classes."""
     part = merged_states(big.moves, big.matches)
     first = np.unique(part, return_index=True)[1]
     moves = np.where(big.moves[first] == DEAD, DEAD, part[big.moves[first]])
@@ -214,7 +215,7 @@ def _smallest(big: Automaton) -> Automaton:
 
 
 def merged_states(moves: NDArray[np.int32], outputs: NDArray[np.generic]) -> NDArray[np.int64]:
-    """Number states so that those get the same number which nothing tells apart; numbers in order of first occurrence.
+    """Return a number per state, the same for equivalent states, in order of first occurrence.
 
     Source: E. F. Moore, "Gedanken-experiments on sequential machines" (1956).
     """
@@ -227,7 +228,7 @@ def merged_states(moves: NDArray[np.int32], outputs: NDArray[np.generic]) -> NDA
 
 
 def merged_classes(classes: NDArray[np.uint8], columns: NDArray[np.generic]) -> tuple[NDArray[np.uint8], list[int]]:
-    """Give classes with equal columns one number, in order of first occurrence; also the column of each class kept."""
+    """Merge classes with equal columns, in order of first occurrence; also return each remaining class's column."""
     part = _numbered(columns.T)
     kept = np.unique(part, return_index=True)[1]
     return part.astype(np.uint8)[classes], kept.tolist()

@@ -1,9 +1,9 @@
-r"""Patterns that have no automaton, run by the `regex` package; they mean there what they mean to `pattern.py`.
+r"""Patterns without an automaton, run by the `regex` package with the same meaning as in `pattern.py`.
 
-The package has classes, case folding and syntax of its own. So a pattern is rewritten: its sets are read by `Reader`,
-from the pinned tables, characters that no set of the pattern tells apart become one character, and the text is written
-in these. What is left for the package is the structure: order, repetition, groups, look-around. A pattern with
-back-references sees the text as it is, and its sets spelled out.
+The package has its own classes, case folding and syntax. So a pattern is rewritten: `Reader` reads its sets from the
+pinned tables, characters that are in the same sets of the pattern become one character, and the text is translated to
+these characters. The package handles only the structure: order, repetition, groups, look-around. For a pattern with
+back-references the text stays unchanged and the sets are spelled out.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from subwords.unicode.tables import UNICODE_VERSION
 __all__ = ["Fallback", "Segment", "behaved", "compiled", "find"]
 
 Segment = tuple[int, int, bool]  # a range of a text, and whether the pattern matches it
-MOST_SETS = 2000  # beyond that the text is left as it is
-SURROGATES = slice(0xD800, 0xE000)  # a byte that is not UTF-8 is one of these in a str
+MOST_SETS = 2000  # with more, the text is not translated
+SURROGATES = slice(0xD800, 0xE000)  # in a str, a byte that is not UTF-8 is one of these
 
 
 @dataclass(frozen=True)
 class Fallback:
-    """A pattern as the package runs it: made by `compiled`.
+    """A pattern compiled for the `regex` package, made by `compiled`.
 
-    `classes` (0x110000 of them, or None) has for each code point the character that stands for it; `pinned`: whether
-    all sets are of the pinned Unicode.
+    `classes` (shape (0x110000,), or None): the character that each code point is translated to. `pinned`: whether all
+    sets come from the pinned Unicode version.
     """
 
     pattern: str
@@ -44,20 +44,20 @@ class Fallback:
 
     @property
     def unicode_version(self) -> str:
-        """The version its character classes come from."""
+        """The Unicode version of its character classes."""
         return UNICODE_VERSION if self.pinned else f"of regex {regex.__version__}"
 
     def written(self, text: str) -> str:
-        """Return a text as `segments` takes it, of the same length."""
+        """Return a text translated for `segments`; the length stays the same."""
         if self.classes is None:
             return text
         codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
         return self.classes[codes].tobytes().decode("utf-16-le")
 
     def segments(self, written: str, timeout: float | None = None) -> list[Segment]:
-        """Cover a text with the matches and what lies between; an empty match that touches the last one is none.
+        """Return the matches and the gaps between them; an empty match that touches the previous match does not count.
 
-        Raises TimeoutError where one search takes longer than `timeout` seconds.
+        Raises TimeoutError if one search takes longer than `timeout` seconds.
         """
         return [*self._segments(written, timeout)]
 
@@ -78,7 +78,7 @@ class Fallback:
 
 @lru_cache(64)
 def compiled(pattern: str) -> Fallback:
-    """Return a pattern as the package runs it; InputError for one that tiktoken would not take either."""
+    """Return a pattern compiled for the `regex` package; InputError for a pattern that tiktoken rejects too."""
     reader = Reader(pattern)
     reader.read()
     sets = {part.tobytes(): part for part in reader.out if not isinstance(part, str)}
@@ -91,13 +91,13 @@ def compiled(pattern: str) -> Fallback:
     try:
         return Fallback(pattern, classes, reader.pinned, regex.compile(text, regex.V0))
     except regex.error as error:
-        raise InputError(f"expected a regex; {pattern!r:.200}: {error.msg}") from None
+        raise InputError(f"invalid regex {pattern!r:.200}: {error.msg}") from None
     except (RecursionError, OverflowError, MemoryError) as error:
         raise InputError(f"pattern too large for the regex package: {pattern!r:.200} ({error})") from None
 
 
 def find(pattern: str, text: str, timeout: float | None = None) -> list[Segment]:
-    """Cover a text with a pattern's matches and what lies between, as `Fallback.segments` does.
+    """Return a pattern's matches in a text and the gaps between them, as `Fallback.segments` does.
 
     >>> find(r"x*", "axxb")
     [(0, 0, True), (0, 1, False), (1, 3, True), (3, 4, False), (4, 4, True)]
@@ -107,7 +107,7 @@ def find(pattern: str, text: str, timeout: float | None = None) -> list[Segment]
 
 
 def behaved(segments: Sequence[Segment], behavior: str) -> list[Segment]:
-    """Return the pieces that a behaviour (other than "removed") makes of matches and what lies between."""
+    """Return the segments that a behavior (other than "removed") makes of matches and gaps."""
     found = [*segments]
     if behavior == "contiguous":
         runs = [[*run] for _, run in groupby(found, key=lambda segment: segment[2])]
@@ -121,7 +121,7 @@ def behaved(segments: Sequence[Segment], behavior: str) -> list[Segment]:
 
 
 def _merged(segments: list[Segment]) -> list[Segment]:
-    """Join the first match of every run of matches to what comes before it."""
+    """Join the first match of every run of matches to the gap before it."""
     merged: list[Segment] = []
     after_match = False
     for start, end, matches in segments:
@@ -147,7 +147,7 @@ def _classified(sets: dict[bytes, Ranges]) -> tuple[NDArray[np.uint16], dict[byt
 
 
 def _in_text(ranges: Ranges) -> Ranges:
-    """A set of characters as it is in a str, where bytes that are not UTF-8 are surrogates."""
+    """Return a set for matching in a str, where bytes that are not UTF-8 are surrogates."""
     members = np.zeros(INVALID + 1, np.bool_)
     for start, stop in ranges.tolist():
         members[start:stop] = True

@@ -1,4 +1,4 @@
-"""One step that cuts pieces at the matches of a pattern: by machines, or by the `regex` package where there is none."""
+"""One step that splits words at the matches of a pattern: by machines, or else by the `regex` package."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from subwords.kernels.layout import LEAST_ENDS
 from subwords.split.automaton import automaton
 from subwords.split.pattern import Chars, Look, Outside, Repeat, Then, parse
 from subwords.split.transducer import Machine, machine
-from subwords.split.word_spans import Pieces
+from subwords.split.word_spans import WordSpans
 from subwords.unicode.tables import UNICODE_VERSION
 
 if TYPE_CHECKING:
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Finder", "finder"]
 
-SECONDS = 10  # that the `regex` package may take for a piece, and as many again for every 10 MB
-# Which borders of matches a behaviour cuts at; with `invert` the last two change places.
-TOLD = {"merged_with_previous": "ends", "merged_with_next": "starts"}
+SECONDS = 10  # time limit of the `regex` package for one word, plus 10 s for every 10 million characters
+# The borders of matches at which a behavior cuts; `invert` swaps "ends" and "starts".
+EMITTED = {"merged_with_previous": "ends", "merged_with_next": "starts"}
 INVERSE = {"ends": "starts", "starts": "ends"}
 
 
 class Finder(ABC):
-    """A Split step, ready to be applied."""
+    """Applies one Split step."""
 
     compiled: bool
 
@@ -41,24 +41,24 @@ class Finder(ABC):
 
     @property
     def unicode_version(self) -> str:
-        """The version its character classes come from."""
+        """The Unicode version of its character classes."""
         return UNICODE_VERSION
 
     @abstractmethod
-    def split(self, pieces: Pieces) -> Pieces:
+    def split(self, word_spans: WordSpans) -> WordSpans:
         """Apply the step."""
 
     def machine(self) -> Machine:
-        """Return a machine that tells where the step's pieces end, if it keeps them all."""
+        """Return the machine that emits the ends of the step's words; raises Outside if there is none."""
         raise Outside("no machine")
 
     def cutter(self) -> Cutter | None:
-        """What `last_cut` needs to cut a text in front of this step; None where no place is known to be safe."""
+        """Return the input of `last_cut` for texts that this step reads; None if no position is known to be safe."""
         return None
 
 
 class MachineFinder(Finder):
-    """By machines; raises Outside where the pattern has none."""
+    """Finds matches by machines; raises Outside for a pattern without one."""
 
     compiled = True
 
@@ -68,15 +68,15 @@ class MachineFinder(Finder):
         if step.behavior == "contiguous":
             node = Repeat(node, 1, None)
         self._automaton = automaton(node)
-        told = TOLD.get(step.behavior, "borders")
-        self._borders = machine(self._automaton, INVERSE.get(told, told) if step.invert else told)
+        emitted = EMITTED.get(step.behavior, "borders")
+        self._borders = machine(self._automaton, INVERSE.get(emitted, emitted) if step.invert else emitted)
         if step.behavior == "removed":
             self._ends = machine(self._automaton, "ends", last=False)
 
     def machine(self) -> Machine:
-        """Return the one machine."""
+        """Return the machine; raises Outside for a step that drops words."""
         if self.step.behavior == "removed":
-            raise Outside("pieces are dropped")
+            raise Outside("words are dropped")
         return self._borders
 
     @cached_property
@@ -86,39 +86,39 @@ class MachineFinder(Finder):
         return [tables_of(self._borders), *([tables_of(self._ends)] if self.step.behavior == "removed" else [])]
 
     def cutter(self) -> Cutter:
-        """Return classes, and where to cut between them."""
+        """Return the classes of characters, and between which of them a text may be cut."""
         from subwords.split.transducer_tables import cutter
 
         return cutter(self._borders)
 
-    def split(self, pieces: Pieces) -> Pieces:
+    def split(self, word_spans: WordSpans) -> WordSpans:
         """Apply the step."""
-        borders = _told(pieces, self._tables[0])
+        borders = _emitted(word_spans, self._tables[0])
         words = np.concatenate([np.zeros(1, np.int64), borders])
         if self.step.behavior != "removed":
-            return pieces.cut(words)
-        ends = np.zeros(len(pieces.text) + 1, np.bool_)
-        ends[_told(pieces, self._tables[1])] = True
+            return word_spans.cut(words)
+        ends = np.zeros(len(word_spans.text) + 1, np.bool_)
+        ends[_emitted(word_spans, self._tables[1])] = True
         matches = ends[borders]
-        return pieces.cut(words).kept(matches if self.step.invert else ~matches)
+        return word_spans.cut(words).kept(matches if self.step.invert else ~matches)
 
 
-def _told(pieces: Pieces, tables: Tables) -> NDArray[np.int64]:
-    """All that a machine tells about the pieces, as places in their text."""
+def _emitted(word_spans: WordSpans, tables: Tables) -> NDArray[np.int64]:
+    """Return all positions that a machine emits, as offsets in the text of the words."""
     from subwords.kernels.split.transducer import split_texts
     from subwords.split.transducer_tables import with_scratch
 
-    ends = np.empty(len(pieces.text) + LEAST_ENDS, np.uint32)
-    text_ends = np.empty(len(pieces.words) + 1, np.int64)
-    text = np.ascontiguousarray(pieces.text)
-    done = split_texts(text, pieces.words, 0, with_scratch(tables), ends, text_ends)
-    if done < len(pieces.words) - 1:
-        raise InputError("expected a rule of several steps to split texts under 2 GiB")
+    ends = np.empty(len(word_spans.text) + LEAST_ENDS, np.uint32)
+    text_ends = np.empty(len(word_spans.words) + 1, np.int64)
+    text = np.ascontiguousarray(word_spans.text)
+    done = split_texts(text, word_spans.words, 0, with_scratch(tables), ends, text_ends)
+    if done < len(word_spans.words) - 1:
+        raise InputError("text too long for a rule of several steps: expected less than 2 GiB")
     return ends[: int(text_ends[done])].astype(np.int64)
 
 
 class RegexFinder(Finder):
-    """By the `regex` package."""
+    """Finds matches by the `regex` package."""
 
     compiled = False
 
@@ -126,58 +126,58 @@ class RegexFinder(Finder):
         super().__init__(step)
         from subwords.split.fallback import compiled
 
-        self._found = compiled(_from_its_start(step.pattern))
+        self._fallback = compiled(_from_its_start(step.pattern))
 
     @property
     def unicode_version(self) -> str:
-        """The version its character classes come from."""
-        return self._found.unicode_version
+        """The Unicode version of its character classes."""
+        return self._fallback.unicode_version
 
-    def split(self, pieces: Pieces) -> Pieces:
-        """Apply the step, piece by piece."""
+    def split(self, word_spans: WordSpans) -> WordSpans:
+        """Apply the step, word by word."""
         from subwords.split.fallback import behaved
 
-        string, chars, places = _as_characters(pieces)
-        string = self._found.written(string)
+        string, chars, places = _as_characters(word_spans)
+        string = self._fallback.written(string)
         words, keep = [0], []
         for first, last in pairwise(chars):
             for start, end, matches in behaved(self._segments(string[first:last]), self.step.behavior):
                 if start < end:
                     words.append(first + end)
                     keep.append(not matches)
-        cut = pieces.cut(places[words])
+        cut = word_spans.cut(places[words])
         return cut.kept(np.array(keep, np.bool_)) if removed(self.step) else cut
 
     def _segments(self, written: str) -> list[tuple[int, int, bool]]:
         limit = SECONDS * (1 + len(written) / 1e7)
         try:
-            found = self._found.segments(written, limit)
+            found = self._fallback.segments(written, limit)
         except TimeoutError:
             raise InputError(
-                f"expected a pattern that splits {len(written)} characters in {limit:.0f} s; "
-                f"{self.step.pattern!r:.80} took longer: it goes over the text again and again"
+                f"pattern too slow: {self.step.pattern!r:.80} took more than {limit:.0f} s for {len(written)} "
+                "characters; expected a pattern without excessive backtracking"
             ) from None
         except (MemoryError, RecursionError) as error:
             raise InputError(f"pattern needs too much memory: {self.step.pattern!r:.80} ({error})") from None
         return [(start, end, matches != self.step.invert) for start, end, matches in found]
 
 
-def _as_characters(pieces: Pieces) -> tuple[str, list[int], NDArray[np.int64]]:
-    """Return the text of pieces as characters, which of them begin pieces, and where each character begins in bytes.
+def _as_characters(word_spans: WordSpans) -> tuple[str, list[int], NDArray[np.int64]]:
+    """Return the words' text as a str, the characters where words begin, and the byte offset of every character.
 
-    Bytes that are not UTF-8 are lone surrogates, one for each: characters of no class (S2).
+    Each byte that is not UTF-8 becomes a lone surrogate, a character of no class (S2).
     """
-    heads = pieces.text & 0xC0 != 0x80
-    if heads[pieces.words[:-1]].all():
+    heads = word_spans.text & 0xC0 != 0x80
+    if heads[word_spans.words[:-1]].all():
         try:
-            string = pieces.text.tobytes().decode()
+            string = word_spans.text.tobytes().decode()
         except UnicodeDecodeError:
             pass
         else:
-            places = np.append(np.flatnonzero(heads), len(pieces.text))
-            return string, np.searchsorted(places, pieces.words).tolist(), places
-    data = pieces.text.tobytes()
-    strings = [data[a:b].decode("utf-8", "surrogateescape") for a, b in pairwise(pieces.words.tolist())]
+            places = np.append(np.flatnonzero(heads), len(word_spans.text))
+            return string, np.searchsorted(places, word_spans.words).tolist(), places
+    data = word_spans.text.tobytes()
+    strings = [data[a:b].decode("utf-8", "surrogateescape") for a, b in pairwise(word_spans.words.tolist())]
     string = "".join(strings)
     codes = np.frombuffer(string.encode("utf-32-le", "surrogatepass"), np.uint32)
     sizes = 1 + (codes >= 0x80).astype(np.int64) + (codes >= 0x800) + (codes >= 0x10000)
@@ -186,9 +186,9 @@ def _as_characters(pieces: Pieces) -> tuple[str, list[int], NDArray[np.int64]]:
 
 
 def _from_its_start(pattern: str) -> str:
-    r"""Return `\s+(?!..)` so that a run is tried from its start only: the same matches, without quadratic time.
+    r"""Rewrite `\s+(?!..)` to try a run from its start only: the same matches, without quadratic time.
 
-    A match ends at the last place of the run where the look-ahead holds, so nothing is left to be found in its rest.
+    A match ends at the last position of the run where the look-ahead holds, so the rest of the run has no match.
     """
     run = re.match(r"\\[sSdDwW](?=\+\(\?!)", pattern)
     try:
@@ -201,13 +201,13 @@ def _from_its_start(pattern: str) -> str:
 
 
 def removed(step: Split) -> bool:
-    """Whether the step drops pieces."""
+    """Whether the step drops words."""
     return step.behavior == "removed"
 
 
 @lru_cache(16)
 def finder(step: Split) -> Finder:
-    """Return the fastest way to find what a step cuts at; InputError for a pattern that no engine takes."""
+    """Return the fastest finder for a step; InputError for a pattern that no engine accepts."""
     try:
         return MachineFinder(step)
     except Outside:

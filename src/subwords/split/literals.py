@@ -1,4 +1,4 @@
-"""Rules that first cut out strings, such as user-defined pieces, however many: by a trie, in front of another route."""
+"""Rules that first isolate strings, such as user-defined pieces, in any number: a trie, followed by another route."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from subwords.components.splitter import Split
 from subwords.kernels.layout import Literals
 from subwords.split.routes import Route, SplitBuffers, WordChunk, word_bounds
-from subwords.split.word_spans import Pieces, start
+from subwords.split.word_spans import WordSpans, start
 
 __all__ = ["SymbolsRoute", "symbols_of"]
 
@@ -23,7 +23,7 @@ _ALTERNATIVES = re.compile(rf"{_ALTERNATIVE.pattern}(?:\|{_ALTERNATIVE.pattern})
 
 
 def symbols_of(step: Split) -> list[str] | None:
-    """Return the strings that a step cuts out as pieces of their own, the longest first, if that is all it does."""
+    """Return the strings that a step isolates, each before its prefixes; None if the step does anything else."""
     if step.behavior != "isolated" or step.invert or not _ALTERNATIVES.fullmatch(step.pattern):
         return None
     found = _ALTERNATIVE.findall(step.pattern)
@@ -36,9 +36,9 @@ def symbols_of(step: Split) -> list[str] | None:
 
 
 class SymbolsRoute(Route):
-    """Cuts out strings, and hands on to another route what lies between them, and the strings too.
+    """Isolates strings, then passes the strings and the text between them to another route.
 
-    The other route has to be safe to cut where two characters alone say so.
+    For the other route, two adjacent characters must suffice to decide whether a cut between them is safe.
     """
 
     name = "compiled trie"
@@ -50,8 +50,8 @@ class SymbolsRoute(Route):
         self._rest = rest
         self.growth = rest.growth
 
-    def _found(self, text: Bytes, bounds: Offsets) -> Offsets:
-        """Where symbols begin and end, shape (n, 2)."""
+    def _occurrences(self, text: Bytes, bounds: Offsets) -> Offsets:
+        """Return where symbols begin and end, shape (n, 2)."""
         from subwords.kernels.split.literals import find_literals
 
         found = np.empty(256, np.int64)
@@ -62,8 +62,8 @@ class SymbolsRoute(Route):
         return found[: 2 * count].reshape(-1, 2)
 
     def texts(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[WordChunk]:
-        """Split many texts; those without symbols go on together."""
-        found = self._found(text, bounds)
+        """Split many texts; adjacent texts without symbols are split in one call."""
+        found = self._occurrences(text, bounds)
         first = 0
         counts = np.searchsorted(found[:, 0], bounds)
         for k in np.flatnonzero(np.diff(counts)).tolist():
@@ -77,20 +77,20 @@ class SymbolsRoute(Route):
             yield from self._rest.texts(text, bounds[first:], buffers)
 
     def _as_one(self, text: Bytes, places: Offsets, buffers: SplitBuffers) -> Iterator[WordChunk]:
-        """Split the parts of one text."""
+        """Split one text that is cut at `places`."""
         left = len(places) - 1
         for chunk in self._rest.texts(text, places, buffers):
             left -= len(chunk.text_ends) if chunk.complete else len(chunk.text_ends) - 1
             yield WordChunk(chunk.text, chunk.base, chunk.ends, chunk.text_ends[-1:], left == 0)
 
     def short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
-        """Split a short text in one step, where it has no symbols."""
-        if len(self._found(text, np.array([0, len(text)], np.int64))):
+        """Split a short text in one step; None if it has symbols."""
+        if len(self._occurrences(text, np.array([0, len(text)], np.int64))):
             return None
         return self._rest.short(text, buffers)
 
     def cut(self, text: Bytes, at: int) -> int:
-        """Cut where the other route does, and no symbol can lie on both sides."""
+        """Return the last cut of the other route that is inside no symbol, or 0 (S4)."""
         from subwords.kernels.split.literals import crosses_place
 
         place = self._rest.cut(text, at)
@@ -98,21 +98,21 @@ class SymbolsRoute(Route):
             place = self._rest.cut(text, place - 1)
         return place
 
-    def pieces(self, text: Bytes) -> Pieces:
+    def word_spans(self, text: Bytes) -> WordSpans:
         """Return the words of one text."""
         whole = start(text, np.array([0, len(text)], np.int64), np.ones(1, np.bool_), tracked=True)
         return whole.cut(word_bounds(self.texts(text, whole.texts, SplitBuffers())))
 
     def unicode_version(self) -> str:
-        """The version the other route's classes come from."""
+        """The Unicode version of the other route's classes."""
         return self._rest.unicode_version()
 
 
 def _trie(symbols: Sequence[bytes]) -> Literals:
-    """The symbols as `kernels/split/literals.py` reads them."""
+    """Return the symbols as a trie for `kernels/split/literals.py`."""
     columns = np.zeros(256, np.uint8)
     used = np.unique(np.frombuffer(b"".join(symbols), np.uint8))
-    # UTF-8 never has all 256 bytes, so that column 0 is free.
+    # Some bytes never occur in UTF-8, so column 0 is free.
     columns[used] = np.arange(1, len(used) + 1)
     edges: dict[tuple[int, int], int] = {}
     ends = {0: 0}

@@ -1,7 +1,7 @@
-"""The parser of pre-tokenization patterns: from a regex to the tree of what it means, over sets of characters.
+"""The parser of pre-tokenization patterns: from a regex to a syntax tree over sets of characters.
 
-It takes the subset of regex syntax that real patterns use. Where engines read a piece of syntax differently, the tree
-has the meaning it has in tiktoken, or the piece is left out: whoever calls falls back to the `regex` package.
+It accepts the subset of regex syntax that real patterns use. Where engines differ, the tree has tiktoken's meaning, or
+the syntax is unsupported here: `Outside` is raised and the caller falls back to the `regex` package.
 
 Source: the syntax of the Rust crates regex and fancy-regex (tiktoken), of Oniguruma (HF tokenizers) and of `regex`.
 """
@@ -19,7 +19,7 @@ from subwords.split.sets import INVALID, Members, Outside, SetReader, one
 
 __all__ = ["INVALID", "Chars", "Either", "End", "Look", "Node", "Outside", "Repeat", "Then", "literal", "parse"]
 
-# Limits, so that no pattern makes an automaton out of proportion.
+# Limits that keep automata small.
 MOST_REPEATS = 1000
 MOST_SETS = 256
 
@@ -32,10 +32,7 @@ CLOSED_GROUP = "a ) that closes the group"
 
 
 class _Set:
-    """A node that tests one character; two of a kind are equal when their members are.
-
-    The array becomes read-only.
-    """
+    """A node that tests one character; equal if type and members are equal. The array becomes read-only."""
 
     members: Members
 
@@ -55,14 +52,14 @@ class _Set:
 
 @dataclass(frozen=True, eq=False)
 class Chars(_Set):
-    """One character of a set: `members`, bool of shape (0x110001,), one per code point and one for INVALID."""
+    """One character of a set: `members`, bool of shape (0x110001,), an entry per code point and one for INVALID."""
 
     members: Members
 
 
 @dataclass(frozen=True, eq=False)
 class Look(_Set):
-    """No character, where one of the set comes next; if `negative`, where none of it does, as at the text's end."""
+    """Matches the empty string before a member of the set; if `negative`, before any other character or the end."""
 
     members: Members
     negative: bool
@@ -70,7 +67,7 @@ class Look(_Set):
 
 @dataclass(frozen=True)
 class End:
-    """No character, at the end of the text."""
+    """Matches the empty string at the end of the text."""
 
 
 @dataclass(frozen=True)
@@ -82,14 +79,14 @@ class Then:
 
 @dataclass(frozen=True)
 class Either:
-    """The first branch with which the whole can match."""
+    """The first branch with which the whole pattern can match."""
 
     branches: tuple[Node, ...]
 
 
 @dataclass(frozen=True)
 class Repeat:
-    """An item `low` to `high` times (None: no bound), as often as possible; a possessive one gives nothing back."""
+    """An item `low` to `high` times (None: no limit), greedy; a possessive one never backtracks."""
 
     item: Node
     low: int
@@ -104,7 +101,8 @@ Node: TypeAlias = Chars | Look | End | Then | Either | Repeat
 def parse(pattern: str) -> Node:
     r"""Return the tree of a pattern.
 
-    Raises InputError for what no engine takes, with the place; Outside, with the reason, for what only others take.
+    Raises InputError, with the position, for syntax that no engine accepts, and Outside, with the reason, for syntax
+    that only other engines accept.
 
     >>> parse(r"(?:\s|$){2,}")  # doctest: +ELLIPSIS
     Repeat(item=Either(branches=(Chars(...), End())), low=2, high=None, greedy=True, possessive=False)
@@ -113,7 +111,7 @@ def parse(pattern: str) -> Node:
 
 
 def literal(text: str) -> Node:
-    """Return the tree of a text that stands for itself."""
+    """Return the tree that matches a text literally."""
     return _joined([Chars(one(ord(character), False)) for character in text])
 
 
@@ -134,7 +132,7 @@ class _Parser(SetReader):
             self.at = flags.end()
         node = self.either()
         if self.peek():
-            self.fail(self.at, "a group to close")
+            self.fail(self.at, "an open group before )")
         return node
 
     def either(self) -> Node:
@@ -152,7 +150,7 @@ class _Parser(SetReader):
     def atom(self) -> Node:
         at, character = self.at, self.peek()
         if character in "*+?" or INTERVAL.match(self.pattern, at):
-            self.fail(at, "something to repeat before a quantifier")
+            self.fail(at, "an item to repeat before a quantifier")
         if character == "(":
             return self.group()
         if character == "[":
@@ -161,7 +159,7 @@ class _Parser(SetReader):
             return End()
         if character == "\\":
             if self.ahead(r"\<") or self.ahead(r"\>"):
-                self.outside(at, "the begin or the end of a word")
+                self.outside(at, "the start or the end of a word")
             item = self.escape()
             return self.character(item) if isinstance(item, int) else self.chars(item)
         if character == "^":
@@ -172,11 +170,11 @@ class _Parser(SetReader):
         return self.character(ord(character))
 
     def repeated(self, item: Node) -> Node:
-        """The item with the quantifiers that follow it."""
+        """Return the item with the quantifiers that follow it."""
         at = self.at
         while bounds := self.quantifier():
             if isinstance(item, Look | End):
-                self.outside(at, "a quantifier on what has no width")
+                self.outside(at, "a quantifier on an item without width")
             if self.take("?"):
                 self.outside(at, "a lazy quantifier")
             item = Repeat(item, *bounds, possessive=self.take("+"))
@@ -197,7 +195,7 @@ class _Parser(SetReader):
         if max(low, high or 0) > MOST_REPEATS:
             self.outside(at, f"more than {MOST_REPEATS} repeats")
         if high is not None and low > high:
-            self.fail(at, "a quantifier whose numbers rise", interval[0])
+            self.fail(at, "a quantifier whose minimum is not above its maximum", interval[0])
         return low, high
 
     def group(self) -> Node:
@@ -216,7 +214,7 @@ class _Parser(SetReader):
         return node
 
     def group_kind(self) -> str:
-        """Read how a group begins, with its flags; return that if it is more than a group."""
+        """Read the start of a group and its flags; return it for a look-ahead or an atomic group, else ""."""
         at = self.at
         if flags := FLAGS.match(self.pattern, at):
             on, off = flags[1], flags[2] or ""
@@ -233,8 +231,8 @@ class _Parser(SetReader):
             if self.peek() == "?":
                 if ")" not in self.pattern[at:]:
                     self.fail(at, CLOSED_GROUP, "the end of the pattern")
-                behind = self.pattern.startswith(("(?<=", "(?<!"), at)
-                self.outside(at, "look-behind" if behind else f"{self.pattern[at : at + 4]!r}")
+                look_behind = self.pattern.startswith(("(?<=", "(?<!"), at)
+                self.outside(at, "look-behind" if look_behind else f"{self.pattern[at : at + 4]!r}")
         return ""
 
     def look(self, at: int, node: Node, negative: bool) -> Node:
@@ -242,18 +240,18 @@ class _Parser(SetReader):
         if not found:
             self.outside(at, "a look-ahead wider than one character")
         members, end = found
-        # (?=[ab]|$): what follows is no character outside [ab].
+        # (?=[ab]|$) is the same as (?![^ab]).
         return Look(~members, not negative) if end else Look(members, negative)
 
     def character(self, code: int) -> Chars:
-        """The node of one character: to look it up by its set takes a millisecond."""
+        """Return the node of one character, from a cache: a lookup by its set takes 1 ms."""
         key = code, self.fold
         if key not in self.characters:
             self.characters[key] = self.chars(one(*key))
         return self.characters[key]
 
     def chars(self, members: Members) -> Chars:
-        """The node of a set, the same for the same set."""
+        """Return the node of a set, the same object for equal sets."""
         node = Chars(members)
         node = self.sets.setdefault(node, node)
         if len(self.sets) > MOST_SETS:
@@ -270,7 +268,7 @@ def _atomic(node: Node) -> Node:
 
 
 def _first(node: Node) -> tuple[Members, bool] | None:
-    """The characters that a node stands for and whether it stands for the end as well; None if for anything wider."""
+    """Return the characters that a node matches, and whether it matches the text's end; None if it is wider."""
     if isinstance(node, Chars):
         return node.members, False
     if isinstance(node, End):

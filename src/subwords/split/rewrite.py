@@ -1,7 +1,7 @@
-r"""What the `regex` package is handed: a pattern as pieces of syntax that it shares with tiktoken, and sets in between.
+r"""Rewrites a pattern for the `regex` package, as a list of syntax strings shared with tiktoken, and sets.
 
-Flags, comments, `\b`, `\R`, `$` and the like are written out, so that no reading of the package's is left. What
-tiktoken refuses, or reads in another way than the package, is refused.
+Flags, comments, `\b`, `\R`, `$` and similar syntax are expanded, so that the package's own interpretation plays no
+role. Syntax that tiktoken rejects, or interprets differently from the package, is an InputError.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from subwords.unicode.tables import property_members
 
 __all__ = ["Ranges", "Reader", "ranges_of"]
 
-Ranges = NDArray[np.int64]  # shape (n, 2): the first of some characters, and the one after the last
+Ranges = NDArray[np.int64]  # shape (n, 2): the first code point of a range, and the one after its last
 
-DEEPEST = 100  # groups within each other: the package walks them recursively
+DEEPEST = 100  # nested groups: the package handles them recursively
 MOST_REPEATS = 1 << 16
 
 FLAGS = re.compile(r"\(\?([imsux]*)(?:-([imsx]+))?([:)])")
@@ -36,7 +36,7 @@ ANCHORS = {r"\A": r"\A", r"\z": r"\Z", r"\Z": r"\Z", r"\G": r"\G", r"\K": r"\K"}
 
 
 class _Flags(NamedTuple):
-    """What the flags i, s, m and x say at a place."""
+    """The flags i, s, m and x at a position of the pattern."""
 
     fold: bool = False
     dot_all: bool = False
@@ -45,35 +45,35 @@ class _Flags(NamedTuple):
 
 
 class Reader(SetReader):
-    """Reads a pattern into `out`: pieces of syntax, and sets.
+    """Reads a pattern into `out`, a list of syntax strings and sets.
 
-    `references`: whether it has back-references; `pinned`: whether all its sets are of the pinned Unicode.
+    `references`: whether it has back-references; `pinned`: whether all its sets come from the pinned Unicode version.
     """
 
     def __init__(self, pattern: str) -> None:
         super().__init__(pattern)
         self.flags = _Flags()
         self.out: list[str | Ranges] = []
-        self.opened: list[tuple[int, _Flags, int]] = []  # of each group: where it is, flags before it, place in `out`
-        self.item: int | None = None  # the place in `out` of what a quantifier would repeat
+        self.opened: list[tuple[int, _Flags, int]] = []  # per open group: its position, outer flags, index in `out`
+        self.item: int | None = None  # index in `out` of the item that a quantifier would repeat
         self.quantified = False
-        self.sizes = [1]  # of each open group, its repetitions written out; the package does write them out
-        self.size = 1  # of what a quantifier would repeat
+        self.sizes = [1]  # per open group: its size with repetitions expanded, as the package expands them
+        self.size = 1  # of the item that a quantifier would repeat
         self.references = False
         self.pinned = True
 
     def outside(self, at: int, what: str) -> NoReturn:
-        """Raise the error of syntax that only other engines take."""
+        """Raise InputError for syntax that only other engines accept."""
         raise InputError(f"unsupported syntax in a pattern: {what} at character {at} of {self.pattern!r:.200}")
 
     def enter(self) -> None:
         """Go one level deeper."""
         self.depth += 1
         if self.depth > DEEPEST:
-            raise InputError(f"pattern nested too deep: expected at most {DEEPEST} groups or sets within each other")
+            raise InputError(f"pattern nested too deeply: expected at most {DEEPEST} nested groups or sets")
 
     def property(self, at: int, negated: bool) -> Members:
-        r"""The set of \p or \P; of a property that the tables lack, the package's."""
+        r"""Return the set of \p or \P; the package's set for a property missing in the pinned tables."""
         try:
             return super().property(at, negated)
         except _Unknown as unknown:
@@ -83,7 +83,7 @@ class Reader(SetReader):
             return ~members if negated != unknown.negated else members
 
     def unknown_property(self, at: int, name: str, negated: bool) -> NoReturn:
-        """Raise what `property` waits for."""
+        """Raise the exception that `property` catches."""
         raise _Unknown(name, negated)
 
     def read(self) -> None:
@@ -95,7 +95,7 @@ class Reader(SetReader):
             self.fail(self.opened[-1][0], "a ) that closes the group", "the end of the pattern")
 
     def ignored(self) -> bool:
-        """Step over a comment, or with the flag x over whitespace or a comment up to the end of the line."""
+        """Skip a comment or, with the flag x, whitespace or a comment up to the end of the line."""
         found = COMMENT.match(self.pattern, self.at) or (self.flags.spaced and SPACED.match(self.pattern, self.at))
         self.at = found.end() if found else self.at
         return bool(found)
@@ -130,18 +130,18 @@ class Reader(SetReader):
             self.add(self.one())
 
     def add(self, *parts: str | Ranges) -> None:
-        """Write an item that may be repeated."""
+        """Append an item that a quantifier may repeat."""
         self.item, self.size = len(self.out), 1
         self.sizes[-1] += 1
         self.out += parts
 
     def one(self) -> Ranges:
-        """The set that is next: in brackets, a dot or a character."""
+        """Read the next set: in brackets, a dot or one character."""
         at, character = self.at, self.peek()
         if character == "[":
             members = self.bracket()
             if self.flags.spaced and re.search(r"(?<!\\)\s", self.pattern[at : self.at]):
-                self.outside(at, "whitespace in a set where the flag x is on")
+                self.outside(at, "whitespace in a set with the flag x")
             return ranges_of(members)
         self.at += 1
         if character == ".":
@@ -150,13 +150,13 @@ class Reader(SetReader):
         return _character(ord(character), self.fold)
 
     def line_end(self, begins: bool) -> list[str | Ranges]:
-        """What `^` and `$` stand for."""
+        """Return `^` or `$` expanded."""
         if not self.flags.lines:
             return [r"(?:\A)" if begins else r"(?:\Z)"]
         return ["(?<!" if begins else "(?!", ranges_of(~one(ord("\n"), False)), ")"]
 
     def escaped(self, at: int) -> None:
-        """Read what begins with a backslash."""
+        """Read an escape."""
         sign = self.pattern[at : at + 2]
         if border := BORDER.match(self.pattern, at):
             self.at = border.end()
@@ -173,23 +173,23 @@ class Reader(SetReader):
             self.add(_character(item, self.fold) if isinstance(item, int) else ranges_of(item))
 
     def quantifier(self) -> None:
-        """Read a quantifier; one more is put around the item and the first."""
+        """Read a quantifier; a second one applies to a group of the item and the first."""
         at = self.at
         if self.item is None:
-            self.fail(at, "something to repeat before a quantifier")
+            self.fail(at, "an item to repeat before a quantifier")
         if interval := INTERVAL.match(self.pattern, at):
             self.at = interval.end()
             low = int(interval[1] or 0)
             high = interval[3] or ("" if interval[2] else str(low))
             if high and int(high) < low:
-                self.fail(at, "a quantifier whose numbers rise", interval[0])
+                self.fail(at, "a quantifier whose minimum is not above its maximum", interval[0])
             times = max(low, int(high or 0), 1)
             self.sizes[-1] += self.size * (times - 1)
             self.size *= times
             if self.size > MOST_REPEATS:
                 raise InputError(
-                    f"too many repeats in a pattern: {interval[0]:.40} at character {at} asks for {self.size}; "
-                    f"expected up to {MOST_REPEATS}"
+                    f"too many repeats in a pattern: {interval[0]:.40} at character {at} makes {self.size}; "
+                    f"expected at most {MOST_REPEATS}"
                 )
             sign = f"{{{low},{high}}}"
         else:
@@ -204,7 +204,7 @@ class Reader(SetReader):
         self.quantified = True
 
     def group(self) -> None:
-        """Read how a group begins, or flags."""
+        """Read the start of a group, or flags."""
         at, before, opening = self.at, self.flags, "("
         if flags := FLAGS.match(self.pattern, at):
             self.at = flags.end()
@@ -231,9 +231,9 @@ class Reader(SetReader):
         self.item = None
 
     def close(self) -> None:
-        """Read the end of a group, and with it of its flags."""
+        """Read the end of a group and restore the outer flags."""
         if not self.opened:
-            self.fail(self.at, "a group to close")
+            self.fail(self.at, "an open group before )")
         self.at += 1
         self.depth -= 1
         _, self.flags, self.item = self.opened.pop()
@@ -243,7 +243,7 @@ class Reader(SetReader):
 
 
 class _Unknown(Outside):
-    """A property that only the package knows."""
+    """A property that only the package supports."""
 
     def __init__(self, name: str, negated: bool) -> None:
         super().__init__(f"the property {name}")
@@ -251,7 +251,7 @@ class _Unknown(Outside):
 
 
 def ranges_of(members: Members) -> Ranges:
-    """Return a set as ranges."""
+    """Return a set as ranges of code points."""
     changes = np.flatnonzero(np.diff(members, prepend=False, append=False))
     return changes.astype(np.int64).reshape(-1, 2)
 
@@ -282,7 +282,7 @@ def _border(kind: str) -> list[str | Ranges]:
 
 @lru_cache(16)
 def _members_of(name: str) -> Members:
-    """The characters that have a property of the package's."""
+    """Return the characters with a property, from the package's own tables."""
     members = np.zeros(INVALID + 1, np.bool_)
     every = "".join(map(chr, range(INVALID)))
     for match in regex.compile(rf"\p{{{name}}}+").finditer(every):

@@ -1,4 +1,4 @@
-"""The ways to split text as it is: masks for GPT-2's rule, one machine for most others; the rest is in `steps.py`."""
+"""Routes that split unchanged text: masks for GPT-2's rule, one machine for most others; more in `step_routes.py`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from subwords.errors import InputError
 from subwords.kernels.layout import LANES, MOST_BYTES, Transducer
-from subwords.split.word_spans import Pieces, start
+from subwords.split.word_spans import WordSpans, start
 from subwords.unicode.tables import UNICODE_VERSION, gpt2_classes
 
 if TYPE_CHECKING:
@@ -26,25 +26,25 @@ Offsets = NDArray[np.int64]
 
 
 class WordChunk(NamedTuple):
-    """The words of the next texts. All arrays are reused for the next chunk."""
+    """The words of the next texts. Hazard: all arrays are reused for the next chunk."""
 
     text: Bytes
     base: int
     ends: NDArray[np.uint32]  # word j ends at base + ends[j] of `text`
-    text_ends: Offsets  # how many words there are up to the end of each text
+    text_ends: Offsets  # the number of words up to the end of each text
     complete: bool  # False: the last text continues in the next chunk
 
 
-# Words a scan writes at once: small enough that their ends stay in the processor's second cache.
+# Words written by one kernel call: few enough that their ends stay in the L2 cache.
 CHUNK_WORDS = 65536
 CHUNK_TEXTS = 1024
-# Offsets are relative to a chunk and 32 bits wide.
+# Offsets are relative to a chunk and have 32 bits.
 WINDOW = MOST_BYTES
-SAMPLE = 4096  # bytes that tell whether the masks for ASCII or the machine for all scripts will be faster
+SAMPLE = 4096  # bytes that decide between the masks (fast for ASCII) and the machine (all scripts)
 
 
 class SplitBuffers:
-    """Reusable room for the word ends of one chunk, owned by one thread and one route at a time."""
+    """Reusable buffers for the word ends of one chunk, owned by one thread and one route at a time."""
 
     __slots__ = ("ends", "kept_ends", "kept_text", "short_ends", "short_text", "tail", "text_ends", "transducer")
 
@@ -53,62 +53,62 @@ class SplitBuffers:
         self.text_ends = np.empty(CHUNK_TEXTS + 1, np.int64)
         self.tail = np.empty(LANES, np.uint8)
         self.transducer: Transducer | None = None
-        # Words of which others were dropped, and their ends.
+        # The words that remain after dropping, and their ends.
         self.kept_text, self.kept_ends = np.empty(0, np.uint8), np.empty(0, np.uint32)
-        # What `Route.short` found.
+        # The result of `Route.short`.
         self.short_text: Bytes = self.kept_text
         self.short_ends = self.ends
 
 
 def word_bounds(chunks: Iterable[WordChunk]) -> Offsets:
-    """Return where the words of one text begin and the last one ends."""
+    """Return the starts of the words of one text and the end of the last one."""
     parts = [chunk.base + chunk.ends[: int(chunk.text_ends[-1])].astype(np.int64) for chunk in chunks]
     return np.concatenate([np.zeros(1, np.int64), *parts])
 
 
 class Route(ABC):
-    """How a rule is applied."""
+    """An implementation of a rule."""
 
     name: str
     compiled: bool
-    growth = 1  # no text becomes longer than this many times its length
+    growth = 1  # maximum output length as a multiple of the input length
 
     @abstractmethod
     def texts(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[WordChunk]:
         """Split many texts, text[bounds[i]:bounds[i + 1]], in order."""
 
     def short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
-        """Split a text shorter than CHUNK_WORDS in one step; the number of words, or None if that is impossible.
+        """Split a text of less than CHUNK_WORDS bytes in one step; return the number of words, or None if impossible.
 
-        Their text and ends are then buffers.short_text and buffers.short_ends: a tuple would cost 3 % of a short text.
+        Their text and ends are buffers.short_text and buffers.short_ends: a tuple would cost 3 % on short texts.
         """
         return None
 
     @abstractmethod
     def cut(self, text: Bytes, at: int) -> int:
-        """Return a place in text[:at], the last found, where cutting changes no word whatever follows, or 0 (S4)."""
+        """Return the last known position in text[:at] where a cut changes no word, whatever follows, or 0 (S4)."""
 
     @abstractmethod
-    def pieces(self, text: Bytes) -> Pieces:
+    def word_spans(self, text: Bytes) -> WordSpans:
         """Return the words of one text, with their origin."""
 
     def unicode_version(self) -> str:
-        """The version its character classes come from."""
+        """The Unicode version of its character classes."""
         return UNICODE_VERSION
 
 
 class _Scanner(Route):
-    """A kernel that writes the word ends of the text as it is."""
+    """A route whose kernel writes the word ends of the unchanged text."""
 
     compiled = True
 
     @abstractmethod
     def _one(self, text: Bytes, start: int, stop: int, buffers: SplitBuffers) -> int:
-        """Write the word ends of text[start:stop], or the first of them; how many."""
+        """Write the word ends of text[start:stop], or as many as fit; return their number."""
 
     @abstractmethod
     def _many(self, text: Bytes, bounds: Offsets, first: int, buffers: SplitBuffers) -> int:
-        """Write the word ends of whole texts from `first` on; the first text there was no room for."""
+        """Write the word ends of whole texts from `first` on; return the first text that did not fit."""
 
     def short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
         """Split a short text in one call."""
@@ -116,7 +116,7 @@ class _Scanner(Route):
         return self._one(text, 0, len(text), buffers)
 
     def texts(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[WordChunk]:
-        """Split many texts, hundreds a call where they are short."""
+        """Split many texts; short ones by hundreds per kernel call."""
         first = 0
         while first < len(bounds) - 1:
             last = self._many(text, bounds, first, buffers)
@@ -138,20 +138,20 @@ class _Scanner(Route):
             if stop - start > WINDOW:
                 window = start + self.cut(text[start:stop], WINDOW)
                 if window == start:
-                    raise InputError(f"expected words under 2 GiB; the one at byte {start} may be longer")
+                    raise InputError(f"word too long: expected less than 2 GiB; the one at byte {start} may be longer")
             text_ends[0] = count = self._one(text, start, window, buffers)
             after = start + int(ends[count - 1])
             yield WordChunk(text, start, ends, text_ends, after == stop)
             start = after
 
-    def pieces(self, text: Bytes) -> Pieces:
+    def word_spans(self, text: Bytes) -> WordSpans:
         """Return the words of one text."""
         whole = start(text, np.array([0, len(text)], np.int64), np.ones(1, np.bool_), tracked=True)
         return whole.cut(word_bounds(self.texts(text, whole.texts, SplitBuffers())))
 
 
 class MachineRoute(_Scanner):
-    """One machine for the whole rule."""
+    """Splits by one machine for the whole rule."""
 
     name = "compiled automaton"
 
@@ -183,14 +183,14 @@ class MachineRoute(_Scanner):
         return split_texts(text, bounds, first, self._transducer(buffers), buffers.ends, buffers.text_ends)
 
     def cut(self, text: Bytes, at: int) -> int:
-        """Cut between two characters where the machine proves it safe."""
+        """Return the last position between two characters where the machine proves a cut safe, or 0 (S4)."""
         from subwords.kernels.split.cut import last_cut
 
         return last_cut(text, at, *self._cutter)
 
 
 class MaskRoute(_Scanner):
-    """GPT-2's rule by boundary algebra."""
+    """Splits by GPT-2's rule, with boundary algebra on bit masks."""
 
     name = "compiled masks"
 
@@ -215,13 +215,13 @@ class MaskRoute(_Scanner):
         return split_gpt2_many(text, bounds, first, self._classes, buffers.tail, buffers.ends, buffers.text_ends)
 
     def cut(self, text: Bytes, at: int) -> int:
-        """Cut before an ASCII blank that follows an ASCII non-blank: a run of blanks starts a word, always."""
+        """Cut before an ASCII space after an ASCII non-space: a run of whitespace always starts a word."""
         for width in (256, 65536):
             window = text[max(0, at - width) : at]
-            blank = (window == 32) | ((window >= 9) & (window <= 13))
-            found = np.flatnonzero(blank[1:] & ~blank[:-1] & (window[:-1] < 128))
-            if len(found):
-                return int(at - len(window) + found[-1] + 1)
+            space = (window == 32) | ((window >= 9) & (window <= 13))
+            cuts = np.flatnonzero(space[1:] & ~space[:-1] & (window[:-1] < 128))
+            if len(cuts):
+                return int(at - len(window) + cuts[-1] + 1)
         return self._by_machine.cut(text, at)
 
     @cached_property

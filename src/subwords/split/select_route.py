@@ -1,4 +1,4 @@
-"""The choice of a route for a rule: the fastest that is exact."""
+"""Selects the fastest exact route for a rule."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from subwords.split.transducer import Machine, composed, unsplit
 
 __all__ = ["machine_of", "route"]
 
-MUCH = 100  # characters of strings, from which on a trie is better than a machine
+MUCH = 100  # pattern length in characters above which a trie is better than a machine
 
 
 def route(rule: Rule) -> Route:
-    """Return the fastest exact way to apply a rule without ByteChars at its end."""
+    """Return the fastest exact route of a rule that does not end with ByteChars."""
     try:
         if rule and isinstance(rule[0], Split) and removed(rule[0]):
             machine = machine_of((Split(rule[0].pattern), *rule[1:]))
@@ -45,7 +45,7 @@ def _gpt2_identity() -> bytes:
 
 
 def machine_of(rule: Rule) -> Machine:
-    """Return the one machine of a whole rule, or raise Outside."""
+    """Return one machine for a whole rule; raises Outside if there is none."""
     if not rule:
         return unsplit()
     made: Machine | None = None
@@ -59,10 +59,10 @@ def machine_of(rule: Rule) -> Machine:
 
 
 def _dropped(step: Split) -> NDArray[np.bool_]:
-    """Return the characters that dropped pieces begin with, and no others; Outside where there is no such set.
+    """Return the characters with which only dropped words begin; raises Outside if there is no such set.
 
-    Dropped are the matches, if all of them are runs of some characters. With `invert` it is what lies between them: if
-    every character that a match can begin with is a match by itself, that are the characters of no match.
+    Without `invert`, matches are dropped: each of them must be a run of some characters. With `invert`, the gaps are
+    dropped: if every first character of a match is also a match by itself, gaps consist of the remaining characters.
     """
     node = parse(step.pattern)
     branches = node.branches if isinstance(node, Either) else (node,)
@@ -71,7 +71,7 @@ def _dropped(step: Split) -> NDArray[np.bool_]:
     others = [branch for branch in branches if _run(branch) is None]
     if not step.invert:
         if others:
-            raise Outside("more than runs of characters is dropped")
+            raise Outside("not only runs of characters are dropped")
         return found
     for branch in others:
         first = branch.items[0] if isinstance(branch, Then) else branch
@@ -81,7 +81,7 @@ def _dropped(step: Split) -> NDArray[np.bool_]:
 
 
 def _run(node: Node) -> NDArray[np.bool_] | None:
-    """The characters of a set, or of a run of one or more of it."""
+    """Return the characters of a set or of a run of one or more of it; None for another node."""
     if isinstance(node, Repeat) and node.low == 1:
         node = node.item
     return node.members if isinstance(node, Chars) else None

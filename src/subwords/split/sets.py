@@ -1,4 +1,4 @@
-"""The sets of characters in a pattern: bracket expressions, escapes and properties, read off its text."""
+"""Parses the sets of characters in a pattern: bracket expressions, escapes and properties."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from subwords.unicode.tables import CODE_POINTS, case_folds, property_members
 
 Members = NDArray[np.bool_]
 
-# The last place of a set: a byte that is not UTF-8. No class has it, so only negated sets hold it (S2).
+# The last entry of a set: a byte that is not UTF-8. No class contains it, so only negated sets do (S2).
 INVALID = CODE_POINTS
 
-DEEPEST = 50  # brackets of either kind within each other
-NEAR = 30  # characters: as much of a pattern as an error shows on either side
+DEEPEST = 50  # nested brackets or groups
+NEAR = 30  # characters of a pattern that an error shows on either side
 
 POSIX = re.compile(r"\[:(\^?)(\w+):\]")
 PROPERTY = re.compile(r"\{(\^?)([^{}]*)\}|([A-Za-z])")
@@ -28,7 +28,7 @@ HEX = {letter: re.compile(rf"\{{([0-9A-Fa-f]+)\}}|([0-9A-Fa-f]{{{n}}})") for let
 
 CONTROLS = {"n": "\n", "r": "\r", "t": "\t", "f": "\f", "v": "\v", "a": "\a"}
 CLASSES = {"s": "White_Space", "w": "Word", "d": "Nd", "h": "ASCII_Hex_Digit"}
-# What [:alpha:] and its kin hold: ranges of ASCII, as in Rust's regex crate.
+# [:alpha:] and the other POSIX classes: ranges of ASCII, as in Rust's regex crate.
 ASCII_SETS = {
     "alpha": "AZaz",
     "digit": "09",
@@ -48,12 +48,12 @@ ASCII_SETS = {
 
 
 class Outside(Exception):  # noqa: N818
-    """Why a pattern is left to the `regex` package: syntax that some engine takes and this parser does not."""
+    """The reason why the `regex` package must run a pattern: syntax that this parser does not support."""
 
 
 @lru_cache(maxsize=64)
 def one(code: int, fold: bool) -> Members:
-    """The set of one character, with those that differ from it only in case if `fold`."""
+    """Return the set of one character; if `fold`, also of the characters that differ from it only in case."""
     members = np.zeros(INVALID + 1, np.bool_)
     members[code] = True
     return folded(members) if fold else members
@@ -75,14 +75,14 @@ def _property(name: str, fold: bool) -> Members:
 
 
 def folded(members: Members) -> Members:
-    """Add to a set all that differs from its members only in case."""
+    """Add to a set, in place, all characters that differ from its members only in case; return it."""
     codes, least = case_folds().T
     members[codes[np.isin(least, least[members[codes]])]] = True
     return members
 
 
 class SetReader:
-    """A place in a pattern, and what can be read there as one set."""
+    """A position in a pattern, and methods that read one set there."""
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
@@ -91,36 +91,36 @@ class SetReader:
         self.fold = False
 
     def peek(self) -> str:
-        """The next character, or nothing at the end."""
+        """Return the next character, or "" at the end."""
         return self.pattern[self.at : self.at + 1]
 
     def ahead(self, text: str) -> bool:
-        """Whether a text is next."""
+        """Whether the rest of the pattern starts with a text."""
         return self.pattern.startswith(text, self.at)
 
     def take(self, text: str) -> bool:
-        """Step over a text if it is next."""
+        """Skip a text if it is next; return whether it was."""
         taken = self.ahead(text)
         self.at += len(text) * taken
         return taken
 
     def fail(self, at: int, expected: str, came: str | None = None) -> NoReturn:
-        """Raise the error of what no engine takes."""
+        """Raise InputError for syntax that no engine accepts."""
         came = came or (repr(self.pattern[at]) if at < len(self.pattern) else "the end of the pattern")
         raise InputError(f"expected {expected} at character {at}, got {came}:\n{_pointed(self.pattern, at)}")
 
     def outside(self, at: int, what: str) -> NoReturn:
-        """Raise the reason why others have to take the pattern."""
+        """Raise Outside with the reason why another engine must run the pattern."""
         raise Outside(f"{what} at character {at}")
 
     def enter(self) -> None:
-        """Go one level deeper, within reason."""
+        """Go one level deeper, at most DEEPEST."""
         self.depth += 1
         if self.depth > DEEPEST:
-            self.outside(self.at, f"nesting of more than {DEEPEST}")
+            self.outside(self.at, f"nesting deeper than {DEEPEST}")
 
     def bracket(self) -> Members:
-        """The set in square brackets that begins here."""
+        """Read the set in square brackets that starts here."""
         opened = self.at
         self.enter()
         self.at += 1
@@ -139,7 +139,7 @@ class SetReader:
         return ~members if negated else members
 
     def operand(self, start: int | None = None) -> Members:
-        """What a set holds up to its end or its next operator; a ] at `start` stands for itself."""
+        """Read the members of a set up to its end or its next operator; a ] at `start` is literal."""
         members = np.zeros(INVALID + 1, np.bool_)
         single = True
         while (character := self.peek()) and (character != "]" or self.at == start) and not self.ahead("&&"):
@@ -159,7 +159,7 @@ class SetReader:
         return folded(members) if self.fold else members
 
     def nested(self) -> Members:
-        """A set in brackets within another: in brackets or by a POSIX name."""
+        """Read a set inside another set: in brackets or by a POSIX name."""
         at, posix = self.at, POSIX.match(self.pattern, self.at)
         if not posix:
             return self.bracket()
@@ -171,7 +171,7 @@ class SetReader:
         return ~members if posix[1] else members
 
     def range_end(self, at: int, first: int) -> int:
-        """The last character of the range that begins with `first`, at `at`; itself where there is none."""
+        """Read the last character of the range that starts with `first` at `at`; `first` if there is no range."""
         if not self.ahead("-") or self.pattern[self.at + 1 : self.at + 2] in ("", "-", "]"):
             return first
         self.at += 1
@@ -179,18 +179,18 @@ class SetReader:
         if not isinstance(last, int):
             self.outside(at, "a range that ends in a set")
         if last < first:
-            self.fail(at, "a range that rises", self.pattern[at : self.at])
+            self.fail(at, "a range in ascending order", self.pattern[at : self.at])
         return last
 
     def member(self) -> int | Members:
-        """One item of a bracketed set."""
+        """Read one item of a bracketed set."""
         if self.ahead("\\"):
             return self.escape()
         self.at += 1
         return ord(self.pattern[self.at - 1])
 
     def escape(self) -> int | Members:
-        """The character or the set that a backslash and what follows it stand for."""
+        """Read the character or the set of an escape."""
         at, letter = self.at, self.pattern[self.at + 1 : self.at + 2]
         self.at += 2
         if letter in CONTROLS:
@@ -209,7 +209,7 @@ class SetReader:
         return ord(letter)
 
     def code(self, at: int, letter: str) -> int:
-        r"""The character of \x, \u or \U."""
+        r"""Read the character of \x, \u or \U."""
         digits = HEX[letter].match(self.pattern, self.at)
         if not digits:
             self.fail(self.at, f"{DIGITS[letter]} hexadecimal digits, or some in braces,")
@@ -220,7 +220,7 @@ class SetReader:
         return code
 
     def property(self, at: int, negated: bool) -> Members:
-        r"""The set of \p or \P."""
+        r"""Read the set of \p or \P."""
         name = PROPERTY.match(self.pattern, self.at)
         if not name:
             self.fail(self.at, "a property such as L or {Greek}")
@@ -231,11 +231,11 @@ class SetReader:
         except KeyError:
             if _known_to_regex(spelling):
                 self.unknown_property(at, spelling, name[1] == "^")
-            self.fail(at, "a property of Unicode", self.pattern[at : self.at])
+            self.fail(at, "a Unicode property", self.pattern[at : self.at])
         return ~members if negated != (name[1] == "^") else members
 
     def unknown_property(self, at: int, name: str, negated: bool) -> NoReturn:
-        """Raise the reason why a property is left to others."""
+        """Raise Outside for a property that only the `regex` package supports."""
         self.outside(at, f"the property {self.pattern[at : self.at]}")
 
 
@@ -250,7 +250,7 @@ def _known_to_regex(name: str) -> bool:
 
 
 def _pointed(pattern: str, at: int) -> str:
-    """The pattern near a character, and below it a caret that points at that character."""
+    """Return the pattern around a character, with a caret below that character."""
     first, last = max(0, at - NEAR), at + NEAR
     shown = [c if c.isprintable() else ascii(c)[1:-1] for c in pattern[first:last]]
     before, after = "..." * (first > 0), "..." * (last < len(pattern))

@@ -1,4 +1,4 @@
-"""Splitters: a rule, and the fastest route that is exact for it."""
+"""Splitters: a rule and its fastest exact route."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from subwords.components.identity import looks_like_steps, to_text
 from subwords.components.splitter import ALIASES, NAMED, Behavior, ByteChars, Prefix, Replace, Rule, Split, Step
 from subwords.errors import InputError
 from subwords.split.routes import MaskRoute, Route, SplitBuffers, WordChunk
-from subwords.split.word_spans import Pieces, character_spans
+from subwords.split.word_spans import WordSpans, character_spans
 from subwords.support.checks import encode_text
 from subwords.support.names import looks_like_name, named
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 __all__ = ["Splitter"]
 
 Bytes = NDArray[np.uint8]
-MOST_ROUTES = 16  # kept for splitters of the same rule: building one takes up to 0.1 s and 32 MB
+MOST_ROUTES = 16  # routes cached by rule: building one takes up to 0.1 s and 32 MB
 
 
 class Splitter:
-    """A pre-tokenization rule, ready to split: made by `splitter`.
+    """A pre-tokenization rule, ready to split; immutable; made by `subwords.splitter`.
 
-    Attributes: `rule`, its steps; `name`, its name or None.
+    Attributes: `rule`, the tuple of its steps; `name`, the name of the rule or None.
     """
 
     rule: Rule
@@ -42,7 +42,7 @@ class Splitter:
         for step in rule:
             _check(step)
         whole = rule
-        while rule and isinstance(rule[-1], ByteChars):  # what models read, not how words are cut
+        while rule and isinstance(rule[-1], ByteChars):  # changes what models read, not where words end
             rule = rule[:-1]
         self.__dict__.update(
             rule=whole,
@@ -68,76 +68,76 @@ class Splitter:
 
     @property
     def compiled(self) -> bool:
-        """Whether no regex engine runs."""
+        """Whether the rule runs without a regex engine."""
         return self.route.compiled
 
     @property
     def keeps_text(self) -> bool:
-        """Whether the words of a text, joined, are the text."""
+        """Whether the joined words of a text equal the text."""
         changing = (step for step in self._steps if not isinstance(step, ByteChars))
         return all(isinstance(step, Split) and step.behavior != "removed" for step in changing)
 
     @cached_property
     def inside(self) -> Splitter:
-        """The splitter of text that does not begin where the input begins; itself where that makes no difference."""
+        """The splitter for text that does not start at the start of the input; itself if there is no difference."""
         rule = tuple(step for step in self.rule if not (isinstance(step, Prefix) and step.scheme == "first"))
         return self if rule == self.rule else Splitter(rule)
 
     @cached_property
     def identity(self) -> str:
-        """The rule as text that `subwords.splitter` reads; it names the rule in word counts."""
+        """The rule as text that `subwords.splitter` accepts; identifies the rule in word counts."""
         match self._steps:
-            # A pattern that spells a name, or looks like one, would be read as that.
+            # A pattern that equals or resembles a name would be read as a name.
             case (Split(pattern=pattern, behavior="isolated", invert=False),) if _plain(pattern):
                 return pattern
         return self.name or to_text(self._steps)
 
     @property
     def unicode_version(self) -> str:
-        """The version its character classes come from."""
+        """The Unicode version of its character classes."""
         return self.route.unicode_version()
 
     @property
     def growth(self) -> int:
-        """How many times its length no text exceeds."""
+        """The maximum output length as a multiple of the input length."""
         return self.route.growth
 
     def texts(
         self, text: Bytes, bounds: NDArray[np.int64], buffers: SplitBuffers, *, begins: bool = True, ends: bool = True
     ) -> Iterator[WordChunk]:
-        """Split many texts, text[bounds[i]:bounds[i + 1]], in order, as `routes.WordChunk`.
+        """Split many texts, text[bounds[i]:bounds[i + 1]], in order; yield `routes.WordChunk`.
 
-        Whether the first begins, and the last ends, elsewhere is all one to words: see `Pipeline.texts`.
+        `begins` and `ends` are ignored: they exist for `Pipeline.texts`.
         """
         return self.route.texts(text, bounds, buffers)
 
     def short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
-        """Split a text shorter than a chunk in one step, if that is possible; see `Route.short`."""
+        """Split a text shorter than a chunk in one step, if possible; see `Route.short`."""
         return self.route.short(text, buffers)
 
-    def pieces(self, text: Bytes) -> Pieces:
+    def word_spans(self, text: Bytes) -> WordSpans:
         """Return the words of one text, with their origin in it."""
-        return self.route.pieces(text)
+        return self.route.word_spans(text)
 
     def cut(self, text: Bytes, at: int) -> int:
-        """Return a place in text[:at], the last found, where cutting changes no word whatever follows, or 0 (S4)."""
+        """Return the last known position in text[:at] where a cut changes no word, whatever follows, or 0 (S4)."""
         return self.route.cut(text, at)
 
     def split(self, text: str) -> list[str]:
-        """Return the words of a text, as the rule's steps leave them.
+        """Return the words of a text after all steps of the rule.
 
         >>> import subwords
         >>> subwords.splitter("gpt2").split("Hello, world's end")
         ['Hello', ',', ' world', "'s", ' end']
         """
-        pieces = self.route.pieces(_bytes_of(text))
-        data = pieces.text.tobytes()
-        return [data[a:b].decode("utf-8", "replace") for a, b in pairwise(pieces.words.tolist())]
+        word_spans = self.route.word_spans(_bytes_of(text))
+        data = word_spans.text.tobytes()
+        return [data[a:b].decode("utf-8", "replace") for a, b in pairwise(word_spans.words.tolist())]
 
     def spans(self, text: str) -> NDArray[np.int64]:
-        """Return the range of characters of every word, shape (n, 2); blanks that a rule drops are in none.
+        """Return the character range of every word, int64 of shape (n, 2); dropped whitespace is in no range.
 
-        A word may begin or end within a character's bytes (`falcon`): then that character is in both ranges.
+        A word may begin or end inside a character's bytes (`falcon`): then that character is in both ranges.
 
         >>> import subwords
         >>> subwords.splitter("whitespace").spans("Hello, world").tolist()
@@ -147,13 +147,15 @@ class Splitter:
         return character_spans(data, self.byte_spans(data))
 
     def byte_spans(self, data: bytes | Bytes) -> NDArray[np.int64]:
-        """Return the range of bytes of every word, shape (n, 2); `data` need not be UTF-8 (S2)."""
-        pieces = self.route.pieces(_as_array(data))
-        return np.stack([pieces.origin[0, pieces.words[:-1]], pieces.origin[1, pieces.words[1:] - 1]], axis=1)
+        """Return the byte range of every word, int64 of shape (n, 2); `data` may be invalid UTF-8 (S2)."""
+        word_spans = self.route.word_spans(_as_array(data))
+        return np.stack(
+            [word_spans.origin[0, word_spans.words[:-1]], word_spans.origin[1, word_spans.words[1:] - 1]], axis=1
+        )
 
     def byte_ends(self, data: bytes) -> NDArray[np.int64]:
-        """Return where each word of `data` ends, int64, in the bytes that the rule leaves of it."""
-        return self.route.pieces(_as_array(data)).words[1:]
+        """Return the end of each word of `data`, int64, as offsets in the bytes after all steps of the rule."""
+        return self.route.word_spans(_as_array(data)).words[1:]
 
     def __repr__(self) -> str:
         rule = repr(self.name) if self.name else self.identity
@@ -162,7 +164,7 @@ class Splitter:
 
 @lru_cache(maxsize=MOST_ROUTES)
 def _route(rule: Rule) -> Route:
-    # GPT-2's rule wants no automaton unless a text is not ASCII: 12 ms of the start.
+    # GPT-2's rule needs its automaton only for text that is not ASCII: this saves 12 ms at start.
     if rule == NAMED["gpt2"]:
         return MaskRoute(lambda: _machine_of(rule))
     from subwords.split.select_route import route
@@ -190,11 +192,11 @@ def _check(step: Step) -> None:
                 raise InputError(f"expected scheme to be always or first, not {scheme!r:.80}")
         case Replace(old, new):
             if len(encode_text(old).decode()) != 1 or len(encode_text(new).decode()) != 1:
-                raise InputError(f"expected a Replace of one character by one, not of {old!r:.80} by {new!r:.80}")
+                raise InputError(f"expected Replace to have one character each, not {old!r:.80} and {new!r:.80}")
 
 
 def _plain(pattern: str) -> bool:
-    """Whether `splitter` takes a pattern for nothing but a pattern."""
+    """Whether `subwords.splitter` can read a pattern only as a pattern."""
     other = named(pattern, NAMED, ALIASES) or pattern == "null" or pattern.startswith('{"') or looks_like_steps(pattern)
     return not other and not looks_like_name(pattern)
 

@@ -1,4 +1,4 @@
-"""Rules of several steps: step by step over a stretch of text, or by one machine that finds all pieces."""
+"""Routes for rules of several steps: step by step over a stretch of text, or by one machine that finds all words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from subwords.kernels.layout import LANES
 from subwords.split.finders import Finder, finder
 from subwords.split.routes import CHUNK_TEXTS, CHUNK_WORDS, MachineRoute, Route, SplitBuffers, WordChunk
 from subwords.split.transducer import Machine
-from subwords.split.word_spans import Pieces, put_bytes_back, put_in_front, put_in_place, start, write_byte_chars
+from subwords.split.word_spans import WordSpans, add_prefix, put_bytes_back, replace_character, start, write_byte_chars
 from subwords.unicode.tables import UNICODE_VERSION
 
 __all__ = ["DroppingRoute", "StepsRoute"]
@@ -21,11 +21,11 @@ __all__ = ["DroppingRoute", "StepsRoute"]
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
 
-STRETCH = 1 << 20  # bytes of text that steps take at a time
+STRETCH = 1 << 20  # bytes of text per application of the steps
 
 
 class StepsRoute(Route):
-    """Step by step over a stretch of text, as arrays."""
+    """Applies the steps one after another to a stretch of text, as arrays."""
 
     def __init__(self, rule: Rule) -> None:
         self._steps = [finder(step) if isinstance(step, Split) else step for step in rule]
@@ -39,12 +39,12 @@ class StepsRoute(Route):
         self.growth = 4 + 4 * sum(len(step.text.encode()) for step in rule if isinstance(step, Prefix))
 
     def unicode_version(self) -> str:
-        """The version its character classes come from."""
+        """The Unicode version of its character classes."""
         versions = {step.unicode_version for step in self._steps if isinstance(step, Finder)}
         return next(iter(versions - {UNICODE_VERSION}), UNICODE_VERSION)
 
     def cut(self, text: Bytes, at: int) -> int:
-        """Cut where the first step's machine proves it safe; the others see no more than its pieces."""
+        """Return the last cut that the first step's machine proves safe, or 0: later steps see single words (S4)."""
         return 0 if self._leading else self._cut(text, at)
 
     def _cut(self, text: Bytes, at: int) -> int:
@@ -54,27 +54,27 @@ class StepsRoute(Route):
 
         return last_cut(text, at, *self._cutter)
 
-    def pieces(self, text: Bytes) -> Pieces:
+    def word_spans(self, text: Bytes) -> WordSpans:
         """Return the words of one text."""
         return self._applied(start(text, np.array([0, len(text)], np.int64), np.ones(1, np.bool_), tracked=True))
 
-    def _applied(self, pieces: Pieces) -> Pieces:
+    def _applied(self, word_spans: WordSpans) -> WordSpans:
         for step in self._steps:
-            if not len(pieces.text):
+            if not len(word_spans.text):
                 break
             match step:
                 case Finder():
-                    pieces = step.split(pieces)
+                    word_spans = step.split(word_spans)
                 case Prefix():
-                    pieces = put_in_front(pieces, step.text.encode(), step.scheme == "first")
+                    word_spans = add_prefix(word_spans, step.text.encode(), step.scheme == "first")
                 case Replace():
-                    pieces = put_in_place(pieces, step.old.encode(), step.new.encode())
+                    word_spans = replace_character(word_spans, step.old.encode(), step.new.encode())
                 case ByteChars():
-                    pieces = write_byte_chars(pieces)
-        return put_bytes_back(pieces) if self._byte_chars else pieces
+                    word_spans = write_byte_chars(word_spans)
+        return put_bytes_back(word_spans) if self._byte_chars else word_spans
 
     def texts(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[WordChunk]:
-        """Split many texts, a stretch at a time; a long one is cut where that is safe."""
+        """Split many texts, a stretch at a time; a long text is cut at safe positions."""
         first = 0
         while first < len(bounds) - 1:
             last = int(np.searchsorted(bounds, bounds[first] + STRETCH, side="right")) - 1
@@ -96,31 +96,31 @@ class StepsRoute(Route):
                 cut = stop - at if at + size >= stop else self._cut(text[at:stop], size)
                 size *= 4
             bounds = np.array([0, cut], np.int64)
-            pieces = self._applied(start(text[at : at + cut], bounds, np.array([leads]), tracked=False))
+            word_spans = self._applied(start(text[at : at + cut], bounds, np.array([leads]), tracked=False))
             at, leads = at + cut, False
-            yield from _in_chunks(pieces, at == stop)
+            yield from _in_chunks(word_spans, at == stop)
 
 
-def _in_chunks(pieces: Pieces, complete: bool) -> Iterator[WordChunk]:
-    """Hand on the words of some texts: all at once, or one text after another where there are many words."""
-    text_ends = np.searchsorted(pieces.words, pieces.texts[1:]).astype(np.int64)
-    text = np.ascontiguousarray(pieces.text)
+def _in_chunks(word_spans: WordSpans, complete: bool) -> Iterator[WordChunk]:
+    """Yield the words of some texts: in one chunk, or text by text if there are more than CHUNK_WORDS."""
+    text_ends = np.searchsorted(word_spans.words, word_spans.texts[1:]).astype(np.int64)
+    text = np.ascontiguousarray(word_spans.text)
     if complete and int(text_ends[-1]) <= CHUNK_WORDS:
-        yield WordChunk(text, 0, pieces.words[1:].astype(np.uint32), text_ends, True)
+        yield WordChunk(text, 0, word_spans.words[1:].astype(np.uint32), text_ends, True)
         return
     for first, last in pairwise([0, *text_ends.tolist()]):
         for k in range(first, max(last, first + 1), CHUNK_WORDS):
             upto = min(last, k + CHUNK_WORDS)
-            base = int(pieces.words[k])
-            ends = (pieces.words[k + 1 : upto + 1] - base).astype(np.uint32)
+            base = int(word_spans.words[k])
+            ends = (word_spans.words[k + 1 : upto + 1] - base).astype(np.uint32)
             whole = upto == last and (complete or last != int(text_ends[-1]))
             yield WordChunk(text, base, ends, np.array([upto - k], np.int64), whole)
 
 
 class DroppingRoute(MachineRoute):
-    """One machine for all pieces of a rule whose first step drops some, and a kernel that leaves those out.
+    """For rules whose first step drops words: one machine finds all words, and a kernel removes the dropped ones.
 
-    `drops`, uint8 of shape (0x110001,), marks the characters that only dropped pieces begin with.
+    `drops`, uint8 of shape (0x110001,), marks the characters with which only dropped words begin.
     """
 
     def __init__(self, machine: Machine, drops: NDArray[np.uint8], rule: Rule) -> None:
@@ -129,7 +129,7 @@ class DroppingRoute(MachineRoute):
         self._by_steps = StepsRoute(rule)
 
     def texts(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[WordChunk]:
-        """Split many texts, and hand on what is kept."""
+        """Split many texts; yield only the words that are kept."""
         for chunk in super().texts(text, bounds, buffers):
             self._keep(chunk.text, chunk.base, chunk.ends, chunk.text_ends, buffers)
             yield WordChunk(buffers.kept_text, 0, buffers.kept_ends, chunk.text_ends, chunk.complete)
@@ -145,7 +145,7 @@ class DroppingRoute(MachineRoute):
     def _keep(
         self, text: Bytes, base: int, ends: NDArray[np.uint32], text_ends: Offsets, buffers: SplitBuffers
     ) -> None:
-        """Write the words that are kept to the buffers, and their numbers to `text_ends`."""
+        """Write the kept words to the buffers, and their numbers to `text_ends`."""
         from subwords.kernels.split.drop import keep_words
 
         words = int(text_ends[-1])
@@ -154,6 +154,6 @@ class DroppingRoute(MachineRoute):
             buffers.kept_text, buffers.kept_ends = np.empty(size + LANES, np.uint8), np.empty(len(ends), np.uint32)
         keep_words.sized(size)(text, base, ends, text_ends, self._drops, buffers.kept_text, buffers.kept_ends)
 
-    def pieces(self, text: Bytes) -> Pieces:
+    def word_spans(self, text: Bytes) -> WordSpans:
         """Return the words of one text."""
-        return self._by_steps.pieces(text)
+        return self._by_steps.word_spans(text)

@@ -1,4 +1,4 @@
-"""A boundary transducer as arrays, the way the kernels read it."""
+"""The boundary transducer as arrays for the kernels."""
 
 from __future__ import annotations
 
@@ -42,24 +42,24 @@ class Tables(NamedTuple):
 
 
 class Cutter(NamedTuple):
-    """What `last_cut` reads: classes of code points, and by two classes whether a text may be cut between."""
+    """The input of `last_cut`: classes of code points, and for two classes whether a text may be cut between them."""
 
     classes: NDArray[np.uint8]
     safe: NDArray[np.uint8]
 
 
 def tables_of(machine: Machine) -> Tables:
-    """Return the arrays that kernels/split/transducer.py describes; raises Outside if they would be huge."""
+    """Return the arrays described in kernels/split/transducer.py; raises Outside if they have over 2**22 entries."""
     n, states = machine.count, len(machine.moves)
     width = n * n + n + 1
     if states * width > MOST_ENTRIES:
-        raise Outside("its table would be too large")
+        raise Outside(f"its table needs more than {MOST_ENTRIES} entries")
     of_byte = np.concatenate([machine.classes[:128], np.arange(128) % n]).astype(np.uint32)
-    pairs = (of_byte * n + of_byte[:, None]).astype(np.uint16)  # by the second byte and the first one: little-endian
-    single = _entries(machine.borders, machine.keeps, machine.tells)
+    pairs = (of_byte * n + of_byte[:, None]).astype(np.uint16)  # index: second byte, first byte (little-endian)
+    single = _entries(machine.borders, machine.saves, machine.emits)
     table = np.empty((states, width), np.uint64)
     rows = machine.moves.astype(np.uint64) * np.uint64(width) << np.uint64(32)
-    rows |= machine.holds()[machine.moves].astype(np.uint64) * USES_BIT
+    rows |= machine.uses_saved()[machine.moves].astype(np.uint64) * USES_BIT
     table[:, n * n :] = single | rows
     middle = machine.moves[:, :n]
     both = single[:, :n, None] >> np.uint64(1) & BORDERS | single[:, :n, None] & (SAVES_BIT | EMITS_BIT)
@@ -71,23 +71,23 @@ def tables_of(machine: Machine) -> Tables:
 
 
 def cutter(machine: Machine) -> Cutter:
-    """Return what `last_cut` reads."""
+    """Return the input of `last_cut` for a machine."""
     safe = np.zeros((CLASS_FLAG, CLASS_FLAG), np.uint8)
     safe[: machine.count, : machine.count] = machine.cuts()
     return Cutter(machine.classes | np.uint8(CLASS_FLAG), safe.ravel())
 
 
-def _entries(borders: NDArray[np.uint32], keeps: NDArray[np.bool_], tells: NDArray[np.bool_]) -> NDArray[np.uint64]:
+def _entries(borders: NDArray[np.uint32], saves: NDArray[np.bool_], emits: NDArray[np.bool_]) -> NDArray[np.uint64]:
     entries: NDArray[np.uint64] = np.zeros(borders.shape, np.uint64)
     for d in range(TOP_BORDER):
         entries |= (borders >> np.uint32(d) & np.uint32(1)).astype(np.uint64) << np.uint64(TOP_BORDER - d)
-    entries |= keeps.astype(np.uint64) * SAVES_BIT
-    entries |= tells.astype(np.uint64) * EMITS_BIT
+    entries |= saves.astype(np.uint64) * SAVES_BIT
+    entries |= emits.astype(np.uint64) * EMITS_BIT
     return entries
 
 
 def with_scratch(tables: Tables) -> Transducer:
-    """Return a transducer with room for one thread."""
+    """Return a transducer with scratch buffers for one thread."""
     words = 6 * PART_WORDS + 2 * BLOCKS
     stream = np.empty(STREAM + 4 * LANES, np.uint8)
     return Transducer(*tables, stream, np.empty(words, np.uint64), np.empty(GROUP, np.uint32))

@@ -1,1 +1,1 @@
-"""What every room uses: argument checks, names, memory, threads, atomic writes."""
+"""Shared helpers: argument checks, names, memory, threads, atomic writes, values."""

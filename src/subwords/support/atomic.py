@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Atomic writes: a file is written completely or not at all."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BEGIN, _END = ".subwords-", ".tmp"
 
 
 def as_path(path: str | PathLike[str]) -> Path:
-    """Return a path; InputError for another type.
+    """Return a path; InputError for another type or an invalid path.
 
     >>> from subwords.support.atomic import as_path
     >>> as_path("a.json").name
@@ -35,7 +35,7 @@ def as_path(path: str | PathLike[str]) -> Path:
     try:
         encoded = os.fsencode(found)
     except UnicodeEncodeError:
-        raise InputError(f"expected a path that the file system can hold, not {str(found)!a:.200}") from None
+        raise InputError(f"expected a path without lone surrogates, not {str(found)!a:.200}") from None
     if b"\0" in encoded:
         raise InputError(f"expected a path without NUL, not {str(found)!r:.200}")
     return found
@@ -46,12 +46,12 @@ def atomic_write(path: str | PathLike[str], mode: Literal["wb"] = "wb") -> Abstr
 @overload
 def atomic_write(path: str | PathLike[str], mode: Literal["w"]) -> AbstractContextManager[IO[str]]: ...
 def atomic_write(path: str | PathLike[str], mode: Literal["wb", "w"] = "wb") -> AbstractContextManager[IO[Any]]:
-    r"""Open a file for writing that takes its name only when the block ends without an exception.
+    r"""Open a temporary file for writing that replaces `path` when the block ends without an exception.
 
-    Text is UTF-8 with "\n" as it stands. Until then a file of that name stays as it was; afterwards it keeps its
-    permissions, and a new one has those of `open`. A pipe or a device is written directly. A missing folder, or a file
-    that cannot be written, is an InputError. A process that is killed leaves a `.subwords-*.tmp`, which the next file
-    written into that folder sweeps (not on Windows).
+    Text is UTF-8, with "\n" unchanged. An existing file stays unchanged until then, and its permissions are kept; a new
+    file gets those of `open`. A pipe or a device is written directly. A missing folder, or a file that cannot be
+    written, is an InputError. A killed process leaves a `.subwords-*.tmp` file; the next write to that folder deletes
+    it (not on Windows).
 
     >>> import tempfile
     >>> from subwords.support.atomic import atomic_write
@@ -72,7 +72,7 @@ def _write(path: Path, mode: str, options: dict[str, Any]) -> Iterator[IO[Any]]:
             return
         target = _target(path)
         _sweep(target.parent)
-        # The name is short whatever the target's: names end at 255 bytes.
+        # A short name, independent of the target's: names are limited to 255 bytes.
         while lock < 0:
             temporary = target.with_name(f"{_BEGIN}{secrets.token_hex(8)}{_END}")
             temporary.open("xb").close()
@@ -87,9 +87,9 @@ def _write(path: Path, mode: str, options: dict[str, Any]) -> Iterator[IO[Any]]:
         if temporary is not None:
             with suppress(OSError):  # a file system that is read-only, or gone
                 temporary.unlink(missing_ok=True)
-        # An error of what is written here names no file or one of these; another comes from what the caller reads.
+        # An error of this write names no file or one of these; any other error comes from the caller's block.
         if isinstance(error, OSError) and str(error.filename) in ("None", str(path), str(temporary)):
-            raise InputError(f"expected a file that can be written; {path}: {error.strerror}") from None
+            raise InputError(f"cannot write file {path}: {error.strerror}") from None
         raise
     finally:
         if lock > 0:
@@ -97,23 +97,23 @@ def _write(path: Path, mode: str, options: dict[str, Any]) -> Iterator[IO[Any]]:
 
 
 def _target(path: Path) -> Path:
-    # A symbolic link stays one: what it points to is replaced.
+    # A symbolic link stays: its target is replaced.
     target = path.resolve()
     if not target.parent.is_dir():
-        raise InputError(f"expected a folder to write {path.name} in; there is none at {target.parent}")
+        raise InputError(f"missing folder {target.parent}: expected a folder for {path.name}")
     if target.is_dir():
-        raise InputError(f"expected a file to write; {path} is a folder")
+        raise InputError(f"expected a file to write, but {path} is a folder")
     return target
 
 
-# ------------------------------------------------------------------ files left behind
+# ------------------------------------------------------------------ files of killed processes
 
-# Who writes a temporary file holds a lock on it, which the system takes back from a process that was killed. So a file
-# without a lock is nobody's; but for a moment after it was made, in which it may be deleted: it is made again then.
+# The writer of a temporary file holds a lock on it, which the system releases when the process is killed. So a file
+# without a lock is abandoned. A new file has no lock for a moment: if it is deleted then, it is created again.
 
 
 def _locked(temporary: Path) -> int:
-    """Lock a file that was just made, until the descriptor returned is closed; 0: no locks here, -1: it is gone."""
+    """Lock a new file; return the descriptor that holds the lock, 0 without locks (Windows), -1 if it was deleted."""
     if sys.platform == "win32":
         return 0
     try:
@@ -122,7 +122,7 @@ def _locked(temporary: Path) -> int:
         return -1
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
-    except OSError:  # a file system without locks, where nothing is swept either
+    except OSError:  # a file system without locks, where no file is deleted either
         return lock
     if os.fstat(lock).st_nlink:
         return lock
@@ -131,7 +131,7 @@ def _locked(temporary: Path) -> int:
 
 
 def _sweep(folder: Path) -> None:
-    """Delete what a process that was killed left in a folder, as far as that is possible."""
+    """Delete the temporary files of killed processes in a folder, as far as possible."""
     if sys.platform == "win32":
         return
     with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Arguments checked at the door: what is of the wrong type or value is an InputError that names it."""
+"""Checks of public arguments: a wrong type or value is an InputError that names the argument."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ __all__ = ["check_choice", "check_flag", "check_integer", "check_path", "check_s
 
 
 def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
-    """Refuse what is not one of some strings."""
+    """Raise InputError unless the value is one of some strings."""
     choices = tuple(choices)
     if not isinstance(value, str) or value not in choices:
         raise InputError(f"expected {name} to be one of {', '.join(choices)}, not {value!r:.60}")
 
 
 def check_flag(name: str, value: object) -> None:
-    """Refuse what is neither True nor False."""
+    """Raise InputError unless the value is True or False."""
     if not isinstance(value, bool):
         raise InputError(f"expected {name} to be True or False, not {value!r:.60}")
 
 
 def check_integer(name: str, value: object, least: int, most: int) -> None:
-    """Refuse what is not an integer in a range."""
+    """Raise InputError unless the value is an integer from `least` to `most`."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise InputError(f"expected {name} to be an integer from {least} to {most}, not {value!r:.60}")
 
 
 def check_string(name: str, value: object) -> None:
-    """Refuse what is not a string that UTF-8 can hold."""
+    """Raise InputError unless the value is a str without lone surrogates."""
     if not isinstance(value, str):
         raise InputError(f"expected {name} to be a str, not {type(value).__name__} {value!r:.60}")
     if any("\ud800" <= character <= "\udfff" for character in value):
@@ -41,14 +41,14 @@ def check_string(name: str, value: object) -> None:
 
 
 def check_token(name: str, value: object) -> None:
-    """Refuse what is not a string, of one character or more, that UTF-8 can hold."""
+    """Raise InputError unless the value is a non-empty str without lone surrogates."""
     if not isinstance(value, str) or not value:
         raise InputError(f"expected {name} to be a non-empty str, not {value!r:.60}")
     check_string(name, value)
 
 
 def check_strings(name: str, value: Any) -> tuple[str, ...]:
-    """Return strings in their order; refuse what is not an ordered collection of different, non-empty ones."""
+    """Return the strings as a tuple; InputError unless they are an ordered collection of distinct, non-empty str."""
     unordered = isinstance(value, str | bytes | bytearray | Mapping | set | frozenset)
     if unordered or not isinstance(value, Iterable):
         raise InputError(f"expected {name} to be a list of str, not the {type(value).__name__} {value!r:.60}")
@@ -56,13 +56,13 @@ def check_strings(name: str, value: Any) -> tuple[str, ...]:
     for i, item in enumerate(found):
         check_token(f"{name}[{i}]", item)
         if item in seen:
-            raise InputError(f"expected {name} to differ; {item!r} is given twice")
+            raise InputError(f"expected {name} without duplicates; {item!r} occurs twice")
         seen.add(item)
     return found
 
 
 def check_path(name: str, value: Any) -> Path:
-    """Return a path; refuse what cannot be one."""
+    """Return the value as a Path; InputError if it is not a path."""
     if not isinstance(value, str | PathLike):
         raise InputError(f"expected {name} to be a str or pathlib.Path, not {type(value).__name__} {value!r:.60}")
     try:
@@ -71,17 +71,17 @@ def check_path(name: str, value: Any) -> Path:
             return path
     except (TypeError, UnicodeEncodeError):  # a path of bytes, or of lone surrogates
         pass
-    raise InputError(f"expected {name} to be a path of characters without zero, not {value!r:.60}")
+    raise InputError(f"expected {name} to be a path without NUL and lone surrogates, not {value!r:.60}")
 
 
 def encode_text(text: str) -> bytes:
-    """Return the UTF-8 bytes of a text; a lone surrogate is an InputError that says where."""
+    """Return the UTF-8 bytes of a text; InputError with the position for a lone surrogate."""
     try:
         return text.encode()
     except UnicodeEncodeError as error:
         raise InputError(
-            f"expected text that UTF-8 can hold; character {error.start} is the lone surrogate "
-            f"U+{ord(text[error.start]):04X}"
+            f"invalid text: character {error.start} is the lone surrogate U+{ord(text[error.start]):04X}, which UTF-8 "
+            "cannot encode"
         ) from None
     except AttributeError:
         raise InputError(f"expected text (str or bytes), not {type(text).__name__}") from None

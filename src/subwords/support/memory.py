@@ -1,4 +1,4 @@
-"""Large arrays straight from the operating system: zero, aligned to pages, untouched until used, given back at once."""
+"""Large arrays allocated with mmap: zeroed, page-aligned, committed on first use, returned to the system when freed."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 
 __all__ = ["Spare", "zeros"]
 
-SMALL = 1 << 16  # bytes below which an ordinary array does
+SMALL = 1 << 16  # bytes; smaller arrays are allocated by NumPy
 MOST_SPARE = 1 << 27  # bytes
 
 
 def zeros(count: int, dtype: Any, *, random: bool = False) -> NDArray[Any]:
-    """Return `count` zeros that begin at a cache line; `random` says that access will be, which wants huge pages.
+    """Return an array of `count` zeros, aligned to a cache line; `random`: use huge pages, for random access.
 
-    malloc keeps what threads free and aligns to 16 bytes: 30 MB more at the peak of a count, and slots of 32 bytes that
-    straddle two cache lines (-20 % of encoding speed).
+    malloc keeps memory that threads free (30 MB more at the peak of a count) and aligns to 16 bytes, so that slots of
+    32 bytes straddle two cache lines (-20 % encoding speed).
     """
     size = max(1, count) * np.dtype(dtype).itemsize
     if size < SMALL:
@@ -33,7 +33,7 @@ def zeros(count: int, dtype: Any, *, random: bool = False) -> NDArray[Any]:
 
 
 def _pages(size: int, *, huge: bool) -> mmap.mmap:
-    # Private, because memory that could be shared gets no huge pages: without them -15 % of encoding speed.
+    # MAP_PRIVATE, because shared memory gets no huge pages: -15 % encoding speed without them.
     pages = mmap.mmap(
         -1, size, **({"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {})
     )
@@ -43,26 +43,26 @@ def _pages(size: int, *, huge: bool) -> mmap.mmap:
 
 
 class Spare:
-    """Arrays for large results; the memory of one that nobody reads any more serves the next.
+    """Arrays for large results; reuses the memory of results that are no longer referenced.
 
-    malloc does the same below 32 MB; above, it gives memory back, and new memory costs 6 % of encoding speed. The
-    memory of two results is known here, and no more than MOST_SPARE bytes.
+    malloc does the same below 32 MB; above, it returns memory to the system, and new memory costs 6 % of encoding
+    speed. At most two results and MOST_SPARE bytes are tracked.
 
-    Nothing runs when a result is dropped: Ctrl-C in a destructor or in a weak reference's callback is lost.
+    No code runs when a result is freed: Ctrl-C in a destructor or in a weak reference's callback would be lost.
     """
 
     def __init__(self) -> None:
-        # Memory, and the array that all others on it are views of. What is not in the deque belongs to one thread.
+        # Memory and its base array, of which all others are views. An entry outside the deque belongs to one thread.
         self._lent: deque[tuple[mmap.mmap, weakref.ref[NDArray[np.uint8]]]] = deque()
 
     def empty(self, count: int, dtype: Any) -> NDArray[Any]:
-        """Return an array of `count` elements or more, whatever they are."""
+        """Return an uninitialized array of at least `count` elements."""
         size = max(1, count) * np.dtype(dtype).itemsize
         pages, used = self._sorted_out(size)
         pages = pages or _pages(size, huge=True)
         whole = np.frombuffer(pages, np.uint8)[: len(pages) // 16 * 16]
         if len(pages) <= MOST_SPARE:
-            # NumPy shortens chains of views: every view keeps this array, the first without a base of its own kind.
+            # NumPy collapses chains of views: every view references this array, the one whose base is not an array.
             base = whole.base
             assert isinstance(base, np.ndarray)
             used.append((pages, weakref.ref(base)))
@@ -73,16 +73,16 @@ class Spare:
         return lent
 
     def _sorted_out(self, size: int) -> tuple[mmap.mmap | None, list[Any]]:
-        """Memory of `size` bytes or more that nobody reads, if there is any, and what is in use.
+        """Return free memory of at least `size` bytes, or None, and the list of memory in use.
 
-        Of several the largest: a result that grows then need not move. The rest is given back.
+        The largest free memory is chosen, so that a growing result need not move; the rest is released.
         """
         free: mmap.mmap | None = None
         used: list[Any] = []
         for _ in range(len(self._lent)):
             try:
                 pages, array = self._lent.popleft()
-            except IndexError:  # another thread was here
+            except IndexError:  # another thread took the entry
                 break
             if array() is not None:
                 used.append((pages, array))

@@ -1,4 +1,4 @@
-"""Names as users write them: in any case, with `-`, `_`, a space or nothing between their parts."""
+"""Names in users' spelling: case, `-`, `_` and spaces are ignored."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 __all__ = ["looks_like_name", "named", "nearest"]
 
-# A word, or words joined as names are. The pattern `a.b` is one too: a dot for any character is rare there.
+# A word, or several joined by `-`, `.` or spaces. The pattern `a.b` matches too: as a regex it would be rare.
 _NAME = re.compile(r"\w+(?:[-. ]+\w+)*")
 SHORTEST = 3  # characters
 MOST = 3  # names in a suggestion
@@ -19,7 +19,7 @@ def _squashed(text: str) -> str:
 
 
 def named(text: str, names: Iterable[str], aliases: Mapping[str, str] | None = None) -> str | None:
-    """Return the one of `names` that a text spells, itself or by an alias; None if it spells no name.
+    """Return the name that a text spells, directly or by an alias, or None.
 
     >>> named("GPT_2", ["gpt2", "bert"])
     'gpt2'
@@ -30,12 +30,12 @@ def named(text: str, names: Iterable[str], aliases: Mapping[str, str] | None = N
 
 
 def looks_like_name(text: str) -> bool:
-    """Whether a text is letters and digits, at least 3 characters of them, with `-`, `_`, `.` or spaces between."""
+    """Whether a text of at least 3 characters has only letters and digits, with `-`, `_`, `.` or spaces between."""
     return len(text) >= SHORTEST and _NAME.fullmatch(text) is not None
 
 
 def nearest(text: str, names: Iterable[str]) -> str:
-    """Return a question with the names most like a text, or nothing where no name is like it.
+    """Return a "did you mean" suffix with the names most similar to a text, or "" if no name is similar.
 
     >>> nearest("lama3", ["llama3", "gpt2"])
     "; did you mean 'llama3'?"

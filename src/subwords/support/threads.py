@@ -1,4 +1,4 @@
-"""How many threads to use, and work on several of them that Ctrl-C ends at once."""
+"""The number of threads, and a thread pool that Ctrl-C stops at once."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["check_stopped", "in_threads", "thread_count"]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-AHEAD = 2  # items for each thread that are taken from the caller's iterable before they are needed
+AHEAD = 2  # items per thread that are taken from the caller's iterable in advance
 
-MOST = 1024  # each has tables of its own, of some megabytes
+MOST = 1024  # threads; each has its own tables of some megabytes
 
 
 def thread_count(threads: int | None) -> int:
-    """Return the number asked for, or the number of processors this process may run on."""
+    """Return `threads` or, for None, the number of processors available to this process."""
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= MOST:
@@ -31,10 +31,10 @@ def thread_count(threads: int | None) -> int:
 
 
 def in_threads(run: Callable[[Item], Result], items: Iterable[Item], threads: int) -> list[Result]:
-    """Return run(item) for every item, in their order, which is also the order they are begun in.
+    """Return run(item) for every item; items are started and returned in their order.
 
-    Items are taken in this thread, a few ahead. After an exception, here or in `run`, no more items are begun; it is
-    raised when all threads have ended: that of the first item, if there are several.
+    The calling thread takes items from the iterable, a few in advance. After an exception in the iterable or in `run`,
+    no item is started; when all threads have ended, the exception is raised (of several, that of the first item).
 
     >>> in_threads(str.upper, ["a", "b"], 2)
     ['A', 'B']
@@ -45,7 +45,7 @@ def in_threads(run: Callable[[Item], Result], items: Iterable[Item], threads: in
 
 
 class _Stopped(BaseException):
-    """Ends the work of a thread; nobody sees it."""
+    """Stops the item of a worker thread; never reaches the caller."""
 
 
 class _Here(local):
@@ -56,30 +56,30 @@ _HERE = _Here()
 
 
 def check_stopped() -> None:
-    """End the item that this thread of `in_threads` is at, if nobody waits for it any more; cheap."""
+    """Stop the current item of this thread if `in_threads` was interrupted; cheap enough for loops."""
     team = _HERE.team
     if team is not None and team.stopped:
         raise _Stopped
 
 
 class _Team(Generic[Item, Result]):
-    """Threads that take items in turn.
+    """A pool of threads that take items from one queue.
 
-    Not a ThreadPoolExecutor: that one works on after an interrupt. And the weak references to its threads have
-    callbacks: an interrupt is lost when the main thread runs them.
+    A ThreadPoolExecutor continues to work after an interrupt, and loses an interrupt that arrives while the main thread
+    runs the callbacks of its weak references.
     """
 
     def __init__(self, run: Callable[[Item], Result]) -> None:
         self.run = run
-        self.stopped = False  # nobody waits for results
-        self._closed = False  # no item is begun any more
+        self.stopped = False  # the results are no longer needed
+        self._closed = False  # no further item is started
         self._todo: SimpleQueue[tuple[int, Item] | None] = SimpleQueue()
-        self._done: SimpleQueue[int | None] = SimpleQueue()  # items, and None for a thread
+        self._done: SimpleQueue[int | None] = SimpleQueue()  # the number of a finished item; None for a finished thread
         self._results: dict[int, Result] = {}
         self._errors: dict[int, BaseException] = {}
 
     def work(self, items: Iterable[Item], threads: int) -> list[Result]:
-        """Run all."""
+        """Run all items."""
         started = begun = ended = 0
         try:
             for item in items:

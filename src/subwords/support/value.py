@@ -1,4 +1,4 @@
-"""Values: objects that are equal when what they hold is equal, arrays included, and that pickle without caches."""
+"""Values: objects with equality by content, arrays included, and pickles without cached properties."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Value", "digest_of", "read_only"]
 
 
 class Value:
-    """Base of frozen dataclasses that may hold arrays: equality and hash by content, pickles without cached properties.
+    """Base of frozen dataclasses with arrays: equality and hash by content, pickles without cached properties.
 
     Two values are equal if they have the same type and the same `digest`.
     """
@@ -25,12 +25,12 @@ class Value:
         return {name: value for name, value in vars(self).items() if name not in cached}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # Pickles carry arrays without their read-only flag.
+        # Pickles lose the read-only flag of arrays.
         self.__dict__.update({name: _locked(value) for name, value in state.items()})
 
     @cached_property
     def digest(self) -> str:
-        """The SHA-256 of the content, in hexadecimal: the same in every process and on every machine."""
+        """The SHA-256 of the content in hexadecimal, the same in every process and on every machine."""
         return digest_of(self)
 
     def __eq__(self, other: object) -> bool:
@@ -53,7 +53,7 @@ def _locked(value: Any) -> Any:
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a view of an array that cannot be written to.
+    """Return a read-only view of an array.
 
     >>> import numpy as np
     >>> read_only(np.zeros(2)).flags.writeable
@@ -65,9 +65,9 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def digest_of(value: object) -> str:
-    """Return the SHA-256 of a value made of dataclasses, tuples, sets, arrays and plain values, in hexadecimal.
+    """Return the SHA-256, in hexadecimal, of dataclasses, tuples, frozensets, arrays and plain values.
 
-    Fields with `compare=False` do not count.
+    Fields with `compare=False` are ignored. TypeError for other types.
 
     >>> digest_of((1, "a")) == digest_of((1, "a")), digest_of((1, "a")) == digest_of((1, b"a"))
     (True, False)
@@ -80,7 +80,7 @@ def digest_of(value: object) -> str:
 
 
 def _parts(value: Any) -> Iterator[bytes | memoryview]:
-    """Yield the content of a value; types and lengths included, so that no two values yield the same parts."""
+    """Yield the content of a value with types and lengths, so that different values yield different parts."""
     yield type(value).__name__.encode()
     match value:
         case None | bool() | int() | float():

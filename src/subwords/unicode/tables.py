@@ -15,13 +15,13 @@ from subwords.kernels.layout import SPACE as SPACE
 
 UNICODE_VERSION = "16.0"
 
-# Ordered by how many code points carry them, so that the tool that writes the table asks few questions.
+# Ordered by number of code points, so that the tool that writes the table needs few tests.
 CATEGORIES = (
     *("Cn", "Co", "Lo", "So", "Cs", "Mn", "Ll", "Lu", "Sm", "No", "Nd", "Po", "Mc", "Lm", "Nl", "Cf"),
     *("Ps", "Pe", "Cc", "Sc", "Lt", "Sk", "Pd", "Zs", "Me", "Pi", "Pf", "Pc", "Zl", "Zp"),
 )
 
-# The property White_Space, which \s means in every engine that tokenizers use.
+# The property White_Space, the meaning of \s in every engine that tokenizers use.
 WHITE_SPACE = (
     *(*range(0x09, 0x0E), 0x20, 0x85, 0xA0, 0x1680),
     *(*range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000),
@@ -29,9 +29,9 @@ WHITE_SPACE = (
 
 WHITESPACE = "".join(map(chr, WHITE_SPACE))
 
-OTHER = 0  # the class of what is neither LETTER, NUMBER nor SPACE
+OTHER = 0  # the class of code points that are not LETTER, NUMBER or SPACE
 
-# What categories are called; a letter alone stands for all that begin with it.
+# Names of categories; a single letter means all categories that begin with it.
 GENERAL_CATEGORIES = """
     L:Letter LC:Cased_Letter Lu:Uppercase_Letter Ll:Lowercase_Letter Lt:Titlecase_Letter Lm:Modifier_Letter
     Lo:Other_Letter M:Mark:Combining_Mark Mn:Nonspacing_Mark Mc:Spacing_Mark Me:Enclosing_Mark N:Number
@@ -42,7 +42,7 @@ GENERAL_CATEGORIES = """
     Co:Private_Use Cn:Unassigned
 """
 
-# Scripts, each with its four-letter code; the last holds what no script has. Their order is that of the data file.
+# Scripts with their four-letter codes, in the order of the data file; the last is for code points without a script.
 SCRIPTS = """
     Adlam:Adlm Ahom:Ahom Anatolian_Hieroglyphs:Hluw Arabic:Arab Armenian:Armn Avestan:Avst Balinese:Bali Bamum:Bamu
     Bassa_Vah:Bass Batak:Batk Bengali:Beng Bhaiksuki:Bhks Bopomofo:Bopo Brahmi:Brah Braille:Brai Buginese:Bugi
@@ -69,13 +69,13 @@ SCRIPTS = """
     Yezidi:Yezi Yi:Yiii Zanabazar_Square:Zanb Unknown:Zzzz
 """
 
-# Binary properties of the data file, in its order, and those that are computed.
+# Binary properties of the data file, in its order, followed by computed ones.
 PROPERTIES = """
     Alphabetic:Alpha Lowercase:Lower Uppercase:Upper Ideographic:Ideo Emoji Emoji_Presentation:EPres
     Extended_Pictographic:ExtPict White_Space:Space:WSpace Join_Control:Join_C Word Any ASCII Assigned
 """
 
-# The categories a property begins with: the data file has only what it holds beyond them.
+# Categories included in a property: the data file has only the additional code points.
 BASES = {"Alphabetic": ("L", "Nl"), "Lowercase": ("Ll",), "Uppercase": ("Lu",)}
 
 JOIN_CONTROL = (0x200C, 0x200D)
@@ -83,13 +83,13 @@ JOIN_CONTROL = (0x200C, 0x200D)
 
 @cache
 def categories() -> NDArray[np.uint8]:
-    """The index in `CATEGORIES` of every code point, shape (0x110000,)."""
+    """Return the index in `CATEGORIES` of every code point, uint8 of shape (0x110000,)."""
     return _spread(np.load(Path(__file__).with_name(f"unicode_{UNICODE_VERSION}.npy")))
 
 
 @cache
 def gpt2_classes() -> NDArray[np.uint8]:
-    r"""OTHER, LETTER (\p{L}), NUMBER (\p{N}) or SPACE (\s) for every code point, shape (0x110000,)."""
+    r"""Return OTHER, LETTER (\p{L}), NUMBER (\p{N}) or SPACE (\s) for every code point, uint8 of shape (0x110000,)."""
     of_category = np.array([{"L": LETTER, "N": NUMBER}.get(name[0], OTHER) for name in CATEGORIES], np.uint8)
     classes = of_category[categories()]
     classes[list(WHITE_SPACE)] = SPACE
@@ -98,10 +98,10 @@ def gpt2_classes() -> NDArray[np.uint8]:
 
 
 def property_members(name: str) -> NDArray[np.bool_]:
-    r"""Return which code points \p{name} holds, shape (0x110000,), read-only; a name unknown here is a KeyError.
+    r"""Return the code points of \p{name}, bool of shape (0x110000,), read-only; KeyError for an unknown name.
 
-    General categories (L, Lu, Letter, gc=L), scripts (Han, Hani, sc=Han, IsHan) and a few binary properties, spelled
-    as loosely as the standard has it. `Word` is \w.
+    Supported: general categories (L, Lu, Letter, gc=L), scripts (Han, Hani, sc=Han, IsHan) and a few binary properties,
+    with the standard's loose matching of names. `Word` is \w.
 
     >>> property_members("Greek").nonzero()[0][:3].tolist()
     [880, 881, 882]
@@ -119,7 +119,7 @@ def property_members(name: str) -> NDArray[np.bool_]:
 
 
 def first_names(table: str) -> list[str]:
-    """The name that each entry of GENERAL_CATEGORIES, SCRIPTS or PROPERTIES begins with."""
+    """Return the first name of each entry of GENERAL_CATEGORIES, SCRIPTS or PROPERTIES."""
     return [entry.split(":")[0] for entry in table.split()]
 
 
@@ -180,9 +180,9 @@ def _scripts() -> NDArray[np.uint8]:
 
 @cache
 def case_folds() -> NDArray[np.int32]:
-    """The characters that differ from others only in case, shape (n, 2): each with the least it is equal to.
+    """Return characters that differ from others only in case, shape (n, 2): each with the least equal character.
 
-    Equality is that of simple case folding: k, K and the Kelvin sign are one, ß and ss are not.
+    Equality follows simple case folding: k, K and the Kelvin sign are equal, ß and ss are not.
     """
     return _table("folds")
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from subwords.errors import InputError
 from subwords.kernels.layout import Edges
-from subwords.split.word_spans import Pieces
+from subwords.split.word_spans import WordSpans
 from subwords.unigram.segmenter import UnigramSegmenter
 
 __all__ = ["Paths"]
@@ -35,10 +35,10 @@ class _Edges(NamedTuple):
 class Paths:
     """All ways to write the words of one text in pieces."""
 
-    def __init__(self, segmenter: UnigramSegmenter, pieces: Pieces) -> None:
+    def __init__(self, segmenter: UnigramSegmenter, word_spans: WordSpans) -> None:
         self._segmenter = segmenter
-        self._text = np.ascontiguousarray(pieces.text)
-        self._words = pieces.words
+        self._text = np.ascontiguousarray(word_spans.text)
+        self._words = word_spans.words
         self._edges = self._found()
 
     def _found(self) -> _Edges:

@@ -30,7 +30,7 @@ from subwords.kernels.layout import (
     UnigramWorkspace,
     WordTable,
 )
-from subwords.split.word_spans import Pieces
+from subwords.split.word_spans import WordSpans
 from subwords.unigram.model import BYTE_PIECES, Unigram
 
 if TYPE_CHECKING:
@@ -104,22 +104,26 @@ class UnigramSegmenter(Segmenter):
         """Return all that the kernel works on."""
         return UnigramWorkspace(table, self.arrays, scratch, counters)
 
-    def token_ends(self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], pieces: Pieces) -> NDArray[np.int64]:
+    def token_ends(
+        self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], word_spans: WordSpans
+    ) -> NDArray[np.int64]:
         """Return where the bytes of each id end; those of a run of unknown characters are all of it."""
         from subwords.kernels.unigram.encode import path_ends
 
-        scratch = self.scratch(int(np.diff(pieces.words).max(initial=SHORT_WORD)), None)
+        scratch = self.scratch(int(np.diff(word_spans.words).max(initial=SHORT_WORD)), None)
         ends = np.empty(len(ids), np.int64)
-        count = path_ends(np.ascontiguousarray(pieces.text), pieces.words, self.arrays, scratch, ends)
+        count = path_ends(np.ascontiguousarray(word_spans.text), word_spans.words, self.arrays, scratch, ends)
         assert count == len(ids)
         return ends
 
-    def token_ranges(self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], pieces: Pieces) -> NDArray[np.int64]:
+    def token_ranges(
+        self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], word_spans: WordSpans
+    ) -> NDArray[np.int64]:
         """Return where the bytes of each id begin and end; as in HF, byte pieces of a run all have those of the run.
 
         In SentencePiece's own files each has its own.
         """
-        ranges = super().token_ranges(ids, offsets, pieces)
+        ranges = super().token_ranges(ids, offsets, word_spans)
         if self.model.running or not self.model.byte_fallback:
             return ranges
         # A text that spells a byte piece, <0x41>, is longer than any character.

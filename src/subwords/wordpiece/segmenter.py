@@ -25,7 +25,7 @@ from subwords.kernels.layout import (
     WordPieceWorkspace,
     WordTable,
 )
-from subwords.split.word_spans import Pieces
+from subwords.split.word_spans import WordSpans
 from subwords.wordpiece.model import WordPiece
 
 if TYPE_CHECKING:
@@ -96,7 +96,9 @@ class WordPieceSegmenter(Segmenter):
         """Return all that the kernel works on."""
         return WordPieceWorkspace(table, self.arrays, scratch, counters)
 
-    def token_ends(self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], pieces: Pieces) -> NDArray[np.int64]:
+    def token_ends(
+        self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], word_spans: WordSpans
+    ) -> NDArray[np.int64]:
         """Return where the bytes of each id end; an unknown word's are all of it."""
         lengths = np.diff(self.model.vocab.offsets)[ids]
         first = np.zeros(len(ids), np.bool_)
@@ -105,7 +107,7 @@ class WordPieceSegmenter(Segmenter):
         # An unknown word has one id. Beside others, that id is a piece like them, which the text spells.
         words = np.flatnonzero(np.diff(offsets) == 1)
         unknown = words[ids[offsets[words]] == self.model.unk_id]
-        lengths[offsets[unknown]] = np.diff(pieces.words)[unknown]
+        lengths[offsets[unknown]] = np.diff(word_spans.words)[unknown]
         return np.cumsum(lengths)
 
     def unknown(self, text: NDArray[np.uint8], at: int) -> InputError:

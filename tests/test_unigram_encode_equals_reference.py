@@ -196,7 +196,7 @@ def test_wrong_numbers_are_refused() -> None:
     with pytest.raises(InputError, match=r"expected nbest to be an integer, not 2.5"):
         paths.draw(0.5, 2.5, rng)  # type: ignore[arg-type]
     tok = subwords.train(["hug hugs"] * 9, algorithm="unigram", vocab_size=9)
-    with pytest.raises(InputError, match=r"expected a seed that numpy\.random\.default_rng takes, not -1"):
+    with pytest.raises(InputError, match=r"expected a seed for numpy\.random\.default_rng, not -1"):
         tok.sample("hug", seed=-1)
 
 

@@ -72,7 +72,7 @@ def test_train_says_what_it_counted_and_learned(corpus_path: Path, tmp_path: Pat
 def test_train_that_runs_out_of_pairs_says_so_on_standard_error(corpus_path: Path, tmp_path: Path) -> None:
     result = run("train", corpus_path, "--vocab-size", 5000, "-o", tmp_path / "tok.json")
     warning = (
-        "subwords: warning: fewer tokens than asked for: 283 instead of 5000; no pair of tokens is left to merge. "
+        "subwords: warning: fewer tokens than asked for: 283 instead of 5000; no pair is left to merge. "
     )
     assert result.stderr == f"{warning}Train on more text, or lower vocab_size\n"
     assert run("train", corpus_path, "--vocab-size", 5000, "-o", tmp_path / "tok.json", "-q").stderr == ""
@@ -333,7 +333,7 @@ def test_format_of_another_algorithm_is_wrong_usage(name: str, corpus_path: Path
         (["--byte-fallback"], "--byte-fallback is for unigram, not for bpe"),
         (["--algorithm", "wordpiece", "--character-level"], "--character-level is for bpe, not for wordpiece"),
         (["--algorithm", "unigram", "--tie-break", "ids"], "--tie-break is for bpe and wordpiece, not for unigram"),
-        (["--character-level", "--alphabet", "full"], "--alphabet full is of bytes"),
+        (["--character-level", "--alphabet", "full"], "--alphabet full needs bytes"),
     ],
 )
 def test_options_of_another_algorithm_are_wrong_usage(options: list[str], message: str, tmp_path: Path) -> None:

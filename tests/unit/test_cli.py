@@ -265,7 +265,7 @@ TO_MODEL = ["--algorithm", "unigram", "--vocab-size", 38]
             "x.model",
             [*TO_MODEL, "--splitter", "gpt2"],
             None,
-            "expected a splitter that changes nothing for SentencePiece",
+            "expected a splitter that SentencePiece can do without",
         ),
         ("x.model", [*TO_MODEL, "--normalizer", "nfc"], None, "expected SentencePiece's normalizer or none"),
         (
@@ -303,7 +303,7 @@ def test_tokenizer_that_cannot_be_saved_is_not_trained_from_counts(
     run("count", corpus_path, "-o", counts, "--splitter", "gpt2", "--special", "<unk>")
     monkeypatch.setattr("subwords.training.train._learned", lambda *_: pytest.fail("the work was begun"))
     options = ["--algorithm", "unigram", "--vocab-size", 300, "--special", "<unk>", "-o", tmp_path / "x.model"]
-    assert "expected a splitter that changes nothing" in run("train", counts, *options, code=1).stderr
+    assert "expected a splitter that SentencePiece can do without" in run("train", counts, *options, code=1).stderr
 
 
 @pytest.mark.parametrize("adding", [True, False])

@@ -57,7 +57,7 @@ def test_key_twice_counts_only_where_it_is_asked() -> None:
 @pytest.mark.parametrize("text", ["NaN", "-Infinity", "1e999", '"\\ud800"', '["\\udfff"]'])
 def test_value_that_could_not_be_written_back_is_refused(text: str) -> None:
     top = parse(b'{"a": %s, "b": ["\\ud83d\\ude00", 1.5, {}]}' % text.encode(), "a.json")
-    with pytest.raises(FormatError, match=r"^a\.json: a: expected a value that JSON can hold"):
+    with pytest.raises(FormatError, match=r"^a\.json: a: expected a value that JSON can represent"):
         top["a"].verbatim()
     assert top["b"].verbatim() == '["😀", 1.5, {}]'
 

@@ -247,7 +247,7 @@ def changed(path: str, new: object) -> dict[str, Any]:
         ("added_tokens", [added("<s>", 5), added("<t>", 5)], "added_tokens: .*'<s>' and '<t>' share 5"),
         ("added_tokens", [added("<s>", 2)], r'added_tokens\[0\].id: expected a free id, not 2, the id of "c"'),
         ("added_tokens", [added("<s>", -1)], r"added_tokens\[0\].id: expected an integer"),
-        ("added_tokens", [added("<s>", 10**6)], r"added_tokens\[0\].id: expected ids without large holes"),
+        ("added_tokens", [added("<s>", 10**6)], r"added_tokens\[0\].id: expected ids without large gaps"),
         ("added_tokens", [{"id": None, "content": "<s>"}], r"added_tokens\[0\].id: expected an integer from 0"),
         ("added_tokens", [added("<s>", 5, special=3)], r"added_tokens\[0\].special: expected true or false, not 3"),
     ],
@@ -264,7 +264,7 @@ def test_wrong_value_is_named_with_its_place(path: str, new: object, message: st
         ("normalizer", {"type": "Sequence", "normalizers": [{"type": "Nmt"}]}, r"normalizer.normalizers\[0\].type: "),
         ("pre_tokenizer", {"type": "Words"}, "pre_tokenizer.type: expected one of BertPreTokenizer, ByteLevel"),
         ("pre_tokenizer", split(behavior="Dropped"), "pre_tokenizer.behavior: expected one of Isolated, Removed"),
-        ("pre_tokenizer", split("("), r"pre_tokenizer: expected patterns that an engine takes, not this one"),
+        ("pre_tokenizer", split("("), r"pre_tokenizer: expected supported patterns, not this one"),
         ("pre_tokenizer", "ByteLevel", "pre_tokenizer: expected an object"),
         ("decoder", {"type": "CTC"}, 'decoder: "CTC" is not supported'),
         (

@@ -55,7 +55,7 @@ def test_warmup_leaves_no_kernel_to_compile() -> None:
         ({"threads": 0}, InputError, r"threads to be a positive integer"),
         ({"documents": "page"}, InputError, r"expected documents to be one of file, line, not 'page'"),
         ({"errors": "ignore"}, InputError, r"expected errors to be one of strict, replace, not 'ignore'"),
-        ({"vocab_size": 255}, TrainingError, r"256 symbols .* and 0 special tokens, 256 in all; it is 255"),
+        ({"vocab_size": 255}, TrainingError, r"vocab_size 255 is too small: .* 256 symbols.* 0 special tokens, 256 in all"),
     ],
 )
 def test_option_that_cannot_be_used_is_refused(

@@ -67,7 +67,7 @@ def test_random_lines_are_read_as_in_hf(tmp_path: Path) -> None:
     ("data", "message"),
     [
         (b"", r'expected the token "\[UNK\]" for unknown words; it is not among 0 lines: add it as the last line'),
-        (b"a\nb\n", r"none of 2 lines is that"),
+        (b"a\nb\n", r"it is not among 2 lines"),
         (b"[unk]\n", r"none of 1 lines is that"),
         (b"\xef\xbb\xbf[UNK]\na\n", "expected a token on line 1, not a byte order mark"),
         (END + b"a\nb\xff\n", r"line 3 has an invalid byte \(byte 9 of the file\)"),
@@ -100,7 +100,7 @@ def test_unknown_words_may_have_another_token() -> None:
         (["a", "b\u3000"], "id 1"),
         (["a", " "], "id 1"),
         (["a", "\ud800"], "id 1"),
-        (["a", "b", "a"], 'can tell apart; "a" is id 0 and 2'),
+        (["a", "b", "a"], 'expected distinct tokens in vocab.txt; "a" is id 0 and 2'),
         (["\ufeffa"], "without a byte order mark"),
     ],
 )

@@ -79,7 +79,7 @@ WRONG: list[tuple[dict[str, Any], Callable[[Any], None], str]] = [
     ({}, add(b"<s>", Piece.CONTROL), "expected distinct pieces; b'<s>' is piece 1 and 6"),
     ({"model_type": Kind.BPE}, add(b"<s>", Piece.NORMAL), "expected distinct pieces; b'<s>' is piece 1 and 6"),
     ({}, put("type", Piece.NORMAL, 0), "unknown piece missing: a model without byte_fallback"),
-    ({}, add(b"?", Piece.UNKNOWN), "expected one unknown piece; 0 and 6 are"),
+    ({}, add(b"?", Piece.UNKNOWN), "expected one unknown piece, not two: 0 and 6"),
     ({}, add(b"<0x41>", Piece.BYTE), "expected byte pieces only with byte_fallback; piece 6 is b'<0x41>'"),
     (
         {"byte_fallback": True},

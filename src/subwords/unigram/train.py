@@ -128,7 +128,8 @@ def train_unigram(
     if size > len(lattice):
         raise TrainingError(
             f"vocab_size {settings.vocab_size} is too large: these counts and settings give at most "
-            f"{settings.vocab_size - size + len(lattice)} tokens. Lower vocab_size, or train on more text"
+            f"{settings.vocab_size - size + len(lattice)} tokens. Lower vocab_size or min_frequency, "
+            f"or train on more text"
         )
     step("seeds", 1, 1)
     probabilities = _learn(lattice, shares, size, settings, threads, step)

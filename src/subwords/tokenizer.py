@@ -239,9 +239,7 @@ class Tokenizer:
         try:
             rng = np.random.default_rng(seed)
         except (TypeError, ValueError) as error:
-            raise InputError(
-                f"expected a seed for numpy.random.default_rng, not {seed!r:.60}: {error}"
-            ) from None
+            raise InputError(f"expected a seed for numpy.random.default_rng, not {seed!r:.60}: {error}") from None
         ids: list[int] = self._paths(text).draw(alpha, nbest, rng).tolist()
         return self.encode(text) if nbest in (0, 1) else ids
 

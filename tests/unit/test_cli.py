@@ -71,9 +71,7 @@ def test_train_says_what_it_counted_and_learned(corpus_path: Path, tmp_path: Pat
 
 def test_train_that_runs_out_of_pairs_says_so_on_standard_error(corpus_path: Path, tmp_path: Path) -> None:
     result = run("train", corpus_path, "--vocab-size", 5000, "-o", tmp_path / "tok.json")
-    warning = (
-        "subwords: warning: fewer tokens than asked for: 283 instead of 5000; no pair is left to merge. "
-    )
+    warning = "subwords: warning: fewer tokens than asked for: 283 instead of 5000; no pair is left to merge. "
     assert result.stderr == f"{warning}Train on more text, or lower vocab_size\n"
     assert run("train", corpus_path, "--vocab-size", 5000, "-o", tmp_path / "tok.json", "-q").stderr == ""
 

@@ -50,7 +50,7 @@ def test_key_twice_counts_only_where_it_is_asked() -> None:
     top = parse(DATA, "a.json")
     assert top["c"].object() == {"d": 3, "e": 2}
     assert list(top.distinct()) == ["a", "c"]
-    with pytest.raises(FormatError, match='c: expected every key once, not "d" twice'):
+    with pytest.raises(FormatError, match='c: expected distinct keys, not "d" twice'):
         top["c"].distinct()
 
 

@@ -300,7 +300,10 @@ def changed(tok: Tokenizer, **around: Any) -> Tokenizer:
     [
         (lambda: subwords.train([TEXT], vocab_size=270), "hold Unigram and character-level BPE models only"),
         (lambda: changed(bpe_tokenizer(), normalizer=normalizer("nfc")), "expected SentencePiece's normalizer or none"),
-        (lambda: changed(bpe_tokenizer(), splitter=splitter("gpt2")), "expected a splitter that SentencePiece can do without"),
+        (
+            lambda: changed(bpe_tokenizer(), splitter=splitter("gpt2")),
+            "expected a splitter that SentencePiece can do without",
+        ),
         (lambda: changed(unigram_tokenizer(), splitter=splitter("sentencepiece")), "cuts no token, .* cuts b'<x>'"),
         (lambda: bpe_tokenizer(whole_words=True), "unsupported BPE model: a .model file holds only"),
         (

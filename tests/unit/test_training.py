@@ -55,7 +55,11 @@ def test_warmup_leaves_no_kernel_to_compile() -> None:
         ({"threads": 0}, InputError, r"threads to be a positive integer"),
         ({"documents": "page"}, InputError, r"expected documents to be one of file, line, not 'page'"),
         ({"errors": "ignore"}, InputError, r"expected errors to be one of strict, replace, not 'ignore'"),
-        ({"vocab_size": 255}, TrainingError, r"vocab_size 255 is too small: .* 256 symbols.* 0 special tokens, 256 in all"),
+        (
+            {"vocab_size": 255},
+            TrainingError,
+            r"vocab_size 255 is too small: .* 256 symbols.* 0 special tokens, 256 in all",
+        ),
     ],
 )
 def test_option_that_cannot_be_used_is_refused(
@@ -72,7 +76,9 @@ def test_corpus_without_text_is_refused(source: Any) -> None:
 
 
 def test_counts_that_hold_a_special_token_are_refused() -> None:
-    with pytest.raises(InputError, match=r"'<s>' was not removed from these counts: count with special_tokens=\['<s>'\]"):
+    with pytest.raises(
+        InputError, match=r"'<s>' was not removed from these counts: count with special_tokens=\['<s>'\]"
+    ):
         subwords.train(subwords.count(["a<s>b"]), vocab_size=260, special_tokens=["<s>"])
 
 

@@ -59,7 +59,11 @@ def spelled(rng: random.Random, letters: str, words: int, most: int) -> dict[byt
         ({"user_defined": [3]}, InputError, r"non-empty str, not 3"),
         ({"special_tokens": ["x"], "user_defined": ["x"]}, InputError, r"to differ; 'x' is given twice"),
         ({"special_tokens": ["<0x0A>"], "byte_fallback": True}, InputError, r"to differ; '<0x0A>' is given twice"),
-        ({"vocab_size": 7}, TrainingError, r"vocab_size 7 is too small: .* 7 characters.* 1 special.* tokens, 8 in all\. Raise"),
+        (
+            {"vocab_size": 7},
+            TrainingError,
+            r"vocab_size 7 is too small: .* 7 characters.* 1 special.* tokens, 8 in all\. Raise",
+        ),
         ({"vocab_size": 100}, TrainingError, r"vocab_size 100 is too large: .* at most \d\d tokens"),
     ],
 )

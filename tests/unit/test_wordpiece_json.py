@@ -98,7 +98,7 @@ def test_damaged_model_is_named_with_its_place(changes: dict[str, Any], message:
 
 def test_token_that_comes_twice_is_refused() -> None:
     data = json.dumps({"model": model(vocab={"[UNK]": 0, "x": 1})}).replace('"x": 1', '"a": 1, "a": 2').encode()
-    with pytest.raises(FormatError, match=r'model\.vocab: expected every key once, not "a" twice'):
+    with pytest.raises(FormatError, match=r'model\.vocab: expected distinct keys, not "a" twice'):
         read_vocab(parse(data, "a.json")["model"]["vocab"])
 
 

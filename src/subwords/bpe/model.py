@@ -130,8 +130,8 @@ class BPE(Value):
         """Return the model of pieces with scores: two merge if they concatenate to a piece, best score first (E3).
 
         Scores are rounded to 32-bit floats. special_ids: control, unknown and byte pieces, which no merge yields. A
-        word that is a user-defined piece is not segmented; the splitter must isolate these. kind="char": only characters
-        that are pieces are known; kind="word": only words that are pieces.
+        word that is a user-defined piece is not segmented; the splitter must isolate these. kind="char": only
+        characters that are pieces are known; kind="word": only words that are pieces.
 
         Source: SentencePiece 0.2.3.
 

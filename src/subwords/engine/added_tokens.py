@@ -90,7 +90,7 @@ class AddedTokens(Sequence[AddedToken]):
     def split(self, text: str | bytes, special: str | AbstractSet[str] = "text") -> list[str | int] | list[bytes | int]:
         """Return the text between added tokens and the ids of the tokens found, in order; nothing is normalized.
 
-        special: "text" leaves special tokens as text, "error" raises InputError if one occurs, "allow" finds all, a set
+        special: "text" leaves special tokens as text, "error" raises InputError, "allow" finds all, a set
         of contents finds these. Tokens that are not special are always found. The leftmost match wins, then the longest.
         `bytes` need not be UTF-8: an invalid byte matches no token (S2).
         """

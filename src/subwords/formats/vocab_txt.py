@@ -85,9 +85,7 @@ def write_tokens(tokens: Sequence[str]) -> bytes:
                 f"whitespace and lone surrogates"
             )
         if token and first.setdefault(token, i) != i:
-            raise FormatError(
-                f"expected distinct tokens in vocab.txt; {shown(token)} is id {first[token]} and {i}"
-            )
+            raise FormatError(f"expected distinct tokens in vocab.txt; {shown(token)} is id {first[token]} and {i}")
     if tokens and tokens[0].startswith(_BOM):
         raise FormatError(f"expected a first token without a byte order mark, not {shown(tokens[0])}")
     return "".join(f"{token}\n" for token in tokens).encode()

@@ -100,9 +100,7 @@ def settings_of(algorithm: str, options: Mapping[str, Any]) -> Settings:
     if algorithm == "bpe" and settings.byte_level and settings.alphabet == "full":
         for token in settings.special_tokens:
             if len(token.encode()) == 1:
-                raise InputError(
-                    f"expected special tokens of more than one byte; {token!r} is in the alphabet"
-                )
+                raise InputError(f"expected special tokens of more than one byte; {token!r} is in the alphabet")
     return settings
 
 

@@ -88,9 +88,7 @@ class Paths:
                 yield list(_unrolled(path)), score
                 continue
             if -next(order) > MOST_OPEN:
-                raise InputError(
-                    f"nbest exceeds {MOST_OPEN} partial segmentations of this text; ask for fewer"
-                )
+                raise InputError(f"nbest exceeds {MOST_OPEN} partial segmentations of this text; ask for fewer")
             for k in into[place]:
                 more = score + scores[k]
                 heappush(open_paths, (-(best[begins[k]] + more), next(order), begins[k], more, (k, path)))

@@ -64,7 +64,7 @@ class UnigramSettings:
         if self.unk_token is not None:
             check_token("unk_token", self.unk_token)
         if twice := [token for token, times in Counter(self.reserved).items() if times > 1]:
-            raise InputError(f"expected special, byte and user-defined tokens to differ; {twice[0]!r} occurs twice")
+            raise InputError(f"expected special, byte and user-defined tokens to differ; {twice[0]!r} is given twice")
 
     @property
     def specials(self) -> list[str]:

@@ -143,9 +143,7 @@ def written_texts(texts: Sequence[str], added: Iterable[AddedToken]) -> list[str
     first: dict[str, int] = {}
     for i, text in enumerate(written):
         if text and first.setdefault(text, i) != i:
-            raise FormatError(
-                f"expected distinct tokens in tokenizer.json; {text!r} is id {first[text]} and id {i}"
-            )
+            raise FormatError(f"expected distinct tokens in tokenizer.json; {text!r} is id {first[text]} and id {i}")
     return written
 
 

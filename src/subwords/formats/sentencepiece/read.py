@@ -37,9 +37,7 @@ def read(data: bytes, name: str) -> TokenizerSpec:
     try:
         message = kind.FromString(data)
     except DecodeError:
-        raise FormatError(
-            f"{name}: truncated, or not a SentencePiece file ({len(data)} bytes)"
-        ) from None
+        raise FormatError(f"{name}: truncated, or not a SentencePiece file ({len(data)} bytes)") from None
     try:
         return spec_of(message)
     except FormatError as error:

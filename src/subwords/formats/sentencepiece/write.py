@@ -86,9 +86,7 @@ def _described(spec: TokenizerSpec, message: Any) -> PieceTable:
     elif isinstance(model, BPE) and not model.byte_level:
         scores, users, byte_ids = _merge_scores(model), model.user_ids, model.byte_ids
     else:
-        raise FormatError(
-            ".model files hold Unigram and character-level BPE models only; write a .json file"
-        )
+        raise FormatError(".model files hold Unigram and character-level BPE models only; write a .json file")
     types = _types(model, users, byte_ids, len(pieces))
     _describe_normalizer(spec.normalizer, [pieces[i] for i in sorted(users)], message)
     trainer = message.trainer_spec

@@ -91,16 +91,16 @@ class Tokenizer:
         >>> tok.with_(normalizer="lowercase").tokenize("AB") == tok.tokenize("ab")
         True
         """
-        made: dict[str, Any] = dict(changes)
+        fields: dict[str, Any] = dict(changes)
         if "splitter" in changes:
             from subwords.resolve import splitter
 
-            made["splitter"] = splitter(changes["splitter"]).rule
+            fields["splitter"] = splitter(changes["splitter"]).rule
         if "normalizer" in changes:
             from subwords.resolve import normalizer
 
-            made["normalizer"] = normalizer(changes["normalizer"]).steps
-        return Tokenizer(self.spec.with_(made))
+            fields["normalizer"] = normalizer(changes["normalizer"]).steps
+        return Tokenizer(self.spec.with_(fields))
 
     @property
     def model(self) -> Model:
@@ -173,8 +173,8 @@ class Tokenizer:
         for each in texts:
             if not isinstance(each, str):
                 raise InputError(f"expected text (str), not {type(each).__name__}; encode also accepts bytes")
-        found = [self._engine.locate(each, special) for each in texts]
-        encodings = [Encoding.of_text(each.ids, each.tokens, each.spans, each.words.tolist()) for each in found]
+        located = [self._engine.locate(each, special) for each in texts]
+        encodings = [Encoding.of_text(each.ids, each.tokens, each.spans, each.words.tolist()) for each in located]
         return framed(self.template, *encodings)
 
     def encode(self, text: str | bytes, *, special: Special = "text", template: bool = False) -> list[int]:
@@ -219,9 +219,9 @@ class Tokenizer:
         >>> [tok.decode(ids) for ids, _ in tok.nbest("hug", 2)]
         ['hug', 'hug']
         """
-        found = [(ids.tolist(), score) for ids, score in self._paths(text).best(n)]
+        paths = [(ids.tolist(), score) for ids, score in self._paths(text).best(n)]
         # Sums may be equal before rounding; the order of addition decides then: see `Unigram.running`.
-        return [(self.encode(text), found[0][1])] if n == 1 else found
+        return [(self.encode(text), paths[0][1])] if n == 1 else paths
 
     def sample(self, text: str, *, alpha: float = 0.1, nbest: int = -1, seed: Seed = None) -> list[int]:
         """Return the ids of one segmentation, drawn in proportion to exp(alpha * score). Unigram models only.

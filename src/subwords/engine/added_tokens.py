@@ -91,7 +91,8 @@ class AddedTokens(Sequence[AddedToken]):
         """Return the text between added tokens and the ids of the tokens found, in order; nothing is normalized.
 
         special: "text" leaves special tokens as text, "error" raises InputError, "allow" finds all, a set
-        of contents finds these. Tokens that are not special are always found. The leftmost match wins, then the longest.
+        of contents finds these. Tokens that are not special are always found. The leftmost match wins, then the
+        longest.
         `bytes` need not be UTF-8: an invalid byte matches no token (S2).
         """
         finder = self.finder(special)

@@ -2,7 +2,7 @@
 
 A step is any object whose class is named Bert, Form, Lowercase, StripAccents, Replace, Strip, Prepend, Precompiled
 or SentencePiece, with its settings as attributes; see the functions of these names. Each character records the
-character of the text that it stands for. Bytes that are not UTF-8 become lone surrogates in `str`, one per byte,
+character of the text that it maps to. Bytes that are not UTF-8 become lone surrogates in `str`, one per byte,
 which every step except SentencePiece leaves unchanged.
 
 `characters` provides the properties of single characters; by default those of Python's Unicode version.
@@ -27,7 +27,7 @@ from subwords.reference.pattern import find
 
 __all__ = ["Characters", "bert", "form", "matches", "normalize", "precompiled", "replace", "sentencepiece", "strip"]
 
-# A character, and the index of the character of the text it stands for; -1 for none.
+# A character, and the index of the character of the text it maps to; -1 for none.
 Char = tuple[str, int]
 # A character during normalization to a form, and the number of characters of the text that it consumes.
 Weighted = tuple[str, int]
@@ -83,7 +83,7 @@ def normalize(
     steps: Iterable[Any],
     characters: Characters = Characters(),  # noqa: B008
 ) -> tuple[str, list[int]]:
-    """Return the normalized text, and for each character the index of the one it stands for; -1 for none."""
+    """Return the normalized text, and for each character the index of the one it maps to; -1 for none."""
     string = text.decode("utf-8", "surrogateescape") if isinstance(text, bytes) else text
     chars = [(char, at) for at, char in enumerate(string)]
     for step in steps:
@@ -141,7 +141,7 @@ def form(chars: list[Char], name: str, characters: Characters) -> list[Char]:
     """Normalize to NFC, NFD, NFKC or NFKD.
 
     As in HF, a character consumes as many characters of the text as it is composed of, in text order, regardless of how
-    marks were sorted; the rest of a decomposition stands for the previous character.
+    marks were sorted; the rest of a decomposition maps to the previous character.
     """
     weighted: list[Weighted] = []
     for char, _ in chars:
@@ -190,7 +190,7 @@ def _composed(weighted: list[Weighted], characters: Characters) -> list[Weighted
 
 
 def replace(chars: list[Char], pattern: str, content: str, is_regex: bool) -> list[Char]:
-    """Replace each match by the content, which stands for the last character of the match, or the one before it."""
+    """Replace each match by the content, which maps to the last character of the match, or the one before it."""
     if len(chars) == 0:
         return []
     escaped = pattern if is_regex else "".join(f"\\U{ord(char):08x}" for char in pattern)
@@ -242,7 +242,7 @@ def matches(charsmap: bytes, data: bytes | memoryview) -> Iterator[tuple[int, by
 def sentencepiece(chars: list[Char], step: Any) -> tuple[list[Char], int]:
     """Apply SentencePiece's normalization; return the characters, and the position where the text ends.
 
-    A replacement stands for the first character of its key. Its end is the start of the next one.
+    A replacement maps to the first character of its key. Its end is the start of the next one.
     """
     units = [(" " if data == b" " else data.decode(), at) for data, at in _units(chars, step)]
     end = chars[-1][1] + 1 if chars else 0
@@ -294,7 +294,7 @@ def precompiled(chars: list[Char], charsmap: bytes, characters: Characters) -> l
     """Replace as HF does: a grapheme of at most 5 bytes becomes the replacement of its shortest prefix in the map.
 
     If it is longer or has no such prefix, its characters are replaced one by one. In a replacement of several
-    characters, each stands for one character and the last for the rest; extra characters stand for the last one.
+    characters, each maps to one character and the last to the rest; extra characters map to the last one.
     """
     weighted: list[Weighted] = []
     for grapheme in characters.graphemes(_text(chars)):

@@ -1,7 +1,7 @@
 """Textbook pre-tokenization: each step processes the pieces that the previous step produced.
 
 A step is any object whose class is named Split, Prefix, Replace or ByteChars, with its settings as attributes; see
-the functions of these names. Each character of a piece records the range of the text it stands for. Bytes that are
+the functions of these names. Each character of a piece records the range of the text it maps to. Bytes that are
 not UTF-8 become lone surrogates in `str`, one per byte: only negated classes match them.
 
 >>> from types import SimpleNamespace
@@ -20,7 +20,7 @@ import regex
 
 __all__ = ["byte_chars", "find", "pre_tokenize", "prefix", "replace", "split"]
 
-Char = tuple[str, int, int]  # a character, and the range of the text it stands for
+Char = tuple[str, int, int]  # a character, and the range of the text it maps to
 Piece = list[Char]
 Segment = tuple[int, int, bool]  # a range of a piece, and whether the pattern matches it
 

@@ -220,7 +220,7 @@ class Tokenizer:
         ['hug', 'hug']
         """
         paths = [(ids.tolist(), score) for ids, score in self._paths(text).best(n)]
-        # Sums may be equal before rounding; the order of addition decides then: see `Unigram.running`.
+        # Equal sums may differ after rounding, which depends on the order of addition: see `Unigram.running`.
         return [(self.encode(text), paths[0][1])] if n == 1 else paths
 
     def sample(self, text: str, *, alpha: float = 0.1, nbest: int = -1, seed: Seed = None) -> list[int]:

@@ -90,7 +90,7 @@ class ScoreLoop:
         self.arena, self.used = arena, len(arena) - 1
         self.size, self.prefix = settings.vocab_size, prefix
         threshold = max(1, settings.min_frequency)
-        if score == "likelihood":  # pruning is invalid for the other scores, which may prefer a rare pair
+        if score == "likelihood":  # other scores may prefer a rare pair, or get words that forbid pruning
             threshold = max(threshold, words // (8 * self.size))
         self.settings = train_settings(settings, threshold)
         self.settings[[SPECIALS, PREFIX_BYTES, SCORE, PREFIX_CHARS]] = (

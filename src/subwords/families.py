@@ -1,4 +1,4 @@
-"""The registry of model families: one row for each. Whatever depends on the family of a model asks here."""
+"""The registry of model families, one row each. All code that depends on the family of a model uses it."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Model: TypeAlias = "BPE | WordPiece | Unigram"
 
 @dataclass(frozen=True)
 class Family:
-    """A family of models: its three modules, imported when they are needed, and the defaults of its training.
+    """A family of models: its three modules, imported on first use, and its training defaults.
 
-    The package `subwords.<name>` has `model.py` with the class `model_class`, `segmenter.py` with
-    `<model_class>Segmenter`, and `train.py` with `<model_class>Settings` and `train_<name>`.
+    The package `subwords.<name>` contains `model.py` with `model_class`, `segmenter.py` with `<model_class>Segmenter`,
+    and `train.py` with `<model_class>Settings` and `train_<name>`.
     """
 
     name: str
@@ -40,22 +40,22 @@ class Family:
 
     @cached_property
     def segmenter(self) -> Any:
-        """The class of its segmenters."""
+        """The segmenter class."""
         return self._of("segmenter", f"{self.model_class}Segmenter")
 
     @cached_property
     def settings(self) -> Any:
-        """The class of its training settings, a frozen dataclass."""
+        """The class of the training settings, a frozen dataclass."""
         return self._of("train", f"{self.model_class}Settings")
 
     @cached_property
     def train(self) -> Any:
-        """Its trainer: `(counts, settings, *, threads, on_step) -> model`."""
+        """The trainer: `(counts, settings, *, threads, on_step) -> model`."""
         return self._of("train", f"train_{self.name}")
 
     @cached_property
     def options(self) -> tuple[str, ...]:
-        """The names of its training settings."""
+        """The names of the training settings."""
         return tuple(field.name for field in fields(self.settings))
 
     def _of(self, module: str, name: str) -> Any:
@@ -82,7 +82,7 @@ _BY_CLASS = {family.model_class: family for family in FAMILIES.values()}
 
 
 def family_named(name: object) -> Family:
-    """Return the family of an algorithm's name; InputError for any other value."""
+    """Return the family with this name; InputError for an unknown name."""
     check_choice("algorithm", name, FAMILIES)
     return FAMILIES[str(name)]
 
@@ -98,11 +98,11 @@ def family_of(model: Model) -> Family:
 
 
 def segmenter_of(model: Model) -> Segmenter:
-    """Return a new segmenter: the model in the form that its kernel reads."""
+    """Return a new segmenter, which holds the model in the layout of its kernel."""
     segmenter: Segmenter = family_of(model).segmenter(model)
     return segmenter
 
 
 def encoder_of(model: Model, words: WordSource) -> Encoder:
-    """Return an encoder of a model for words from a splitter, or from a normalizer and a splitter."""
+    """Return an encoder of a model; `words` is a splitter, or a pipeline of a normalizer and a splitter."""
     return Encoder(segmenter_of(model), words)

@@ -1,4 +1,4 @@
-"""Splitters and normalizers as users write them: names, patterns, nodes of a tokenizer.json, and lists of these."""
+"""Turn what users pass as splitter or normalizer (names, regexes, tokenizer.json nodes, lists) into objects."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ NormalizerLike: TypeAlias = "str | Normalizer | normalizers.Step | Mapping[str, 
 
 
 def splitter(rule: SplitterLike) -> Splitter:
-    r"""Return the splitter of a rule's name, a regex, a tokenizer.json (or its pre_tokenizer), or a list of these.
+    r"""Return the splitter of a name, a regex, a tokenizer.json (or its pre_tokenizer), or a list of these.
 
-    Names are the keys of `subwords.components.splitter.NAMED` in any case: "gpt2", "cl100k", "o200k", "llama3",
-    "qwen2", "deepseek-v3", "bert", "whitespace", ...; its `ALIASES` are accepted too: "cl100k_base", "gpt-4o", ...
-    A regex splits at its matches; the text between two matches is a word too. The steps of a list are applied in
-    order. None leaves the text whole. InputError for anything else, and for a regex that is one plain word.
+    Names are the keys of `subwords.components.splitter.NAMED`, case-insensitive: "gpt2", "cl100k", "o200k", "llama3",
+    "qwen2", "deepseek-v3", "bert", "whitespace", ...; its `ALIASES` work too: "cl100k_base", "gpt-4o", ...
+    A regex splits at its matches; the text between two matches is a word too. The steps of a list run in order. None
+    leaves the text unsplit. Raises InputError for any other value, and for a regex that is one plain word.
 
     >>> import subwords
     >>> subwords.splitter(r"\w+|\W").split("no, no")
@@ -73,7 +73,7 @@ def _rule_of_text(text: str) -> splitters.Rule:
         except json.JSONDecodeError:
             pass
     if looks_like_name(text):
-        # As a regex it would split at this one word only.
+        # As a regex it would only split at this literal word: probably a misspelled name.
         raise InputError(
             f"expected a splitter's name or a regex, not {text!r:.80}{nearest(text, [*names, *aliases]) or '.'} "
             f"Names are {', '.join(names)}. To split at this text itself, write it as a group: "
@@ -85,9 +85,9 @@ def _rule_of_text(text: str) -> splitters.Rule:
 def normalizer(rule: NormalizerLike) -> Normalizer:
     """Return the normalizer of a name, a step, a tokenizer.json (or its normalizer), or a list of these.
 
-    Names are the keys of `subwords.components.normalizer.NAMED` in any case: "bert-uncased", "bert-cased", "nfc",
-    "nfkc", "lowercase", ... The steps of a list are applied in order. None changes nothing. InputError for anything
-    else.
+    Names are the keys of `subwords.components.normalizer.NAMED`, case-insensitive: "bert-uncased", "bert-cased", "nfc",
+    "nfkc", "lowercase", ... The steps of a list run in order. None leaves text unchanged. Raises InputError for any
+    other value.
 
     >>> import subwords
     >>> subwords.normalizer(["nfkc", "lowercase"]).normalize("ＡＢ")

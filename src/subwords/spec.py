@@ -1,4 +1,4 @@
-"""TokenizerSpec: a tokenizer as a value, apart from the tables that make it fast."""
+"""TokenizerSpec: a tokenizer as an immutable value, without the tables that run it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ ROLES = ("bos", "eos", "unk", "pad", "cls", "sep", "mask")
 
 @dataclass(frozen=True, slots=True)
 class Padding:
-    """How a file asks for batches to be padded. It is kept and written back; encoding does not pad yet.
+    """Padding settings of a file: saved again on write, not yet applied when encoding.
 
-    length: the number of tokens; None pads to the longest text. multiple_of: lengths are rounded up to it.
+    length: in tokens; None pads to the longest text. multiple_of: lengths are rounded up to a multiple of it.
 
     Source: the `padding` of HF's tokenizer.json.
     """
@@ -39,9 +39,9 @@ class Padding:
 
 @dataclass(frozen=True, slots=True)
 class Truncation:
-    """How a file asks for texts to be truncated. It is kept and written back; encoding does not truncate yet.
+    """Truncation settings of a file: saved again on write, not yet applied when encoding.
 
-    max_length: tokens, those of the template included. stride: tokens that two parts of one text share.
+    max_length: in tokens, template included. stride: the tokens that two consecutive chunks of one text share.
 
     Source: the `truncation` of HF's tokenizer.json.
     """
@@ -54,12 +54,12 @@ class Truncation:
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """What a file held that has no meaning here: written back to the same format, never preferred to the spec.
+    """Fields of a file without meaning here: written back to the same format, never preferred to the spec.
 
-    json: entries of a tokenizer.json by key, as JSON text: keys that are unknown, and the file's own spelling of
-    components, which is used only while it still means what the spec says.
-    model_size: how many ids the model of a tokenizer.json had without added tokens; None if it was not read from one.
-    sentencepiece: the parts of a .model file that `formats/sentencepiece/pieces.py` names.
+    json: JSON text by key of a tokenizer.json: unknown keys, and the file's own spelling of components, which is used
+    only while it is equivalent to the spec.
+    model_size: the number of ids in the model of a tokenizer.json, without added tokens; None for other sources.
+    sentencepiece: the parts of a .model file, as `PieceTable.kept` in `formats/sentencepiece/pieces.py` returns them.
     """
 
     json: tuple[tuple[str, str], ...] = ()
@@ -67,19 +67,19 @@ class Foreign:
     sentencepiece: tuple[bytes, bytes, bytes] | None = field(default=None, repr=False)
 
     def entry(self, key: str) -> str | None:
-        """Return the JSON text of a key, None where there is none."""
+        """Return the JSON text of a key, None if it is missing."""
         return dict(self.json).get(key)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TokenizerSpec(Value):
-    """All that defines a tokenizer, immutable: two specs are equal if they give the same ids, tokens and text.
+    """The complete definition of a tokenizer, immutable; equal specs give the same ids, tokens and text.
 
-    model: a BPE, WordPiece or Unigram model. normalizer, splitter: steps, in order; () changes nothing and leaves the
-    text whole. template: what surrounds the ids of a text. decoder: None joins the bytes of tokens. added_tokens: ids
-    below len(model.vocab). roles: the ids of bos, eos, unk, pad, cls, sep and mask tokens, where a file names them.
-    `digest` is a SHA-256 of all of this but `foreign`, which does not count for equality either. InputError for parts
-    that do not fit together.
+    model: a BPE, WordPiece or Unigram model. normalizer, splitter: steps in order; () leaves the text unchanged and
+    unsplit. template: adds special tokens around a text. decoder: None joins the bytes of tokens. added_tokens: their
+    ids are below len(model.vocab). roles: ids of bos, eos, unk, pad, cls, sep and mask tokens, if a file names them.
+    `digest` is a SHA-256 of all fields except `foreign`, which equality ignores too. Raises InputError for parts that
+    do not fit together.
 
     >>> import subwords
     >>> spec = subwords.train(["ab ab"], vocab_size=258).spec
@@ -110,7 +110,7 @@ class TokenizerSpec(Value):
         size = len(self.model.vocab)
         for token in added:
             if token.id >= size:
-                raise InputError(f"expected added tokens to have ids below {size}; {token.content!r} has {token.id}")
+                raise InputError(f"expected added token ids below {size}; {token.content!r} has {token.id}")
         for role, index in self.roles:
             if role not in ROLES or not 0 <= index < size:
                 raise InputError(
@@ -118,8 +118,8 @@ class TokenizerSpec(Value):
                 )
 
     def with_(self, changes: Mapping[str, Any]) -> TokenizerSpec:
-        """Return a spec with some fields changed; InputError for a name that is not a field."""
+        """Return a spec with some fields changed; InputError for an unknown name."""
         known = list(self.__dataclass_fields__)
         if unknown := sorted(changes.keys() - known):
-            raise InputError(f"expected fields of a tokenizer ({', '.join(known)}), not {unknown[0]!r:.60}")
+            raise InputError(f"unknown field {unknown[0]!r:.60} of a tokenizer; the fields are {', '.join(known)}")
         return replace(self, **changes)

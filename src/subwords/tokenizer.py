@@ -1,4 +1,4 @@
-"""Tokenizer: text to ids and back. It orchestrates; every loop over tokens is elsewhere."""
+"""Tokenizer: text to ids and back. It only orchestrates; loops over tokens live in `engine` and `encode`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from subwords.spec import TokenizerSpec
 from subwords.split.splitter import Splitter
 from subwords.support.checks import check_flag
 
-# What only some tokenizers need is imported when they need it: 30 ms of the start.
+# Modules that only some tokenizers need are imported on first use: this saves 30 ms at the start.
 if TYPE_CHECKING:
     from os import PathLike
 
@@ -45,7 +45,7 @@ Seed: TypeAlias = int | Sequence[int] | np.random.Generator | np.random.SeedSequ
 
 
 class Changes(TypedDict, total=False):
-    """What `Tokenizer.with_` takes."""
+    """The keyword arguments of `Tokenizer.with_`."""
 
     model: Model
     splitter: SplitterLike
@@ -59,10 +59,10 @@ class Changes(TypedDict, total=False):
 
 
 class Tokenizer:
-    """A tokenizer: a `TokenizerSpec` and the tables that run it, which are built when they are first used.
+    """A tokenizer: a `TokenizerSpec` and the tables that run it, built on first use.
 
-    Immutable: any number of threads may share it, and it survives fork and pickling, which carries the spec only (A4).
-    Two tokenizers are equal if their specs are.
+    Immutable: threads may share it. It survives fork and pickling; a pickle holds the spec only (A4). Two tokenizers
+    are equal if their specs are equal.
 
     >>> import subwords
     >>> tok = subwords.train(["low lower lowest"] * 9, vocab_size=263)
@@ -75,56 +75,56 @@ class Tokenizer:
     spec: TokenizerSpec
 
     def __init__(self, spec: TokenizerSpec) -> None:
-        """Take the definition of the tokenizer; `subwords.load` and `subwords.train` make one."""
+        """Create a tokenizer from its spec; `subwords.load` and `subwords.train` are the usual ways to get one."""
         if not isinstance(spec, TokenizerSpec):
             raise InputError(f"expected a TokenizerSpec, not {type(spec).__name__}; subwords.load reads files")
         self.__dict__["spec"] = spec
 
     def with_(self, **changes: Unpack[Changes]) -> Tokenizer:
-        """Return a tokenizer with some parts changed; None removes a part.
+        """Return a changed copy; None removes a part.
 
-        splitter, normalizer: anything that `subwords.splitter` and `subwords.normalizer` take. The others are fields
-        of `TokenizerSpec`. InputError for other names, and for parts that do not fit together.
+        splitter, normalizer: any value that `subwords.splitter` or `subwords.normalizer` accepts. Other names are
+        fields of `TokenizerSpec`. Raises InputError for unknown names and for parts that do not fit together.
 
         >>> import subwords
         >>> tok = subwords.train(["ab AB"] * 2, vocab_size=258)
         >>> tok.with_(normalizer="lowercase").tokenize("AB") == tok.tokenize("ab")
         True
         """
-        made: dict[str, Any] = dict(changes)
+        fields: dict[str, Any] = dict(changes)
         if "splitter" in changes:
             from subwords.resolve import splitter
 
-            made["splitter"] = splitter(changes["splitter"]).rule
+            fields["splitter"] = splitter(changes["splitter"]).rule
         if "normalizer" in changes:
             from subwords.resolve import normalizer
 
-            made["normalizer"] = normalizer(changes["normalizer"]).steps
-        return Tokenizer(self.spec.with_(made))
+            fields["normalizer"] = normalizer(changes["normalizer"]).steps
+        return Tokenizer(self.spec.with_(fields))
 
     @property
     def model(self) -> Model:
-        """The model: a vocabulary with merges, scores or a prefix."""
+        """The model: a vocabulary with merges, scores or a continuation prefix."""
         return self.spec.model
 
     @property
     def template(self) -> Template | None:
-        """What surrounds the ids of a text; None: nothing."""
+        """The template that adds special tokens around a text; None adds nothing."""
         return self.spec.template
 
     @property
     def decoder(self) -> Decoder | None:
-        """How tokens become text; None: their bytes are joined."""
+        """The decoder that turns tokens into text; None joins the bytes of the tokens."""
         return self.spec.decoder
 
     @cached_property
     def splitter(self) -> Splitter:
-        """What cuts text into words."""
+        """The splitter, which splits text into words (pre-tokens)."""
         return Splitter(self.spec.splitter)
 
     @cached_property
     def normalizer(self) -> Normalizer | None:
-        """What changes text before it is split; None: nothing."""
+        """The normalizer, which runs before the splitter; None leaves text unchanged."""
         if not self.spec.normalizer:
             return None
         from subwords.normalize.normalizer import Normalizer
@@ -133,7 +133,7 @@ class Tokenizer:
 
     @cached_property
     def added_tokens(self) -> AddedTokens:
-        """The tokens that are found in text before it is split."""
+        """The added tokens, which are found in text before it is split."""
         return AddedTokens(self.spec.added_tokens, normalize=self.normalizer.normalize if self.normalizer else None)
 
     @cached_property
@@ -151,16 +151,16 @@ class Tokenizer:
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(
-            f"Tokenizer is immutable: {name!r} cannot be set; tok.with_({name}=...) returns a changed one"
+            f"Tokenizer is immutable: cannot set {name!r}; tok.with_({name}=...) returns a changed copy"
         )
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"Tokenizer is immutable: {name!r} cannot be deleted")
+        raise AttributeError(f"Tokenizer is immutable: cannot delete {name!r}")
 
     # ------------------------------------------------------------------ text to ids
 
     def __call__(self, text: str, pair: str | None = None, *, special: Special = "text") -> Encoding:
-        """Return everything about a text, or two: ids with the template's, tokens as files write them, spans, words.
+        """Return ids (template included), tokens as spelled in files, spans and word ids of a text or a pair of texts.
 
         >>> import subwords
         >>> subwords.train(["ab ab"], vocab_size=258)("ab ab").spans.tolist()
@@ -172,16 +172,17 @@ class Tokenizer:
         texts = [text] if pair is None else [text, pair]
         for each in texts:
             if not isinstance(each, str):
-                raise InputError(f"expected text (str), not {type(each).__name__}; encode takes bytes too")
-        found = [self._engine.locate(each, special) for each in texts]
-        encodings = [Encoding.of_text(each.ids, each.tokens, each.spans, each.words.tolist()) for each in found]
+                raise InputError(f"expected text (str), not {type(each).__name__}; encode also accepts bytes")
+        located = [self._engine.locate(each, special) for each in texts]
+        encodings = [Encoding.of_text(each.ids, each.tokens, each.spans, each.words.tolist()) for each in located]
         return framed(self.template, *encodings)
 
     def encode(self, text: str | bytes, *, special: Special = "text", template: bool = False) -> list[int]:
-        """Return the ids of a text; with `template`, those that the file puts around it too.
+        """Return the ids of a text; `template=True` adds the ids of the template.
 
-        `bytes` need not be UTF-8 for a byte-level model. special="text": special tokens spelled out are ordinary text;
-        "error": they raise; "allow": they become their ids, as do those named in a set. InputError for anything else.
+        `bytes` need not be UTF-8 if the model is byte-level. special: how to treat special tokens spelled in the text.
+        "text" encodes them as ordinary text, "error" raises InputError, "allow" gives their ids, a set allows only its
+        members. Raises InputError for any other value.
 
         >>> import subwords
         >>> subwords.train(["ab ab"], vocab_size=258, special_tokens=["<s>"]).encode("<s>ab", special="allow")
@@ -198,35 +199,35 @@ class Tokenizer:
     def encode_batch(
         self, texts: Iterable[str | bytes], *, special: Special = "text", threads: int | None = None
     ) -> TokenBatch:
-        """Return the ids of many texts, in their order, using `threads` threads (None: one per processor).
+        """Return the ids of many texts, in input order; `threads=None` uses one thread per processor.
 
         >>> import subwords
         >>> subwords.train(["ab ab"], vocab_size=257).encode_batch(["ab", "abab"]).to_lists()
         [[256], [256, 256]]
         """
         if isinstance(texts, (str, bytes)):
-            raise InputError("expected many texts; for a single one use encode")
+            raise InputError("expected many texts, not one str or bytes; use encode for a single text")
         return self._engine.encode_batch(_as_list(texts), special, threads)
 
     def nbest(self, text: str, n: int = 10) -> list[tuple[list[int], float]]:
-        """Return the ids and scores of the n best ways to write a text, the best first; of a Unigram model.
+        """Return the ids and scores of the n best segmentations of a text, best first. Unigram models only.
 
-        Scores are natural logarithms. InputError for n that is not 1 to 1024.
+        Scores are natural logarithms. Raises InputError unless n is 1 to 1024.
 
         >>> import subwords
         >>> tok = subwords.train(["hug hugs hugging"] * 9, algorithm="unigram", vocab_size=14)
         >>> [tok.decode(ids) for ids, _ in tok.nbest("hug", 2)]
         ['hug', 'hug']
         """
-        found = [(ids.tolist(), score) for ids, score in self._paths(text).best(n)]
-        # Between equal sums, the rounding of sums decides; see `Unigram.running`.
-        return [(self.encode(text), found[0][1])] if n == 1 else found
+        paths = [(ids.tolist(), score) for ids, score in self._paths(text).best(n)]
+        # Equal sums may differ after rounding, which depends on the order of addition: see `Unigram.running`.
+        return [(self.encode(text), paths[0][1])] if n == 1 else paths
 
     def sample(self, text: str, *, alpha: float = 0.1, nbest: int = -1, seed: Seed = None) -> list[int]:
-        """Return the ids of one way to write a text, drawn in proportion to exp(alpha * score); of a Unigram model.
+        """Return the ids of one segmentation, drawn in proportion to exp(alpha * score). Unigram models only.
 
-        alpha: 0 draws all ways alike, large values the best. nbest: draw from so many of the best; below 0, from all.
-        seed: what numpy.random.default_rng takes; a generator goes on.
+        alpha: 0 draws all segmentations with equal probability, large values favour the best. nbest: draw from the N
+        best; a negative value draws from all. seed: as in numpy.random.default_rng; a Generator advances.
 
         Source: T. Kudo, Subword Regularization, 2018.
 
@@ -238,9 +239,7 @@ class Tokenizer:
         try:
             rng = np.random.default_rng(seed)
         except (TypeError, ValueError) as error:
-            raise InputError(
-                f"expected a seed that numpy.random.default_rng takes, not {seed!r:.60}: {error}"
-            ) from None
+            raise InputError(f"expected a seed for numpy.random.default_rng, not {seed!r:.60}: {error}") from None
         ids: list[int] = self._paths(text).draw(alpha, nbest, rng).tolist()
         return self.encode(text) if nbest in (0, 1) else ids
 
@@ -250,17 +249,17 @@ class Tokenizer:
 
         segmenter = self._engine.segmenter
         if not isinstance(segmenter, UnigramSegmenter):
-            raise InputError(f"expected a Unigram model for nbest and sample; this is {type(self.model).__name__}")
+            raise InputError(f"nbest and sample need a Unigram model; this is {type(self.model).__name__}")
         return Paths(segmenter, self._engine.words(text))
 
     def tokenize(self, text: str | bytes, *, special: Special = "text") -> list[str]:
-        """Return the tokens of a text; bytes that are no character by themselves show as U+FFFD."""
+        """Return the tokens of a text; bytes that are not a complete character show as U+FFFD."""
         return self._engine.tokens(text, special)
 
     # ------------------------------------------------------------------ ids to text
 
     def decode_bytes(self, ids: Iterable[int] | NDArray[np.integer[Any]]) -> bytes:
-        """Return the bytes the ids stand for; InputError names an id that is none, and its position.
+        """Return the bytes of the ids; InputError names an invalid id and its position.
 
         >>> import subwords
         >>> subwords.train(["ab ab"], vocab_size=257).decode_bytes([256, 0])
@@ -277,18 +276,18 @@ class Tokenizer:
         errors: str = "replace",
         skip_special_tokens: bool = False,
     ) -> str:
-        """Return the text the ids stand for.
+        """Return the text of the ids.
 
-        errors: what becomes of bytes that are not UTF-8, as in `bytes.decode`; a decoder that has bytes of its own
-        (byte fallback) takes "replace" alone.
-        Hazard: ids may end inside a character; errors="strict" then raises InputError, the default writes U+FFFD.
+        errors: how to handle bytes that are not UTF-8, as in `bytes.decode`; a decoder that handles bytes itself (byte
+        fallback) accepts only "replace".
+        Hazard: ids may end inside a character. The default then writes U+FFFD; errors="strict" raises InputError.
         """
         check_flag("skip_special_tokens", skip_special_tokens)
         if not isinstance(errors, str) or errors not in _DECODE_ERRORS:
             raise InputError(f"expected errors to be one of {', '.join(map(repr, _DECODE_ERRORS))}, not {errors!r}")
         if self.decoder is not None:
             if errors != "replace" and replaces_bytes(self.decoder):
-                raise InputError(f"expected errors='replace', which this decoder does with bytes, not {errors!r}")
+                raise InputError(f"expected errors='replace', not {errors!r}: this decoder handles bytes itself")
             return self._decoded(ids, skip_special_tokens=skip_special_tokens)
         if skip_special_tokens:
             flat = as_ids(ids)
@@ -298,7 +297,7 @@ class Tokenizer:
             return data.decode("utf-8", errors)
         except UnicodeDecodeError as error:
             raise InputError(
-                f"expected ids of whole characters; byte {error.start} of the text is not UTF-8: errors='replace' "
+                f"ids are not whole characters: byte {error.start} of the text is not UTF-8; errors='replace' "
                 f"writes U+FFFD there"
             ) from None
 
@@ -315,7 +314,7 @@ class Tokenizer:
 
     @cached_property
     def _texts_of_ids(self) -> Vocab:
-        """The vocabulary, but added tokens that are sought in normalized text as they stand there."""
+        """The vocabulary, with added tokens that match normalized text replaced by their normalized form."""
         written = {token.id: text for token, text in self.added_tokens.written.items() if text != token.content}
         if not written:
             return self.model.vocab
@@ -325,17 +324,17 @@ class Tokenizer:
 
     @property
     def vocab_size(self) -> int:
-        """One more than the largest id."""
+        """The largest id plus one."""
         return len(self.model.vocab)
 
     @property
     def vocab(self) -> dict[bytes, int]:
-        """The id of every token's bytes, as a fresh dict."""
+        """The id of every token by its bytes, as a new dict."""
         return dict(self.model.vocab.ids)
 
     @property
     def merges(self) -> list[tuple[bytes, bytes]]:
-        """The merges in order of rank, as pairs of token bytes; none where the model has no merges."""
+        """The merges in order of rank, as pairs of token bytes; empty if the model has no merges."""
         if not isinstance(self.model, BPE):
             return []
         tokens = list(self.model.symbols)
@@ -352,11 +351,11 @@ class Tokenizer:
         return self.model.lossless and self.splitter.keeps_text and self.normalizer is None
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write a file, whole or not at all: a tokenizer.json, unless the name ends in .model or .txt.
+        """Write the tokenizer to a file, atomically: tokenizer.json unless the name ends in .model or .txt.
 
-        A .json file, or tokenizer.json in a folder, is what HF tokenizers and transformers load. A .model file is
-        SentencePiece's: it holds Unigram and character-level BPE. A .txt file holds the tokens of WordPiece alone.
-        FormatError if the format cannot hold this tokenizer, InputError if the file cannot be written.
+        HF tokenizers and transformers load the .json file (tokenizer.json in a folder). SentencePiece loads the .model
+        file, which holds Unigram or character-level BPE. A .txt file holds only the tokens of WordPiece.
+        Raises FormatError if the format cannot hold this tokenizer, InputError if the file cannot be written.
         """
         from subwords.formats import write_file
 
@@ -372,10 +371,10 @@ class Tokenizer:
 
 
 def load(path: str | PathLike[str]) -> Tokenizer:
-    """Return the tokenizer of a file, or of a folder that holds one: a tokenizer.json before a .model or a vocab.txt.
+    """Return the tokenizer of a file or folder; a folder's tokenizer.json wins over .model, and .model over vocab.txt.
 
-    A vocab.txt does not name its normalizer: BERT's is used, cased if any token has a capital letter. FormatError for
-    a file that is missing, damaged or of another kind, with what was expected where; InputError if `path` is no path.
+    A vocab.txt does not name its normalizer: BERT's is used, cased if any token has a capital letter. Raises
+    FormatError, with the place, for a missing, damaged or unsupported file, InputError if `path` is not a path.
 
     >>> import tempfile
     >>> import subwords
@@ -393,7 +392,7 @@ def _as_list(texts: Iterable[str | bytes]) -> list[str | bytes]:
     if not isinstance(texts, (Mapping, AbstractSet)):
         try:
             found = iter(texts)
-        except TypeError:  # also of arrays without dimensions
+        except TypeError:  # also raised by arrays without dimensions
             pass
         else:
             return list(found)

@@ -173,5 +173,5 @@ def test_ties_that_merges_cannot_say_are_not_written() -> None:
     model = BPE.from_scores(
         [b"<unk>", b"a", b"b", b"ab", b"ba"], [0.0] * 5, unk_id=0, byte_fallback=False, special_ids=[0]
     )
-    with pytest.raises(subwords.FormatError, match=r"b'(ab|ba)' and b'(ab|ba)' are equal in priority"):
+    with pytest.raises(subwords.FormatError, match=r"b'(ab|ba)' and b'(ab|ba)' have equal priority"):
         write(tokenizer_of(model, splitter(())))

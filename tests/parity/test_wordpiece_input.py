@@ -56,9 +56,9 @@ def test_vocabulary_is_read_as_in_hf(data: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"hug\n##s\n", r"vocab.txt: expected a token a line, among them \"\[UNK\]\" .* add it as the last line"),
+        (b"hug\n##s\n", r"vocab.txt: expected the token \"\[UNK\]\" .* add it as the last line"),
         (b"\xef\xbb\xbf[UNK]\nhug\n", "vocab.txt: expected a token on line 1, not a byte order mark"),
-        (b"[UNK]\nhug\xff\n", "vocab.txt: expected UTF-8; line 2 holds a byte that is none"),
+        (b"[UNK]\nhug\xff\n", "vocab.txt: expected UTF-8; line 2 has an invalid byte"),
         (b"[UNK]\rhug\r", "vocab.txt: expected lines that end with a line feed"),
         (b"", "vocab.txt: "),
     ],
@@ -105,7 +105,7 @@ def test_special_token_that_is_the_prefix_or_a_piece(special: str, score: Any, t
     ("options", "error", "message"),
     [
         ({"score": "gain"}, InputError, r"score to be one of likelihood, course, count, not 'gain'"),
-        ({"vocab_size": 9}, TrainingError, r"symbols of the alphabet and 5 special tokens, \d+ in all; it is 9"),
+        ({"vocab_size": 9}, TrainingError, r"vocab_size 9 is too small: .* 5 special tokens, \d+ in all"),
         ({"prefix": "\udc80"}, InputError, r"prefix to be a str without lone surrogates"),
         ({"unk_token": "<unk>"}, InputError, r"unk_token '<unk>' to be among special_tokens"),
     ],

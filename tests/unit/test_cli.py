@@ -71,9 +71,7 @@ def test_train_says_what_it_counted_and_learned(corpus_path: Path, tmp_path: Pat
 
 def test_train_that_runs_out_of_pairs_says_so_on_standard_error(corpus_path: Path, tmp_path: Path) -> None:
     result = run("train", corpus_path, "--vocab-size", 5000, "-o", tmp_path / "tok.json")
-    warning = (
-        "subwords: warning: fewer tokens than asked for: 283 instead of 5000; no pair of tokens is left to merge. "
-    )
+    warning = "subwords: warning: fewer tokens than asked for: 283 instead of 5000; no pair is left to merge. "
     assert result.stderr == f"{warning}Train on more text, or lower vocab_size\n"
     assert run("train", corpus_path, "--vocab-size", 5000, "-o", tmp_path / "tok.json", "-q").stderr == ""
 
@@ -265,7 +263,7 @@ TO_MODEL = ["--algorithm", "unigram", "--vocab-size", 38]
             "x.model",
             [*TO_MODEL, "--splitter", "gpt2"],
             None,
-            "expected a splitter that changes nothing for SentencePiece",
+            "expected a splitter that SentencePiece can do without",
         ),
         ("x.model", [*TO_MODEL, "--normalizer", "nfc"], None, "expected SentencePiece's normalizer or none"),
         (
@@ -303,7 +301,7 @@ def test_tokenizer_that_cannot_be_saved_is_not_trained_from_counts(
     run("count", corpus_path, "-o", counts, "--splitter", "gpt2", "--special", "<unk>")
     monkeypatch.setattr("subwords.training.train._check_counts", lambda *_: pytest.fail("the work was begun"))
     options = ["--algorithm", "unigram", "--vocab-size", 300, "--special", "<unk>", "-o", tmp_path / "x.model"]
-    assert "expected a splitter that changes nothing" in run("train", counts, *options, code=1).stderr
+    assert "expected a splitter that SentencePiece can do without" in run("train", counts, *options, code=1).stderr
 
 
 @pytest.mark.parametrize("adding", [True, False])
@@ -333,7 +331,7 @@ def test_format_of_another_algorithm_is_wrong_usage(name: str, corpus_path: Path
         (["--byte-fallback"], "--byte-fallback is for unigram, not for bpe"),
         (["--algorithm", "wordpiece", "--character-level"], "--character-level is for bpe, not for wordpiece"),
         (["--algorithm", "unigram", "--tie-break", "ids"], "--tie-break is for bpe and wordpiece, not for unigram"),
-        (["--character-level", "--alphabet", "full"], "--alphabet full is of bytes"),
+        (["--character-level", "--alphabet", "full"], "--alphabet full needs bytes"),
     ],
 )
 def test_options_of_another_algorithm_are_wrong_usage(options: list[str], message: str, tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_several_texts_without_offsets_are_refused(form: str, tok_path: Path, tm
 @pytest.mark.parametrize(
     ("offsets", "message"),
     [
-        ([0, 1, 2], "they go from 0 to 2: are they of another file"),
+        ([0, 1, 2], "they go from 0 to 2: do they belong to another file"),
         ([1, 3], "they go from 1 to 3"),
         ([0, 2, 1, 3], "expected offsets of texts, int64, ascending from 0 to 3"),
         ([0.0, 3.0], "found float64 of shape"),
@@ -107,9 +107,9 @@ def test_offsets_of_another_file_are_refused(offsets: object, message: str, tok_
         (["encode", "x", "--alpha", "0.1"], "--alpha is for --sample"),
         (["encode", "x", "--seed", "0"], "--seed is for --sample"),
         (["encode", "x", "--nbest", "2", "--seed", "0"], "--seed is for --sample"),
-        (["decode", "x", "--ids", "1", "--offsets", "o"], "--ids comes without"),
-        (["decode", "x", "--lines", "--offsets", "o"], "--offsets gives the lines"),
-        (["inspect", "x", "--limit", "3"], "--limit is for --vocab, --merges and --token"),
+        (["decode", "x", "--ids", "1", "--offsets", "o"], "--ids cannot be combined with"),
+        (["decode", "x", "--lines", "--offsets", "o"], "use --offsets for NumPy files"),
+        (["inspect", "x", "--limit", "3"], "--limit needs --vocab, --merges or --token"),
     ],
 )
 def test_options_that_do_nothing_are_wrong_usage(arguments: list[str], message: str) -> None:

@@ -176,7 +176,7 @@ def test_inspect_on_a_text_counts_its_words_and_tokens(tok_path: Path, tok: Toke
 def test_inspect_on_what_is_no_text(tok_path: Path, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_bytes(b"ab\xff")
     assert (
-        "text.txt: expected UTF-8 text; byte 2 is none"
+        "text.txt: expected UTF-8 text; byte 2 is not UTF-8"
         in run("inspect", tok_path, "--on", tmp_path / "text.txt", code=1).stderr
     )
     (tmp_path / "text.txt").write_bytes(b"")

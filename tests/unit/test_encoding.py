@@ -80,9 +80,9 @@ def test_arrays_have_their_types() -> None:
 def test_text_that_is_not_there_is_an_error() -> None:
     got = of_peer(peer(None).encode("a b"))
     for number in (1, -1):
-        with pytest.raises(InputError, match=f"expected the number of a text, from 0 to 0, not {number}"):
+        with pytest.raises(InputError, match=f"expected a text number from 0 to 0, not {number}"):
             got.char_to_token(0, number)
-        with pytest.raises(InputError, match="expected the number of a text"):
+        with pytest.raises(InputError, match="expected a text number"):
             got.word_to_tokens(0, number)
     assert got.char_to_token(-1) is got.token_to_chars(-1) is got.word_to_tokens(-1) is None
 

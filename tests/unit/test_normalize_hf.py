@@ -101,7 +101,7 @@ def test_sequences_within_each_other_without_end() -> None:
     value = node("NFC")
     for _ in range(200):
         value = sequence(value)
-    with pytest.raises(FormatError, match="expected at most 100 sequences within each other"):
+    with pytest.raises(FormatError, match="expected at most 100 nested sequences"):
         from_normalizer(node_of(value))
 
 

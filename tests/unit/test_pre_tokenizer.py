@@ -134,7 +134,7 @@ def test_nodes_that_steps_are_written_as(steps: Rule, ref: str) -> None:
     ],
 )
 def test_steps_that_no_node_is(steps: Rule) -> None:
-    with pytest.raises(FormatError, match=r"expected steps that tokenizer.json can hold; (Prefix|Replace)\("):
+    with pytest.raises(FormatError, match=r"tokenizer.json has no equivalent of (Prefix|Replace)\("):
         to_pre_tokenizer(steps)
 
 
@@ -206,7 +206,7 @@ def test_sequences_are_refused_where_they_are_too_deep() -> None:
         value = sequence(value)
         if depth == 99:
             assert from_pre_tokenizer(node_of(value, "pre_tokenizer")) == NAMED["whitespace-split"]
-    with pytest.raises(FormatError, match="expected at most 100 sequences within each other"):
+    with pytest.raises(FormatError, match="expected at most 100 nested sequences"):
         from_pre_tokenizer(node_of(value, "pre_tokenizer"))
 
 

@@ -333,7 +333,7 @@ def test_e4_unknown_symbol_is_unk_or_an_error() -> None:
     assert encode("é", vocab, merges, unk="[UNK]") == [0, 0]
     with pytest.raises(ValueError, match=r"b'x' of word b'xa' is not in the vocabulary"):
         encode("xa", vocab, merges)
-    with pytest.raises(ValueError, match=r"nor is an unk token \(unk='<unk>'\)"):
+    with pytest.raises(ValueError, match=r"there is no unk token \(unk='<unk>'\)"):
         encode("xa", vocab, merges, unk="<unk>")
 
 

@@ -258,5 +258,5 @@ def test_rule_of_a_file_that_no_engine_takes(tmp_path: Path) -> None:
     top = json.loads((tmp_path / "tok.json").read_text("utf-8"))
     top["pre_tokenizer"]["pretokenizers"][0]["pattern"] = {"Regex": "(?<=a"}
     (tmp_path / "bad.json").write_text(json.dumps(top), "utf-8")
-    with pytest.raises(FormatError, match=r"bad.json: pre_tokenizer: expected patterns that an engine takes"):
+    with pytest.raises(FormatError, match=r"bad.json: pre_tokenizer: expected supported patterns"):
         subwords.load(tmp_path / "bad.json")

@@ -68,23 +68,23 @@ def add(piece: bytes, kind: int) -> Callable[[Any], None]:
 
 
 WRONG: list[tuple[dict[str, Any], Callable[[Any], None], str]] = [
-    ({}, put("score", float("nan")), "expected scores that are finite; piece 3, b'a', has nan"),
-    ({}, put("score", float("inf")), "expected scores that are finite; piece 3, b'a', has inf"),
-    ({}, put("score", float("-inf"), 0), "expected scores that are finite; piece 0"),
+    ({}, put("score", float("nan")), "expected finite scores; piece 3, b'a', has nan"),
+    ({}, put("score", float("inf")), "expected finite scores; piece 3, b'a', has inf"),
+    ({}, put("score", float("-inf"), 0), "expected finite scores; piece 0"),
     ({}, put("piece", b""), "expected pieces of 1 to 7999 bytes; piece 3 has 0"),
     ({}, put("piece", b"a" * 8000), "expected pieces of 1 to 7999 bytes; piece 3 has 8000"),
     ({}, put("piece", b"a\0b"), "expected pieces without NUL; piece 3"),
     ({}, put("piece", b"\0"), "expected pieces without NUL; piece 3"),
-    ({}, put("piece", b"b"), "expected every piece once; b'b' is piece 3 and 5"),
-    ({}, add(b"<s>", Piece.CONTROL), "expected every piece once; b'<s>' is piece 1 and 6"),
-    ({"model_type": Kind.BPE}, add(b"<s>", Piece.NORMAL), "expected every piece once; b'<s>' is piece 1 and 6"),
-    ({}, put("type", Piece.NORMAL, 0), "expected an unknown piece where there is no byte_fallback"),
-    ({}, add(b"?", Piece.UNKNOWN), "expected one unknown piece; 0 and 6 are"),
+    ({}, put("piece", b"b"), "expected distinct pieces; b'b' is piece 3 and 5"),
+    ({}, add(b"<s>", Piece.CONTROL), "expected distinct pieces; b'<s>' is piece 1 and 6"),
+    ({"model_type": Kind.BPE}, add(b"<s>", Piece.NORMAL), "expected distinct pieces; b'<s>' is piece 1 and 6"),
+    ({}, put("type", Piece.NORMAL, 0), "unknown piece missing: a model without byte_fallback"),
+    ({}, add(b"?", Piece.UNKNOWN), "expected one unknown piece, not two: 0 and 6"),
     ({}, add(b"<0x41>", Piece.BYTE), "expected byte pieces only with byte_fallback; piece 6 is b'<0x41>'"),
     (
         {"byte_fallback": True},
         put("piece", b"<0x00?>", 6),
-        "expected 256 byte pieces with byte_fallback; there is no <0x00>",
+        "byte_fallback needs 256 byte pieces; <0x00> is missing",
     ),
     ({"byte_fallback": True}, add(b"<0x0a>", Piece.BYTE), "expected byte pieces to be <0x00> to <0xFF>; piece 262"),
     ({}, spec("precompiled_charsmap", b"abc", "normalizer_spec"), "invalid precompiled charsmap: expected 4 bytes"),
@@ -108,8 +108,8 @@ def test_what_sentencepiece_refuses(trainer: dict[str, Any], change: Callable[[A
     [
         (put("piece", b"\xff"), "expected pieces in UTF-8; piece 3 is"),
         (spec("model_type", 7), "expected a model type from 1 to 4 (Unigram, BPE, word, char), not 7"),
-        (put("type", 9), "expected types of pieces from 1 to 6; piece 3 has 9"),
-        (put("type", -1), "expected types of pieces from 1 to 6; piece 3 has -1"),
+        (put("type", 9), "expected piece types from 1 to 6; piece 3 has 9"),
+        (put("type", -1), "expected piece types from 1 to 6; piece 3 has -1"),
         (spec("unk_id", -7), "expected unk_id to be an id, or -1 for none, not -7"),
         (spec("pad_id", -2), "expected pad_id to be an id, or -1 for none, not -2"),
     ],
@@ -298,20 +298,23 @@ def changed(tok: Tokenizer, **around: Any) -> Tokenizer:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: subwords.train([TEXT], vocab_size=270), "expected a Unigram or character-level BPE model"),
+        (lambda: subwords.train([TEXT], vocab_size=270), "hold Unigram and character-level BPE models only"),
         (lambda: changed(bpe_tokenizer(), normalizer=normalizer("nfc")), "expected SentencePiece's normalizer or none"),
-        (lambda: changed(bpe_tokenizer(), splitter=splitter("gpt2")), "expected a splitter that changes nothing"),
+        (
+            lambda: changed(bpe_tokenizer(), splitter=splitter("gpt2")),
+            "expected a splitter that SentencePiece can do without",
+        ),
         (lambda: changed(unigram_tokenizer(), splitter=splitter("sentencepiece")), "cuts no token, .* cuts b'<x>'"),
-        (lambda: bpe_tokenizer(whole_words=True), "expected a BPE model of characters and merges"),
+        (lambda: bpe_tokenizer(whole_words=True), "unsupported BPE model: a .model file holds only"),
         (
             lambda: changed(unigram_tokenizer(), normalizer=normalizer("sentencepiece")),
-            "expected a normalizer of a .model file to keep the user-defined pieces",
+            "expected user_symbols of the normalizer to be the user-defined pieces",
         ),
         (
             lambda: changed(unigram_tokenizer(), added_tokens=[AddedToken("ab", 6, special=False)]),
-            "expected added tokens of a .model file to be special; 'ab' is not",
+            ".model files hold special added tokens only; 'ab' is not special",
         ),
-        (lambda: unigram_tokenizer(byte_fallback=True), "expected 256 byte pieces with byte_fallback"),
+        (lambda: unigram_tokenizer(byte_fallback=True), "byte_fallback needs 256 byte pieces"),
     ],
     ids=range(8),
 )
@@ -329,7 +332,7 @@ def test_merges_that_sentencepiece_would_not_take() -> None:
     model = BPE(Vocab(tokens), merges, byte_level=False, unk_id=0, fuse_unk=True, special_ids=frozenset({0}))
     tok = tokenizer_of(model, splitter(()), added_tokens=[AddedToken("<unk>", 0)])
     assert tok.tokenize("abc") == ["a", "bc"]
-    with pytest.raises(FormatError, match="they make something else of b'abc'"):
+    with pytest.raises(FormatError, match="they segment b'abc' differently"):
         write(tok)
 
 

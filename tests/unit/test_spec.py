@@ -141,8 +141,8 @@ def test_results_cannot_be_written_to() -> None:
         ({"model": None}, "expected a BPE, WordPiece or Unigram model, not NoneType"),
         ({"splitter": "gpt2"}, "expected splitter to be a tuple of steps, not 'gpt2'"),
         ({"normalizer": (1,)}, "expected normalizer to be a tuple of steps"),
-        ({"added_tokens": (AddedToken("<s>", 270),)}, "expected added tokens to have ids below 270; '<s>' has 270"),
-        ({"added_tokens": (AddedToken("<s>", 1), AddedToken("<s>", 2))}, "duplicate added token"),
+        ({"added_tokens": (AddedToken("<s>", 270),)}, "expected added token ids below 270; '<s>' has 270"),
+        ({"added_tokens": (AddedToken("<s>", 1), AddedToken("<s>", 2))}, "expected an added token once"),
         ({"roles": (("begin", 1),)}, "expected roles .* not 'begin': 1"),
         ({"roles": (("bos", 270),)}, "expected roles .* with ids below 270, not 'bos': 270"),
     ],
@@ -154,7 +154,7 @@ def test_what_does_not_fit_is_refused(fields: dict[str, Any], message: str) -> N
 
 
 def test_unknown_part_is_refused_by_name() -> None:
-    with pytest.raises(InputError, match=r"expected fields of a tokenizer .model, normalizer, .*, not 'vocab'"):
+    with pytest.raises(InputError, match=r"unknown field 'vocab' of a tokenizer; the fields are model, normalizer"):
         trained("bpe").with_(vocab=None)  # type: ignore[call-arg]
 
 

@@ -108,7 +108,7 @@ def test_errors_of_decode_are_checked_before_there_are_any(tok: Tokenizer) -> No
 def test_errors_apply_to_bytes_of_the_vocabulary_only() -> None:
     tok = subwords.train(TEXTS, algorithm="unigram", vocab_size=280, byte_fallback=True)
     assert tok.decode(tok.encode("é"), errors="replace") == "é"
-    with pytest.raises(InputError, match="errors='replace', which this decoder does with bytes, not 'strict'"):
+    with pytest.raises(InputError, match="errors='replace', not 'strict': this decoder handles bytes itself"):
         tok.decode(tok.encode("é"), errors="strict")
 
 
@@ -119,9 +119,9 @@ def test_errors_apply_to_bytes_of_the_vocabulary_only() -> None:
     "name", ["model", "splitter", "normalizer", "template", "decoder", "added_tokens", "spec", "vocab", "any"]
 )
 def test_nothing_can_be_set_or_deleted(tok: Tokenizer, name: str) -> None:
-    with pytest.raises(AttributeError, match=f"Tokenizer is immutable: '{name}' cannot be set"):
+    with pytest.raises(AttributeError, match=f"Tokenizer is immutable: cannot set '{name}'"):
         setattr(tok, name, None)
-    with pytest.raises(AttributeError, match=f"Tokenizer is immutable: '{name}' cannot be deleted"):
+    with pytest.raises(AttributeError, match=f"Tokenizer is immutable: cannot delete '{name}'"):
         delattr(tok, name)
 
 
@@ -142,7 +142,7 @@ def test_a_slice_of_a_batch_is_a_batch() -> None:
     with pytest.raises(IndexError):
         batch[4]
     for wrong in (None, "a", 1.5, [0], (0, 1)):
-        with pytest.raises(InputError, match="expected the number of a text or a slice"):
+        with pytest.raises(InputError, match="expected a text number or a slice"):
             batch[wrong]  # type: ignore[index]
 
 
@@ -152,7 +152,7 @@ def test_added_tokens_are_found_in_batches_on_threads() -> None:
     expected = [tok.encode(text, special="allow") for text in texts]
     for threads in (1, 2, None):
         assert tok.encode_batch(texts, special="allow", threads=threads).to_lists() == expected
-    with pytest.raises(InputError, match="text 1: expected text without special tokens; '<s>' comes at character 3"):
+    with pytest.raises(InputError, match="text 1: special token '<s>' at character 3"):
         tok.encode_batch(["hug", "hug<s>"], special="error")
 
 

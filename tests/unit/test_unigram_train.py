@@ -59,8 +59,12 @@ def spelled(rng: random.Random, letters: str, words: int, most: int) -> dict[byt
         ({"user_defined": [3]}, InputError, r"non-empty str, not 3"),
         ({"special_tokens": ["x"], "user_defined": ["x"]}, InputError, r"to differ; 'x' is given twice"),
         ({"special_tokens": ["<0x0A>"], "byte_fallback": True}, InputError, r"to differ; '<0x0A>' is given twice"),
-        ({"vocab_size": 7}, TrainingError, r"7 characters .* 1 special.* tokens, 8 in all; it is 7\. Raise"),
-        ({"vocab_size": 100}, TrainingError, r"vocab_size to be at most \d\d, which is all .* it is 100"),
+        (
+            {"vocab_size": 7},
+            TrainingError,
+            r"vocab_size 7 is too small: .* 7 characters.* 1 special.* tokens, 8 in all\. Raise",
+        ),
+        ({"vocab_size": 100}, TrainingError, r"vocab_size 100 is too large: .* at most \d\d tokens"),
     ],
 )
 def test_setting_that_cannot_be_used_is_refused(
@@ -72,7 +76,7 @@ def test_setting_that_cannot_be_used_is_refused(
 
 @pytest.mark.parametrize("words", [{}, {b"\xff\xfe": 3}])
 def test_corpus_without_text_is_refused(words: dict[bytes, int]) -> None:
-    with pytest.raises(TrainingError, match="expected words to learn from"):
+    with pytest.raises(TrainingError, match="no words to learn from"):
         trained(words, vocab_size=20)
 
 

@@ -66,12 +66,12 @@ def test_random_lines_are_read_as_in_hf(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", r'among them "\[UNK\]" for unknown words; none of 0 lines is that: add it as the last line'),
-        (b"a\nb\n", r"none of 2 lines is that"),
+        (b"", r'expected the token "\[UNK\]" for unknown words; it is not among 0 lines: add it as the last line'),
+        (b"a\nb\n", r"it is not among 2 lines"),
         (b"[unk]\n", r"none of 1 lines is that"),
         (b"\xef\xbb\xbf[UNK]\na\n", "expected a token on line 1, not a byte order mark"),
-        (END + b"a\nb\xff\n", r"line 3 holds a byte that is none \(byte 9 of the file\)"),
-        (END + b"a\xc3", r"line 2 holds a byte that is none \(byte 7 of the file\)"),
+        (END + b"a\nb\xff\n", r"line 3 has an invalid byte \(byte 9 of the file\)"),
+        (END + b"a\xc3", r"line 2 has an invalid byte \(byte 7 of the file\)"),
         (END.decode().encode("utf-16"), "line 1 holds a byte"),
         (END + b"a\rb\n", r'not a carriage return within line 2, "a\\rb"'),
         (b"[UNK]\ra\rb", "a carriage return within line 1"),
@@ -100,7 +100,7 @@ def test_unknown_words_may_have_another_token() -> None:
         (["a", "b\u3000"], "id 1"),
         (["a", " "], "id 1"),
         (["a", "\ud800"], "id 1"),
-        (["a", "b", "a"], 'can tell apart; "a" is id 0 and 2'),
+        (["a", "b", "a"], 'expected distinct tokens in vocab.txt; "a" is id 0 and 2'),
         (["\ufeffa"], "without a byte order mark"),
     ],
 )

@@ -87,7 +87,7 @@ def test_fields_that_hf_needs_are_needed(key: str) -> None:
         ({"vocab": {"[UNK]": -1}}, r'vocab\["\[UNK\]"\]: expected an integer from 0'),
         ({"vocab": {"[UNK]": "0"}}, r'vocab\["\[UNK\]"\]: expected an integer from 0'),
         ({"vocab": {"[UNK]": 0, "a": 2**31}}, r'vocab\["a"\]: expected an integer from 0'),
-        ({"vocab": {"[UNK]": 0, "a": 10**6}}, "vocab: expected ids without large holes, not an id of 1000000 among 2"),
+        ({"vocab": {"[UNK]": 0, "a": 10**6}}, "vocab: expected ids without large gaps, not an id of 1000000 among 2"),
         ({"vocab": {"[UNK]": 0, "\ud800": 1}}, "vocab: expected tokens without lone surrogates"),
     ],
 )
@@ -98,7 +98,7 @@ def test_damaged_model_is_named_with_its_place(changes: dict[str, Any], message:
 
 def test_token_that_comes_twice_is_refused() -> None:
     data = json.dumps({"model": model(vocab={"[UNK]": 0, "x": 1})}).replace('"x": 1', '"a": 1, "a": 2').encode()
-    with pytest.raises(FormatError, match=r'model\.vocab: expected every key once, not "a" twice'):
+    with pytest.raises(FormatError, match=r'model\.vocab: expected distinct keys, not "a" twice'):
         read_vocab(parse(data, "a.json")["model"]["vocab"])
 
 

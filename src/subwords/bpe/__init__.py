@@ -1,1 +1,1 @@
-"""Byte-pair encoding: model, training, encoding."""
+"""Byte-pair encoding: model, training and encoding."""

@@ -1,4 +1,4 @@
-"""Unknown neighbours as one, across words."""
+"""Fuse adjacent unknown ids into one, across words."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["fused", "fused_words"]
 
 
 def fused(batch: TokenBatch, unk_id: int) -> TokenBatch:
-    """Return the ids without those that repeat unk_id within a text.
+    """Return the ids of each text with runs of unk_id reduced to one.
 
-    Source: SentencePiece, whose unknown pieces are one wherever they meet.
+    Source: SentencePiece, which joins adjacent unknown pieces.
 
     >>> import numpy as np
     >>> from subwords.bpe.fuse import fused
@@ -28,7 +28,7 @@ def fused(batch: TokenBatch, unk_id: int) -> TokenBatch:
 
 
 def fused_words(batch: TokenBatch, unk_id: int) -> TokenBatch:
-    """Return the ids of the words of one text without repeated unk_id: the words after the first then have no id.
+    """Return the ids of the words of one text with runs of unk_id reduced to one: the later words have no id.
 
     >>> import numpy as np
     >>> from subwords.bpe.fuse import fused_words

@@ -19,7 +19,7 @@ from subwords.support.value import Value, read_only
 
 __all__ = ["BPE"]
 
-MOST_IDS, MOST_MERGES = (1 << ID_BITS) - 1, MOST_RANK  # an entry of the encoder's pair table has eight bytes
+MOST_IDS, MOST_MERGES = (1 << ID_BITS) - 1, MOST_RANK  # limits of an 8-byte entry in the encoder's pair table
 LARGEST_ID = MOST_IDS - 1
 
 
@@ -28,16 +28,16 @@ class BPE(Value):
     """A BPE model.
 
     merges: int64, shape (m, 3): left id, right id, resulting id, in order of rank.
-    ranks: int64, shape (m,), ascending; None where the rank is the position. Equal ranks are equal in priority: the
-    leftmost of their pairs is merged first.
-    byte_level: the symbols a word starts from are its bytes; otherwise its characters.
-    byte_fallback: an unknown character becomes its bytes, the tokens `<0x00>` to `<0xFF>`, if all of them are there.
-    unk_id, fuse_unk: what stands for any other unknown symbol; without one, `unknown` says "error" or "drop" (E4).
-    whole_words: a word that is a token is taken at once (E2). words_only: and nothing but a whole word is known.
-    special_ids: ids that no text yields by itself (A3).
-    user_ids: tokens that nothing is merged with; a word that is one is taken at once.
-    unused_ids: tokens that are merged like others and then taken apart again.
-    parts: characters that are merged like others and unknown otherwise; merges name them by ids from len(vocab) on.
+    ranks: int64, shape (m,), ascending; None means the position is the rank. Among pairs of equal rank, the leftmost is
+    merged first.
+    byte_level: words start as bytes; otherwise as characters.
+    byte_fallback: an unknown character becomes its bytes, the tokens `<0x00>` to `<0xFF>`, if all of them exist.
+    unk_id, fuse_unk: the token for any other unknown symbol. Without one, `unknown` is "error" or "drop" (E4).
+    whole_words: a word that is a token is not segmented (E2). words_only: any other word is unknown.
+    special_ids: ids that no text yields (A3).
+    user_ids: tokens that never merge; a word that is one is not segmented.
+    unused_ids: tokens that take part in merging and are split into their parts afterwards.
+    parts: characters that take part in merging and are unknown afterwards; merges use ids from len(vocab) on for them.
     """
 
     vocab: Vocab
@@ -65,17 +65,17 @@ class BPE(Value):
                 f"expected at most {MOST_IDS} ids and {MOST_MERGES} merges, not {size} and {len(self.merges)}"
             )
         if self.merges.size and (self.merges.min() < 0 or self.merges.max() >= size):
-            raise FormatError(f"expected merges of ids below {size}; one names {self.merges.max()}")
+            raise FormatError(f"expected merges of ids below {size}; one has {self.merges.max()}")
         if self.merges.size and self.merges[:, 2].max() >= len(self.vocab):
-            raise FormatError("expected merges that yield tokens; one yields a part")
+            raise FormatError("expected merges that yield tokens; one yields an id of `parts`")
         if self.byte_level and (self.byte_fallback or self.unused_ids or self.parts):
-            raise FormatError("expected byte_fallback, unused tokens and parts only where symbols are characters")
+            raise FormatError("byte_fallback, unused_ids and parts need byte_level=False")
         if (self.parts or self.unused_ids) and self.unk_id is None and self.byte_ids.min() < 0:
-            raise FormatError("expected an unk token, or all 256 byte tokens, where there are parts or unused tokens")
+            raise FormatError("parts and unused_ids need an unk token, or all 256 byte tokens")
         self._check_results()
         self._check_ranks()
         if self.unknown == "drop" and (self.unk_id is not None or self.knows_all):
-            object.__setattr__(self, "unknown", "error")  # no effect here: models that do the same are equal
+            object.__setattr__(self, "unknown", "error")  # has no effect here; set so that equivalent models are equal
 
     def _check_results(self) -> None:
         offsets, data = self.symbols.offsets, self.symbols.data
@@ -83,24 +83,24 @@ class BPE(Value):
         left, right, result = self.merges.T
         wrong = np.flatnonzero(lengths[left] + lengths[right] != lengths[result])
         if not len(wrong):
-            # All joined parts, in the order of the merges, against all results: one comparison of two byte arrays.
+            # Compare all concatenated pairs, in order of the merges, with all results at once, as two byte arrays.
             parts = data[_spans(offsets, self.merges[:, :2].ravel())]
             wrong = np.flatnonzero(parts != data[_spans(offsets, result)])
             wrong = np.searchsorted(np.cumsum(lengths[result]), wrong, side="right")
         if len(wrong):
             a, b, c = (self.symbols[int(i)] for i in self.merges[wrong[0]])
-            raise FormatError(f"expected merge {wrong[0]} to yield {a + b!r}, the joint of its parts; it yields {c!r}")
+            raise FormatError(f"merge {wrong[0]} yields {c!r}; expected {a + b!r}, the concatenation of its parts")
 
     def _check_ranks(self) -> None:
         if self.ranks is None:
             return
         ranks, result = self.ranks, self.merges[:, 2]
         if ranks.shape != result.shape or np.diff(ranks).min(initial=0) < 0:
-            raise FormatError(f"expected {len(result)} ascending ranks, one for each merge")
+            raise FormatError(f"expected {len(result)} ascending ranks, one per merge")
 
     @classmethod
     def from_ranks(cls, tokens: Sequence[bytes], *, special_ids: Iterable[int] = ()) -> BPE:
-        """Return the model of a rank file: two tokens whose joint is a token merge, lowest id first (E2, tiktoken)."""
+        """Return the model of a rank file (E2, tiktoken): two tokens that join to a token merge, lowest id first."""
         special = frozenset(special_ids)
         vocab = Vocab(tokens)
         ids = {token: i for i, token in enumerate(tokens) if i not in special}
@@ -127,11 +127,11 @@ class BPE(Value):
         unused_ids: Collection[int] = (),
         kind: Literal["bpe", "char", "word"] = "bpe",
     ) -> BPE:
-        """Return the model of pieces with scores: two whose joint is a piece merge, best score first (E3).
+        """Return the model of pieces with scores: two merge if they concatenate to a piece, best score first (E3).
 
-        Scores count as 32-bit floats. special_ids: control, unknown and byte pieces, which no merge yields. A word that
-        is a user-defined piece is taken at once: the splitter has to cut these out. kind="char": only characters that
-        are pieces are known, kind="word": only words that are.
+        Scores are rounded to 32-bit floats. special_ids: control, unknown and byte pieces, which no merge yields. A
+        word that is a user-defined piece is not segmented; the splitter must isolate these. kind="char": only
+        characters that are pieces are known; kind="word": only words that are pieces.
 
         Source: SentencePiece 0.2.3.
 
@@ -164,12 +164,12 @@ class BPE(Value):
 
     @cached_property
     def symbols(self) -> Vocab:
-        """The tokens, and the parts behind them."""
+        """The tokens, followed by the parts."""
         return Vocab([*self.vocab, *self.parts]) if self.parts else self.vocab
 
     @cached_property
     def alphabet(self) -> NDArray[np.int32]:
-        """The id of every byte (256 of them) or of every code point (0x110000), -1 where there is none."""
+        """The id of each byte (256) or code point (0x110000), -1 if it has none."""
         table = np.full(256 if self.byte_level else CODE_POINTS, MISSING, np.int32)
         if self.words_only:
             return table
@@ -185,15 +185,15 @@ class BPE(Value):
 
     @cached_property
     def byte_ids(self) -> NDArray[np.int32]:
-        """The id of every byte that stands for itself where a character is unknown, -1 where there is none."""
+        """The id of each byte's fallback token, -1 if it has none."""
         ids = self.vocab.ids if self.byte_fallback else {}
         return np.array([ids.get(b"<0x%02X>" % byte, MISSING) for byte in range(256)], np.int32)
 
     @cached_property
     def space_rule(self) -> Rule:
-        """The finest rule known to change no id of a text that is given whole, () where there is none.
+        """The finest rule that is known to change no id of an unsplit text; () if there is none.
 
-        For files without a pre_tokenizer: their texts are one word each otherwise. See `split/spaces.py`.
+        For files without a pre_tokenizer, where each text would be one long word. See `components/space_rule.py`.
         """
         if self.byte_level or self.whole_words:
             return ()
@@ -206,17 +206,17 @@ class BPE(Value):
 
     @cached_property
     def lossless(self) -> bool:
-        """Whether every text can be had back from its ids: only where every byte has an id."""
+        """Whether decoding restores every text: only if every byte has an id."""
         return self.byte_level and bool((self.alphabet >= 0).all())
 
     @property
     def knows_all(self) -> bool:
-        """Whether every symbol of any text has an id."""
+        """Whether every possible symbol has an id."""
         return self.lossless or bool(self.byte_ids.min() >= 0)
 
 
 def _spans(offsets: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The positions of the bytes of these ids, one id after the other."""
+    """Return the byte positions of these ids, one id after another."""
     lengths = offsets[ids + 1] - offsets[ids]
     ends = np.cumsum(lengths)
     return np.repeat(offsets[ids] - (ends - lengths), lengths) + np.arange(int(ends[-1]) if len(ends) else 0)

@@ -1,4 +1,4 @@
-"""BPE by scores: the merges that pieces imply, and what stands for symbols that are no tokens of their own."""
+"""Score-based BPE: the merges implied by pieces, and the ids of symbols that are not tokens."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 __all__ = ["is_ordered", "scored_merges", "taken_apart", "ties"]
 
-DEEPEST = 100  # SentencePiece takes unused pieces apart no further
+DEEPEST = 100  # SentencePiece's recursion limit for splitting unused pieces
 
 
 def scored_merges(
     tokens: Sequence[bytes], scores: Sequence[float], left_out: Container[int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[bytes, ...]]:
-    """Return the merges of pieces, their ranks, and the characters they begin with that are no pieces themselves.
+    """Return the merges of pieces, their ranks, and the characters in pieces that are not pieces themselves.
 
-    All pairs of two pieces, or characters, whose joint is a piece; those of equal score have equal rank, the longest
-    first. Pieces `left_out` take no part.
+    A merge is any pair of pieces, or characters, that concatenates to a piece. Pairs of equal score get equal rank,
+    longest first. Pieces in `left_out` are ignored.
     """
     ids = {token: i for i, token in enumerate(tokens) if i not in left_out and token}
     characters = {token: token.decode("utf-8", "surrogateescape") for token in ids}
@@ -50,13 +50,13 @@ def scored_merges(
 
 
 def _order(scores: Sequence[float]) -> NDArray[np.int64]:
-    """Scores as integers in the same order; -0.0 is less than 0.0, as SentencePiece has it."""
+    """Return scores as integers in the same order; -0.0 sorts before 0.0, as in SentencePiece."""
     bits = np.array(scores, np.float32).view(np.int32).astype(np.int64)
     return np.where(bits < 0, -(bits & 0x7FFFFFFF) - 1, bits)
 
 
 def ties(model: BPE) -> list[list[int]]:
-    """Return the tokens that are equal in priority, two or more a list, in the order of their merges."""
+    """Return groups of two or more tokens with equal priority, in order of their merges."""
     if model.ranks is None:
         return []
     results = np.split(model.merges[:, 2], np.flatnonzero(np.diff(model.ranks)) + 1)
@@ -65,11 +65,11 @@ def ties(model: BPE) -> list[list[int]]:
 
 
 def is_ordered(model: BPE, tied: Sequence[int]) -> bool:
-    """Whether the order of tied tokens' merges is as good as the tie.
+    """Whether merging tied tokens in their listed order gives the same result as treating them as tied.
 
-    So it is with runs of one character, the longest first, if no other token holds two of it. Leftmost first, a run
-    grows until no token is longer, before another one begins behind it, and takes that in when it can. All of this
-    makes longer runs than beginning another one does: the same comes first in this order.
+    True for runs of one character, longest first, if no other token contains two of it. By the tie, a run grows to the
+    longest token before the next run begins after it, and a growing run absorbs that one when it can. Each such step
+    makes a longer run than starting a new one does, so the listed order makes the same steps first.
     """
     texts = [model.vocab[token].decode("utf-8", "surrogateescape") for token in tied]
     char, lengths = texts[0][0], sorted(map(len, texts), reverse=True)
@@ -80,9 +80,9 @@ def is_ordered(model: BPE, tied: Sequence[int]) -> bool:
 
 
 def taken_apart(model: BPE) -> dict[int, list[int]]:
-    """Return the ids that stand for every part and unused token once merging is done.
+    """Return the ids that replace every part and unused token after merging.
 
-    Whatever is around it, a token is always made from the same two symbols: merges inside it come in the same order.
+    A token is always built from the same two symbols in any context: the merges inside it have a fixed order.
     """
     singles = [i for i in model.unused_ids if _is_character(model.vocab[i])]
     made = _last_merges(model) if len(singles) < len(model.unused_ids) else {}
@@ -103,7 +103,7 @@ def _taken_apart(model: BPE, made: dict[int, tuple[int, int]], symbol: int, dept
 
 
 def _last_merges(model: BPE) -> dict[int, tuple[int, int]]:
-    """The two symbols that every unused token is made from; none for one that merging its characters does not yield."""
+    """Return the two symbols that build each unused token; missing if merging its characters does not yield it."""
     ranks = range(len(model.merges)) if model.ranks is None else model.ranks.tolist()
     pairs = {(a, b): (rank, c) for (a, b, c), rank in zip(model.merges.tolist(), ranks, strict=True)}
     found = {}

@@ -1,4 +1,4 @@
-"""Where the tokens of a word begin and end that holds unknown characters."""
+"""The byte ranges of the tokens of a word that contains unknown characters."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["Unfused", "symbol_ranges"]
 
 
 def symbol_ranges(model: BPE, ids: list[int], word: NDArray[np.uint8]) -> list[tuple[int, int]]:
-    """Return where in a word the bytes of each of its ids begin and end, of a model without parts and unused tokens.
+    """Return the byte range of each id of a word; for models without parts and unused tokens.
 
-    A token spells the symbols it was made of, so its length in the vocabulary says how many they are.
+    The length of a token in the vocabulary determines how many symbols it covers.
 
     Source: HF tokenizers 0.23, BPE::merge_word.
 
@@ -36,18 +36,18 @@ def symbol_ranges(model: BPE, ids: list[int], word: NDArray[np.uint8]) -> list[t
     spelled = list(accumulate(size for size, _ in symbols))
     taken = [0, *accumulate(size for _, size in symbols)]
     ends = [0, *(taken[bisect_left(spelled, end) + 1] for end in accumulate(len(vocab[index]) for index in ids))]
-    # Of every place in the file's characters, the byte of the word.
+    # The byte of the word for each position in the file's characters.
     at = [place for place, byte in enumerate(data) for _ in range(_width(byte) if model.byte_level else 1)]
     return [(at[begin], at[end - 1] + 1) for begin, end in pairwise(ends)]
 
 
 def _width(byte: int) -> int:
-    """The bytes of the character that stands for a byte in a byte-level file."""
+    """Return the UTF-8 length of the character that represents a byte in a byte-level file."""
     return 1 if 0x21 <= byte <= 0x7E else 2
 
 
 def _symbols(model: BPE, word: bytes) -> Iterator[tuple[int, int]]:
-    """Yield for every symbol of a word the bytes of its token, and those it takes in a file's characters.
+    """Yield for each symbol of a word the length of its token, and the length in the file's characters.
 
     As in HF, an unknown symbol comes after the byte tokens of the characters that follow it.
     """
@@ -86,11 +86,10 @@ def _is_known(model: BPE, character: bytes) -> bool:
 
 
 class Unfused:
-    """The ranges in words of the ids of a model with parts or unused tokens, which are taken apart once all is merged.
+    """Byte ranges for a model with parts or unused tokens, which are split after merging.
 
-    The word is segmented again with an unk for every unknown character: then each id stands for a known number of
-    bytes. encoder: of the model with
-    fuse_unk=False. lengths: that number by id.
+    The word is segmented again with one unk per unknown character, so that each id covers a known number of bytes.
+    encoder: for the model with fuse_unk=False. lengths: that number of bytes by id.
     """
 
     def __init__(self, model: BPE, encoder: Encoder, lengths: NDArray[np.int64]) -> None:
@@ -100,7 +99,7 @@ class Unfused:
         self._lengths = lengths
 
     def ranges(self, word: NDArray[np.uint8]) -> list[tuple[int, int]]:
-        """Return where in a word the bytes of each of its ids begin and end."""
+        """Return the byte range of each id of a word."""
         ids = self._encoder.encode_words(word, np.array([0, len(word)], np.int64)).ids.tolist()
         data, at, ends = word.tobytes(), 0, [0]
         for index, following in zip(ids, [*ids[1:], None], strict=True):
@@ -112,5 +111,5 @@ class Unfused:
 
 
 def _character_size(word: bytes, at: int) -> int:
-    """The bytes of the character there; a byte that begins none is one itself."""
+    """Return the length of the character at a position; 1 for an invalid byte."""
     return len(word[at : at + 4].decode("utf-8", "surrogateescape")[:1].encode("utf-8", "surrogateescape")) or 1

@@ -1,4 +1,4 @@
-"""BPE encoding: a model as the kernel reads it."""
+"""BPE encoding: the model in the layout of its kernel."""
 
 from __future__ import annotations
 
@@ -68,23 +68,23 @@ class BPESegmenter(Segmenter):
 
     @property
     def joins(self) -> bool:  # type: ignore[override]
-        """Whether unknown words side by side become one unk."""
+        """Whether adjacent unknown words become one unk."""
         return self.model.words_only and not self.model.byte_fallback and self.model.unk_id is not None
 
     def joined(self, batch: TokenBatch) -> TokenBatch:
-        """Return the ids of texts."""
+        """Return the ids of texts, with adjacent unknown words fused."""
         from subwords.bpe.fuse import fused
 
         return fused(batch, self.model.unk_id) if self.joins and self.model.unk_id is not None else batch
 
     def joined_words(self, batch: TokenBatch) -> TokenBatch:
-        """Return the ids of the words of one text; an unknown word after another unknown word has no id."""
+        """Return the ids of the words of one text; an unknown word after another one has no id."""
         from subwords.bpe.fuse import fused_words
 
         return fused_words(batch, self.model.unk_id) if self.joins and self.model.unk_id is not None else batch
 
     def finer(self, rule: Rule) -> Rule:
-        """Cut texts that are one word each in front of U+2581, where no token is cut."""
+        """Also cut before U+2581 if texts are unsplit and no token crosses such a cut."""
         return rule or self.model.space_rule
 
     @property
@@ -96,11 +96,11 @@ class BPESegmenter(Segmenter):
 
     @cached_property
     def arrays(self) -> BPEModel:
-        """The model as the kernel reads it."""
+        """The model in the layout of the kernel."""
         from subwords.kernels.bpe.merge import fill_pairs
 
         model = self.model
-        # A merge that spells a special token is left out: no text yields one by itself (A3).
+        # Leave out merges that yield a special token: no text yields one (A3).
         kept = ~np.isin(model.merges[:, 2], list(model.special_ids))
         merges, ranks = model.merges[kept], self._ranks[kept]
         left, right = np.ascontiguousarray(merges[:, 0]), np.ascontiguousarray(merges[:, 1])
@@ -131,24 +131,24 @@ class BPESegmenter(Segmenter):
 
     @cached_property
     def _classes(self) -> NDArray[np.int64]:
-        """The priority of every merge, below their number."""
+        """The priority of each merge, as an integer below the number of merges."""
         ranks = self.model.ranks
         return np.arange(len(self.model.merges)) if ranks is None else np.searchsorted(ranks, ranks)
 
     @property
     def _ranks(self) -> NDArray[np.int64]:
-        """A number for every merge: its priority, if all merges of a priority have one result."""
+        """A number per merge: its priority, or its position if merges of equal priority have different results."""
         return np.arange(len(self._classes)) if self._tied else self._classes
 
     @cached_property
     def _by_links(self) -> bool:
-        """Whether long words fall into runs: symbols are characters, and unk and bytes take no part in merges."""
+        """Whether long words can be split into runs: symbols are characters, and unk and bytes never merge."""
         model = self.model
         others = [*model.byte_ids[model.byte_ids >= 0].tolist(), *([] if model.unk_id is None else [model.unk_id])]
         return not model.byte_level and not np.isin(model.merges[:, :2], others).any()
 
     def _links(self, results: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The characters, by their ids, that stand side by side in a token, shape (2, n)."""
+        """Return the pairs of character ids that are adjacent in some token, shape (2, n)."""
         tokens = [self.model.vocab[index].decode("utf-8", "surrogateescape") for index in np.unique(results).tolist()]
         codes = np.frombuffer("".join(tokens).encode("utf-32-le", "surrogatepass"), np.uint32)
         inside = np.ones(len(codes), np.bool_)
@@ -159,7 +159,7 @@ class BPESegmenter(Segmenter):
         return np.stack([keys >> 32, keys & 0xFFFFFFFF])
 
     def _parted(self) -> NDArray[np.int32]:
-        """For every symbol 0, or the place of its ids: their number, and then the ids."""
+        """0 for each ordinary symbol, else the offset of its replacement: the number of ids, then the ids."""
         model = self.model
         if not self._settings[PARTED]:
             return np.zeros(1, np.int32)
@@ -173,7 +173,7 @@ class BPESegmenter(Segmenter):
 
     @cached_property
     def whole_words(self) -> TokenWords | None:  # type: ignore[override]
-        """The tokens that a word may be."""
+        """The tokens that are looked up as whole words."""
         model = self.model
         if not model.whole_words and not model.user_ids:
             return None
@@ -187,7 +187,7 @@ class BPESegmenter(Segmenter):
         return TokenWords(data, np.cumsum(lengths[ids]), ids.astype(np.int32))
 
     def scratch(self, length: int, before: BPEScratch | None) -> BPEScratch:
-        """Return room for a word."""
+        """Return buffers for a word."""
         chains = np.zeros(0, np.int32) if before is None else before.chains
         if length > SHORT_WORD and not len(chains):
             chains = np.full(RANK_SCRATCH * (len(self._ranks) + 1), -1, np.int32)
@@ -195,15 +195,15 @@ class BPESegmenter(Segmenter):
         return BPEScratch(np.empty(room, np.uint64), np.empty(SYMBOL_SCRATCH * length, np.int32), chains)
 
     def workspace(self, table: WordTable, scratch: BPEScratch, counters: NDArray[np.int64]) -> BPEWorkspace:
-        """Return all that the kernel works on."""
+        """Return everything that the kernel works on."""
         return BPEWorkspace(table, self.arrays, scratch, counters)
 
     def token_ends(
         self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], word_spans: WordSpans
     ) -> NDArray[np.int64]:
-        """Return where the bytes of each id end: an id takes the bytes of the symbols it was made of, in order.
+        """Return the end of each id's bytes: an id covers the bytes of its symbols, in order.
 
-        Hazard: as in HF, symbols that are dropped have no place, and what follows them in a word moves up.
+        Hazard: as in HF, dropped symbols have no position, so the rest of their word moves towards its start.
         """
         ends: NDArray[np.int64] = self.token_ranges(ids, offsets, word_spans)[1]
         return ends
@@ -211,7 +211,7 @@ class BPESegmenter(Segmenter):
     def token_ranges(
         self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], word_spans: WordSpans
     ) -> NDArray[np.int64]:
-        """Return where the bytes of each id begin and end; see `token_ends`."""
+        """Return the byte range of each id; see `token_ends`."""
         if self.joins:  # an id for a word, or for several
             words = np.flatnonzero(np.diff(offsets))
             begins = word_spans.words[words]
@@ -234,7 +234,7 @@ class BPESegmenter(Segmenter):
 
     @cached_property
     def _lengths(self) -> NDArray[np.int64]:
-        """How many bytes of a word each id stands for."""
+        """The number of bytes of a word that each id covers."""
         lengths = np.diff(self.model.vocab.offsets)
         byte_ids = self.model.byte_ids
         lengths[byte_ids[byte_ids >= 0]] = 1
@@ -247,25 +247,23 @@ class BPESegmenter(Segmenter):
 
     @property
     def unk_id(self) -> int | None:  # type: ignore[override]
-        """The id of what is unknown."""
+        """The id of unknown symbols."""
         return self.model.unk_id
 
     @property
     def shows_unknown(self) -> bool:  # type: ignore[override]
-        """Whether the model is of a .model file."""
+        """Whether the model comes from a .model file."""
         return not self.model.byte_level and self.model.ranks is not None
 
     def unknown(self, text: NDArray[np.uint8], at: int) -> InputError:
-        """Return the error for a symbol that is none of the alphabet."""
+        """Return the error for a symbol outside the alphabet."""
         symbol = text[at : at + 4].tobytes()
         shown = f"byte 0x{symbol[0]:02X}" if self.model.byte_level else repr(symbol.decode("utf-8", "replace")[0])
-        return InputError(
-            f"expected only symbols of the alphabet; {shown} at byte {at} is none, and there is no unk token"
-        )
+        return InputError(f"{shown} (byte {at}) is not in the vocabulary and the model has no unk token")
 
 
 def _running(lengths: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Sums that begin anew with every word."""
+    """Cumulative sums that restart at every word."""
     total = np.cumsum(lengths)
     before = np.concatenate([np.zeros(1, np.int64), total])[offsets[:-1]]
     running: NDArray[np.int64] = total - np.repeat(before, np.diff(offsets))

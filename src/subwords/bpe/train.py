@@ -25,7 +25,7 @@ __all__ = ["BPESettings", "train_bpe"]
 
 @dataclass(frozen=True, kw_only=True)
 class BPESettings:
-    """What to learn; see `subwords.train`."""
+    """The settings of BPE training; see `subwords.train`."""
 
     vocab_size: int
     byte_level: bool = True
@@ -52,10 +52,10 @@ class BPESettings:
 def train_bpe(
     counts: WordCounts, settings: BPESettings, *, threads: int | None = None, on_step: Step | None = None
 ) -> BPE:
-    """Learn a model from word counts (B1-B7); TrainingError says what does not fit.
+    """Learn a model from word counts (B1-B7); TrainingError if settings and counts do not fit together.
 
-    `on_step` is called with the name of a phase, and how many of its steps are done and expected: "indexing" of the
-    words, and "merging", of which a step is a token.
+    `on_step(phase, done, expected)` reports progress. The phases are "indexing" of the words, and "merging", where a
+    step is a token.
     """
     check_words(counts)
     symbols = _alphabet(counts, settings)
@@ -77,7 +77,7 @@ def _name(symbol: int, settings: BPESettings) -> bytes:
 
 
 def _alphabet(counts: WordCounts, settings: BPESettings) -> list[int]:
-    """The bytes or code points to start from, in the order of their ids (B3, B6)."""
+    """Return the initial bytes or code points, in order of id (B3, B6)."""
     from subwords.kernels.bpe.index import symbol_weights
 
     order = np.frombuffer(BYTES, np.uint8) if settings.byte_level else np.arange(CODE_POINTS)
@@ -88,7 +88,7 @@ def _alphabet(counts: WordCounts, settings: BPESettings) -> list[int]:
     symbol_weights(counts.data, counts.offsets, counts.counts, int(not settings.byte_level), weights)
     kept = order if full else order[weights[order] > 0]
     if settings.limit_alphabet is not None and settings.limit_alphabet < len(kept):
-        # The most frequent ones; a stable sort lets the earlier symbol win a tie.
+        # The most frequent ones; the sort is stable, so the earlier symbol wins a tie.
         order = np.argsort(np.iinfo(np.int64).max - weights[kept].astype(np.int64), kind="stable")
         kept = kept[np.sort(order[: settings.limit_alphabet])]
     symbols: list[int] = kept.tolist()

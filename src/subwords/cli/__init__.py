@@ -1,4 +1,4 @@
-"""The command line: one command per public function; parsing and printing only."""
+"""The command line: one command per public function. It parses and prints only."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def main() -> None:
       subwords train corpus/ --vocab-size 32000 -o tok.json
       subwords encode tok.json --text "a text"
 
-    Exit codes: 0 all is well, 1 the input cannot be used, 2 wrong usage, 130 interrupted.
+    Exit codes: 0 success, 1 unusable input, 2 wrong usage, 130 interrupted.
     """
 
 
 @main.command()
 @json_option
 def warmup(as_json: bool) -> None:
-    """Compile everything now, so that later commands start fast.
+    """Compile all kernels now, so that later commands start fast.
 
     \b
     Example:

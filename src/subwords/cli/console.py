@@ -1,4 +1,4 @@
-"""What the commands share: errors as exit codes, output files, tables, and tokens made readable."""
+"""Shared by the commands: exit codes for errors, output files, tables, printable tokens."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ __all__ = [
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 tokenizer_argument = click.argument("tokenizer", type=click.Path(path_type=Path))
 
-_WIDEST = 32  # a column; what is wider pushes the others aside
+_WIDEST = 32  # widest aligned column, in terminal cells; a wider cell shifts the rest of its row
 
 SPACE = "\u2423"  # the open box
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", " ": SPACE}
@@ -49,10 +49,10 @@ _ESCAPED = re.compile(rf"\\x[0-9a-fA-F]{{2}}|\\u[0-9a-fA-F]{{4}}|\\U[0-9a-fA-F]{
 
 
 class Commands(click.Group):
-    """Commands whose failures are one line on standard error and an exit code: 1, or 130 when interrupted."""
+    """A command group that reports a failure as one line on standard error and exits with 1, or 130 if interrupted."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command that was asked for."""
+        """Run the requested command."""
         _prepare_output()
         try:
             with _warnings_printed():
@@ -65,7 +65,7 @@ class Commands(click.Group):
             ctx.exit(130)
         except OSError as error:
             if error.errno == errno.EPIPE:
-                raise  # the reader went away: click ends quietly
+                raise  # the reader closed the pipe: click exits quietly
             _drop_output()
             _fail(ctx, f"{error.filename or 'standard output'}: {error.strerror or error}")
         return result
@@ -73,7 +73,7 @@ class Commands(click.Group):
 
 @contextmanager
 def _warnings_printed() -> Iterator[None]:
-    """Print each warning of this package as one line on standard error; those of others as Python does."""
+    """Print warnings of this package as one line on standard error, all others as Python does."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", SubwordsWarning)
         others = warnings.showwarning
@@ -90,9 +90,9 @@ def _warnings_printed() -> Iterator[None]:
 
 def _prepare_output() -> None:
     if isinstance(sys.stdout, TextIOWrapper):
-        if isinstance(sys.stdout.buffer, RawIOBase):  # PYTHONUNBUFFERED: a write may write only a part, and not say so
+        if isinstance(sys.stdout.buffer, RawIOBase):  # PYTHONUNBUFFERED: a write may be incomplete without an error
             sys.stdout = open(sys.stdout.fileno(), "w", encoding=sys.stdout.encoding, closefd=False)  # noqa: SIM115
-        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may not know every character
+        sys.stdout.reconfigure(errors="backslashreplace")  # the terminal's encoding may lack characters
 
 
 def _fail(ctx: click.Context, message: str) -> NoReturn:
@@ -101,7 +101,7 @@ def _fail(ctx: click.Context, message: str) -> NoReturn:
 
 
 def _drop_output() -> None:
-    # What waits to be written will not go out at exit either, and Python would say so at length.
+    # Flushing buffered output would fail again at exit, and Python would print a traceback.
     try:
         sys.stdout.flush()
     except OSError:
@@ -110,7 +110,7 @@ def _drop_output() -> None:
 
 
 def utf8(value: str) -> str:
-    """Return text from the command line, which may hold any bytes; what is no UTF-8 is wrong usage."""
+    """Return text from the command line; click.BadParameter if it is not UTF-8."""
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -119,39 +119,39 @@ def utf8(value: str) -> str:
 
 
 def given(context: click.Context, name: str) -> bool:
-    """Whether an option was given, be it with its default."""
+    """Whether the user gave an option, even with its default value."""
     return context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
 
 
 def load_tokenizer(path: Path) -> Tokenizer:
-    """Return the tokenizer of a file."""
+    """Load a tokenizer file or folder."""
     from subwords.tokenizer import load
 
     return load(path)
 
 
 def check_output(path: Path | None) -> None:
-    """Raise now what writing the file would raise after hours of work: open it for writing, and change nothing."""
+    """Fail now rather than after hours of work: open the file for writing without changing it."""
     from subwords.support.atomic import atomic_write
 
     class Undo(Exception):  # noqa: N818
         pass
 
     if path is None or (path.exists() and not (path.is_file() or path.is_dir())):
-        return  # opening a pipe would tell its reader that all is over
+        return  # opening and closing a pipe would signal end of file to its reader
     with suppress(Undo), atomic_write(path):
         raise Undo
 
 
 def check_saving(path: Path, save: Callable[[Path], object]) -> None:
-    """Raise now what saving raises after hours of work: a format that cannot hold it, a package that is missing."""
+    """Fail now rather than after hours of work, for example for an unsupported format or a missing package."""
     with tempfile.TemporaryDirectory() as folder:
         save(Path(folder, f"rehearsal{path.suffix}"))
 
 
 @contextmanager
 def open_output(path: Path | None) -> Iterator[IO[bytes]]:
-    """Open a file that is written whole or not at all, or standard output."""
+    """Open a file that is written atomically, or standard output."""
     if path is None:
         yield sys.stdout.buffer
         return
@@ -162,7 +162,7 @@ def open_output(path: Path | None) -> Iterator[IO[bytes]]:
 
 
 def print_values(values: Mapping[str, object], as_json: bool) -> None:
-    """Print names and their values, or a JSON object in ASCII."""
+    """Print names and values, or a JSON object in ASCII."""
     if as_json:
         click.echo(json.dumps(values))
     else:
@@ -170,7 +170,7 @@ def print_values(values: Mapping[str, object], as_json: bool) -> None:
 
 
 def print_rows(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print columns under their names on a terminal, otherwise rows with tabs between."""
+    """Print aligned columns with their names on a terminal, otherwise tab-separated rows without names."""
     if sys.stdout.isatty():
         lines = _aligned([*([columns] if columns else []), *rows])
         if columns:
@@ -181,7 +181,7 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    # A table of Rich takes 13 s for 50,000 rows, this 0.3 s.
+    # Rich's Table takes 13 s for 50,000 rows, this 0.3 s.
     from rich.cells import cell_len
 
     widths = [min(max(map(cell_len, column)), _WIDEST) for column in zip(*rows, strict=True)]
@@ -204,7 +204,7 @@ def _printable(text: str) -> str:
 
 
 def shown(token: bytes) -> str:
-    r"""Return a token on one line without blanks: a space is U+2423, the rest that is not printable is escaped.
+    r"""Return a token on one line: a space becomes U+2423, other characters that are not printable are escaped.
 
     >>> print(shown(b" caf\xc3\xa9\n"), shown(b"\xc3"))
     ␣café\n \xc3
@@ -217,14 +217,14 @@ def _escape(character: str) -> str:
         return _ESCAPES[character]
     code = ord(character)
     if 0xDC80 <= code <= 0xDCFF:
-        return f"\\x{code - 0xDC00:02x}"  # a byte that is no character by itself
+        return f"\\x{code - 0xDC00:02x}"  # a byte that is not part of a character
     if character.isprintable() and character != SPACE:
         return character
     return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def unshown(text: str) -> bytes:
-    r"""Return the token that `shown` shows so; a space may also stand for itself.
+    r"""Return the token that `shown` displays this way; a plain space is accepted too.
 
     >>> unshown("\u2423the") == unshown(" the"), unshown(r"\xc3")
     (True, b'\xc3')

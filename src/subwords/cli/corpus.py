@@ -1,4 +1,4 @@
-"""train and count: a corpus in, a tokenizer or counts out."""
+"""train and count: read a corpus, write a tokenizer or word counts."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _AT_LEAST_1 = click.IntRange(min=1)
 _PARQUET = b"PAR1"
-_FOOTER = 1 << 16  # bytes: more than the schema of counts takes
-# What shapes counts: the options of `subwords.count` that a file of counts has settled.
+_FOOTER = 1 << 16  # bytes; larger than the schema of counts
+# The options of `subwords.count` that are fixed once a file of counts exists.
 _COUNTING = ("splitter", "normalizer", "special_tokens", "documents", "errors")
 
 
@@ -34,15 +34,15 @@ def _corpus_options(command: _Command) -> _Command:
             "--splitter",
             type=utf8,
             metavar="NAME|REGEX",
-            help="What words are: a rule's name (gpt2, cl100k, o200k, bert, ...), or a regex.  "
-            "[default: gpt2; for wordpiece bert; for unigram sentencepiece]",
+            help="How to split text into words: a name (gpt2, cl100k, o200k, bert, ...) or a regex.  "
+            "[default: gpt2; bert for wordpiece; sentencepiece for unigram]",
         ),
         click.option(
             "--normalizer",
             type=utf8,
             metavar="NAME",
-            help="What is done to text first: bert-uncased, bert-cased, nfc, nfkc, lowercase, ..., or none.  "
-            "[default: none; for wordpiece bert-uncased; for unigram sentencepiece]",
+            help="How to normalize text first: bert-uncased, bert-cased, nfc, nfkc, lowercase, ..., or none.  "
+            "[default: none; bert-uncased for wordpiece; sentencepiece for unigram]",
         ),
         click.option(
             "--special",
@@ -50,23 +50,23 @@ def _corpus_options(command: _Command) -> _Command:
             type=utf8,
             multiple=True,
             metavar="TOKEN",
-            help="A special token; where text spells it, it is not counted. May be repeated.",
+            help="A special token: not counted where the text contains it. May be repeated.",
         ),
         click.option(
             "--documents",
             type=click.Choice(["file", "line"]),
-            help="What a document is: no word goes beyond its end.  [default: file]",
+            help="What a document is: words do not cross documents.  [default: file]",
         ),
         click.option(
             "--errors",
             type=click.Choice(["strict", "replace"]),
-            help="Invalid UTF-8 is an error, or is read as U+FFFD.  [default: strict]",
+            help="Invalid UTF-8: stop with an error, or read it as U+FFFD.  [default: strict]",
         ),
         click.option(
             "--threads",
             type=_AT_LEAST_1,
             metavar="N",
-            help="Threads to count with, and to train Unigram with.  [default: one per processor]",
+            help="Threads for counting and for training Unigram.  [default: one per processor]",
         ),
         click.option("-q", "--quiet", is_flag=True, help="Print no progress and no summary."),
         json_option,
@@ -83,17 +83,17 @@ def _corpus_options(command: _Command) -> _Command:
     type=click.Path(path_type=Path),
     required=True,
     metavar="FILE",
-    help="The tokenizer.json to write, or SentencePiece's .model.",
+    help="The file to write: tokenizer.json, or SentencePiece's .model.",
 )
 @click.option(
-    "--vocab-size", type=_AT_LEAST_1, required=True, metavar="N", help="How many tokens, special ones and all."
+    "--vocab-size", type=_AT_LEAST_1, required=True, metavar="N", help="Number of tokens, special tokens included."
 )
 @click.option(
     "--algorithm",
     type=click.Choice(["bpe", "wordpiece", "unigram"]),
     default="bpe",
     show_default=True,
-    help="What to learn.",
+    help="The model to train.",
 )
 @click.option("--character-level", is_flag=True, help="Start from the characters of the corpus instead of bytes.")
 @click.option(
@@ -108,24 +108,24 @@ def _corpus_options(command: _Command) -> _Command:
     type=click.Choice(["likelihood", "course", "count"]),
     default="likelihood",
     show_default=True,
-    help="WordPiece: merge the pair of the greatest gain in likelihood, of the greatest count(ab)/(count(a) count(b)), "
-    "which wants a --min-frequency, or of the greatest count.",
+    help="WordPiece: merge the pair with the largest gain in likelihood; the largest count(ab)/(count(a) count(b)), "
+    "which needs --min-frequency; or the largest count.",
 )
 @click.option(
-    "--prefix", type=utf8, default="##", show_default=True, help="WordPiece: begins pieces that continue a word."
+    "--prefix", type=utf8, default="##", show_default=True, help="WordPiece: marks pieces that continue a word."
 )
 @click.option(
     "--tie-break",
     type=click.Choice(["ids", "first", "bytes"]),
     default="ids",
     show_default=True,
-    help="Of pairs of one score, take that of smaller ids, the first in the corpus, or that of smaller bytes.",
+    help="Between pairs of equal score: smaller ids, first in the corpus, or smaller bytes.",
 )
 @click.option(
     "--min-frequency",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Learn nothing rarer than this.  [default: 0; for unigram 2]",
+    help="Ignore pairs and pieces rarer than N.  [default: 0; 2 for unigram]",
 )
 @click.option(
     "--max-token-length", type=_AT_LEAST_1, metavar="N", help="In bytes; with --character-level, in characters."
@@ -133,24 +133,24 @@ def _corpus_options(command: _Command) -> _Command:
 @click.option(
     "--limit-alphabet", type=_AT_LEAST_1, metavar="N", help="Start from the N most frequent bytes or characters only."
 )
-@click.option("--unk-token", type=utf8, metavar="TOKEN", help="The special token that stands for unknown symbols.")
+@click.option("--unk-token", type=utf8, metavar="TOKEN", help="The special token for unknown symbols.")
 @click.option("--byte-fallback", is_flag=True, help="Unigram: 256 tokens for the bytes of unknown characters.")
 @click.option(
     "--seed-size",
     type=click.IntRange(min=0),
     default=1_000_000,
     show_default=True,
-    help="Unigram: pieces to begin with.",
+    help="Unigram: number of initial pieces.",
 )
 @click.option(
     "--shrinking-factor",
     type=click.FloatRange(0.01, 0.99),
     default=0.75,
     show_default=True,
-    help="Unigram: the share of pieces that a round of pruning leaves.",
+    help="Unigram: share of pieces kept in each round of pruning.",
 )
 @click.option(
-    "--sub-iterations", type=click.IntRange(1, 100), default=2, show_default=True, help="Unigram: EM a round."
+    "--sub-iterations", type=click.IntRange(1, 100), default=2, show_default=True, help="Unigram: EM steps per round."
 )
 @click.option(
     "--max-piece-length", type=click.IntRange(1, 512), default=16, show_default=True, help="Unigram: in characters."
@@ -160,10 +160,10 @@ def _corpus_options(command: _Command) -> _Command:
     type=click.FloatRange(0.01, 1.0),
     default=1.0,
     show_default=True,
-    help="Unigram: the share of the text whose characters are tokens.",
+    help="Unigram: share of the text whose characters become tokens.",
 )
 @click.option(
-    "--required-chars", type=utf8, default="", metavar="TEXT", help="Unigram: characters that are tokens anyway."
+    "--required-chars", type=utf8, default="", metavar="TEXT", help="Unigram: characters that always become tokens."
 )
 @click.option(
     "--user-defined", type=utf8, multiple=True, metavar="PIECE", help="Unigram: a piece that is always kept whole."
@@ -183,8 +183,8 @@ def train(
 ) -> None:
     """Train a tokenizer on a corpus and save it.
 
-    SOURCE is a text file (also .gz or .zst), a folder of such files, a glob in quotes, or one file that "subwords
-    count" made.
+    SOURCE is a text file (also .gz or .zst), a folder of such files, a quoted glob, or one file written by "subwords
+    count".
 
     \b
     Example:
@@ -206,7 +206,7 @@ def train(
     counting["special_tokens"] = (*settings["special_tokens"], *settings.get("user_defined", ()))
     counts, names = _counts_or_rules(sources, counting, algorithm)
     rules: dict[str, Any] = {"splitter": splitter(names["splitter"]), "normalizer": normalizer(names["normalizer"])}
-    # What cannot be learned or saved so is refused before hours of work.
+    # Fail before hours of work if these options cannot be trained or saved.
     check_saving(output, rehearse(**rules, **settings).save)
     progress = False if quiet else None
     if counts is None:
@@ -227,9 +227,9 @@ def train(
     type=click.Path(path_type=Path),
     required=True,
     metavar="FILE",
-    help="The file to write: Parquet where it is named .parquet.",
+    help="The file to write; Parquet if its name ends in .parquet.",
 )
-@click.option("--add", "adding", is_flag=True, help="The sources are files of counts: add them up.")
+@click.option("--add", "adding", is_flag=True, help="The sources are files of counts: add them.")
 @_corpus_options
 def count(
     sources: tuple[str, ...],
@@ -240,10 +240,10 @@ def count(
     as_json: bool,
     **counting: Any,
 ) -> None:
-    """Count the words of a corpus once, for any number of trainings.
+    """Count the words of a corpus once, for any number of training runs.
 
-    SOURCE is a text file (also .gz or .zst), a folder of such files, or a glob in quotes; with --add, a file that this
-    command made.
+    SOURCE is a text file (also .gz or .zst), a folder of such files, or a quoted glob; with --add, a file written by
+    this command.
 
     \b
     Example:
@@ -257,7 +257,7 @@ def count(
         _refuse_options(counting, _COUNTING)
         counts = _added(sources)
     elif found := next(filter(_is_counts, sources), None):
-        raise click.UsageError(f"{found} holds counts, not text; --add adds up counts")
+        raise click.UsageError(f"{found} holds counts, not text; use --add to add counts")
     else:
         counts = _count(sources, counting, threads, False if quiet else None)
     counts.save(output)
@@ -274,7 +274,7 @@ def _checked_target(path: Path, algorithm: str) -> Path:
 
 
 def _settings(context: click.Context, algorithm: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that the algorithm has; refuse others that were given."""
+    """Return the options of the algorithm; UsageError for options of another algorithm."""
     from subwords.families import FAMILIES
     from subwords.training.options import families_with
 
@@ -286,7 +286,7 @@ def _settings(context: click.Context, algorithm: str, options: dict[str, Any]) -
             has = " and ".join(algorithms)
             raise click.UsageError(f"--{option.replace('_', '-')} is for {has}, not for {algorithm}")
     if not options["byte_level"] and given(context, "alphabet") and options["alphabet"] == "full":
-        raise click.UsageError("--alphabet full is of bytes: leave it out with --character-level")
+        raise click.UsageError("--alphabet full needs bytes: leave it out with --character-level")
     return {
         name: value
         for name, value in options.items()
@@ -297,7 +297,7 @@ def _settings(context: click.Context, algorithm: str, options: dict[str, Any]) -
 def _counts_or_rules(
     sources: Sequence[str], counting: dict[str, Any], algorithm: str
 ) -> tuple[WordCounts | None, dict[str, str]]:
-    """Return the counts if the sources are such, and the names of the rules that make or made them."""
+    """Return the counts if the sources hold counts, otherwise None, and the names of the rules for words."""
     from subwords.families import FAMILIES
 
     family = FAMILIES[algorithm]
@@ -305,7 +305,7 @@ def _counts_or_rules(
         normalizer = counting["normalizer"] or family.normalizer or "none"
         return None, {"splitter": counting["splitter"] or family.splitter, "normalizer": normalizer}
     if len(sources) > 1:
-        raise click.UsageError('expected text, or one file of counts; "subwords count --add" makes one of several')
+        raise click.UsageError('expected text, or one file of counts; "subwords count --add" joins several files')
     _refuse_options(counting, ("documents", "errors"))
     counts = _load(sources[0])
     made = counts.provenance
@@ -356,13 +356,13 @@ def _is_counts(source: str) -> bool:
         if not head.startswith(_PARQUET):
             return head == MAGIC
         file.seek(max(0, path.stat().st_size - _FOOTER))
-        return b"subwords" in file.read()  # the key of how the words were made
+        return b"subwords" in file.read()  # the metadata key of the provenance
 
 
 def _refuse_options(counting: dict[str, Any], names: Sequence[str]) -> None:
     for name in names:
         if counting[name]:
-            raise click.UsageError(f"--{name.removesuffix('_tokens')} is for text, and these are counts")
+            raise click.UsageError(f"--{name.removesuffix('_tokens')} is for text, but these are counts")
 
 
 def _summarize(

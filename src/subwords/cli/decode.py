@@ -32,13 +32,13 @@ __all__ = ["decode"]
 @tokenizer_argument
 @click.argument("file", default="-")
 @click.option("--ids", "given", metavar="IDS", help='Decode these ids, as in "1 2 3".')
-@click.option("--lines", is_flag=True, help="Every line of ids is a text, and becomes a line.")
+@click.option("--lines", is_flag=True, help="Each line of ids is one text and becomes one line.")
 @click.option("--dtype", type=click.Choice(["uint16", "uint32"]), help="FILE holds raw little-endian ids of this type.")
 @click.option(
     "--offsets",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Where each text begins in a NumPy file or raw ids, as encode writes it; every text becomes a line.",
+    help="Start of each text in a NumPy file or raw ids, as written by encode; each text becomes one line.",
 )
 @click.option(
     "-o",
@@ -60,8 +60,8 @@ def decode(
 ) -> None:
     """Turn ids into text, byte for byte.
 
-    TOKENIZER is a tokenizer.json, a SentencePiece .model, or a folder with one. FILE holds ids separated by whitespace,
-    or is a NumPy file, also as .gz or .zst; without it, or for "-", they come from standard input.
+    TOKENIZER is a tokenizer.json, a SentencePiece .model, or a folder with one. FILE holds ids separated by whitespace
+    or is a NumPy file, also as .gz or .zst. Without FILE, or with "-", ids come from standard input.
 
     \b
     Example:
@@ -70,9 +70,9 @@ def decode(
       subwords decode tok.json ids.npy --offsets offsets.npy -o lines.txt
     """
     if given is not None and (file != "-" or dtype or offsets):
-        raise click.UsageError("--ids comes without FILE, --dtype and --offsets")
+        raise click.UsageError("--ids cannot be combined with FILE, --dtype or --offsets")
     if lines and (dtype or offsets):
-        raise click.UsageError("--lines is for ids as text; --offsets gives the lines of NumPy files and raw ids")
+        raise click.UsageError("--lines is for ids as text; use --offsets for NumPy files and raw ids")
     tok = load_tokenizer(tokenizer)
     check_output(output)
     texts, size, kept = 0, 0, list[str]()
@@ -95,7 +95,7 @@ def decode(
 def _decoded(
     tok: Tokenizer, file: str, given: str | None, lines: bool, dtype: str | None, offsets: Path | None
 ) -> Iterator[Iterable[bytes]]:
-    """The texts, one after the other."""
+    """Yield the texts in order."""
     if given is not None:
         rows = given.encode("utf-8", "replace")
         yield (tok.decode_bytes(parse_ids(row, None, "--ids")) for row in (rows.splitlines() if lines else [rows]))
@@ -114,9 +114,9 @@ def _decoded(
 def _arrays(tok: Tokenizer, data: bytes, name: str, dtype: str | None, offsets: Path | None) -> Iterator[bytes]:
     is_npy = data.startswith(NPY)
     if dtype and is_npy:
-        raise InputError(f"{name}: a NumPy file states the type of its ids: leave out --dtype")
+        raise InputError(f"{name}: --dtype is for raw ids; a NumPy file states its type: leave out --dtype")
     if offsets and not (dtype or is_npy):
-        raise InputError(f"{name}: --offsets is for NumPy files and raw ids (--dtype); lines of ids take --lines")
+        raise InputError(f"{name}: --offsets is for NumPy files and raw ids (--dtype); use --lines for lines of ids")
     ids = parse_ids(data, dtype, name)
     if offsets is None:
         yield tok.decode_bytes(ids)

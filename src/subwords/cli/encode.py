@@ -37,30 +37,30 @@ __all__ = ["encode"]
 @tokenizer_argument
 @click.argument("file", default="-")
 @click.option("--text", "texts", type=utf8, multiple=True, metavar="TEXT", help="Encode this text. May be repeated.")
-@click.option("--lines", is_flag=True, help="Every line is a text; its line feed is left out.")
+@click.option("--lines", is_flag=True, help="Each line is one text, without its line feed.")
 @click.option(
     "--special",
     type=click.Choice(["text", "error", "allow"]),
     default="text",
     show_default=True,
-    help="Special tokens spelled out in text are ordinary text, an error, or their ids.",
+    help="Special tokens spelled in the text: ordinary text, an error, or their ids.",
 )
-@click.option("--sample", is_flag=True, help="Unigram: draw one of the ways to write a text, likelier ones more often.")
+@click.option("--sample", is_flag=True, help="Unigram: draw a segmentation at random, likelier ones more often.")
 @click.option(
     "--alpha",
     type=click.FloatRange(min=0),
     default=0.1,
     show_default=True,
-    help="With --sample: 0 draws all ways alike, large values the best.",
+    help="With --sample: 0 draws all segmentations equally, large values favour the best.",
 )
-@click.option("--seed", type=click.IntRange(min=0), help="With --sample: draw the same again.")
+@click.option("--seed", type=click.IntRange(min=0), help="With --sample: seed for reproducible results.")
 @click.option(
     "--nbest",
     type=click.IntRange(1, 1024),
     metavar="N",
-    help="Unigram: the N best ways, a line each with its score; with --sample, draw from these.",
+    help="Unigram: print the N best segmentations, one per line with its score; with --sample, draw from these.",
 )
-@click.option("--tokens", "as_tokens", is_flag=True, help="Print tokens instead of ids, a space in them as U+2423.")
+@click.option("--tokens", "as_tokens", is_flag=True, help="Print tokens instead of ids; spaces show as U+2423.")
 @click.option(
     "-o",
     "--output",
@@ -72,14 +72,14 @@ __all__ = ["encode"]
     "--format",
     "form",
     type=click.Choice(["text", "npy", "bin"]),
-    help="A line of ids for every text, a NumPy file, or raw little-endian ids.  [default: as OUT is named, or text]",
+    help="One line of ids per text, a NumPy file, or raw little-endian ids.  [default: by OUT's suffix, else text]",
 )
 @click.option("--dtype", type=click.Choice(["uint16", "uint32"]), help="For npy and bin.  [default: uint32]")
 @click.option(
     "--offsets",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="With npy and bin: write where each text begins in the ids, and the end, as an int64 NumPy file.",
+    help="With npy and bin: write the start of each text in the ids, and the end, as an int64 NumPy file.",
 )
 @json_option
 @click.pass_context
@@ -95,12 +95,12 @@ def encode(
     offsets: Path | None,
     **options: Any,
 ) -> None:
-    """Turn text into ids, separated by spaces, a line for every text.
+    """Turn text into ids, separated by spaces, one line per text.
 
-    TOKENIZER is a tokenizer.json, a SentencePiece .model, or a folder with one. FILE is the text, also as .gz or .zst;
-    without it, or for "-", it is standard input. All of it is one text, or with --lines each of its lines, which are
-    read and written a few at a time. npy and bin hold the ids of all texts in a row: with several texts, --offsets says
-    where each begins. An npy for standard output or a pipe is written when all ids are known.
+    TOKENIZER is a tokenizer.json, a SentencePiece .model, or a folder with one. FILE is the text, also as .gz or .zst.
+    Without FILE, or with "-", text comes from standard input. The whole input is one text; with --lines each line is
+    one text, processed a batch at a time. npy and bin hold the ids of all texts joined; with several texts, --offsets
+    stores where each begins. An npy for standard output or a pipe is written only after the last id is known.
 
     \b
     Example:
@@ -124,7 +124,7 @@ def encode(
 
 @dataclass(frozen=True, kw_only=True)
 class _Options:
-    """The options that need no work before they are used."""
+    """The options that are used as given."""
 
     special: Any
     sample: bool
@@ -138,7 +138,7 @@ class _Options:
 
 @dataclass(frozen=True)
 class _Job(_Options):
-    """What to write where."""
+    """What to encode and where to write it."""
 
     output: Path | None
     form: str
@@ -148,17 +148,17 @@ class _Job(_Options):
 
 def _check_usage(context: click.Context, job: _Job, texts: bool, file_options: bool) -> None:
     if texts and file_options:
-        raise click.UsageError("--text comes without FILE and --lines")
+        raise click.UsageError("--text cannot be combined with FILE or --lines")
     if job.form == "text" and (job.dtype or job.offsets):
         raise click.UsageError(f"{'--dtype' if job.dtype else '--offsets'} is for --format npy or bin")
     if job.form != "text" and (job.as_tokens or (job.as_json and job.output is None)):
         raise click.UsageError(
-            f"--format {job.form} holds ids only: leave out --tokens, and name a file by -o for --json"
+            f"--format {job.form} holds ids only: leave out --tokens; for --json, name a file with -o"
         )
     if job.form != "text" and job.several and not job.offsets:
         raise click.UsageError(
-            f"--format {job.form} holds the ids of all texts in a row: add --offsets FILE to write where each text "
-            "begins, or encode the file as one text, without --lines"
+            f"--format {job.form} holds the ids of all texts joined: add --offsets FILE to store where each text "
+            "begins, or leave out --lines to encode the file as one text"
         )
     if job.offsets and job.output and job.offsets.resolve() == job.output.resolve():
         raise click.UsageError("--offsets and -o name the same file")
@@ -166,7 +166,7 @@ def _check_usage(context: click.Context, job: _Job, texts: bool, file_options: b
         if given(context, name):
             raise click.UsageError(f"--{name} is for --sample")
     if job.sample and job.special != "text":
-        raise click.UsageError("--sample takes all text as ordinary text: leave out --special")
+        raise click.UsageError("--sample reads all text as ordinary text: leave out --special")
     if job.nbest and not job.sample and (job.form != "text" or job.special != "text"):
         raise click.UsageError("--nbest without --sample prints text: leave out --format and --special")
 
@@ -175,7 +175,7 @@ def _check_tokenizer(job: _Job, tok: Tokenizer, path: Path) -> None:
     from subwords.unigram.model import Unigram
 
     if job.dtype == "uint16" and tok.vocab_size > 1 << 16:
-        raise InputError(f"expected at most 65536 tokens for uint16; {path} has {tok.vocab_size}: use uint32")
+        raise InputError(f"--dtype uint16 holds 65536 ids; {path} has {tok.vocab_size} tokens: use uint32")
     if (job.sample or job.nbest) and not isinstance(tok.model, Unigram):
         option = "--sample" if job.sample else "--nbest"
         raise InputError(f"{option} needs a Unigram model; {path} holds {type(tok.model).__name__}")
@@ -183,7 +183,7 @@ def _check_tokenizer(job: _Job, tok: Tokenizer, path: Path) -> None:
 
 @contextmanager
 def _batches(file: str, texts: tuple[str, ...], lines: bool) -> Iterator[Iterable[list[bytes]]]:
-    """The texts to encode, some at a time."""
+    """Yield the texts to encode, in batches."""
     if texts:
         yield [[text.encode() for text in texts]]
         return
@@ -195,14 +195,14 @@ def _batches(file: str, texts: tuple[str, ...], lines: bool) -> Iterator[Iterabl
 
 
 def _takes_bytes(tok: Tokenizer) -> bool:
-    """Whether ids stand for bytes, so that none is lost whatever they are."""
+    """Whether the model encodes any bytes without loss."""
     from subwords.bpe.model import BPE
 
     return isinstance(tok.model, BPE) and tok.model.byte_level
 
 
 def _utf8(batches: Iterable[list[bytes]], name: str) -> Iterator[list[bytes]]:
-    """Refuse texts that are not UTF-8, of which a model of characters would lose bytes."""
+    """Yield the batches; InputError for a text that is not UTF-8, whose bytes a character-level model would lose."""
     first = 0
     for texts in batches:
         for i, text in enumerate(texts, first):
@@ -211,7 +211,7 @@ def _utf8(batches: Iterable[list[bytes]], name: str) -> Iterator[list[bytes]]:
             except UnicodeDecodeError as error:
                 place = f"byte 0x{text[error.start]:02x} at byte {error.start} of text {i}"
                 raise InputError(
-                    f"{name}: expected UTF-8 text, got {place}; only byte-level models take other bytes"
+                    f"{name}: expected UTF-8 text, got {place}; only byte-level models accept other bytes"
                 ) from None
         first += len(texts)
         yield texts
@@ -233,7 +233,7 @@ def _encoded(tok: Tokenizer, batches: Iterable[list[bytes]], job: _Job) -> Itera
 
 
 def _write_ids(tok: Tokenizer, batches: Iterable[list[bytes]], job: _Job) -> dict[str, object]:
-    """Write the ids of all texts, a batch at a time; what to say of it."""
+    """Write the ids of all texts, batch by batch; return the summary to print."""
     import numpy as np
 
     vocab = tok.model.vocab if job.as_tokens else None
@@ -267,7 +267,7 @@ def _write_ids(tok: Tokenizer, batches: Iterable[list[bytes]], job: _Job) -> dic
 
 
 class _Names(dict[int, str]):
-    """How ids are written: as numbers, or as the tokens of a vocabulary."""
+    """Maps an id to its text on output: its number, or its token if there is a vocabulary."""
 
     def __init__(self, vocab: Vocab | None) -> None:
         super().__init__()

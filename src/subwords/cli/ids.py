@@ -1,4 +1,4 @@
-"""Ids on their way out and in: NumPy files and raw ids, in bounded memory, and where each text begins in them."""
+"""Read and write ids: NumPy files and raw ids, in bounded memory, with the offsets of texts."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ __all__ = ["NPY", "array_output", "line_batches", "offsets_output", "parse_ids",
 
 NPY = b"\x93NUMPY"
 
-_BATCH = 1 << 22  # bytes of text in memory at a time
+_BATCH = 1 << 22  # bytes of text in memory at once
 _COPY = 1 << 20
 
 Write = Callable[["NDArray[Any]"], None]
 
 
 def line_batches(stream: TextStream) -> Iterator[list[bytes]]:
-    """Yield the lines of a stream without their line feeds, about _BATCH bytes of them at a time."""
-    held: list[bytes] = []  # a line that has not ended
+    """Yield the lines of a stream without line feeds, in batches of about _BATCH bytes."""
+    held: list[bytes] = []  # the chunks of an incomplete line
     buffer = bytearray(_BATCH)
     while count := stream.fill(memoryview(buffer)):
         data = bytes(memoryview(buffer)[:count])
@@ -47,9 +47,9 @@ def line_batches(stream: TextStream) -> Iterator[list[bytes]]:
 
 @contextmanager
 def array_output(path: Path | None, form: str, dtype: str) -> Iterator[Write]:
-    """Open an output of ids, one-dimensional, little-endian; what is written is not kept in memory.
+    """Open an output for ids: one-dimensional, little-endian; ids written are not kept in memory.
 
-    The header of an npy holds the number of ids. In a file it is written again at the end; standard output and pipes
+    The header of an npy holds the number of ids. A file's header is rewritten at the end; standard output and pipes
     get everything at the end, from a temporary file.
     """
     with open_output(path) as stream:
@@ -77,9 +77,9 @@ def array_output(path: Path | None, form: str, dtype: str) -> Iterator[Write]:
 
 @contextmanager
 def offsets_output(path: Path | None) -> Iterator[Write]:
-    """Open the NumPy file that says where each text begins in the ids, and takes the lengths of texts.
+    """Open the NumPy file of offsets (the start of each text in the ids); write it the lengths of texts.
 
-    It is written when the block ends: an error of another output within the block is not taken for one of this file.
+    The file is created when the block ends, so its errors cannot be confused with those of another output.
     """
     if path is None:
         yield lambda lengths: None
@@ -108,7 +108,7 @@ def _write(stream: IO[bytes], array: NDArray[Any], dtype: str) -> None:
 
 
 def _write_header(stream: IO[bytes], dtype: str, total: int) -> None:
-    # Its length does not depend on the total: NumPy leaves room for 21 digits.
+    # The header's length does not depend on the total: NumPy reserves 21 digits.
     import numpy as np
 
     descr = np.lib.format.dtype_to_descr(np.dtype(dtype).newbyteorder("<"))
@@ -123,7 +123,7 @@ def _copy_npy(body: IO[bytes], stream: IO[bytes], dtype: str, total: int) -> Non
 
 
 def parse_ids(data: bytes, dtype: str | None, name: str) -> NDArray[np.integer[Any]] | list[int]:
-    """Return the ids that bytes hold: raw, as a NumPy file, or as integers separated by whitespace."""
+    """Return ids from raw bytes, a NumPy file, or integers separated by whitespace."""
     import numpy as np
 
     try:
@@ -135,12 +135,12 @@ def parse_ids(data: bytes, dtype: str | None, name: str) -> NDArray[np.integer[A
         return [int(word) for word in data.split()]
     except (ValueError, EOFError) as error:
         raise InputError(
-            f"{name}: expected ids, as integers separated by whitespace or in a NumPy file: {error}"
+            f"{name}: expected ids as integers separated by whitespace or as a NumPy file: {error}"
         ) from None
 
 
 def read_offsets(path: Path, total: int) -> NDArray[np.int64]:
-    """Return where each text begins in `total` ids, and the end; InputError where a file does not say that."""
+    """Return the offsets of texts in `total` ids; InputError if the file does not hold valid offsets."""
     import numpy as np
 
     expected = f"{path}: expected offsets of texts, int64, ascending from 0 to {total}"
@@ -152,5 +152,5 @@ def read_offsets(path: Path, total: int) -> NDArray[np.int64]:
         raise InputError(f"{expected}; found {getattr(found, 'dtype', 'an archive')} of shape {np.shape(found)}")
     offsets = found.astype(np.int64)
     if offsets[0] != 0 or offsets[-1] != total or (np.diff(offsets) < 0).any():
-        raise InputError(f"{expected}; they go from {offsets[0]} to {offsets[-1]}: are they of another file?")
+        raise InputError(f"{expected}; they go from {offsets[0]} to {offsets[-1]}: do they belong to another file?")
     return offsets

@@ -1,4 +1,4 @@
-"""inspect: what a tokenizer is made of."""
+"""inspect: show the contents of a tokenizer."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ __all__ = ["inspect"]
 @tokenizer_argument
 @click.option("--vocab", is_flag=True, help="List ids, tokens, and the tokens' bytes in hexadecimal.")
 @click.option("--merges", is_flag=True, help="List the merges in order of rank.")
-@click.option("--token", metavar="ID|TEXT", help="Show one token, the merges that make it and those it is part of.")
+@click.option("--token", metavar="ID|TEXT", help="Show one token, the merges that make it and those that use it.")
 @click.option(
-    "--on", "sample", type=click.Path(path_type=Path), metavar="FILE", help="Show how many tokens a text's words take."
+    "--on", "sample", type=click.Path(path_type=Path), metavar="FILE", help="Show the tokens per word of a text."
 )
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="List N at most.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="List at most N.")
 @json_option
 def inspect(
     tokenizer: Path,
@@ -50,14 +50,14 @@ def inspect(
     limit: int | None,
     as_json: bool,
 ) -> None:
-    """Show what a tokenizer is made of.
+    """Show the contents of a tokenizer.
 
-    TOKENIZER is a tokenizer.json or a folder with one. In tokens a space is shown as U+2423 and a byte that is no
-    character as \\xc3; --token takes them so, too. Digits alone are an id.
+    TOKENIZER is a tokenizer.json or a folder with one. A space in a token shows as U+2423, a byte that is not part of a
+    character as \\xc3; --token accepts both. Digits alone are an id.
 
-    The files of WordPiece do not say by which score it was trained; a text does. Of English words that were not trained
-    on, 30,522 tokens by likelihood spell one in 1.07 tokens, by count in 1.06, and by course in 3.06, which has a token
-    for rare words and spells out frequent ones.
+    WordPiece files do not name the score they were trained with; --on FILE reveals it. With 30,522 tokens, English text
+    that was not trained on takes 1.07 tokens per word by likelihood, 1.06 by count, and 3.06 by course, which spends
+    tokens on rare words and spells out frequent ones.
 
     \b
     Example:
@@ -69,14 +69,14 @@ def inspect(
     if vocab + merges + (token is not None) + (sample is not None) > 1:
         raise click.UsageError("expected one of --vocab, --merges, --token and --on")
     if limit and not (vocab or merges or token is not None):
-        raise click.UsageError("--limit is for --vocab, --merges and --token")
+        raise click.UsageError("--limit needs --vocab, --merges or --token")
     tok = load_tokenizer(tokenizer)
     if vocab:
         present = (i for i, content in enumerate(tok.model.vocab) if content)
         _print_tokens(tok.model, islice(present, limit), as_json)
     elif merges:
         if not _is_bpe(tok.model):
-            raise InputError("expected a BPE tokenizer; this one has no merges")
+            raise InputError("--merges needs a BPE tokenizer; this one has no merges")
         _print_merges(tok.model, range(len(tok.model.merges))[:limit], as_json)
     elif token is not None:
         _print_token(tok.model, _find(tok, token), limit, as_json)
@@ -85,7 +85,7 @@ def inspect(
 
 
 def _is_bpe(model: BPE | WordPiece | Unigram) -> TypeIs[BPE]:
-    """Whether a model has merges; what tells imports NumPy, which --help does without."""
+    """Whether a model has merges; imports NumPy here because --help must start without it."""
     from subwords.bpe.model import BPE
 
     return isinstance(model, BPE)
@@ -137,7 +137,7 @@ def _kind(model: BPE | WordPiece | Unigram) -> dict[str, object]:
 
 
 def _use(tok: Tokenizer, sample: Path) -> dict[str, object]:
-    """What becomes of a text."""
+    """Return how many tokens a text takes."""
     from subwords.corpus.files import open_text
     from subwords.training.count import count
 
@@ -145,7 +145,7 @@ def _use(tok: Tokenizer, sample: Path) -> dict[str, object]:
         with open_text(sample) as stream:
             text = stream.read().decode()
     except UnicodeDecodeError as error:
-        raise InputError(f"{sample}: expected UTF-8 text; byte {error.start} is none") from None
+        raise InputError(f"{sample}: expected UTF-8 text; byte {error.start} is not UTF-8") from None
     words = count([text], splitter=tok.splitter, normalizer=tok.normalizer, progress=False).total
     ids = tok.encode_to_numpy(text)
     unknown = int((ids == tok.model.unk_id).sum()) if tok.model.unk_id is not None else 0
@@ -161,12 +161,12 @@ def _find(tok: Tokenizer, wanted: str) -> int:
     if wanted.isascii() and wanted.isdigit() and len(wanted) < 20:
         found = int(wanted)
         if not (found < tok.vocab_size and tok.model.vocab[found]):
-            raise InputError(f"expected an id that has a token, up to {tok.vocab_size - 1}; {found} has none")
+            raise InputError(f"expected an id with a token, up to {tok.vocab_size - 1}; {found} has no token")
         return found
     content = unshown(wanted)
     index = tok.model.vocab.ids.get(content) if content else None
     if index is None:
-        raise InputError(f"expected a token of the vocabulary; {shown(content)!r} is none")
+        raise InputError(f"token {shown(content)!r} is not in the vocabulary")
     return index
 
 
@@ -176,7 +176,7 @@ def _token(model: BPE | WordPiece | Unigram, index: int) -> dict[str, Any]:
 
 
 def _score(model: BPE | WordPiece | Unigram, index: int) -> dict[str, float]:
-    """The natural logarithm of a piece's probability, of a Unigram model."""
+    """Return a piece's score, the natural logarithm of its probability; empty if not Unigram."""
     from subwords.unigram.model import Unigram
 
     return {"score": round(float(model.scores[index]), 6)} if isinstance(model, Unigram) else {}

@@ -1,1 +1,1 @@
-"""Words to ids: the loop that feeds a segmenter, and the cache of words."""
+"""Words to ids: the loop that feeds a segmenter, and the word cache."""

@@ -1,4 +1,4 @@
-"""Encoding: the state a thread encodes with, and the loop that feeds words to a family's kernel."""
+"""Encoding: the state of a thread, and the loop that feeds words to the kernel of a model family."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ if TYPE_CHECKING:
 __all__ = ["Encoder", "Segmenter", "TokenWords", "WordSource"]
 
 FIRST_SLOTS = 1 << 10  # 32 KB: a first short text costs microseconds
-MOST_SLOTS = 1 << 20  # 32 MB; beyond its half the table starts again from nothing
-MOST_ARENA = 1 << 23  # entries of either arena, 40 MB in all
-LONGEST_SCRATCH = 1 << 16  # bytes of a word; scratch for a longer one is given back after the text
+MOST_SLOTS = 1 << 20  # 32 MB; when half full, the table is emptied
+MOST_ARENA = 1 << 23  # entries of each arena, 40 MB in all
+LONGEST_SCRATCH = 1 << 16  # bytes of a word; buffers for a longer word are freed after the text
 POOL = 64  # states kept for reuse
-SHORT_TEXT = 1 << 12  # bytes of a text for which calling costs more than encoding
-PART = 1 << 18  # bytes of short texts a thread takes at a time
+SHORT_TEXT = 1 << 12  # bytes; below, the call costs more than encoding
+PART = 1 << 18  # bytes of short texts per task of a thread
 
 
 class TokenWords(NamedTuple):
-    """Tokens that are words as they are (E2): joined bytes, where each token ends in them, and ids."""
+    """Tokens that are looked up as whole words (E2): joined bytes, the end of each token in them, and ids."""
 
     data: NDArray[np.uint8]
     ends: NDArray[np.int64]
@@ -65,25 +65,25 @@ class TokenWords(NamedTuple):
 
 
 class WordSource(Protocol):
-    """Text to words: a splitter, or a normalizer in front of one."""
+    """Splits text into words: a splitter, with or without a normalizer before it."""
 
     def texts(self, text: NDArray[np.uint8], bounds: NDArray[np.int64], buffers: SplitBuffers) -> Iterator[WordChunk]:
         """Split many texts, text[bounds[i]:bounds[i + 1]], in order."""
 
     def short(self, text: NDArray[np.uint8], buffers: SplitBuffers) -> int | None:
-        """Split a text shorter than a chunk in one step, if that is possible; see `Route.short`."""
+        """Split a text shorter than a chunk in one step, if possible; see `Route.short`."""
 
     def word_spans(self, text: NDArray[np.uint8]) -> WordSpans:
-        """Return the words of one text, with their origin in it."""
+        """Return the words of one text, with their positions in it."""
 
 
 class Segmenter(ABC):
-    """What a family of models adds: its kernel, the model as the kernel reads it, and scratch."""
+    """The part of encoding that depends on the model family: kernel, model arrays and buffers."""
 
-    joins = False  # whether `joined` has something to do
+    joins = False  # whether `joined` changes anything
     whole_words: TokenWords | None = None
-    unk_id: int | None = None  # the id of what is unknown
-    shows_unknown = False  # whether its token is shown as the text it stands for, as SentencePiece does
+    unk_id: int | None = None  # the id of unknown symbols
+    shows_unknown = False  # whether an unknown token is shown as its text, as SentencePiece does
 
     @property
     @abstractmethod
@@ -93,10 +93,10 @@ class Segmenter(ABC):
     @property
     @abstractmethod
     def arrays(self) -> Any:
-        """The model as the kernel reads it: a class of `kernels/layout.py`."""
+        """The model in the layout of the kernel: a class of `kernels/layout.py`."""
 
     def joined(self, batch: TokenBatch) -> TokenBatch:
-        """Return the ids of texts, given those of their words one behind the other."""
+        """Return the ids of texts, given the concatenated ids of their words."""
         return batch
 
     def joined_words(self, batch: TokenBatch) -> TokenBatch:
@@ -104,27 +104,27 @@ class Segmenter(ABC):
         return batch
 
     def finer(self, rule: Rule) -> Rule:
-        """Return a rule whose words yield the same ids, and of which more are met again; the same, if there is none."""
+        """Return an equivalent rule with more cache hits, or `rule` itself."""
         return rule
 
     @abstractmethod
     def scratch(self, length: int, before: Any) -> Any:
-        """Return room for a word of `length` bytes, a class of `kernels/layout.py`; `before`: the last one."""
+        """Return buffers for a word of `length` bytes, a class of `kernels/layout.py`; `before`: the last ones."""
 
     @abstractmethod
     def workspace(self, table: WordTable, scratch: Any, counters: NDArray[np.int64]) -> Any:
-        """Return all that the kernel works on: a class of `kernels/layout.py`."""
+        """Return everything that the kernel works on: a class of `kernels/layout.py`."""
 
     @abstractmethod
     def token_ends(
         self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], word_spans: WordSpans
     ) -> NDArray[np.int64]:
-        """Return where the bytes of each id end in word_spans.text; word i has the ids offsets[i]:offsets[i + 1]."""
+        """Return the end of each id's bytes in word_spans.text; word i has the ids offsets[i]:offsets[i + 1]."""
 
     def token_ranges(
         self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], word_spans: WordSpans
     ) -> NDArray[np.int64]:
-        """Return where the bytes of each id begin and end in word_spans.text, int64 of shape (2, n)."""
+        """Return the byte range of each id in word_spans.text, int64, shape (2, n)."""
         ends = self.token_ends(ids, offsets, word_spans)
         begins = np.concatenate([np.zeros(1, np.int64), ends])[: len(ends)]
         filled = np.diff(offsets) > 0
@@ -133,11 +133,11 @@ class Segmenter(ABC):
 
     @abstractmethod
     def unknown(self, text: NDArray[np.uint8], at: int) -> InputError:
-        """Return the error for a word that has no ids because of what is at byte `at`."""
+        """Return the error for a word that cannot be encoded because of the symbol at byte `at`."""
 
 
 class _State:
-    """What one thread encodes with: the table of words seen, scratch, and counters. Never shared while in use."""
+    """The state of one encoding thread: word cache, buffers and counters. Never shared while in use."""
 
     def __init__(self, segmenter: Segmenter) -> None:
         from subwords.kernels.table.keys import key_masks
@@ -156,7 +156,7 @@ class _State:
         self.fit_word(SHORT_WORD)
 
     def clear(self) -> None:
-        """Forget all words."""
+        """Empty the word cache."""
         self.slots = zeros(SLOT_ROW * FIRST_SLOTS, np.uint64, random=True)
         self.ids = np.empty(1 << 12, np.int32)
         self.arena = np.empty((1 << 12) + 8, np.uint8)
@@ -167,7 +167,7 @@ class _State:
             self.set_workspace()
 
     def add_whole_words(self, words: TokenWords) -> None:
-        """Enter every token as a word of its own: a word that is a token is then found before it is segmented (E2)."""
+        """Store every token as a word, so that a word that is a token is found in the cache, not segmented (E2)."""
         from subwords.kernels.table.encode import add_tokens
 
         self.slots = zeros(SLOT_ROW << (3 * len(words.ends)).bit_length(), np.uint64, random=True)
@@ -177,15 +177,15 @@ class _State:
 
     @property
     def table(self) -> WordTable:
-        """The table as kernels read it."""
+        """The table in the layout of the kernels."""
         return WordTable(self.slots, self.seeds, self.ids, self.arena)
 
     def set_workspace(self) -> None:
-        """Bundle the arrays as the kernel wants them; after any of them was replaced."""
+        """Bundle the arrays for the kernel; call it after any of them was replaced."""
         self.workspace = self.segmenter.workspace(self.table, self.scratch, self.counters)
 
     def expect(self, size: int) -> None:
-        """Make room for the words of a text of this many bytes: growing to it by doubling costs 8 % of a first pass."""
+        """Make room for the words of a text of this many bytes: doubling step by step costs 8 % of a first pass."""
         distinct = 3.4 * size**0.62  # Heaps' law for English
         slots = min(MOST_SLOTS, 1 << int(2 * distinct).bit_length())
         if not self.counters[SLOTS_USED] and slots > len(self.slots) // SLOT_ROW:
@@ -199,7 +199,7 @@ class _State:
         self.set_workspace()
 
     def grow_slots(self) -> None:
-        """Double the table, or start again where it is as large as it may be."""
+        """Double the table, or empty it if it has its maximum size."""
         from subwords.kernels.table.keys import rehash
 
         count = len(self.slots) // SLOT_ROW
@@ -212,7 +212,7 @@ class _State:
         self.set_workspace()
 
     def grow_arena(self, length: int) -> None:
-        """Make room for a word of this many bytes, or start again where the arenas are as large as they may be."""
+        """Make room for a word of this many bytes, or empty the table if the arenas have their maximum size."""
         if len(self.ids) >= max(MOST_ARENA, 8 * len(self.whole_words.data) if self.whole_words else 0):
             self.clear()
         size = 2 * (max(len(self.ids), len(self.arena)) + length)
@@ -239,7 +239,7 @@ class Encoder:
         return self._encode(np.frombuffer(data, np.uint8), np.array([0, len(data)], np.int64)).ids
 
     def _encode_short(self, data: bytes) -> NDArray[np.uint32]:
-        """The same for a short text, with as little Python as possible."""
+        """Encode a short text with as little Python as possible."""
         state = self._take()
         buffers = state.buffers
         words = self.splitter.short(np.frombuffer(data, np.uint8), buffers)
@@ -251,12 +251,12 @@ class Encoder:
         if count < 0:
             count, out = self._resume(state, WordChunk(text, 0, ends, state.none, True), words, out, -count)
         ids = out[:count].copy()
-        # Only now: the array is the state's own, and another thread's as soon as it is in the pool.
+        # Give the state back last: the array belongs to it, and another thread may take it at once.
         self._pool.append(state)
         return ids
 
     def encode_batch(self, texts: list[bytes], threads: int | None = None) -> TokenBatch:
-        """Return the ids of many texts; parts of about PART bytes go to the threads."""
+        """Return the ids of many texts; threads take tasks of about PART bytes."""
         parts = _parts(texts)
         count = min(len(parts), thread_count(threads))
         if count <= 1:
@@ -271,7 +271,7 @@ class Encoder:
         for first in range(0, len(words) - 1, CHUNK_WORDS):
             bounds = words[first : first + CHUNK_WORDS + 1]
             count, base = len(bounds) - 1, int(bounds[0])
-            # Each word is a text of its own: the kernel replaces its number by that of the ids.
+            # Each word is a text of its own: the kernel replaces its index by its number of ids.
             chunk = WordChunk(text, base, (bounds[1:] - base).astype(np.uint32), np.arange(1, count + 1), True)
             out = np.empty(int(chunk.ends[-1]) + OUT_PADDING, np.uint32)
             written, out = self._run(state, chunk, out, 0)
@@ -320,9 +320,9 @@ class Encoder:
         *,
         whole: bool = False,
     ) -> tuple[int, NDArray[np.uint32]]:
-        """Give the kernel what it needs until it is done.
+        """Resume the kernel until it is done, and provide what it asks for.
 
-        Returns the number of ids and the array, which may be a new one. `whole`: the chunk's text is the whole input.
+        Returns the number of ids and the array, which may be a new one. `whole`: the chunk is the whole input.
         """
         counters = state.counters
         text, base, ends, text_ends, _ = chunk
@@ -344,7 +344,7 @@ class Encoder:
         return -status, out
 
     def _larger(self, out: NDArray[np.uint32], filled: int, needed: int, expansion: float) -> NDArray[np.uint32]:
-        # Sized by the ids a byte took so far. Growing by `resize` would clear what it adds: -25 % on a large text.
+        # Sized by the ids per byte so far. `resize` would clear the new memory: -25 % throughput on a large text.
         size = max(needed, int(filled * max(expansion * 1.1, 1.25))) + 1024
         larger = self._spare.empty(size, np.uint32) if size > 1 << 16 else np.empty(size, np.uint32)
         larger[:filled] = out[:filled]
@@ -365,7 +365,7 @@ class Encoder:
             return _State(self.segmenter)
 
     def _give(self, state: _State) -> None:
-        """Keep a state for the next text; never after an exception, which may have left it in the middle of one."""
+        """Put a state back into the pool; never after an exception, which may have left it inconsistent."""
         if state.fits > LONGEST_SCRATCH:
             state.fit_word(SHORT_WORD)
         self._pool.append(state)

@@ -1,1 +1,1 @@
-"""From text to ids and back: what a tokenizer builds when it is first used."""
+"""Encoding and decoding: what a tokenizer builds on first use."""

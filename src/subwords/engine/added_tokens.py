@@ -1,4 +1,4 @@
-"""Added tokens: found in text before it is split into words, special ones only where the caller allows it (A3)."""
+"""Added tokens: found in text before it is split into words; special ones only if the caller allows it (A3)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from subwords.unicode.tables import WHITESPACE, property_members
 __all__ = ["AddedTokens", "Finder"]
 
 _WHITESPACE_RUN = re.compile(f"[{WHITESPACE}]*")
-# Sets of allowed tokens whose finders are kept.
+# Number of sets of allowed tokens whose finders are cached.
 _MOST_FINDERS = 64
 
 _EXPECTED_SPECIAL = "expected special to be 'text', 'error', 'allow' or a set of tokens"
@@ -23,11 +23,11 @@ _Found = tuple[int, int, "AddedToken"]  # start and end in characters
 
 
 class AddedTokens(Sequence[AddedToken]):
-    """The added tokens of a tokenizer, in the order given, immutable.
+    """The added tokens of a tokenizer, in the given order; immutable.
 
-    `ids`: the id of every content. `special_ids`: the ids of the special ones. `ordinary`: the other tokens.
-    `normalize`: writes a content as it occurs in normalized text, where `normalized` tokens are sought.
-    An empty content, or one content or one id twice, is an InputError.
+    `ids`: id by content. `special_ids`: ids of special tokens. `ordinary`: the other tokens. `normalize`: the function
+    that normalizes contents of `normalized` tokens, which are searched for in normalized text.
+    Raises InputError for an empty content, and for duplicate contents or ids.
 
     >>> from subwords.components.added_token import AddedToken
     >>> added = AddedTokens([AddedToken("<eos>", 5)])
@@ -70,7 +70,7 @@ class AddedTokens(Sequence[AddedToken]):
 
     @property
     def written(self) -> dict[AddedToken, str]:
-        """The text that each token is found as and decoded to: its content, normalized where it is `normalized`."""
+        """The text that each token is found as and decodes to: its content, normalized if the token is `normalized`."""
         if not self._written:
             normalize = self._normalize
             self._written = {
@@ -88,12 +88,12 @@ class AddedTokens(Sequence[AddedToken]):
         self, text: str | bytes, special: str | AbstractSet[str] = "text"
     ) -> list[str | int] | list[bytes | int]: ...
     def split(self, text: str | bytes, special: str | AbstractSet[str] = "text") -> list[str | int] | list[bytes | int]:
-        """Return the parts of a text without a normalizer and, between them, the ids of the added tokens found.
+        """Return the text between added tokens and the ids of the tokens found, in order; nothing is normalized.
 
-        special: "text" leaves special tokens as text, "error" raises an InputError where one occurs, "allow" finds all,
-        a set of contents finds these. Tokens that are not special are found always.
-        Of several that match, the leftmost is found, and of these the longest.
-        `bytes` need not be UTF-8: an invalid byte is part of no token (S2).
+        special: "text" leaves special tokens as text, "error" raises InputError, "allow" finds all, a set
+        of contents finds these. Tokens that are not special are always found. The leftmost match wins, then the
+        longest.
+        `bytes` need not be UTF-8: an invalid byte matches no token (S2).
         """
         finder = self.finder(special)
         if isinstance(text, str):
@@ -104,7 +104,7 @@ class AddedTokens(Sequence[AddedToken]):
         return [part if isinstance(part, int) else part.encode("utf-8", "surrogateescape") for part in parts]
 
     def finder(self, special: str | AbstractSet[str]) -> Finder:
-        """Return what finds the tokens that `special` allows; InputError for anything else (see `split`)."""
+        """Return the finder of the tokens that `special` allows (see `split`); InputError for invalid values."""
         if not isinstance(special, (str, AbstractSet)):
             raise InputError(f"{_EXPECTED_SPECIAL}, not {special!r}")
         key = special if isinstance(special, str) else frozenset(special)
@@ -136,17 +136,17 @@ class AddedTokens(Sequence[AddedToken]):
 
 
 class Finder:
-    """Finds certain added tokens in text, in linear time.
+    """Finds added tokens in text, in linear time.
 
-    tokens: what to find, each with the text it is written as. Those that are not `normalized` are found by `literal` in
-    the text as given, the others by `normalized` in what the normalizer makes of the rest.
+    tokens: the tokens to find and their text. `literal` finds those that are not `normalized`, in the given text;
+    `normalized` finds the others in the normalized rest.
     """
 
     def __init__(self, tokens: Mapping[AddedToken, str], *, refuse_special: bool) -> None:
         contents: tuple[dict[str, AddedToken], dict[str, AddedToken]] = ({}, {})
         for token, text in tokens.items():
             if text:
-                # Of two tokens that normalize to one text HF finds either, by a hash table's order; here the first.
+                # If two tokens normalize to one text, HF finds either, by hash table order; here the first.
                 contents[token.normalized].setdefault(text, token)
         self.literal, self.normalized = map(_Pass, contents)
         self._refuse_special = refuse_special
@@ -155,16 +155,16 @@ class Finder:
         return bool(self.literal or self.normalized)
 
     def check(self, token: AddedToken, at: int) -> None:
-        """Raise an InputError for a special token at a character of the text, if there may be none."""
+        """Raise InputError if special tokens are refused and this token is special; `at` is its character."""
         if self._refuse_special and token.special:
             raise InputError(
-                f"expected text without special tokens; {token.content!r} comes at character {at}: special='text' "
-                f"takes it as ordinary text, special='allow' or {{{token.content!r}}} as id {token.id}"
+                f"special token {token.content!r} at character {at}: special='text' reads it as ordinary text, "
+                f"special='allow' or {{{token.content!r}}} as id {token.id}"
             )
 
 
 class _Pass:
-    """One search through a text."""
+    """One search over a text."""
 
     def __init__(self, tokens: dict[str, AddedToken]) -> None:
         self._tokens = tokens
@@ -174,14 +174,14 @@ class _Pass:
         return bool(self._tokens)
 
     def occurs(self, text: str) -> bool:
-        """Whether the text of a token is in a text, whatever stands beside it."""
+        """Whether the text of a token occurs, whatever characters surround it."""
         return self._pattern is not None and self._pattern.search(text) is not None
 
     def parts(self, text: str) -> Iterator[tuple[int, int, AddedToken | None]]:
-        """Yield the ranges of characters of the tokens and of what stands between them, in order.
+        """Yield the character ranges of the tokens and of the text between them, in order.
 
-        Hazard: as in HF, a token that begins in the whitespace that the one before it took is found all the same; the
-        two ranges then overlap.
+        Hazard: as in HF, a token that begins in whitespace that the previous token stripped is still found; the two
+        ranges then overlap.
         """
         done = 0
         for start, stop, token in self._matches(text):
@@ -228,8 +228,8 @@ def _is_word(character: str) -> bool:
 
 
 def _alternation(contents: list[str], depth: int) -> str:
-    # Longest first, so that the first alternative that matches is the longest. Grouped by their first characters:
-    # 4000 tokens are found 25 times as fast, 24 runs of blanks three times.
+    # Longest first, so that the first matching alternative is the longest. Grouped by first character: 25 times as
+    # fast for 4000 tokens, three times for 24 runs of spaces.
     if not depth or len(contents) == 1:
         return "|".join(map(re.escape, sorted(contents, key=len, reverse=True)))
     groups: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""Ids to bytes: the same for every model."""
+"""Ids to bytes, for every model."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ def decode_bytes(vocab: Vocab, ids: Iterable[int] | NDArray[np.integer[Any]]) ->
 
 
 def as_ids(ids: Iterable[int] | NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-    """Return ids as one row of int64; InputError for anything else."""
+    """Return ids as a one-dimensional int64 array; InputError for anything else."""
     if not isinstance(ids, np.ndarray):
         if isinstance(ids, (str, bytes, bytearray, memoryview, Mapping, AbstractSet)):
             raise InputError(f"expected a list or an array of ids, not {type(ids).__name__}")
         try:
             ids = np.array(list(ids))
         except (TypeError, ValueError, OverflowError) as error:
-            raise InputError(f"expected integers to decode: {error}") from None
+            raise InputError(f"expected integer ids: {error}") from None
     if ids.size == 0:
         return np.zeros(0, np.int64)
     if ids.ndim != 1 or ids.dtype.kind not in "iu":
-        raise InputError(f"expected one row of integers to decode, not {ids.ndim} dimensions of {ids.dtype}")
+        raise InputError(f"expected one dimension of integer ids, not {ids.ndim} dimensions of {ids.dtype}")
     if ids.dtype == np.uint64 and ids.max() >= 2**63:
         raise InputError(f"expected ids below 2**63; one is {ids.max()}")
     return np.ascontiguousarray(ids, np.int64)

@@ -1,4 +1,4 @@
-"""Running a decoder: the tokens of ids to text."""
+"""Run a decoder: tokens to text."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = ["Reader", "TokenTexts", "decode_tokens", "reader_of"]
 
 Reader: TypeAlias = Callable[[list[int]], str]
 
-# In HF's order; each takes what the one before it left.
+# In HF's order; each replacement sees the result of the previous one.
 _CLEANED = (
     *((f" {sign}", sign) for sign in ".?!,"),
     (" ' ", "'"),
@@ -49,15 +49,15 @@ _CLEANED = (
 
 _SPACE = "▁"
 _BYTE_PIECE = re.compile("<0x[0-9A-F]{2}>")
-# Two digits as Rust reads them: a sign may stand for the first.
+# Two hexadecimal digits as Rust parses them: a sign may replace the first.
 _BYTE_TOKEN = re.compile("<0x[+0-9A-Fa-f][0-9A-Fa-f]>")
 _STRAY = re.compile("[\udc80-\udcff]")
 
 
 class TokenTexts:
-    """The text of every id of a vocabulary, for decoding many ids.
+    """Decodes ids of a vocabulary with a decoder; the work per token is done once.
 
-    tokens: by id; "" where an id has no token, which decodes to nothing. special_ids: may be left out of the text.
+    tokens: by id; "" for ids without a token, which decode to nothing. special_ids: the ids that `decode` can skip.
 
     >>> from subwords.components.decoder import WordPieceDecoder
     >>> texts = TokenTexts(WordPieceDecoder(), ["[CLS]", "so", "##n", "on"], {0})
@@ -95,7 +95,7 @@ def decode_tokens(decoder: Decoder, tokens: Sequence[str]) -> str:
 
 
 def reader_of(decoder: Decoder, tokens: Sequence[str]) -> Reader:
-    """Return the function from indices of `tokens` to text; work that does not depend on the indices is done here."""
+    """Return a function from indices of `tokens` to text; work per token is done here, once."""
     match decoder:
         case ByteDecoder(byte_level):
             return _joining(tokens, byte_level)
@@ -120,7 +120,7 @@ def _joining(tokens: Sequence[str], byte_level: bool) -> Reader:
     return lambda ids: b"".join([parts[index] for index in ids]).decode("utf-8", "replace")
 
 
-# ------------------------------------------------------------------ texts that depend on which token is the first
+# ------------------------------------------------------------------ first and later tokens differ
 
 
 def _first_and_later(tokens: Sequence[str], first: Callable[[str], str], later: Callable[[str], str]) -> Reader:
@@ -175,7 +175,7 @@ def _piece_bytes(decoder: SentencePieceDecoder, token: str) -> bytes:
 
 
 def _utf8(data: bytes) -> str:
-    """The text of bytes, with U+FFFD for every byte that is not part of a character."""
+    """Return the text of bytes, with U+FFFD for each byte that is not part of a character."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -187,7 +187,7 @@ def _utf8(data: bytes) -> str:
 
 def _sequence(steps: Sequence[DecoderStep], tokens: Sequence[str]) -> Reader:
     texts, rest = [*tokens], [*steps]
-    # Steps that change every token by itself are applied to the vocabulary once.
+    # Steps that change each token independently are applied to the vocabulary once.
     while rest and isinstance(rest[0], (ReplaceTokens, Strip, Replace)) and not getattr(rest[0], "regex", False):
         texts = _changed(rest.pop(0), texts)
 

@@ -1,4 +1,4 @@
-"""Engine: from a text, cut at its added tokens, to ids; what it needs is made when it is needed first."""
+"""Engine: text, split at added tokens, to ids; everything it needs is built on first use."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["Engine", "Route"]
 
 
 class Route(NamedTuple):
-    """The words of text, and an encoder of these or of finer ones that yield the same ids."""
+    """A source of words, and an encoder of these or of finer words that yield the same ids."""
 
     words: WordSource
     encoder: Encoder
@@ -57,39 +57,39 @@ class Engine:
 
     @cached_property
     def _normalized(self) -> Route:
-        """For text that is normalized already."""
+        """The route for text that is already normalized."""
         return self._whole if self._normalizer is None else self._route(self._splitter, None)
 
     @cached_property
     def _inside(self) -> Route:
-        """For such text that does not begin where the input begins, where that makes a difference."""
+        """The route for normalized text that is not at the start of the input, if that makes a difference."""
         inside = self._splitter.inside
         return self._normalized if inside is self._splitter else self._route(inside, None)
 
     def route_of(self, part: Part) -> Route:
-        """Return how to encode a part that is text."""
+        """Return the route for a part that is text."""
         if not part.at_start and self._splitter.inside is not self._splitter:
             return self._inside
         return self._whole if part.origin is None else self._normalized
 
     @cached_property
     def parts(self) -> TextParts:
-        """What cuts texts at added tokens."""
+        """The object that splits texts at added tokens."""
         from subwords.engine.text_parts import TextParts
 
         return TextParts(self._added, self._normalizer, normalizes=self._sees_start)
 
     @cached_property
     def _always_whole(self) -> bool:
-        """Whether every text is a single part where special tokens are ordinary text."""
+        """Whether every text is a single part if special tokens are read as ordinary text."""
         return not self._added.ordinary and not self._sees_start
 
     @cached_property
     def _sees_start(self) -> bool:
-        """Whether words depend on where the normalized text begins in the input."""
+        """Whether words depend on where the input begins, beyond its normalized text."""
         return self._normalizer is not None and self._splitter.inside is not self._splitter
 
-    # ------------------------------------------------------------------ what it does
+    # ------------------------------------------------------------------ encoding
 
     def encode(self, text: str | bytes, special: str | AbstractSet[str]) -> NDArray[np.uint32]:
         """Return the ids of a text, uint32."""
@@ -101,7 +101,7 @@ class Engine:
         return np.concatenate(arrays) if arrays else np.zeros(0, np.uint32)
 
     def _is_whole(self, text: str, special: str | AbstractSet[str]) -> bool:
-        """Whether a text is known to be a single part: most are, and need no more than one search."""
+        """Whether one search shows that a text is a single part; most texts are."""
         finder = self._added.finder(special)
         if self._sees_start or (finder.normalized and self._normalizer):
             return False
@@ -144,20 +144,20 @@ class Engine:
             raise InputError(f"text {index}: {error}") from None
 
     def locate(self, text: str | bytes, special: str | AbstractSet[str]) -> Located:
-        """Return the ids of a text, where they come from, and their tokens as a file spells them."""
+        """Return the ids of a text, their positions in it, and their tokens as a file spells them."""
         from subwords.engine.spans import located
 
         return located(self.parts.cut(text, special), self.route_of, self._spelled)
 
     def tokens(self, text: str | bytes, special: str | AbstractSet[str]) -> list[str]:
-        """Return the tokens of a text as text: their bytes; of what is unknown to SentencePiece's models, its own."""
+        """Return the tokens of a text as strings; SentencePiece's models show the text of unknown tokens instead."""
         ids = self.encode(text, special)
         if self.segmenter.shows_unknown and (ids == self.segmenter.unk_id).any():
             return self.locate(text, special).tokens
         return [self._model.vocab[index].decode("utf-8", "replace") for index in ids.tolist()]
 
     def words(self, text: str) -> WordSpans:
-        """Return the words of a text without added tokens, with their origin in it."""
+        """Return the words of a text without added tokens, with their positions in the text."""
         return self._whole.words.word_spans(np.frombuffer(encode_text(text), np.uint8))
 
     def _spelled(self, ids: NDArray[np.uint32]) -> list[str]:
@@ -176,7 +176,7 @@ def _source(splitter: Splitter, normalizer: Normalizer | None) -> WordSource:
 
 
 def as_bytes(text: str | bytes, index: int) -> bytes:
-    """Return the UTF-8 bytes of one of many texts; InputError with its number for another type."""
+    """Return the UTF-8 bytes of one text of a batch; InputError, with its index, for other types."""
     if isinstance(text, bytes):
         return text
     try:

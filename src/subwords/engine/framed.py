@@ -1,4 +1,4 @@
-"""A template around the encodings of a text, or of two."""
+"""Apply a template to the encodings of a text or a pair."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["framed"]
 
 
 def framed(template: Template | None, first: Encoding, second: Encoding | None = None) -> Encoding:
-    """Return the encoding of a text, or of two, with what a template puts around them.
+    """Return the encoding of a text or pair with the tokens of a template added.
 
-    Spans are trimmed if the template says so. Without a template a pair is joined, the second text of type 1.
+    Spans are trimmed if the template says so. Without a template, a pair is joined; the second text gets type id 1.
 
     >>> import numpy as np
     >>> from subwords.components.template import bert

@@ -1,4 +1,4 @@
-"""Ids of a text together with where in it each comes from."""
+"""Ids of a text with their positions in it."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _Spelled: TypeAlias = Callable[[NDArray[np.uint32]], list[str]]
 
 
 class Located(NamedTuple):
-    """What is known of every id of a text.
+    """The ids of a text with positions and tokens.
 
-    ids: uint32. spans: int64, (n, 2), the characters of the text that each stands for. words: int64, the word each
-    belongs to. tokens: the token of each as its file spells it.
+    ids: uint32. spans: int64, shape (n, 2), character ranges in the text. words: int64, the word of each id. tokens:
+    the token of each id as its file spells it.
     """
 
     ids: NDArray[np.uint32]
@@ -35,7 +35,7 @@ class Located(NamedTuple):
 
 
 def located(parts: Iterable[Part], route_of: Callable[[Part], Route], spelled: _Spelled) -> Located:
-    """Return the ids of the parts of a text, and where they come from; `spelled` gives the tokens of ids."""
+    """Return the ids of the parts of a text with their positions; `spelled` gives the tokens of ids."""
     found = [Located(np.zeros(0, np.uint32), np.zeros((0, 2), np.int64), np.zeros(0, np.int64), [])]
     words = 0
     for part in parts:
@@ -57,7 +57,7 @@ def located(parts: Iterable[Part], route_of: Callable[[Part], Route], spelled: _
 
 
 def word_spans_of(words: WordSource, part: Part) -> WordSpans:
-    """Return the words of a part, with their origin in its source."""
+    """Return the words of a part, with their positions in its source."""
     word_spans = words.word_spans(np.frombuffer(part.data, np.uint8))
     return word_spans if part.origin is None else word_spans.within(part.origin)
 

@@ -1,4 +1,4 @@
-"""A text cut at its added tokens, in HF's order: some are sought in the text as given, others once it is normalized."""
+"""Split a text at its added tokens in HF's order: first tokens of the given text, then of the normalized text."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _Origin = NDArray[np.int64]
 
 
 class Part(NamedTuple):
-    """An added token, or the text between two of them.
+    """An added token, or the text between two added tokens.
 
-    data: its bytes. id: the token's; None for text.
-    source: the bytes of the input that it comes from. first: the character of the input that `source` begins with.
-    origin: None where data is `source` itself, not normalized yet; otherwise the range of `source` that each byte of
-    data stands for, int64 of shape (2, len(data)).
-    at_start: whether it begins where the input begins.
+    data: its bytes. id: the token's id; None for text.
+    source: the bytes of the input that it comes from. first: the index of the input character where `source` begins.
+    origin: None if data is `source` itself, not normalized yet; otherwise the byte range in `source` of each byte of
+    data, int64, shape (2, len(data)).
+    at_start: whether it begins at the start of the input.
     """
 
     data: bytes
@@ -37,7 +37,7 @@ class Part(NamedTuple):
     at_start: bool
 
     def span(self) -> tuple[int, int]:
-        """Return the range of characters of the input that the part stands for."""
+        """Return the character range of the part in the input."""
         spans = np.array([[0, len(self.source)]], np.int64)
         if self.origin is not None:
             spans = np.array([[self.origin[0, 0], self.origin[1, -1]]], np.int64)
@@ -46,10 +46,10 @@ class Part(NamedTuple):
 
 
 class TextParts:
-    """Cuts texts into parts.
+    """Splits texts into parts.
 
-    normalizes: normalize every text here and not only those with added tokens in normalized text: for splitters that
-    have to know where the input begins.
+    normalizes: normalize every text here, even without tokens to find in normalized text: for splitters that need to
+    know where the input begins.
 
     Source: HF tokenizers 0.23, AddedVocabulary::extract_and_normalize.
 
@@ -68,9 +68,9 @@ class TextParts:
         self._normalizes = normalizes
 
     def cut(self, text: str | bytes, special: str | AbstractSet[str]) -> Iterator[Part]:
-        """Yield the parts of a text; `special` says which special tokens are looked for (see `AddedTokens.split`)."""
+        """Yield the parts of a text; `special` is explained in `AddedTokens.split`."""
         if not isinstance(text, bytes):
-            encode_text(text)  # raises for lone surrogates and for what is no text
+            encode_text(text)  # raises InputError for lone surrogates and for other types
         string = text if isinstance(text, str) else text.decode("utf-8", "surrogateescape")
         finder = self._added.finder(special)
         for start, stop, token in finder.literal.parts(string):
@@ -86,7 +86,7 @@ class TextParts:
                 yield Part(source, found.id if found else None, source, at, None, at == 0)
 
     def _normalized(self, source: bytes, first: int, finder: Finder, normalizer: Normalizer) -> Iterator[Part]:
-        """Cut one part of the input at the tokens that its normalized text holds."""
+        """Split one part of the input at the tokens in its normalized text."""
         data, origin = normalizer.aligned(np.frombuffer(source, np.uint8))
         string = data.tobytes().decode("utf-8", "surrogateescape")
         begin = done = 0

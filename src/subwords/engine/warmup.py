@@ -1,4 +1,4 @@
-"""warmup: compile every kernel, or read it from the cache, at a time of the user's choice."""
+"""warmup: compile all kernels, or load them from the cache, ahead of use."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ __all__ = ["warmup"]
 
 
 def warmup(*, progress: bool | None = None) -> None:
-    """Compile, or read from the cache, every kernel of this package.
+    """Compile all kernels of this package, or load them from the cache.
 
-    Servers call it once before they fork or take requests; a second call costs nothing. `progress` None: shown where
+    Servers call it once before they fork or take requests; a second call is free. `progress=None` shows a bar if
     standard error is a terminal.
 
     >>> import subwords

@@ -1,4 +1,4 @@
-"""Tokenizer files: bytes on disk to a TokenizerSpec and back. Nothing that encodes is built here."""
+"""Read tokenizer files into a TokenizerSpec and write them; no encoder is built here."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _NAMES = ("tokenizer.json", "tokenizer.model", "spiece.model", "vocab.txt")
 
 
 def read_file(path: str | PathLike[str]) -> TokenizerSpec:
-    """Return what a tokenizer file, or a folder that holds one, defines; see `subwords.load`.
+    """Read a tokenizer file, or a folder that holds one; see `subwords.load`.
 
-    The content decides between the formats; only vocab.txt, which has no mark, is told by its name.
+    The format is detected from the content; only vocab.txt, which has no signature, is recognized by its suffix.
     """
     from subwords.formats.hf import tokenizer_json
 
@@ -44,8 +44,8 @@ def read_file(path: str | PathLike[str]) -> TokenizerSpec:
 def write_file(spec: TokenizerSpec, path: str | PathLike[str]) -> None:
     """Write a tokenizer to a .json, .model or .txt file, or as tokenizer.json into a folder; see `Tokenizer.save`.
 
-    An interrupted write changes nothing. InputError if the file cannot be written, FormatError if the format cannot
-    hold the tokenizer.
+    The write is atomic. Raises InputError if the file cannot be written, FormatError if the format cannot hold the
+    tokenizer.
     """
     file = as_path(path)
     try:
@@ -65,6 +65,6 @@ def write_file(spec: TokenizerSpec, path: str | PathLike[str]) -> None:
 
         data = tokenizer_json.write(spec)
     else:
-        raise InputError(f"expected a file to be named .json, .model or .txt, or a folder; not {file}")
+        raise InputError(f"expected a name ending in .json, .model or .txt, or a folder; not {file}")
     with atomic_write(file) as stream:
         stream.write(data)

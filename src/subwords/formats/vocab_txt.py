@@ -1,4 +1,4 @@
-"""BERT's vocab.txt: a token a line, its id the number of lines before it."""
+"""BERT's vocab.txt: one token per line; the id is the line number, from 0."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _BOM = "\ufeff"
 
 
 def read_tokens(data: bytes, name: str, *, unk: str = "[UNK]") -> list[str]:
-    """Return the token of every id, "" where there is none; `name` stands for the file in messages.
+    """Return the token of every id, "" for ids without a token; `name` is the file's name in messages.
 
-    As in HF, whitespace at the end of a line is no part of a token, and of equal tokens the last one counts; the ids
-    of the others, and of blank lines, have none. A file without the token `unk` is a FormatError, as is what readers
-    take for different tokens: a byte order mark, a carriage return within a line, bytes that are no UTF-8.
+    As in HF, whitespace at the end of a line is stripped, and the last of equal tokens wins; the lines of the others
+    and empty lines are ids without a token. Raises FormatError if the token `unk` is missing, and for lines that other
+    readers interpret differently: a byte order mark, a carriage return within a line, invalid UTF-8.
 
     Source: HF tokenizers 0.23, WordPiece.read_file.
 
@@ -47,8 +47,8 @@ def read_tokens(data: bytes, name: str, *, unk: str = "[UNK]") -> list[str]:
     last = {token: i for i, token in enumerate(tokens)}
     if unk not in last or not unk:
         raise FormatError(
-            f"{name}: expected a token a line, among them {shown(unk)} for unknown words; none of {len(tokens)} lines "
-            f"is that: add it as the last line, or name another"
+            f"{name}: expected the token {shown(unk)} for unknown words; it is not among {len(tokens)} lines: "
+            f"add it as the last line, or name another unk token"
         )
     return [token if last[token] == i else "" for i, token in enumerate(tokens)]
 
@@ -59,19 +59,19 @@ def _text(data: bytes, name: str) -> str:
     except UnicodeDecodeError as error:
         number = data.count(b"\n", 0, error.start) + 1
         raise FormatError(
-            f"{name}: expected UTF-8; line {number} holds a byte that is none (byte {error.start} of the file): save "
+            f"{name}: expected UTF-8; line {number} has an invalid byte (byte {error.start} of the file): save "
             f"the file as UTF-8"
         ) from None
     if text.startswith(_BOM):
         raise FormatError(
-            f"{name}: expected a token on line 1, not a byte order mark, which would be a part of it: save the file as "
-            f"UTF-8 without one"
+            f"{name}: expected a token on line 1, not a byte order mark, which would be part of it: save the "
+            f"file as UTF-8 without one"
         )
     return text
 
 
 def write_tokens(tokens: Sequence[str]) -> bytes:
-    """Return a vocab.txt; a token that a line of it cannot hold is a FormatError, as is one that comes twice.
+    """Return a vocab.txt; FormatError for duplicate tokens and for tokens that do not fit on a line.
 
     >>> from subwords.formats.vocab_txt import write_tokens
     >>> write_tokens(["[UNK]", "so", "##n"])
@@ -81,22 +81,20 @@ def write_tokens(tokens: Sequence[str]) -> bytes:
     for i, token in enumerate(tokens):
         if not is_unicode(token) or token != token.rstrip(WHITESPACE) or "\n" in token or "\r" in token:
             raise FormatError(
-                f"expected tokens without line ends, whitespace at the end and lone surrogates, which vocab.txt cannot "
-                f"hold; id {i} is {shown(token)}"
+                f"id {i} is {shown(token)}, which vocab.txt cannot hold: expected tokens without line ends, trailing "
+                f"whitespace and lone surrogates"
             )
         if token and first.setdefault(token, i) != i:
-            raise FormatError(
-                f"expected tokens that vocab.txt can tell apart; {shown(token)} is id {first[token]} and {i}"
-            )
+            raise FormatError(f"expected distinct tokens in vocab.txt; {shown(token)} is id {first[token]} and {i}")
     if tokens and tokens[0].startswith(_BOM):
         raise FormatError(f"expected a first token without a byte order mark, not {shown(tokens[0])}")
     return "".join(f"{token}\n" for token in tokens).encode()
 
 
 def is_cased(tokens: Sequence[str]) -> bool:
-    """Whether a vocabulary is of text that was not lower-cased: a token, those in brackets aside, has a capital.
+    """Whether a vocabulary is cased: a token, other than [X] and <X>, has a capital letter.
 
-    Hazard: a guess, for vocab.txt does not say.
+    Hazard: this is a guess, because vocab.txt does not state it.
 
     >>> from subwords.formats.vocab_txt import is_cased
     >>> is_cased(["[UNK]", "paris"]), is_cased(["[UNK]", "Paris"])
@@ -106,7 +104,7 @@ def is_cased(tokens: Sequence[str]) -> bool:
 
 
 def read(data: bytes, name: str) -> TokenizerSpec:
-    """Return BERT's tokenizer with the vocabulary of a file, cased if any of its tokens has a capital letter.
+    """Return BERT's tokenizer with the vocabulary of a file; cased if any token has a capital letter.
 
     >>> from subwords.formats.vocab_txt import read
     >>> read(b"[UNK]\\nso\\n##n\\n", "vocab.txt").normalizer
@@ -129,7 +127,7 @@ def read(data: bytes, name: str) -> TokenizerSpec:
 
 
 def write(spec: TokenizerSpec) -> bytes:
-    """Return the vocab.txt of a WordPiece tokenizer; FormatError for another."""
+    """Return the vocab.txt of a WordPiece tokenizer; FormatError for other models."""
     if not isinstance(spec.model, WordPiece):
-        raise FormatError("expected a WordPiece tokenizer to write as vocab.txt; write a .json file")
+        raise FormatError("vocab.txt holds WordPiece tokenizers only; write a .json file")
     return write_tokens([token.decode() for token in spec.model.vocab])

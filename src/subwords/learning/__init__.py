@@ -1,1 +1,1 @@
-"""What trainers share: the limits of training, and the loop that merges pairs."""
+"""Shared by the trainers: limits of training, and the loop that merges pairs."""

@@ -1,4 +1,4 @@
-"""What every trainer is told, and what it checks first."""
+"""Settings that trainers share, and their checks."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from subwords.support.checks import check_choice, check_integer, check_strings
 __all__ = ["TIES", "Limits", "Step", "check_limits", "check_room", "check_words"]
 
 TIES = {"ids": TIE_IDS, "first": TIE_FIRST, "bytes": TIE_BYTES}
-MOST_IDS = (1 << ID_BITS) - 1  # what an entry of the encoder's pair table holds
+MOST_IDS = (1 << ID_BITS) - 1  # limit of an entry in the encoder's pair table
 
-Step = Callable[[str, int, int], object]  # a phase, how many of its steps are done, and how many are expected
+Step = Callable[[str, int, int], object]  # phase, number of steps done, number of steps expected
 
 
 class Limits(Protocol):
-    """What every trainer that merges is told."""
+    """The settings that all trainers by merges have."""
 
     @property
     def vocab_size(self) -> int:
-        """How many tokens there are to be."""
+        """The number of tokens to reach."""
 
     @property
     def special_tokens(self) -> Sequence[str]:
-        """Tokens that are there from the start."""
+        """Tokens that get the first ids."""
 
     @property
     def tie_break(self) -> str:
@@ -36,20 +36,20 @@ class Limits(Protocol):
 
     @property
     def min_frequency(self) -> int:
-        """The least count of a merged pair."""
+        """The smallest count of a merged pair."""
 
     @property
     def max_token_length(self) -> int | None:
-        """The most symbols of a token."""
+        """The largest number of symbols in a token."""
 
     @property
     def limit_alphabet(self) -> int | None:
-        """How many symbols to keep."""
+        """The number of symbols to keep."""
 
 
 def check_limits(settings: Limits) -> None:
-    """Raise InputError where special tokens, a number or the tie rule cannot be used; special tokens become a tuple."""
-    # As a tuple, for an iterator can be read once only.
+    """Raise InputError for invalid special tokens, numbers or tie rules; store special tokens as a tuple."""
+    # As a tuple, because an iterator can be read only once.
     object.__setattr__(settings, "special_tokens", check_strings("special_tokens", settings.special_tokens))
     check_integer("vocab_size", settings.vocab_size, 1, MOST_IDS)
     check_integer("min_frequency", settings.min_frequency, 0, MOST)
@@ -60,16 +60,16 @@ def check_limits(settings: Limits) -> None:
 
 
 def check_room(symbols: int, settings: Limits) -> None:
-    """Raise TrainingError where vocab_size does not hold the alphabet and the special tokens (B6)."""
+    """Raise TrainingError if vocab_size is below the number of alphabet symbols and special tokens (B6)."""
     specials = len(settings.special_tokens)
     if symbols + specials > settings.vocab_size:
         raise TrainingError(
-            f"expected vocab_size to hold the {symbols} symbols of the alphabet and {specials} special tokens, "
-            f"{symbols + specials} in all; it is {settings.vocab_size}. Raise it, or set limit_alphabet"
+            f"vocab_size {settings.vocab_size} is too small: the alphabet has {symbols} symbols, and there are "
+            f"{specials} special tokens, {symbols + specials} in all. Raise vocab_size, or set limit_alphabet"
         )
 
 
 def check_words(counts: WordCounts) -> None:
-    """Raise TrainingError where there is nothing to learn from."""
+    """Raise TrainingError if there are no words."""
     if not len(counts):
-        raise TrainingError("expected words to learn from; the corpus is empty")
+        raise TrainingError("no words to learn from: the corpus is empty")

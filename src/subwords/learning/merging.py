@@ -1,4 +1,4 @@
-"""The loop that merges the best pair again and again. Python decides, kernels loop."""
+"""The loop that merges the best pair. Python orchestrates, kernels loop."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ BETWEEN_LOOKS = 256  # merges between two updates of the progress line
 
 
 def read_words(counts: WordCounts, symbol_ids: NDArray[np.int32]) -> NDArray[np.uint32]:
-    """The words as symbols: the arena of kernels/bpe/index.py."""
+    """Return the words as symbols, in the arena layout of kernels/bpe/index.py."""
     from subwords.kernels.bpe.index import fill_arena
 
     size = len(counts.data) + WORD_HEADER * len(counts)
     if counts.total * (1 + int(np.diff(counts.offsets).max())) >= 2**63 or size > MOST_SYMBOLS:
-        raise TrainingError(f"expected fewer than 2**32 symbols and 2**63 pairs; {counts!r} has more")
+        raise TrainingError(f"too many symbols or pairs: {counts!r} exceeds 2**32 symbols or 2**63 pairs")
     arena = zeros(size + len(counts.data), np.uint32)
     used = fill_arena(counts.data, counts.offsets, counts.counts, symbol_ids, arena)
     words: NDArray[np.uint32] = arena[: used + 1]
@@ -72,9 +72,9 @@ def merge_words(
     *,
     prefix: int = 0,
 ) -> tuple[Vocab, NDArray[np.int64]]:
-    """Learn tokens from words of `base` tokens, `total` words in all; the vocabulary, and left, right, merged a merge.
+    """Learn tokens from `total` words of `base` tokens; return the vocabulary and the merges (left, right, merged).
 
-    `prefix`: how many bytes of the right token a merge leaves out.
+    `prefix`: the number of leading bytes of the right token that a merge drops.
     """
     loop = _Loop(arena, total, base, settings, prefix)
     loop.run(on_step or (lambda phase, done, total: None))
@@ -107,18 +107,18 @@ class _Loop:
 
     @property
     def offsets(self) -> NDArray[np.int64]:
-        """Where each token's bytes begin in `strings`."""
+        """The offset of each token's bytes in `strings`."""
         return self.tokens.reshape(-1, TOKEN_ROW)[: self.counters[TOKENS] + 1, STRING].copy()
 
     def run(self, on_step: Step) -> None:
-        """Merge until there are enough tokens or no pair is frequent enough (B4)."""
+        """Merge until vocab_size is reached or no pair is frequent enough (B4)."""
         from subwords.kernels.bpe.train import merge_pairs
 
         on_step("indexing", 0, 1)
         self._index()
         on_step("indexing", 1, 1)
         base = int(self.counters[TOKENS])
-        while True:  # BETWEEN_LOOKS also limits how long an interrupt waits
+        while True:  # the kernel returns every BETWEEN_LOOKS merges, which also lets an interrupt through
             self.settings[PAUSE] = self.counters[MERGES] + BETWEEN_LOOKS
             status = merge_pairs(self._training)
             learned = int(self.counters[TOKENS]) - base
@@ -137,7 +137,7 @@ class _Loop:
 
     @property
     def _training(self) -> MergeTraining:
-        """All that the kernel works on."""
+        """Return everything that the kernel works on."""
         return MergeTraining(
             self.arena,
             self.pairs,
@@ -152,7 +152,7 @@ class _Loop:
         )
 
     def _index(self) -> None:
-        """Read the words: count all pairs, keep the live ones, write their postings and the heap."""
+        """Count all pairs of the words; keep the live ones, with their postings and the heap."""
         from subwords.kernels.bpe.index import fill_postings, move_pairs
         from subwords.kernels.bpe.train import start_heap
 
@@ -180,7 +180,7 @@ class _Loop:
 
 
 def train_settings(settings: Limits, threshold: int) -> NDArray[np.int64]:
-    """Return the settings of a trainer as kernels read them."""
+    """Return a trainer's settings in the layout of the kernels."""
     found = np.zeros(TRAIN_SETTINGS, np.int64)
     found[THRESHOLD], found[FLOOR] = threshold, max(1, settings.min_frequency)
     found[VOCAB_SIZE], found[TIE] = settings.vocab_size, TIES[settings.tie_break]
@@ -195,7 +195,7 @@ def pairs_of(
     settings: NDArray[np.int64],
     counters: NDArray[np.int64],
 ) -> tuple[NDArray[np.uint64], int]:
-    """Count all pairs of the words: the table, and how many pairs reach the threshold."""
+    """Count all pairs of the words; return the table, and the number of pairs that reach the threshold."""
     from subwords.kernels.bpe.index import count_pairs, move_pairs
 
     every = pair_table(1 << 12)
@@ -210,7 +210,7 @@ def pairs_of(
 
 
 def pair_table(pairs: int) -> NDArray[np.uint64]:
-    """Return an empty table, less than half full with this many pairs."""
+    """Return an empty table that is less than half full with this many pairs."""
     table = zeros((1 << (2 * pairs).bit_length()) * PAIR_ROW, np.uint64)
     table[:] = NO_KEY
     return table

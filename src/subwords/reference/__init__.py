@@ -1,1 +1,1 @@
-"""The textbook twins of the fast algorithms: short, slow, and the definition of the right answer."""
+"""Textbook versions of the fast algorithms: short and slow, they define the right answer."""

@@ -1,7 +1,7 @@
-"""Byte-pair encoding as the textbook has it: everything is recounted at every step.
+"""Textbook byte-pair encoding: everything is recounted at every step.
 
-Words and tokens are `bytes`. A *symbol* is what training starts from: a byte of the word (byte-level) or a character.
-Bytes that are not UTF-8 travel through `str` as lone surrogates, one per byte, and come back unchanged.
+Words and tokens are `bytes`. Training starts from *symbols*: bytes (byte-level) or characters.
+Bytes that are not UTF-8 become lone surrogates in `str`, one per byte, and are restored unchanged.
 
 >>> counts = count_words(["low lower lowest"], GPT2_PATTERN)
 >>> counts
@@ -47,7 +47,7 @@ GPT2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s
 def byte_to_char() -> dict[int, str]:
     """Map the 256 bytes to printable characters, in code-point order of the characters (the GPT-2 map).
 
-    A byte that is a printable Latin-1 character is itself; the 68 others take the code points from 256 on.
+    Printable Latin-1 bytes map to themselves; the 68 others map to the code points from 256 on.
 
     >>> chars = byte_to_char()
     >>> chars[ord("A")], chars[ord(" ")], chars[0], list(chars)[:3]
@@ -71,7 +71,7 @@ def _to_bytes(chars: str) -> bytes:
 
 
 def split(text: str, pattern: str) -> list[str]:
-    """Cut a text into words: the matches of `pattern`, and whatever lies between them.
+    """Split a text into words: the matches of `pattern` and the text between them.
 
     >>> split("Hello world  again", GPT2_PATTERN)
     ['Hello', ' world', ' ', ' again']
@@ -86,9 +86,9 @@ def split(text: str, pattern: str) -> list[str]:
 
 
 def split_bytes(data: bytes, pattern: str) -> list[bytes]:
-    r"""Cut bytes into words; a byte that is not UTF-8 is one character that only a negated class matches.
+    r"""Split bytes into words; a byte that is not UTF-8 is one character, matched only by negated classes.
 
-    Such a byte is a lone surrogate to `regex`: a pattern that names `\p{C}` or `\p{Cs}` matches it too.
+    `regex` sees such a byte as a lone surrogate, so `\p{C}` and `\p{Cs}` match it too.
 
     >>> split_bytes(b"caf\xc3\xa9 \xff\xfe!", GPT2_PATTERN)
     [b'caf\xc3\xa9', b' \xff\xfe!']
@@ -97,7 +97,7 @@ def split_bytes(data: bytes, pattern: str) -> list[bytes]:
 
 
 def _cut_specials(chars: str, special_tokens: Iterable[str]) -> list[str]:
-    """Text, special, text, special, ..., text: the specials are at the odd places."""
+    """Split into text, special, text, special, ..., text: special tokens have odd indices."""
     longest_first = sorted(special_tokens, key=len, reverse=True)
     if "" in longest_first:
         raise ValueError("special_tokens: expected non-empty strings, got an empty one")
@@ -106,7 +106,7 @@ def _cut_specials(chars: str, special_tokens: Iterable[str]) -> list[str]:
 
 
 def count_words(texts: Iterable[str | bytes], pattern: str, special_tokens: Iterable[str] = ()) -> dict[bytes, int]:
-    """Count the words of the texts, in order of first occurrence; special tokens are cut out and not counted.
+    """Count the words of the texts, in order of first occurrence; special tokens are removed first.
 
     >>> count_words(["a b<s>a", " b"], GPT2_PATTERN, ["<s>"])
     {b'a': 2, b' b': 2}
@@ -125,7 +125,7 @@ def _symbols(word: bytes, byte_level: bool) -> list[bytes]:
 
 
 def _alphabet(word_counts: Mapping[bytes, int], byte_level: bool, alphabet: str, limit: int | None) -> list[bytes]:
-    """The symbols training starts from, in the order of their ids."""
+    """Return the initial symbols in order of id."""
     if alphabet not in ("full", "corpus"):
         raise ValueError(f"alphabet: expected 'full' or 'corpus', got {alphabet!r}")
     weights: dict[bytes, int] = dict.fromkeys(BYTE_ORDER, 0) if byte_level and alphabet == "full" else {}
@@ -138,7 +138,7 @@ def _alphabet(word_counts: Mapping[bytes, int], byte_level: bool, alphabet: str,
 
 
 def _known_runs(symbols: Iterable[bytes], alphabet: Container[bytes]) -> list[list[bytes]]:
-    """Break a word at the symbols outside the alphabet: b'aXbc' without X is [[b'a'], [b'b', b'c']]."""
+    """Split a word at symbols outside the alphabet: b'aXbc' without X is [[b'a'], [b'b', b'c']]."""
     return [list(run) for known, run in groupby(symbols, alphabet.__contains__) if known]
 
 
@@ -171,7 +171,7 @@ def apply_merge(tokens: Sequence[bytes], pair: Pair) -> list[bytes]:
 
 
 def _best_pair(counts: Mapping[Pair, int], tie_break: str, ids: Mapping[bytes, int]) -> Pair:
-    """The most frequent pair; `counts` is in order of first occurrence and `min` keeps the first of its ties."""
+    """Return the most frequent pair; `counts` is in order of first occurrence, and `min` returns the first tie."""
     if tie_break == "first":
         return min(counts, key=lambda pair: -counts[pair])
     if tie_break == "ids":
@@ -193,11 +193,11 @@ def train(
     max_token_length: int | None = None,
     limit_alphabet: int | None = None,
 ) -> tuple[list[bytes], list[Pair]]:
-    """Learn the vocabulary, in id order (specials, alphabet, merges), and the merges, in the order learned.
+    """Learn a vocabulary, in order of id (special tokens, alphabet, merges), and the merges, in order.
 
-    `alphabet="full"` is all 256 bytes; without `byte_level` it is always the characters of the corpus.
-    `limit_alphabet` keeps the most frequent symbols; the others break their word. `max_token_length` is in bytes,
-    or in characters without `byte_level`. Raises ValueError if specials and alphabet exceed `vocab_size`.
+    `alphabet="full"` is all 256 bytes; with `byte_level=False` it is always the characters of the corpus.
+    `limit_alphabet` keeps the most frequent symbols; any other symbol splits its word. `max_token_length` is in bytes,
+    or in characters with `byte_level=False`. Raises ValueError if specials and alphabet exceed `vocab_size`.
 
     >>> train({b"hug": 10, b"pug": 5, b"hugs": 5}, 8, alphabet="corpus", special_tokens=["<s>"])
     ([b'<s>', b'g', b'h', b'p', b's', b'u', b'ug', b'hug'], [(b'u', b'g'), (b'h', b'ug')])
@@ -219,14 +219,14 @@ def train(
         merges.append(pair)
         words = [(apply_merge(tokens, pair), n) for tokens, n in words]
         token = pair[0] + pair[1]
-        if token not in ids:  # a special token may spell the same: its id is reused
+        if token not in ids:  # a special token may be equal: its id is reused
             ids[token] = len(vocab)
             vocab.append(token)
     return vocab, merges
 
 
 def _merge_by_rank(tokens: list[bytes], rank: Callable[[Pair], float | None]) -> list[bytes]:
-    """Join the pair of lowest rank, the leftmost of them first, one at a time, until no pair has a rank."""
+    """Merge the leftmost pair of lowest rank, one at a time, until no pair has a rank."""
     while True:
         ranked = [(r, i) for i, pair in enumerate(pairwise(tokens)) if (r := rank(pair)) is not None]
         if not ranked:
@@ -236,16 +236,16 @@ def _merge_by_rank(tokens: list[bytes], rank: Callable[[Pair], float | None]) ->
 
 
 def _bytes_of(symbol: bytes) -> list[bytes]:
-    """The byte tokens of a symbol: <0xC3> and <0xA9> for é."""
+    """Return the byte tokens of a symbol: <0xC3> and <0xA9> for é."""
     return [b"<0x%02X>" % byte for byte in symbol]
 
 
 def _known(
     word: bytes, byte_level: bool, vocab: Container[bytes], unk: str | None, fuse_unk: bool, byte_fallback: bool
 ) -> list[bytes]:
-    """Symbols outside the vocabulary as their bytes, if all of these are in it, or as unk.
+    """Replace symbols outside the vocabulary by their byte tokens, if all of these exist, or by unk.
 
-    An unk is written when the next one, or a known symbol, comes: behind the bytes that come before that.
+    As in HF, a pending unk is emitted before the next unk or known symbol: after any byte tokens that precede that one.
     """
     tokens: list[bytes] = []
     waiting: list[bytes] = []
@@ -256,7 +256,7 @@ def _known(
         elif byte_fallback and all(byte in vocab for byte in _bytes_of(symbol)):
             tokens += _bytes_of(symbol)
         elif unk is None or unk.encode() not in vocab:
-            raise ValueError(f"{symbol!r} of word {word!r} is not in the vocabulary, nor is an unk token ({unk=})")
+            raise ValueError(f"{symbol!r} of word {word!r} is not in the vocabulary; there is no unk token ({unk=})")
         else:
             tokens += [] if fuse_unk else waiting
             waiting = [unk.encode()]
@@ -273,10 +273,10 @@ def encode_word(
     fuse_unk: bool = False,
     byte_fallback: bool = False,
 ) -> list[bytes]:
-    """Segment one word by merges, given in rank order or as pair -> rank; a token no merge reaches is not produced.
+    """Segment one word by merges, given in rank order or as pair -> rank; only merges produce longer tokens.
 
-    With a `vocab`, each symbol outside it becomes its bytes (`byte_fallback`) or `unk`, neighbours one if `fuse_unk`;
-    a ValueError if there is no such token.
+    With a `vocab`, each symbol outside it becomes its bytes (`byte_fallback`) or `unk`; `fuse_unk` joins adjacent unks.
+    Raises ValueError if there is no such token.
 
     >>> encode_word(b"thug", [(b"u", b"g"), (b"h", b"ug")], vocab=[b"g", b"h", b"u", b"[UNK]"], unk="[UNK]")
     [b'[UNK]', b'hug']
@@ -296,10 +296,10 @@ def encode_word_scores(
     byte_fallback: bool = False,
     unused: Container[bytes] = (),
 ) -> list[bytes]:
-    """Segment one word by the scores of pieces (SentencePiece): the best joint of neighbours first.
+    """Segment one word by piece scores (SentencePiece): the neighbours that join to the best piece merge first.
 
-    Pieces in `unused` are merged like others and then taken apart into what they were merged from. A character that is
-    no piece becomes its bytes (`byte_fallback`) or `unk`, neighbours one.
+    Pieces in `unused` take part in merging and are then split into the parts they were merged from. A character that is
+    not a piece becomes its bytes (`byte_fallback`) or `unk`; adjacent unks are joined.
 
     >>> encode_word_scores(b"abcb", {b"a": -3, b"b": -4, b"bc": -1, b"ab": -2})
     [b'a', b'bc', b'b']
@@ -325,7 +325,7 @@ def encode_word_scores(
 
 
 def encode_word_ranks(word: bytes, ranks: Mapping[bytes, int]) -> list[int]:
-    """Segment one word by token ranks, which are the ids (tiktoken): the word itself if it is a token, else by merging.
+    """Segment one word by token ranks, which are ids (tiktoken): the word itself if it is a token, else by merging.
 
     >>> ranks = {b"a": 0, b"b": 1, b"c": 2, b"bc": 3, b"aabb": 4}
     >>> encode_word_ranks(b"aabb", ranks), encode_word_ranks(b"abc", ranks)
@@ -348,7 +348,7 @@ def encode(
     special_tokens: Iterable[str] = (),
     unk: str | None = None,
 ) -> list[int]:
-    """Turn a text into ids; only the `special_tokens` named here are recognised in it.
+    """Turn a text into ids; only the given `special_tokens` are recognised in it.
 
     >>> encode("ab<s>", [b"<s>", b"a", b"b", b"ab"], [(b"a", b"b")], special_tokens=["<s>"])
     [3, 0]
@@ -366,7 +366,7 @@ def encode(
 
 
 def decode(ids: Iterable[int], vocab: Sequence[bytes]) -> bytes:
-    """Join the bytes of the tokens; part of a character stays as it is.
+    """Join the bytes of the tokens; incomplete characters stay as they are.
 
     >>> decode([0, 1], [b"caf", "é".encode()]).decode()
     'café'

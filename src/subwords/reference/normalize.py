@@ -1,11 +1,11 @@
-"""Normalization as the textbook has it: every step walks over the characters that the one before it left.
+"""Textbook normalization: each step processes the characters that the previous step produced.
 
-A step is any object whose class is called Bert, Form, Lowercase, StripAccents, Replace, Strip, Prepend, Precompiled or
-SentencePiece, its settings being attributes; see the functions of these names. A character remembers which character
-of the text it stands for. Bytes that are not UTF-8 travel through `str` as lone surrogates, one per byte, which every
-step but SentencePiece leaves alone.
+A step is any object whose class is named Bert, Form, Lowercase, StripAccents, Replace, Strip, Prepend, Precompiled
+or SentencePiece, with its settings as attributes; see the functions of these names. Each character records the
+character of the text that it maps to. Bytes that are not UTF-8 become lone surrogates in `str`, one per byte,
+which every step except SentencePiece leaves unchanged.
 
-What single characters are is asked of `characters`; these are those of Python's Unicode.
+`characters` provides the properties of single characters; by default those of Python's Unicode version.
 
 >>> from types import SimpleNamespace
 >>> Lowercase = type("Lowercase", (SimpleNamespace,), {})
@@ -27,9 +27,9 @@ from subwords.reference.pattern import find
 
 __all__ = ["Characters", "bert", "form", "matches", "normalize", "precompiled", "replace", "sentencepiece", "strip"]
 
-# A character, and the index of the one in the text that it stands for; -1 for none.
+# A character, and the index of the character of the text it maps to; -1 for none.
 Char = tuple[str, int]
-# A character in the middle of a normal form, and how many characters of the text it takes.
+# A character during normalization to a form, and the number of characters of the text that it consumes.
 Weighted = tuple[str, int]
 
 CHINESE = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2A6DF))
@@ -37,7 +37,7 @@ CHINESE_TOO = ((0x2A700, 0x2B81F), (0x2B920, 0x2CEAF), (0x2F800, 0x2FA1F))
 
 
 class Characters:
-    """What single characters are."""
+    """Properties of single characters."""
 
     def control(self, char: str) -> bool:
         """Whether it is a control character, which BERT drops."""
@@ -56,24 +56,24 @@ class Characters:
         return char.isspace() and char not in "\x1c\x1d\x1e\x1f"
 
     def lower(self, char: str) -> str:
-        """Its lower case."""
+        """Return its lower case."""
         return char.lower()
 
     def combining(self, char: str) -> int:
-        """Its canonical combining class."""
+        """Return its canonical combining class."""
         return unicodedata.combining(char)
 
     def decomposed(self, char: str, compatible: bool) -> str:
-        """Its full decomposition."""
+        """Return its full decomposition."""
         return unicodedata.normalize("NFKD" if compatible else "NFD", char)
 
     def graphemes(self, text: str) -> list[str]:
-        """What a text's grapheme clusters are."""
+        """Return the grapheme clusters of a text."""
         clusters: list[str] = regex.findall(r"\X", text)
         return clusters
 
     def composed(self, first: str, second: str) -> str | None:
-        """What two characters compose to, if they do."""
+        """Return the composition of two characters, or None."""
         both = unicodedata.normalize("NFC", first + second)
         return both if len(both) == 1 else None
 
@@ -83,7 +83,7 @@ def normalize(
     steps: Iterable[Any],
     characters: Characters = Characters(),  # noqa: B008
 ) -> tuple[str, list[int]]:
-    """Return a text as it becomes, and for every character the index of the one it stands for; -1 for none."""
+    """Return the normalized text, and for each character the index of the one it maps to; -1 for none."""
     string = text.decode("utf-8", "surrogateescape") if isinstance(text, bytes) else text
     chars = [(char, at) for at, char in enumerate(string)]
     for step in steps:
@@ -120,7 +120,7 @@ def _applied(chars: list[Char], step: Any, characters: Characters) -> list[Char]
 
 
 def bert(chars: list[Char], step: Any, characters: Characters) -> list[Char]:
-    """Clean, put spaces around Chinese characters, drop accents, lower: whatever of it is wanted, in this order."""
+    """Run the enabled parts in this order: clean, put spaces around Chinese characters, strip accents, lower."""
     if step.clean_text:
         chars = [(char, at) for char, at in chars if char not in "\0\ufffd" and not characters.control(char)]
         chars = [(" " if characters.blank(char) else char, at) for char, at in chars]
@@ -138,10 +138,10 @@ def _is_chinese(char: str) -> bool:
 
 
 def form(chars: list[Char], name: str, characters: Characters) -> list[Char]:
-    """Put a text in the normal form NFC, NFD, NFKC or NFKD.
+    """Normalize to NFC, NFD, NFKC or NFKD.
 
-    As HF has it, a character takes as many characters of the text as it is made of, in the order of the text, however
-    marks were sorted; what is the rest of a decomposition stands for the character before.
+    As in HF, a character consumes as many characters of the text as it is composed of, in text order, regardless of how
+    marks were sorted; the rest of a decomposition maps to the previous character.
     """
     weighted: list[Weighted] = []
     for char, _ in chars:
@@ -159,7 +159,7 @@ def form(chars: list[Char], name: str, characters: Characters) -> list[Char]:
 
 
 def _sorted(weighted: list[Weighted], characters: Characters) -> list[Weighted]:
-    """Sort the marks that follow each other by class."""
+    """Sort each run of marks by combining class."""
     out: list[Weighted] = []
     marks: list[Weighted] = []
     for item in [*weighted, ("a", 0)]:
@@ -172,7 +172,7 @@ def _sorted(weighted: list[Weighted], characters: Characters) -> list[Weighted]:
 
 
 def _composed(weighted: list[Weighted], characters: Characters) -> list[Weighted]:
-    """Compose with the last starter what no mark of its class or a higher one keeps from it."""
+    """Compose each character with the last starter unless a mark of the same or a higher class lies between them."""
     out: list[Weighted] = []
     starter, last = -1, -1
     for char, weight in weighted:
@@ -190,7 +190,7 @@ def _composed(weighted: list[Weighted], characters: Characters) -> list[Weighted
 
 
 def replace(chars: list[Char], pattern: str, content: str, is_regex: bool) -> list[Char]:
-    """Put the content in the place of every match; it stands for the match's last character, or that before it."""
+    """Replace each match by the content, which maps to the last character of the match, or the one before it."""
     if len(chars) == 0:
         return []
     escaped = pattern if is_regex else "".join(f"\\U{ord(char):08x}" for char in pattern)
@@ -202,7 +202,7 @@ def replace(chars: list[Char], pattern: str, content: str, is_regex: bool) -> li
 
 
 def strip(chars: list[Char], left: bool, right: bool, characters: Characters) -> list[Char]:
-    """Drop the blanks at the ends."""
+    """Drop whitespace at the ends."""
     start, stop = 0, len(chars)
     while left and start < stop and characters.blank(chars[start][0]):
         start += 1
@@ -216,33 +216,33 @@ def strip(chars: list[Char], left: bool, right: bool, characters: Characters) ->
 
 @lru_cache(maxsize=4)
 def _parsed(charsmap: bytes) -> tuple[array[int], bytes]:
-    """The units of a precompiled map's double array, and its replacements."""
+    """Return the units of a precompiled map's double array, and its replacements."""
     size = int.from_bytes(charsmap[:4], "little")
     units = (int.from_bytes(charsmap[at : at + 4], "little") for at in range(4, 4 + size, 4))
     return array("L", units), charsmap[4 + size :]
 
 
 def matches(charsmap: bytes, data: bytes | memoryview) -> Iterator[tuple[int, bytes]]:
-    """Yield the strings of a precompiled map that some bytes begin with, shortest first: length and replacement."""
+    """Yield the keys of a precompiled map that are prefixes of some bytes, shortest first: length and replacement."""
     if not charsmap:
         return
     units, text = _parsed(charsmap)
     node, unit = 0, units[0]
     for length, byte in enumerate(data, 1):
-        # The unit's upper bits say how far off the units of its children are, bit 9 that they are 256 times as far.
+        # The unit's upper bits are the offset of its children's units; bit 9 multiplies it by 256.
         node ^= (unit >> 10) << (8 if unit >> 9 & 1 else 0) ^ byte
         unit = units[node]
         if byte == 0 or unit & (1 << 31 | 0xFF) != byte:
             return
-        if unit >> 8 & 1:  # a string ends here; the child of byte 0 says where its replacement begins
+        if unit >> 8 & 1:  # a key ends here; the child of byte 0 holds the offset of its replacement
             at = units[node ^ (unit >> 10) << (8 if unit >> 9 & 1 else 0)] & (1 << 31) - 1
             yield length, text[at : text.index(0, at)]
 
 
 def sentencepiece(chars: list[Char], step: Any) -> tuple[list[Char], int]:
-    """Do all that SentencePiece does to a text before it looks for pieces; also, where the text ends then.
+    """Apply SentencePiece's normalization; return the characters, and the position where the text ends.
 
-    What replaces a string stands for its first character. What ends stands for nothing but is where the next begins.
+    A replacement maps to the first character of its key. Its end is the start of the next one.
     """
     units = [(" " if data == b" " else data.decode(), at) for data, at in _units(chars, step)]
     end = chars[-1][1] + 1 if chars else 0
@@ -269,7 +269,7 @@ def sentencepiece(chars: list[Char], step: Any) -> tuple[list[Char], int]:
 
 
 def _units(chars: list[Char], step: Any) -> Iterator[tuple[bytes, int]]:
-    """Yield what is taken at once, as it becomes, and the place of its first character."""
+    """Yield each unit that is replaced at once, as its result, and the position of its first character."""
     users = sorted({user.encode() for user in step.user_symbols}, key=len, reverse=True)
     parts = [char.encode("utf-8", "surrogateescape") for char, _ in chars]
     data = b"".join(parts)
@@ -291,10 +291,10 @@ def _units(chars: list[Char], step: Any) -> Iterator[tuple[bytes, int]]:
 
 
 def precompiled(chars: list[Char], charsmap: bytes, characters: Characters) -> list[Char]:
-    """Replace as HF does: a grapheme of at most 5 bytes by what the shortest string it begins with becomes.
+    """Replace as HF does: a grapheme of at most 5 bytes becomes the replacement of its shortest prefix in the map.
 
-    If it is longer, or begins with none, its characters are replaced one by one. Of what replaces several characters,
-    the first ones stand for one character each, the last one for the rest; what is more stands for the last.
+    If it is longer or has no such prefix, its characters are replaced one by one. In a replacement of several
+    characters, each maps to one character and the last to the rest; extra characters map to the last one.
     """
     weighted: list[Weighted] = []
     for grapheme in characters.graphemes(_text(chars)):
@@ -314,7 +314,7 @@ def precompiled(chars: list[Char], charsmap: bytes, characters: Characters) -> l
 
 
 def _replaced(charsmap: bytes, text: str) -> str | None:
-    """What a grapheme or a character becomes, or None where it is to stay or to be taken apart."""
+    """Return the replacement of a grapheme or character, None if it has none."""
     data = text.encode("utf-8", "surrogateescape")
     if len(data) > 5:
         return None

@@ -1,8 +1,8 @@
-"""Pre-tokenization as the textbook has it: every step walks over the pieces that the one before it left.
+"""Textbook pre-tokenization: each step processes the pieces that the previous step produced.
 
-A step is any object whose class is called Split, Prefix, Replace or ByteChars, its settings being attributes; see the
-functions of these names. A character of a piece remembers which characters of the text it stands for. Bytes that are
-not UTF-8 travel through `str` as lone surrogates, one per byte: characters that only negated classes match.
+A step is any object whose class is named Split, Prefix, Replace or ByteChars, with its settings as attributes; see
+the functions of these names. Each character of a piece records the range of the text it maps to. Bytes that are
+not UTF-8 become lone surrogates in `str`, one per byte: only negated classes match them.
 
 >>> from types import SimpleNamespace
 >>> Split = type("Split", (SimpleNamespace,), {})
@@ -20,20 +20,20 @@ import regex
 
 __all__ = ["byte_chars", "find", "pre_tokenize", "prefix", "replace", "split"]
 
-Char = tuple[str, int, int]  # a character, and the range of the text it stands for
+Char = tuple[str, int, int]  # a character, and the range of the text it maps to
 Piece = list[Char]
 Segment = tuple[int, int, bool]  # a range of a piece, and whether the pattern matches it
 
-# GPT-2's table: a printable byte is itself, the 68 others are the characters from 256 on, in order.
+# GPT-2's table: printable bytes map to themselves, the 68 others to the characters from 256 on, in order.
 _PRINTABLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
 _OTHERS = [byte for byte in range(256) if byte not in _PRINTABLE]
 BYTE_CHARS = {byte: chr(byte) for byte in _PRINTABLE} | {byte: chr(256 + n) for n, byte in enumerate(_OTHERS)}
 
 
 def pre_tokenize(text: str | bytes, steps: Iterable[Any]) -> list[tuple[str, tuple[int, int]]]:
-    """Return the pieces of a text, each with its range of characters in it; ranges may overlap.
+    """Return the pieces of a text, each with its character range; ranges may overlap.
 
-    The characters of a byte-level piece have the range of the one they are bytes of, a prefix that of the next one.
+    Characters of a byte-level piece have the range of the character they encode, a prefix that of the next one.
     """
     chars = text.decode("utf-8", "surrogateescape") if isinstance(text, bytes) else text
     pieces = [[(char, at, at + 1) for at, char in enumerate(chars)]] if chars else []
@@ -61,7 +61,7 @@ def _text(piece: Piece) -> str:
 
 
 def prefix(piece: Piece, text: str, scheme: str) -> Piece:
-    """Put a text in front, unless it is there; with the scheme "first" only where the input begins."""
+    """Prepend a text unless it is already there; with the scheme "first" only at the start of the input."""
     _, start, end = piece[0]
     if _text(piece).startswith(text) or (scheme == "first" and start > 0):
         return piece
@@ -69,24 +69,24 @@ def prefix(piece: Piece, text: str, scheme: str) -> Piece:
 
 
 def replace(piece: Piece, old: str, new: str) -> Piece:
-    """Put one character in the place of another."""
+    """Replace each occurrence of one character by another."""
     return [(new if char == old else char, start, end) for char, start, end in piece]
 
 
 def byte_chars(piece: Piece) -> Piece:
-    """Put in the place of every character those that stand for its bytes: Ã and © for é."""
+    """Replace each character by the characters that represent its bytes: Ã and © for é."""
     return [
         (BYTE_CHARS[byte], start, end) for char, start, end in piece for byte in char.encode("utf-8", "surrogateescape")
     ]
 
 
 def split(piece: Piece, pattern: str, behavior: str, invert: bool) -> list[Piece]:
-    """Cut at the matches of a pattern."""
+    """Split a piece at the matches of a pattern."""
     return [piece[start:end] for start, end, _ in segments(_text(piece), pattern, behavior, invert)]
 
 
 def segments(text: str, pattern: str, behavior: str, invert: bool, timeout: float | None = None) -> list[Segment]:
-    """Return the pieces of a text; `invert` exchanges the matches and what lies between them."""
+    """Return the pieces of a text; `invert` swaps matches and the text between them."""
     segments = [(start, end, matches != invert) for start, end, matches in find(pattern, text, timeout)]
     if behavior == "removed":
         segments = [segment for segment in segments if not segment[2]]
@@ -99,12 +99,12 @@ def segments(text: str, pattern: str, behavior: str, invert: bool, timeout: floa
         mirrored = [(-end, -start, matches) for start, end, matches in reversed(segments)]
         segments = [(-end, -start, matches) for start, end, matches in reversed(_merged(mirrored))]
     elif behavior != "isolated":
-        raise ValueError(f"behavior: got {behavior!r}")
+        raise ValueError(f"unknown behavior {behavior!r}")
     return segments
 
 
 def _merged(segments: list[Segment]) -> list[Segment]:
-    """Join the first match of every run of matches to what stands before it."""
+    """Join the first match of each run of matches to the segment before it."""
     merged: list[Segment] = []
     after_match = False
     for start, end, matches in segments:
@@ -117,14 +117,14 @@ def _merged(segments: list[Segment]) -> list[Segment]:
 
 
 def find(pattern: str, text: str, timeout: float | None = None) -> list[Segment]:
-    r"""Cover a text with a pattern's matches and what lies between; an empty one that touches the last is none.
+    r"""Cover a text with matches and the text between; an empty match directly after a match is ignored.
 
-    Raises TimeoutError where one search takes longer than `timeout` seconds.
+    Raises TimeoutError if one search takes longer than `timeout` seconds.
 
     >>> find(r"x*", "axxb")
     [(0, 0, True), (0, 1, False), (1, 3, True), (3, 4, False), (4, 4, True)]
     """
-    compiled = regex.compile(_for_regex(pattern), regex.V1)  # version 1 has sets within sets, as tiktoken has
+    compiled = regex.compile(_for_regex(pattern), regex.V1)  # version 1 supports nested sets, as tiktoken does
     segments: list[Segment] = []
     at, last = 0, -1
     while at <= len(text) and (match := compiled.search(text, at, timeout=timeout)):
@@ -143,7 +143,7 @@ _END = regex.compile(r"\\z|\\.|(?P<set>\[\^?\]?(?:\\.|(?&set)|[^]\\])*+\])|\$", 
 
 
 def _for_regex(pattern: str) -> str:
-    r"""Write a pattern as `regex` has it: no `\x{..}`, `\Z` for `$`, and (?-f), without which ß is ss in any case."""
+    r"""Translate a pattern for `regex`: no `\x{..}`, `\Z` for `$`, and (?-f), so that ß never matches ss."""
     pattern = _CODE.sub(lambda match: rf"\U{int(match[1], 16):08x}" if match[1] else str(match[0]), pattern)
     pattern = _END.sub(lambda match: r"\Z" if match[0] in ("$", r"\z") else str(match[0]), pattern)
     return f"(?-f){pattern}"

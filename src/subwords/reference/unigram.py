@@ -1,6 +1,6 @@
-"""Unigram as the textbook has it: every substring is looked at, every word is segmented again at every step.
+"""Textbook Unigram: all substrings are considered, and each word is segmented again at every step.
 
-Words and pieces are `str`. A model gives every piece a score, the natural logarithm of its probability.
+Words and pieces are `str`. A score is the natural logarithm of a piece's probability.
 
 >>> counts = {"hug": 10, "pug": 5, "pun": 12, "bun": 4, "hugs": 5}
 >>> scores = log_shares(substring_counts(counts, whole_words=False))
@@ -37,16 +37,16 @@ __all__ = [
 ]
 
 Scores = dict[str, float]
-GRAINS = 128  # of a score that is written; as in unigram/model.py
+GRAINS = 128  # scores are multiples of 1/128; as in unigram/model.py
 
 
-# ------------------------------------------------------------------ the documents' model
+# ------------------------------------------------------------------ the model of the course materials
 
 
 def substring_counts(
     word_counts: Mapping[str, int], longest: int | None = None, *, whole_words: bool = True
 ) -> dict[str, int]:
-    """Count the substrings of the words, overlapping ones too; `whole_words=False`: without words in no other word.
+    """Count all substrings of the words, also overlapping; `whole_words=False` omits words contained in no other word.
 
     >>> substring_counts({"aab": 2})
     {'a': 4, 'aa': 2, 'aab': 2, 'ab': 2, 'b': 2}
@@ -65,7 +65,7 @@ def substring_counts(
 
 
 def log_shares(counts: Mapping[str, int]) -> Scores:
-    """Score every piece by its share of the total.
+    """Score each piece by its share of the total.
 
     >>> log_shares({"a": 1, "b": 1})["a"] == -ln(2)
     True
@@ -75,7 +75,7 @@ def log_shares(counts: Mapping[str, int]) -> Scores:
 
 
 def segmentations(word: str, pieces: Collection[str]) -> Iterator[list[str]]:
-    """Yield every way to spell a word by pieces.
+    """Yield all segmentations of a word into pieces.
 
     >>> list(segmentations("aab", {"a", "b", "ab", "aa"}))
     [['a', 'a', 'b'], ['a', 'ab'], ['aa', 'b']]
@@ -89,9 +89,9 @@ def segmentations(word: str, pieces: Collection[str]) -> Iterator[list[str]]:
 
 
 def best_segmentation(word: str, scores: Mapping[str, float], without: str | None = None) -> tuple[list[str], float]:
-    """Find the segmentation of the greatest score, and the score (Viterbi); at a tie that of the longest last piece.
+    """Find the segmentation of greatest score, and the score (Viterbi); at a tie the one with the longest last piece.
 
-    No segmentation at all is ([], -inf). `without` is a piece that may not be used.
+    Returns ([], -inf) if there is no segmentation. `without` excludes a piece.
 
     >>> best_segmentation("aab", {"a": -1.0, "b": -2.0, "ab": -2.5})
     (['a', 'ab'], -3.5)
@@ -112,7 +112,7 @@ def best_segmentation(word: str, scores: Mapping[str, float], without: str | Non
 
 
 def corpus_loss(word_counts: Mapping[str, int], scores: Mapping[str, float]) -> float:
-    """Sum up the negative scores of the words' best segmentations.
+    """Sum the negative scores of the words' best segmentations.
 
     >>> corpus_loss({"aa": 3}, {"a": -1.0})
     6.0
@@ -121,7 +121,7 @@ def corpus_loss(word_counts: Mapping[str, int], scores: Mapping[str, float]) -> 
 
 
 def loss_if_removed(piece: str, word_counts: Mapping[str, int], scores: Mapping[str, float]) -> float:
-    """Say by how much the corpus loss rises without a piece, the others' scores as they are.
+    """Return the increase of the corpus loss without a piece; the other scores stay unchanged.
 
     >>> loss_if_removed("aa", {"aa": 3}, {"a": -1.0, "aa": -1.5})
     1.5
@@ -131,9 +131,9 @@ def loss_if_removed(piece: str, word_counts: Mapping[str, int], scores: Mapping[
 
 
 def nats_per_word(word_counts: Mapping[str, int], scores: Mapping[str, float]) -> float:
-    """Judge a model: the mean of -ln P(word), where P sums over all segmentations (U4).
+    """Return the mean of -ln P(word), where P sums over all segmentations, as a quality measure of a model (U4).
 
-    The scores are turned into probabilities that add up to 1 first, so that models of any trainer compare.
+    Probabilities are normalized to sum to 1 first, so that models of different trainers are comparable.
 
     >>> round(nats_per_word({"aa": 3}, {"a": ln(0.5), "aa": ln(0.25)}), 4) == round(-ln(4 / 9 + 1 / 3), 4)
     True
@@ -157,10 +157,10 @@ def nats_per_word(word_counts: Mapping[str, int], scores: Mapping[str, float]) -
 
 
 def seeds(word_counts: Mapping[str, int], seed_size: int, longest: int, min_frequency: int = 2) -> dict[str, int]:
-    """Choose the pieces to start from, with count x length: all characters, and the best `seed_size` of the substrings.
+    """Choose the initial pieces with count x length: all characters, and the best `seed_size` of the substrings.
 
-    A substring that is always followed by the same character says nothing that the longer one does not: of those that
-    occur at the same places the longest is taken, cut off at `longest` characters.
+    A substring that is always followed by the same character is redundant: of substrings with the same positions, the
+    longest is taken, cut to `longest` characters.
 
     >>> seeds({"zebra": 3, "zap": 1}, 2, 16)
     {'a': 4, 'b': 3, 'e': 3, 'p': 1, 'r': 3, 'z': 4, 'ebra': 12, 'zebra': 15}
@@ -177,11 +177,11 @@ def seeds(word_counts: Mapping[str, int], seed_size: int, longest: int, min_freq
 
 
 def expected_counts(word_counts: Mapping[str, int], probabilities: Mapping[str, float], bits: int) -> dict[str, int]:
-    """Sum up how often each piece occurs in the words' segmentations, each weighted by its probability (E-step).
+    """Return the expected count of each piece over all segmentations, weighted by probability (E-step).
 
-    `forward[i]` is the probability of the first i characters, spelled in any way, and forward[i] * backward[i] that a
-    piece ends there, given the word. The sums are integers in units of 2**-bits, and so the same in any order. Hazard:
-    floats hold the probability of a word to about 1e-300.
+    `forward[i]` is the probability of the first i characters over all segmentations; forward[i] * backward[i] is the
+    probability that a piece ends there, given the word. Sums are integers in units of 2**-bits, so that order does not
+    matter. Hazard: floats represent word probabilities only down to about 1e-300.
 
     >>> expected_counts({"aa": 4}, {"a": 0.5, "aa": 0.25}, 0)
     {'a': 4, 'aa': 2}
@@ -206,9 +206,9 @@ def expected_counts(word_counts: Mapping[str, int], probabilities: Mapping[str, 
 
 
 def estimate(expected: Mapping[str, int], bits: int, least: int) -> dict[str, float]:
-    """Make probabilities of expected counts (M-step): e**digamma(count) / e**digamma(total), which favours few pieces.
+    """Return probabilities from expected counts (M-step): e**digamma(count) / e**digamma(total) favours few pieces.
 
-    Pieces expected less than half a time are dropped, but for characters and as many of the best as make `least`.
+    Pieces with an expected count below 0.5 are dropped, except characters and the best others needed to keep `least`.
 
     >>> list(estimate({"a": 7, "b": 0, "ab": 9, "ba": 0, "aa": 1}, 1, 4))
     ['a', 'b', 'ab', 'aa']
@@ -238,9 +238,9 @@ def piece_counts(word_counts: Mapping[str, int], scores: Mapping[str, float]) ->
 
 
 def losses(counts: Mapping[str, int], scores: Mapping[str, float]) -> dict[str, float]:
-    """Say what the corpus would lose with each piece of several characters, were it spelled by its second-best way.
+    """Return the loss of each piece of several characters if its second-best segmentation replaced it.
 
-    Pieces without a loss are of no use: they are in no best segmentation, or have a better way themselves.
+    Pieces without a loss are useless: they are in no best segmentation, or have a better segmentation themselves.
 
     >>> losses({"a": 4, "b": 1, "ab": 2}, {"a": -1.0, "b": -2.0, "ab": -2.5})
     {'ab': 0.5026288565618122}
@@ -259,7 +259,7 @@ def losses(counts: Mapping[str, int], scores: Mapping[str, float]) -> dict[str, 
 
 
 def prune(word_counts: Mapping[str, int], scores: Mapping[str, float], most: int, least: int) -> set[str]:
-    """Choose `most` pieces, fewer if others are of no use, but at least `least`: characters, then by their losses."""
+    """Choose at most `most` and at least `least` pieces: characters first, then useful pieces by loss."""
     found = losses(piece_counts(word_counts, scores), scores)
     useless = [piece for piece in scores if len(piece) > 1 and piece not in found]
     useless.sort(key=lambda piece: (-scores[piece], piece))
@@ -278,11 +278,11 @@ def train(
     longest: int = 16,
     min_frequency: int = 2,
 ) -> Scores:
-    """Learn `size` pieces and their scores, the best first.
+    """Learn `size` pieces and their scores, best first.
 
-    From the seeds on, the pieces are estimated `sub_iterations` times, and then shrunk by `shrinking_factor`; when
-    a tenth too many are left the last are cut off by their scores, and the rest is estimated once more. Raises
-    ValueError where there are more characters, or fewer seeds, than `size`.
+    Each round estimates the pieces `sub_iterations` times and keeps the share `shrinking_factor`. The rounds end when
+    10 % too many pieces are left: the lowest scores are cut off, and the rest is estimated once more. Raises ValueError
+    if there are more characters, or fewer seeds, than `size`.
 
     >>> list(train({"hug": 10, "hugs": 5}, 5))
     ['hug', 's', 'g', 'h', 'u']
@@ -307,7 +307,7 @@ def train(
     for _ in range(sub_iterations):
         model = estimate(expected_counts(word_counts, model, bits), bits, size)
     scores = {piece: ln(probability) for piece, probability in model.items()}
-    # Sums of such scores are exact in 32-bit floats: whoever adds them up gets the same segmentation.
+    # Multiples of 1/128 sum exactly in 32-bit floats, so every implementation gets the same segmentation.
     order = sorted(scores, key=lambda piece: (-scores[piece], piece))
     return {piece: round(scores[piece] * GRAINS) / GRAINS for piece in order}
 
@@ -316,7 +316,7 @@ def train(
 
 
 def ln(x: float) -> float:
-    """Take the natural logarithm of a positive number, by plain arithmetic: the same bits on every machine.
+    """Return the natural logarithm of a positive number, with the same bits on every machine.
 
     >>> ln(1), ln(2)
     (0.0, 0.6931471805599453)
@@ -333,7 +333,7 @@ def ln(x: float) -> float:
 
 
 def exp_digamma(x: float) -> float:
-    """Raise e to digamma(x), x >= 0.5: by its asymptotic series from 8 on, and digamma(x) = digamma(x + 1) - 1 / x.
+    """Return e**digamma(x) for x >= 0.5: asymptotic series from 8 on, below digamma(x) = digamma(x + 1) - 1 / x.
 
     >>> [round(exp_digamma(x), 4) for x in (0.5, 1.0, 100.0)]
     [0.1404, 0.5615, 99.5004]

@@ -1,6 +1,6 @@
-"""Unigram encoding as the textbook has it: the path of the greatest sum of scores, and all others (U5).
+"""Textbook Unigram encoding: the path of the greatest sum of scores, and all other paths (U5).
 
-Pieces are `str` with natural logarithms of probabilities as scores; a character that is no piece is UNKNOWN there.
+Pieces are `str`; scores are natural logarithms of probabilities. An unknown character is UNKNOWN in paths.
 
 >>> scores = {"h": -2.6, "u": -1.8, "g": -2.3, "hu": -2.6, "ug": -2.4, "hug": -2.6}
 >>> best_path("hug", scores)
@@ -21,7 +21,7 @@ from struct import pack, unpack
 __all__ = ["best_path", "edges", "encode", "path_shares", "ranked_paths", "single", "unknown_score"]
 
 Scores = Mapping[str, float]
-RESET = 100_000.0  # SentencePiece begins to count anew beyond
+RESET = 100_000.0  # SentencePiece restarts the running sum beyond
 
 
 def single(x: float) -> float:
@@ -34,7 +34,7 @@ def single(x: float) -> float:
 
 
 def parsed(x: float) -> float:
-    """Return what HF reads where its files say a number: all digits are one integer, and a power of ten divides that.
+    """Return a number as HF parses it from a file: all digits as one integer, divided by a power of ten.
 
     >>> parsed(-2.5), parsed(-2.0122928619384766)
     (-2.5, -2.012292861938477)
@@ -48,12 +48,12 @@ def parsed(x: float) -> float:
 
 
 def unknown_score(scores: Scores) -> float:
-    """Return the score of an unknown character: 10 below the least."""
+    """Return the score of an unknown character: 10 below the lowest score."""
     return min(scores.values(), default=0.0) - 10.0
 
 
 def edges(text: str, start: int, scores: Scores) -> Iterator[tuple[str, float]]:
-    """Yield the pieces that begin at a place, shorter ones first; the unknown character is the last."""
+    """Yield the pieces that begin at a position, shortest first; the unknown character comes last."""
     found = [text[start:stop] for stop in range(start + 1, len(text) + 1) if text[start:stop] in scores]
     yield from ((piece, scores[piece]) for piece in found)
     if text[start] not in found:
@@ -61,7 +61,7 @@ def edges(text: str, start: int, scores: Scores) -> Iterator[tuple[str, float]]:
 
 
 def best_path(text: str, scores: Scores, *, running: bool = False) -> list[str]:
-    """Return the pieces of the greatest sum; of equal sums that with the longer last piece. running: see `encode`."""
+    """Return the pieces of the greatest sum; at a tie the path with the longer last piece. running: see `encode`."""
     kept = {piece: (single if running else parsed)(score) for piece, score in scores.items()}
     return _best_path(text, kept, 0.0, single if running else float)[0]
 
@@ -86,10 +86,10 @@ def _best_path(text: str, scores: Scores, base: float, rounded: Callable[[float]
 def encode(
     text: str, scores: Scores, words: Iterable[str] | None = None, *, running: bool = False, unk: str | None = None
 ) -> list[str | None]:
-    """Return the pieces of a text, or of its words, neighbouring unknown characters as one None.
+    """Return the pieces of a text, or of its words; adjacent unknown characters become one None.
 
-    running: as SentencePiece adds up: in 32 bits, a word's sum beginning with that of the words before. Otherwise as
-    HF does: see `parsed`. unk: a piece that is unknown too.
+    running: sum as SentencePiece does, in 32 bits, each word starting from the sum of the previous words. Otherwise sum
+    as HF does: see `parsed`. unk: a piece that counts as unknown too.
 
     >>> encode("aab", {"a": -1.0, "aa": -2.0})
     ['aa', None]
@@ -113,12 +113,12 @@ def _paths(text: str, scores: Scores) -> Iterator[tuple[list[str], float]]:
 
 
 def ranked_paths(text: str, scores: Scores) -> list[tuple[list[str], float]]:
-    """Return all ways to write a text in pieces, with the sums of their scores, the greatest first."""
+    """Return all segmentations of a text with their scores, greatest first."""
     return sorted(_paths(text, scores), key=lambda found: -found[1])
 
 
 def path_shares(text: str, scores: Scores, alpha: float) -> dict[tuple[str, ...], float]:
-    """Return how often each path is to be drawn: as exp(alpha * sum) has it.
+    """Return the probability of each path in sampling, proportional to exp(alpha * sum).
 
     >>> path_shares("aa", {"a": -1.0, "aa": -2.0}, 0.5)
     {('a', 'a'): 0.5, ('aa',): 0.5}

@@ -1,6 +1,6 @@
-"""WordPiece as the textbook has it: everything is recounted at every step.
+"""Textbook WordPiece: everything is recounted at every step.
 
-Words and tokens are `str`. The first character of a word is a symbol as it stands, the others begin with the prefix.
+Words and tokens are `str`. The first character of a word is a symbol by itself, the others get the prefix.
 
 >>> counts = {"hug": 10, "pug": 5, "pun": 12, "bun": 4, "hugs": 5}
 >>> vocab, merges = train(counts, 10, score="course", tie_break="first", special_tokens=[])
@@ -41,12 +41,12 @@ Words = list[tuple[list[str], int]]
 Number = int | Fraction | Decimal
 Score = Literal["likelihood", "course", "count"]
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-FEW = 600  # symbols up to which a gain is an exact fraction
+FEW = 600  # tokens; up to here a gain is an exact fraction
 DIGITS, RELIABLE = 90, Decimal("1e-60")
 
 
 def split(text: str) -> list[str]:
-    """Cut a text into words as BERT does: at blanks, which are dropped, and around each character of punctuation.
+    """Split a text into words as BERT does: at whitespace, which is dropped, and around each punctuation character.
 
     >>> split("It's 5 o'clock.")
     ['It', "'", 's', '5', 'o', "'", 'clock', '.']
@@ -74,7 +74,7 @@ def count_words(texts: Iterable[str]) -> dict[str, int]:
 
 
 def symbols(word: str, prefix: str = "##") -> list[str]:
-    """Split a word into the symbols training starts from.
+    """Split a word into its initial symbols.
 
     >>> symbols("hug")
     ['h', '##u', '##g']
@@ -96,7 +96,7 @@ def count_tokens(words: Words) -> dict[str, int]:
 
 
 def count_pairs(words: Words, *, overlapping: bool = True) -> dict[Pair, int]:
-    """Count adjacent pairs in order of first occurrence: windows, or only as many as a merge would join.
+    """Count adjacent pairs in order of first occurrence: all windows, or only as many as a merge would join.
 
     >>> count_pairs([(["a", "a", "a", "b"], 5)])
     {('a', 'a'): 10, ('a', 'b'): 5}
@@ -116,7 +116,7 @@ def count_pairs(words: Words, *, overlapping: bool = True) -> dict[Pair, int]:
 
 
 def apply_merge(tokens: Sequence[str], pair: Pair, prefix: str = "##") -> list[str]:
-    """Join every occurrence of the pair, left to right and without overlap; the inner prefix goes.
+    """Join every occurrence of the pair, left to right and without overlap; the inner prefix is dropped.
 
     >>> apply_merge(["h", "##u", "##g"], ("##u", "##g"))
     ['h', '##ug']
@@ -136,12 +136,12 @@ def _join(pair: Pair, prefix: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def likelihood_gain(n: int, left: int, right: int, total: int) -> Fraction | Decimal:
-    """Say what `n` merges of tokens that occur `left` and `right` times, of `total`, do to the corpus' likelihood (P1).
+    """Return the change in corpus likelihood if tokens that occur `left` and `right` times merge `n` times (P1).
 
-    The likelihood is that of a unigram model of the current segmentation, the product of count / total over all
-    tokens. The result is its factor, an exact fraction, or for more than FEW tokens in all the logarithm of it. Such
-    fractions differ in the first 60 digits or not at all. For a token with itself `right` is left - n: what is left
-    of the first halves are the second ones.
+    The likelihood is that of a unigram model of the current segmentation: the product of count / total over all tokens.
+    The result is its factor as an exact fraction, or the factor's logarithm for more than FEW tokens in all. Two such
+    fractions are equal or differ in the first 60 digits. For a token with itself, `right` is left - n: the tokens that
+    remain after taking the n first halves are the second halves.
     """
     above = ((n, n), (left - n, left - n), (right - n, right - n), (total, total))
     below = ((left, left), (right, right), (total - n, total - n))
@@ -163,7 +163,7 @@ def _x_ln_x(x: int) -> Decimal:
 
 
 def pair_scores(words: Words, score: Score, min_frequency: int = 0) -> dict[Pair, Number]:
-    """Score the pairs that are frequent enough, in order of first occurrence; the greatest score is merged.
+    """Score the pairs that are frequent enough, in order of first occurrence; the highest score is merged.
 
     "course": count(pair) / (count(left) * count(right)). "count": count(pair). "likelihood": see `likelihood_gain`;
     there a pair counts as often as a merge would join it.
@@ -189,7 +189,7 @@ def pair_scores(words: Words, score: Score, min_frequency: int = 0) -> dict[Pair
 
 
 def _best_pair(scores: Mapping[Pair, Number], tie_break: str, ids: Mapping[str, int]) -> Pair:
-    """The pair of the greatest score; `scores` is in order of first occurrence."""
+    """Return the pair of the highest score; `scores` is in order of first occurrence."""
     best = max(scores.values())
     tied = [pair for pair in scores if scores[pair] == best]
     if tie_break == "first":
@@ -202,7 +202,7 @@ def _best_pair(scores: Mapping[Pair, Number], tie_break: str, ids: Mapping[str, 
 
 
 def _known_words(word_counts: Mapping[str, int], prefix: str, limit_alphabet: int | None) -> Words:
-    """The words as symbols; where only the most frequent characters are kept, the others part their words."""
+    """Return the words as symbols; characters outside the limited alphabet split their words."""
     weights: dict[str, int] = {}
     for word, count in word_counts.items():
         for char in word:
@@ -233,10 +233,10 @@ def train(
     max_token_length: int | None = None,
     limit_alphabet: int | None = None,
 ) -> tuple[list[str], list[Pair]]:
-    """Learn the vocabulary, in id order (specials, symbols, merges), and the merges, in the order learned.
+    """Learn a vocabulary, in order of id (special tokens, symbols, merges), and the merges, in order.
 
-    `limit_alphabet` keeps the most frequent characters; the others part their words. `max_token_length` is in
-    characters, the prefix not counted. Raises ValueError if specials and symbols exceed `vocab_size`.
+    `limit_alphabet` keeps the most frequent characters; any other character splits its word. `max_token_length` is in
+    characters, without the prefix. Raises ValueError if specials and symbols exceed `vocab_size`.
 
     >>> train({"abc": 2, "ab": 1}, 5, special_tokens=[])
     (['##b', '##c', 'a', 'ab', 'abc'], [('a', '##b'), ('ab', '##c')])
@@ -257,7 +257,7 @@ def train(
         merges.append(pair)
         words = [(apply_merge(tokens, pair, prefix), n) for tokens, n in words]
         token = _join(pair, prefix)
-        if token not in ids:  # a special token, or a word with the prefix in it, may spell the same: its id is reused
+        if token not in ids:  # a special token, or a word that contains the prefix, may be equal: its id is reused
             ids[token] = len(vocab)
             vocab.append(token)
     return vocab, merges
@@ -266,7 +266,7 @@ def train(
 def encode_word(
     word: str, vocab: Container[str], *, prefix: str = "##", unk: str = "[UNK]", max_chars: int = 100
 ) -> list[str]:
-    """Segment one word by the longest match from the left; `unk` if that gets stuck or it is longer than `max_chars`.
+    """Segment one word by longest match from the left; `unk` if no piece matches or it exceeds `max_chars`.
 
     >>> encode_word("unable", {"un", "##a", "##able"})
     ['un', '##able']
@@ -291,7 +291,7 @@ def encode(
     max_chars: int = 100,
     special_tokens: Iterable[str] = (),
 ) -> list[int]:
-    """Turn a text into ids; a text that spells one of the `special_tokens` does not yield it.
+    """Turn a text into ids; `special_tokens` are not recognised in it.
 
     >>> encode("ab abb c", ["[UNK]", "ab", "##b"])
     [1, 1, 2, 0]

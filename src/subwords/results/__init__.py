@@ -1,1 +1,1 @@
-"""What encoding returns."""
+"""The objects that encoding returns."""

@@ -1,4 +1,4 @@
-"""Encoding: all there is to know about one encoded text, or about two."""
+"""Encoding: ids, tokens, spans and masks of one encoded text or pair of texts."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _SPECIAL_COLOUR = "#dddddd"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Encoding(Value):
-    """One text, or a pair of texts, with an entry for every token, immutable.
+    """One text, or a pair of texts, with one entry per token; immutable.
 
-    ids: uint32. tokens: their strings. spans: int64, (n, 2): the characters of the text that a token stands for.
-    type_ids: uint32. special_mask: uint8, 1 where a template put the token. word_ids: which word of the text it belongs
-    to. ranges: where the tokens of each text stand. Tokens of a template have the span (0, 0) and no word.
+    ids: uint32. tokens: strings. spans: int64, shape (n, 2), character offsets in the text. type_ids: uint32.
+    special_mask: uint8, 1 for tokens that a template added. word_ids: number of the token's word in its text.
+    ranges: positions of the tokens of each text. Tokens of a template have the span (0, 0) and word id None.
     """
 
     ids: NDArray[np.uint32]
@@ -40,7 +40,7 @@ class Encoding(Value):
     def of_text(
         cls, ids: NDArray[np.uint32], tokens: Sequence[str], spans: NDArray[np.int64], word_ids: Sequence[int | None]
     ) -> Encoding:
-        """Return the encoding of one text without any template.
+        """Return the encoding of one text without a template.
 
         >>> import numpy as np
         >>> from subwords.results.encoding import Encoding
@@ -50,7 +50,7 @@ class Encoding(Value):
         n = len(ids)
         if not n == len(tokens) == len(spans) == len(word_ids):
             sizes = f"{n} ids, {len(tokens)} tokens, {len(spans)} spans, {len(word_ids)} word ids"
-            raise InputError(f"expected one of each for every token, not {sizes}")
+            raise InputError(f"expected one entry per token in each, not {sizes}")
         flags = np.zeros(n, np.uint32), np.zeros(n, np.uint8)
         flat = np.asarray(spans, np.int64).reshape(n, 2)
         return cls(np.asarray(ids, np.uint32), tuple(tokens), flat, tuple(word_ids), *flags, (range(n),))
@@ -64,19 +64,19 @@ class Encoding(Value):
 
     @property
     def attention_mask(self) -> NDArray[np.uint8]:
-        """1 for every token, for none is padding (uint8)."""
+        """1 for every token, because there is no padding (uint8)."""
         return np.ones(len(self), np.uint8)
 
     @property
     def sequence_ids(self) -> tuple[int | None, ...]:
-        """Which text every token belongs to, 0 or 1; None for those of a template."""
+        """The text that each token belongs to, 0 or 1; None for tokens of a template."""
         found: list[int | None] = [None] * len(self)
         for number, places in enumerate(self.ranges):
             found[places.start : places.stop] = [number] * len(places)
         return tuple(found)
 
     def char_to_token(self, char: int, sequence: int = 0) -> int | None:
-        """Return the first token whose span holds a character of a text (0: the first one), None if there is none."""
+        """Return the first token whose span contains a character of text 0 or 1; None if no token does."""
         _check_place("char", char)
         places = self._range(sequence)
         spans = self.spans[places.start : places.stop]
@@ -84,7 +84,7 @@ class Encoding(Value):
         return places.start + int(found[0]) if found.size else None
 
     def token_to_chars(self, token: int) -> tuple[int, int] | None:
-        """Return the span of a token, None for one of a template or beyond the last."""
+        """Return the span of a token; None for tokens of a template and for invalid positions."""
         _check_place("token", token)
         if not any(token in places for places in self.ranges):
             return None
@@ -92,7 +92,7 @@ class Encoding(Value):
         return start, stop
 
     def word_to_tokens(self, word: int, sequence: int = 0) -> tuple[int, int] | None:
-        """Return the first token of a word and the one behind its last, None if the word has none."""
+        """Return a word's first token and the position after its last token; None if the word has no tokens."""
         _check_place("word", word)
         places = self._range(sequence)
         found = [place for place in places if self.word_ids[place] == word]
@@ -101,7 +101,7 @@ class Encoding(Value):
     def _range(self, sequence: int) -> range:
         _check_place("sequence", sequence)
         if not 0 <= sequence < len(self.ranges):
-            raise InputError(f"expected the number of a text, from 0 to {len(self.ranges) - 1}, not {sequence!r}")
+            raise InputError(f"expected a text number from 0 to {len(self.ranges) - 1}, not {sequence!r}")
         return self.ranges[sequence]
 
     def __repr__(self) -> str:

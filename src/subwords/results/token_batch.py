@@ -1,4 +1,4 @@
-"""TokenBatch: the ids of many texts, flat."""
+"""TokenBatch: the ids of many texts in one flat array."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["TokenBatch"]
 
 @dataclass(frozen=True, eq=False)
 class TokenBatch(Value, Sequence[NDArray[np.uint32]]):
-    """Ids of many texts: text i has ids[offsets[i]:offsets[i + 1]].
+    """The ids of many texts: text i has ids[offsets[i]:offsets[i + 1]].
 
     ids: uint32, all texts joined. offsets: int64, shape (texts + 1,).
 
@@ -50,7 +50,7 @@ class TokenBatch(Value, Sequence[NDArray[np.uint32]]):
         try:
             at = operator.index(index)
         except TypeError:
-            raise InputError(f"expected the number of a text or a slice, not {type(index).__name__}") from None
+            raise InputError(f"expected a text number or a slice, not {type(index).__name__}") from None
         if not -len(self) <= at < len(self):
             raise IndexError(f"expected an index below {len(self)}, not {at}")
         at %= len(self)
@@ -69,19 +69,19 @@ class TokenBatch(Value, Sequence[NDArray[np.uint32]]):
         return (self.ids[a:b] for a, b in zip(self.offsets, self.offsets[1:], strict=False))
 
     def to_lists(self) -> list[list[int]]:
-        """Return a list of ids for each text."""
+        """Return one list of ids per text."""
         flat, bounds = self.ids.tolist(), self.offsets.tolist()
         return [flat[a:b] for a, b in pairwise(bounds)]
 
     @classmethod
     def of(cls, lists: Sequence[Sequence[int]]) -> TokenBatch:
-        """Return the batch of a list of ids for each text."""
+        """Return the batch of a list of ids per text."""
         ids = np.array([i for row in lists for i in row], np.uint32)
         return cls(ids, np.cumsum([0, *map(len, lists)], dtype=np.int64))
 
     @classmethod
     def join(cls, parts: Sequence[TokenBatch]) -> TokenBatch:
-        """Return one batch of the texts of several, in order."""
+        """Join several batches into one, in order."""
         if not parts:
             return cls(np.zeros(0, np.uint32), np.zeros(1, np.int64))
         if any(not isinstance(part, TokenBatch) for part in parts):

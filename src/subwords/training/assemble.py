@@ -1,4 +1,4 @@
-"""What surrounds a trained model: splitter, normalizer, decoder, template and special tokens, as one spec."""
+"""Assemble a trained model, its splitter, normalizer, decoder, template and special tokens into one spec."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["spec_of", "untrained", "user_defined"]
 
 
 def spec_of(model: Model, settings: Settings, splitter: Splitter, normalizer: Normalizer | None) -> TokenizerSpec:
-    """Return the tokenizer of a trained model; splitter and normalizer are those that its words were made with."""
+    """Return the spec of a trained model; splitter and normalizer are those that made its words."""
     special_tokens = tuple(settings.special_tokens)
     rule, steps = splitter.rule, normalizer.steps if normalizer else ()
     users = user_defined(settings)
@@ -45,12 +45,12 @@ def spec_of(model: Model, settings: Settings, splitter: Splitter, normalizer: No
 
 
 def user_defined(settings: Settings) -> tuple[str, ...]:
-    """Return the pieces that the user defined: only Unigram has any."""
+    """Return the user-defined pieces; only Unigram has any."""
     return tuple(getattr(settings, "user_defined", ()))
 
 
 def untrained(settings: Settings) -> Model:
-    """Return a model of the special tokens and one character: to see before training whether it can be saved."""
+    """Return a model of the special tokens and one character, to check before training that it can be saved."""
     specials = [token.encode() for token in settings.special_tokens]
     special_ids = frozenset(range(len(specials)))
     unk = settings.unk_token
@@ -81,7 +81,7 @@ def untrained(settings: Settings) -> Model:
 
 
 def _writes_spaces(rule: Rule, steps: Steps) -> bool:
-    """Whether the normalizer or the splitter writes U+2581 for spaces."""
+    """Whether the normalizer or the splitter replaces spaces by U+2581."""
     changing: list[Any] = [*steps, *(step for step in rule if not isinstance(step, Split))]
     return any(type(step).__name__ == "SentencePiece" or "▁" in repr(step) for step in changing)
 
@@ -103,7 +103,7 @@ def _decoder(model: Model, special_tokens: tuple[str, ...], writes_spaces: bool)
 
 
 def _template(model: Model, special_tokens: tuple[str, ...]) -> Template | None:
-    """BERT's template for WordPiece, if its tokens are there."""
+    """Return BERT's template for WordPiece if [CLS] and [SEP] exist, otherwise None."""
     if not hasattr(model, "prefix") or not {"[CLS]", "[SEP]"} <= {*special_tokens}:
         return None
     from subwords.components.template import bert
@@ -114,8 +114,8 @@ def _template(model: Model, special_tokens: tuple[str, ...]) -> Template | None:
 def _for_encoding(model: Unigram, users: tuple[str, ...], splitter: Splitter, steps: Steps) -> tuple[Rule, Steps]:
     """Return a rule and steps that leave user-defined pieces whole.
 
-    With the default rule no piece was learned across its cuts, so cutting only before spaces gives the same ids, which
-    are those of SentencePiece: it has no other cuts.
+    The default rule makes cuts that no learned piece crosses. So cutting only before spaces gives the same ids, and
+    these are SentencePiece's ids, because SentencePiece makes no other cuts.
     """
     from subwords.components.normalizer import SentencePiece
     from subwords.components.space_rule import SPACE, parting, space_rule

@@ -1,4 +1,4 @@
-"""count: a corpus to word counts."""
+"""Count the words of a corpus."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["count", "normalizer_or_none", "words_of"]
 
-BLOCK = 1 << 20  # bytes read at a time: a few are in memory for every thread
+BLOCK = 1 << 20  # bytes per read; each thread holds a few blocks in memory
 
 
 def count(
@@ -41,9 +41,10 @@ def count(
 ) -> WordCounts:
     """Count the words of a corpus: files, a glob, a folder, or an iterable of str.
 
-    documents: a document is a "file" (or a text), or each "line". special_tokens: cut out before counting (W3).
-    errors: invalid UTF-8 raises CorpusError with file and offset ("strict"), or becomes U+FFFD ("replace").
-    threads: None for one per processor. progress: None shows a bar if standard error is a terminal.
+    documents: "file" makes each file (or text) a document, "line" each line; no word crosses documents.
+    special_tokens: removed from the text before counting (W3). errors: invalid UTF-8 raises CorpusError with file and
+    offset ("strict") or becomes U+FFFD ("replace"). threads: None for one per processor. progress: None shows a bar if
+    standard error is a terminal.
     Hazard: a str is a path; put texts in a list.
 
     >>> import subwords
@@ -58,7 +59,7 @@ def count(
             blocks, words_of(rule, before), special_tokens=special_tokens, threads=thread_count(threads)
         )
     if not len(counts):
-        raise CorpusError("expected text to count; every document is empty")
+        raise CorpusError("no text to count: every document is empty")
     return counts
 
 
@@ -71,7 +72,7 @@ def normalizer_or_none(rule: NormalizerLike) -> Normalizer | None:
 
 
 def words_of(rule: Splitter, before: Normalizer | None) -> Splitter | Pipeline:
-    """Return what makes words of text: a splitter, or a normalizer and a splitter."""
+    """Return the object that splits text into words: the splitter, with the normalizer before it if there is one."""
     if before is None:
         return rule
     from subwords.normalize.pipeline import Pipeline

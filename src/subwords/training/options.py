@@ -1,4 +1,4 @@
-"""The options of `train` by family: their types, for editors and type checkers, and the settings made of them."""
+"""The options of `train` per model family: types for editors and type checkers, and the settings built from them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
     "special_tokens_of",
 ]
 
-Settings = Any  # BPESettings, WordPieceSettings or UnigramSettings: frozen dataclasses of the families
+Settings = Any  # BPESettings, WordPieceSettings or UnigramSettings, all frozen dataclasses
 COMMON = ("vocab_size", "special_tokens", "unk_token", "min_frequency")
 
 
@@ -64,7 +64,7 @@ class UnigramOptions(TypedDict, total=False):
 
 
 def families_with(option: str) -> tuple[str, ...]:
-    """Return the names of the families that have an option.
+    """Return the names of the families that accept an option.
 
     >>> families_with("prefix")
     ('wordpiece',)
@@ -73,7 +73,7 @@ def families_with(option: str) -> tuple[str, ...]:
 
 
 def special_tokens_of(algorithm: str, special_tokens: Sequence[str] | None, unk_token: str | None) -> tuple[str, ...]:
-    """Return the special tokens that `train` makes: those given or the family's, and Unigram's unknown token."""
+    """Return the special tokens: the given ones or the family's defaults, plus Unigram's unknown token."""
     family = family_named(algorithm)
     tokens = check_strings("special_tokens", family.special_tokens if special_tokens is None else special_tokens)
     if unk_token is not None:
@@ -86,9 +86,9 @@ def special_tokens_of(algorithm: str, special_tokens: Sequence[str] | None, unk_
 
 
 def settings_of(algorithm: str, options: Mapping[str, Any]) -> Settings:
-    """Return the settings of a family; an option that is None has its default.
+    """Return the settings of a family; None selects an option's default.
 
-    InputError or TrainingError for an option that the family does not have, and for a value that it cannot take.
+    Raises InputError or TrainingError for options of other families and for invalid values.
     """
     family = family_named(algorithm)
     given = {name: value for name, value in options.items() if value is not None or name == "vocab_size"}
@@ -100,9 +100,7 @@ def settings_of(algorithm: str, options: Mapping[str, Any]) -> Settings:
     if algorithm == "bpe" and settings.byte_level and settings.alphabet == "full":
         for token in settings.special_tokens:
             if len(token.encode()) == 1:
-                raise InputError(
-                    f"expected special tokens of more than one byte; {token!r} is a symbol of the alphabet"
-                )
+                raise InputError(f"expected special tokens of more than one byte; {token!r} is in the alphabet")
     return settings
 
 
@@ -115,4 +113,4 @@ def _refuse_others(family: Family, given: Mapping[str, Any]) -> None:
                 )
             raise InputError(f"{name!r} is not an option of train; {family.name} has {', '.join(family.options)}")
     if isinstance(given.get("alphabet"), str) and given["alphabet"] == "full" and given.get("byte_level") is False:
-        raise InputError('alphabet="full" is of bytes; with byte_level=False leave it out')
+        raise InputError('alphabet="full" needs byte_level=True: leave alphabet out')

@@ -1,4 +1,4 @@
-"""train: a corpus, or word counts, to a tokenizer. It orchestrates only."""
+"""Train a tokenizer on a corpus or on word counts. This file only orchestrates."""
 
 from __future__ import annotations
 
@@ -90,41 +90,42 @@ def train(
 ) -> Tokenizer:
     """Train a tokenizer on a corpus (see `count`) or on word counts.
 
-    An option of another algorithm is an InputError. None means the default. TrainingError if settings and corpus do
-    not fit together. SubwordsWarning if BPE or WordPiece find fewer tokens than vocab_size.
+    None selects an option's default. Raises InputError for an option of another algorithm, TrainingError if settings
+    and corpus do not fit together. Warns (SubwordsWarning) if BPE or WordPiece end with fewer than vocab_size tokens.
 
     Options of all algorithms:
 
     - algorithm: "bpe", "wordpiece" or "unigram". vocab_size: the number of tokens, special tokens included.
-    - splitter, normalizer: anything that `subwords.splitter` and `subwords.normalizer` take. "auto": "gpt2" and none
-      for BPE; "bert" and "bert-uncased" for WordPiece; "sentencepiece" for both with Unigram.
-    - special_tokens: get the first ids and are cut out of the corpus. Default: none for BPE; [PAD], [UNK], [CLS],
+    - splitter, normalizer: any value that `subwords.splitter` or `subwords.normalizer` accepts. "auto" is "gpt2" and
+      no normalizer for BPE, "bert" and "bert-uncased" for WordPiece, "sentencepiece" for both with Unigram.
+    - special_tokens: get the first ids and are removed from the corpus. Default: none for BPE; [PAD], [UNK], [CLS],
       [SEP] and [MASK] for WordPiece; <unk>, <s> and </s> for Unigram.
-    - unk_token: the special token for what the model does not know. Default: none, [UNK], <unk>.
-    - min_frequency: the least count of a merged pair (default 0), or of a Unigram piece (default 2).
-    - documents, errors, threads, progress: as in `count`; the first two are refused with word counts.
+    - unk_token: the special token for unknown text. Default: none for BPE, [UNK] for WordPiece, <unk> for Unigram.
+    - min_frequency: the smallest count of a merged pair (default 0) or of a Unigram piece (default 2).
+    - documents, errors, threads, progress: as in `count`; the first two raise InputError with word counts.
 
     "bpe":
 
-    - byte_level (True): words start as bytes, otherwise as characters. alphabet ("full"): all 256 bytes, or those of
-      the "corpus".
-    - tie_break ("ids"), between pairs of equal score: the smaller pair of "ids", as HF tokenizers; the pair that
-      occurs "first"; the smaller pair of "bytes".
+    - byte_level (True): start from bytes; False starts from characters. alphabet ("full"): all 256 bytes; "corpus":
+      only the bytes of the corpus.
+    - tie_break ("ids"): which of several pairs of equal score to merge: "ids" the pair of smaller ids, as HF
+      tokenizers; "first" the pair that occurs first; "bytes" the pair of smaller bytes.
     - max_token_length (None): the most bytes of a token, or characters if byte_level is False.
-    - limit_alphabet (None): keep the N most frequent symbols. Any other symbol splits the word, and is unk_token when
-      encoding.
+    - limit_alphabet (None): keep the N most frequent symbols. Any other symbol splits the word in training and becomes
+      unk_token in encoding.
 
-    "wordpiece": tie_break, max_token_length and limit_alphabet as above, and
+    "wordpiece": tie_break, max_token_length and limit_alphabet as above, and:
 
-    - score ("likelihood"), of which the greatest is merged: the gain of a unigram language model; "course",
-      count(ab) / (count(a) count(b)), which needs a large min_frequency; "count", as BPE and HF's trainer.
-    - prefix ("##"): begins the pieces that continue a word. max_chars (100): a longer word is unk_token.
+    - score ("likelihood"): merge the pair with the highest score. "likelihood": the gain in log-likelihood of a unigram
+      language model. "course": count(ab) / (count(a) count(b)), which needs a large min_frequency. "count": the
+      pair's count, as BPE and HF's trainer.
+    - prefix ("##"): marks pieces that continue a word. max_chars (100): longer words become unk_token.
 
-    "unigram": vocab_size is met exactly.
+    "unigram": the result has exactly vocab_size tokens.
 
-    - seed_size (1,000,000): how many pieces to begin with. max_piece_length (16): in characters.
-    - shrinking_factor (0.75): the share of pieces that each round keeps. sub_iterations (2): EM steps in each round.
-    - character_coverage (1.0): keep the most frequent characters that make up this share of the text, and those of
+    - seed_size (1,000,000): the number of initial pieces. max_piece_length (16): in characters.
+    - shrinking_factor (0.75): the share of pieces kept in each round. sub_iterations (2): EM steps per round.
+    - character_coverage (1.0): keep the most frequent characters that cover this share of the text, and those of
       required_chars (""). Any other character splits the word.
     - user_defined (()): pieces that are always kept whole. byte_fallback (False): unknown characters become bytes.
 
@@ -142,7 +143,7 @@ def train(
     if isinstance(source, WordCounts):
         for name, value in (("documents", documents), ("errors", errors)):
             if value is not None:
-                raise InputError(f"{name} is an option for text, and these are counts: give it to count")
+                raise InputError(f"{name} applies to text, but these are word counts: pass it to count")
         counts = source
         _check_counts(counts, rule, before, cut_out)
     else:
@@ -164,7 +165,7 @@ def train(
 
 
 def rehearse(*, algorithm: str, splitter: SplitterLike, normalizer: NormalizerLike, **options: Any) -> Tokenizer:
-    """Return what `train` would return without learning anything: to see beforehand whether it can be saved."""
+    """Return an untrained tokenizer with these options, to check before training whether it can be saved."""
     settings = settings_of(algorithm, options)
     return Tokenizer(spec_of(untrained(settings), settings, *_rules(algorithm, splitter, normalizer)))
 
@@ -181,11 +182,11 @@ def _warn_of_fewer(model: Model, settings: Settings) -> None:
     if size >= settings.vocab_size:
         return
     least, longest = settings.min_frequency, getattr(settings, "max_token_length", None)
-    why = "no pair of tokens is left to merge"
+    why = "no pair is left to merge"
     if least > 1:
         why += f" that occurs {least} times (min_frequency)"
     if longest is not None:
-        why += f"{' and' if least > 1 else ''} that makes a token of at most {longest} symbols (max_token_length)"
+        why += f"{' and' if least > 1 else ''} that gives a token of at most {longest} symbols (max_token_length)"
     warnings.warn(
         f"fewer tokens than asked for: {size} instead of {settings.vocab_size}; {why}. Train on more text, or lower "
         f"vocab_size{' or min_frequency' if least > 1 else ''}",
@@ -203,13 +204,13 @@ def _check_counts(
     )
     if missing := [token for token in special_tokens if token not in made.special_tokens]:
         raise InputError(
-            f"expected counts from which the special tokens were cut out; {missing[0]!r} was not: "
+            f"special token {missing[0]!r} was not removed from these counts: "
             f"count with special_tokens={list(special_tokens)!r}"
         )
 
 
 def _renamed(rule: str) -> str:
-    """The name that a rule has now; files may hold it as a node of a tokenizer.json."""
+    """Return the current name of a rule; counts may name it by a node of a tokenizer.json."""
     if rule.startswith('{"') and not looks_like_steps(rule):
         try:
             return make_splitter(rule).identity

@@ -1,1 +1,1 @@
-"""Unigram: the model, its encoding and its training."""
+"""Unigram: model, encoding and training."""

@@ -1,4 +1,4 @@
-"""Expectation maximisation over the words' lattices, and what a piece is worth (U2)."""
+"""Expectation maximisation over the words' lattices, and the losses of pieces (U2)."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ SQRT2 = 1.4142135623730951
 
 
 def unit_bits(lattice: Lattice) -> int:
-    """How many bits of expected counts are behind the point, so that no sum passes 62 bits."""
+    """Return the number of fractional bits of expected counts, chosen so that sums stay below 2**62."""
     return min(32, 62 - lattice.text.characters.bit_length())
 
 
 def expected_counts(lattice: Lattice, probabilities: NDArray[np.float64], threads: int) -> NDArray[np.int64]:
-    """Sum up how often each piece occurs in the words' segmentations, each weighted by its probability (E-step).
+    """Return the expected count of each piece over all segmentations, weighted by probability (E-step).
 
-    In units of 2**-unit_bits: sums of integers, so threads and the order of words do not matter (U3).
+    In units of 2**-unit_bits: integer sums do not depend on threads or on the order of words (U3).
     """
     from subwords.kernels.unigram.train import expect
 
@@ -45,10 +45,10 @@ def expected_counts(lattice: Lattice, probabilities: NDArray[np.float64], thread
 def estimated(
     expected: NDArray[np.int64], lengths: NDArray[np.int64], bits: int, least: int
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Make probabilities of expected counts (M-step): which pieces are kept, and their probabilities.
+    """Return which pieces are kept and their probabilities, from expected counts (M-step).
 
-    e**digamma(count) / e**digamma(total), which favours few pieces. Those expected less than half a time are dropped,
-    but for characters and as many of the best as make `least`.
+    A probability is e**digamma(count) / e**digamma(total), which favours few pieces. Pieces with an expected count
+    below 0.5 are dropped, except characters and the best others needed to keep `least`.
     """
     half = 1 << bits >> 1
     kept = (expected >= half) | (lengths == 1)
@@ -61,10 +61,10 @@ def estimated(
 
 
 def pruned(lattice: Lattice, scores: NDArray[np.float64], most: int, least: int, threads: int) -> NDArray[np.bool_]:
-    """Choose `most` pieces, or fewer if others are of no use, but at least `least`: characters, then by their losses.
+    """Choose at most `most` and at least `least` pieces: characters first, then useful pieces by loss.
 
-    A piece's loss is what the corpus loses if the piece is spelled by its second-best way wherever it is in the best
-    segmentation of a word; pieces that are nowhere, or have a better way themselves, are of no use.
+    The loss of a piece is the drop in corpus likelihood if every occurrence in a best segmentation is replaced by its
+    second-best segmentation. A piece is useless if it does not occur there, or has a better segmentation itself.
     """
     losses = _losses(lattice, scores, threads)
     kept: NDArray[np.bool_] = losses == ALWAYS
@@ -101,7 +101,7 @@ def _losses(lattice: Lattice, scores: NDArray[np.float64], threads: int) -> NDAr
 
 
 def _word_bounds(lattice: Lattice, threads: int) -> list[int]:
-    """Bounds of ranges of words of about the same number of characters."""
+    """Return bounds of ranges of words with about the same number of characters."""
     starts = lattice.text.starts
     inner: list[int] = np.searchsorted(starts, [starts[-1] * part // threads for part in range(1, threads)]).tolist()
     return [0, *inner, len(starts) - 1]
@@ -114,11 +114,11 @@ def _summed(arrays: list[NDArray[np.int64]]) -> NDArray[np.int64]:
     return first
 
 
-# ------------------------------------------------------------------ plain arithmetic: the same bits on every machine
+# ------------------------------------------------------------------ arithmetic with the same bits on every machine
 
 
 def logarithms(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Take natural logarithms, as reference.unigram.ln."""
+    """Return natural logarithms, bit for bit as reference.unigram.ln."""
     y, exponents = np.frexp(x)
     low = 2.0 * y <= SQRT2
     y, exponents = np.where(low, 2.0 * y, y), exponents - low
@@ -132,7 +132,7 @@ def logarithms(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _exp_digamma(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Raise e to digamma(x), as reference.unigram.exp_digamma."""
+    """Return e**digamma(x), bit for bit as reference.unigram.exp_digamma."""
     small = x < 8.0
     y = np.where(small, x + 8.0, x) - 0.5
     z = 1.0 / (y * y)

@@ -15,23 +15,23 @@ from subwords.support.value import Value, read_only
 
 __all__ = ["BYTE_PIECES", "GRAINS", "Unigram"]
 
-PENALTY = 10.0  # an unknown character's score is so much below the least of all pieces
-GRAINS = 128  # sums of scores that are multiples of its inverse are exact in 32-bit floats, up to 2**17
-HUGE = 2.0**52 / GRAINS  # floats beyond have no such digits
+PENALTY = 10.0  # an unknown character scores this much less than the lowest piece
+GRAINS = 128  # scores are multiples of 1/128; their sums are exact in 32-bit floats up to 2**17
+HUGE = 2.0**52 / GRAINS  # larger floats are always multiples of 1/128
 BYTE_PIECES = tuple(b"<0x%02X>" % byte for byte in range(256))
 
 
 @dataclass(frozen=True, eq=False)
 class Unigram(Value):
-    """A Unigram model (U5): a text becomes the pieces whose scores have the greatest sum.
+    """A Unigram model (U5): a text becomes the pieces with the greatest sum of scores.
 
     scores: float64, by id: natural logarithms of probabilities.
-    unk_id: the id of a run of characters that are no pieces; None: they are refused.
-    byte_fallback: such characters become their bytes' pieces, `<0x00>` to `<0xFF>`, where those are tokens.
-    special_ids: ids that no text yields by itself (A3): control, unknown, unused and byte pieces.
-    user_ids: pieces that are taken whatever they score; the longer of two.
-    running: add scores as SentencePiece does, in 32 bits and through the whole text, so that its ids come out;
-    otherwise in 64 bits and word by word, as HF does, after rounding each score as HF does when it reads a file.
+    unk_id: the id of a run of unknown characters; None raises InputError for them.
+    byte_fallback: unknown characters become byte pieces, `<0x00>` to `<0xFF>`, where those exist.
+    special_ids: ids that no text yields (A3): control, unknown, unused and byte pieces.
+    user_ids: pieces that always match, whatever their score; the longer one wins.
+    running: sum scores as SentencePiece does, in 32 bits and across the words of a text, to get its ids. Otherwise sum
+    in 64 bits per word, as HF does, with each score rounded as HF rounds it when it reads a file.
     """
 
     vocab: Vocab
@@ -51,23 +51,23 @@ class Unigram(Value):
             raise FormatError(f"expected a score for each of {size} ids, not {len(self.scores)}")
         if not np.isfinite(self.scores).all():
             wrong = int(np.flatnonzero(~np.isfinite(self.scores))[0])
-            raise FormatError(f"expected scores that are finite; that of {self.vocab[wrong]!r} is {self.scores[wrong]}")
+            raise FormatError(f"expected finite scores; that of {self.vocab[wrong]!r} is {self.scores[wrong]}")
         if self.unk_id is not None and not 0 <= self.unk_id < size:
-            raise FormatError(f"expected the id of unknown characters to be below {size}; it is {self.unk_id}")
+            raise FormatError(f"expected unk_id, the id of unknown characters, below {size}; it is {self.unk_id}")
         if self.unk_id is None and self.byte_fallback and (self.byte_ids < 0).any():
             missing = BYTE_PIECES[int(np.argmin(self.byte_ids))]
-            raise FormatError(f"expected all byte pieces where there is no unk token; there is no {missing!r}")
+            raise FormatError(f"byte piece {missing!r} is missing: a model without an unk token needs all 256")
 
     @cached_property
     def byte_ids(self) -> NDArray[np.int32]:
-        """The id of every byte's piece, -1 where there is none; int32, 256 of them."""
+        """The id of each byte's piece, -1 if it does not exist; int32, shape (256,)."""
         ids = self.vocab.ids
         found = [ids.get(piece, -1) if self.byte_fallback else -1 for piece in BYTE_PIECES]
         return np.array(found, np.int32)
 
     @cached_property
     def _parsed(self) -> NDArray[np.float64]:
-        """The scores as HF reads them in a tokenizer.json; in 128ths they are what they are."""
+        """The scores as HF reads them from a tokenizer.json; multiples of 1/128 stay unchanged."""
         from subwords.unigram.parsed import parsed
 
         return self.scores if _coarse(self.scores) else parsed(self.scores)
@@ -84,7 +84,7 @@ class Unigram(Value):
 
     @cached_property
     def path_scores(self) -> NDArray[np.float64]:
-        """The score of every id as paths are added up from it."""
+        """The score of each id as summed along a path."""
         scores = self.scores.astype(np.float32).astype(np.float64) if self.running else self._parsed.copy()
         users = np.array(sorted(self.user_ids), np.int64)
         scores[users] = (0.1 * (np.diff(self.vocab.offsets)[users] - 1)).astype(np.float32)
@@ -92,12 +92,12 @@ class Unigram(Value):
 
     @cached_property
     def exact(self) -> bool:
-        """Whether sums of scores are the same in 32 and in 64 bits, so that `running` makes no difference."""
+        """Whether sums of scores are equal in 32 and 64 bits, so that `running` makes no difference."""
         return _coarse(np.append(self.path_scores, self.unk_score))
 
     @property
     def lossless(self) -> bool:
-        """Whether every text can be had back from its ids: never, for blanks and byte pieces may be spelled in text."""
+        """Always False: text may contain U+2581 or spell a byte piece, which decoding cannot distinguish."""
         return False
 
 

@@ -1,4 +1,4 @@
-"""Scores as HF tokenizers reads them: its JSON parser rounds twice, which decides between paths of equal sums."""
+"""Scores as HF tokenizers reads them: its JSON parser rounds twice, which can decide between nearly equal paths."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from numpy.typing import NDArray
 __all__ = ["parsed"]
 
 LARGEST_POWER = 308
-# Not 10.0**k, which may differ from the float that is nearest to 10^k.
+# Not 10.0**k, which may differ from the float nearest to 10^k.
 _POWERS = [float(f"1e{k}") for k in range(LARGEST_POWER + 1)]
 
 
 def parsed(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return finite numbers as serde_json reads their shortest decimal form.
+    """Return finite numbers as serde_json parses their shortest decimal form.
 
-    It takes all digits for one integer, rounds that to a float, and divides by (or multiplies with) a power of ten,
-    which rounds again: of T5's 32,100 scores, 8,334 become a neighbour of the float nearest to the text.
+    It rounds all digits as one integer to a float, then divides or multiplies by a power of ten, which rounds again.
+    Of T5's 32,100 scores, 8,334 become a neighbour of the float nearest to the text.
 
     Source: serde_json 1.0 without its feature `float_roundtrip`.
 

@@ -1,4 +1,4 @@
-"""Unigram: the n best ways to write a text in pieces, and ways drawn by chance."""
+"""Unigram n-best and sampling."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from subwords.unigram.segmenter import UnigramSegmenter
 
 __all__ = ["Paths"]
 
-MOST_NBEST = 1024  # as SentencePiece has it
-MOST_OPEN = 5_000_000  # beginnings of paths that are looked at
+MOST_NBEST = 1024  # SentencePiece's limit
+MOST_OPEN = 5_000_000  # partial paths in the queue
 LARGEST_ALPHA = 1e6
 Ids = NDArray[np.uint32]
 
 
 class _Edges(NamedTuple):
-    """Pieces between places of a text, in order of their begins: where they begin and end, ids and scores."""
+    """The pieces that match in a text, ordered by start: starts, ends, ids and scores."""
 
     begins: NDArray[np.int64]
     ends: NDArray[np.int64]
@@ -33,7 +33,7 @@ class _Edges(NamedTuple):
 
 
 class Paths:
-    """All ways to write the words of one text in pieces."""
+    """All segmentations of the words of one text."""
 
     def __init__(self, segmenter: UnigramSegmenter, word_spans: WordSpans) -> None:
         self._segmenter = segmenter
@@ -55,9 +55,9 @@ class Paths:
             room = n
 
     def best(self, n: int) -> list[tuple[Ids, float]]:
-        """Return the ids and scores of the n best paths, the best first; fewer where there are no more.
+        """Return the ids and scores of the n best paths, best first; fewer if there are no more.
 
-        Source: A* from the end, as SentencePiece; the scores of the best ways to a place tell what is left.
+        Source: A* from the end, as in SentencePiece; the best score up to each position is the heuristic.
         """
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= MOST_NBEST:
             raise InputError(f"expected n from 1 to {MOST_NBEST}, not {n!r}")
@@ -66,9 +66,10 @@ class Paths:
         return [(self._ids(path), score) for path, score in islice(self._ranked(), n)]
 
     def _ranked(self) -> Iterator[tuple[list[int], float]]:
-        """Yield the edges and the score of every path, the best first.
+        """Yield the edges and the score of each path, best first.
 
-        Of equal ones the latest goes on: the first in order would bring all of them forth before any is whole.
+        Between equal priorities, last in, first out: first-in, first-out order would expand every tied prefix before
+        completing one.
         """
         begins, ends, _, scores = (part.tolist() for part in self._edges)
         start, stop = begins[0], ends[-1]
@@ -78,7 +79,7 @@ class Paths:
             best[end] = max(best.get(end, -np.inf), best[begin] + scores[k])
             into.setdefault(end, []).append(k)
         order = count(0, -1)
-        # (minus what it may come to, order, place, score from there on, edges from there on as nested pairs)
+        # (negated bound, order, position, score from there on, edges from there on as nested pairs)
         open_paths: list[tuple[float, int, int, float, tuple[int, object] | None]] = []
         heappush(open_paths, (-best[stop], next(order), stop, 0.0, None))
         while open_paths:
@@ -87,17 +88,15 @@ class Paths:
                 yield list(_unrolled(path)), score
                 continue
             if -next(order) > MOST_OPEN:
-                raise InputError(
-                    f"expected a text whose best ways are among {MOST_OPEN} beginnings; ask for fewer of them"
-                )
+                raise InputError(f"nbest exceeds {MOST_OPEN} partial segmentations of this text; ask for fewer")
             for k in into[place]:
                 more = score + scores[k]
                 heappush(open_paths, (-(best[begins[k]] + more), next(order), begins[k], more, (k, path)))
 
     def draw(self, alpha: float, nbest: int, rng: np.random.Generator) -> Ids:
-        """Return the ids of a path drawn with probability in proportion to exp(alpha * score).
+        """Return the ids of a path drawn with probability proportional to exp(alpha * score).
 
-        nbest: from so many of the best; below 0: from all.
+        nbest: draw from the N best; a negative value draws from all.
         """
         if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 <= alpha <= LARGEST_ALPHA:
             raise InputError(f"expected alpha to be a number from 0 to {LARGEST_ALPHA:.0f}, not {alpha!r}")
@@ -127,7 +126,7 @@ class Paths:
         return drawn
 
     def _ids(self, path: list[int]) -> Ids:
-        """Return the ids of edges; a run of unknown characters becomes its bytes' or one id."""
+        """Return the ids of edges; a run of unknown characters becomes byte pieces or one unk id."""
         begins, ends, pieces, _ = self._edges
         ids: list[int] = []
         for known, run in groupby(path, lambda k: pieces[k] >= 0):

@@ -1,4 +1,4 @@
-"""The pieces Unigram training starts from: substrings of the words, by their sorted suffixes (U1)."""
+"""Initial pieces of Unigram training: substrings of the words, found by a suffix array (U1)."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ MOST_SYMBOLS = 2**31 - 1
 
 @dataclass(frozen=True, eq=False)
 class Text:
-    """Words as numbers of characters, in the order of code points from 1 up; 0 ends a word.
+    """Words as numbered characters: 1 and up, in order of code point; 0 ends a word.
 
-    Word i begins at starts[i] and occurs weights[i] times; `alphabet` has the code point of every number.
+    Word i begins at starts[i] and occurs weights[i] times; `alphabet` maps each number to its code point.
     """
 
     symbols: NDArray[np.int32]
@@ -55,21 +55,21 @@ class Text:
 
     @property
     def characters(self) -> int:
-        """How many characters were counted, repetitions and all."""
+        """The number of characters in the corpus, repetitions of words included."""
         return int(((np.diff(self.starts) - 1) * self.weights).sum())
 
     @property
     def longest(self) -> int:
-        """The characters of the longest word."""
+        """The length of the longest word in characters."""
         return int(np.diff(self.starts).max()) - 1
 
 
 @dataclass(eq=False)
 class Lattice:
-    """Pieces in the order of their strings, and where in the text they are.
+    """Pieces in string order, and their positions in the text.
 
-    links: of every piece, the next shorter one at the same place, + 1, and its length. at: a place
-    of every piece. longest: the longest piece that begins at every place.
+    links: for each piece, the next shorter piece at the same position, + 1, and its length. at: one position of each
+    piece. longest: the longest piece that begins at each position.
     """
 
     text: Text
@@ -82,26 +82,26 @@ class Lattice:
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """The characters of every piece."""
+        """The length of each piece in characters."""
         return self.links & ((1 << LENGTH_BITS) - 1)
 
     def symbols(self, piece: int) -> list[int]:
-        """The numbers of a piece's characters."""
+        """The character numbers of a piece."""
         start, length = int(self.at[piece]), int(self.links[piece]) & ((1 << LENGTH_BITS) - 1)
         found: list[int] = self.text.symbols[start : start + length].tolist()
         return found
 
     def string(self, piece: int) -> str:
-        """A piece as text."""
+        """The piece as a string."""
         return "".join(map(chr, self.text.alphabet[self.symbols(piece)].tolist()))
 
     def find(self, string: str) -> int | None:
-        """The number of a piece, or None."""
+        """Return the number of a piece, or None."""
         piece = bisect_left(range(len(self)), string, key=self.string)
         return piece if piece < len(self) and self.string(piece) == string else None
 
     def keep(self, kept: NDArray[np.bool_]) -> None:
-        """Drop all other pieces."""
+        """Drop all pieces that are not in `kept`."""
         from subwords.kernels.unigram.suffixes import renumber
 
         numbers = np.empty(len(self), np.int32)
@@ -112,7 +112,7 @@ class Lattice:
 
 
 def text_of(counts: WordCounts, alphabet: NDArray[np.int64]) -> Text:
-    """Turn the words into text; characters outside the alphabet and bytes that are no UTF-8 part them."""
+    """Return the words as text; characters outside the alphabet and bytes that are not UTF-8 split them."""
     from subwords.kernels.unigram.suffixes import fill_symbols
 
     ids = np.zeros(CODE_POINTS, np.int32)
@@ -133,10 +133,10 @@ def text_of(counts: WordCounts, alphabet: NDArray[np.int64]) -> Text:
 def find_seeds(
     text: Text, seed_size: int, longest: int, least: int, reserved: Iterable[str], threads: int
 ) -> tuple[Lattice, NDArray[np.int64]]:
-    """Choose the pieces to start from, with count x length: all characters, and the best `seed_size` substrings.
+    """Choose the initial pieces with count x length: all characters, and the `seed_size` best substrings.
 
-    Of substrings that occur at the same places the longest is taken, cut off at `longest` characters. `reserved`
-    strings are not taken.
+    Of substrings with the same positions the longest is taken, cut to `longest` characters. Strings in `reserved` are
+    excluded.
     """
     from subwords.kernels.unigram.suffixes import attach
 
@@ -157,12 +157,12 @@ def find_seeds(
 
 
 def on_ranges(run: Callable[[int, int], Result], bounds: Sequence[int]) -> list[Result]:
-    """Run something on the ranges between bounds, a thread for each."""
+    """Run a function on each range between consecutive bounds, one thread per range."""
     return in_threads(lambda ends: run(*ends), pairwise(bounds), len(bounds) - 1)
 
 
 def _sorted_suffixes(text: Text, longest: int, threads: int) -> NDArray[np.int32]:
-    """Sort the places of the text by what begins there, up to `longest` characters of the word."""
+    """Sort the positions of the text by their suffixes, up to `longest` characters within the word."""
     from subwords.kernels.unigram.suffix_sort import pack_suffixes, sort_suffixes
 
     bits, shift = len(text.alphabet).bit_length(), len(text.symbols).bit_length()
@@ -179,7 +179,7 @@ def _sorted_suffixes(text: Text, longest: int, threads: int) -> NDArray[np.int32
         stacks = SortStacks(np.empty(RANGE_STACK, np.int64), np.empty(FRAME_ROW * (longest // length + 2), np.int64))
         sort_suffixes(text.symbols, first, last, limits, order, keys, stacks)
 
-    # A range of suffixes ends where their first characters do.
+    # Bounds lie between suffixes with different first characters.
     bounds = [len(keys) * part // threads for part in range(1, threads)]
     every = [0, *(int(np.searchsorted(keys, keys[bound])) for bound in bounds), len(keys)]
     on_ranges(run, every)
@@ -187,7 +187,7 @@ def _sorted_suffixes(text: Text, longest: int, threads: int) -> NDArray[np.int32
 
 
 def _substrings(text: Text, order: NDArray[np.int32], longest: int, least: int) -> tuple[Substrings, NDArray[np.int64]]:
-    """The longest substrings of those at the same places, and their shares: count x length."""
+    """Return the longest substrings per set of positions, and their count x length."""
     from subwords.kernels.unigram.suffixes import find_substrings, sum_weights
 
     word_of = np.repeat(np.arange(len(text.weights), dtype=np.int32), np.diff(text.starts))
@@ -202,7 +202,7 @@ def _substrings(text: Text, order: NDArray[np.int32], longest: int, least: int) 
 
 
 def _best(found: Substrings, shares: NDArray[np.int64], seed_size: int) -> NDArray[np.int64]:
-    """The characters, and the `seed_size` others of the greatest shares, in the order of their strings."""
+    """Return the characters and the `seed_size` other substrings of largest share, in string order."""
     lefts, _, lengths = found
     many = np.flatnonzero(lengths > 1)
     if len(many) > seed_size:

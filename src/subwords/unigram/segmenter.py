@@ -1,4 +1,4 @@
-"""Unigram encoding: a model as the kernel reads it."""
+"""Unigram encoding: the model in the layout of its kernel."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class UnigramSegmenter(Segmenter):
 
     @cached_property
     def arrays(self) -> UnigramModel:
-        """The model as the kernel reads it."""
+        """The model in the layout of the kernel."""
         model = self.model
         settings = np.zeros(UNIGRAM_SETTINGS, np.int64)
         settings[UNK] = MISSING if model.unk_id is None else model.unk_id
@@ -71,17 +71,17 @@ class UnigramSegmenter(Segmenter):
         return UnigramModel(units, links, records, scores, model.byte_ids, settings)
 
     def finer(self, rule: Rule) -> Rule:
-        """Cut around characters that no piece has: no path goes across such a place without stopping there.
+        """Also cut around characters that no piece contains: every path has a boundary there.
 
-        The others must be pieces each: unknown ones side by side are one unk, which may not be cut.
+        Only characters that are pieces themselves, because adjacent unknown ones become one unk and must stay together.
 
-        Only where sums go on from word to word, or are exact: others, beginning anew, could be rounded otherwise.
+        Only if sums run across words or are exact; otherwise restarting the sum could round differently.
         """
         run = next((run for run, spaced in _SPACED.items() if rule == spaced), None)
         if run is None or not (self.model.running or self.model.exact):
             return rule
         special = self.model.special_ids
-        if self.model.unk_id is not None and self.model.unk_id not in special:  # its text is one unk with neighbours
+        if self.model.unk_id is not None and self.model.unk_id not in special:  # its text joins with unknown neighbours
             return rule
         usable = {token.decode() for i, token in enumerate(self.model.vocab) if i not in special}
         known = set("".join(usable))
@@ -91,7 +91,7 @@ class UnigramSegmenter(Segmenter):
         return (Split(f"▁{run}[{inside}]*|[{inside}]+|[^▁{inside}]+"),)
 
     def scratch(self, length: int, before: UnigramScratch | None) -> UnigramScratch:
-        """Return room for the keys and for every place of a word, and the sums of a text."""
+        """Return buffers for the keys, for each position of a word, and for the sums of a text."""
         places = length + 1
         return UnigramScratch(
             keys=np.empty(KEYS, np.uint64) if before is None else before.keys,
@@ -101,13 +101,13 @@ class UnigramSegmenter(Segmenter):
         )
 
     def workspace(self, table: WordTable, scratch: UnigramScratch, counters: NDArray[np.int64]) -> UnigramWorkspace:
-        """Return all that the kernel works on."""
+        """Return everything that the kernel works on."""
         return UnigramWorkspace(table, self.arrays, scratch, counters)
 
     def token_ends(
         self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], word_spans: WordSpans
     ) -> NDArray[np.int64]:
-        """Return where the bytes of each id end; those of a run of unknown characters are all of it."""
+        """Return the end of each id's bytes; the ids of a run of unknown characters all end with the run."""
         from subwords.kernels.unigram.encode import path_ends
 
         scratch = self.scratch(int(np.diff(word_spans.words).max(initial=SHORT_WORD)), None)
@@ -119,14 +119,14 @@ class UnigramSegmenter(Segmenter):
     def token_ranges(
         self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], word_spans: WordSpans
     ) -> NDArray[np.int64]:
-        """Return where the bytes of each id begin and end; as in HF, byte pieces of a run all have those of the run.
+        """Return the byte range of each id; as in HF, byte pieces of a run all get the range of the run.
 
-        In SentencePiece's own files each has its own.
+        In SentencePiece's own files each byte piece gets its own range.
         """
         ranges = super().token_ranges(ids, offsets, word_spans)
         if self.model.running or not self.model.byte_fallback:
             return ranges
-        # A text that spells a byte piece, <0x41>, is longer than any character.
+        # Text that spells a byte piece, <0x41>, is longer than any character.
         of_byte = np.isin(ids, self.model.byte_ids) & (ranges[1] - ranges[0] < len(BYTE_PIECES[0]))
         joined = of_byte[1:] & of_byte[:-1]
         joined[offsets[1:-1][(offsets[1:-1] > 0) & (offsets[1:-1] < len(ids))] - 1] = False
@@ -136,20 +136,20 @@ class UnigramSegmenter(Segmenter):
         return np.stack([ranges[0, first[run]], ranges[1, last[run]]])
 
     def unknown(self, text: NDArray[np.uint8], at: int) -> InputError:
-        """Return the error for a character that is no piece."""
+        """Return the error for an unknown character."""
         shown = repr(text[at : at + 4].tobytes().decode("utf-8", "replace")[0])
-        return InputError(f"expected only known characters; {shown} at byte {at} is none, and there is no unk token")
+        return InputError(f"{shown} (byte {at}) is not in the vocabulary and the model has no unk token")
 
 
 def runs_of(codes: list[int]) -> list[tuple[int, int]]:
-    """Return the first and the last of each run of consecutive numbers."""
+    """Return the first and last number of each run of consecutive numbers."""
     breaks = np.flatnonzero(np.diff(codes) > 1)
     firsts, lasts = [codes[0], *(codes[k + 1] for k in breaks)], [*(codes[k] for k in breaks), codes[-1]]
     return list(zip(firsts, lasts, strict=True))
 
 
 def ranged(run: tuple[int, int]) -> str:
-    """Return a run of code points as the inside of a bracket expression."""
+    """Return a run of code points as a range of a character class."""
     first, last = (f"\\x{{{code:X}}}" for code in run)
     return first if run[0] == run[1] else f"{first}-{last}"
 
@@ -157,7 +157,7 @@ def ranged(run: tuple[int, int]) -> str:
 def units_of(
     model: Unigram, ids: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint64]]:
-    """Return the double array of some pieces, its links, and the records of all; see kernels/trie/double_array.py."""
+    """Return the double array of the pieces, its links and its records; see kernels/trie/double_array.py."""
     from subwords.kernels.trie.double_array import fill_links, fill_units
     from subwords.kernels.trie.edges import build_edges
 
@@ -169,7 +169,7 @@ def units_of(
     depths, strings = np.zeros(size, np.int32), np.full(size, MISSING, np.int32)
     roots, nodes = np.zeros(len(ids), np.int64), TrieNodes(parents, labels, depths, strings)
     count = build_edges(model.vocab.data, starts, stops, roots, edges, 0x9E3779B9, nodes)
-    # Breadth first, children of one node side by side; without the second root.
+    # Breadth first, children of a node side by side; without the second root.
     order = np.lexsort((labels[:count], parents[:count], depths[:count]))
     order = order[order != 1]
     places = np.empty(count, np.int64)

@@ -1,4 +1,4 @@
-"""Unigram training: word counts to a model. Python decides, kernels loop."""
+"""Unigram training: word counts to a model. Python orchestrates, kernels loop."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from subwords.unigram.seeds import Lattice, find_seeds, text_of
 __all__ = ["UnigramSettings", "train_unigram"]
 
 MOST_LENGTH = 512
-MOST_CHARACTERS = 2**53  # counted in all, so that scores of seeds are exact
+MOST_CHARACTERS = 2**53  # limit on the total count, so that scores of initial pieces are exact
 
 
 @dataclass(frozen=True, kw_only=True)
 class UnigramSettings:
-    """What to learn; see `train_unigram` and `subwords.train`."""
+    """The settings of `train_unigram`; see there and `subwords.train`."""
 
     vocab_size: int
     special_tokens: Sequence[str] = ()
@@ -58,7 +58,7 @@ class UnigramSettings:
             if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
                 raise InputError(f"expected {name} to be a number from {low} to {high}, not {value!r:.60}")
         for name in ("special_tokens", "user_defined"):
-            object.__setattr__(self, name, check_strings(name, getattr(self, name)))  # an iterator is read once only
+            object.__setattr__(self, name, check_strings(name, getattr(self, name)))  # a tuple, even from an iterator
         check_flag("byte_fallback", self.byte_fallback)
         check_string("required_chars", self.required_chars)
         if self.unk_token is not None:
@@ -68,14 +68,14 @@ class UnigramSettings:
 
     @property
     def specials(self) -> list[str]:
-        """The special tokens, the unknown token first if it is not among them."""
+        """The special tokens; unk_token is added first if it is missing."""
         if self.unk_token is None or self.unk_token in self.special_tokens:
             return [*self.special_tokens]
         return [self.unk_token, *self.special_tokens]
 
     @property
     def reserved(self) -> list[str]:
-        """The tokens that are there from the start, in the order of their ids."""
+        """The tokens that are not learned, in order of id."""
         pieces = [piece.decode() for piece in BYTE_PIECES] if self.byte_fallback else []
         return [*self.specials, *pieces, *self.user_defined]
 
@@ -83,19 +83,19 @@ class UnigramSettings:
 def train_unigram(
     counts: WordCounts, settings: UnigramSettings, *, threads: int | None = None, on_step: Step | None = None
 ) -> Unigram:
-    """Learn a model from word counts (U1-U3); TrainingError says what does not fit.
+    """Learn a model from word counts (U1-U3); TrainingError if settings and counts do not fit together.
 
-    Seeds are all characters and the `seed_size` substrings of words with the greatest count x length, of
-    `max_piece_length` characters at most, that occur `min_frequency` times. Their probabilities are estimated
-    `sub_iterations` times by expectation maximisation, which drops what is hardly expected, and then the pieces without
-    which the corpus would lose least are dropped, down to `shrinking_factor`; and so on, until a tenth too many are
-    left. The last are cut off by their scores, and the rest is estimated once more: there are `vocab_size` ids exactly.
+    The initial pieces are all characters and the `seed_size` substrings with the greatest count x length, of at most
+    `max_piece_length` characters and at least `min_frequency` occurrences. Each round runs `sub_iterations` steps of
+    expectation maximisation, which drops pieces of low expected count, and then prunes the pieces of smallest loss down
+    to the share `shrinking_factor`. The rounds end when 10 % too many pieces are left. The lowest scores are then cut
+    off, and the rest is estimated once more. The result has exactly `vocab_size` ids.
 
-    Ids: special tokens (with `unk_token`, None for none), 256 byte pieces for `byte_fallback`, user-defined pieces, and
-    the pieces learned, the best first; scores are natural logarithms of probabilities, in 128ths, 0 for those before.
-    character_coverage: the most frequent characters that make this share of the text are kept, with `required_chars`;
-    others part words. Bytes that are no UTF-8 part words too. The same counts give the same bits for any number of
-    threads and in any order. `on_step` is called with a phase's name, and how many of its steps are done and expected.
+    Ids: special tokens (with `unk_token`, unless None), 256 byte pieces for `byte_fallback`, user-defined pieces, and
+    learned pieces, best first. Scores: natural logarithms of probabilities in multiples of 1/128; 0 for pieces that are
+    not learned. character_coverage: keep the most frequent characters that cover this share of the text, and
+    `required_chars`; any other character, and bytes that are not UTF-8, split the word. Equal counts give equal bits
+    for any number of threads and any order. `on_step(phase, done, expected)` reports progress.
 
     >>> import subwords
     >>> from subwords.unigram.train import UnigramSettings, train_unigram
@@ -109,26 +109,27 @@ def train_unigram(
     step("seeds", 0, 1)
     alphabet, kept = _alphabet(counts, settings)
     reserved = {*settings.reserved}
-    # Characters that are reserved tokens, or that the text does not have, take part without being learned.
+    # Reserved characters, and characters that the text lacks, are not learned.
     needed = len(reserved.union(map(chr, alphabet)))
     if needed > settings.vocab_size:
         raise TrainingError(
-            f"expected vocab_size to hold the {len(alphabet)} characters of the text and {len(reserved)} special, byte "
-            f"and user-defined tokens, {needed} in all; it is {settings.vocab_size}. Raise it, or lower "
+            f"vocab_size {settings.vocab_size} is too small: the text has {len(alphabet)} characters, and there are "
+            f"{len(reserved)} special, byte and user-defined tokens, {needed} in all. Raise vocab_size, or lower "
             f"character_coverage"
         )
     size = settings.vocab_size - needed + len(kept)
     text = text_of(counts, kept)
     if not len(text.weights):
-        raise TrainingError("expected words to learn from; no character of the corpus is left")
+        raise TrainingError("no words to learn from: no character of the corpus is left")
     threads = thread_count(threads)
     lattice, shares = find_seeds(
         text, settings.seed_size, settings.max_piece_length, settings.min_frequency, settings.reserved, threads
     )
     if size > len(lattice):
         raise TrainingError(
-            f"expected vocab_size to be at most {settings.vocab_size - size + len(lattice)}, which is all that these "
-            f"counts and settings give; it is {settings.vocab_size}. Lower it, or min_frequency, or train on more text"
+            f"vocab_size {settings.vocab_size} is too large: these counts and settings give at most "
+            f"{settings.vocab_size - size + len(lattice)} tokens. Lower vocab_size or min_frequency, "
+            f"or train on more text"
         )
     step("seeds", 1, 1)
     probabilities = _learn(lattice, shares, size, settings, threads, step)
@@ -142,7 +143,7 @@ def _check_total(counts: WordCounts) -> None:
 
 
 def _alphabet(counts: WordCounts, settings: UnigramSettings) -> tuple[list[int], NDArray[np.int64]]:
-    """The code points that must be in the vocabulary, and those of them that the text has."""
+    """Return the code points required in the vocabulary, and those of them that occur in the text."""
     from subwords.kernels.bpe.index import symbol_weights
 
     weights = np.zeros(CODE_POINTS, np.uint64)
@@ -161,7 +162,7 @@ def _alphabet(counts: WordCounts, settings: UnigramSettings) -> tuple[list[int],
 def _learn(
     lattice: Lattice, shares: NDArray[np.int64], size: int, settings: UnigramSettings, threads: int, step: Step
 ) -> NDArray[np.float64]:
-    """Estimate and prune until `size` pieces are left in the lattice; their probabilities."""
+    """Estimate and prune until `size` pieces are left in the lattice; return their probabilities."""
     most = size + size // 10
     rounds = 1 + max(0, ceil(log(len(lattice) / most) / -log(settings.shrinking_factor)))
     probabilities = shares.astype(np.float64) / float(shares.sum())
@@ -212,7 +213,7 @@ def _model(
     unseen = specials + len(BYTE_PIECES) * settings.byte_fallback
     return Unigram(
         Vocab([token.encode() for token in (*reserved, *order)]),
-        # Sums of such scores are exact in 32-bit floats: SentencePiece, HF and we get the same ids.
+        # Multiples of 1/128 sum exactly in 32-bit floats: SentencePiece, HF and this package give the same ids.
         np.round(np.array([0.0] * len(reserved) + [learned[piece] for piece in order]) * GRAINS) / GRAINS,
         unk_id=None if settings.unk_token is None else settings.specials.index(settings.unk_token),
         byte_fallback=settings.byte_fallback,

@@ -1,1 +1,1 @@
-"""WordPiece: the model, training, encoding."""
+"""WordPiece: model, training and encoding."""

@@ -1,4 +1,4 @@
-"""Which of two gains in likelihood is greater, decided exactly where floating point does not see it (P1)."""
+"""Exact comparison of two likelihood gains, for cases that floating point cannot decide (P1)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from math import gcd
 
 __all__ = ["compare_gains"]
 
-Counts = tuple[int, int, int]  # merges, and how often the two tokens occur; for a token with itself: n, c, c - n
+Counts = tuple[int, int, int]  # merges, and the counts of both tokens; for a token with itself: n, c, c - n
 
 
 def compare_gains(x: Counts, y: Counts, total: int) -> int:
-    """Return -1, 0 or 1 as merging a pair with the counts x gains less than, as much as, or more than with y.
+    """Return -1, 0 or 1: merging a pair with the counts x gains less than, as much as, or more than with y.
 
-    A gain is the logarithm of a product of powers of the counts: two are equal if the powers of one cancel those of the
-    other, and else differ in some digit.
+    A gain is the logarithm of a product of powers of the counts. Two gains are equal if the powers cancel; otherwise
+    they differ in some digit.
     """
     powers = Counter(_powers(x, total))
     powers.subtract(_powers(y, total))
@@ -33,7 +33,7 @@ def compare_gains(x: Counts, y: Counts, total: int) -> int:
 
 
 def _powers(counts: Counts, total: int) -> dict[int, int]:
-    """The exponents of the counts in the factor by which the likelihood rises; 0 ** 0 is 1."""
+    """Return the exponents of the counts in the factor by which the likelihood rises; 0 ** 0 is 1."""
     n, left, right = counts
     powers = Counter[int]()
     for base, exponent in ((n, n), (left - n, left - n), (right - n, right - n), (total, total)):
@@ -44,7 +44,7 @@ def _powers(counts: Counts, total: int) -> dict[int, int]:
 
 
 def _is_one(powers: Mapping[int, int]) -> bool:
-    """Whether a product of powers is 1: over bases without a common factor every exponent has to be 0."""
+    """Whether a product of powers is 1: over coprime bases, all exponents must be 0."""
     todo = [(base, exponent) for base, exponent in powers.items() if base > 1 and exponent]
     coprime = list[tuple[int, int]]()
     while todo:

@@ -1,4 +1,4 @@
-"""The WordPiece model: a vocabulary, a prefix and what stands for unknown words, validated once, immutable."""
+"""The WordPiece model: a vocabulary, a prefix and an unk id, validated once, immutable."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")  # BERT's
 class WordPiece(Value):
     """A WordPiece model (P3).
 
-    prefix: begins every piece that continues a word; may be empty.
-    unk_id: the id of a word that is no sequence of pieces, or longer than `max_chars` characters.
-    special_ids: ids that no text yields by itself (A3).
+    prefix: marks pieces that continue a word; may be empty.
+    unk_id: the id of a word that is not a sequence of pieces, or is longer than `max_chars` characters.
+    special_ids: ids that no text yields (A3).
     """
 
     vocab: Vocab
@@ -35,11 +35,11 @@ class WordPiece(Value):
         if size > MOST_IDS:
             raise FormatError(f"expected at most {MOST_IDS} ids, not {size}")
         if not 0 <= self.unk_id < size:
-            raise FormatError(f"expected the id of unknown words to be below {size}; it is {self.unk_id}")
+            raise FormatError(f"expected unk_id, the id of unknown words, below {size}; it is {self.unk_id}")
         if self.max_chars < 0:
             raise FormatError(f"expected max_chars to be 0 or more, not {self.max_chars}")
 
     @property
     def lossless(self) -> bool:
-        """Whether every text can be had back from its ids: never, for there are unknown words."""
+        """Always False: unknown words are lost."""
         return False

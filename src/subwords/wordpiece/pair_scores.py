@@ -1,4 +1,4 @@
-"""Merging by scores: the arrays of the loop in kernels/wordpiece/train.py, and exact comparison of likelihoods."""
+"""The arrays of the training loop in kernels/wordpiece/train.py, and exact comparison of likelihood gains."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ ENTRY_COUNTS = slice(ENTRY_PAIRS, ENTRY_LOW + 1)
 
 
 class ScoreLoop:
-    """The arrays of one training run by any score, for any words.
+    """The arrays of one training run by a score.
 
-    times: how often each token of `base` occurs.
+    times: the count of each token of `base`.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class ScoreLoop:
         self.arena, self.used = arena, len(arena) - 1
         self.size, self.prefix = settings.vocab_size, prefix
         threshold = max(1, settings.min_frequency)
-        if score == "likelihood":  # the others can prefer a rare pair, or are for words that do not allow pruning
+        if score == "likelihood":  # other scores may prefer a rare pair, or get words that forbid pruning
             threshold = max(threshold, words // (8 * self.size))
         self.settings = train_settings(settings, threshold)
         self.settings[[SPECIALS, PREFIX_BYTES, SCORE, PREFIX_CHARS]] = (
@@ -95,7 +95,7 @@ class ScoreLoop:
         self.counters = np.zeros(TRAIN_COUNTERS, np.int64)
         self.counters[[TOTAL, CHOSEN]] = sum(times), MISSING
         self.postings = self.buffer = np.zeros(0, np.uint32)
-        self.records = self.finder = self.heap = self.choices = np.zeros(FIND_ROW, np.int64)  # until words are read
+        self.records = self.finder = self.heap = self.choices = np.zeros(FIND_ROW, np.int64)  # replaced in `_index`
         self._name_base(base, times)
 
     def _name_base(self, base: list[bytes], times: list[int]) -> None:
@@ -117,20 +117,20 @@ class ScoreLoop:
 
     @property
     def vocab(self) -> Vocab:
-        """The tokens so far."""
+        """The tokens learned so far."""
         prefix = len(self.prefix.encode())
         offsets = self.tokens.reshape(-1, TOKEN_ROW)[: self.counters[TOKENS] + 1, STRING] - prefix
         return Vocab(self.strings[prefix : self.counters[STRINGS_USED]].tobytes(), offsets)
 
     def run(self, on_step: Step) -> None:
-        """Merge until there are enough tokens or no pair is frequent enough (B4)."""
+        """Merge until vocab_size is reached or no pair is frequent enough (B4)."""
         from subwords.kernels.wordpiece.train import merge_scored
 
         on_step("indexing", 0, 1)
         self._index()
         on_step("indexing", 1, 1)
         base = int(self.counters[TOKENS])
-        while True:  # BETWEEN_LOOKS also limits how long an interrupt waits
+        while True:  # the kernel returns every BETWEEN_LOOKS merges, which also lets an interrupt through
             self.settings[PAUSE] = self.counters[MERGES] + BETWEEN_LOOKS
             status = merge_scored(self._training)
             learned = int(self.counters[TOKENS]) - base
@@ -151,7 +151,7 @@ class ScoreLoop:
 
     @property
     def _training(self) -> ScoreTraining:
-        """All that the kernels work on."""
+        """Return everything that the kernels work on."""
         return ScoreTraining(
             self.arena,
             self.postings,
@@ -169,7 +169,7 @@ class ScoreLoop:
         )
 
     def _index(self) -> None:
-        """Read the words: count all pairs, make records of the live ones, with their postings, and the heap."""
+        """Count all pairs of the words; create records of the live ones, their postings, and the heap."""
         from subwords.kernels.wordpiece.index import fill_records, open_records
         from subwords.kernels.wordpiece.train import start_scores
 
@@ -191,7 +191,7 @@ class ScoreLoop:
         start_scores(self._training)
 
     def _decide(self) -> int:
-        """The record of the pair that gains most; the kernel saw no difference between these."""
+        """Return the record of the pair with the largest gain, among those the kernel could not distinguish."""
         rows = self.heap.reshape(-1, ENTRY_ROW)[self.choices[: self.counters[CHOICES]]].tolist()
         total = int(self.counters[TOTAL])
         gain = cmp_to_key(lambda x, y: compare_gains(x, y, total))  # type: ignore[arg-type]

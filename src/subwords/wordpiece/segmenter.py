@@ -1,4 +1,4 @@
-"""WordPiece encoding: a model as the kernel reads it."""
+"""WordPiece encoding: the model in the layout of its kernel."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class WordPieceSegmenter(Segmenter):
 
     @cached_property
     def arrays(self) -> WordPieceModel:
-        """The tries as the kernel reads them."""
+        """The tries in the layout of the kernel."""
         from subwords.kernels.trie.edges import build_edges
         from subwords.kernels.wordpiece.encode import build_links
 
@@ -75,7 +75,7 @@ class WordPieceSegmenter(Segmenter):
                 return model
 
     def _strings(self) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """What the tries hold: ids, ranges of the vocabulary's bytes, and under which root."""
+        """Return the entries of the tries: ids, ranges of the vocabulary's bytes, and roots."""
         vocab, prefix = self.model.vocab, np.frombuffer(self.model.prefix.encode(), np.uint8)
         starts, stops = vocab.offsets[:-1], vocab.offsets[1:]
         usable = stops > starts
@@ -89,27 +89,27 @@ class WordPieceSegmenter(Segmenter):
         return ids, np.concatenate([starts[first], starts[later] + len(prefix)]), stops[ids], roots
 
     def scratch(self, length: int, before: WordPieceScratch | None) -> WordPieceScratch:
-        """Return room for the keys: matching needs none."""
+        """Return buffers for the keys; matching needs none."""
         return before or WordPieceScratch(np.empty(KEYS, np.uint64))
 
     def workspace(self, table: WordTable, scratch: WordPieceScratch, counters: NDArray[np.int64]) -> WordPieceWorkspace:
-        """Return all that the kernel works on."""
+        """Return everything that the kernel works on."""
         return WordPieceWorkspace(table, self.arrays, scratch, counters)
 
     def token_ends(
         self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], word_spans: WordSpans
     ) -> NDArray[np.int64]:
-        """Return where the bytes of each id end; an unknown word's are all of it."""
+        """Return the end of each id's bytes; an unknown word is one id for all its bytes."""
         lengths = np.diff(self.model.vocab.offsets)[ids]
         first = np.zeros(len(ids), np.bool_)
         first[offsets[:-1][np.diff(offsets) > 0]] = True
         lengths = np.where(first, lengths, lengths - len(self.model.prefix.encode()))
-        # An unknown word has one id. Beside others, that id is a piece like them, which the text spells.
+        # An unknown word has exactly one id. Next to other ids, unk_id is an ordinary piece that the text spells.
         words = np.flatnonzero(np.diff(offsets) == 1)
         unknown = words[ids[offsets[words]] == self.model.unk_id]
         lengths[offsets[unknown]] = np.diff(word_spans.words)[unknown]
         return np.cumsum(lengths)
 
     def unknown(self, text: NDArray[np.uint8], at: int) -> InputError:
-        """Never: the id for unknown words stands for them."""
+        """Never called: unknown words become unk_id."""
         raise AssertionError("a WordPiece model has an id for unknown words")

@@ -1,4 +1,4 @@
-"""WordPiece training: word counts to a model. Python decides, kernels loop."""
+"""WordPiece training: word counts to a model. Python orchestrates, kernels loop."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["WordPieceSettings", "train_wordpiece"]
 
 @dataclass(frozen=True, kw_only=True)
 class WordPieceSettings:
-    """What to learn; see `train_wordpiece` and `subwords.train`."""
+    """The settings of `train_wordpiece`; see there and `subwords.train`."""
 
     vocab_size: int
     score: Literal["likelihood", "course", "count"] = "likelihood"
@@ -47,33 +47,32 @@ class WordPieceSettings:
         if self.unk_token not in self.special_tokens:
             raise InputError(
                 f"expected unk_token {self.unk_token!r} to be among special_tokens: unknown words need an id. "
-                f"Add it to special_tokens, or name the one of them that is meant"
+                f"Add it to special_tokens, or name one of them as unk_token"
             )
 
 
 def train_wordpiece(
     counts: WordCounts, settings: WordPieceSettings, *, threads: int | None = None, on_step: Step | None = None
 ) -> WordPiece:
-    """Learn a model from word counts (P1, P2, B2-B6); TrainingError says what does not fit.
+    """Learn a model from word counts (P1, P2, B2-B6); TrainingError if settings and counts do not fit together.
 
-    A word's first character is a symbol as it stands, the others begin with the prefix; bytes that are no UTF-8 part a
-    word. Ids: special tokens, symbols as sorted strings, merges. With n the count of a pair, a and b those of its
-    tokens, and N that of all tokens of the corpus as it is segmented at that step, the pair merged next has the
-    greatest
+    A word's first character is a symbol by itself, the others get the prefix; bytes that are not UTF-8 split a word.
+    Ids: special tokens, symbols in string order, merges. Each step merges the pair with the highest score. Let n be the
+    count of the pair, a and b the counts of its tokens, and N the count of all tokens in the current segmentation:
 
-    - "likelihood": n ln n + (a-n) ln (a-n) + (b-n) ln (b-n) - a ln a - b ln b - (N-n) ln (N-n) + N ln N, by how much
-      the log-likelihood of a unigram model of the tokens rises. Here a token pairs with itself as often as a merge
-      would join it. Frequent words become tokens, as in BPE, and chance neighbours of frequent tokens wait: with
-      30,522 tokens from 60 MB of English, a word of other English is 1.07 tokens.
-    - "course": n / (a * b), as courses teach it. Hazard: rare pairs come first, so it spells out words that occur once
-      and splits common ones (a word is 3.06 tokens), unless min_frequency is sizeable: 20 or more for a book, for this
-      English 200 (1.15 tokens).
-    - "count": n, the merges of BPE, which is what HF tokenizers train under the name of WordPiece (1.06 tokens).
+    - "likelihood": n ln n + (a-n) ln (a-n) + (b-n) ln (b-n) - a ln a - b ln b - (N-n) ln (N-n) + N ln N, the gain in
+      log-likelihood of a unigram model of the tokens. A token that pairs with itself counts as often as a merge would
+      join it. As in BPE, frequent words become tokens, but chance neighbours of frequent tokens merge later: with
+      30,522 tokens from 60 MB of English, other English text takes 1.07 tokens per word.
+    - "course": n / (a * b), as taught in courses. Hazard: it merges rare pairs first, so rare words become tokens and
+      common words are spelled out (3.06 tokens per word) unless min_frequency is large: 20 or more for a book, 200 for
+      this English text (1.15 tokens per word).
+    - "count": n, the merges of BPE, which HF tokenizers trains under the name of WordPiece (1.06 tokens per word).
 
-    Scores are compared exactly, and ties decided by `tie_break` (B2): the same counts give the same model anywhere.
-    Merging goes on to vocab_size, though the best gain be negative, or until no pair occurs min_frequency times.
-    max_token_length is in characters, the prefix not counted. limit_alphabet keeps so many characters, the most
-    frequent; the others part words. `on_step`: as of `train_bpe`.
+    Scores are compared exactly, and `tie_break` decides ties (B2): equal counts give the same model everywhere. Merging
+    goes on until vocab_size, even with a negative gain, or until no pair occurs min_frequency times. max_token_length
+    is in characters, without the prefix. limit_alphabet keeps the N most frequent characters; any other character
+    splits the word. `on_step`: see `train_bpe`.
 
     >>> import subwords
     >>> from subwords.wordpiece.train import WordPieceSettings, train_wordpiece
@@ -106,9 +105,9 @@ def _model(vocab: Vocab, settings: WordPieceSettings) -> WordPiece:
 
 
 def _base(counts: WordCounts, settings: WordPieceSettings) -> tuple[list[bytes], NDArray[np.int32], list[int]]:
-    """The tokens to start from, in the order of their ids (B3, B6), the id of every symbol, and how often each occurs.
+    """Return the initial tokens in order of id (B3, B6), the id of every symbol, and the count of each token.
 
-    Symbols are code points, for those that begin a word, and code points + CODE_POINTS.
+    A symbol is a code point if it begins a word, otherwise its code point + CODE_POINTS.
     """
     from subwords.kernels.wordpiece.index import symbol_weights
 
@@ -130,7 +129,7 @@ def _base(counts: WordCounts, settings: WordPieceSettings) -> tuple[list[bytes],
 
 
 def _limit(weights: NDArray[np.uint64], most: int) -> None:
-    """Drop the symbols of all but the most frequent characters, the earlier one at a tie."""
+    """Drop the symbols of all but the `most` most frequent characters; at a tie the earlier character stays."""
     both = weights[:CODE_POINTS] + weights[CODE_POINTS:]
     used = np.flatnonzero(both)
     order = np.argsort(np.iinfo(np.int64).max - both[used].astype(np.int64), kind="stable")
@@ -140,7 +139,7 @@ def _limit(weights: NDArray[np.uint64], most: int) -> None:
 
 
 def _may_spell_prefix(counts: WordCounts, prefix: str) -> bool:
-    """Whether a word begins with the prefix: a merge at its start may make a string that continues words (B5)."""
+    """Whether a word begins with the prefix: a merge at its start may create a continuation string (B5)."""
     text = prefix.encode()
     starts = counts.offsets[:-1][np.diff(counts.offsets) > len(text)] if text else counts.offsets[:0]
     for k, byte in enumerate(text):

@@ -1,1 +1,1 @@
-"""Hugging Face's files."""
+"""Hugging Face's file formats."""

@@ -1,4 +1,4 @@
-"""The model of a tokenizer.json that is BPE: read and written."""
+"""Read and write the BPE model of a tokenizer.json."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _COMMA, _BETWEEN = ",\n        ", "\n      ],\n      [\n        "
 
 
 def read_model(node: Node, vocab: dict[str, int], added: Sequence[AddedToken], byte_level: bool) -> BPE:
-    """Return the model of a `model` object with this vocabulary and added tokens.
+    """Return the model of a `model` object with this vocabulary and these added tokens.
 
-    Characters that a model without an unk token does not know are dropped, as in HF; in a file written here, which
-    says `"unknown": "error"`, they are an error. HF ignores that field.
+    Without an unk token, unknown characters are dropped, as in HF. Files written here may say `"unknown": "error"`:
+    then they raise an error. HF ignores that field.
     """
     _check(node, byte_level)
     merges = _read_merges(node["merges"], vocab)
@@ -36,7 +36,7 @@ def read_model(node: Node, vocab: dict[str, int], added: Sequence[AddedToken], b
         "byte_level": byte_level,
         "unk_id": None if unk.value is None else vocab.get(unk.string()),
         "fuse_unk": node["fuse_unk"].boolean(False),
-        # HF drops what it does not know only where the file names no unk token; one that is no token is an error.
+        # HF drops unknown symbols only if no unk token is named; naming an unk token that does not exist is an error.
         "unknown": _unknown(node["unknown"]) if unk.value is None else "error",
         "whole_words": node["ignore_merges"].boolean(False),
         "byte_fallback": node["byte_fallback"].boolean(False),
@@ -65,7 +65,7 @@ def _check(model: Node, byte_level: bool) -> None:
 
 
 def _read_merges(node: Node, vocab: dict[str, int]) -> NDArray[np.int64]:
-    """Return the merges, (m, 3); of a pair that comes twice the last one counts, as in HF."""
+    """Return the merges, shape (m, 3); of duplicate pairs the last one wins, as in HF."""
     entries = node.array()
     if entries and isinstance(entries[0], str) and entries[0].startswith("#version"):
         entries = entries[1:]
@@ -94,8 +94,8 @@ def _refuse_merge(node: Node, vocab: dict[str, int]) -> None:
             raise entry.wrong("two tokens", _listed(parts) if isinstance(parts, list) else None) from None
         for token in (*parts, "".join(parts)):
             if token not in vocab:
-                came = f"{_listed(parts)}: {shown(token)} is none"
-                raise entry.wrong("two tokens whose joint is a token", came) from None
+                came = f"{_listed(parts)}: {shown(token)} is not a token"
+                raise entry.wrong("two tokens whose concatenation is a token", came) from None
 
 
 def _listed(parts: list[Any]) -> str:
@@ -105,7 +105,7 @@ def _listed(parts: list[Any]) -> str:
 def _token_bytes(
     node: Node, vocab: dict[str, int], added: Sequence[AddedToken], merges: NDArray[np.int64], byte_level: bool
 ) -> list[bytes]:
-    """Return the bytes of every id, none where there is no token."""
+    """Return the bytes of every id, b"" for ids without a token."""
     if not byte_level:
         return utf8(node, texts_by_id(vocab, added))
     literal = {token.id: token.content for token in added if not _is_of_model(token, vocab, merges)}
@@ -120,17 +120,17 @@ def _token_bytes(
 
 
 def _is_of_model(token: AddedToken, vocab: dict[str, int], merges: NDArray[np.int64]) -> bool:
-    # An added token is literal text. One that is a byte, or that merges use, is written in characters that stand for
-    # bytes like the rest of the vocabulary; in ASCII the two are one.
+    # An added token is literal text. If it is a single byte, or merges use it, it is spelled in the byte alphabet like
+    # the rest of the vocabulary. In ASCII the two spellings are equal.
     if token.content.isascii() or token.content not in vocab or not CHARACTERS.issuperset(token.content):
         return False
     return len(token.content) == 1 or bool((merges == token.id).any())
 
 
 def write_model(model: BPE, texts: list[str]) -> dict[str, Any]:
-    """Return the `model` object without the tokens and merges, its last keys; `texts` are the tokens by id.
+    """Return the `model` object with empty tokens and merges as its last keys; `texts` are the tokens by id.
 
-    What a model by scores has beyond that of a tokenizer.json is a FormatError.
+    Raises FormatError for properties of score-based models that tokenizer.json cannot hold.
     """
     _check_writable(model)
     refuses = model.unknown == "error" and model.unk_id is None and not model.knows_all
@@ -152,34 +152,34 @@ def write_model(model: BPE, texts: list[str]) -> dict[str, Any]:
 def _check_writable(model: BPE) -> None:
     for name in ("user_ids", "unused_ids", "parts", "words_only"):
         if getattr(model, name):
-            raise FormatError(f"expected a model that tokenizer.json can hold; this one has {name}")
+            raise FormatError(f"tokenizer.json cannot hold this model: it has {name}")
     for tied in ties(model):
         if not is_ordered(model, tied):
             raise FormatError(
-                "expected merges in a total order, as tokenizer.json has them; "
-                f"{model.vocab[tied[0]]!r} and {model.vocab[tied[1]]!r} are equal in priority"
+                "tokenizer.json needs merges in a total order; "
+                f"{model.vocab[tied[0]]!r} and {model.vocab[tied[1]]!r} have equal priority"
             )
 
 
 def token_texts(model: BPE, added: Sequence[AddedToken]) -> list[str]:
-    """Return what stands in the file for every id, "" where there is no token."""
+    """Return the text of every id in the file, "" for ids without a token."""
     tokens = list(model.vocab)
     try:
         texts = tokens_to_text(tokens) if model.byte_level else [token.decode() for token in tokens]
     except UnicodeDecodeError as error:
-        raise FormatError(f"expected tokens that tokenizer.json can hold; {error.object!r} is no UTF-8") from None
+        raise FormatError(f"tokenizer.json cannot hold {error.object!r}: it is not UTF-8") from None
     texts = written_texts(texts, added)
-    # The bytes of merges fit together (BPE checks it); texts may not where an added token is written in place of bytes.
+    # BPE has checked that bytes of merges concatenate; their texts may not if an added token is spelled literally.
     literal = np.array(sorted(token.id for token in added), np.int64)
     for left, right, result in model.merges[np.isin(model.merges, literal).any(1)].tolist():
         if texts[left] + texts[right] != texts[result]:
-            came = f"{texts[left]!r} and {texts[right]!r} make {texts[result]!r}"
-            raise FormatError(f"expected merges that tokenizer.json can hold; {came}")
+            came = f"{texts[left]!r} and {texts[right]!r} would make {texts[result]!r}"
+            raise FormatError(f"tokenizer.json cannot hold a merge: {came}")
     return texts
 
 
 def written_merges(texts: list[str], merges: NDArray[np.int64]) -> str:
-    """Return the JSON of merges, indented as in a file."""
+    """Return the JSON of the merges, indented as HF does."""
     names = quoted(texts)
     if not len(merges):
         return "[]"

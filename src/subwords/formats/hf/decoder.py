@@ -1,4 +1,4 @@
-"""The decoder of a tokenizer.json: read and written."""
+"""Read and write the decoder of a tokenizer.json."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from subwords.split.fallback import compiled
 
 __all__ = ["from_decoder", "to_decoder"]
 
-MOST = 2**63 - 1  # characters; no token has more
+MOST = 2**63 - 1  # characters; longer than any token
 DEEPEST = 100
 SCHEMES = ("always", "first", "never")
 SPACE = "▁"
 
 
 def from_decoder(node: Node) -> Decoder:
-    """Return the decoder of a tokenizer.json; anything else, or not supported yet, is a FormatError with its place.
+    """Return the decoder of a tokenizer.json; FormatError with the place if it is invalid or not supported.
 
     >>> from_decoder(Node("a.json", "decoder", {"type": "WordPiece", "prefix": "##", "cleanup": False}))
     WordPieceDecoder(prefix='##', cleanup=False)
@@ -52,7 +52,7 @@ def from_decoder(node: Node) -> Decoder:
 
 
 def to_decoder(decoder: Decoder) -> dict[str, Any] | None:
-    """Return the `decoder` of a tokenizer.json, as HF writes it; a FormatError where it has none."""
+    """Return the `decoder` of a tokenizer.json, as HF writes it; FormatError if HF has no equivalent."""
     if isinstance(decoder, WordPieceDecoder):
         return {"type": "WordPiece", "prefix": decoder.prefix, "cleanup": decoder.cleanup}
     if isinstance(decoder, ByteDecoder):
@@ -112,7 +112,7 @@ def _replace(node: Node) -> Replace | ReplaceTokens:
 
 
 def _named(pattern: str, content: str) -> ReplaceTokens | None:
-    """The step whose regex this is, if there is one."""
+    """Return the step that implements this regex, if there is one."""
     if not (pattern.startswith(r"\A(?:") and pattern.endswith(r")\z")):
         return None
     texts = re.findall(r"(?:\\.|[^\\|])+", pattern[5:-3], re.DOTALL)
@@ -121,17 +121,17 @@ def _named(pattern: str, content: str) -> ReplaceTokens | None:
 
 
 def _like_sentencepiece(decoder: SentencePieceDecoder) -> DecoderSequence:
-    """Return the steps that do the same to what text yields.
+    """Return HF steps that are equivalent for ids of a text.
 
-    Of bytes that are not UTF-8 HF shows every one of the run as U+FFFD; a piece that begins with several U+2581, before
-    any text, may lose all of them where SentencePiece drops one.
+    For bytes that are not UTF-8, HF shows each byte of the run as U+FFFD. For a piece that begins with several U+2581
+    before any text, HF may drop all of them where SentencePiece drops one.
     """
     if decoder.steps:
-        raise FormatError("expected a decoder that tokenizer.json has, which none with a map is: write a .model file")
+        raise FormatError("tokenizer.json has no decoder with a precompiled map: write a .model file")
     surface = decoder.unk_surface
     steps: list[DecoderStep] = [ReplaceTokens(tuple(sorted(decoder.control)), "")] if decoder.control else []
     steps.append(Replace(SPACE, " "))
-    # U+2581, which is in no token any more, keeps the first space of what unknown pieces become.
+    # U+2581 no longer occurs in tokens; it protects the first space of unknown pieces.
     kept = bool(decoder.unknown) and surface.startswith(" ") and (decoder.drops_first or decoder.drops_leading)
     if decoder.unknown:
         steps.append(ReplaceTokens(tuple(sorted(decoder.unknown)), (SPACE if kept else "") + surface))
@@ -162,4 +162,4 @@ def _to_step(decoder: Decoder) -> dict[str, Any]:
             return {"type": "Replace", "pattern": text, "content": content}
         case SentencePieceDecoder():
             return _to_step(_like_sentencepiece(decoder))
-    raise FormatError(f"expected a decoder that tokenizer.json has, not {type(decoder).__name__}")
+    raise FormatError(f"tokenizer.json has no equivalent of the decoder {type(decoder).__name__}")

@@ -1,4 +1,4 @@
-"""The normalizer of a tokenizer.json, read as steps and written from them."""
+"""Read and write the normalizer of a tokenizer.json."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ LATER = ("ByteLevel", "Nmt")
 
 
 def from_normalizer(node: Node) -> Steps:
-    """Return the steps of a tokenizer.json's `normalizer`; null has none.
+    """Return the steps of a tokenizer.json's `normalizer`; () for null.
 
-    Anything else is a FormatError with its place. Patterns are translated and not checked.
+    Raises FormatError with the place for anything else. Patterns are translated but not compiled.
 
     >>> value = {"type": "Sequence", "normalizers": [{"type": "NFD"}, {"type": "Lowercase"}]}
     >>> from_normalizer(Node("a.json", "normalizer", value))
     (Form(form='NFD'), Lowercase())
 
-    Source: HF tokenizers 0.23; what it refuses is refused here.
+    Source: HF tokenizers 0.23, including what it refuses.
     """
     return () if node.value is None else _steps(node)
 
@@ -56,7 +56,7 @@ def _sequence(node: Node) -> Steps:
     parts = node["normalizers"]
     parts.array()
     if node.depth > DEEPEST:
-        raise parts.wrong(f"at most {DEEPEST} sequences within each other")
+        raise parts.wrong(f"at most {DEEPEST} nested sequences")
     return tuple(step for part in parts.items() for step in _steps(part))
 
 
@@ -82,7 +82,7 @@ def _replace(node: Node) -> Steps:
 
 
 def _map(node: Node) -> bytes:
-    """The precompiled map that a string holds."""
+    """Return the precompiled map in a base64 string."""
     from subwords.components.precompiled_map import read_charsmap
 
     text = node.string()
@@ -115,7 +115,7 @@ _READERS: dict[str, Callable[[Node], Steps]] = {
 
 
 def to_normalizer(steps: Steps) -> dict[str, Any] | None:
-    """Return a tokenizer.json's `normalizer` that does what the steps do.
+    """Return the `normalizer` of a tokenizer.json that is equivalent to the steps.
 
     >>> to_normalizer((Strip(), Lowercase()))["normalizers"][0]
     {'type': 'Strip', 'strip_left': True, 'strip_right': True}
@@ -128,18 +128,18 @@ def to_normalizer(steps: Steps) -> dict[str, Any] | None:
 
 
 def _parts(step: SentencePiece) -> Steps:
-    """Return HF's steps for what SentencePiece does.
+    """Return HF's steps for SentencePiece's normalizer.
 
-    Hazard: HF applies a map by graphemes, so marks behind characters of the map may yield another text.
+    Hazard: HF applies the map to grapheme clusters, so combining marks after a mapped character may change the result.
     """
     if (step,) == NAMED["sentencepiece"]:
         return SPACED
     if step.whitespace_suffix or step.user_symbols or not step.escape_whitespaces:
         raise FormatError(
-            "expected a normalizer that HF tokenizers has; it has none that keeps user-defined pieces, puts blanks "
-            "behind words or leaves them as they are: write a .model file"
+            "tokenizer.json has no normalizer that keeps user-defined pieces, puts spaces "
+            "after words or leaves spaces unescaped: write a .model file"
         )
-    # At the end SentencePiece takes the text's own U+2581 for spaces.
+    # SentencePiece also strips U+2581 of the text itself at the end, like spaces.
     extra = (Replace(" {2,}", " ", True), Replace(r"\A |[ ▁]+$", "", True)) if step.remove_extra_whitespaces else ()
     before = (Precompiled(step.charsmap),) if step.charsmap else ()
     return *before, *extra, *((Prepend("▁"),) if step.add_dummy_prefix else ()), Replace(" ", "▁")

@@ -1,4 +1,4 @@
-"""The padding and truncation of a tokenizer.json: read and written."""
+"""Read and write the padding and truncation of a tokenizer.json."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from subwords.spec import Padding, Truncation
 
 __all__ = ["from_padding", "from_truncation", "to_padding", "to_truncation"]
 
-LARGEST = 2**32 - 1  # of ids
+LARGEST = 2**32 - 1  # largest id
 LONGEST = 2**63 - 1  # tokens
 STRATEGIES = {"LongestFirst": "longest_first", "OnlyFirst": "only_first", "OnlySecond": "only_second"}
 
 
 def from_padding(node: Node) -> Padding | None:
-    """Return the padding of a file, None for null; FormatError for anything else.
+    """Return the padding of a file, None for null; FormatError if invalid.
 
     >>> value = {"strategy": {"Fixed": 8}, "pad_id": 1, "pad_type_id": 0, "pad_token": "<pad>"}
     >>> from_padding(Node("a.json", "padding", value)).length
@@ -54,7 +54,7 @@ def to_padding(padding: Padding | None) -> dict[str, Any] | None:
 
 
 def from_truncation(node: Node) -> Truncation | None:
-    """Return the truncation of a file, None for null; FormatError for anything else.
+    """Return the truncation of a file, None for null; FormatError if invalid.
 
     >>> value = {"direction": "Left", "max_length": 512, "strategy": "OnlyFirst", "stride": 0}
     >>> from_truncation(Node("a.json", "truncation", value)).strategy

@@ -1,4 +1,4 @@
-"""The post_processor of a tokenizer.json: read as a template and written from one."""
+"""Read and write the post_processor of a tokenizer.json as a template."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ DEEPEST = 100
 
 
 def from_post_processor(node: Node) -> Template | None:
-    """Return the template of a tokenizer.json's `post_processor`, None where it changes nothing.
+    """Return the template of a tokenizer.json's `post_processor`, None if it changes nothing.
 
-    Whatever is not such a node is a FormatError that names its place.
+    Raises FormatError with the place for anything else.
 
-    Source: HF tokenizers 0.23; a template whose use would fail there is refused here.
+    Source: HF tokenizers 0.23; templates that fail there on use raise FormatError here.
 
     >>> value = {"type": "BertProcessing", "sep": ["[SEP]", 102], "cls": ["[CLS]", 101]}
     >>> from_post_processor(Node("a.json", "post_processor", value)) == bert(101, 102)
@@ -40,7 +40,7 @@ def _steps(node: Node, depth: int = 0) -> Iterator[Node]:
         yield node
         return
     if depth == DEEPEST:
-        raise node.wrong(f"at most {DEEPEST} sequences within each other", "one more")
+        raise node.wrong(f"at most {DEEPEST} nested sequences", "one more")
     for item in node["processors"].items():
         yield from _steps(item, depth + 1)
 
@@ -54,7 +54,7 @@ def _read(node: Node) -> Template:
 
 
 def _bert(node: Node) -> Template:
-    # HF tells BertProcessing and RobertaProcessing by the fields, whatever the type says.
+    # HF distinguishes BertProcessing and RobertaProcessing by their fields, not by `type`.
     (cls, cls_id), (sep, sep_id) = _token(node["cls"]), _token(node["sep"])
     if node["trim_offsets"].value is None or node["add_prefix_space"].value is None:
         return bert(cls_id, sep_id, cls, sep)
@@ -115,7 +115,7 @@ _READERS: dict[str, Callable[[Node], Template]] = {
 
 
 def to_post_processor(template: Template | None) -> dict[str, Any] | None:
-    """Return a tokenizer.json's `post_processor` that does what a template does; null for none.
+    """Return the `post_processor` of a tokenizer.json that is equivalent to a template; None for no template.
 
     >>> to_post_processor(bert(101, 102))["single"][1]
     {'Sequence': {'id': 'A', 'type_id': 0}}

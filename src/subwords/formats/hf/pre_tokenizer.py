@@ -1,4 +1,4 @@
-"""The pre_tokenizer of a tokenizer.json, read as a rule and written from one."""
+"""Read and write the pre_tokenizer of a tokenizer.json."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ from subwords.formats.json_node import Node
 
 __all__ = ["from_pre_tokenizer", "to_pre_tokenizer"]
 
-# HF writes them so: MergedWithNext.
+# HF's spelling: MergedWithNext.
 BEHAVIORS: dict[str, Behavior] = {name.title().replace("_", ""): name for name in get_args(Behavior)}
 SCHEMES = ("always", "first", "never")
 DEEPEST = 100
-LONGEST = 2**31 - 1  # characters; a piece of a fixed length beyond that is the whole text
+LONGEST = 2**31 - 1  # characters; a longer fixed length leaves any text whole
 
 _LITERAL = re.compile(r"(?:[^][\\.+*?(){}|^$]|\\[][\\.+*?(){}|^$])+")
 _FIXED = re.compile(r"\[\\s\\S\]\{1,(\d+)\}")
 
 
 def from_pre_tokenizer(node: Node) -> Rule:
-    """Return the rule of a tokenizer.json's `pre_tokenizer`; null is the rule without steps.
+    """Return the rule of a tokenizer.json's `pre_tokenizer`; () for null.
 
-    Anything else is a FormatError with its place. Patterns are translated and not checked.
+    Raises FormatError with the place for anything else. Patterns are translated but not compiled.
 
     >>> value = {"type": "Digits", "individual_digits": True}
     >>> from_pre_tokenizer(Node("a.json", "pre_tokenizer", value)) == NAMED["starcoder"][:1]
     True
 
-    Source: HF tokenizers 0.23; what it refuses is refused here.
+    Source: HF tokenizers 0.23, including what it refuses.
     """
     return () if node.value is None else _steps(node)
 
@@ -58,7 +58,7 @@ def _steps(node: Node) -> Rule:
 
 def _sequence(node: Node) -> Rule:
     if node.depth > DEEPEST:
-        raise node.wrong(f"at most {DEEPEST} sequences within each other")
+        raise node.wrong(f"at most {DEEPEST} nested sequences")
     return tuple(step for item in node["pretokenizers"].items() for step in _steps(item))
 
 
@@ -124,7 +124,7 @@ _READERS: dict[str, Callable[[Node], Rule]] = {
 
 
 def to_pre_tokenizer(rule: Rule) -> dict[str, Any] | None:
-    """Return a tokenizer.json's `pre_tokenizer` that does what a rule does; a FormatError if none does.
+    """Return the `pre_tokenizer` of a tokenizer.json that is equivalent to a rule; FormatError if there is none.
 
     >>> to_pre_tokenizer((Split("a"), ByteChars()))["pretokenizers"][0]
     {'type': 'Split', 'pattern': {'String': 'a'}, 'behavior': 'Isolated', 'invert': False}
@@ -141,7 +141,7 @@ def to_pre_tokenizer(rule: Rule) -> dict[str, Any] | None:
 
 
 def _first_node(rule: Rule) -> tuple[dict[str, Any], int]:
-    """The node of as many steps as one can stand for, and their number."""
+    """Return the node that covers as many of the first steps as possible, and their number."""
     for steps, node in _known():
         if rule[: len(steps)] == steps:
             return node, len(steps)
@@ -150,7 +150,7 @@ def _first_node(rule: Rule) -> tuple[dict[str, Any], int]:
         return _split_node(step), 1
     if isinstance(step, Replace) and step.old == " ":
         return _metaspace_node(step.new, rule[1:3])
-    raise FormatError(f"expected steps that tokenizer.json can hold; {step} is none where it stands")
+    raise FormatError(f"tokenizer.json has no equivalent of {step} at this position")
 
 
 def _split_node(step: Split) -> dict[str, Any]:
@@ -174,7 +174,7 @@ def _metaspace_node(character: str, rest: Rule) -> tuple[dict[str, Any], int]:
 
 @cache
 def _known() -> list[tuple[Rule, dict[str, Any]]]:
-    """Steps that a node without a pattern stands for, the longer before the shorter."""
+    """Return the steps of nodes without a pattern, longest first."""
     steps: list[tuple[tuple[Step, ...], dict[str, Any]]] = [
         (NAMED["bert"], {"type": "BertPreTokenizer"}),
         (NAMED["whitespace"], {"type": "Whitespace"}),

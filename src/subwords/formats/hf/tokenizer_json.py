@@ -1,4 +1,4 @@
-"""HF's tokenizer.json, version 1.0: read and written."""
+"""Read and write HF's tokenizer.json, version 1.0."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ _KEYS = (
     *("version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor"),
     *("decoder", "model"),
 )
-_SPELLED = ("post_processor", "decoder")  # components whose spelling in a file is kept
+_SPELLED = ("post_processor", "decoder")  # components whose original JSON is kept
 
 
 def read(data: bytes, name: str) -> TokenizerSpec:
-    """Return what a tokenizer.json defines; `name` stands for the file in messages.
+    """Return the spec of a tokenizer.json; `name` is the file's name in messages.
 
-    FormatError for anything damaged or unsupported, with the place and what was expected.
-    Hazard: a BPE file without a decoder decodes as if its decoder joined the tokens; HF would put spaces between them.
+    Raises FormatError with the place for damaged and unsupported files.
+    Hazard: a BPE file without a decoder decodes here by joining the tokens; HF would put spaces between them.
 
-    Source: the format as HF tokenizers 0.23 reads it.
+    Source: the format that HF tokenizers 0.23 reads.
 
     >>> from subwords.formats.hf.tokenizer_json import read
     >>> model = b'{"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]]}'
@@ -74,7 +74,7 @@ def read(data: bytes, name: str) -> TokenizerSpec:
 
         model = wordpiece.read_model(top["model"], vocab, added)
     if isinstance(model, BPE) and byte_level and isinstance(splitter[-1], ByteChars):
-        splitter = splitter[:-1]  # that symbols are bytes is the model's to say
+        splitter = splitter[:-1]  # the model records that its symbols are bytes
     kept = [*_SPELLED, *(key for key in top.object() if key not in _KEYS)]
     return TokenizerSpec(
         model=model,
@@ -101,7 +101,7 @@ def _kind(model: Node) -> str:
 
 
 def _read_vocab(node: Node, kind: str) -> tuple[dict[str, int], list[tuple[str, float]]]:
-    """Return the id of every token, and of a Unigram model its pieces with their scores."""
+    """Return the id of every token; for a Unigram model also its pieces with scores."""
     if kind != "Unigram":
         return read_vocab(node), []
     from subwords.formats.hf.unigram import read_pieces
@@ -117,15 +117,15 @@ def _read_normalizer(node: Node) -> normalizers.Steps:
 def _read_splitter(node: Node) -> splitters.Rule:
     rule = from_pre_tokenizer(node)
     if sum(isinstance(step, ByteChars) for step in rule) > 1:
-        raise node.wrong("one ByteLevel", "two: HF writes the bytes of what the first one wrote; remove one")
+        raise node.wrong("one ByteLevel", "two: HF applies the second to the output of the first; remove one")
     try:
         return Splitter(rule).rule
     except InputError as error:
-        raise node.wrong("patterns that an engine takes", f"this one: {error}") from None
+        raise node.wrong("supported patterns", f"this one: {error}") from None
 
 
 def _read_decoder(node: Node, model: Model) -> Decoder | None:
-    """Return the decoder; None for one that joins the bytes of the tokens of a BPE model."""
+    """Return the decoder; None if it joins the bytes of the tokens of a BPE model."""
     if not isinstance(model, BPE):
         return from_decoder(node)
     byte_level = model.byte_level
@@ -137,9 +137,9 @@ def _read_decoder(node: Node, model: Model) -> Decoder | None:
 
 
 def write(spec: TokenizerSpec) -> bytes:
-    """Return the tokenizer.json of a tokenizer, as HF tokenizers 0.23 would write it.
+    """Return the tokenizer.json of a spec, as HF tokenizers 0.23 would write it.
 
-    Merges are written in order of rank: that some ranks are equal is lost. FormatError for what cannot be written.
+    Merges are written in order of rank; equal ranks are lost. Raises FormatError for what the format cannot hold.
 
     >>> import subwords
     >>> from subwords.formats.hf.tokenizer_json import read, write
@@ -172,7 +172,7 @@ def write(spec: TokenizerSpec) -> bytes:
 
 
 def _spelled(spec: TokenizerSpec, key: str) -> Node | None:
-    """The file's own spelling of a component; None where there is none."""
+    """Return the file's own JSON of a component, None if there is none."""
     text = spec.foreign.entry(key)
     return None if text is None else Node("", key, json.loads(text))
 
@@ -189,10 +189,10 @@ def _written_decoder(spec: TokenizerSpec) -> Any:
     try:
         if node is not None and _read_decoder(node, spec.model) == spec.decoder:
             return node.value
-    except FormatError:  # of a model that was exchanged for another family's
+    except FormatError:  # the model was replaced by one of another family
         pass
     if spec.decoder is None:
-        # Where there is no decoder tokens are joined; null would make HF put spaces between them.
+        # No decoder here joins the tokens; null in HF would put spaces between them.
         return to_decoder(ByteDecoder(isinstance(spec.model, BPE) and spec.model.byte_level))
     return to_decoder(spec.decoder)
 
@@ -231,7 +231,7 @@ def _written_vocab(model: Model, texts: list[str], appended: set[int]) -> dict[s
 
 
 def _filled(frame: str, model: dict[str, Any], written: dict[str, str]) -> str:
-    """Put what was written beforehand in the place of the model's last keys, which are empty in the frame."""
+    """Insert JSON that is already written for the model's last keys, which are empty in `frame`."""
     end = ",\n".join(f'    "{key}": {json.dumps(model[key])}' for key in written) + "\n  }\n}"
     filled = ",\n".join(f'    "{key}": {text}' for key, text in written.items()) + "\n  }\n}"
     return frame.removesuffix(end) + filled

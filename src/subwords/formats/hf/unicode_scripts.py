@@ -1,4 +1,4 @@
-"""The rule of HF's UnicodeScripts: a piece ends where the script changes, by the scripts of Unicode 9."""
+"""HF's UnicodeScripts: split where the script changes, by the scripts of Unicode 9."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from subwords.unicode.tables import SCRIPTS, first_names
 
 __all__ = ["unicode_scripts"]
 
-# What has a script since Unicode 10 and had none before, with what has none yet between; like the blank and like
-# unassigned code points it belongs to any script.
+# Characters that got a script only after Unicode 9, with unassigned code points between them. Like the space, they
+# belong to any script.
 _LATER = (
     "560 588 5EF 61D 7FD-7FF 860-89F 8B5 8BE-8D3 9FC-9FE A76 AFA-AFF B55 C04 C3C C5D C77 C84 CDD CF3-D00 D04 D3B-D3C "
     "D81 E86 E89 E8C E8E-E93 E98 EA0 EA8-EA9 EAC EBA ECE 170D 1715-171F 180F 1878 1ABF-1ACE 1B4C-1B4F 1B7D-1B7F "
@@ -26,20 +26,20 @@ _LATER = (
 )
 _ANY = rf" \p{{Cn}}\p{{Co}}{members(_LATER)}"
 
-# Five characters have changed their script since; kana count as Han.
+# Five characters have changed their script since Unicode 9; kana count as Han.
 _MOVED = {"Armenian": "589", "Arabic": "61C", "Inherited": "953-954", "Common": "30FC"}
 _JOINED = {"Common": members("589 61C"), "Devanagari": members("953-954"), "Han": r"\p{Hiragana}\p{Katakana}ー"}
 
 
-# Groups of scripts: an automaton has no room for as many classes as there are scripts.
+# Scripts are grouped because an automaton has too few classes for all scripts.
 GROUPS = 13
 
 
 @cache
 def unicode_scripts() -> Rule:
-    """Return the rule: what comes before the first character with a script of its own is dropped.
+    """Return the rule; it drops text before the first character with a script of its own.
 
-    Two steps find where the script changes: the first where its group does, the second within a group.
+    The first step splits where the group of scripts changes, the second where the script changes within a group.
     """
     names = [name for name in first_names(SCRIPTS) if name not in ("Hiragana", "Katakana", "Unknown")]
     columns = [names[k::GROUPS] for k in range(GROUPS)]

@@ -1,4 +1,4 @@
-"""The model of a tokenizer.json that is Unigram: read and written."""
+"""Read and write the Unigram model of a tokenizer.json."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["read_model", "read_pieces", "write_model", "written_pieces"]
 
 
 def read_pieces(node: Node) -> list[tuple[str, float]]:
-    """Return the pieces of a vocabulary and their scores, in order of their ids.
+    """Return the pieces of a vocabulary and their scores, in order of id.
 
     >>> from subwords.formats.json_node import Node
     >>> from subwords.formats.hf.unigram import read_pieces
@@ -33,7 +33,7 @@ def read_pieces(node: Node) -> list[tuple[str, float]]:
         if len(pair) != 2 or not isinstance(pair[0], str) or type(pair[1]) not in (int, float):
             raise entry.wrong("a piece and its score", f"an array of {len(pair)}: {', '.join(map(shown, pair[:3]))}")
         if not math.isfinite(pair[1]):
-            raise entry.wrong("a score that is finite", shown(pair[1]))
+            raise entry.wrong("a finite score", shown(pair[1]))
         pieces.append((pair[0], float(pair[1])))
     return pieces
 
@@ -41,7 +41,7 @@ def read_pieces(node: Node) -> list[tuple[str, float]]:
 def read_model(node: Node, pieces: Sequence[tuple[str, float]], added: Sequence[AddedToken]) -> Unigram:
     """Return the model of a `model` object with these pieces and added tokens.
 
-    Of a piece that comes twice the last one counts, and pieces that spell bytes are found in text, both as in HF.
+    As in HF, the last of duplicate pieces wins, and byte pieces also match text that spells them.
 
     Source: HF tokenizers 0.23.
     """
@@ -64,7 +64,7 @@ def read_model(node: Node, pieces: Sequence[tuple[str, float]], added: Sequence[
 
 
 def write_model(model: Unigram) -> dict[str, Any]:
-    """Return the `model` object without the pieces, `vocab` being its last key."""
+    """Return the `model` object with empty pieces; `vocab` is its last key."""
     return {
         "type": "Unigram",
         "unk_id": model.unk_id,
@@ -74,7 +74,7 @@ def write_model(model: Unigram) -> dict[str, Any]:
 
 
 def written_pieces(model: Unigram, texts: Sequence[str], appended: set[int]) -> str:
-    """Return the JSON of pieces and scores, indented as in a file; `texts` are the tokens by id."""
+    """Return the JSON of pieces and scores, indented as HF does; `texts` are the tokens by id."""
     names, scores = quoted(texts), model.scores.tolist()
     entries = [
         f"      [\n        {names[i]},\n        {json.dumps(scores[i])}\n      ]"

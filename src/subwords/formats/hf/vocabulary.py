@@ -1,4 +1,4 @@
-"""What the models of a tokenizer.json have in common: their kind, the vocabulary and the added tokens."""
+"""Shared by the models of a tokenizer.json: model type, vocabulary and added tokens."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
     "written_vocab",
 ]
 
-# A vocabulary may have holes, but not so many that it is mostly holes.
+# The limit on unused ids below the largest id.
 _SPARSEST = 16
 _FREE_HOLES = 65536
 _FLAGS = ("single_word", "lstrip", "rstrip", "normalized")
@@ -35,7 +35,7 @@ _FLAGS = ("single_word", "lstrip", "rstrip", "normalized")
 
 
 def model_kind(node: Node) -> str:
-    """Return the type of a model; where it is absent, what its fields say, as in HF.
+    """Return the type of a model; if it is absent, infer it from the fields, as in HF.
 
     >>> from subwords.formats.json_node import Node
     >>> from subwords.formats.hf.vocabulary import model_kind
@@ -53,7 +53,7 @@ def model_kind(node: Node) -> str:
 
 
 def read_vocab(node: Node) -> dict[str, int]:
-    """Return the id of every token of a vocabulary; ids are distinct and without large holes."""
+    """Return the id of every token of a vocabulary; ids must be distinct and without large gaps."""
     vocab = node.distinct()
     ids = vocab.values()
     if set(map(type, ids)) - {int} or (vocab and not 0 <= min(ids) <= max(ids) <= LARGEST_ID):
@@ -73,11 +73,11 @@ def _entry(vocab: Node, text: str) -> Node:
 
 def _check_density(node: Node, largest: int, count: int) -> None:
     if largest > _SPARSEST * count + _FREE_HOLES:
-        raise node.wrong("ids without large holes", f"an id of {largest} among {count} tokens")
+        raise node.wrong("ids without large gaps", f"an id of {largest} among {count} tokens")
 
 
 def read_added(node: Node, vocab: dict[str, int]) -> tuple[AddedToken, ...]:
-    """Return the added tokens; one that is in the vocabulary has its id there, whatever the file says, as in HF."""
+    """Return the added tokens; a token in the vocabulary keeps that id and ignores the file's, as in HF."""
     taken = {i: text for text, i in vocab.items()}
     tokens = []
     for entry in node.items() if node.value is not None else ():
@@ -98,12 +98,12 @@ def read_added(node: Node, vocab: dict[str, int]) -> tuple[AddedToken, ...]:
 
 
 def unyielded_ids(added: Iterable[AddedToken], vocab: Container[str]) -> frozenset[int]:
-    """Return the ids that no text yields by the model: of special tokens, and of tokens that the model lacks."""
+    """Return the ids that the model never yields: special tokens, and added tokens that the model lacks."""
     return frozenset(token.id for token in added if token.special or token.content not in vocab)
 
 
 def texts_by_id(vocab: dict[str, int], added: Iterable[AddedToken] = ()) -> list[str]:
-    """Return the token of every id, "" where there is none; an added token in place of the vocabulary's."""
+    """Return the token of every id, "" for ids without a token; added tokens replace those of the vocabulary."""
     literal = {token.id: token.content for token in added}
     texts = [""] * (1 + max([*vocab.values(), *literal], default=-1))
     for text, i in vocab.items():
@@ -125,7 +125,7 @@ def utf8(node: Node, texts: Iterable[str]) -> list[bytes]:
 
 
 def added_entries(added: Iterable[AddedToken]) -> list[dict[str, Any]]:
-    """Return the `added_tokens` of a file, in the order of their ids."""
+    """Return the `added_tokens` of a file, in order of id."""
     return [
         {"id": token.id, "content": token.content, **{flag: getattr(token, flag) for flag in (*_FLAGS, "special")}}
         for token in sorted(added, key=lambda token: token.id)
@@ -133,7 +133,7 @@ def added_entries(added: Iterable[AddedToken]) -> list[dict[str, Any]]:
 
 
 def written_texts(texts: Sequence[str], added: Iterable[AddedToken]) -> list[str]:
-    """Return what stands in a file for every id, given the model's tokens; that two are equal is a FormatError."""
+    """Return the text of every id in the file, given the model's tokens; FormatError for duplicates."""
     written = list(texts)
     for token in added:
         written[token.id] = token.content
@@ -143,28 +143,26 @@ def written_texts(texts: Sequence[str], added: Iterable[AddedToken]) -> list[str
     first: dict[str, int] = {}
     for i, text in enumerate(written):
         if text and first.setdefault(text, i) != i:
-            raise FormatError(
-                f"expected tokens that tokenizer.json can tell apart; {text!r} is id {first[text]} and id {i}"
-            )
+            raise FormatError(f"expected distinct tokens in tokenizer.json; {text!r} is id {first[text]} and id {i}")
     return written
 
 
 def appended_ids(added: Iterable[AddedToken], texts: Sequence[str], size: int) -> set[int]:
-    """Return the ids that stand under `added_tokens` alone: those that were read so and that HF would number alike.
+    """Return the ids to write under `added_tokens` only: they were read from there and HF would assign the same ids.
 
-    HF ignores the ids there and counts on from the number of tokens in the vocabulary; `size` is that of the file read.
+    HF ignores ids there and counts on from the size of the vocabulary; `size` is the size in the file read.
     """
     late = {token.id for token in added if token.id >= size}
     return late if late == set(range(size, len(texts))) and all(texts[:size]) else set()
 
 
 def quoted(texts: Sequence[str]) -> list[str]:
-    """Return texts as JSON; json.dumps with indents writes one value at a time, which takes 0.1 s for GPT-2."""
+    """Return texts as JSON, all at once: json.dumps with indent takes 0.1 s for GPT-2."""
     return json.dumps(texts, ensure_ascii=False, separators=("\n", ":"))[1:-1].split("\n") if texts else []
 
 
 def written_vocab(texts: Sequence[str], appended: set[int]) -> str:
-    """Return the JSON of a vocabulary, indented as in a file."""
+    """Return the JSON of a vocabulary, indented as HF does."""
     names = quoted(texts)
     kept = [i for i, text in enumerate(texts) if text and i not in appended]
     entries = map("      %s: %d".__mod__, zip(map(names.__getitem__, kept), kept, strict=True))

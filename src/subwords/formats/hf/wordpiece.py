@@ -1,4 +1,4 @@
-"""The model of a tokenizer.json that is WordPiece: read and written."""
+"""Read and write the WordPiece model of a tokenizer.json."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from subwords.wordpiece.model import WordPiece
 
 __all__ = ["read_model", "write_model"]
 
-_LONGEST = 2**63 - 1  # characters; no text has more
-_LARGEST = 2**64 - 1  # that HF reads
+_LONGEST = 2**63 - 1  # characters; longer than any text
+_LARGEST = 2**64 - 1  # the largest value that HF reads
 
 
 def read_model(node: Node, vocab: dict[str, int], added: Sequence[AddedToken]) -> WordPiece:
-    """Return the model of a `model` object, of which all fields must be there, with this vocabulary and added tokens.
+    """Return the model of a `model` object, which must have all fields, with this vocabulary and added tokens.
 
-    Hazard: an unk_token that the vocabulary lacks is a FormatError; HF fails at the first unknown word.
+    Hazard: an unk_token missing from the vocabulary is a FormatError here; HF fails only at the first unknown word.
 
     Source: HF tokenizers 0.23.
 
@@ -43,7 +43,7 @@ def read_model(node: Node, vocab: dict[str, int], added: Sequence[AddedToken]) -
 
 
 def write_model(model: WordPiece, texts: list[str]) -> dict[str, Any]:
-    """Return the `model` object without the tokens, `vocab` being its last key; `texts` are the tokens by id.
+    """Return the `model` object with empty tokens; `vocab` is its last key. `texts` are the tokens by id.
 
     >>> from subwords.formats.hf.wordpiece import write_model
     >>> from subwords.components.vocab import Vocab

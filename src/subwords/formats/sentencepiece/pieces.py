@@ -1,4 +1,4 @@
-"""Pieces of SentencePiece's .model files: what they may be, and where they allow text to be cut."""
+"""Pieces of SentencePiece's .model files: validity, and where text can be cut without changing ids."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from subwords.unigram.model import BYTE_PIECES
 
 __all__ = ["NUL", "PieceTable", "check", "cut_rule"]
 
-LONGEST = 8000  # bytes of a piece, and no more
+LONGEST = 8000  # bytes; pieces must be shorter
 SPACE, NUL = "▁".encode(), b"\0"
 _WORDS: Rule = (Split("▁[^▁]*|[^▁]+"),)
 
 
 @dataclass(frozen=True, eq=False)
 class PieceTable:
-    """A .model file in parts.
+    """The parts of a .model file.
 
-    message: its message without the pieces. types: the type of every piece, one byte each. scores: float32, by piece.
+    message: the serialized message without pieces. types: one byte per piece. scores: float32, per piece.
     """
 
     message: bytes
@@ -36,7 +36,7 @@ class PieceTable:
 
     @classmethod
     def of(cls, kept: tuple[bytes, bytes, bytes]) -> PieceTable:
-        """Return the parts that `kept` returned."""
+        """Return the table from the parts that `kept` returned."""
         message, types, scores = kept
         return cls(message, types, np.frombuffer(scores, np.float32))
 
@@ -45,16 +45,16 @@ class PieceTable:
         return self.message, self.types, self.scores.tobytes()
 
     def ids_of(self, *types: int) -> frozenset[int]:
-        """Return the ids of some types of pieces."""
+        """Return the ids of pieces of the given types."""
         return frozenset(np.flatnonzero(np.isin(np.frombuffer(self.types, np.uint8), types)).tolist())
 
 
 def cut_rule(
     pieces: Sequence[bytes], types: Sequence[int], model_type: int = Kind.UNIGRAM, *, byte_fallback: bool
 ) -> Rule:
-    """Return the finest rule known to change no id: cuts before U+2581, and around user-defined pieces.
+    """Return the finest rule that is known to change no id: it cuts before U+2581 and around user-defined pieces.
 
-    types: of every piece, as the file has them.
+    types: the type of each piece, as in the file.
 
     >>> rule = cut_rule(["▁".encode(), "▁a".encode(), b"a"], [1, 1, 1], byte_fallback=True)
     >>> [step.pattern for step in rule]
@@ -68,15 +68,15 @@ def cut_rule(
     if model_type == Kind.UNIGRAM:
         unknown = SPACE not in known and SPACE not in users and not byte_fallback
         return space_rule(known + users, unk_space=unknown)
-    # Unknown neighbours become one, but for their bytes.
+    # Adjacent unknown characters become one unk, unless byte fallback replaces them by bytes.
     return space_rule(known + unused, users, unk_space=SPACE not in known and not byte_fallback)
 
 
 def check(message: Any, pieces: Sequence[bytes], types: NDArray[np.int64], scores: NDArray[np.float32]) -> None:
-    """Raise a FormatError for a model that SentencePiece would not load, or not safely."""
+    """Raise FormatError for a model that SentencePiece would not load, or not safely."""
     trainer = message.trainer_spec
     if not pieces:
-        raise FormatError("expected a SentencePiece model, which has pieces; there are none")
+        raise FormatError("no pieces: expected a SentencePiece model with at least one piece")
     if trainer.model_type not in range(Kind.UNIGRAM, Kind.CHAR + 1):
         raise FormatError(f"expected a model type from 1 to 4 (Unigram, BPE, word, char), not {trainer.model_type}")
     for field in ("unk_id", "bos_id", "eos_id", "pad_id"):
@@ -84,14 +84,14 @@ def check(message: Any, pieces: Sequence[bytes], types: NDArray[np.int64], score
             raise FormatError(f"expected {field} to be an id, or -1 for none, not {getattr(trainer, field)}")
     if not np.isfinite(scores).all():
         wrong = int(np.flatnonzero(~np.isfinite(scores))[0])
-        raise FormatError(f"expected scores that are finite; piece {wrong}, {pieces[wrong]!r:.60}, has {scores[wrong]}")
+        raise FormatError(f"expected finite scores; piece {wrong}, {pieces[wrong]!r:.60}, has {scores[wrong]}")
     if outside := np.flatnonzero((types < Piece.NORMAL) | (types > Piece.BYTE)).tolist():
-        raise FormatError(f"expected types of pieces from 1 to 6; piece {outside[0]} has {types[outside[0]]}")
+        raise FormatError(f"expected piece types from 1 to 6; piece {outside[0]} has {types[outside[0]]}")
     if (
         trainer.model_type == Kind.UNIGRAM
         and not np.isin(types, [Piece.NORMAL, Piece.USER_DEFINED, Piece.UNUSED]).any()
     ):
-        raise FormatError(f"expected pieces that text yields; none of {len(pieces)} is one")
+        raise FormatError(f"no usable piece: none of {len(pieces)} pieces is normal or user-defined")
     _check_pieces(pieces, types, byte_fallback=trainer.byte_fallback)
     _check_distinct(pieces, types, trainer.model_type)
     _check_unknown(types, byte_fallback=trainer.byte_fallback)
@@ -106,7 +106,7 @@ def _check_pieces(pieces: Sequence[bytes], types: NDArray[np.int64], *, byte_fal
         if not 0 < len(piece) < LONGEST:
             raise FormatError(f"expected pieces of 1 to {LONGEST - 1} bytes; piece {i} has {len(piece)}")
         if NUL in piece:
-            if piece == NUL and byte_fallback:  # some converters write it beside <0x00>
+            if piece == NUL and byte_fallback:  # some converters write it in addition to <0x00>
                 types[i] = Piece.UNUSED
             if piece != NUL or types[i] != Piece.UNUSED:
                 raise FormatError(f"expected pieces without NUL; piece {i} is {piece!r:.60}")
@@ -120,20 +120,20 @@ def _check_pieces(pieces: Sequence[bytes], types: NDArray[np.int64], *, byte_fal
 
 
 def _check_distinct(pieces: Sequence[bytes], types: NDArray[np.int64], model_type: int) -> None:
-    # But in BPE, a control piece may be spelled as one that text yields.
+    # Exception: in BPE, a control piece may have the same string as a normal one.
     apart = np.isin(types, [Piece.NORMAL, Piece.USER_DEFINED, Piece.UNUSED]) if model_type != Kind.BPE else types > 0
     seen: dict[tuple[bytes, bool], int] = {}
     for i, key in enumerate(zip(pieces, apart.tolist(), strict=True)):
         if pieces[i] != NUL and seen.setdefault(key, i) != i:
-            raise FormatError(f"expected every piece once; {pieces[i]!r:.60} is piece {seen[key]} and {i}")
+            raise FormatError(f"expected distinct pieces; {pieces[i]!r:.60} is piece {seen[key]} and {i}")
 
 
 def _check_unknown(types: NDArray[np.int64], *, byte_fallback: bool) -> None:
     found = np.flatnonzero(types == Piece.UNKNOWN).tolist()
     if len(found) > 1:
-        raise FormatError(f"expected one unknown piece; {found[0]} and {found[1]} are")
+        raise FormatError(f"expected one unknown piece, not two: {found[0]} and {found[1]}")
     if not found and not byte_fallback:
-        raise FormatError("expected an unknown piece where there is no byte_fallback; there is none")
+        raise FormatError("unknown piece missing: a model without byte_fallback needs one")
 
 
 def _check_bytes(pieces: Sequence[bytes], types: NDArray[np.int64], *, byte_fallback: bool) -> None:
@@ -142,6 +142,6 @@ def _check_bytes(pieces: Sequence[bytes], types: NDArray[np.int64], *, byte_fall
         piece = next(iter(found))
         raise FormatError(f"expected byte pieces only with byte_fallback; piece {found[piece]} is {piece!r:.60}")
     if byte_fallback and (missing := [piece for piece in BYTE_PIECES if piece not in found]):
-        raise FormatError(f"expected 256 byte pieces with byte_fallback; there is no {missing[0].decode()}")
+        raise FormatError(f"byte_fallback needs 256 byte pieces; {missing[0].decode()} is missing")
     if wrong := next((piece for piece in found if piece not in BYTE_PIECES), None):
         raise FormatError(f"expected byte pieces to be <0x00> to <0xFF>; piece {found[wrong]} is {wrong!r:.60}")

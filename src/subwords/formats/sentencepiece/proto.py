@@ -1,6 +1,6 @@
-"""The messages of SentencePiece's .model files, made of a table when they are needed.
+"""The protobuf messages of SentencePiece's .model files, built from a table on first use.
 
-Only the fields that are used have a name; protobuf keeps all others and writes them back.
+Only fields that are used are named; protobuf preserves all others and writes them back.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ PACKAGE = "subwords.sentencepiece"
 
 
 class Kind:
-    """What a model is."""
+    """Model types."""
 
     UNIGRAM, BPE, WORD, CHAR = range(1, 5)
 
 
 class Piece:
-    """What a piece is."""
+    """Piece types."""
 
     NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 
 
-# Name, number, type, default; text is read as bytes, which any parser lets pass, and enumerations as integers.
+# Name, number, type, default. Strings are declared as bytes, which every parser accepts, enumerations as integers.
 _MESSAGES: dict[str, tuple[tuple[str, int, str, str], ...]] = {
     "SentencePiece": (("piece", 1, "bytes", ""), ("score", 2, "float", ""), ("type", 3, "int32", "1")),
     "TrainerSpec": (
@@ -64,12 +64,12 @@ _MESSAGES: dict[str, tuple[tuple[str, int, str, str], ...]] = {
 
 @cache
 def model_class() -> Any:
-    """Return the class of a ModelProto; FormatError where protobuf is not installed."""
+    """Return the class of a ModelProto; FormatError if protobuf is not installed."""
     try:
         from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
     except ImportError:
         raise FormatError(
-            'expected the protobuf package, which reads and writes .model files: pip install "subwords[spm]"'
+            'reading and writing .model files needs the protobuf package: pip install "subwords[spm]"'
         ) from None
     file = descriptor_pb2.FileDescriptorProto(name="subwords/sentencepiece.proto", package=PACKAGE, syntax="proto2")
     for message, fields in _MESSAGES.items():

@@ -1,4 +1,4 @@
-"""SentencePiece's .model files: read."""
+"""Read SentencePiece's .model files."""
 
 from __future__ import annotations
 
@@ -24,22 +24,20 @@ __all__ = ["read", "spec_of"]
 
 
 def read(data: bytes, name: str) -> TokenizerSpec:
-    """Return what a .model file defines; `name` stands for the file in messages.
+    """Return the spec of a .model file; `name` is the file's name in messages.
 
-    Text yields what SentencePiece yields; control pieces and the unknown piece are special tokens. Anything that
-    SentencePiece refuses is a FormatError that says what was expected, and so are strings that are not UTF-8.
+    Text gets the same ids as in SentencePiece; control pieces and the unknown piece are special tokens. Raises
+    FormatError for files that SentencePiece refuses, and for strings that are not UTF-8.
 
     Source: SentencePiece 0.2.3.
     """
-    kind = model_class()  # before the import: it says what to install
+    kind = model_class()  # first: its error says what to install
     from google.protobuf.message import DecodeError
 
     try:
         message = kind.FromString(data)
     except DecodeError:
-        raise FormatError(
-            f"{name}: expected a SentencePiece model; its {len(data)} bytes break off or are none"
-        ) from None
+        raise FormatError(f"{name}: truncated, or not a SentencePiece file ({len(data)} bytes)") from None
     try:
         return spec_of(message)
     except FormatError as error:
@@ -47,7 +45,7 @@ def read(data: bytes, name: str) -> TokenizerSpec:
 
 
 def spec_of(message: Any) -> TokenizerSpec:
-    """Return what the message of a .model file defines; its pieces are taken out of it."""
+    """Return the spec of a parsed .model file; removes the pieces from the message."""
     trainer, pieces = message.trainer_spec, [piece.piece for piece in message.pieces]
     types = np.array([piece.type for piece in message.pieces], np.int64)
     scores = np.array([piece.score for piece in message.pieces], np.float32)
@@ -76,7 +74,7 @@ def spec_of(message: Any) -> TokenizerSpec:
 
 
 def _roles(trainer: Any, pieces: Sequence[bytes], table: PieceTable) -> tuple[tuple[str, int], ...]:
-    """The ids of the pieces that begin and end a text, where there are any."""
+    """Return the ids of the bos and eos pieces, if they exist."""
     control = {pieces[i]: i for i in table.ids_of(Piece.CONTROL)}
     named = {"bos": trainer.bos_piece or b"<s>", "eos": trainer.eos_piece or b"</s>"}
     return tuple((role, control[piece]) for role, piece in named.items() if piece in control)

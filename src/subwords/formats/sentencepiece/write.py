@@ -1,4 +1,4 @@
-"""Tokenizers as SentencePiece's .model files: what SentencePiece would not read as it is meant is refused."""
+"""Write SentencePiece's .model files; FormatError for tokenizers that SentencePiece would read differently."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from subwords.unigram.model import Unigram
 
 __all__ = ["write"]
 
-# Rules that cut between two characters whatever stands around them.
+# Rules that decide a cut between two characters from these two characters only.
 _LOCAL: tuple[Rule, ...] = (
     NAMED["sentencepiece"],
     *((Split(f"{run}[^▁]*|[^▁]+"),) for run in ("▁", "▁+")),
@@ -31,16 +31,16 @@ _LOCAL: tuple[Rule, ...] = (
     (),
 )
 _YIELDED = (Piece.NORMAL, Piece.USER_DEFINED)
-MOST_PIECES = 1 << 24  # as many ranks differ as 32-bit floats
+MOST_PIECES = 1 << 24  # 32-bit floats represent all integers up to here, so ranks stay distinct
 
 
 def write(spec: TokenizerSpec) -> bytes:
-    """Return the .model file of a tokenizer, which SentencePiece loads and then gives the same ids.
+    """Return the .model file of a tokenizer; SentencePiece loads it and gives the same ids.
 
-    For tokenizers that were read from such a file, and for Unigram and character-level BPE models behind
-    SentencePiece's normalizer (or none). FormatError says what such a file cannot hold.
-    Hazards: SentencePiece adds up scores in 32 bits, which may decide between two ways of nearly the same score, and
-    takes unknown neighbours for one, even where the tokenizer's splitter cuts between them.
+    Supports tokenizers read from such a file, and Unigram and character-level BPE models with SentencePiece's
+    normalizer or none. Raises FormatError for everything that the file cannot hold.
+    Hazards: SentencePiece adds scores in 32 bits, which may decide between two segmentations of nearly equal score. It
+    also joins adjacent unknown characters, even where the tokenizer's splitter cuts between them.
 
     Source: SentencePiece 0.2.3.
     """
@@ -54,7 +54,7 @@ def write(spec: TokenizerSpec) -> bytes:
 
 
 def _rebuilt(spec: TokenizerSpec, table: PieceTable) -> Any:
-    """Return the message that the tokenizer was read from; None if it does not say what the spec says any more."""
+    """Return the message that the tokenizer was read from; None if it no longer matches the spec."""
     pieces = list(spec.model.vocab)
     if len(pieces) != len(table.types):
         return None
@@ -75,20 +75,18 @@ def _add_pieces(message: Any, pieces: Sequence[bytes], table: PieceTable) -> Non
 
 
 def _described(spec: TokenizerSpec, message: Any) -> PieceTable:
-    """Describe a tokenizer that was not read from such a file; fill the message but for pieces."""
+    """Fill a message, except pieces, from a tokenizer that was not read from a .model file; return its pieces."""
     model, pieces = spec.model, list(spec.model.vocab)
     if ordinary := [token for token in spec.added_tokens if not token.special]:
         content = ordinary[0].content
-        raise FormatError(f"expected added tokens of a .model file to be special; {content!r:.60} is not")
+        raise FormatError(f".model files hold special added tokens only; {content!r:.60} is not special")
     if isinstance(model, Unigram):
-        with np.errstate(over="ignore"):  # what is infinite then is refused below
+        with np.errstate(over="ignore"):  # infinite scores raise FormatError later, in check()
             scores, users, byte_ids = model.scores.astype(np.float32), model.user_ids, model.byte_ids
     elif isinstance(model, BPE) and not model.byte_level:
         scores, users, byte_ids = _merge_scores(model), model.user_ids, model.byte_ids
     else:
-        raise FormatError(
-            "expected a Unigram or character-level BPE model, which a .model file holds; write a .json file"
-        )
+        raise FormatError(".model files hold Unigram and character-level BPE models only; write a .json file")
     types = _types(model, users, byte_ids, len(pieces))
     _describe_normalizer(spec.normalizer, [pieces[i] for i in sorted(users)], message)
     trainer = message.trainer_spec
@@ -128,7 +126,7 @@ def _describe_normalizer(steps: Steps, users: Sequence[bytes], message: Any) -> 
     assert isinstance(step, SentencePiece)
     if {*step.user_symbols} != {user.decode() for user in users} and steps:
         raise FormatError(
-            "expected a normalizer of a .model file to keep the user-defined pieces and nothing else: its user_symbols "
+            "expected user_symbols of the normalizer to be the user-defined pieces in a .model file: they "
             f"are {step.user_symbols!r:.60}, the pieces {users!r:.60}"
         )
     spec = message.normalizer_spec
@@ -141,33 +139,33 @@ def _describe_normalizer(steps: Steps, users: Sequence[bytes], message: Any) -> 
 
 
 def _check_splitter(splitter: Splitter, finest: Rule, tokens: Sequence[bytes]) -> None:
-    """Check that a splitter changes no id: it may cut no token in two, wherever that stands."""
+    """Check that a splitter changes no id: it must not cut a token in two, in any context."""
     if splitter.rule == finest:
         return
     if splitter.rule not in _LOCAL:
         raise FormatError(
-            "expected a splitter that changes nothing for SentencePiece, which has none: one for U+2581 alone, such as "
+            "expected a splitter that SentencePiece can do without: one for U+2581 alone, such as "
             f"{Splitter(finest)!r}, not {splitter!r}"
         )
     for token in tokens:
         if len(splitter.split(token.decode())) > 1:
             raise FormatError(
-                f"expected a splitter that cuts no token, for SentencePiece has none; {splitter!r} cuts {token!r:.60}"
+                f"expected a splitter that cuts no token: SentencePiece has none; {splitter!r} cuts {token!r:.60}"
             )
 
 
 def _merge_scores(model: BPE) -> NDArray[np.float32]:
-    """Scores by which SentencePiece merges as the model does: the order of merges, and characters behind them."""
+    """Return scores that give SentencePiece the model's merges: merges in rank order, then characters."""
     if model.whole_words or model.words_only or model.parts or model.unused_ids:
-        raise FormatError("expected a BPE model of characters and merges in a .model file; this one has more")
+        raise FormatError("unsupported BPE model: a .model file holds only characters and merges")
     if model.unk_id is not None and not model.fuse_unk and not model.byte_fallback:
-        raise FormatError("expected unknown neighbours to be one unk, as in SentencePiece: fuse_unk must be set")
+        raise FormatError("expected fuse_unk to be set: SentencePiece joins adjacent unknown characters to one unk")
     size = len(model.vocab)
     results = model.merges[:, 2]
     ranks = np.arange(len(results)) if model.ranks is None else model.ranks
     if len(np.unique(results)) != len(results):
         twice = int(np.flatnonzero(np.bincount(results) > 1)[0])
-        raise FormatError(f"expected one merge for every token; {model.vocab[twice]!r} has more")
+        raise FormatError(f"expected one merge per token; {model.vocab[twice]!r} has more")
     if size > MOST_PIECES:
         raise FormatError(f"expected at most {MOST_PIECES} pieces, not {size}")
     scores = np.zeros(size, np.float32)
@@ -180,9 +178,9 @@ def _merge_scores(model: BPE) -> NDArray[np.float32]:
 
 
 def _check_merges(model: BPE, learned: NDArray[np.bool_]) -> None:
-    """Check that SentencePiece, which merges any neighbours that join to a piece, merges no others.
+    """Check that SentencePiece makes no other merges; it merges any two neighbours that join to a piece.
 
-    It does if every piece by itself becomes itself: two neighbours that join to it would stand there otherwise too.
+    This holds if every piece by itself is segmented to itself.
     """
     ids = np.flatnonzero(learned)
     tokens = [model.vocab[index] for index in ids.tolist()]
@@ -194,6 +192,6 @@ def _check_merges(model: BPE, learned: NDArray[np.bool_]) -> None:
     if not whole.all():
         token = tokens[int(np.flatnonzero(~whole)[0])]
         raise FormatError(
-            f"expected merges that make every token of its characters, which SentencePiece would; they make something "
-            f"else of {token!r}"
+            f"expected merges that build every token from its characters, as SentencePiece does; they segment "
+            f"{token!r} differently"
         )

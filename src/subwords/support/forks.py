@@ -6,7 +6,7 @@ import concurrent.futures.thread
 import logging
 import os
 from _thread import get_ident
-from importlib import _bootstrap  # type: ignore[attr-defined]
+from importlib import _bootstrap
 from time import monotonic, sleep
 
 __all__ = ["wait_for_imports"]

@@ -83,7 +83,7 @@ class Normalizer:
         """Return the normalized text.
 
         >>> import subwords
-        >>> normalizer("bert-uncased").normalize("Ça va?")
+        >>> subwords.normalizer("bert-uncased").normalize("Ça va?")
         'ca va?'
         """
         data = np.frombuffer(encode_text(text), np.uint8)
@@ -106,7 +106,8 @@ class Normalizer:
         The origin of a byte is the byte range in `text` of the character that it comes from. Inserted bytes have the
         origin of a neighbor, or (0, 0) at the start if there is none.
 
-        >>> text, origin = normalizer("bert-uncased").aligned(np.frombuffer("É!".encode(), np.uint8))
+        >>> import subwords
+        >>> text, origin = subwords.normalizer("bert-uncased").aligned(np.frombuffer("É!".encode(), np.uint8))
         >>> text.tobytes(), origin.tolist()
         (b'e!', [[0, 2], [2, 3]])
         """

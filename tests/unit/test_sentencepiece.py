@@ -304,7 +304,7 @@ def changed(tok: Tokenizer, **around: Any) -> Tokenizer:
             lambda: changed(bpe_tokenizer(), splitter=splitter("gpt2")),
             "expected a splitter that SentencePiece can do without",
         ),
-        (lambda: changed(unigram_tokenizer(), splitter=splitter("sentencepiece")), "cuts no token, .* cuts b'<x>'"),
+        (lambda: changed(unigram_tokenizer(), splitter=splitter("sentencepiece")), "cuts no token: .* cuts b'<x>'"),
         (lambda: bpe_tokenizer(whole_words=True), "unsupported BPE model: a .model file holds only"),
         (
             lambda: changed(unigram_tokenizer(), normalizer=normalizer("sentencepiece")),

@@ -68,11 +68,11 @@ def test_random_lines_are_read_as_in_hf(tmp_path: Path) -> None:
     [
         (b"", r'expected the token "\[UNK\]" for unknown words; it is not among 0 lines: add it as the last line'),
         (b"a\nb\n", r"it is not among 2 lines"),
-        (b"[unk]\n", r"none of 1 lines is that"),
+        (b"[unk]\n", r"it is not among 1 lines"),
         (b"\xef\xbb\xbf[UNK]\na\n", "expected a token on line 1, not a byte order mark"),
         (END + b"a\nb\xff\n", r"line 3 has an invalid byte \(byte 9 of the file\)"),
         (END + b"a\xc3", r"line 2 has an invalid byte \(byte 7 of the file\)"),
-        (END.decode().encode("utf-16"), "line 1 holds a byte"),
+        (END.decode().encode("utf-16"), "line 1 has an invalid byte"),
         (END + b"a\rb\n", r'not a carriage return within line 2, "a\\rb"'),
         (b"[UNK]\ra\rb", "a carriage return within line 1"),
         (END + b"\ra\n", "a carriage return within line 2"),
@@ -94,7 +94,7 @@ def test_unknown_words_may_have_another_token() -> None:
 @pytest.mark.parametrize(
     ("tokens", "message"),
     [
-        (["a", "b\nc"], r'cannot hold; id 1 is "b\\nc"'),
+        (["a", "b\nc"], r'id 1 is "b\\nc", which vocab.txt cannot hold'),
         (["a\rc"], "id 0"),
         (["a", "b "], "id 1"),
         (["a", "b\u3000"], "id 1"),

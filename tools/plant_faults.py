@@ -128,7 +128,7 @@ def caught(fault: Fault, tree: Path, cache: str) -> tuple[str, float]:
     for file in fault.tests.split():
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", file]
         done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)
-        if found := re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE):
+        if found := re.search(r"^(?:FAILED|ERROR) (.+?)(?= - |$)", done.stdout, re.MULTILINE):
             return found[1], time.monotonic() - start
         if done.returncode not in (0, 5):
             raise SystemExit(f"{fault.name}: the tests did not run:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")

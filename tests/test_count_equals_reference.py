@@ -21,7 +21,7 @@ from subwords.kernels.text.utf8 import first_invalid
 from subwords.reference import bpe as reference
 from subwords.reference.bpe import GPT2_PATTERN
 from subwords.resolve import splitter
-from subwords.training.train import train as training
+from subwords.training import count as training
 
 # Tokens that overlap, begin or end with a blank, or are part of a word.
 ODD_SPECIALS = (*SPECIALS, " <s> ", "the", "'s", "\n\n", "é")

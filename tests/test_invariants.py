@@ -24,7 +24,7 @@ from strategies import FRAGMENTS, INVALID, byte_texts, texts
 from subwords.bpe.model import BPE
 from subwords.encode import encoder as encoding
 from subwords.tokenizer import Tokenizer
-from subwords.training.train import train as training
+from subwords.training import count as training
 
 OPTICKS = Path(__file__).parents[1] / "examples" / "opticks.txt"
 

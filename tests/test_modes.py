@@ -18,7 +18,7 @@ SOURCE = Path(subwords.__file__).parents[1]
 PROGRAMS = Path(__file__).parent / "programs"
 WITHOUT_NUMBA, EVERYTHING, ONE_KERNEL, MACHINES = "without_numba", "everything", "one_kernel", "machines"
 GUARDED, UNWRITABLE = "guarded", "unwritable"  # what comes before a program changes what it runs on
-KERNEL = "utf8.first_invalid"  # of ONE_KERNEL
+KERNEL = "text.utf8.first_invalid"  # of ONE_KERNEL
 
 
 def started(programs: Sequence[str], cache: Path | str, **variables: str) -> subprocess.Popen[str]:
@@ -82,7 +82,7 @@ def test_kernel_that_is_missing_is_compiled_and_no_other(warm: Path, tmp_path: P
     shutil.copytree(warm, tmp_path / "cache")
     files = machine_code(tmp_path / "cache")
     contents = {file: (file.stat().st_ino, file.read_bytes()) for file in files}
-    (missing,) = [file for file in files if file.stem == "decode.decode_ids"]
+    (missing,) = [file for file in files if file.stem == "text.decode.decode_ids"]
     missing.unlink()
     assert run([EVERYTHING], tmp_path / "cache") == ("compiled", True)
     assert missing.read_bytes()

@@ -16,7 +16,7 @@ from strategies import contested
 from subwords.components.splitter import NAMED, Prefix, Replace, Rule, Split
 from subwords.reference import bpe as reference
 from subwords.resolve import splitter
-from subwords.training.train import train as training
+from subwords.training import count as training
 
 SEED = 8
 

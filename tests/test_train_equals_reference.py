@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import subwords
 from strategies import Pair, counts_of, word_counts
 from subwords.bpe.train import BPESettings, train_bpe
+from subwords.kernels.train_layout import FLOOR, THRESHOLD
 from subwords.learning import merging as training
 from subwords.reference import bpe as reference
 from subwords.reference.bpe import GPT2_PATTERN
@@ -77,8 +78,8 @@ def starting_threshold(value: int) -> Iterator[list[int]]:
 
     def spy(loop: training._Loop) -> None:
         if not used:
-            loop.threshold = max(loop.floor, value)
-        used.append(loop.threshold)
+            loop.settings[THRESHOLD] = max(loop.settings[FLOOR], value)
+        used.append(int(loop.settings[THRESHOLD]))
         index(loop)
 
     with pytest.MonkeyPatch.context() as patch:

@@ -13,7 +13,7 @@ import pytest
 
 import subwords
 from strategies import FRAGMENTS
-from subwords.training.train import train as training
+from subwords.training import count as training
 
 OPTICKS = Path(__file__).parents[1] / "examples" / "opticks.txt"
 SIZE = 1200

@@ -9,10 +9,10 @@ import pytest
 import tokenizers
 
 import subwords
+from building import read_json
 from peer_trained import HF, hf_file, lines
 from pipelines import texts
 from seeds import sweep_seed
-from subwords.formats.hf import tokenizer_json
 from subwords.tokenizer import Tokenizer
 
 FILES = (
@@ -90,5 +90,5 @@ def test_everything_about_many_texts(shared_data: Path, name: str) -> None:
 @pytest.mark.parametrize("kind", HF)
 def test_everything_about_a_text_by_a_file_that_hf_trained(kind: str) -> None:
     data = hf_file(kind)
-    tok, peer = tokenizer_json.read(data, kind), tokenizers.Tokenizer.from_buffer(data)
+    tok, peer = read_json(data, kind), tokenizers.Tokenizer.from_buffer(data)
     check(tok, peer, [*SHORT, *texts(random.Random(1), 30), *lines()[:40], *lines()[-4:]])

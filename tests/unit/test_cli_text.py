@@ -180,7 +180,7 @@ def test_inspect_on_what_is_no_text(tok_path: Path, tmp_path: Path) -> None:
         in run("inspect", tok_path, "--on", tmp_path / "text.txt", code=1).stderr
     )
     (tmp_path / "text.txt").write_bytes(b"")
-    assert "expected text" in run("inspect", tok_path, "--on", tmp_path / "text.txt", code=1).stderr
+    assert "no text" in run("inspect", tok_path, "--on", tmp_path / "text.txt", code=1).stderr
     assert "text.txt" in run("inspect", tok_path, "--on", tmp_path / "no" / "text.txt", code=1).stderr
     run("inspect", tok_path, "--on", tmp_path / "text.txt", "--vocab", code=2)
 

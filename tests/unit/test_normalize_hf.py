@@ -69,7 +69,7 @@ def test_steps_as_node(value: Any, steps: Steps) -> None:
         (node("Precompiled", precompiled_charsmap="AA"), r"where.precompiled_charsmap: expected base64 .*, not \"AA\""),
         (
             node("Precompiled", precompiled_charsmap=""),
-            "charsmap: invalid precompiled charsmap: expected 4 ",
+            "where.precompiled_charsmap: invalid precompiled charsmap: expected 4 ",
         ),
         (
             node("Precompiled", precompiled_charsmap="AAAAAAAA"),

@@ -81,7 +81,7 @@ def test_bytes_that_are_no_utf8_stay() -> None:
 
 def test_a_refused_token_is_named_with_its_place_in_the_input() -> None:
     parts = parts_of(AddedToken("Foo", 7, normalized=True), before=normalizer("nfkc"))
-    with pytest.raises(InputError, match=r"'Foo' comes at character 2"):
+    with pytest.raises(InputError, match=r"special token 'Foo' at character 2"):
         found(parts, "ﬁ Foo", "error")
 
 

@@ -123,7 +123,7 @@ def test_what_sentencepiece_lets_pass(change: Callable[[Any], None], expected: s
 
 @pytest.mark.parametrize("data", [b"", b"\0", b"not a model at all", b"\x0a\x7f", struct.pack("<q", -1)])
 def test_what_is_no_model(data: bytes) -> None:
-    with pytest.raises(FormatError, match=r"^a\.model: expected a SentencePiece model"):
+    with pytest.raises(FormatError, match=r"^a\.model: (no pieces|truncated, or not a SentencePiece file)"):
         read(data, "a.model")
 
 
@@ -135,7 +135,7 @@ def test_truncated_anywhere() -> None:
         try:
             read(data[:size], "a.model")
         except FormatError as error:
-            assert str(error).startswith("a.model: expected")
+            assert str(error).startswith("a.model: ")
         else:
             assert not refused_by_peer(data[:size])
 
@@ -150,7 +150,7 @@ def test_damaged_anywhere() -> None:
         try:
             tok = read(bytes(damaged), "a.model")
         except FormatError as error:
-            assert str(error).startswith("a.model: expected")
+            assert str(error).startswith("a.model: ")
         else:
             assert tok.decode(tok.encode("the lower lowest ab"))
 

@@ -142,7 +142,10 @@ def test_results_cannot_be_written_to() -> None:
         ({"splitter": "gpt2"}, "expected splitter to be a tuple of steps, not 'gpt2'"),
         ({"normalizer": (1,)}, "expected normalizer to be a tuple of steps"),
         ({"added_tokens": (AddedToken("<s>", 270),)}, "expected added token ids below 270; '<s>' has 270"),
-        ({"added_tokens": (AddedToken("<s>", 1), AddedToken("<s>", 2))}, "expected an added token once"),
+        (
+            {"added_tokens": (AddedToken("<s>", 1), AddedToken("<s>", 2))},
+            "duplicate added token '<s>': it has the ids 1 and 2",
+        ),
         ({"roles": (("begin", 1),)}, "expected roles .* not 'begin': 1"),
         ({"roles": (("bos", 270),)}, "expected roles .* with ids below 270, not 'bos': 270"),
     ],

@@ -217,12 +217,12 @@ def test_token_is_frozen() -> None:
 
 
 def test_same_content_twice_names_both_ids() -> None:
-    with pytest.raises(InputError, match="'<eos>' has ids 5 and 9"):
+    with pytest.raises(InputError, match="'<eos>': it has the ids 5 and 9"):
         AddedTokens([EOS, AddedToken("<eos>", 9)])
 
 
 def test_same_id_twice_names_both_tokens() -> None:
-    with pytest.raises(InputError, match="'<eos>' and '<bos>' share 5"):
+    with pytest.raises(InputError, match="id 5: '<eos>' and '<bos>' share it"):
         AddedTokens([EOS, AddedToken("<bos>", 5)])
 
 

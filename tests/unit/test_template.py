@@ -204,7 +204,7 @@ def nested(depth: int) -> Any:
         ({"type": "Sequence"}, r"\.processors: expected an array, not null"),
         (sequence(BERT, LONG), r"processors\[1\]: \"TemplateProcessing\" .*is not supported; expected a single"),
         (sequence(None), r"processors\[0\]: expected an object, not null"),
-        (nested(DEEPEST + 1), "at most 100 sequences"),
+        (nested(DEEPEST + 1), "at most 100 nested sequences"),
         (processing(["[CLS]", "$A"], [slot("A")]), r"\.single\[0\]: expected an object, not \"\[CLS\]\""),
         (processing([slot("A")], None), r"\.pair: expected an array"),  # type: ignore[arg-type]
         (processing([slot("a")], []), r"\.single\[0\]: expected a Sequence, A or B, or a SpecialToken, not Sequence a"),

@@ -244,7 +244,7 @@ def changed(path: str, new: object) -> dict[str, Any]:
         ("added_tokens", [added("\ud800", 5)], r"added_tokens\[0\].content: expected a string without lone surrogates"),
         ("added_tokens", [added("", 5)], "added_tokens: .*content"),
         ("added_tokens", [added("<s>", 5), added("<s>", 6)], "added_tokens: expected distinct tokens, .*5 and 6"),
-        ("added_tokens", [added("<s>", 5), added("<t>", 5)], "added_tokens: .*'<s>' and '<t>' share 5"),
+        ("added_tokens", [added("<s>", 5), added("<t>", 5)], "added_tokens: .*id 5: '<s>' and '<t>' share it"),
         ("added_tokens", [added("<s>", 2)], r'added_tokens\[0\].id: expected a free id, not 2, the id of "c"'),
         ("added_tokens", [added("<s>", -1)], r"added_tokens\[0\].id: expected an integer"),
         ("added_tokens", [added("<s>", 10**6)], r"added_tokens\[0\].id: expected ids without large gaps"),
@@ -288,7 +288,7 @@ def test_unsupported_component_is_named(path: str, new: object, message: str) ->
 def test_character_outside_the_byte_map_is_named() -> None:
     value = byte_document()
     value["model"]["vocab"]["a中"] = 259
-    with pytest.raises(FormatError, match=r"model.vocab: .*'a中' holds '中' \(U\+4E2D\)"):
+    with pytest.raises(FormatError, match=r"model.vocab: .*'a中': '中' \(U\+4E2D\) is not one"):
         read_as(value)
 
 
@@ -486,7 +486,7 @@ def test_added_tokens_that_hf_would_number_otherwise_stand_in_the_vocabulary() -
     ("tokens", "merges", "message"),
     [
         ([b"a", b"a"], [], "'a' is id 0 and id 1"),
-        ([b"\xff"], [], r"b'\\xff' is no UTF-8"),
+        ([b"\xff"], [], r"b'\\xff': it is not UTF-8"),
     ],
 )
 def test_what_the_format_cannot_hold_is_refused(tokens: list[bytes], merges: list[list[int]], message: str) -> None:
@@ -502,5 +502,5 @@ def test_merge_into_a_special_token_with_a_blank_is_refused() -> None:
 
     model = BPE(Vocab([b"a", b" ", b"a "]), np.array([[0, 1, 2]]), special_ids=frozenset({2}))
     tok = tokenizer_of(model, subwords.splitter("gpt2"), added_tokens=[AddedToken("a ", 2)])
-    with pytest.raises(FormatError, match="'a' and 'Ġ' make 'a '"):
+    with pytest.raises(FormatError, match="'a' and 'Ġ' would make 'a '"):
         write(tok)

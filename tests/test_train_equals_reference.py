@@ -231,7 +231,7 @@ def test_real_text_to_its_last_merges(
 
 @pytest.mark.parametrize("pause", [1, 3, 1000])
 def test_steps_end_full_and_change_nothing(pause: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(training, "PAUSE", pause)
+    monkeypatch.setattr(training, "BETWEEN_LOOKS", pause)
     words = random_words(8, "abc", 60, 9)
     settings = BPESettings(vocab_size=300)
     steps: list[tuple[str, int, int]] = []

@@ -14,6 +14,7 @@ import pytest
 import subwords
 from peer_trained import OPTICKS
 from strategies import counts_of
+from subwords.kernels.train_layout import FLOOR, MERGES, PAIRS_USED, RECORD_ROW, THRESHOLD, TOKENS
 from subwords.reference import wordpiece as reference
 from subwords.wordpiece import pair_scores as scores
 from subwords.wordpiece.train import WordPieceSettings, train_wordpiece
@@ -151,9 +152,10 @@ def test_pruning_changes_nothing(threshold: int, monkeypatch: pytest.MonkeyPatch
     index, used = scores.ScoreLoop._index, list[int]()
 
     def spy(loop: scores.ScoreLoop) -> None:
-        if not loop.state[scores.MERGES]:
-            loop.threshold = max(loop.floor, min(threshold, used[-1] // 2 if used else threshold))
-        used.append(loop.threshold)
+        if not loop.counters[MERGES]:
+            least = min(threshold, used[-1] // 2 if used else threshold)
+            loop.settings[THRESHOLD] = max(int(loop.settings[FLOOR]), least)
+        used.append(int(loop.settings[THRESHOLD]))
         index(loop)
 
     monkeypatch.setattr(scores.ScoreLoop, "_index", spy)
@@ -174,9 +176,9 @@ def test_records_read_again_when_they_run_out(monkeypatch: pytest.MonkeyPatch) -
     def small(loop: scores.ScoreLoop) -> None:
         read.append(1)
         index(loop)
-        live = int(loop.state[scores.USED])
-        room = live + 2 * int(loop.state[scores.TOKENS]) + 2
-        loop.records = loop.records[: scores.RECORD * room]
+        live = int(loop.counters[PAIRS_USED])
+        room = live + 2 * int(loop.counters[TOKENS]) + 2
+        loop.records = loop.records[: RECORD_ROW * room]
 
     monkeypatch.setattr(scores.ScoreLoop, "_index", small)
     rng = random.Random(4)

@@ -9,8 +9,8 @@ place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 export SUBWORDS_CACHE_DIR="$place/cache" PYTHONPATH="$PWD/src" PIP_DISABLE_PIP_VERSION_CHECK=1
 
-python3 -m venv "$place/venv"
-"$place/venv/bin/pip" install --quiet --upgrade "numba${1:-}" numpy regex click rich pyarrow pytest pytest-xdist hypothesis
+python3 -m venv --upgrade-deps "$place/venv"
+"$place/venv/bin/pip" install --quiet --group test "numba${1:-}" numpy regex click rich
 "$place/venv/bin/pip" list | grep -E "^(numba|llvmlite|numpy) "
 "$place/venv/bin/python" -m pytest -q -n auto -p no:cacheprovider tests/unit/test_kernels_object_cache.py \
     tests/unit/test_layout.py tests/test_*_reference.py

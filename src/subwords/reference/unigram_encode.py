@@ -73,7 +73,7 @@ def _best_path(text: str, scores: Scores, base: float, rounded: Callable[[float]
             offset = best[start][0]
             best |= {stop: (single(total - offset), begin) for stop, (total, begin) in best.items() if stop >= start}
         for piece, score in edges(text, start, scores):
-            total = rounded(best[start][0] + score)
+            total = rounded(best[start][0] + rounded(score))  # the score of an unknown character is a sum too
             if start + len(piece) not in best or total > best[start + len(piece)][0]:
                 best[start + len(piece)] = total, start
     path, stop = [], len(text)

@@ -23,7 +23,6 @@ from subwords.components.decoder import (
 from subwords.components.oniguruma import from_oniguruma, to_oniguruma
 from subwords.errors import FormatError, InputError
 from subwords.formats.json_node import Node
-from subwords.split.fallback import compiled
 
 __all__ = ["from_decoder", "to_decoder"]
 
@@ -97,6 +96,8 @@ def _metaspace(node: Node) -> Metaspace:
 
 
 def _replace(node: Node) -> Replace | ReplaceTokens:
+    from subwords.split.fallback import compiled  # imports `regex`, 30 ms
+
     pattern = node["pattern"]
     content = node["content"].string()
     if "String" in pattern.object():

@@ -28,7 +28,6 @@ from subwords.formats.hf.vocabulary import (
     written_vocab,
 )
 from subwords.formats.json_node import Node, parse
-from subwords.normalize.normalizer import Normalizer
 from subwords.spec import Foreign, TokenizerSpec
 from subwords.split.splitter import Splitter
 
@@ -111,6 +110,10 @@ def _read_vocab(node: Node, kind: str) -> tuple[dict[str, int], list[tuple[str, 
 
 
 def _read_normalizer(node: Node) -> normalizers.Steps:
+    if node.value is None:
+        return ()
+    from subwords.normalize.normalizer import Normalizer
+
     return Normalizer(from_normalizer(node)).steps
 
 

@@ -191,7 +191,7 @@ class BPE(Value):
 
     @cached_property
     def space_rule(self) -> Rule:
-        """The finest rule that is known to change no id of an unsplit text; () if there is none.
+        """The finest rule that is known to change no id of an unsplit text; () if no rule is known.
 
         For files without a pre_tokenizer, where each text would be one long word. See `components/space_rule.py`.
         """

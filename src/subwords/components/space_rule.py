@@ -20,7 +20,7 @@ def parting(symbols: Iterable[str]) -> Rule:
 def space_rule(
     tokens: Iterable[bytes], symbols: Iterable[bytes] = (), *, unk_space: bool = False, lines: bool = False
 ) -> Rule:
-    """Return the finest known rule that splits inside no token; () if there is none.
+    """Return the finest known rule that splits inside no token; () if no rule is known.
 
     A word begins at every U+2581, or at every run of U+2581 if a token contains two in a row. If tokens have U+2581 at
     their ends, words end there instead. For a model that merges two tokens only if the result is a token, the ids are

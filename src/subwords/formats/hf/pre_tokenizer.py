@@ -124,7 +124,7 @@ _READERS: dict[str, Callable[[Node], Rule]] = {
 
 
 def to_pre_tokenizer(rule: Rule) -> dict[str, Any] | None:
-    """Return the `pre_tokenizer` of a tokenizer.json that is equivalent to a rule; FormatError if there is none.
+    """Return the `pre_tokenizer` of a tokenizer.json that is equivalent to a rule; FormatError if HF has none.
 
     >>> to_pre_tokenizer((Split("a"), ByteChars()))["pretokenizers"][0]
     {'type': 'Split', 'pattern': {'String': 'a'}, 'behavior': 'Isolated', 'invert': False}

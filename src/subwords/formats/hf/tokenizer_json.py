@@ -175,7 +175,7 @@ def write(spec: TokenizerSpec) -> bytes:
 
 
 def _spelled(spec: TokenizerSpec, key: str) -> Node | None:
-    """Return the file's own JSON of a component, None if there is none."""
+    """Return the file's own JSON of a component; None if the file had none."""
     text = spec.foreign.entry(key)
     return None if text is None else Node("", key, json.loads(text))
 

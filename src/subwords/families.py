@@ -23,10 +23,10 @@ Model: TypeAlias = "BPE | WordPiece | Unigram"
 
 @dataclass(frozen=True)
 class Family:
-    """A family of models: its three modules, imported on first use, and its training defaults.
+    """A family of models: its modules, imported on first use, and its training defaults.
 
     The package `subwords.<name>` contains `model.py` with `model_class`, `segmenter.py` with `<model_class>Segmenter`,
-    and `train.py` with `<model_class>Settings` and `train_<name>`.
+    `train.py` with `<model_class>Settings` and `train_<name>`, and `parts.py` with `parts_of` and `untrained`.
     """
 
     name: str
@@ -52,6 +52,16 @@ class Family:
     def train(self) -> Any:
         """The trainer: `(counts, settings, *, threads, on_step) -> model`."""
         return self._of("train", f"train_{self.name}")
+
+    @cached_property
+    def parts_of(self) -> Any:
+        """What a trained model is used with: `(model, settings, rule, steps) -> Parts`."""
+        return self._of("parts", "parts_of")
+
+    @cached_property
+    def untrained(self) -> Any:
+        """A model of the special tokens and one character: `(settings) -> model`."""
+        return self._of("parts", "untrained")
 
     @cached_property
     def options(self) -> tuple[str, ...]:

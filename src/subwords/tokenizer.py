@@ -17,7 +17,6 @@ from subwords.components.template import Template
 from subwords.components.vocab import Vocab
 from subwords.engine.added_tokens import AddedTokens
 from subwords.engine.decode_ids import as_ids, decode_bytes
-from subwords.engine.engine import Engine
 from subwords.errors import InputError
 from subwords.families import Model, family_of
 from subwords.results.token_batch import TokenBatch
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from subwords.engine.decoding import TokenTexts
+    from subwords.engine.engine import Engine
     from subwords.normalize.normalizer import Normalizer
     from subwords.resolve import NormalizerLike, SplitterLike
     from subwords.results.encoding import Encoding
@@ -41,7 +41,8 @@ __all__ = ["Special", "Tokenizer", "load"]
 _DECODE_ERRORS = ("replace", "strict", "ignore", "backslashreplace", "surrogateescape")
 
 Special: TypeAlias = Literal["text", "error", "allow"] | set[str] | frozenset[str]
-Seed: TypeAlias = int | Sequence[int] | np.random.Generator | np.random.SeedSequence | np.random.BitGenerator | None
+# A string: numpy.random is only imported by those who sample.
+Seed: TypeAlias = "int | Sequence[int] | np.random.Generator | np.random.SeedSequence | np.random.BitGenerator | None"
 
 
 class Changes(TypedDict, total=False):
@@ -138,6 +139,8 @@ class Tokenizer:
 
     @cached_property
     def _engine(self) -> Engine:
+        from subwords.engine.engine import Engine
+
         return Engine(self.model, self.splitter, self.normalizer, self.added_tokens)
 
     def __reduce__(self) -> tuple[type[Tokenizer], tuple[TokenizerSpec]]:
@@ -266,7 +269,7 @@ class Tokenizer:
         b'ab!'
         """
         if self.decoder is not None:
-            return self._decoded(ids, skip_special_tokens=False).encode()
+            return self._texts.decode(as_ids(ids), skip_special_tokens=False).encode()
         return decode_bytes(self._texts_of_ids, ids)
 
     def decode(
@@ -288,7 +291,7 @@ class Tokenizer:
         if self.decoder is not None:
             if errors != "replace" and replaces_bytes(self.decoder):
                 raise InputError(f"expected errors='replace', not {errors!r}: this decoder handles bytes itself")
-            return self._decoded(ids, skip_special_tokens=skip_special_tokens)
+            return self._texts.decode(as_ids(ids), skip_special_tokens=skip_special_tokens)
         if skip_special_tokens:
             flat = as_ids(ids)
             ids = flat[~np.isin(flat, list(self.added_tokens.special_ids))]
@@ -300,9 +303,6 @@ class Tokenizer:
                 f"ids are not whole characters: byte {error.start} of the text is not UTF-8; errors='replace' "
                 f"writes U+FFFD there"
             ) from None
-
-    def _decoded(self, ids: Iterable[int] | NDArray[np.integer[Any]], *, skip_special_tokens: bool) -> str:
-        return self._texts.decode(as_ids(ids), skip_special_tokens=skip_special_tokens)
 
     @cached_property
     def _texts(self) -> TokenTexts:

@@ -48,6 +48,11 @@ class BPESettings:
         if self.byte_level and self.alphabet == "full" and self.limit_alphabet is None:
             check_room(256, self)
 
+    @property
+    def cut_out(self) -> tuple[str, ...]:
+        """The texts that are removed from the corpus before it is counted."""
+        return tuple(self.special_tokens)
+
 
 def train_bpe(
     counts: WordCounts, settings: BPESettings, *, threads: int | None = None, on_step: Step | None = None

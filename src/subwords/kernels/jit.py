@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from pkgutil import walk_packages
 from sys import modules
 from typing import Any, TypeVar
 
@@ -155,6 +154,8 @@ KERNELS: list[Kernel] = []
 
 def every_kernel() -> list[Kernel]:
     """Import every folder of kernels, and return all kernels of the package."""
+    from pkgutil import walk_packages
+
     folder = import_module(__package__)
     for module in walk_packages(folder.__path__, f"{__package__}."):
         if module.name.count(".") > __package__.count(".") + 1:  # the files beside this one hold no kernels

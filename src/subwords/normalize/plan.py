@@ -104,6 +104,21 @@ def stages_of(steps: Steps, *, fused: bool) -> tuple[Stage, ...]:
         from subwords.normalize.sentencepiece import SpacedStage
 
         return (SpacedStage(keeps_end=steps == STRIPPED),)
+    parts = _parts(steps)
+    stages: list[Stage] = []
+    while parts:
+        if fused and (merged := _fused(parts[:3])):
+            stage, taken = merged
+            stages.append(stage)
+        else:
+            stages.append(_ready(parts[0]))
+            taken = 1
+        parts = parts[taken:]
+    return tuple(stages)
+
+
+@lru_cache(maxsize=16)
+def _parts(steps: Steps) -> tuple[CharMap | Stage | Form, ...]:
     parts: list[CharMap | Stage | Form] = []
     for step in steps:
         for part in _parts_of(step):
@@ -112,16 +127,7 @@ def stages_of(steps: Steps, *, fused: bool) -> tuple[Stage, ...]:
                 parts[-1] = both
             else:
                 parts.append(part)
-    stages: list[Stage] = []
-    while parts:
-        part, *parts = parts
-        if fused and (found := _fused([part, *parts[:2]])):
-            stage, taken = found
-            stages.append(stage)
-            parts = parts[taken - 1 :]
-        else:
-            stages.append(_ready(part))
-    return tuple(stages)
+    return tuple(parts)
 
 
 def _ready(part: CharMap | Stage | Form) -> Stage:
@@ -169,7 +175,7 @@ def _bert_parts(step: Bert) -> list[CharMap | Stage | Form]:
     return [first.then(lower)]
 
 
-def _fused(parts: list[CharMap | Stage | Form]) -> tuple[Stage, int] | None:
+def _fused(parts: tuple[CharMap | Stage | Form, ...]) -> tuple[Stage, int] | None:
     """Return one stage for the first two or three parts, and their number; None if they cannot be merged."""
     before = parts[0] if isinstance(parts[0], CharMap) else CharMap.of({})
     form, after = (parts[1:] if before else parts)[:2] if len(parts) > 1 + bool(before) else (None, None)

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-import concurrent.futures.thread
-import logging
 import os
+import sys
 from _thread import get_ident
 from importlib import _bootstrap
 from time import monotonic, sleep
 
 __all__ = ["wait_for_imports"]
 
-# These two register functions for forks when they are imported. While a fork waits for that import it is too late:
-# only those for after the fork would run, and release locks that nobody took.
-assert logging
-assert concurrent.futures.thread
+# These two modules of the standard library take a lock before a fork and release it afterwards. When one of them is
+# imported while a fork waits here, it is too late for the first half, and the second half would fail.
+_LOCKS = {"logging": "_lock", "concurrent.futures.thread": "_global_shutdown_lock"}
 
 PATIENCE = 10.0  # seconds; an import that takes longer is not waited for
 
 
 def wait_for_imports() -> None:
     """Return when no other thread imports anything, or after PATIENCE seconds."""
+    if not _others_import():
+        return
+    earlier = {name for name in _LOCKS if hasattr(sys.modules.get(name), _LOCKS[name])}
     deadline = monotonic() + PATIENCE
     while _others_import() and monotonic() < deadline:
         sleep(0.001)
+    for name in _LOCKS.keys() - earlier:
+        if lock := getattr(sys.modules.get(name), _LOCKS[name], None):
+            lock.acquire()
 
 
 def _others_import() -> bool:

@@ -18,7 +18,7 @@ from subwords.resolve import splitter as make_splitter
 from subwords.split.splitter import Splitter
 from subwords.support.threads import thread_count
 from subwords.tokenizer import Tokenizer
-from subwords.training.assemble import spec_of, untrained, user_defined
+from subwords.training.assemble import spec_of
 from subwords.training.count import count, normalizer_or_none, words_of
 from subwords.training.options import BPEOptions, Settings, UnigramOptions, WordPieceOptions, settings_of
 
@@ -138,7 +138,7 @@ def train(
     """
     settings = settings_of(algorithm, {**options, "vocab_size": vocab_size, "special_tokens": special_tokens})
     rule, before = _rules(algorithm, splitter, normalizer)
-    cut_out = (*settings.special_tokens, *user_defined(settings))
+    cut_out = settings.cut_out
     threads = thread_count(threads)
     if isinstance(source, WordCounts):
         for name, value in (("documents", documents), ("errors", errors)):
@@ -161,13 +161,13 @@ def train(
     with progress_line(None, "indexing", unit=family.unit, enabled=progress) as bar:
         model: Model = family.train(counts, settings, threads=threads, on_step=bar.phase)
     _warn_of_fewer(model, settings)
-    return Tokenizer(spec_of(model, settings, rule, before))
+    return Tokenizer(spec_of(family, model, settings, rule, before))
 
 
 def rehearse(*, algorithm: str, splitter: SplitterLike, normalizer: NormalizerLike, **options: Any) -> Tokenizer:
     """Return an untrained tokenizer with these options, to check before training whether it can be saved."""
-    settings = settings_of(algorithm, options)
-    return Tokenizer(spec_of(untrained(settings), settings, *_rules(algorithm, splitter, normalizer)))
+    family, settings = family_named(algorithm), settings_of(algorithm, options)
+    return Tokenizer(spec_of(family, family.untrained(settings), settings, *_rules(algorithm, splitter, normalizer)))
 
 
 def _rules(algorithm: str, splitter: SplitterLike, normalizer: NormalizerLike) -> tuple[Splitter, Normalizer | None]:

@@ -74,6 +74,11 @@ class UnigramSettings:
         return [self.unk_token, *self.special_tokens]
 
     @property
+    def cut_out(self) -> tuple[str, ...]:
+        """The texts that are removed from the corpus before it is counted."""
+        return (*self.special_tokens, *self.user_defined)
+
+    @property
     def reserved(self) -> list[str]:
         """The tokens that are not learned, in order of id."""
         pieces = [piece.decode() for piece in BYTE_PIECES] if self.byte_fallback else []

@@ -50,6 +50,11 @@ class WordPieceSettings:
                 f"Add it to special_tokens, or name one of them as unk_token"
             )
 
+    @property
+    def cut_out(self) -> tuple[str, ...]:
+        """The texts that are removed from the corpus before it is counted."""
+        return tuple(self.special_tokens)
+
 
 def train_wordpiece(
     counts: WordCounts, settings: WordPieceSettings, *, threads: int | None = None, on_step: Step | None = None

@@ -1,0 +1,65 @@
+"""What a trained Unigram model is used with, and a model to try before training."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from subwords.components import decoder
+from subwords.components.normalizer import SentencePiece, Steps
+from subwords.components.parts import Parts
+from subwords.components.space_rule import SPACE, parting, space_rule
+from subwords.components.splitter import NAMED, Rule, Split
+from subwords.components.vocab import Vocab
+from subwords.unigram.model import Unigram
+from subwords.unigram.train import UnigramSettings
+
+__all__ = ["parts_of", "untrained"]
+
+
+def parts_of(model: Unigram, settings: UnigramSettings, rule: Rule, steps: Steps) -> Parts:
+    """Return the components of the tokenizer: a decoder, and a splitter that leaves user-defined pieces whole.
+
+    The default splitter makes cuts that no learned piece crosses. So cutting only before spaces gives the same ids,
+    and these are SentencePiece's ids, because SentencePiece makes no other cuts.
+    """
+    made = _decoder(model, tuple(settings.special_tokens), _writes_spaces(rule, steps))
+    users = tuple(settings.user_defined)
+    if users:
+        steps = tuple(replace(s, user_symbols=users) if isinstance(s, SentencePiece) else s for s in steps)
+    if rule != NAMED["sentencepiece"]:
+        return Parts((*parting(users), *rule), steps, made)
+    tokens = [token for i, token in enumerate(model.vocab) if i not in model.special_ids]
+    known = SPACE.encode() in tokens or model.byte_fallback
+    return Parts(space_rule(tokens, unk_space=not known), steps, made)
+
+
+def untrained(settings: UnigramSettings) -> Unigram:
+    """Return a model of the reserved tokens and one character."""
+    reserved, specials = settings.reserved, settings.specials
+    tokens = [token.encode() for token in dict.fromkeys([*reserved, "▁", "▁a", "a"])]
+    first_user = len(reserved) - len(settings.user_defined)
+    return Unigram(
+        Vocab(tokens),
+        np.zeros(len(tokens)),
+        unk_id=None if settings.unk_token is None else specials.index(settings.unk_token),
+        byte_fallback=settings.byte_fallback,
+        special_ids=frozenset(range(first_user)),
+        user_ids=frozenset(range(first_user, len(reserved))),
+    )
+
+
+def _writes_spaces(rule: Rule, steps: Steps) -> bool:
+    """Whether the normalizer or the splitter replaces spaces by U+2581."""
+    changing = [*steps, *(step for step in rule if not isinstance(step, Split))]
+    return any(isinstance(step, SentencePiece) or SPACE in repr(step) for step in changing)
+
+
+def _decoder(model: Unigram, special_tokens: tuple[str, ...], writes_spaces: bool) -> decoder.Decoder | None:
+    if not writes_spaces:
+        steps = decoder.ByteFallback(), decoder.Fuse()
+        return decoder.DecoderSequence(steps) if model.byte_fallback else None
+    unknown = {special_tokens[model.unk_id]} if model.unk_id is not None else set()
+    control = frozenset(special_tokens) - unknown
+    return decoder.SentencePieceDecoder(frozenset(unknown), control, byte_fallback=model.byte_fallback)

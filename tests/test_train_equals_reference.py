@@ -74,16 +74,16 @@ def options(draw: st.DrawFn) -> dict[str, Any]:
 @contextmanager
 def starting_threshold(value: int) -> Iterator[list[int]]:
     """Prune from this count on, whatever the corpus; yields the thresholds that words were read with."""
-    index, used = training._Loop._index, list[int]()
+    index, used = training.CountLoop._index, list[int]()
 
-    def spy(loop: training._Loop) -> None:
+    def spy(loop: training.CountLoop) -> None:
         if not used:
             loop.settings[THRESHOLD] = max(loop.settings[FLOOR], value)
         used.append(int(loop.settings[THRESHOLD]))
         index(loop)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training._Loop, "_index", spy)
+        patch.setattr(training.CountLoop, "_index", spy)
         yield used
 
 
@@ -177,8 +177,8 @@ def random_words(seed: int, letters: str, number: int, length: int) -> dict[byte
 
 def test_growing_pair_table_and_heap(monkeypatch: pytest.MonkeyPatch) -> None:
     grown = []
-    grow = training._Loop._grow_pairs
-    monkeypatch.setattr(training._Loop, "_grow_pairs", lambda loop: (grown.append(1), grow(loop)))
+    grow = training.CountLoop._grow_pairs
+    monkeypatch.setattr(training.CountLoop, "_grow_pairs", lambda loop: (grown.append(1), grow(loop)))
     words = random_words(5, "abcdefghijklmnopqrstuvwxyz", 700, 9)
     with starting_threshold(1):
         ref, got = train_both(words, vocab_size=340, alphabet="corpus")

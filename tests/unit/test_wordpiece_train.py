@@ -10,7 +10,7 @@ import pytest
 
 from strategies import counts_of
 from subwords.errors import InputError, SubwordsError, TrainingError
-from subwords.wordpiece import pair_scores as scores
+from subwords.learning import merging
 from subwords.wordpiece.likelihood import compare_gains
 from subwords.wordpiece.train import WordPieceSettings, train_wordpiece
 
@@ -82,7 +82,7 @@ def test_words_without_pairs(score: Any) -> None:
 
 @pytest.mark.parametrize("score", ["likelihood", "course"])
 def test_steps_name_their_phase_and_end_full(score: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scores, "BETWEEN_LOOKS", 2)
+    monkeypatch.setattr(merging, "BETWEEN_LOOKS", 2)
     for vocab_size in (18, 500):
         steps: list[tuple[str, int, int]] = []
         settings = WordPieceSettings(vocab_size=vocab_size, score=score)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 from numpy.typing import NDArray
 
 from subwords.components.vocab import Vocab
 from subwords.corpus.counts import WordCounts
 from subwords.errors import TrainingError
-from subwords.kernels.layout import DONE, EXHAUSTED, NEED_PAIRS, NEED_STRINGS, PAUSED
+from subwords.kernels.layout import DONE, EXHAUSTED, MISSING, NEED_PAIRS, NEED_STRINGS, PAUSED
 from subwords.kernels.train_layout import (
     ARENA_AT,
     BUFFER_ROW,
@@ -44,7 +46,7 @@ from subwords.kernels.train_layout import (
 from subwords.learning.limits import TIES, Limits, Step
 from subwords.support.memory import zeros
 
-__all__ = ["merge_words", "pair_table", "pairs_of", "read_words", "train_settings"]
+__all__ = ["CountLoop", "MergeLoop", "merge_words", "pairs_of", "read_words"]
 
 MOST_SYMBOLS = 2**32 - 1
 BETWEEN_LOOKS = 256  # merges between two updates of the progress line
@@ -76,64 +78,96 @@ def merge_words(
 
     `prefix`: the number of leading bytes of the right token that a merge drops.
     """
-    loop = _Loop(arena, total, base, settings, prefix)
+    loop = CountLoop(arena, total, base, settings, prefix)
     loop.run(on_step or (lambda phase, done, total: None))
     merges = loop.merges[: MERGE_ROW * loop.counters[MERGES]].astype(np.int64).reshape(-1, MERGE_ROW)
-    return Vocab(loop.strings[: loop.counters[STRINGS_USED]].tobytes(), loop.offsets), merges
+    return loop.vocab, merges
 
 
-class _Loop:
-    """The arrays of one training run."""
+class MergeLoop(ABC):
+    """A training run that merges the best pair again and again."""
 
-    def __init__(self, arena: NDArray[np.uint32], total: int, base: list[bytes], settings: Limits, prefix: int) -> None:
+    lowering: int  # the threshold is divided by this if no pair reaches it
+    lead = b""  # what `strings` begins with, before the first token
+
+    def __init__(self, arena: NDArray[np.uint32], settings: Limits, threshold: int) -> None:
         self.arena, self.used = arena, len(arena) - 1
         self.size = settings.vocab_size
         self.counters = np.zeros(TRAIN_COUNTERS, np.int64)
-        self.settings = train_settings(settings, max(1, settings.min_frequency, total // (16 * self.size)))
-        self.settings[PREFIX_BYTES] = prefix
-        self.merges = np.empty(MERGE_ROW * self.size, np.int32)
-        self._name_base(base)
+        self.settings = train_settings(settings, threshold)
 
     def _name_base(self, base: list[bytes]) -> None:
+        """Enter the strings of the first tokens."""
         self.tokens = np.zeros(TOKEN_ROW * (self.size + 2), np.int64)
         rows = self.tokens.reshape(-1, TOKEN_ROW)
-        rows[:, [LAST_LEFT, LAST_RIGHT]] = -1
-        ends = np.cumsum([0, *map(len, base)])
+        rows[:, [LAST_LEFT, LAST_RIGHT]] = MISSING
+        ends = np.cumsum([len(self.lead), *map(len, base)])
         rows[: len(ends), STRING] = ends
-        rows[: len(base), SPAN] = 1
         self.strings = np.empty(max(1 << 16, 16 * self.size + int(ends[-1])), np.uint8)
-        self.strings[: ends[-1]] = np.frombuffer(b"".join(base), np.uint8)
+        self.strings[: ends[-1]] = np.frombuffer(self.lead + b"".join(base), np.uint8)
         self.counters[[TOKENS, STRINGS_USED]] = len(base), ends[-1]
 
     @property
-    def offsets(self) -> NDArray[np.int64]:
-        """The offset of each token's bytes in `strings`."""
-        return self.tokens.reshape(-1, TOKEN_ROW)[: self.counters[TOKENS] + 1, STRING].copy()
+    def vocab(self) -> Vocab:
+        """The tokens learned so far."""
+        offsets = self.tokens.reshape(-1, TOKEN_ROW)[: self.counters[TOKENS] + 1, STRING] - len(self.lead)
+        return Vocab(self.strings[len(self.lead) : self.counters[STRINGS_USED]].tobytes(), offsets)
 
     def run(self, on_step: Step) -> None:
         """Merge until vocab_size is reached or no pair is frequent enough (B4)."""
-        from subwords.kernels.bpe.train import merge_pairs
-
         on_step("indexing", 0, 1)
         self._index()
         on_step("indexing", 1, 1)
         base = int(self.counters[TOKENS])
         while True:  # the kernel returns every BETWEEN_LOOKS merges, which also lets an interrupt through
             self.settings[PAUSE] = self.counters[MERGES] + BETWEEN_LOOKS
-            status = merge_pairs(self._training)
+            status = self._merge()
             learned = int(self.counters[TOKENS]) - base
             on_step("merging", learned, self.size - base)
-            if status == NEED_PAIRS:
-                self._grow_pairs()
-            elif status == NEED_STRINGS:
+            if status == NEED_STRINGS:
                 self.strings = np.concatenate([self.strings, np.empty_like(self.strings)])
             elif status == EXHAUSTED and self.settings[THRESHOLD] > self.settings[FLOOR]:
-                self.settings[THRESHOLD] = max(self.settings[FLOOR], self.settings[THRESHOLD] // 4)
+                self.settings[THRESHOLD] = max(self.settings[FLOOR], self.settings[THRESHOLD] // self.lowering)
                 self._index()
-            elif status != PAUSED:
-                assert status in (DONE, EXHAUSTED)
+            elif status in (DONE, EXHAUSTED):
                 on_step("merging", learned, learned)
                 return
+            elif status != PAUSED:
+                self._answer(status)
+
+    @abstractmethod
+    def _index(self) -> None:
+        """Find all pairs of the words that reach the threshold."""
+
+    @abstractmethod
+    def _merge(self) -> int:
+        """Merge until the kernel needs something; return its status."""
+
+    @abstractmethod
+    def _answer(self, status: int) -> None:
+        """Do what the kernel needs before it can go on."""
+
+
+class CountLoop(MergeLoop):
+    """Merges the most frequent pair."""
+
+    lowering = 4
+
+    def __init__(self, arena: NDArray[np.uint32], total: int, base: list[bytes], settings: Limits, prefix: int) -> None:
+        super().__init__(arena, settings, max(1, settings.min_frequency, total // (16 * settings.vocab_size)))
+        self.settings[PREFIX_BYTES] = prefix
+        self.merges = np.empty(MERGE_ROW * self.size, np.int32)
+        self._name_base(base)
+        self.tokens.reshape(-1, TOKEN_ROW)[: len(base), SPAN] = 1
+
+    def _merge(self) -> int:
+        from subwords.kernels.bpe.train import merge_pairs
+
+        return merge_pairs(self._training)
+
+    def _answer(self, status: int) -> None:
+        assert status == NEED_PAIRS
+        self._grow_pairs()
 
     @property
     def _training(self) -> MergeTraining:

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.components.vocab import Vocab
-from subwords.kernels.layout import DONE, EXHAUSTED, MISSING, NEED_INDEX, NEED_PAIRS, NEED_STRINGS, PAUSED, UNDECIDED
+from subwords.kernels.layout import MISSING, NEED_INDEX, NEED_PAIRS, UNDECIDED
 from subwords.kernels.train_layout import (
     ALL_IN_HEAP,
     BUFFER_ROW,
@@ -26,34 +25,25 @@ from subwords.kernels.train_layout import (
     FIND_ROW,
     FIRST_AS_LEFT,
     FIRST_AS_RIGHT,
-    FLOOR,
-    LAST_LEFT,
-    LAST_RIGHT,
     LIKELIHOOD,
-    MERGES,
     PAIRS_USED,
-    PAUSE,
     PREFIX_BYTES,
     PREFIX_CHARS,
     RECORD_ROW,
     SCORE,
     SPECIALS,
     STRING,
-    STRINGS_USED,
     SYMBOL_ROW,
-    THRESHOLD,
     TIE,
     TIE_BYTES,
     TIMES,
     TOKEN_ROW,
-    TOKENS,
     TOTAL,
-    TRAIN_COUNTERS,
     WARM,
     ScoreTraining,
 )
-from subwords.learning.limits import Limits, Step
-from subwords.learning.merging import BETWEEN_LOOKS, pairs_of, train_settings
+from subwords.learning.limits import Limits
+from subwords.learning.merging import MergeLoop, pairs_of
 from subwords.support.memory import zeros
 from subwords.wordpiece.likelihood import compare_gains
 
@@ -63,11 +53,13 @@ SCORES = {"likelihood": LIKELIHOOD, "course": COURSE, "count": COUNT}
 ENTRY_COUNTS = slice(ENTRY_PAIRS, ENTRY_LOW + 1)
 
 
-class ScoreLoop:
-    """The arrays of one training run by a score.
+class ScoreLoop(MergeLoop):
+    """Merges the pair with the highest score.
 
     times: the count of each token of `base`.
     """
+
+    lowering = 2
 
     def __init__(
         self,
@@ -80,74 +72,37 @@ class ScoreLoop:
         score: str,
         prefix: str,
     ) -> None:
-        self.arena, self.used = arena, len(arena) - 1
-        self.size, self.prefix = settings.vocab_size, prefix
         threshold = max(1, settings.min_frequency)
         if score == "likelihood":  # other scores may prefer a rare pair, or get words that forbid pruning
-            threshold = max(threshold, words // (8 * self.size))
-        self.settings = train_settings(settings, threshold)
-        self.settings[[SPECIALS, PREFIX_BYTES, SCORE, PREFIX_CHARS]] = (
-            0,
-            len(prefix.encode()),
-            SCORES[score],
-            len(prefix),
-        )
-        self.counters = np.zeros(TRAIN_COUNTERS, np.int64)
+            threshold = max(threshold, words // (8 * settings.vocab_size))
+        super().__init__(arena, settings, threshold)
+        self.lead = prefix.encode()
+        self.settings[[SPECIALS, PREFIX_BYTES, SCORE, PREFIX_CHARS]] = 0, len(self.lead), SCORES[score], len(prefix)
         self.counters[[TOTAL, CHOSEN]] = sum(times), MISSING
         self.postings = self.buffer = np.zeros(0, np.uint32)
         self.records = self.finder = self.heap = self.choices = np.zeros(FIND_ROW, np.int64)  # replaced in `_index`
-        self._name_base(base, times)
+        self._name_base(base)
+        self._enter_names(times)
 
-    def _name_base(self, base: list[bytes], times: list[int]) -> None:
+    def _enter_names(self, times: list[int]) -> None:
         from subwords.kernels.wordpiece.train import enter_names
 
         self.symbols = np.zeros(SYMBOL_ROW * (self.size + 2), np.int64)
         self.symbols.reshape(-1, SYMBOL_ROW)[: len(times), TIMES] = times
-        self.tokens = np.zeros(TOKEN_ROW * (self.size + 2), np.int64)
-        rows = self.tokens.reshape(-1, TOKEN_ROW)
-        rows[:, [LAST_LEFT, LAST_RIGHT]] = MISSING
-        prefix = self.prefix.encode()
-        ends = np.cumsum([len(prefix), *map(len, base)])
-        rows[: len(ends), STRING] = ends
-        self.strings = np.empty(max(1 << 16, 16 * self.size + int(ends[-1])), np.uint8)
-        self.strings[: ends[-1]] = np.frombuffer(prefix + b"".join(base), np.uint8)
         self.names = np.full(1 << (2 * self.size).bit_length(), MISSING, np.int64)
-        self.counters[[TOKENS, STRINGS_USED]] = len(base), ends[-1]
         enter_names(self._training)
 
-    @property
-    def vocab(self) -> Vocab:
-        """The tokens learned so far."""
-        prefix = len(self.prefix.encode())
-        offsets = self.tokens.reshape(-1, TOKEN_ROW)[: self.counters[TOKENS] + 1, STRING] - prefix
-        return Vocab(self.strings[prefix : self.counters[STRINGS_USED]].tobytes(), offsets)
-
-    def run(self, on_step: Step) -> None:
-        """Merge until vocab_size is reached or no pair is frequent enough (B4)."""
+    def _merge(self) -> int:
         from subwords.kernels.wordpiece.train import merge_scored
 
-        on_step("indexing", 0, 1)
-        self._index()
-        on_step("indexing", 1, 1)
-        base = int(self.counters[TOKENS])
-        while True:  # the kernel returns every BETWEEN_LOOKS merges, which also lets an interrupt through
-            self.settings[PAUSE] = self.counters[MERGES] + BETWEEN_LOOKS
-            status = merge_scored(self._training)
-            learned = int(self.counters[TOKENS]) - base
-            on_step("merging", learned, self.size - base)
-            if status == UNDECIDED:
-                self.counters[CHOSEN] = self._decide()
-            elif status == NEED_STRINGS:
-                self.strings = np.concatenate([self.strings, np.empty_like(self.strings)])
-            elif status in (NEED_PAIRS, NEED_INDEX):
-                self._index()
-            elif status == EXHAUSTED and self.settings[THRESHOLD] > self.settings[FLOOR]:
-                self.settings[THRESHOLD] = max(self.settings[FLOOR], self.settings[THRESHOLD] // 2)
-                self._index()
-            elif status != PAUSED:
-                assert status in (DONE, EXHAUSTED)
-                on_step("merging", learned, learned)
-                return
+        return merge_scored(self._training)
+
+    def _answer(self, status: int) -> None:
+        if status == UNDECIDED:
+            self.counters[CHOSEN] = self._decide()
+        else:
+            assert status in (NEED_PAIRS, NEED_INDEX)
+            self._index()
 
     @property
     def _training(self) -> ScoreTraining:

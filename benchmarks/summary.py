@@ -28,9 +28,9 @@ USUAL = {"note": "", "whole": True, "compare": True, "status": "ok"}  # left out
 def summarized(result: dict[str, Any]) -> dict[str, Any]:
     """Return the result of `run` in the form that is recorded and reported.
 
-    The rounds of a row become `n`, their number, and `values`: for each of SHOWN the value of every round in order, of
-    more than three rounds the least, the median and the most, and None where there is none. Several passes in a round
-    count as one value, their median. `processors` is there where more of them were busy than were asked for.
+    The rounds of a row become `n`, their number, and `values`: for each of SHOWN the value of every round in order, or
+    the least, the median and the most of more than three rounds; None if it was not measured. Several passes in a round
+    count as one value, their median. `processors` is given if more of them were busy than the run asked for.
     """
     if "skipped" in result:
         return result

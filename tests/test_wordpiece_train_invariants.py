@@ -84,13 +84,7 @@ def test_added_counts_of_shards(
 
 @pytest.mark.parametrize("seed", ["0", "7"])
 def test_new_processes(corpus: Path, expected: dict[str, bytes], seed: str, tmp_path: Path) -> None:
-    script = """
-import sys, subwords
-corpus, folder, size, *scores = sys.argv[1:]
-for score in scores:
-    tok = subwords.train(corpus, algorithm="wordpiece", vocab_size=int(size), score=score, threads=2)
-    tok.save(f"{folder}/{score}.json")
-"""
-    command = [sys.executable, "-c", script, str(corpus), str(tmp_path), str(SIZE), *SCORES]
+    script = Path(__file__).parent / "programs" / "train_wordpiece.py"
+    command = [sys.executable, str(script), str(corpus), str(tmp_path), str(SIZE), *SCORES]
     subprocess.run(command, check=True, env={**os.environ, "PYTHONHASHSEED": seed})
     assert {score: (tmp_path / f"{score}.json").read_bytes() for score in SCORES} == expected

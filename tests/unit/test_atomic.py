@@ -173,25 +173,14 @@ def test_a_folder_that_nobody_may_write_in_is_an_input_error() -> None:
 
 # ------------------------------------------------------------------ files left behind
 
-KILLED = """
-import os, signal, sys
-from subwords.support.atomic import atomic_write
-with atomic_write(sys.argv[1]) as file:
-    file.write(b"half")
-    file.flush()
-    if len(sys.argv) == 3:
-        print("ready", flush=True)
-        sys.stdin.read()
-    else:
-        os.kill(os.getpid(), signal.SIGKILL)
-"""
+KILLED = Path(__file__).parents[1] / "programs" / "killed_writing.py"
 posix = pytest.mark.skipif(os.name == "nt", reason="locks of files")
 
 
 @posix
 def test_what_a_killed_process_left_is_swept_by_the_next_write(tmp_path: Path) -> None:
     path = tmp_path / "a.bin"
-    subprocess.run([sys.executable, "-c", KILLED, path], check=False)
+    subprocess.run([sys.executable, KILLED, path], check=False)
     (left,) = listing(tmp_path)
     assert left.startswith(".subwords-")
     with atomic_write(path) as file:
@@ -203,7 +192,7 @@ def test_what_a_killed_process_left_is_swept_by_the_next_write(tmp_path: Path) -
 def test_what_another_process_writes_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "a.bin"
     pipe = subprocess.PIPE
-    with subprocess.Popen([sys.executable, "-c", KILLED, path, "wait"], stdin=pipe, stdout=pipe) as other:
+    with subprocess.Popen([sys.executable, KILLED, path, "wait"], stdin=pipe, stdout=pipe) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == b"ready\n"
         with atomic_write(tmp_path / "b.bin") as file:

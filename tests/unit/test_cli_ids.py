@@ -128,21 +128,12 @@ def test_options_that_the_input_or_the_model_does_not_have(tok_path: Path, tmp_p
 
 # --- whole or not at all, in bounded memory
 
-PEAK = """
-import resource, sys
-from subwords.cli import ids, main
-ids._BATCH = 1 << 18
-try:
-    main(sys.argv[1:])
-except SystemExit as end:
-    assert not end.code
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)
-"""
+PEAK = Path(__file__).parents[1] / "programs" / "peak_memory.py"
 
 
 def peak(lines: int, *arguments: object) -> int:
     """The most memory, in KB, that encoding so many lines from standard input took."""
-    command = [sys.executable, "-c", PEAK, *map(str, arguments)]
+    command = [sys.executable, str(PEAK), *map(str, arguments)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment()
     ) as process:

@@ -1,4 +1,4 @@
-"""Train, run, explain and audit subword tokenizers.
+"""Train and run subword tokenizers.
 
 >>> import subwords
 >>> tok = subwords.train(["low lower lowest"] * 9, vocab_size=263)

@@ -54,7 +54,7 @@ class Truncation:
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """Fields of a file without meaning here: written back to the same format, never preferred to the spec.
+    """Fields of a file that nothing here uses: written back to the same format unless they contradict the spec.
 
     json: JSON text by key of a tokenizer.json: unknown keys, and the file's own spelling of components, which is used
     only while it is equivalent to the spec.

@@ -163,7 +163,7 @@ class Tokenizer:
     # ------------------------------------------------------------------ text to ids
 
     def __call__(self, text: str, pair: str | None = None, *, special: Special = "text") -> Encoding:
-        """Return ids (template included), tokens as spelled in files, spans and word ids of a text or a pair of texts.
+        """Return the ids of a text or a pair, with the template, their tokens as files spell them, spans and word ids.
 
         >>> import subwords
         >>> subwords.train(["ab ab"], vocab_size=258)("ab ab").spans.tolist()
@@ -202,7 +202,7 @@ class Tokenizer:
     def encode_batch(
         self, texts: Iterable[str | bytes], *, special: Special = "text", threads: int | None = None
     ) -> TokenBatch:
-        """Return the ids of many texts, in input order; `threads=None` uses one thread per processor.
+        """Return the ids of many texts, in order, without a template; `threads=None` uses one thread per processor.
 
         >>> import subwords
         >>> subwords.train(["ab ab"], vocab_size=257).encode_batch(["ab", "abab"]).to_lists()
@@ -347,7 +347,7 @@ class Tokenizer:
 
     @property
     def lossless(self) -> bool:
-        """Whether decode(encode(text)) is the text, for every text (A1)."""
+        """Whether decode(encode(text)) == text for every text (A1)."""
         return self.model.lossless and self.splitter.keeps_text and self.normalizer is None
 
     def save(self, path: str | PathLike[str]) -> None:

@@ -44,7 +44,7 @@ class BPESettings:
         if self.unk_token is not None:
             check_token("unk_token", self.unk_token)
             if self.unk_token not in self.special_tokens:
-                raise InputError(f"expected unk_token {self.unk_token!r} to be among special_tokens")
+                raise InputError(f"expected unk_token {self.unk_token!r} to be among special_tokens: add it to them")
         if self.byte_level and self.alphabet == "full" and self.limit_alphabet is None:
             check_room(256, self)
 

@@ -50,7 +50,7 @@ def _corpus_options(command: _Command) -> _Command:
             type=utf8,
             multiple=True,
             metavar="TOKEN",
-            help="A special token: not counted where the text contains it. May be repeated.",
+            help="A special token, removed from the text before counting. May be repeated.",
         ),
         click.option(
             "--documents",
@@ -83,7 +83,7 @@ def _corpus_options(command: _Command) -> _Command:
     type=click.Path(path_type=Path),
     required=True,
     metavar="FILE",
-    help="The file to write: tokenizer.json, or SentencePiece's .model.",
+    help="The file to write: .json; .model for Unigram; .txt (vocab.txt) for WordPiece; or a folder.",
 )
 @click.option(
     "--vocab-size", type=_AT_LEAST_1, required=True, metavar="N", help="Number of tokens, special tokens included."
@@ -109,7 +109,7 @@ def _corpus_options(command: _Command) -> _Command:
     default="likelihood",
     show_default=True,
     help="WordPiece: merge the pair with the largest gain in likelihood; the largest count(ab)/(count(a) count(b)), "
-    "which needs --min-frequency; or the largest count.",
+    "for which --min-frequency should be large; or the largest count.",
 )
 @click.option(
     "--prefix", type=utf8, default="##", show_default=True, help="WordPiece: marks pieces that continue a word."
@@ -125,7 +125,7 @@ def _corpus_options(command: _Command) -> _Command:
     "--min-frequency",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Ignore pairs and pieces rarer than N.  [default: 0; 2 for unigram]",
+    help="Merge only pairs (Unigram: keep only pieces) that occur at least N times.  [default: 0; 2 for unigram]",
 )
 @click.option(
     "--max-token-length", type=_AT_LEAST_1, metavar="N", help="In bytes; with --character-level, in characters."
@@ -268,7 +268,7 @@ def _checked_target(path: Path, algorithm: str) -> Path:
     target = path / "tokenizer.json" if path.is_dir() else path
     known = [".json", *({"wordpiece": [".txt"], "unigram": [".model"]}.get(algorithm, []))]
     if target.suffix not in known:
-        raise click.UsageError(f"-o: expected a file named {' or '.join(known)}, or a folder, not {path}")
+        raise click.UsageError(f"-o: expected a name ending in {' or '.join(known)}, or a folder, not {path}")
     check_output(target)
     return target
 

@@ -17,7 +17,7 @@ class AddedToken:
     special: matched only if the caller allows it; removed from decoded text on request.
     single_word: not matched next to a letter, digit, mark or underscore.
     lstrip, rstrip: also matches the whitespace before it, after it.
-    normalized: matched only between the matches of tokens without this flag, as in HF.
+    normalized: matched in the normalized text, between the matches of tokens without this flag, as in HF.
 
     Source: the `added_tokens` of HF's tokenizer.json.
 

@@ -65,7 +65,7 @@ def check_room(symbols: int, settings: Limits) -> None:
     if symbols + specials > settings.vocab_size:
         raise TrainingError(
             f"vocab_size {settings.vocab_size} is too small: the alphabet has {symbols} symbols, and there are "
-            f"{specials} special tokens, {symbols + specials} in all. Raise vocab_size, or set limit_alphabet"
+            f"{specials} special tokens, {symbols + specials} in all. Raise vocab_size, or set limit_alphabet or, with bytes, alphabet='corpus'"
         )
 
 

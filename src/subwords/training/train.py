@@ -205,7 +205,7 @@ def _check_counts(
     if missing := [token for token in special_tokens if token not in made.special_tokens]:
         raise InputError(
             f"special token {missing[0]!r} was not removed from these counts: "
-            f"count with special_tokens={list(special_tokens)!r}"
+            f"count with special_tokens={list(special_tokens)!r} (--special on the command line)"
         )
 
 

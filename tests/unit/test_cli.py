@@ -318,9 +318,8 @@ def test_parquet_without_pyarrow_is_refused_before_the_work(
 
 @pytest.mark.parametrize("name", ["x.txt", "x.model", "x", "x.bin"])
 def test_format_of_another_algorithm_is_wrong_usage(name: str, corpus_path: Path, tmp_path: Path) -> None:
-    assert (
-        "expected a name ending in" in run("train", corpus_path, "--vocab-size", 300, "-o", tmp_path / name, code=2).stderr
-    )
+    stderr = run("train", corpus_path, "--vocab-size", 300, "-o", tmp_path / name, code=2).stderr
+    assert "expected a name ending in" in stderr
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def test_counts_that_hold_a_special_token_are_refused() -> None:
 
 
 def test_counts_of_another_splitter_are_refused() -> None:
-    with pytest.raises(InputError, match="they differ in splitter"):
+    with pytest.raises(InputError, match="expected counts made with splitter"):
         subwords.train(subwords.count(["a b"], splitter=r"\w|\W"), vocab_size=260)
 
 

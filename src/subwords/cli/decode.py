@@ -60,8 +60,9 @@ def decode(
 ) -> None:
     """Turn ids into text, byte for byte.
 
-    TOKENIZER is a tokenizer.json, a SentencePiece .model, or a folder with one. FILE holds ids separated by whitespace
-    or is a NumPy file, also as .gz or .zst. Without FILE, or with "-", ids come from standard input.
+    TOKENIZER is a tokenizer.json, SentencePiece .model or BERT vocab.txt, or a folder with one. FILE holds ids
+    separated by whitespace or is a NumPy file, also as .gz or .zst. Without FILE, or with "-", ids come from standard
+    input.
 
     \b
     Example:

@@ -52,8 +52,8 @@ def inspect(
 ) -> None:
     """Show the contents of a tokenizer.
 
-    TOKENIZER is a tokenizer.json or a folder with one. A space in a token shows as U+2423, a byte that is not part of a
-    character as \\xc3; --token accepts both. Digits alone are an id.
+    TOKENIZER is a tokenizer.json, SentencePiece .model or BERT vocab.txt, or a folder with one. A space in a token
+    shows as U+2423, a byte that is not part of a character as \\xc3; --token accepts both. Digits alone are an id.
 
     WordPiece files do not name the score they were trained with; --on FILE reveals it. With 30,522 tokens, English text
     that was not trained on takes 1.07 tokens per word by likelihood, 1.06 by count, and 3.06 by course, which spends

@@ -91,7 +91,7 @@ class WordCounts:
         """Raise InputError if the provenance of the counts differs from `provenance`."""
         _check_provenance(provenance)
         if difference := self.provenance.difference(provenance):
-            raise InputError(f"expected counts of the same provenance; they differ in {difference}")
+            raise InputError(f"expected counts made with {difference}: count again, or use the rules of the counts")
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the counts to a file that `load` can memory-map; to Parquet if the name ends in .parquet."""

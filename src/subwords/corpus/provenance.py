@@ -18,11 +18,11 @@ class Provenance:
     special_tokens: tuple[str, ...] = ()
 
     def difference(self, other: Provenance) -> str | None:
-        """Return a description of the first difference, or None."""
+        """Return the first difference in words, first what `other` says; None if there is no difference."""
         for field in ("splitter", "normalizer", "unicode", "special_tokens"):
             mine, theirs = getattr(self, field), getattr(other, field)
             if mine != theirs:
-                return f"{field} {mine!r} and {theirs!r}"
+                return f"{field} {theirs!r}, not {mine!r}"
         return None
 
     @classmethod

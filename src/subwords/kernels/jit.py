@@ -1,8 +1,8 @@
 """The decorators of kernels, and the primitives that kernels are written with.
 
 A kernel is a plain Python function over arrays and integers, annotated with U8s, U16s, U32s, U64s, I32s, I64s, F64s
-(one-dimensional, contiguous, which the caller vouches for), Int, and classes of `layout.py`: named tuples of such
-arrays, or of such tuples. A call costs 0.1 microseconds for each argument, so what seldom changes travels together.
+(one-dimensional, contiguous: the caller must see to it), Int, and classes of `layout.py`: named tuples of such
+arrays, or of such tuples. A call costs 0.1 microseconds for each argument: arrays that rarely change are passed as one.
 Three modes run the same source:
 
 *compiled* (the default): arrays become typed pointers when the kernel is entered; no bounds checks, no reference

@@ -65,8 +65,8 @@ def check_room(symbols: int, settings: Limits) -> None:
     if symbols + specials > settings.vocab_size:
         raise TrainingError(
             f"vocab_size {settings.vocab_size} is too small: the alphabet has {symbols} symbols, and there are "
-            f"{specials} special tokens, {symbols + specials} in all. Raise vocab_size, set limit_alphabet, or start from "
-            f"the bytes of the corpus alone (alphabet='corpus')"
+            f"{specials} special tokens, {symbols + specials} in all. Raise vocab_size, set limit_alphabet, or start "
+            f"from the bytes of the corpus alone (alphabet='corpus')"
         )
 
 

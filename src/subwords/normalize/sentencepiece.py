@@ -234,25 +234,28 @@ def fields_of(
     charsmap: Charsmap | None, users: Sequence[bytes], space: bytes
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], Bytes]:
     """Return the rows of a charsmap's values and of user-defined pieces, and the arena that they index."""
-    text = b"" if charsmap is None else charsmap.text
-    places = [] if charsmap is None else charsmap.values.tolist()
-    parts: list[bytes] = []
-    rows: list[tuple[int, int, int, bool]] = []
-    at = 0
-    for part in [*(replacement(text, place) for place in places), *users]:
-        parts.append(part.replace(b" ", space))
-        if len(parts[-1]) > LONGEST_REPLACEMENT:
-            raise FormatError(
-                f"replacement too long in a precompiled charsmap: expected at most {LONGEST_REPLACEMENT} bytes, "
-                f"not {len(parts[-1])}"
-            )
-        lead = len(part) - len(part.lstrip(b" "))
-        rows.append((at, len(parts[-1]), lead * len(space), part.endswith(b" ")))
-        at += len(parts[-1])
-    table = np.array(rows, np.int32).reshape(-1, VALUE_ROW)
+    text, places = (b"", np.zeros(0, np.int64)) if charsmap is None else (charsmap.text, charsmap.values)
+    source = text + b"".join(users)
+    chars = np.frombuffer(source, np.uint8)
+    nuls = np.flatnonzero(chars[: len(text)] == 0)
+    bounds = len(text) + np.cumsum([0, *map(len, users)])
+    starts, ends = np.append(places, bounds[:-1]), np.append(nuls[np.searchsorted(nuls, places)], bounds[1:])
+    spaces = chars == ord(" ")
+    moved = np.arange(len(chars) + 1) + np.append(0, np.cumsum(spaces)) * (len(space) - 1)  # by longer spaces
+    sizes = moved[ends] - moved[starts]
+    if len(sizes) and sizes.max() > LONGEST_REPLACEMENT:
+        raise FormatError(
+            f"replacement too long in a precompiled charsmap: expected at most {LONGEST_REPLACEMENT} bytes, "
+            f"not {sizes.max()}"
+        )
+    solid = np.append(np.flatnonzero(~spaces), len(chars))
+    lead = np.minimum(solid[np.searchsorted(solid, starts)], ends) - starts
+    spaced = (ends > starts) & np.append(spaces, False)[ends - 1]
+    table = np.stack([moved[starts], sizes, lead * len(space), spaced], 1).astype(np.int32)
     values = np.zeros((max(1, len(text)), VALUE_ROW), np.int32)
     values[places] = table[: len(places)]
-    return values.ravel(), table[len(places) :].ravel(), np.frombuffer(b"".join(parts) + bytes(LANES), np.uint8)
+    arena = np.frombuffer(source.replace(b" ", space) + bytes(LANES), np.uint8)
+    return values.ravel(), table[len(places) :].ravel(), arena
 
 
 def _units(keys: Sequence[bytes]) -> NDArray[np.uint64]:

@@ -56,7 +56,9 @@ class Vocab(Value, Sequence[bytes]):
     @cached_property
     def ids(self) -> dict[bytes, int]:
         """The id of every token; the smallest one if several ids have the same bytes."""
-        found: dict[bytes, int] = {}
-        for index, token in enumerate(self):
-            found.setdefault(token, index)
+        found = dict(zip(self, range(len(self)), strict=True))
+        if len(found) < len(self):
+            found = {}
+            for index, token in enumerate(self):
+                found.setdefault(token, index)
         return found

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.components.splitter import Rule, Split
+from subwords.components.vocab import Vocab
 from subwords.encode.encoder import Segmenter
 from subwords.errors import InputError
 from subwords.kernels.layout import (
@@ -83,9 +84,13 @@ class UnigramSegmenter(Segmenter):
         special = self.model.special_ids
         if self.model.unk_id is not None and self.model.unk_id not in special:  # its text joins with unknown neighbours
             return rule
-        usable = {token.decode() for i, token in enumerate(self.model.vocab) if i not in special}
-        known = set("".join(usable))
-        if not usable >= known > {"▁"}:
+        vocab, sizes = self.model.vocab, np.diff(self.model.vocab.offsets)
+        usable = np.ones(len(vocab), np.bool_)
+        usable[list(special)] = False
+        leads = vocab.data[vocab.offsets[:-1]]
+        single = sizes == 1 + (leads >= 0xC0).astype(np.int64) + (leads >= 0xE0) + (leads >= 0xF0)
+        known, alone = _characters(vocab, usable), _characters(vocab, usable & single)
+        if not alone >= known > {"▁"}:
             return rule
         inside = "".join(map(ranged, runs_of(sorted(map(ord, known - {"▁"})))))
         return (Split(f"▁{run}[{inside}]*|[{inside}]+|[^▁{inside}]+"),)
@@ -139,6 +144,12 @@ class UnigramSegmenter(Segmenter):
         """Return the error for an unknown character."""
         shown = repr(text[at : at + 4].tobytes().decode("utf-8", "replace")[0])
         return InputError(f"{shown} (byte {at}) is not in the vocabulary and the model has no unk token")
+
+
+def _characters(vocab: Vocab, chosen: NDArray[np.bool_]) -> set[str]:
+    """Return the characters in some tokens."""
+    data = vocab.data[: vocab.offsets[-1]]
+    return set(data[np.repeat(chosen, np.diff(vocab.offsets))].tobytes().decode())
 
 
 def runs_of(codes: list[int]) -> list[tuple[int, int]]:

@@ -34,6 +34,7 @@ def sentencepiece_model(
     """
     written = io.BytesIO()
     options = {"user_defined_symbols": ("<mask>",), **options}
+    settings: dict[str, Any] = {key: [*value] if isinstance(value, tuple) else value for key, value in options.items()}
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(lines() if documents is None else documents.split("\n")),
         model_writer=written,
@@ -43,7 +44,7 @@ def sentencepiece_model(
         normalization_rule_name=rule,
         byte_fallback=byte_fallback,
         minloglevel=2,
-        **{key: [*value] if isinstance(value, tuple) else value for key, value in options.items()},
+        **settings,
     )
     return written.getvalue()
 

@@ -63,7 +63,7 @@ def byte_level(
     tok.add_special_tokens([*last])
     tok.add_tokens([AddedToken(text, normalized=True) for text in plain])
     if post_processor:
-        tok.post_processor = post_processor(tok)
+        tok.post_processor = post_processor
     return tok
 
 
@@ -83,14 +83,11 @@ def contractions_and(numbers: str) -> str:
 
 
 def gpt2() -> tokenizers.Tokenizer:
-    return byte_level(post_processor=lambda _: processors.ByteLevel(trim_offsets=False))
+    return byte_level(post_processor=processors.ByteLevel(trim_offsets=False))
 
 
 def roberta() -> bytes:
-    def around(tok: tokenizers.Tokenizer) -> Any:
-        ends = [(token, tok.token_to_id(token)) for token in ("</s>", "<s>")]
-        return processors.RobertaProcessing(*ends, trim_offsets=True, add_prefix_space=False)
-
+    around = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), trim_offsets=True, add_prefix_space=False)
     mask = AddedToken("<mask>", lstrip=True, normalized=True, special=True)
     return text_of(byte_level(first=("<s>", "<pad>", "</s>", "<unk>"), last=(mask,), post_processor=around))
 
@@ -102,14 +99,14 @@ def gpt_neox() -> bytes:
             last=(),
             plain=tuple(" " * n for n in range(24, 1, -1)),
             normalizer=normalizers.NFC(),
-            post_processor=lambda _: processors.ByteLevel(add_prefix_space=False, trim_offsets=True),
+            post_processor=processors.ByteLevel(add_prefix_space=False, trim_offsets=True),
         )
     )
 
 
 def phi2() -> bytes:
     blanks = (*(" " * n for n in range(31, 1, -1)), *("\t" * n for n in range(9, 1, -1)))
-    return text_of(byte_level(plain=blanks, post_processor=lambda _: processors.ByteLevel(trim_offsets=False)))
+    return text_of(byte_level(plain=blanks, post_processor=processors.ByteLevel(trim_offsets=False)))
 
 
 def falcon() -> bytes:

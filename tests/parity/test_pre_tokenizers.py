@@ -122,7 +122,7 @@ def test_random_mixture(name: str) -> None:
     check(NODES[name], from_pre_tokenizer(node_of(NODES[name])), mixture(4000))
 
 
-@pytest.mark.rotating(3)
+@pytest.mark.rotating(3, always=("small-metaspace",))
 @pytest.mark.parametrize("name", NODES)
 def test_adversarial_texts(data: Path, name: str) -> None:
     steps = from_pre_tokenizer(node_of(NODES[name]))

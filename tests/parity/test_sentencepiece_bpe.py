@@ -176,7 +176,7 @@ def test_runs_of_blanks_of_every_length(mistral: Mistral) -> None:
     check(mistral, [front + " " * n + back for n in range(70) for front in ("", "x") for back in ("", "the", "\n")])
 
 
-@pytest.mark.rotating(2)
+@pytest.mark.rotating(2, always=("small",))
 def test_one_word_of_a_million_letters(mistral: Mistral) -> None:
     seed = 5
     print(f"seed {seed}")

@@ -28,6 +28,21 @@ def shared_data() -> Path:
     return SHARED_DATA
 
 
+@pytest.fixture(scope="session")
+def small_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder laid out as `shared_data`: texts of our own, and by `small_data.file_of` files that the peers train."""
+    from small_data import made_in
+
+    return made_in(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="session", params=["small", "shared"])
+def data(request: pytest.FixtureRequest) -> Path:
+    """`small_data`, then `shared_data`: the same test by what every clone has and by real files."""
+    folder: Path = request.getfixturevalue(f"{request.param}_data")
+    return folder
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Selection(config), "selection")
     # A shell starts what runs in the background with Ctrl-C ignored, and so would be the programs that tests interrupt.

@@ -24,19 +24,27 @@ def lines() -> list[str]:
 
 
 @cache
-def sentencepiece_model(kind: str, rule: str = "nmt_nfkc", byte_fallback: bool = False) -> bytes:
-    """A .model file. kind: "unigram", "bpe", "char" or "word"; rule: one of RULES."""
+def sentencepiece_model(
+    kind: str, rule: str = "nmt_nfkc", byte_fallback: bool = False, documents: str | None = None, **options: Any
+) -> bytes:
+    """A .model file.
+
+    kind: "unigram", "bpe", "char" or "word". rule: one of RULES. documents: lines instead of `lines()`. options: of the
+    trainer, with tuples for lists.
+    """
     written = io.BytesIO()
+    options = {"user_defined_symbols": ("<mask>",), **options}
+    settings: dict[str, Any] = {key: [*value] if isinstance(value, tuple) else value for key, value in options.items()}
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(lines()),
+        sentence_iterator=iter(lines() if documents is None else documents.split("\n")),
         model_writer=written,
         model_type=kind,
         vocab_size=800,
         hard_vocab_limit=False,
         normalization_rule_name=rule,
         byte_fallback=byte_fallback,
-        user_defined_symbols=["<mask>"],
         minloglevel=2,
+        **settings,
     )
     return written.getvalue()
 

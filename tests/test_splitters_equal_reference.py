@@ -168,9 +168,9 @@ def check_files(name: str, folder: Path, size: int | None, pattern: str) -> None
 
 @daily
 @quick
-def test_adversarial_files(shared_data: Path, name: str) -> None:
-    check_files(name, shared_data / "adversarial", 500, "*.*t*")
-    check_files(name, shared_data / "adversarial", 500, "*.bin")
+def test_adversarial_files(data: Path, name: str) -> None:
+    check_files(name, data / "adversarial", 500, "*.*t*")
+    check_files(name, data / "adversarial", 500, "*.bin")
 
 
 @pytest.mark.sweep
@@ -184,8 +184,8 @@ def test_whole_adversarial_files(shared_data: Path, name: str) -> None:
 
 @daily
 @quick
-def test_corpora(shared_data: Path, name: str) -> None:
-    check_files(name, shared_data / "corpora", 1500, "*.txt")
+def test_corpora(data: Path, name: str) -> None:
+    check_files(name, data / "corpora", 1500, "*.txt")
 
 
 @pytest.mark.sweep

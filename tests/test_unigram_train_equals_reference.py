@@ -109,8 +109,8 @@ def test_real_text(english: dict[str, int], size: int) -> None:
     assert len(got) == size
 
 
-def test_real_text_without_blanks(shared_data: Path) -> None:
-    with (shared_data / "corpora" / "ja.txt").open(encoding="utf-8") as file:
+def test_real_text_without_blanks(data: Path) -> None:
+    with (data / "corpora" / "ja.txt").open(encoding="utf-8") as file:
         words = {line[:80]: 1 for line in islice(file, 150)}
     ref, got = train_both(words, 900)
     assert got == ref

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import subwords
+from building import read_vocab
+from small_data import file_of
 from splitting import FULL
 
 tokenizers = pytest.importorskip("tokenizers")
@@ -16,10 +18,10 @@ FILES = ["uncased", "cased", "chinese"]
 PART = 1 << 20  # characters of a text
 
 
-def peer_of(folder: Path, kind: str) -> tokenizers.Tokenizer:
-    vocab = str(folder / f"bert-base-{kind}-vocab.txt")
-    made = tokenizers.BertWordPieceTokenizer(vocab, lowercase=kind != "cased", strip_accents=kind != "cased")
-    return tokenizers.Tokenizer.from_str(made.to_str())
+def both(data: Path, kind: str) -> tuple[subwords.Tokenizer, tokenizers.Tokenizer]:
+    path = file_of(data, f"bert/bert-base-{kind}-vocab.txt")
+    made = tokenizers.BertWordPieceTokenizer(str(path), lowercase=kind != "cased", strip_accents=kind != "cased")
+    return subwords.load(path), tokenizers.Tokenizer.from_str(made.to_str())
 
 
 def check(tok: subwords.Tokenizer, peer: tokenizers.Tokenizer, text: str) -> None:
@@ -43,10 +45,10 @@ def texts_in(folder: Path, size: int) -> list[str]:
     return [file.read_bytes()[:size].decode("utf-8", "ignore") for file in files_in(folder)]
 
 
-@pytest.mark.rotating(3)
+@pytest.mark.rotating(3, always=("small",))
 @pytest.mark.parametrize("kind", FILES)
-def test_texts(shared_data: Path, kind: str) -> None:
-    check_texts(shared_data, kind, texts_in(shared_data, 3000))
+def test_texts(data: Path, kind: str) -> None:
+    check_texts(data, kind, texts_in(data, 3000))
 
 
 @pytest.mark.sweep
@@ -56,9 +58,9 @@ def test_more_of_texts(shared_data: Path, kind: str, part: int) -> None:
     check_texts(shared_data, kind, texts_in(shared_data, 300_000)[part::5])
 
 
-def check_texts(shared_data: Path, kind: str, documents: list[str]) -> None:
-    folder = shared_data / "tokenizers" / "bert"
-    tok, peer = subwords.load(folder / f"bert-base-{kind}-vocab.txt"), peer_of(folder, kind)
+def check_texts(data: Path, kind: str, documents: list[str]) -> None:
+    tok, peer = both(data, kind)
+    assert len(documents) > 30
     for text in documents:
         check(tok, peer, text)
 
@@ -67,8 +69,7 @@ def check_texts(shared_data: Path, kind: str, documents: list[str]) -> None:
 @pytest.mark.skipif(not FULL, reason="takes half an hour: SUBWORDS_SWEEP=full")
 @pytest.mark.parametrize("kind", FILES)
 def test_whole_files(shared_data: Path, kind: str) -> None:
-    folder = shared_data / "tokenizers" / "bert"
-    tok, peer = subwords.load(folder / f"bert-base-{kind}-vocab.txt"), peer_of(folder, kind)
+    tok, peer = both(shared_data, kind)
     for file in files_in(shared_data):
         data, size = file.read_bytes().decode("utf-8", "ignore"), 0
         parts = [data[at : at + PART] for at in range(0, len(data), PART)]
@@ -84,8 +85,8 @@ def test_whole_files(shared_data: Path, kind: str) -> None:
         print(f"{kind} {file.name}: {size:,} characters equal")
 
 
-def test_pairs(shared_data: Path) -> None:
-    path = shared_data / "tokenizers" / "bert" / "bert-base-uncased-tokenizer.json"
+def test_pairs(data: Path) -> None:
+    path = file_of(data, "bert/bert-base-uncased-tokenizer.json")
     tok, peer = subwords.load(path), tokenizers.Tokenizer.from_file(str(path))
     for first, second in (("Héllo wörld!", "你好 unbelievable"), ("", "x"), ("don't", "")):
         got, ref = tok(first, second), peer.encode(first, second)
@@ -117,6 +118,24 @@ def test_transformers_loads_a_trained_file(tmp_path: Path) -> None:
     assert found["input_ids"] == got.ids.tolist()
     assert list(map(list, found["offset_mapping"])) == got.spans.tolist()
     assert theirs.decode(found["input_ids"]) == tok.decode(got.ids)
+
+
+def test_vectors_worked_out_by_hand() -> None:
+    """In the form of llama.cpp's: a text and its ids. The token of line n has the id n."""
+    tokens = "[PAD] [UNK] [CLS] [SEP] [MASK] the prism bend ##s light ##ly ! ' 7 ##0 中 文 cafe red ##dish un ##bent"
+    tok = read_vocab("".join(f"{token}\n" for token in tokens.split()).encode(), "vocab.txt")
+    vectors = {
+        "The prism bends light!": [5, 6, 7, 8, 9, 11],
+        " \tlightly\n\nUNBENT ": [9, 10, 20, 21],
+        "café reddish": [17, 18, 19],
+        "the中文7 700": [5, 15, 16, 13, 13, 14, 14],
+        "'!'": [12, 11, 12],
+        "lights, prismatic": [9, 8, 1, 1],  # , and ##matic are missing: the whole word is unknown
+        "": [],
+    }
+    for text, ids in vectors.items():
+        assert tok.encode(text) == ids, text
+    assert tok.decode(vectors["The prism bends light!"]) == "the prism bends light!"
 
 
 def test_vectors_of_llama_cpp(shared_data: Path) -> None:

@@ -19,6 +19,7 @@ import subwords
 from building import read_json as read
 from building import tokenizer_of
 from building import write_json as write
+from small_data import file_of
 from strategies import texts
 from subwords.bpe.model import BPE
 from subwords.components.normalizer import Prepend, Replace
@@ -32,6 +33,7 @@ from subwords.tokenizer import Tokenizer
 PHI3 = ("tokenizer.json", "phi-3-mini-tokenizer.json")
 LETTERS = ["▁", "a", "b", "é", "文"]
 METASPACE = [{"type": "Prepend", "prepend": "▁"}, {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}]
+real_files = pytest.mark.parametrize("data", ["shared"], indirect=True)
 
 
 def document(rng: random.Random, lost: float) -> dict[str, Any]:
@@ -75,8 +77,8 @@ def test_random_models(seed: int, lost: float) -> None:
                 assert list(map(tuple, tok(text).spans.tolist())) == ref.offsets, (trial, value, text)
 
 
-def test_byte_fallback_is_none_of_byte_level(shared_data: Path) -> None:
-    value = json.loads((shared_data / "tokenizers" / "gpt2" / "tokenizer.json").read_bytes())
+def test_byte_fallback_is_none_of_byte_level(data: Path) -> None:
+    value = json.loads(file_of(data, "gpt2/tokenizer.json").read_bytes())
     value["model"]["byte_fallback"] = True
     with pytest.raises(subwords.FormatError, match=r"model\.byte_fallback: expected false with ByteLevel"):
         read(json.dumps(value).encode(), "a.json")
@@ -89,8 +91,8 @@ Phi3 = tuple[tokenizers.Tokenizer, Tokenizer, list[Encoder]]
 
 
 @pytest.fixture(scope="module", params=PHI3)
-def phi3(shared_data: Path, request: pytest.FixtureRequest) -> Phi3:
-    path = shared_data / "tokenizers" / "phi-3" / request.param
+def phi3(data: Path, request: pytest.FixtureRequest) -> Phi3:
+    path = file_of(data, f"phi-3/{request.param}")
     tok = subwords.load(path)
     # What holds no pre_tokenizer may be cut at blanks.
     assert tok.normalizer is not None
@@ -123,46 +125,46 @@ def test_phi3_on_any_text(phi3: Phi3, text: str) -> None:
     check(phi3, text + "</s> <|user|>\n" + text)
 
 
-def test_phi3_on_corpora(phi3: Phi3, shared_data: Path) -> None:
-    for path in sorted((shared_data / "corpora").iterdir()):
+def test_phi3_on_corpora(phi3: Phi3, data: Path) -> None:
+    for path in sorted((data / "corpora").iterdir()):
         text = path.read_bytes()[:20_000].decode("utf-8", "ignore")
         for part in [*text[:8_000].split("\n"), text]:
             check(phi3, part)
 
 
-def test_phi3_on_adversarial_files(phi3: Phi3, shared_data: Path) -> None:
-    for path in sorted((shared_data / "adversarial").glob("*")):
+def test_phi3_on_adversarial_files(phi3: Phi3, data: Path) -> None:
+    for path in sorted((data / "adversarial").glob("*")):
         check_file(phi3, path, 20_000)
 
 
 @pytest.mark.sweep
+@real_files
 @pytest.mark.parametrize("part", range(5))
-def test_phi3_on_more_of_adversarial_files(phi3: Phi3, shared_data: Path, part: int) -> None:
-    for path in sorted((shared_data / "adversarial").glob("*"))[part::5]:
+def test_phi3_on_more_of_adversarial_files(phi3: Phi3, data: Path, part: int) -> None:
+    for path in sorted((data / "adversarial").glob("*"))[part::5]:
         check_file(phi3, path, 200_000)
 
 
 @pytest.mark.sweep
+@real_files
 @pytest.mark.parametrize("part", range(5))
-def test_phi3_on_whole_corpora(phi3: Phi3, shared_data: Path, part: int) -> None:
-    for path in sorted((shared_data / "corpora").iterdir())[part::5]:
+def test_phi3_on_whole_corpora(phi3: Phi3, data: Path, part: int) -> None:
+    for path in sorted((data / "corpora").iterdir())[part::5]:
         check(phi3, path.read_bytes()[:3_000_000].decode("utf-8", "ignore"))
 
 
 # ------------------------------------------------------------------ Mistral's scores as merges
 
 
-def test_scores_written_as_merges(shared_data: Path) -> None:
-    peer = sentencepiece.SentencePieceProcessor(
-        model_file=str(shared_data / "tokenizers" / "mistral" / "tokenizer.model.v1")
-    )
+def test_scores_written_as_merges(data: Path) -> None:
+    peer = sentencepiece.SentencePieceProcessor(model_file=str(file_of(data, "mistral/tokenizer.model.v1")))
     model = encoder_of_rows(rows_of(peer), "bpe", fallback=True).segmenter.model
     assert isinstance(model, BPE)
     tok = tokenizer_of(model, splitter(()), normalizer=Normalizer((Prepend("▁"), Replace(" ", "▁"))))
-    data = write(tok)
-    theirs, again = tokenizers.Tokenizer.from_buffer(data), read(data, "a.json")
+    written = write(tok)
+    theirs, again = tokenizers.Tokenizer.from_buffer(written), read(written, "a.json")
     runs = ["x" + " " * n + "the " * 3 + " " * n for n in range(60)]
-    multilingual = (shared_data / "corpora" / "multilingual.txt").read_text()[:60_000]
+    multilingual = (data / "corpora" / "multilingual.txt").read_text()[:60_000]
     for text in [*runs, multilingual, *multilingual.split("\n")]:
         ref = peer.encode(text) if text.isascii() else theirs.encode(text).ids
         assert theirs.encode(text).ids == ref

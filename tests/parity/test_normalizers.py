@@ -143,19 +143,19 @@ def test_any_text(text: str, steps: tuple[Step, ...]) -> None:
     assert places(text, steps) == peer_places(text, steps)
 
 
-def files(shared_data: Path, folder: str, size: int | None) -> list[str]:
+def files(data: Path, folder: str, size: int | None) -> list[str]:
     found = []
-    for file in sorted((shared_data / folder).glob("*.txt")):
-        data = file.read_bytes()[:size]
-        found += [data[at : at + PART].decode("utf-8", "ignore") for at in range(0, len(data), PART)]
+    for file in sorted((data / folder).glob("*.txt")):
+        content = file.read_bytes()[:size]
+        found += [content[at : at + PART].decode("utf-8", "ignore") for at in range(0, len(content), PART)]
     assert len(found) > 10
     return found
 
 
 @pytest.mark.parametrize("folder", ["adversarial", "corpora"])
 @pytest.mark.parametrize("steps", [(Bert(),), (Bert(lowercase=False),), *((form,) for form in FORMS)], ids=str)
-def test_files(shared_data: Path, steps: tuple[Step, ...], folder: str) -> None:
-    for text in files(shared_data, folder, FEW):
+def test_files(data: Path, steps: tuple[Step, ...], folder: str) -> None:
+    for text in files(data, folder, FEW):
         check(text, steps)
         assert places(text[:300], steps) == peer_places(text[:300], steps)
 

@@ -18,6 +18,7 @@ from tiktoken.model import MODEL_TO_ENCODING
 from tokenizers import Regex, Tokenizer, pre_tokenizers
 
 from seeds import sweep_seed
+from small_data import files_of
 from subwords.components.splitter import ALIASES, NAMED, PATTERNS
 from subwords.formats.hf.pre_tokenizer import to_pre_tokenizer
 from subwords.resolve import splitter
@@ -211,9 +212,9 @@ def test_every_character_between_scripts(names: list[str], part: int) -> None:
     check_words(in_order(*(NODES[name] for name in names)), [*rng.sample(chars, 20_000), *texts])
 
 
-def test_scripts_of_real_texts(shared_data: Path) -> None:
+def test_scripts_of_real_texts(data: Path) -> None:
     for file in ("multilingual", "ja", "hi"):
-        text = (shared_data / f"corpora/{file}.txt").read_text("utf-8")[:20_000]
+        text = (data / f"corpora/{file}.txt").read_text("utf-8")[:20_000]
         for names in SCRIPTED:
             check_words(in_order(*(NODES[name] for name in names)), [text])
 
@@ -221,9 +222,8 @@ def test_scripts_of_real_texts(shared_data: Path) -> None:
 # ------------------------------------------------------------------ files, copies and threads
 
 
-def rules_of_files(shared_data: Path) -> list[Any]:
-    files = sorted((shared_data / "tokenizers").rglob("*tokenizer.json"))
-    nodes = [json.loads(file.read_text("utf-8")).get("pre_tokenizer") for file in files]
+def rules_of_files(data: Path) -> list[Any]:
+    nodes = [json.loads(file.read_text("utf-8")).get("pre_tokenizer") for file in files_of(data, "tokenizer.json")]
     return [node for node in nodes if node]
 
 
@@ -243,8 +243,8 @@ def test_identity_after_use(rule: Any) -> None:
     check_identity(rule)
 
 
-def test_identity_of_the_rules_of_files(shared_data: Path) -> None:
-    rules = rules_of_files(shared_data)
+def test_identity_of_the_rules_of_files(data: Path) -> None:
+    rules = rules_of_files(data)
     assert len(rules) > 5
     for rule in rules:
         check_identity(rule)

@@ -19,6 +19,7 @@ from tokenizers import models
 
 from building import node_of
 from characters import settled
+from small_data import file_of, is_small
 from strategies import FRAGMENTS, texts
 from subwords.components.splitter import NAMED
 from subwords.formats.hf.pre_tokenizer import BEHAVIORS, from_pre_tokenizer, to_pre_tokenizer
@@ -98,8 +99,8 @@ def agreed(text: str) -> str:
     return codes[settled()[codes]].astype(np.uint32).tobytes().decode("utf-32-le")
 
 
-def adversarial(shared_data: Path, size: int) -> Iterator[str]:
-    for file in sorted((shared_data / "adversarial").glob("*.txt")):
+def adversarial(data: Path, size: int) -> Iterator[str]:
+    for file in sorted((data / "adversarial").glob("*.txt")):
         with file.open("rb") as stream:
             yield agreed(stream.read(size).decode("utf-8", "ignore"))
 
@@ -121,11 +122,11 @@ def test_random_mixture(name: str) -> None:
     check(NODES[name], from_pre_tokenizer(node_of(NODES[name])), mixture(4000))
 
 
-@pytest.mark.rotating(3)
+@pytest.mark.rotating(3, always=("small-metaspace",))
 @pytest.mark.parametrize("name", NODES)
-def test_adversarial_texts(shared_data: Path, name: str) -> None:
+def test_adversarial_texts(data: Path, name: str) -> None:
     steps = from_pre_tokenizer(node_of(NODES[name]))
-    for text in adversarial(shared_data, FEW):
+    for text in adversarial(data, FEW // 5 if is_small(data) else FEW):
         check(NODES[name], steps, text)
 
 
@@ -189,7 +190,7 @@ def test_named_rule_on_adversarial_texts(shared_data: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("file", ["gpt2", "roberta", "gpt-neox", "phi-2", "falcon", "clip", "t5", "converted/qwen3"])
-def test_pre_tokenizers_of_files_in_use(shared_data: Path, file: str) -> None:
+def test_pre_tokenizers_of_files_in_use(data: Path, file: str) -> None:
     name = f"{file}.tokenizer" if "/" in file else f"{file}/tokenizer"
-    top = json.loads((shared_data / f"tokenizers/{name}.json").read_text("utf-8"))
+    top = json.loads(file_of(data, f"{name}.json").read_text("utf-8"))
     check(top["pre_tokenizer"], from_pre_tokenizer(node_of(top["pre_tokenizer"])), mixture(3000))

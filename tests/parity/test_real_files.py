@@ -1,4 +1,4 @@
-"""Every tokenizer.json of the development data: ids, tokens, offsets, words and text as HF tokenizers gives them."""
+"""Every tokenizer.json of the development data, and a small one of each kind: all that HF tokenizers says of a text."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from building import read_json
 from peer_trained import HF, hf_file, lines
 from pipelines import texts
 from seeds import sweep_seed
+from small_data import file_of
 from subwords.tokenizer import Tokenizer
 
 FILES = (
@@ -71,12 +72,12 @@ def parts_of_files(folder: Path, size: int) -> list[str]:
     return found
 
 
-@pytest.mark.rotating(3)
+@pytest.mark.rotating(3, always=("small",))
 @pytest.mark.parametrize("name", FILES)
-def test_everything_about_a_text(shared_data: Path, name: str) -> None:
-    path = shared_data / "tokenizers" / name
+def test_everything_about_a_text(data: Path, name: str) -> None:
+    path = file_of(data, name)
     tok, peer = subwords.load(path), tokenizers.Tokenizer.from_file(str(path))
-    check(tok, peer, [*SHORT, *texts(random.Random(1), 20), *parts_of_files(shared_data, 100)])
+    check(tok, peer, [*SHORT, *texts(random.Random(1), 20), *parts_of_files(data, 100)])
 
 
 @pytest.mark.sweep

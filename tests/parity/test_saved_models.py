@@ -14,6 +14,7 @@ import tokenizers
 
 from building import read_json, write_json
 from building import read_model as read
+from small_data import file_of
 from subwords.formats.sentencepiece.proto import Kind, Piece, model_class
 
 SEED = 41
@@ -49,10 +50,10 @@ def lines(data: Path) -> Iterator[str]:
             yield from stream.read(4000).decode("utf-8", "ignore").split("\n")[:6]
 
 
-@pytest.mark.rotating(3)
+@pytest.mark.rotating(3, always=("small",))
 @pytest.mark.parametrize("name", MODELS)
-def test_real_models(shared_data: Path, name: str) -> None:
-    check((shared_data / "tokenizers" / name).read_bytes(), [*TEXTS, *lines(shared_data)])
+def test_real_models(data: Path, name: str) -> None:
+    check(file_of(data, name).read_bytes(), [*TEXTS, *lines(data)])
 
 
 def small_model(

@@ -12,6 +12,7 @@ import sentencepiece
 from sentencepiece import sentencepiece_model_pb2
 
 from building import read_model as read
+from small_data import file_of
 from subwords import families
 from subwords.bpe.fuse import fused
 from subwords.bpe.model import BPE
@@ -23,6 +24,7 @@ from subwords.tokenizer import Tokenizer
 MISTRAL = ("tokenizer.model.v1", "mistral_instruct_tokenizer_240323.model.v3")
 NORMAL, UNKNOWN, CONTROL, USER, UNUSED, BYTE = range(1, 7)
 KINDS = {"bpe": 2, "word": 3, "char": 4}
+real_files = pytest.mark.parametrize("data", ["shared"], indirect=True)
 Row = tuple[str, float, int]
 
 
@@ -116,11 +118,9 @@ def test_random_models(kind: str, seed: int) -> None:
 
 
 @pytest.fixture(scope="module", params=MISTRAL)
-def mistral(
-    shared_data: Path, request: pytest.FixtureRequest
-) -> tuple[sentencepiece.SentencePieceProcessor, Tokenizer]:
-    data = (shared_data / "tokenizers" / "mistral" / request.param).read_bytes()
-    return sentencepiece.SentencePieceProcessor(model_proto=data), read(data, request.param)
+def mistral(data: Path, request: pytest.FixtureRequest) -> tuple[sentencepiece.SentencePieceProcessor, Tokenizer]:
+    content = file_of(data, f"mistral/{request.param}").read_bytes()
+    return sentencepiece.SentencePieceProcessor(model_proto=content), read(content, request.param)
 
 
 Mistral = tuple[sentencepiece.SentencePieceProcessor, Tokenizer]
@@ -144,28 +144,30 @@ def check_file(mistral: Mistral, path: Path, size: int) -> None:
         check(mistral, [data[:size].decode("utf-8", "ignore")])
 
 
-def test_lines_and_text_of_every_corpus(mistral: Mistral, shared_data: Path) -> None:
-    for path in sorted((shared_data / "corpora").iterdir()):
+def test_lines_and_text_of_every_corpus(mistral: Mistral, data: Path) -> None:
+    for path in sorted((data / "corpora").iterdir()):
         text = path.read_bytes()[:30_000].decode("utf-8", "ignore")
         check(mistral, [*text.split("\n"), text])
 
 
 @pytest.mark.sweep
+@real_files
 @pytest.mark.parametrize("part", range(5))
-def test_whole_corpora(mistral: Mistral, shared_data: Path, part: int) -> None:
-    for path in sorted((shared_data / "corpora").iterdir())[part::5]:
+def test_whole_corpora(mistral: Mistral, data: Path, part: int) -> None:
+    for path in sorted((data / "corpora").iterdir())[part::5]:
         text = path.read_bytes()[:3_000_000].decode("utf-8", "ignore")
         check(mistral, [*text.split("\n"), text])
 
 
-def test_adversarial_files(mistral: Mistral, shared_data: Path) -> None:
-    for path in sorted((shared_data / "adversarial").glob("*")):
+def test_adversarial_files(mistral: Mistral, data: Path) -> None:
+    for path in sorted((data / "adversarial").glob("*")):
         check_file(mistral, path, 30_000)
 
 
 @pytest.mark.sweep
-def test_more_of_adversarial_files(mistral: Mistral, shared_data: Path) -> None:
-    for path in sorted((shared_data / "adversarial").glob("*")):
+@real_files
+def test_more_of_adversarial_files(mistral: Mistral, data: Path) -> None:
+    for path in sorted((data / "adversarial").glob("*")):
         check_file(mistral, path, 300_000)
 
 
@@ -174,7 +176,7 @@ def test_runs_of_blanks_of_every_length(mistral: Mistral) -> None:
     check(mistral, [front + " " * n + back for n in range(70) for front in ("", "x") for back in ("", "the", "\n")])
 
 
-@pytest.mark.rotating(2)
+@pytest.mark.rotating(2, always=("small",))
 def test_one_word_of_a_million_letters(mistral: Mistral) -> None:
     seed = 5
     print(f"seed {seed}")

@@ -18,6 +18,7 @@ from building import write_model as write
 from normalizing import mixture
 from peer_trained import lines, sentencepiece_model
 from seeds import sweep_seed
+from small_data import file_of
 from subwords.components.normalizer import SentencePiece
 from subwords.engine.decoding import decode_tokens
 from subwords.formats.sentencepiece.proto import Kind, Piece, model_class
@@ -39,7 +40,7 @@ models = pytest.mark.parametrize("name", MODELS)
 
 @cache
 def both(data: Path, name: str) -> tuple[Tokenizer, Any]:
-    content = (data / "tokenizers" / name).read_bytes()
+    content = file_of(data, name).read_bytes()
     return read(content, name), sentencepiece.SentencePieceProcessor(model_proto=content)
 
 
@@ -59,13 +60,13 @@ def files(data: Path, size: int) -> Iterator[bytes]:
                     yield stream.read(size)
 
 
-@pytest.mark.rotating(3)
+@pytest.mark.rotating(3, always=("small",))
 @models
-def test_files_whole_and_line_by_line(shared_data: Path, name: str) -> None:
-    tok, peer = both(shared_data, name)
-    for data in files(shared_data, 8_000):
-        check(tok, peer, data)
-        lines = data.decode("utf-8", "ignore").split("\n")[:60]
+def test_files_whole_and_line_by_line(data: Path, name: str) -> None:
+    tok, peer = both(data, name)
+    for content in files(data, 8_000):
+        check(tok, peer, content)
+        lines = content.decode("utf-8", "ignore").split("\n")[:60]
         assert tok.encode_batch(lines).to_lists() == peer.encode(lines)
 
 
@@ -77,11 +78,11 @@ def test_whole_files(shared_data: Path, name: str) -> None:
         check(tok, peer, data)
 
 
-@pytest.mark.rotating(3)
+@pytest.mark.rotating(3, always=("small",))
 @models
-def test_decoding_any_ids(shared_data: Path, name: str) -> None:
+def test_decoding_any_ids(data: Path, name: str) -> None:
     print(f"seed {SEED}")
-    tok, peer = both(shared_data, name)
+    tok, peer = both(data, name)
     rng = random.Random(SEED)
     spaced = [i for i in range(peer.get_piece_size()) if peer.id_to_piece(i) in ("▁", "▁▁", "▁a", "▁the")]
     bytes_ = [i for i in range(peer.get_piece_size()) if peer.is_byte(i)]
@@ -95,8 +96,8 @@ def test_decoding_any_ids(shared_data: Path, name: str) -> None:
 
 
 @models
-def test_places_in_the_text(shared_data: Path, name: str) -> None:
-    tok, peer = both(shared_data, name)
+def test_places_in_the_text(data: Path, name: str) -> None:
+    tok, peer = both(data, name)
     for text in (
         "Hello  world, 1½ ﬁne\u3000…  ",
         "  日本語テキスト。 e\u0301 한국어",
@@ -115,8 +116,8 @@ def test_places_in_the_text(shared_data: Path, name: str) -> None:
 
 
 @models
-def test_what_pieces_are(shared_data: Path, name: str) -> None:
-    tok, peer = both(shared_data, name)
+def test_what_pieces_are(data: Path, name: str) -> None:
+    tok, peer = both(data, name)
     size = peer.get_piece_size()
     assert [token.decode() for token in tok.model.vocab] == [peer.id_to_piece(i) for i in range(size)]
     special = {i for i in range(size) if peer.is_control(i) or peer.is_unknown(i)}
@@ -125,19 +126,19 @@ def test_what_pieces_are(shared_data: Path, name: str) -> None:
     assert dict(tok.spec.roles).get("eos", -1) == peer.eos_id()
 
 
-@pytest.mark.rotating(3)
+@pytest.mark.rotating(3, always=("small",))
 @models
-def test_written_files(shared_data: Path, name: str) -> None:
-    tok, peer = both(shared_data, name)
-    data = write(tok)
-    again, other = read(data, name), sentencepiece.SentencePieceProcessor(model_proto=data)
-    for text in files(shared_data, 3000):
+def test_written_files(data: Path, name: str) -> None:
+    tok, peer = both(data, name)
+    written = write(tok)
+    again, other = read(written, name), sentencepiece.SentencePieceProcessor(model_proto=written)
+    for text in files(data, 3000):
         ref = peer.encode(text)
         assert other.encode(text) == again.encode(text) == ref
         assert other.decode(ref) == again.decode(ref) == peer.decode(ref)
     ours, theirs = (
-        model_class().FromString(data),
-        model_class().FromString((shared_data / "tokenizers" / name).read_bytes()),
+        model_class().FromString(written),
+        model_class().FromString(file_of(data, name).read_bytes()),
     )
     fields = [[(piece.piece, piece.score, piece.type) for piece in message.pieces] for message in (ours, theirs)]
     assert fields[0] == fields[1]

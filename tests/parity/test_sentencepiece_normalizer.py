@@ -14,6 +14,7 @@ import sentencepiece
 
 from normalizing import MAPS, SENTENCEPIECES, array, mixture, scalars, to_bytes
 from peer_trained import RULES, sentencepiece_model
+from small_data import file_of
 from strategies import INVALID
 from subwords.components.normalizer import Precompiled, SentencePiece
 from subwords.components.precompiled_map import read_charsmap, write_charsmap
@@ -49,7 +50,7 @@ def peer_of(step: SentencePiece) -> Any:
 
 @cache
 def real(data: Path, name: str) -> tuple[Normalizer, Any]:
-    return of_file((data / "tokenizers" / name).read_bytes())
+    return of_file(file_of(data, name).read_bytes())
 
 
 def of_file(content: bytes) -> tuple[Normalizer, Any]:
@@ -153,9 +154,9 @@ def check_code_points(rule: Normalizer, peer: Any) -> None:
 
 
 @models
-def test_strings_of_the_map(shared_data: Path, name: str) -> None:
+def test_strings_of_the_map(data: Path, name: str) -> None:
     """Every first character of the map's longer strings before everything that may come second."""
-    rule, peer = real(shared_data, name)
+    rule, peer = real(data, name)
     step = rule.steps[0]
     assert isinstance(step, SentencePiece)
     if not step.charsmap:
@@ -168,10 +169,10 @@ def test_strings_of_the_map(shared_data: Path, name: str) -> None:
 
 @models
 @pytest.mark.parametrize("folder", ["corpora", "adversarial"])
-def test_files(shared_data: Path, name: str, folder: str) -> None:
-    rule, peer = real(shared_data, name)
+def test_files(data: Path, name: str, folder: str) -> None:
+    rule, peer = real(data, name)
     found = 0
-    for file in sorted((shared_data / folder).glob("*.*")):
+    for file in sorted((data / folder).glob("*.*")):
         if file.suffix in (".txt", ".bin"):
             with file.open("rb") as stream:
                 check(rule, peer, stream.read(30_000))
@@ -190,14 +191,14 @@ def test_whole_files(shared_data: Path, name: str, folder: str) -> None:
             assert rule.apply(array(data), np.array([0, len(data)]))[0].tobytes() == peer.normalize(data), file.name
 
 
-@pytest.mark.rotating(3)
+@pytest.mark.rotating(3, always=("small-t5",))
 @models
-def test_hf_has_the_same_map(shared_data: Path, name: str) -> None:
+def test_hf_has_the_same_map(data: Path, name: str) -> None:
     """HF goes by graphemes; tests of `Precompiled` by steps are those of the other normalizers."""
     import tokenizers
 
     print(f"seed {SEED}")
-    rule, _ = real(shared_data, name)
+    rule, _ = real(data, name)
     step = rule.steps[0]
     assert isinstance(step, SentencePiece)
     if not step.charsmap:
@@ -208,7 +209,7 @@ def test_hf_has_the_same_map(shared_data: Path, name: str) -> None:
         text = "".join(map(chr, codes))
         assert theirs.normalize_str(text) == ours.normalize(text)
     for folder in ("corpora", "adversarial"):
-        for file in sorted((shared_data / folder).glob("*.txt")):
+        for file in sorted((data / folder).glob("*.txt")):
             with file.open("rb") as stream:
                 text = stream.read(60_000).decode("utf-8", "ignore")
             assert theirs.normalize_str(text) == ours.normalize(text), file.name

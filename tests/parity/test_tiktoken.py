@@ -12,6 +12,7 @@ import tiktoken
 from hypothesis import given
 
 from building import tokenizer_of
+from small_data import file_of
 from strategies import byte_texts, contested, merge_lists, model_of, texts
 from subwords.bpe.model import BPE
 from subwords.reference.bpe import GPT2_PATTERN
@@ -20,13 +21,13 @@ from subwords.tokenizer import Tokenizer
 
 BYTES = [bytes([byte]) for byte in range(256)]
 MEGABYTE = 1 << 20
+real_files = pytest.mark.parametrize("data", ["shared"], indirect=True)
 
 
 @pytest.fixture(scope="module")
-def spec(shared_data: Path) -> dict[str, Any]:
-    folder = shared_data / "tokenizers" / "tiktoken"
-    found = json.loads((folder / "specs.json").read_text())["r50k_base"]
-    lines = [line.split() for line in (folder / found["file"]).read_bytes().splitlines()]
+def spec(data: Path) -> dict[str, Any]:
+    found = json.loads(file_of(data, "tiktoken/specs.json").read_text())["r50k_base"]
+    lines = [line.split() for line in file_of(data, f"tiktoken/{found['file']}").read_bytes().splitlines()]
     return {**found, "ranks": {base64.b64decode(token): int(rank) for token, rank in lines}}
 
 
@@ -79,23 +80,25 @@ def test_ids_of_characters_regex_knows_otherwise(r50k: Tokenizer, peer: tiktoken
     check_ids(r50k, peer, [f"a{c}1 {c} {c}{c}" for c in sorted(contested())])
 
 
-def test_ids_of_corpus_slices(r50k: Tokenizer, peer: tiktoken.Encoding, shared_data: Path) -> None:
-    for path in sorted((shared_data / "corpora").glob("*.txt")):
-        data = path.read_bytes()
-        thirds = range(0, len(data), len(data) // 3 + 1)
-        check_ids(r50k, peer, [data[at : at + 100_000].decode("utf-8", "ignore") for at in thirds])
+def test_ids_of_corpus_slices(r50k: Tokenizer, peer: tiktoken.Encoding, data: Path) -> None:
+    for path in sorted((data / "corpora").glob("*.txt")):
+        content = path.read_bytes()
+        thirds = range(0, len(content), len(content) // 3 + 1)
+        check_ids(r50k, peer, [content[at : at + 100_000].decode("utf-8", "ignore") for at in thirds])
 
 
 @pytest.mark.sweep
+@real_files
 @pytest.mark.parametrize("part", range(5))
-def test_ids_of_whole_corpora(r50k: Tokenizer, peer: tiktoken.Encoding, shared_data: Path, part: int) -> None:
-    for path in sorted((shared_data / "corpora").glob("*.txt")):
+def test_ids_of_whole_corpora(r50k: Tokenizer, peer: tiktoken.Encoding, data: Path, part: int) -> None:
+    for path in sorted((data / "corpora").glob("*.txt")):
         text = path.read_bytes().decode()
         for at in range(part * MEGABYTE, len(text), 5 * MEGABYTE):
             check_ids(r50k, peer, [text[at : at + MEGABYTE]])
 
 
 @pytest.mark.sweep
-def test_ids_of_adversarial_files(r50k: Tokenizer, peer: tiktoken.Encoding, shared_data: Path) -> None:
-    for path in sorted((shared_data / "adversarial").glob("*.txt")):
+@real_files
+def test_ids_of_adversarial_files(r50k: Tokenizer, peer: tiktoken.Encoding, data: Path) -> None:
+    for path in sorted((data / "adversarial").glob("*.txt")):
         check_ids(r50k, peer, [path.read_bytes().decode()])

@@ -14,13 +14,16 @@ from hypothesis import given
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
 import subwords
+from building import read_json
+from small_data import file_of
 from strategies import contested, texts
-from subwords.components.byte_alphabet import tokens_from_text
+from subwords.components.byte_alphabet import tokens_from_text, tokens_to_text
 from subwords.tokenizer import Tokenizer
 
 OPTICKS = Path(__file__).parents[2] / "examples" / "opticks.txt"
 LANGUAGES = ("zh", "ja", "ko", "ar", "hi", "th", "ru", "de", "fr", "es", "tr", "vi", "my")
 MEGABYTE = 1 << 20
+real_files = pytest.mark.parametrize("data", ["shared"], indirect=True)
 
 
 def lines_of(text: str) -> list[str]:
@@ -89,10 +92,10 @@ def test_training_on_any_text(text: str) -> None:
         check_training(subwords.train(iter([text]), vocab_size=300), trained_by_peer([text], 300))
 
 
-@pytest.mark.rotating(3)
+@pytest.mark.rotating(3, always=("small",))
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_training_in_other_scripts(shared_data: Path, language: str) -> None:
-    text = (shared_data / "corpora" / f"{language}.txt").read_bytes()[:100_000].decode("utf-8", "ignore")
+def test_training_in_other_scripts(data: Path, language: str) -> None:
+    text = (data / "corpora" / f"{language}.txt").read_bytes()[:100_000].decode("utf-8", "ignore")
     check_training(subwords.train([text], vocab_size=1000), trained_by_peer([text], 1000))
 
 
@@ -113,13 +116,13 @@ def test_training_on_whole_corpora(shared_data: Path, corpus: str, vocab_size: i
 
 
 @pytest.fixture(scope="module")
-def gpt2(shared_data: Path) -> Tokenizer:
-    return subwords.load(shared_data / "tokenizers" / "gpt2" / "tokenizer.json")
+def gpt2(data: Path) -> Tokenizer:
+    return subwords.load(file_of(data, "gpt2/tokenizer.json"))
 
 
 @pytest.fixture(scope="module")
-def peer(shared_data: Path) -> tokenizers.Tokenizer:
-    return tokenizers.Tokenizer.from_file(str(shared_data / "tokenizers" / "gpt2" / "tokenizer.json"))
+def peer(data: Path) -> tokenizers.Tokenizer:
+    return tokenizers.Tokenizer.from_file(str(file_of(data, "gpt2/tokenizer.json")))
 
 
 def check_ids(gpt2: Tokenizer, peer: tokenizers.Tokenizer, documents: list[str]) -> None:
@@ -146,32 +149,58 @@ def test_gpt2_ids_of_characters_regex_knows_otherwise(gpt2: Tokenizer, peer: tok
     check_ids(gpt2, peer, [f"a{c}1 {c} {c}{c}" for c in sorted(contested())[::7]])
 
 
-def test_gpt2_ids_of_corpus_slices(gpt2: Tokenizer, peer: tokenizers.Tokenizer, shared_data: Path) -> None:
-    for path in sorted((shared_data / "corpora").glob("*.txt")):
-        data = path.read_bytes()
-        middle = len(data) // 2
-        check_ids(gpt2, peer, [data[at : at + 40_000].decode("utf-8", "ignore") for at in (0, middle)])
+def test_gpt2_ids_of_corpus_slices(gpt2: Tokenizer, peer: tokenizers.Tokenizer, data: Path) -> None:
+    for path in sorted((data / "corpora").glob("*.txt")):
+        content = path.read_bytes()
+        middle = len(content) // 2
+        check_ids(gpt2, peer, [content[at : at + 40_000].decode("utf-8", "ignore") for at in (0, middle)])
 
 
 @pytest.mark.sweep
+@real_files
 @pytest.mark.parametrize("part", range(10))
-def test_gpt2_ids_of_whole_corpora(gpt2: Tokenizer, peer: tokenizers.Tokenizer, shared_data: Path, part: int) -> None:
-    for path in sorted((shared_data / "corpora").glob("*.txt")):
+def test_gpt2_ids_of_whole_corpora(gpt2: Tokenizer, peer: tokenizers.Tokenizer, data: Path, part: int) -> None:
+    for path in sorted((data / "corpora").glob("*.txt")):
         for text in islice(megabytes(path), part, None, 10):
             check_ids(gpt2, peer, [text])
 
 
 @pytest.mark.sweep
-def test_gpt2_ids_of_adversarial_files(gpt2: Tokenizer, peer: tokenizers.Tokenizer, shared_data: Path) -> None:
-    for path in sorted((shared_data / "adversarial").glob("*.txt")):
+@real_files
+def test_gpt2_ids_of_adversarial_files(gpt2: Tokenizer, peer: tokenizers.Tokenizer, data: Path) -> None:
+    for path in sorted((data / "adversarial").glob("*.txt")):
         check_ids(gpt2, peer, [path.read_bytes().decode()])
 
 
 # ------------------------------------------------------------------ llama.cpp
 
 
-def test_gpt2_vectors_of_llama_cpp(gpt2: Tokenizer, shared_data: Path) -> None:
-    stem = shared_data / "vectors" / "ggml-vocab-gpt-2.gguf"
+def test_vectors_worked_out_by_hand() -> None:
+    """In the form of llama.cpp's: a text and its ids. Bytes have the ids of their values, token 256 + n is merge n."""
+    merges = ["l o", "lo w", "Ġ low", "e r", "Ġ Ġ", "' s", "1 2", "Ã ©", "Ċ Ċ"]
+    chars = list(tokens_to_text([bytes([byte]) for byte in range(256)]))
+    tokens = [*chars, *(merge.replace(" ", "") for merge in merges)]
+    top = {"version": "1.0", "added_tokens": [], "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False}}
+    model = {"type": "BPE", "vocab": {token: i for i, token in enumerate(tokens)}, "merges": merges}
+    tok = read_json(json.dumps(top | {"model": model}).encode(), "a.json")
+    vectors = {
+        "lower": [257, 259],
+        "low low": [257, 258],
+        "  low": [32, 258],  # the last of two spaces belongs to the word
+        "low   \n\n": [257, 260, 32, 264],
+        "it's 1212": [105, 116, 261, 32, 262, 262],
+        "é\u2009": [263, 0xE2, 0x80, 0x89],
+        "": [],
+        "\x00 ": [0, 32],
+    }
+    for text, ids in vectors.items():
+        assert tok.encode(text) == ids, text
+        assert tok.decode(ids) == text
+
+
+@real_files
+def test_gpt2_vectors_of_llama_cpp(gpt2: Tokenizer, data: Path) -> None:
+    stem = data / "vectors" / "ggml-vocab-gpt-2.gguf"
     documents = Path(f"{stem}.inp").read_bytes().split(b"\n__ggml_vocab_test__\n")[:-1]
     ref = [[*map(int, line.split())] for line in Path(f"{stem}.out").read_text().splitlines()]
     assert len(ref) == len(documents) > 40

@@ -10,6 +10,7 @@ import pytest
 import tokenizers
 from tokenizers import decoders
 
+from small_data import file_of
 from subwords.components.byte_alphabet import tokens_to_text
 from subwords.components.decoder import ByteDecoder, Decoder, SpaceDecoder, WordPieceDecoder
 from subwords.engine.decoding import TokenTexts, decode_tokens
@@ -85,11 +86,12 @@ def test_ids_are_decoded_as_in_hf(decoder: Decoder) -> None:
             assert texts.decode(np.array(ids, np.uint32), skip_special_tokens=skip) == expected, ids
 
 
-def test_vocabulary_of_bert_is_decoded_as_in_hf(shared_data: Path) -> None:
-    folder = shared_data / "tokenizers" / "bert"
-    tokens = read_tokens((folder / "bert-base-uncased-vocab.txt").read_bytes(), "vocab.txt")
-    ref = tokenizers.Tokenizer.from_file(str(folder / "bert-base-uncased-tokenizer.json"))
-    texts = TokenTexts(WordPieceDecoder(), tokens, {0, 100, 101, 102, 103})
+def test_vocabulary_of_bert_is_decoded_as_in_hf(data: Path) -> None:
+    vocab, path = (file_of(data, f"bert/bert-base-uncased-{file}") for file in ("vocab.txt", "tokenizer.json"))
+    tokens = read_tokens(vocab.read_bytes(), "vocab.txt")
+    ref = tokenizers.Tokenizer.from_file(str(path))
+    special = {tokens.index(token) for token in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")}
+    texts = TokenTexts(WordPieceDecoder(), tokens, special)
     rng = np.random.default_rng(5)
     for ids in (np.arange(len(tokens)), rng.permutation(len(tokens)), rng.integers(0, len(tokens), 100_000)):
         for skip in (False, True):

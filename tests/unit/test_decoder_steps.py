@@ -10,6 +10,7 @@ import pytest
 import tokenizers
 from tokenizers import decoders, models
 
+from small_data import file_of
 from subwords.components.decoder import (
     ByteDecoder,
     ByteFallback,
@@ -210,10 +211,10 @@ def test_sentencepiece_as_steps() -> None:
 
 
 @pytest.mark.parametrize("name", ["t5/tokenizer.json", "phi-3/tokenizer.json"])
-def test_real_files(shared_data: Path, name: str) -> None:
+def test_real_files(data: Path, name: str) -> None:
     print("seed", SEED)
     rng = random.Random(SEED)
-    text = (shared_data / "tokenizers" / name).read_text(encoding="utf-8")
+    text = file_of(data, name).read_text(encoding="utf-8")
     value = json.loads(text)["decoder"]
     peer = tokenizers.Tokenizer.from_str(text)
     got = read_as(value)

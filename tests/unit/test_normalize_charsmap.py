@@ -9,6 +9,7 @@ import sentencepiece
 
 from building import read_model as read
 from normalizing import MAPS, RULES
+from small_data import file_of, is_small
 from subwords.components.normalizer import Precompiled, SentencePiece
 from subwords.components.precompiled_map import read_charsmap, write_charsmap
 from subwords.errors import FormatError, InputError
@@ -139,7 +140,7 @@ def test_strings_that_go_round_in_circles_end_with_the_text() -> None:
     assert rule.normalize("aaab" + "a" * 5000 + "ab" + "aaac") == "xxaaac"
 
 
-def test_damaged_maps_are_refused_or_right(shared_data: Path) -> None:
+def test_damaged_maps_are_refused_or_right() -> None:
     """Bits flipped anywhere: nothing is read or written beyond, and what is done is what the textbook does."""
     seed = 5
     print(f"seed {seed}")
@@ -166,11 +167,13 @@ def test_damaged_maps_are_refused_or_right(shared_data: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["t5/spiece.model", "sentencepiece-own/test_model.model"])
-def test_real_maps(shared_data: Path, name: str) -> None:
-    message = model_class().FromString((shared_data / "tokenizers" / name).read_bytes())
+def test_real_maps(data: Path, name: str) -> None:
+    message = model_class().FromString(file_of(data, name).read_bytes())
     got = read_charsmap(message.normalizer_spec.precompiled_charsmap)
     assert len(got.single[0]) > 4700
-    assert not (got.firsts & got.later).any()
+    # Characters of Unicode 16, which a map of the installed SentencePiece has and one of earlier versions has not.
+    newer = {0x113C2, 0x1611E, 0x16129, 0x16D67} if is_small(data) else set()
+    assert set(np.flatnonzero(got.firsts & got.later).tolist()) <= newer
     assert chr(0x1161) in map(chr, np.flatnonzero(got.seconds))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from building import node_of
+from small_data import file_of
 from subwords.components.normalizer import Bert, Form, Lowercase, Prepend, Replace, Steps, Strip, StripAccents
 from subwords.errors import FormatError
 from subwords.formats.hf.normalizer import from_normalizer, to_normalizer
@@ -105,8 +106,8 @@ def test_sequences_within_each_other_without_end() -> None:
         from_normalizer(node_of(value))
 
 
-def test_file_of_bert(shared_data: Path) -> None:
-    (file,) = (shared_data / "tokenizers" / "bert").rglob("*tokenizer.json")
+def test_file_of_bert(data: Path) -> None:
+    file = file_of(data, "bert/bert-base-uncased-tokenizer.json")
     value = json.loads(file.read_text("utf-8"))["normalizer"]
     assert from_normalizer(node_of(value)) == (Bert(),)
     assert to_normalizer(from_normalizer(node_of(value))) == value

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from characters import settled, spelled
+from small_data import file_of, files_of
 from strategies import FRAGMENTS
 from subwords.components.splitter import PATTERNS
 from subwords.errors import InputError
@@ -214,11 +215,11 @@ def test_matches_are_those_of_regex_on_random_texts(pattern: str) -> None:
         assert got == ref, f"{text!r}, seed 1"
 
 
-def test_patterns_of_the_real_files_are_in_the_subset(shared_data: Path) -> None:
+def test_patterns_of_the_real_files_are_in_the_subset(data: Path) -> None:
     found = set()
-    for path in (shared_data / "tokenizers").rglob("*tokenizer.json"):
+    for path in files_of(data, "tokenizer.json"):
         found |= set(patterns_in(json.loads(path.read_text("utf-8")).get("pre_tokenizer")))
-    specs = json.loads((shared_data / "tokenizers" / "tiktoken" / "specs.json").read_text("utf-8"))
+    specs = json.loads(file_of(data, "tiktoken/specs.json").read_text("utf-8"))
     found |= {spec["pat_str"] for spec in specs.values()}
     assert len(found) > 5
     for pattern in found:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from building import node_of
+from small_data import file_of
 from subwords.components.splitter import DIGIT, NAMED, PATTERNS, SIGN, ByteChars, Prefix, Replace, Rule, Split
 from subwords.errors import FormatError
 from subwords.formats.hf.pre_tokenizer import BEHAVIORS, from_pre_tokenizer, to_pre_tokenizer
@@ -226,7 +227,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_files_in_use(shared_data: Path, file: str) -> None:
+def test_files_in_use(data: Path, file: str) -> None:
     name = file if "/" in file else f"{file}/tokenizer"
-    top = json.loads((shared_data / f"tokenizers/{name}.json").read_text("utf-8"))
+    top = json.loads(file_of(data, f"{name}.json").read_text("utf-8"))
     assert from_pre_tokenizer(node_of(top["pre_tokenizer"])) == FILES[file]

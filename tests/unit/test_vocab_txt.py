@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tokenizers import models
 
+from small_data import file_of
 from subwords.errors import FormatError
 from subwords.formats.vocab_txt import is_cased, read_tokens, write_tokens
 
@@ -118,12 +119,12 @@ def test_ids_without_a_token_are_blank_lines(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "cased"), [("uncased", False), ("cased", True), ("chinese", False)])
-def test_files_of_bert_are_read_as_in_hf(name: str, cased: bool, shared_data: Path, tmp_path: Path) -> None:
-    data = (shared_data / "tokenizers" / "bert" / f"bert-base-{name}-vocab.txt").read_bytes()
-    got = read_tokens(data, "vocab.txt")
-    theirs = peer_ids(tmp_path / "vocab.txt", data)
+def test_files_of_bert_are_read_as_in_hf(name: str, cased: bool, data: Path, tmp_path: Path) -> None:
+    content = file_of(data, f"bert/bert-base-{name}-vocab.txt").read_bytes()
+    got = read_tokens(content, "vocab.txt")
+    theirs = peer_ids(tmp_path / "vocab.txt", content)
     theirs.pop("", None)  # a line of U+2028 in the Chinese one
     assert ids(got) == theirs
-    assert len(got) == data.count(b"\n")
+    assert len(got) == content.count(b"\n")
     assert is_cased(got) == cased
-    assert (write_tokens(got) == data) == (name != "chinese")
+    assert (write_tokens(got) == content) == (name != "chinese")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,7 @@ __all__ = ["Special", "Tokenizer", "load"]
 
 _DECODE_ERRORS = ("replace", "strict", "ignore", "backslashreplace", "surrogateescape")
 
+T = TypeVar("T")
 Special: TypeAlias = Literal["text", "error", "allow"] | set[str] | frozenset[str]
 # A string: numpy.random is only imported by those who sample.
 Seed: TypeAlias = "int | Sequence[int] | np.random.Generator | np.random.SeedSequence | np.random.BitGenerator | None"
@@ -286,7 +287,8 @@ class Tokenizer(Described):
         >>> tok.decode_batch(tok.encode_batch(["ab", "b a"]))
         ['ab', 'b a']
         """
-        return [self.decode(ids, errors=errors, skip_special_tokens=skip_special_tokens) for ids in batch]
+        lists = _as_list(batch, "lists of ids")
+        return [self.decode(ids, errors=errors, skip_special_tokens=skip_special_tokens) for ids in lists]
 
     @cached_property
     def _texts(self) -> TokenTexts:
@@ -323,11 +325,12 @@ def load(
 ) -> Tokenizer:
     """Return the tokenizer of a file or folder, or of OpenAI's encodings or models by name: "o200k_base", "gpt-4o".
 
-    The format is recognized by content. A folder's tokenizer.json wins over .model, and .model over vocab.txt.
-    A vocab.txt does not name its normalizer: BERT's is used, cased if any token has a capital letter. A rank file of
-    tiktoken has no splitter and no special tokens: pass both, as for no other format; OpenAI's files need neither. A
-    name finds the file in this folder or in tiktoken's cache; nothing is downloaded. Raises FormatError, with the
-    place, for a missing, damaged or unsupported file, InputError if `path` is not a path.
+    The format is recognized by content. In a folder, tokenizer.json wins over .model, vocab.json and vocab.txt. A
+    vocab.txt does not name its normalizer: BERT's is used, cased if any token has a capital letter. A rank file of
+    tiktoken has no splitter and no special tokens: pass both; OpenAI's files need neither. vocab.json with merges.txt
+    has none either: GPT-2's splitter is the default. Other formats refuse these options. A name finds OpenAI's file in
+    this folder or in tiktoken's cache; nothing is downloaded. Raises FormatError, with the place, for missing, damaged
+    and unsupported files, InputError if `path` is not a path.
 
     >>> import tempfile
     >>> import subwords
@@ -345,12 +348,12 @@ def load(
     return Tokenizer(read_file(path, splitter=resolved(splitter).rule, special_tokens=special_tokens))
 
 
-def _as_list(texts: Iterable[str | bytes]) -> list[str | bytes]:
-    if not isinstance(texts, (Mapping, AbstractSet)):
+def _as_list(items: Iterable[T], what: str = "texts") -> list[T]:
+    if not isinstance(items, (Mapping, AbstractSet)):
         try:
-            found = iter(texts)
+            found = iter(items)
         except TypeError:  # also raised by arrays without dimensions
             pass
         else:
             return list(found)
-    raise InputError(f"expected a list or another ordered iterable of texts, not {type(texts).__name__}")
+    raise InputError(f"expected a list or another ordered iterable of {what}, not {type(items).__name__}")

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from os import PathLike
+from pathlib import Path
 
 from subwords.components.openai import encoding_named
 from subwords.components.splitter import Rule
 from subwords.errors import FormatError, InputError
-from subwords.formats import tiktoken
+from subwords.formats.recognize import MERGES, VOCABS, kind_of
 from subwords.spec import TokenizerSpec
 from subwords.support.atomic import as_path, atomic_write
 
 __all__ = ["read_file", "write_file"]
 
 _KNOWN = (
-    "tokenizer.json (HF tokenizers), a SentencePiece .model, a rank file of tiktoken, a BERT vocab.txt, or a folder "
-    "that holds one"
+    "tokenizer.json (HF tokenizers), a SentencePiece .model, a rank file of tiktoken, vocab.json with merges.txt, "
+    "a BERT vocab.txt, or a folder that holds one"
 )
-_NAMES = ("tokenizer.json", "tokenizer.model", "spiece.model", "vocab.txt")
+_NAMES = ("tokenizer.json", "tokenizer.model", "spiece.model", "vocab.json", "vocab.txt")
 
 
 def read_file(
@@ -27,7 +28,7 @@ def read_file(
     """Read a tokenizer file, a folder that holds one, or the rank file of OpenAI's encoding; see `subwords.load`.
 
     The format is detected from the content; only vocab.txt, which has no signature, is recognized by its suffix.
-    splitter, special_tokens: for rank files only.
+    splitter, special_tokens: for formats without them, which are rank files and vocab.json with merges.txt.
     """
     file = as_path(path)
     try:
@@ -38,25 +39,49 @@ def read_file(
         data = file.read_bytes()
     except OSError as error:
         raise FormatError(f"expected a tokenizer file ({_KNOWN}); {file}: {error.strerror}") from None
-    if tiktoken.is_ranks(data):
-        return tiktoken.read(data, str(file), splitter=splitter, special_tokens=special_tokens)
-    _refuse(str(file), splitter, special_tokens)
-    if file.suffix == ".txt":
-        from subwords.formats import vocab_txt
+    kind = kind_of(data, file)
+    if kind not in ("ranks", "merges", "vocab.json"):
+        _refuse(str(file), splitter, special_tokens)
+    match kind:
+        case "ranks":
+            from subwords.formats import tiktoken
 
-        return vocab_txt.read(data, str(file))
-    if file.suffix in (".model", ".spm") or (data.startswith(b"\n") and not data.lstrip().startswith(b"{")):
-        from subwords.formats.sentencepiece import read
+            return tiktoken.read(data, str(file), splitter=splitter, special_tokens=special_tokens)
+        case "merges" | "vocab.json":
+            from subwords.formats.hf import vocab_merges
 
-        return read.read(data, str(file))
-    if not data.lstrip().startswith(b"{"):
-        raise FormatError(f"expected a tokenizer file ({_KNOWN}); {file} begins with {data[:16]!r}")
-    from subwords.formats.hf import tokenizer_json
+            vocab = _beside(file, data, VOCABS, is_one=kind == "vocab.json")
+            merges = _beside(file, data, MERGES, is_one=kind == "merges")
+            return vocab_merges.read(vocab, merges, splitter=splitter, special_tokens=special_tokens)
+        case "vocab.txt":
+            from subwords.formats import vocab_txt
 
-    return tokenizer_json.read(data, str(file))
+            return vocab_txt.read(data, str(file))
+        case "sentencepiece":
+            from subwords.formats.sentencepiece import read
+
+            return read.read(data, str(file))
+        case "tokenizer.json":
+            from subwords.formats.hf import tokenizer_json
+
+            return tokenizer_json.read(data, str(file))
+    raise FormatError(f"expected a tokenizer file ({_KNOWN}); {file} begins with {data[:16]!r}")
+
+
+def _beside(file: Path, data: bytes, names: tuple[str, ...], *, is_one: bool) -> tuple[bytes, str]:
+    """Return the content and the path of this file if it is the one, else of a file of these names next to it."""
+    other = file if is_one else next((file.with_name(name) for name in names if file.with_name(name).is_file()), None)
+    if other is None:
+        raise FormatError(f"{file}: expected {' or '.join(names)} in the same folder: BPE needs both files")
+    try:
+        return (data if is_one else other.read_bytes()), str(other)
+    except OSError as error:
+        raise FormatError(f"expected a file that can be read; {other}: {error.strerror}") from None
 
 
 def _read_encoding(encoding: str, splitter: Rule | None, special_tokens: Mapping[str, int] | None) -> TokenizerSpec:
+    from subwords.formats import tiktoken
+
     _refuse(encoding, splitter, special_tokens)
     file = tiktoken.cached_file(encoding)
     if file is None:
@@ -67,7 +92,9 @@ def _read_encoding(encoding: str, splitter: Rule | None, special_tokens: Mapping
 def _refuse(name: str, splitter: Rule | None, special_tokens: Mapping[str, int] | None) -> None:
     for option, value in (("splitter", splitter), ("special_tokens", special_tokens)):
         if value is not None:
-            raise InputError(f"{option} is for rank files only; {name} says it itself: load it, then use with_")
+            raise InputError(
+                f"{option} is for files without one (rank files, vocab.json); {name} says it itself: use with_"
+            )
 
 
 def write_file(spec: TokenizerSpec, path: str | PathLike[str]) -> None:
@@ -90,6 +117,8 @@ def write_file(spec: TokenizerSpec, path: str | PathLike[str]) -> None:
 
         data = write.write(spec)
     elif file.suffix == ".tiktoken":
+        from subwords.formats import tiktoken
+
         data = tiktoken.write(spec)
     elif file.suffix == ".json":
         from subwords.formats.hf import tokenizer_json

@@ -7,7 +7,6 @@ the caller gives them.
 from __future__ import annotations
 
 import os
-import re
 import tempfile
 from binascii import Error, a2b_base64, b2a_base64
 from collections.abc import Mapping
@@ -18,16 +17,15 @@ from pathlib import Path
 import numpy as np
 
 from subwords.bpe.model import BPE, LARGEST_ID
-from subwords.components.added_token import AddedToken
+from subwords.components.added_token import AddedToken, check_added_tokens
 from subwords.components.openai import ENCODINGS
 from subwords.components.splitter import NAMED, Rule
-from subwords.errors import FormatError
+from subwords.errors import FormatError, InputError
 from subwords.formats.json_node import shown
 from subwords.spec import TokenizerSpec
 
-__all__ = ["cached_file", "is_ranks", "read", "read_encoding", "read_ranks", "where_to_get", "write"]
+__all__ = ["cached_file", "read", "read_encoding", "read_ranks", "where_to_get", "write"]
 
-_LINE = re.compile(rb"[A-Za-z0-9+/]*={0,2} [0-9]+\r?(?:\n|$)")
 # The limit on unused ids below the largest id.
 _SPARSEST = 16
 _FREE_HOLES = 65536
@@ -40,15 +38,6 @@ _KNOWN = {
     "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d": "o200k_base",
 }
 _URL = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
-
-
-def is_ranks(data: bytes) -> bool:
-    """Whether a file begins with a line of a rank file.
-
-    >>> is_ranks(b"IQ== 0\\n"), is_ranks(b"[UNK]\\n")
-    (True, False)
-    """
-    return _LINE.match(data) is not None
 
 
 def read_ranks(data: bytes, name: str) -> dict[bytes, int]:
@@ -72,10 +61,13 @@ def read_ranks(data: bytes, name: str) -> dict[bytes, int]:
             raise FormatError(f"{where}: expected a rank of its own, not {rank}, the rank of {taken[rank]!r}")
         if token and ranks.setdefault(token, rank) != rank:
             raise FormatError(f"{where}: expected each token once, not {token!r}, which also has rank {ranks[token]}")
-    largest = max(ranks.values(), default=0)
+    _check_density(max(ranks.values(), default=0), ranks, name)
+    return ranks
+
+
+def _check_density(largest: int, ranks: Mapping[bytes, int], name: str) -> None:
     if largest > _SPARSEST * len(ranks) + _FREE_HOLES:
         raise FormatError(f"{name}: expected ranks without large gaps, not {largest} among {len(ranks)} tokens")
-    return ranks
 
 
 def _parsed(line: bytes, where: str) -> tuple[bytes, int]:
@@ -110,7 +102,10 @@ def read(
         splitter = NAMED[ENCODINGS[known].splitter]
     if special_tokens is None:
         special_tokens = ENCODINGS[known].special_tokens if known else {}
-    added = tuple(AddedToken(content, i) for content, i in special_tokens.items())
+    if not isinstance(special_tokens, Mapping):
+        raise InputError(f"expected special_tokens as a dict of ids by token, not {type(special_tokens).__name__}")
+    added = check_added_tokens(AddedToken(content, i) for content, i in special_tokens.items())
+    _check_density(max((token.id for token in added), default=0), ranks, name)
     return TokenizerSpec(model=_model(ranks, added, name), splitter=splitter, added_tokens=added)
 
 

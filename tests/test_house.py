@@ -127,6 +127,7 @@ RANKS = (
     "cli",
     "training",
     "tokenizer",
+    "described",
     "resolve",
     "formats",
     "engine",

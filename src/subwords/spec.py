@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -116,6 +116,24 @@ class TokenizerSpec(Value):
                 raise InputError(
                     f"expected roles ({', '.join(ROLES)}) with ids below {size}, not {role!r:.40}: {index!r}"
                 )
+
+    def with_tokens(self, contents: Sequence[str], flags: Mapping[str, bool]) -> TokenizerSpec:
+        """Return a spec with more added tokens; see `Tokenizer.with_tokens`."""
+        model = self.model
+        ids = {token.content: token.id for token in self.added_tokens}
+        for content in contents:
+            # As in HF, a token is sought as a tokenizer.json spells it; a byte-level model spells only ASCII as itself.
+            same = not getattr(model, "byte_level", False) or all("!" <= char <= "~" for char in content)
+            if same and (index := model.vocab.ids.get(content.encode())) is not None:
+                ids.setdefault(content, index)
+        new = [content for content in contents if content not in ids]
+        ids |= {content: len(model.vocab) + i for i, content in enumerate(new)}
+        model = model.extended([content.encode() for content in new])
+        if flags.get("special", True):
+            model = replace(model, special_ids=model.special_ids | {ids[content] for content in contents})
+        kept = [token for token in self.added_tokens if token.content not in set(contents)]
+        added = [*kept, *(AddedToken(content, ids[content], **flags) for content in contents)]
+        return replace(self, model=model, added_tokens=tuple(sorted(added, key=lambda token: token.id)))
 
     def with_(self, changes: Mapping[str, Any]) -> TokenizerSpec:
         """Return a spec with some fields changed; InputError for an unknown name."""

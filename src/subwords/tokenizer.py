@@ -5,24 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.bpe.model import BPE
 from subwords.components.added_token import AddedToken
 from subwords.components.decoder import Decoder, replaces_bytes
 from subwords.components.template import Template
 from subwords.components.vocab import Vocab
-from subwords.engine.added_tokens import AddedTokens
+from subwords.described import Described
 from subwords.engine.decode_ids import as_ids, decode_bytes
 from subwords.errors import InputError
-from subwords.families import Model, family_of
+from subwords.families import Model
 from subwords.results.token_batch import TokenBatch
 from subwords.spec import TokenizerSpec
-from subwords.split.splitter import Splitter
-from subwords.support.checks import check_flag
+from subwords.support.checks import check_flag, check_strings
 
 # Modules that only some tokenizers need are imported on first use: this saves 30 ms at the start.
 if TYPE_CHECKING:
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
 
     from subwords.engine.decoding import TokenTexts
     from subwords.engine.engine import Engine
-    from subwords.normalize.normalizer import Normalizer
     from subwords.resolve import NormalizerLike, SplitterLike
     from subwords.results.encoding import Encoding
     from subwords.spec import Padding, Truncation
@@ -40,6 +37,7 @@ __all__ = ["Special", "Tokenizer", "load"]
 
 _DECODE_ERRORS = ("replace", "strict", "ignore", "backslashreplace", "surrogateescape")
 
+T = TypeVar("T")
 Special: TypeAlias = Literal["text", "error", "allow"] | set[str] | frozenset[str]
 # A string: numpy.random is only imported by those who sample.
 Seed: TypeAlias = "int | Sequence[int] | np.random.Generator | np.random.SeedSequence | np.random.BitGenerator | None"
@@ -59,7 +57,7 @@ class Changes(TypedDict, total=False):
     truncation: Truncation | None
 
 
-class Tokenizer:
+class Tokenizer(Described):
     """A tokenizer: a `TokenizerSpec` and the tables that run it, built on first use.
 
     Immutable: threads may share it. It survives fork and pickling; a pickle holds the spec only (A4). Two tokenizers
@@ -73,13 +71,9 @@ class Tokenizer:
     'so low, é'
     """
 
-    spec: TokenizerSpec
-
     def __init__(self, spec: TokenizerSpec) -> None:
         """Create a tokenizer from its spec; `subwords.load` and `subwords.train` are the usual ways to get one."""
-        if not isinstance(spec, TokenizerSpec):
-            raise InputError(f"expected a TokenizerSpec, not {type(spec).__name__}; subwords.load reads files")
-        self.__dict__["spec"] = spec
+        super().__init__(spec)
 
     def with_(self, **changes: Unpack[Changes]) -> Tokenizer:
         """Return a changed copy; None removes a part.
@@ -103,62 +97,37 @@ class Tokenizer:
             fields["normalizer"] = normalizer(changes["normalizer"]).steps
         return Tokenizer(self.spec.with_(fields))
 
-    @property
-    def model(self) -> Model:
-        """The model: a vocabulary with merges, scores or a continuation prefix."""
-        return self.spec.model
+    def with_tokens(
+        self,
+        tokens: Iterable[str],
+        *,
+        special: bool = True,
+        single_word: bool = False,
+        lstrip: bool = False,
+        rstrip: bool = False,
+        normalized: bool = False,
+    ) -> Tokenizer:
+        """Return a copy with more added tokens; the other ids stay as they are.
 
-    @property
-    def template(self) -> Template | None:
-        """The template that adds special tokens around a text; None adds nothing."""
-        return self.spec.template
+        A token of the vocabulary keeps its id, others get the next ids. The flags are those of `AddedToken`; an added
+        token that exists gets them too. Raises InputError for empty tokens and for a token given twice.
 
-    @property
-    def decoder(self) -> Decoder | None:
-        """The decoder that turns tokens into text; None joins the bytes of the tokens."""
-        return self.spec.decoder
-
-    @cached_property
-    def splitter(self) -> Splitter:
-        """The splitter, which splits text into words (pre-tokens)."""
-        return Splitter(self.spec.splitter)
-
-    @cached_property
-    def normalizer(self) -> Normalizer | None:
-        """The normalizer, which runs before the splitter; None leaves text unchanged."""
-        if not self.spec.normalizer:
-            return None
-        from subwords.normalize.normalizer import Normalizer
-
-        return Normalizer(self.spec.normalizer)
-
-    @cached_property
-    def added_tokens(self) -> AddedTokens:
-        """The added tokens, which are found in text before it is split."""
-        return AddedTokens(self.spec.added_tokens, normalize=self.normalizer.normalize if self.normalizer else None)
+        >>> import subwords
+        >>> tok = subwords.train(["ab ab"], vocab_size=258).with_tokens(["<|user|>", "<|end|>"])
+        >>> tok.encode("<|user|>ab<|end|>", special="allow")
+        [258, 256, 259]
+        """
+        flags = {"special": special, "single_word": single_word, "lstrip": lstrip, "rstrip": rstrip}
+        flags["normalized"] = normalized
+        for name, value in flags.items():
+            check_flag(name, value)
+        return Tokenizer(self.spec.with_tokens(check_strings("tokens", tokens), flags))
 
     @cached_property
     def _engine(self) -> Engine:
         from subwords.engine.engine import Engine
 
         return Engine(self.model, self.splitter, self.normalizer, self.added_tokens)
-
-    def __reduce__(self) -> tuple[type[Tokenizer], tuple[TokenizerSpec]]:
-        return Tokenizer, (self.spec,)
-
-    def __eq__(self, other: object) -> bool:
-        return self.spec == other.spec if isinstance(other, Tokenizer) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self.spec)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(
-            f"Tokenizer is immutable: cannot set {name!r}; tok.with_({name}=...) returns a changed copy"
-        )
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"Tokenizer is immutable: cannot delete {name!r}")
 
     # ------------------------------------------------------------------ text to ids
 
@@ -304,6 +273,23 @@ class Tokenizer:
                 f"writes U+FFFD there"
             ) from None
 
+    def decode_batch(
+        self,
+        batch: Iterable[Iterable[int] | NDArray[np.integer[Any]]] | TokenBatch,
+        *,
+        errors: str = "replace",
+        skip_special_tokens: bool = False,
+    ) -> list[str]:
+        """Return the text of each list of ids, in order; see `decode`.
+
+        >>> import subwords
+        >>> tok = subwords.train(["ab ab"], vocab_size=257)
+        >>> tok.decode_batch(tok.encode_batch(["ab", "b a"]))
+        ['ab', 'b a']
+        """
+        lists = _as_list(batch, "lists of ids")
+        return [self.decode(ids, errors=errors, skip_special_tokens=skip_special_tokens) for ids in lists]
+
     @cached_property
     def _texts(self) -> TokenTexts:
         from subwords.engine.decoding import TokenTexts
@@ -320,35 +306,7 @@ class Tokenizer:
             return self.model.vocab
         return Vocab([written[i].encode() if i in written else token for i, token in enumerate(self.model.vocab)])
 
-    # ------------------------------------------------------------------ what it is
-
-    @property
-    def vocab_size(self) -> int:
-        """The largest id plus one."""
-        return len(self.model.vocab)
-
-    @property
-    def vocab(self) -> dict[bytes, int]:
-        """The id of every token by its bytes, as a new dict."""
-        return dict(self.model.vocab.ids)
-
-    @property
-    def merges(self) -> list[tuple[bytes, bytes]]:
-        """The merges in order of rank, as pairs of token bytes; empty if the model has no merges."""
-        if not isinstance(self.model, BPE):
-            return []
-        tokens = list(self.model.symbols)
-        return [(tokens[left], tokens[right]) for left, right, _ in self.model.merges.tolist()]
-
-    @property
-    def special_tokens(self) -> dict[str, int]:
-        """The id of every special token."""
-        return {token.content: token.id for token in self.spec.added_tokens if token.special}
-
-    @property
-    def lossless(self) -> bool:
-        """Whether decode(encode(text)) == text for every text (A1)."""
-        return self.model.lossless and self.splitter.keeps_text and self.normalizer is None
+    # ------------------------------------------------------------------ files
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the tokenizer to a file, atomically: tokenizer.json unless the name ends in .model or .txt.
@@ -361,20 +319,18 @@ class Tokenizer:
 
         write_file(self.spec, path)
 
-    def __repr__(self) -> str:
-        merges = f" {len(self.model.merges)} merges," if isinstance(self.model, BPE) else ""
-        normalizer = "" if self.normalizer is None else f" {self.normalizer!r},"
-        return (
-            f"Tokenizer({family_of(self.model).name}, {self.vocab_size} tokens,{merges} "
-            f"{len(self.special_tokens)} special,{normalizer} {self.splitter!r})"
-        )
 
+def load(
+    path: str | PathLike[str], *, splitter: SplitterLike = None, special_tokens: Mapping[str, int] | None = None
+) -> Tokenizer:
+    """Return the tokenizer of a file or folder, or of OpenAI's encodings or models by name: "o200k_base", "gpt-4o".
 
-def load(path: str | PathLike[str]) -> Tokenizer:
-    """Return the tokenizer of a file or folder; a folder's tokenizer.json wins over .model, and .model over vocab.txt.
-
-    A vocab.txt does not name its normalizer: BERT's is used, cased if any token has a capital letter. Raises
-    FormatError, with the place, for a missing, damaged or unsupported file, InputError if `path` is not a path.
+    The format is recognized by content. In a folder, tokenizer.json wins over .model, vocab.json and vocab.txt. A
+    vocab.txt does not name its normalizer: BERT's is used, cased if any token has a capital letter. A rank file of
+    tiktoken has no splitter and no special tokens: pass both; OpenAI's files need neither. vocab.json with merges.txt
+    has none either: GPT-2's splitter is the default. Other formats refuse these options. A name finds OpenAI's file in
+    this folder or in tiktoken's cache; nothing is downloaded. Raises FormatError, with the place, for missing, damaged
+    and unsupported files, InputError if `path` is not a path.
 
     >>> import tempfile
     >>> import subwords
@@ -385,15 +341,19 @@ def load(path: str | PathLike[str]) -> Tokenizer:
     """
     from subwords.formats import read_file
 
-    return Tokenizer(read_file(path))
+    if splitter is None:
+        return Tokenizer(read_file(path, special_tokens=special_tokens))
+    from subwords.resolve import splitter as resolved
+
+    return Tokenizer(read_file(path, splitter=resolved(splitter).rule, special_tokens=special_tokens))
 
 
-def _as_list(texts: Iterable[str | bytes]) -> list[str | bytes]:
-    if not isinstance(texts, (Mapping, AbstractSet)):
+def _as_list(items: Iterable[T], what: str = "texts") -> list[T]:
+    if not isinstance(items, (Mapping, AbstractSet)):
         try:
-            found = iter(texts)
+            found = iter(items)
         except TypeError:  # also raised by arrays without dimensions
             pass
         else:
             return list(found)
-    raise InputError(f"expected a list or another ordered iterable of texts, not {type(texts).__name__}")
+    raise InputError(f"expected a list or another ordered iterable of {what}, not {type(items).__name__}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -160,6 +160,16 @@ class BPE(Value):
             user_ids=frozenset(user_ids),
             unused_ids=frozenset(unused_ids),
             parts=parts,
+        )
+
+    def extended(self, tokens: Sequence[bytes]) -> BPE:
+        """Return a model with more tokens, which get the next ids; no text yields them."""
+        size, more = len(self.vocab), len(tokens)
+        return replace(
+            self,
+            vocab=Vocab([*self.vocab, *tokens]),
+            merges=self.merges + more * (self.merges >= size),  # ids of `parts` move up
+            special_ids=self.special_ids | frozenset(range(size, size + more)),
         )
 
     @cached_property

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from subwords.components.oniguruma import from_oniguruma
+from subwords.components.openai import ENCODINGS, MODELS
 
 __all__ = [
     "ALIASES",
@@ -251,20 +252,9 @@ NAMED: dict[str, Rule] = {name: (Split(pattern),) for name, pattern in PATTERNS.
 
 # Other published names of the same rules; `-`, `_`, spaces and case are ignored.
 ALIASES: dict[str, str] = {
-    # tiktoken's encodings.
-    "r50k_base": "r50k",
-    "p50k_base": "p50k",
-    "p50k_edit": "p50k",
-    "cl100k_base": "cl100k",
-    "o200k_base": "o200k",
-    "o200k_harmony": "o200k",
-    # OpenAI's models, from tiktoken/model.py.
-    **dict.fromkeys(("davinci", "curie", "babbage", "ada", "text-davinci-001"), "r50k"),
-    **dict.fromkeys(("text-davinci-002", "text-davinci-003"), "p50k"),
-    **dict.fromkeys(("gpt-4", "gpt-4-turbo", "gpt-3.5", "gpt-3.5-turbo", "gpt-35-turbo"), "cl100k"),
-    **dict.fromkeys(("text-embedding-ada-002", "text-embedding-3-small", "text-embedding-3-large"), "cl100k"),
-    **dict.fromkeys(("gpt-4o", "gpt-4o-mini", "chatgpt-4o", "gpt-4.1", "gpt-4.5", "gpt-5", "gpt-oss"), "o200k"),
-    **dict.fromkeys(("o1", "o3", "o4-mini"), "o200k"),
+    # tiktoken's encodings, and OpenAI's models.
+    **{name: encoding.splitter for name, encoding in ENCODINGS.items() if name not in PATTERNS},
+    **{model: ENCODINGS[encoding].splitter for model, encoding in MODELS.items()},
     # Tokenizer files with the same rule.
     "llama4": "o200k",
     "qwen3": "qwen2",

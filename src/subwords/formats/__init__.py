@@ -2,50 +2,106 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from os import PathLike
+from pathlib import Path
 
+from subwords.components.openai import encoding_named
+from subwords.components.splitter import Rule
 from subwords.errors import FormatError, InputError
+from subwords.formats.recognize import MERGES, VOCABS, kind_of
 from subwords.spec import TokenizerSpec
 from subwords.support.atomic import as_path, atomic_write
 
 __all__ = ["read_file", "write_file"]
 
-_KNOWN = "tokenizer.json (HF tokenizers), a SentencePiece .model, a BERT vocab.txt, or a folder that holds one"
-_NAMES = ("tokenizer.json", "tokenizer.model", "spiece.model", "vocab.txt")
+_KNOWN = (
+    "tokenizer.json (HF tokenizers), a SentencePiece .model, a rank file of tiktoken, vocab.json with merges.txt, "
+    "a BERT vocab.txt, or a folder that holds one"
+)
+_NAMES = ("tokenizer.json", "tokenizer.model", "spiece.model", "vocab.json", "vocab.txt")
 
 
-def read_file(path: str | PathLike[str]) -> TokenizerSpec:
-    """Read a tokenizer file, or a folder that holds one; see `subwords.load`.
+def read_file(
+    path: str | PathLike[str], *, splitter: Rule | None = None, special_tokens: Mapping[str, int] | None = None
+) -> TokenizerSpec:
+    """Read a tokenizer file, a folder that holds one, or the rank file of OpenAI's encoding; see `subwords.load`.
 
     The format is detected from the content; only vocab.txt, which has no signature, is recognized by its suffix.
+    splitter, special_tokens: for formats without them, which are rank files and vocab.json with merges.txt.
     """
-    from subwords.formats.hf import tokenizer_json
-
     file = as_path(path)
     try:
         if file.is_dir():
             file = next((file / name for name in _NAMES if (file / name).exists()), file / _NAMES[0])
+        elif isinstance(path, str) and not file.exists() and (encoding := encoding_named(path)):
+            return _read_encoding(encoding, splitter, special_tokens)
         data = file.read_bytes()
     except OSError as error:
         raise FormatError(f"expected a tokenizer file ({_KNOWN}); {file}: {error.strerror}") from None
-    if file.suffix == ".txt":
-        from subwords.formats import vocab_txt
+    kind = kind_of(data, file)
+    if kind not in ("ranks", "merges", "vocab.json"):
+        _refuse(str(file), splitter, special_tokens)
+    match kind:
+        case "ranks":
+            from subwords.formats import tiktoken
 
-        return vocab_txt.read(data, str(file))
-    if file.suffix in (".model", ".spm") or (data.startswith(b"\n") and not data.lstrip().startswith(b"{")):
-        from subwords.formats.sentencepiece import read
+            return tiktoken.read(data, str(file), splitter=splitter, special_tokens=special_tokens)
+        case "merges" | "vocab.json":
+            from subwords.formats.hf import vocab_merges
 
-        return read.read(data, str(file))
-    if not data.lstrip().startswith(b"{"):
-        raise FormatError(f"expected a tokenizer file ({_KNOWN}); {file} begins with {data[:16]!r}")
-    return tokenizer_json.read(data, str(file))
+            vocab = _beside(file, data, VOCABS, is_one=kind == "vocab.json")
+            merges = _beside(file, data, MERGES, is_one=kind == "merges")
+            return vocab_merges.read(vocab, merges, splitter=splitter, special_tokens=special_tokens)
+        case "vocab.txt":
+            from subwords.formats import vocab_txt
+
+            return vocab_txt.read(data, str(file))
+        case "sentencepiece":
+            from subwords.formats.sentencepiece import read
+
+            return read.read(data, str(file))
+        case "tokenizer.json":
+            from subwords.formats.hf import tokenizer_json
+
+            return tokenizer_json.read(data, str(file))
+    raise FormatError(f"expected a tokenizer file ({_KNOWN}); {file} begins with {data[:16]!r}")
+
+
+def _beside(file: Path, data: bytes, names: tuple[str, ...], *, is_one: bool) -> tuple[bytes, str]:
+    """Return the content and the path of this file if it is the one, else of a file of these names next to it."""
+    other = file if is_one else next((file.with_name(name) for name in names if file.with_name(name).is_file()), None)
+    if other is None:
+        raise FormatError(f"{file}: expected {' or '.join(names)} in the same folder: BPE needs both files")
+    try:
+        return (data if is_one else other.read_bytes()), str(other)
+    except OSError as error:
+        raise FormatError(f"expected a file that can be read; {other}: {error.strerror}") from None
+
+
+def _read_encoding(encoding: str, splitter: Rule | None, special_tokens: Mapping[str, int] | None) -> TokenizerSpec:
+    from subwords.formats import tiktoken
+
+    _refuse(encoding, splitter, special_tokens)
+    file = tiktoken.cached_file(encoding)
+    if file is None:
+        raise FormatError(f"no rank file for {encoding} here: {tiktoken.where_to_get(encoding)}")
+    return tiktoken.read_encoding(file.read_bytes(), encoding, str(file))
+
+
+def _refuse(name: str, splitter: Rule | None, special_tokens: Mapping[str, int] | None) -> None:
+    for option, value in (("splitter", splitter), ("special_tokens", special_tokens)):
+        if value is not None:
+            raise InputError(
+                f"{option} is for files without one (rank files, vocab.json); {name} says it itself: use with_"
+            )
 
 
 def write_file(spec: TokenizerSpec, path: str | PathLike[str]) -> None:
-    """Write a tokenizer to a .json, .model or .txt file, or as tokenizer.json into a folder; see `Tokenizer.save`.
+    """Write a tokenizer to a .json, .model, .tiktoken or .txt file, or as tokenizer.json into a folder.
 
-    The write is atomic. Raises InputError if the file cannot be written, FormatError if the format cannot hold the
-    tokenizer.
+    See `Tokenizer.save`. The write is atomic. Raises InputError if the file cannot be written, FormatError if the
+    format cannot hold the tokenizer.
     """
     file = as_path(path)
     try:
@@ -60,11 +116,15 @@ def write_file(spec: TokenizerSpec, path: str | PathLike[str]) -> None:
         from subwords.formats.sentencepiece import write
 
         data = write.write(spec)
+    elif file.suffix == ".tiktoken":
+        from subwords.formats import tiktoken
+
+        data = tiktoken.write(spec)
     elif file.suffix == ".json":
         from subwords.formats.hf import tokenizer_json
 
         data = tokenizer_json.write(spec)
     else:
-        raise InputError(f"expected a name ending in .json, .model or .txt, or a folder; not {file}")
+        raise InputError(f"expected a name ending in .json, .model, .tiktoken or .txt, or a folder; not {file}")
     with atomic_write(file) as stream:
         stream.write(data)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -57,6 +58,14 @@ class Unigram(Value):
         if self.unk_id is None and self.byte_fallback and (self.byte_ids < 0).any():
             missing = BYTE_PIECES[int(np.argmin(self.byte_ids))]
             raise FormatError(f"byte piece {missing!r} is missing: a model without an unk token needs all 256")
+
+    def extended(self, tokens: Sequence[bytes]) -> Unigram:
+        """Return a model with more tokens, which get the next ids; no text yields them."""
+        more = range(len(self.vocab), len(self.vocab) + len(tokens))
+        # The score of an unknown character depends on the smallest one.
+        scores = np.append(self.scores, np.full(len(tokens), self.scores.max(initial=0.0)))
+        special = self.special_ids | frozenset(more)
+        return replace(self, vocab=Vocab([*self.vocab, *tokens]), scores=scores, special_ids=special)
 
     @cached_property
     def byte_ids(self) -> NDArray[np.int32]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from subwords.components.vocab import Vocab
 from subwords.errors import FormatError
@@ -38,6 +39,11 @@ class WordPiece(Value):
             raise FormatError(f"expected unk_id, the id of unknown words, below {size}; it is {self.unk_id}")
         if self.max_chars < 0:
             raise FormatError(f"expected max_chars to be 0 or more, not {self.max_chars}")
+
+    def extended(self, tokens: Sequence[bytes]) -> WordPiece:
+        """Return a model with more tokens, which get the next ids; no text yields them."""
+        more = range(len(self.vocab), len(self.vocab) + len(tokens))
+        return replace(self, vocab=Vocab([*self.vocab, *tokens]), special_ids=self.special_ids | frozenset(more))
 
     @property
     def lossless(self) -> bool:

@@ -1,0 +1,190 @@
+"""Described: the parts and the vocabulary of a tokenizer, as its spec says; nothing here encodes."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from subwords.bpe.model import BPE
+from subwords.components.byte_alphabet import tokens_to_text
+from subwords.engine.added_tokens import AddedTokens
+from subwords.errors import InputError
+from subwords.families import Model, family_of
+from subwords.spec import TokenizerSpec
+from subwords.split.splitter import Splitter
+
+if TYPE_CHECKING:
+    from subwords.components.decoder import Decoder
+    from subwords.components.template import Template
+    from subwords.normalize.normalizer import Normalizer
+
+__all__ = ["Described"]
+
+
+class Described:
+    """The base of `Tokenizer`: what a spec says, under the names that users of other libraries know. Immutable."""
+
+    spec: TokenizerSpec
+
+    def __init__(self, spec: TokenizerSpec) -> None:
+        if not isinstance(spec, TokenizerSpec):
+            raise InputError(f"expected a TokenizerSpec, not {type(spec).__name__}; subwords.load reads files")
+        self.__dict__["spec"] = spec
+
+    # ------------------------------------------------------------------ parts
+
+    @property
+    def model(self) -> Model:
+        """The model: a vocabulary with merges, scores or a continuation prefix."""
+        return self.spec.model
+
+    @property
+    def template(self) -> Template | None:
+        """The template that adds special tokens around a text; None adds nothing."""
+        return self.spec.template
+
+    @property
+    def decoder(self) -> Decoder | None:
+        """The decoder that turns tokens into text; None joins the bytes of the tokens."""
+        return self.spec.decoder
+
+    @cached_property
+    def splitter(self) -> Splitter:
+        """The splitter, which splits text into words (pre-tokens)."""
+        return Splitter(self.spec.splitter)
+
+    @cached_property
+    def normalizer(self) -> Normalizer | None:
+        """The normalizer, which runs before the splitter; None leaves text unchanged."""
+        if not self.spec.normalizer:
+            return None
+        from subwords.normalize.normalizer import Normalizer
+
+        return Normalizer(self.spec.normalizer)
+
+    @cached_property
+    def added_tokens(self) -> AddedTokens:
+        """The added tokens, which are found in text before it is split."""
+        return AddedTokens(self.spec.added_tokens, normalize=self.normalizer.normalize if self.normalizer else None)
+
+    # ------------------------------------------------------------------ vocabulary
+
+    @property
+    def vocab_size(self) -> int:
+        """The largest id plus one."""
+        return len(self.spec.model.vocab)
+
+    @property
+    def n_vocab(self) -> int:
+        """The same as `vocab_size`, under tiktoken's name."""
+        return self.vocab_size
+
+    def __len__(self) -> int:
+        return self.vocab_size
+
+    @property
+    def vocab(self) -> dict[bytes, int]:
+        """The id of every token by its bytes, as a new dict."""
+        return dict(self.spec.model.vocab.ids)
+
+    def get_vocab(self) -> dict[str, int]:
+        """Return the id of every token as a tokenizer.json spells it, as in HF: `Ġthe` for " the" in byte-level BPE.
+
+        >>> import subwords
+        >>> subwords.train(["a a a"], vocab_size=257).get_vocab()["Ġa"]
+        256
+        """
+        return dict(self._ids)
+
+    def token_to_id(self, token: str | bytes) -> int | None:
+        """Return the id of a token, None if there is none; a str as in `get_vocab`, or the token's bytes.
+
+        >>> import subwords
+        >>> tok = subwords.train(["a a a"], vocab_size=257)
+        >>> tok.token_to_id("Ġa"), tok.token_to_id(b" a"), tok.token_to_id(" a")
+        (256, 256, None)
+        """
+        if isinstance(token, bytes):
+            return self.spec.model.vocab.ids.get(token) if token else None
+        if isinstance(token, str):
+            return self._ids.get(token)
+        raise InputError(f"expected a token as str or bytes, not {type(token).__name__}")
+
+    def id_to_token(self, index: int) -> str | None:
+        """Return the token of an id, as in `get_vocab`; None if the id has no token. `id_to_bytes` gives its bytes."""
+        if isinstance(index, bool) or not hasattr(index, "__index__"):
+            raise InputError(f"expected an id as an int, not {type(index).__name__}")
+        return (self._texts_in_files[index.__index__()] or None) if 0 <= index < self.vocab_size else None
+
+    def id_to_bytes(self, index: int) -> bytes:
+        """Return the bytes of the token of an id; InputError if there is no such id."""
+        if isinstance(index, bool) or not hasattr(index, "__index__"):
+            raise InputError(f"expected an id as an int, not {type(index).__name__}")
+        return self.spec.model.vocab[index.__index__()]
+
+    def __contains__(self, token: object) -> bool:
+        return isinstance(token, str | bytes) and self.token_to_id(token) is not None
+
+    @cached_property
+    def _texts_in_files(self) -> list[str]:
+        tokens = list(self.spec.model.vocab)
+        if getattr(self.spec.model, "byte_level", False):
+            texts = tokens_to_text(tokens)
+        else:
+            texts = [token.decode("utf-8", "replace") for token in tokens]
+        for token in self.spec.added_tokens:
+            texts[token.id] = token.content
+        return texts
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for index, text in enumerate(self._texts_in_files):
+            if text:
+                found.setdefault(text, index)
+        return found
+
+    @property
+    def merges(self) -> list[tuple[bytes, bytes]]:
+        """The merges in order of rank, as pairs of token bytes; empty if the model has no merges."""
+        if not isinstance(self.model, BPE):
+            return []
+        tokens = list(self.model.symbols)
+        return [(tokens[left], tokens[right]) for left, right, _ in self.model.merges.tolist()]
+
+    @property
+    def special_tokens(self) -> dict[str, int]:
+        """The id of every special token."""
+        return {token.content: token.id for token in self.spec.added_tokens if token.special}
+
+    @property
+    def lossless(self) -> bool:
+        """Whether decode(encode(text)) == text for every text (A1)."""
+        return self.model.lossless and self.splitter.keeps_text and self.normalizer is None
+
+    # ------------------------------------------------------------------ a value
+
+    def __reduce__(self) -> tuple[type[Any], tuple[TokenizerSpec]]:
+        return type(self), (self.spec,)
+
+    def __eq__(self, other: object) -> bool:
+        return self.spec == other.spec if isinstance(other, Described) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.spec)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(
+            f"Tokenizer is immutable: cannot set {name!r}; tok.with_({name}=...) returns a changed copy"
+        )
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"Tokenizer is immutable: cannot delete {name!r}")
+
+    def __repr__(self) -> str:
+        merges = f" {len(self.model.merges)} merges," if isinstance(self.model, BPE) else ""
+        normalizer = "" if self.normalizer is None else f" {self.normalizer!r},"
+        return (
+            f"Tokenizer({family_of(self.model).name}, {self.vocab_size} tokens,{merges} "
+            f"{len(self.special_tokens)} special,{normalizer} {self.splitter!r})"
+        )

@@ -1,0 +1,36 @@
+"""Tell formats apart by the beginning of a file, or by its name where the content says too little."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+__all__ = ["MERGES", "VOCABS", "Kind", "kind_of"]
+
+Kind: TypeAlias = Literal["ranks", "merges", "vocab.json", "vocab.txt", "sentencepiece", "tokenizer.json"]
+
+VOCABS, MERGES = ("vocab.json", "encoder.json"), ("merges.txt", "vocab.bpe")
+
+_RANK_LINE = re.compile(rb"[A-Za-z0-9+/]*={0,2} [0-9]+\r?(?:\n|$)")
+_FIRST_ENTRY = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*[0-9]')
+
+
+def kind_of(data: bytes, file: Path) -> Kind | None:
+    """Return the format of a file; None if it is none that is known.
+
+    >>> kind_of(b"IQ== 0\\n", Path("tokenizer.model")), kind_of(b'{"a": 0}', Path("vocab.json"))
+    ('ranks', 'vocab.json')
+    """
+    if _RANK_LINE.match(data):
+        return "ranks"
+    if data.startswith(b"#version") or file.name in MERGES:
+        return "merges"
+    if _FIRST_ENTRY.match(data):
+        return "vocab.json"
+    if file.suffix == ".txt":
+        return "vocab.txt"
+    begins_json = data.lstrip().startswith(b"{")
+    if file.suffix in (".model", ".spm") or (data.startswith(b"\n") and not begins_json):
+        return "sentencepiece"
+    return "tokenizer.json" if begins_json else None

@@ -1,0 +1,199 @@
+"""tiktoken's rank files: a token in base64 and its rank, which is its id, on each line.
+
+A rank file has no splitter and no special tokens. Those of OpenAI's files are known by their content; for other files
+the caller gives them.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from binascii import Error, a2b_base64, b2a_base64
+from collections.abc import Mapping
+from hashlib import sha1, sha256
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from subwords.bpe.model import BPE, LARGEST_ID
+from subwords.components.added_token import AddedToken, check_added_tokens
+from subwords.components.openai import ENCODINGS
+from subwords.components.splitter import NAMED, Rule
+from subwords.errors import FormatError, InputError
+from subwords.formats.json_node import shown
+from subwords.spec import TokenizerSpec
+
+__all__ = ["cached_file", "read", "read_encoding", "read_ranks", "where_to_get", "write"]
+
+# The limit on unused ids below the largest id.
+_SPARSEST = 16
+_FREE_HOLES = 65536
+
+# SHA-256 of OpenAI's files.
+_KNOWN = {
+    "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930": "r50k_base",
+    "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069": "p50k_base",
+    "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7": "cl100k_base",
+    "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d": "o200k_base",
+}
+_URL = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
+
+
+def read_ranks(data: bytes, name: str) -> dict[bytes, int]:
+    """Return the rank of every token; `name` is the file's name in messages.
+
+    Raises FormatError, with the line, for a line that is not a token in base64 and a rank, for two tokens of one rank
+    or two ranks of one token, and for large gaps between the ranks. An empty token, which Whisper's files have, is a
+    rank without a token.
+
+    >>> read_ranks(b"YQ== 0\\nYg== 1\\nYWI= 2\\n", "ab.tiktoken")
+    {b'a': 0, b'b': 1, b'ab': 2}
+    """
+    ranks: dict[bytes, int] = {}
+    taken: dict[int, bytes] = {}
+    for number, line in enumerate(data.splitlines(), 1):
+        if not line:
+            continue
+        where = f"{name}: line {number}"
+        token, rank = _parsed(line, where)
+        if taken.setdefault(rank, token) is not token:
+            raise FormatError(f"{where}: expected a rank of its own, not {rank}, the rank of {taken[rank]!r}")
+        if token and ranks.setdefault(token, rank) != rank:
+            raise FormatError(f"{where}: expected each token once, not {token!r}, which also has rank {ranks[token]}")
+    _check_density(max(ranks.values(), default=0), ranks, name)
+    return ranks
+
+
+def _check_density(largest: int, ranks: Mapping[bytes, int], name: str) -> None:
+    if largest > _SPARSEST * len(ranks) + _FREE_HOLES:
+        raise FormatError(f"{name}: expected ranks without large gaps, not {largest} among {len(ranks)} tokens")
+
+
+def _parsed(line: bytes, where: str) -> tuple[bytes, int]:
+    token, _, rank = line.partition(b" ")
+    try:
+        # Python reads a lone "=" as no bytes, and Whisper's files have one.
+        text = b"" if token == b"=" else a2b_base64(token, strict_mode=True)
+    except Error as error:
+        raise FormatError(f"{where}: expected a token in base64, not {token[:40]!r}: {error}") from None
+    if not rank.isdigit() or len(rank) > len(str(LARGEST_ID)) or int(rank) > LARGEST_ID:
+        raise FormatError(f"{where}: expected a token, a space and a rank up to {LARGEST_ID}, not {line[:60]!r}")
+    return text, int(rank)
+
+
+def read(
+    data: bytes, name: str, *, splitter: Rule | None = None, special_tokens: Mapping[str, int] | None = None
+) -> TokenizerSpec:
+    """Return the spec of a rank file; OpenAI's files need no splitter and no special tokens.
+
+    Raises FormatError for a damaged file, an unknown file without a splitter, and a special token whose id is taken.
+
+    Source: tiktoken 0.14, load_tiktoken_bpe.
+    """
+    ranks = read_ranks(data, name)
+    known = _KNOWN.get(sha256(data).hexdigest())
+    if splitter is None:
+        if known is None:
+            raise FormatError(
+                f"{name}: a rank file has no splitter and no special tokens, and this is not one of OpenAI's files; "
+                f'expected both: load(..., splitter="llama3", special_tokens={{"<|end|>": {len(ranks)}}})'
+            )
+        splitter = NAMED[ENCODINGS[known].splitter]
+    if special_tokens is None:
+        special_tokens = ENCODINGS[known].special_tokens if known else {}
+    if not isinstance(special_tokens, Mapping):
+        raise InputError(f"expected special_tokens as a dict of ids by token, not {type(special_tokens).__name__}")
+    added = check_added_tokens(AddedToken(content, i) for content, i in special_tokens.items())
+    _check_density(max((token.id for token in added), default=0), ranks, name)
+    return TokenizerSpec(model=_model(ranks, added, name), splitter=splitter, added_tokens=added)
+
+
+def _model(ranks: Mapping[bytes, int], added: tuple[AddedToken, ...], name: str) -> BPE:
+    tokens = [b""] * (1 + max([*ranks.values(), *(token.id for token in added)], default=-1))
+    for text, rank in ranks.items():
+        tokens[rank] = text
+    for token in added:
+        if tokens[token.id] not in (b"", token.content.encode()):
+            raise FormatError(
+                f"{name}: expected a free id for the special token {shown(token.content)}, not {token.id}, the id of "
+                f"{tokens[token.id]!r}"
+            )
+        tokens[token.id] = token.content.encode()
+    return BPE.from_ranks(tokens, special_ids=[token.id for token in added])
+
+
+def write(spec: TokenizerSpec) -> bytes:
+    """Return the rank file of a byte-level BPE tokenizer, without its splitter and special tokens.
+
+    Raises FormatError if tiktoken would give other ids: it merges by id, lowest first, and does not normalize.
+    """
+    model = spec.model
+    if not isinstance(model, BPE) or not model.byte_level:
+        raise FormatError("a rank file holds byte-level BPE only; write a .json file")
+    if spec.normalizer:
+        raise FormatError("a rank file holds no normalizer, and tiktoken has none; write a .json file")
+    special = model.special_ids | {token.id for token in spec.added_tokens}
+    tokens = list(model.vocab)
+    ids = {text: i for i, text in enumerate(tokens) if text and i not in special}
+    if missing := [byte for byte in range(256) if bytes([byte]) not in ids]:
+        raise FormatError(f"a rank file needs a token for each of 256 bytes; {bytes(missing[:1])!r} has none")
+    if model != BPE.from_ranks(tokens, special_ids=model.special_ids):
+        _check_order(model, ids)
+    return b"".join(b"%s %d\n" % (b2a_base64(text, newline=False), i) for text, i in ids.items())
+
+
+def _check_order(model: BPE, ids: Mapping[bytes, int]) -> None:
+    """Raise FormatError unless merging by id is the same as merging by the model's list.
+
+    It is if each token has one merge, in the order of ids, of the two parts that lower ids leave of it: inside a token
+    that is made at all, the merges before its last are those of the token alone.
+    """
+    made = {result: (left, right) for left, right, result in model.merges.tolist()}
+    ordered = len(made) == len(model.merges) and bool((np.diff(model.merges[:, 2]) > 0).all())
+    for text, i in ids.items():
+        if len(text) > 1 and not (ordered and made.get(i) == _last_parts(text, i, ids)):
+            raise FormatError(
+                f"tiktoken would give other ids: it merges by id, lowest first, which does not make {text!r} (id {i}) "
+                f"as this model does; write a .json file"
+            )
+
+
+def _last_parts(text: bytes, own: int, ids: Mapping[bytes, int]) -> tuple[int, ...]:
+    """Return the ids that merging by ids below `own` leaves of a token."""
+    parts = [text[i : i + 1] for i in range(len(text))]
+    while len(parts) > 2:
+        joints = [ids.get(a + b, own) for a, b in pairwise(parts)]
+        at = min(range(len(joints)), key=joints.__getitem__)
+        if joints[at] >= own:
+            break
+        parts[at : at + 2] = [parts[at] + parts[at + 1]]
+    return tuple(ids[part] for part in parts)
+
+
+def cached_file(encoding: str) -> Path | None:
+    """Return where the rank file of an encoding is: in this folder, or in tiktoken's cache; None if it is not there.
+
+    tiktoken keeps its downloads in TIKTOKEN_CACHE_DIR, DATA_GYM_CACHE_DIR, or data-gym-cache in the temporary folder.
+    """
+    ranks = ENCODINGS[encoding].ranks
+    cache = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR"))
+    folder = Path(tempfile.gettempdir(), "data-gym-cache") if cache is None else Path(cache)
+    key = sha1(_URL.format(ranks).encode(), usedforsecurity=False).hexdigest()
+    return next((file for file in (Path(f"{ranks}.tiktoken"), folder / key) if file.is_file()), None)
+
+
+def read_encoding(data: bytes, encoding: str, name: str) -> TokenizerSpec:
+    """Return the spec of OpenAI's encoding with this name; FormatError if `data` is not its rank file."""
+    published = ENCODINGS[encoding]
+    if _KNOWN.get(sha256(data).hexdigest()) != published.ranks:
+        raise FormatError(f"{name}: expected OpenAI's {published.ranks}.tiktoken; the content differs: get it again")
+    return read(data, name, special_tokens=published.special_tokens)
+
+
+def where_to_get(encoding: str) -> str:
+    """Return what to do if the rank file of an encoding is not at hand."""
+    ranks = ENCODINGS[encoding].ranks
+    return (
+        f"download {_URL.format(ranks)} into this folder, or call tiktoken.get_encoding({ranks!r}) once, which keeps it"
+    )

@@ -60,7 +60,7 @@ def test_more_of_texts(shared_data: Path, kind: str, part: int) -> None:
 
 def check_texts(data: Path, kind: str, documents: list[str]) -> None:
     tok, peer = both(data, kind)
-    assert len(documents) > 30
+    assert len(documents) > 15
     for text in documents:
         check(tok, peer, text)
 

@@ -10,14 +10,13 @@ from subwords.components import normalizer as normalizers
 from subwords.components import splitter as splitters
 from subwords.components.added_token import AddedToken, check_added_tokens
 from subwords.components.decoder import Decoder
+from subwords.components.roles import ROLES
 from subwords.components.template import Template
 from subwords.errors import InputError
 from subwords.families import FAMILIES, Model
 from subwords.support.value import Value
 
 __all__ = ["Foreign", "Padding", "TokenizerSpec", "Truncation"]
-
-ROLES = ("bos", "eos", "unk", "pad", "cls", "sep", "mask")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +58,13 @@ class Foreign:
     json: JSON text by key of a tokenizer.json: unknown keys, and the file's own spelling of components, which is used
     only while it is equivalent to the spec.
     model_size: the number of ids in the model of a tokenizer.json, without added tokens; None for other sources.
+    config: JSON text by key of a tokenizer_config.json.
     sentencepiece: the parts of a .model file, as `PieceTable.kept` in `formats/sentencepiece/pieces.py` returns them.
     """
 
     json: tuple[tuple[str, str], ...] = ()
     model_size: int | None = None
+    config: tuple[tuple[str, str], ...] = ()
     sentencepiece: tuple[bytes, bytes, bytes] | None = field(default=None, repr=False)
 
     def entry(self, key: str) -> str | None:
@@ -77,7 +78,8 @@ class TokenizerSpec(Value):
 
     model: a BPE, WordPiece or Unigram model. normalizer, splitter: steps in order; () leaves the text unchanged and
     unsplit. template: adds special tokens around a text. decoder: None joins the bytes of tokens. added_tokens: their
-    ids are below len(model.vocab). roles: ids of bos, eos, unk, pad, cls, sep and mask tokens, if a file names them.
+    ids are below len(model.vocab). roles: ids of bos, eos, unk, pad, cls, sep and mask tokens; () if the usual names of
+    special tokens tell them. chat_template: Jinja text that turns a conversation into a text; nothing here runs it.
     `digest` is a SHA-256 of all fields except `foreign`, which equality ignores too. Raises InputError for parts that
     do not fit together.
 
@@ -96,6 +98,7 @@ class TokenizerSpec(Value):
     roles: tuple[tuple[str, int], ...] = ()
     padding: Padding | None = None
     truncation: Truncation | None = None
+    chat_template: str | None = None
     foreign: Foreign = field(default=Foreign(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -134,6 +137,21 @@ class TokenizerSpec(Value):
         kept = [token for token in self.added_tokens if token.content not in set(contents)]
         added = [*kept, *(AddedToken(content, ids[content], **flags) for content in contents)]
         return replace(self, model=model, added_tokens=tuple(sorted(added, key=lambda token: token.id)))
+
+    def roles_of(self, given: Mapping[str, str | int] | None) -> tuple[tuple[str, int], ...]:
+        """Return roles given as tokens or ids; InputError for an unknown role or token."""
+        found = []
+        ids = {token.content: token.id for token in self.added_tokens}
+        if given is not None and not isinstance(given, Mapping):
+            raise InputError(f"expected roles as a dict of tokens by role, not {type(given).__name__}")
+        for role, token in (given or {}).items():
+            index = ids.get(token, self.model.vocab.ids.get(token.encode())) if isinstance(token, str) else token
+            if role not in ROLES or index is None:
+                raise InputError(
+                    f"expected roles ({', '.join(ROLES)}) with tokens of the vocabulary, not {role!r:.40}: {token!r:.60}"
+                )
+            found.append((role, index))
+        return tuple(sorted(found, key=lambda entry: ROLES.index(entry[0])))
 
     def with_(self, changes: Mapping[str, Any]) -> TokenizerSpec:
         """Return a spec with some fields changed; InputError for an unknown name."""

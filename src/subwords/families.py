@@ -7,12 +7,12 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from subwords.encode.encoder import Encoder, Segmenter, WordSource
 from subwords.support.checks import check_choice
 from subwords.wordpiece.model import SPECIAL_TOKENS
 
 if TYPE_CHECKING:
     from subwords.bpe.model import BPE
+    from subwords.encode.encoder import Encoder, Segmenter, WordSource
     from subwords.unigram.model import Unigram
     from subwords.wordpiece.model import WordPiece
 
@@ -115,4 +115,6 @@ def segmenter_of(model: Model) -> Segmenter:
 
 def encoder_of(model: Model, words: WordSource) -> Encoder:
     """Return an encoder of a model; `words` is a splitter, or a pipeline of a normalizer and a splitter."""
+    from subwords.encode.encoder import Encoder
+
     return Encoder(segmenter_of(model), words)

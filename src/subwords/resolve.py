@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 from subwords.components import normalizer as normalizers
 from subwords.components import splitter as splitters
 from subwords.components.identity import from_text, looks_like_steps
 from subwords.errors import InputError
-from subwords.normalize.normalizer import Normalizer
 from subwords.split.splitter import Splitter
 from subwords.support.names import looks_like_name, named, nearest
+
+if TYPE_CHECKING:
+    from subwords.normalize.normalizer import Normalizer
 
 __all__ = ["NormalizerLike", "SplitterLike", "normalizer", "splitter"]
 
@@ -93,10 +95,14 @@ def normalizer(rule: NormalizerLike) -> Normalizer:
     >>> subwords.normalizer(["nfkc", "lowercase"]).normalize("ＡＢ")
     'ab'
     """
+    from subwords.normalize.normalizer import Normalizer
+
     return rule if isinstance(rule, Normalizer) else Normalizer(_steps(rule))
 
 
 def _steps(rule: Any) -> normalizers.Steps:
+    from subwords.normalize.normalizer import Normalizer
+
     if isinstance(rule, Normalizer):
         return rule.steps
     if rule is None:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from subwords.components import normalizer as normalizers
 from subwords.components import splitter as splitters
 from subwords.components.added_token import AddedToken, check_added_tokens
+from subwords.components.byte_alphabet import CHARACTERS, tokens_from_text
 from subwords.components.decoder import Decoder
 from subwords.components.roles import ROLES
 from subwords.components.template import Template
@@ -125,9 +126,14 @@ class TokenizerSpec(Value):
         model = self.model
         ids = {token.content: token.id for token in self.added_tokens}
         for content in contents:
-            # As in HF, a token is sought as a tokenizer.json spells it; a byte-level model spells only ASCII as itself.
-            same = not getattr(model, "byte_level", False) or all("!" <= char <= "~" for char in content)
-            if same and (index := model.vocab.ids.get(content.encode())) is not None:
+            # As in HF, a token is sought as a tokenizer.json spells it.
+            spelled = self._spelled(content)
+            index = model.vocab.ids.get(spelled) if spelled else None
+            if index is not None and content not in ids and spelled != content.encode():
+                raise InputError(
+                    f"{content!r} is how a tokenizer.json spells {spelled!r}, id {index}: choose another text"
+                )
+            if index is not None:
                 ids.setdefault(content, index)
         new = [content for content in contents if content not in ids]
         ids |= {content: len(model.vocab) + i for i, content in enumerate(new)}
@@ -152,6 +158,12 @@ class TokenizerSpec(Value):
                 )
             found.append((role, index))
         return tuple(sorted(found, key=lambda entry: ROLES.index(entry[0])))
+
+    def _spelled(self, content: str) -> bytes:
+        """Return the token that a tokenizer.json spells like this; b"" if it can spell none so."""
+        if not getattr(self.model, "byte_level", False):
+            return content.encode()
+        return tokens_from_text([content])[0] if CHARACTERS.issuperset(content) else b""
 
     def with_(self, changes: Mapping[str, Any]) -> TokenizerSpec:
         """Return a spec with some fields changed; InputError for an unknown name."""

@@ -16,7 +16,7 @@ from strategies import texts
 from subwords.components.openai import ENCODINGS
 from subwords.tokenizer import Tokenizer
 
-OWN = {"<|end|>": 100_000, "<|a b|>": 100_001}
+OWN = {"<|end|>": 60_000, "<|a b|>": 60_001}
 
 
 def peer_of(path: Path, pattern: str, special_tokens: dict[str, int]) -> tiktoken.Encoding:

@@ -109,8 +109,6 @@ LOADED = {
 }
 REFUSED = {
     "clip/tokenizer.json": 'model.end_of_word_suffix: "</w>" is not supported',
-    "clip/vocab.json": "model: expected the model of a tokenizer.json",
-    "gpt2/vocab.bpe": "expected a tokenizer file",
 }
 
 

@@ -256,3 +256,12 @@ def test_growth(rule: Any) -> None:
     known = normalizer(rule)
     for text in ("a", "ﷺ", " ", "a b ", "\u3000", "İ", "中中", "aaaaaaaa"):
         assert len(known.normalize(text).encode()) <= known.growth * len(text.encode())
+
+
+def test_the_whitespace_of_sentencepiece_is_the_map_of_that_rule() -> None:
+    from subwords.components.normalizer import NAMED, SentencePiece
+    from subwords.components.precompiled_map import write_charsmap
+    from subwords.unicode.tables import WHITE_SPACE
+
+    made = write_charsmap({chr(code): " " for code in sorted(WHITE_SPACE) if chr(code) != " "})
+    assert NAMED["sentencepiece"] == (SentencePiece(made),)

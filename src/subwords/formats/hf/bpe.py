@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -70,19 +71,30 @@ def _read_merges(node: Node, vocab: dict[str, int]) -> NDArray[np.int64]:
     if entries and isinstance(entries[0], str) and entries[0].startswith("#version"):
         entries = entries[1:]
     try:
-        pairs = [entry if type(entry) is list else entry.split(" ") for entry in entries]
-        left = [vocab[a] for a, _ in pairs]
-        right = [vocab[b] for _, b in pairs]
-        result = [vocab[a + b] for a, b in pairs]
+        left, right = _parts(entries)
+        ids = vocab.__getitem__
+        columns = [list(map(ids, left)), list(map(ids, right)), list(map(ids, map(add, left, right)))]
     except (AttributeError, KeyError, TypeError, ValueError):
         _refuse_merge(node, vocab)
         raise
-    merges = np.array([left, right, result], np.int64).T.copy()
+    merges = np.array(columns, np.int64).T.copy()
     keys = (merges[:, 0] << 32) | merges[:, 1]
     if not np.diff(np.sort(keys)).all():
         _, latest = np.unique(keys[::-1], return_index=True)
         merges = merges[np.sort(len(keys) - 1 - latest)]
     return merges
+
+
+def _parts(entries: list[Any]) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the left and the right tokens of merges, "left right" or [left, right] each; ValueError for others."""
+    if set(map(type, entries)) <= {str}:  # all at once: lists of two would cost as much as everything else
+        flat = " ".join(entries).split(" ") if entries else []
+        if list(map(" ".join, zip(flat[::2], flat[1::2], strict=True))) != entries:
+            raise ValueError("a merge is not two tokens")
+        return flat[::2], flat[1::2]
+    pairs = [entry if type(entry) is list else entry.split(" ") for entry in entries]
+    left, right = zip(*pairs, strict=True)
+    return left, right
 
 
 def _refuse_merge(node: Node, vocab: dict[str, int]) -> None:

@@ -78,9 +78,11 @@ def _check_density(node: Node, largest: int, count: int) -> None:
 
 def read_added(node: Node, vocab: dict[str, int]) -> tuple[AddedToken, ...]:
     """Return the added tokens; a token in the vocabulary keeps that id and ignores the file's, as in HF."""
-    taken = {i: text for text, i in vocab.items()}
     tokens = []
-    for entry in node.items() if node.value is not None else ():
+    entries = list(node.items()) if node.value is not None else []
+    new = any(entry["content"].string() not in vocab for entry in entries)
+    taken = {i: text for text, i in vocab.items()} if new else {}
+    for entry in entries:
         content = entry["content"].string()
         if content in vocab:
             i = vocab[content]

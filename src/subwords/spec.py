@@ -15,6 +15,7 @@ from subwords.components.roles import ROLES
 from subwords.components.template import Template
 from subwords.errors import InputError
 from subwords.families import FAMILIES, Model
+from subwords.support.checks import check_string
 from subwords.support.value import Value
 
 __all__ = ["Foreign", "Padding", "TokenizerSpec", "Truncation"]
@@ -115,6 +116,8 @@ class TokenizerSpec(Value):
         for token in added:
             if token.id >= size:
                 raise InputError(f"expected added token ids below {size}; {token.content!r} has {token.id}")
+        if self.chat_template is not None:
+            check_string("chat_template", self.chat_template)
         for role, index in self.roles:
             if role not in ROLES or not 0 <= index < size:
                 raise InputError(
@@ -144,17 +147,21 @@ class TokenizerSpec(Value):
         added = [*kept, *(AddedToken(content, ids[content], **flags) for content in contents)]
         return replace(self, model=model, added_tokens=tuple(sorted(added, key=lambda token: token.id)))
 
-    def roles_of(self, given: Mapping[str, str | int] | None) -> tuple[tuple[str, int], ...]:
-        """Return roles given as tokens or ids; InputError for an unknown role or token."""
+    def roles_of(
+        self, given: Mapping[str, str | int] | tuple[tuple[str, int], ...] | None
+    ) -> tuple[tuple[str, int], ...]:
+        """Return roles given as tokens or ids, or as they are here; InputError for an unknown role or token."""
         found = []
         ids = {token.content: token.id for token in self.added_tokens}
+        if isinstance(given, tuple):
+            return given
         if given is not None and not isinstance(given, Mapping):
             raise InputError(f"expected roles as a dict of tokens by role, not {type(given).__name__}")
         for role, token in (given or {}).items():
             index = ids.get(token, self.model.vocab.ids.get(token.encode())) if isinstance(token, str) else token
             if role not in ROLES or index is None:
                 raise InputError(
-                    f"expected roles ({', '.join(ROLES)}) with tokens of the vocabulary, not {role!r:.40}: {token!r:.60}"
+                    f"expected roles ({', '.join(ROLES)}) with tokens that exist, not {role!r:.40}: {token!r:.60}"
                 )
             found.append((role, index))
         return tuple(sorted(found, key=lambda entry: ROLES.index(entry[0])))

@@ -52,7 +52,7 @@ class Changes(TypedDict, total=False):
     template: Template | None
     decoder: Decoder | None
     added_tokens: Sequence[AddedToken]
-    roles: Mapping[str, str | int]
+    roles: Mapping[str, str | int] | tuple[tuple[str, int], ...]
     chat_template: str | None
     padding: Padding | None
     truncation: Truncation | None

@@ -158,7 +158,11 @@ class TokenizerSpec(Value):
         if given is not None and not isinstance(given, Mapping):
             raise InputError(f"expected roles as a dict of tokens by role, not {type(given).__name__}")
         for role, token in (given or {}).items():
-            index = ids.get(token, self.model.vocab.ids.get(token.encode())) if isinstance(token, str) else token
+            index = (
+                ids.get(token, self.model.vocab.ids.get(token.encode("utf-8", "surrogatepass")))
+                if isinstance(token, str)
+                else token
+            )
             if role not in ROLES or index is None:
                 raise InputError(
                     f"expected roles ({', '.join(ROLES)}) with tokens that exist, not {role!r:.40}: {token!r:.60}"

@@ -152,7 +152,8 @@ def test_roles_by_name_and_given() -> None:
 
 
 @pytest.mark.parametrize(
-    "roles", [{"begin": "[CLS]"}, {"bos": "nope"}, {"bos": 10**6}, {"bos": -1}, ["bos"], {"bos": None}]
+    "roles",
+    [{"begin": "[CLS]"}, {"bos": "nope"}, {"bos": 10**6}, {"bos": -1}, {"bos": "\ud800"}, ["bos"], {"bos": None}],
 )
 def test_wrong_roles_are_refused(roles: Any) -> None:
     with pytest.raises(InputError, match="expected roles"):

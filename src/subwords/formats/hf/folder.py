@@ -12,7 +12,7 @@ from typing import Any
 
 from subwords.components.roles import ROLES, roles_by_name
 from subwords.errors import FormatError
-from subwords.formats.json_node import Node, parse, shown
+from subwords.formats.json_node import Node, is_unicode, parse, shown
 from subwords.formats.recognize import BESIDE
 from subwords.spec import Foreign, TokenizerSpec
 
@@ -64,7 +64,7 @@ def _parsed(files: Mapping[str, bytes], name: str, folder: str) -> Node:
 def _content(node: Node) -> str | None:
     """Return the text of a token: a string, or the `content` of an object."""
     value = node["content"].value if isinstance(node.value, dict) else node.value
-    if value is not None and not isinstance(value, str):
+    if value is not None and not (isinstance(value, str) and is_unicode(value)):
         raise node.wrong("a token: a string, an object with `content`, or null")
     return value or None
 
@@ -77,9 +77,9 @@ def _template(files: Mapping[str, bytes], config: Node, folder: str) -> str | No
             raise FormatError(f"{folder}/{TEMPLATE}: expected UTF-8; byte {error.start} is not UTF-8") from None
     value = config["chat_template"].value
     if isinstance(value, list):  # several templates with names: the default one is used
-        named = {entry["name"].value: entry["template"].value for entry in config["chat_template"].items()}
-        value = named.get("default")
-    if value is not None and not isinstance(value, str):
+        entries = config["chat_template"].items()
+        value = next((entry["template"].value for entry in entries if entry["name"].value == "default"), None)
+    if value is not None and not (isinstance(value, str) and is_unicode(value)):
         raise config["chat_template"].wrong("a template as a string")
     return value
 

@@ -11,7 +11,7 @@ __all__ = ["joining_pairs"]
 
 Numbers = NDArray[np.int64]
 
-# A token's hash is the sum of _CODE * (byte + 1) * _BASE**position, modulo 2**64; both are odd, so _BASE has an inverse.
+# The hash of a token is the sum of _CODE * (byte + 1) * _BASE**position, modulo 2**64. _BASE is odd: it has an inverse.
 _BASE, _CODE = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import pickle
 import random
@@ -14,7 +15,11 @@ import pytest
 import subwords
 from building import read_json, read_model, read_vocab, write_json, write_model
 from seeds import sweep_seed
+from subwords.components.byte_alphabet import tokens_to_text
+from subwords.components.splitter import NAMED as SPLITTERS
 from subwords.errors import FormatError, SubwordsError
+from subwords.formats import tiktoken
+from subwords.formats.hf import folder, vocab_merges
 from subwords.formats.sentencepiece.proto import Kind
 from subwords.tokenizer import Tokenizer
 from test_round_trips import DECODERS, MAKERS, of_file, of_proto
@@ -41,10 +46,49 @@ def vocabularies(rng: random.Random) -> bytes:
     return b"[UNK]\n[CLS]\n[SEP]\nthe\nlow\n##est\n##er\n" + "é\n☃\n".encode()
 
 
+BYTES = [bytes([byte]) for byte in range(256)]
+TOKENS = [*BYTES, b" t", b"he", b" the", b"lo", b"low", b"\xc3\xa9"]
+VOCAB = json.dumps({text: i for i, text in enumerate(tokens_to_text(TOKENS))}).encode()
+MERGES = "#version: 0.2\nĠ t\nh e\nĠt he\nl o\nlo w\nÃ ©\n".encode()
+
+
+def rank_files(rng: random.Random) -> bytes:
+    return b"".join(b"%s %d\n" % (base64.b64encode(token), i) for i, token in enumerate(TOKENS[250:]))
+
+
+def read_rank_file(data: bytes, name: str) -> Tokenizer:
+    return Tokenizer(tiktoken.read(data, name, splitter=SPLITTERS["gpt2"], special_tokens={"<s>": 5000}))
+
+
+def read_merges(data: bytes, name: str) -> Tokenizer:
+    return Tokenizer(vocab_merges.read((VOCAB, "vocab.json"), (data, name)))
+
+
+def read_vocab_json(data: bytes, name: str) -> Tokenizer:
+    return Tokenizer(vocab_merges.read((data, name), (MERGES, name)))
+
+
+def configs(rng: random.Random) -> bytes:
+    names = {"bos_token": "<s>", "eos_token": {"content": "a"}, "pad_token": None, "model_max_length": 512}
+    return json.dumps({**names, "chat_template": [{"name": "default", "template": "{{ m }}"}], "x": [{}]}).encode()
+
+
+def read_config(data: bytes, name: str) -> Tokenizer:
+    spec = MAKERS["trained BPE"]().spec
+    tok = Tokenizer(folder.read(spec, {"tokenizer_config.json": data, "special_tokens_map.json": data}, name))
+    with suppress(FormatError):
+        folder.write(tok.spec)
+    return tok
+
+
 FORMATS: dict[str, tuple[Callable[[random.Random], bytes], Callable[[bytes, str], Tokenizer]]] = {
     "a.json": (files_in_json, read_json),
     "a.model": (models, read_model),
     "a.txt": (vocabularies, read_vocab),
+    "a.tiktoken": (rank_files, read_rank_file),
+    "merges.txt": (lambda _: MERGES, read_merges),
+    "vocab.json": (lambda _: VOCAB, read_vocab_json),
+    "folder": (configs, read_config),
 }
 
 
@@ -111,7 +155,7 @@ def run(name: str, seed: int, count: int) -> None:
     alive = 0
     for k in range(count):
         data = make(rng)
-        data = changed(rng, data) if name == "a.json" and k % 3 else damaged(rng, data)
+        data = changed(rng, data) if name in ("a.json", "vocab.json", "folder") and k % 3 else damaged(rng, data)
         try:
             alive += check(read, data, name)
         except Exception:
@@ -122,14 +166,14 @@ def run(name: str, seed: int, count: int) -> None:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_some_damaged_files(name: str) -> None:
-    run(name, SEED, 20 if name == "a.txt" else 60)
+    run(name, SEED, 60 if name in ("a.json", "a.model") else 20)
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("part", range(2))
 def test_many_damaged_files(name: str, part: int) -> None:
-    run(name, 2 * sweep_seed() + part, 100 if name == "a.txt" else 1000)
+    run(name, 2 * sweep_seed() + part, 1000 if name in ("a.json", "a.model") else 150)
 
 
 def test_scores_beyond_32_bits() -> None:

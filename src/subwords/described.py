@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from subwords.bpe.model import BPE
 from subwords.components.byte_alphabet import tokens_to_text
+from subwords.components.roles import roles_by_name
 from subwords.engine.added_tokens import AddedTokens
 from subwords.errors import InputError
 from subwords.families import Model, family_of
@@ -156,6 +157,11 @@ class Described:
     def special_tokens(self) -> dict[str, int]:
         """The id of every special token."""
         return {token.content: token.id for token in self.spec.added_tokens if token.special}
+
+    @property
+    def roles(self) -> dict[str, int]:
+        """The id of each special token with a role: "bos", "eos", "unk", "pad", "cls", "sep", "mask"."""
+        return dict(self.spec.roles or roles_by_name(self.spec.added_tokens))
 
     @property
     def lossless(self) -> bool:

@@ -11,14 +11,14 @@ from subwords.components import splitter as splitters
 from subwords.components.added_token import AddedToken, check_added_tokens
 from subwords.components.byte_alphabet import CHARACTERS, tokens_from_text
 from subwords.components.decoder import Decoder
+from subwords.components.roles import ROLES
 from subwords.components.template import Template
 from subwords.errors import InputError
 from subwords.families import FAMILIES, Model
+from subwords.support.checks import check_string
 from subwords.support.value import Value
 
 __all__ = ["Foreign", "Padding", "TokenizerSpec", "Truncation"]
-
-ROLES = ("bos", "eos", "unk", "pad", "cls", "sep", "mask")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +60,13 @@ class Foreign:
     json: JSON text by key of a tokenizer.json: unknown keys, and the file's own spelling of components, which is used
     only while it is equivalent to the spec.
     model_size: the number of ids in the model of a tokenizer.json, without added tokens; None for other sources.
+    config: JSON text by key of a tokenizer_config.json.
     sentencepiece: the parts of a .model file, as `PieceTable.kept` in `formats/sentencepiece/pieces.py` returns them.
     """
 
     json: tuple[tuple[str, str], ...] = ()
     model_size: int | None = None
+    config: tuple[tuple[str, str], ...] = ()
     sentencepiece: tuple[bytes, bytes, bytes] | None = field(default=None, repr=False)
 
     def entry(self, key: str) -> str | None:
@@ -78,7 +80,8 @@ class TokenizerSpec(Value):
 
     model: a BPE, WordPiece or Unigram model. normalizer, splitter: steps in order; () leaves the text unchanged and
     unsplit. template: adds special tokens around a text. decoder: None joins the bytes of tokens. added_tokens: their
-    ids are below len(model.vocab). roles: ids of bos, eos, unk, pad, cls, sep and mask tokens, if a file names them.
+    ids are below len(model.vocab). roles: ids of bos, eos, unk, pad, cls, sep and mask tokens; () if the usual names of
+    special tokens tell them. chat_template: Jinja text that turns a conversation into a text; nothing here runs it.
     `digest` is a SHA-256 of all fields except `foreign`, which equality ignores too. Raises InputError for parts that
     do not fit together.
 
@@ -97,6 +100,7 @@ class TokenizerSpec(Value):
     roles: tuple[tuple[str, int], ...] = ()
     padding: Padding | None = None
     truncation: Truncation | None = None
+    chat_template: str | None = None
     foreign: Foreign = field(default=Foreign(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -112,6 +116,8 @@ class TokenizerSpec(Value):
         for token in added:
             if token.id >= size:
                 raise InputError(f"expected added token ids below {size}; {token.content!r} has {token.id}")
+        if self.chat_template is not None:
+            check_string("chat_template", self.chat_template)
         for role, index in self.roles:
             if role not in ROLES or not 0 <= index < size:
                 raise InputError(
@@ -140,6 +146,29 @@ class TokenizerSpec(Value):
         kept = [token for token in self.added_tokens if token.content not in set(contents)]
         added = [*kept, *(AddedToken(content, ids[content], **flags) for content in contents)]
         return replace(self, model=model, added_tokens=tuple(sorted(added, key=lambda token: token.id)))
+
+    def roles_of(
+        self, given: Mapping[str, str | int] | tuple[tuple[str, int], ...] | None
+    ) -> tuple[tuple[str, int], ...]:
+        """Return roles given as tokens or ids, or as they are here; InputError for an unknown role or token."""
+        found = []
+        ids = {token.content: token.id for token in self.added_tokens}
+        if isinstance(given, tuple):
+            return given
+        if given is not None and not isinstance(given, Mapping):
+            raise InputError(f"expected roles as a dict of tokens by role, not {type(given).__name__}")
+        for role, token in (given or {}).items():
+            index = (
+                ids.get(token, self.model.vocab.ids.get(token.encode("utf-8", "surrogatepass")))
+                if isinstance(token, str)
+                else token
+            )
+            if role not in ROLES or index is None:
+                raise InputError(
+                    f"expected roles ({', '.join(ROLES)}) with tokens that exist, not {role!r:.40}: {token!r:.60}"
+                )
+            found.append((role, index))
+        return tuple(sorted(found, key=lambda entry: ROLES.index(entry[0])))
 
     def _spelled(self, content: str) -> bytes:
         """Return the token that a tokenizer.json spells like this; b"" if it can spell none so."""

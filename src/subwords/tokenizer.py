@@ -52,7 +52,8 @@ class Changes(TypedDict, total=False):
     template: Template | None
     decoder: Decoder | None
     added_tokens: Sequence[AddedToken]
-    roles: tuple[tuple[str, int], ...]
+    roles: Mapping[str, str | int] | tuple[tuple[str, int], ...]
+    chat_template: str | None
     padding: Padding | None
     truncation: Truncation | None
 
@@ -78,8 +79,9 @@ class Tokenizer(Described):
     def with_(self, **changes: Unpack[Changes]) -> Tokenizer:
         """Return a changed copy; None removes a part.
 
-        splitter, normalizer: any value that `subwords.splitter` or `subwords.normalizer` accepts. Other names are
-        fields of `TokenizerSpec`. Raises InputError for unknown names and for parts that do not fit together.
+        splitter, normalizer: any value that `subwords.splitter` or `subwords.normalizer` accepts. roles: tokens or ids
+        by role ("bos", "eos", "unk", "pad", "cls", "sep", "mask"). Other names are fields of `TokenizerSpec`. Raises
+        InputError for unknown names and for parts that do not fit together.
 
         >>> import subwords
         >>> tok = subwords.train(["ab AB"] * 2, vocab_size=258)
@@ -95,6 +97,8 @@ class Tokenizer(Described):
             from subwords.resolve import normalizer
 
             fields["normalizer"] = normalizer(changes["normalizer"]).steps
+        if "roles" in changes:
+            fields["roles"] = self.spec.roles_of(changes["roles"])
         return Tokenizer(self.spec.with_(fields))
 
     def with_tokens(
@@ -309,10 +313,12 @@ class Tokenizer(Described):
     # ------------------------------------------------------------------ files
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the tokenizer to a file, atomically: tokenizer.json unless the name ends in .model or .txt.
+        """Write the tokenizer to a file, atomically; the suffix is .json, .model, .tiktoken or .txt.
 
-        HF tokenizers and transformers load the .json file (tokenizer.json in a folder). SentencePiece loads the .model
-        file, which holds Unigram or character-level BPE. A .txt file holds only the tokens of WordPiece.
+        HF tokenizers and transformers load the .json file. SentencePiece loads the .model file, which holds Unigram or
+        character-level BPE. A .tiktoken file holds the tokens of byte-level BPE, a .txt file those of WordPiece. A
+        folder (that exists, or a name that ends in "/") gets tokenizer.json, and roles and chat template in the files
+        that transformers' AutoTokenizer reads.
         Raises FormatError if the format cannot hold this tokenizer, InputError if the file cannot be written.
         """
         from subwords.formats import write_file

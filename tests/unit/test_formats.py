@@ -23,7 +23,8 @@ def test_save_and_load_by_file_and_by_folder(tmp_path: Path) -> None:
     tok = trained()
     tok.save(tmp_path / "x.json")
     tok.save(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["tokenizer.json", "x.json"]
+    beside = ["special_tokens_map.json", "tokenizer.json", "tokenizer_config.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [*beside, "x.json"]
     for place in (tmp_path / "x.json", str(tmp_path), tmp_path):
         got = subwords.load(place)
         assert got.encode("low <s> lowest") == tok.encode("low <s> lowest")

@@ -101,17 +101,11 @@ class BPE(Value):
     @classmethod
     def from_ranks(cls, tokens: Sequence[bytes], *, special_ids: Iterable[int] = ()) -> BPE:
         """Return the model of a rank file (E2, tiktoken): two tokens that join to a token merge, lowest id first."""
+        from subwords.bpe.rank_merges import joining_pairs
+
         special = frozenset(special_ids)
         vocab = Vocab(tokens)
-        ids = {token: i for i, token in enumerate(tokens) if i not in special}
-        merges = [
-            (left, right, i)
-            for token, i in ids.items()
-            for cut in range(1, len(token))
-            if (left := ids.get(token[:cut])) is not None and (right := ids.get(token[cut:])) is not None
-        ]
-        merges.sort(key=lambda merge: merge[2])
-        table = np.array(merges, np.int64).reshape(-1, 3)
+        table = joining_pairs(vocab, special)
         return cls(vocab, table, ranks=table[:, 2].copy(), whole_words=True, special_ids=special)
 
     @classmethod

@@ -199,7 +199,7 @@ def train(
 
     started = time.perf_counter()
     algorithm = options["algorithm"]
-    output = _checked_target(output, algorithm)
+    target = _checked_target(output, algorithm)
     settings = _settings(context, algorithm, {**options, "byte_level": not character_level})
     counting = {name: settings.pop(name) for name in _COUNTING}
     settings["special_tokens"] = special_tokens_of(algorithm, counting["special_tokens"] or None, options["unk_token"])
@@ -207,7 +207,7 @@ def train(
     counts, names = _counts_or_rules(sources, counting, algorithm)
     rules: dict[str, Any] = {"splitter": splitter(names["splitter"]), "normalizer": normalizer(names["normalizer"])}
     # Fail before hours of work if these options cannot be trained or saved.
-    check_saving(output, rehearse(**rules, **settings).save)
+    check_saving(target, rehearse(**rules, **settings).save)
     progress = False if quiet else None
     if counts is None:
         counts = _count(sources, {**counting, **rules}, threads, progress)
@@ -215,9 +215,9 @@ def train(
         if quiet:
             warnings.simplefilter("ignore", SubwordsWarning)
         tok = train_tokenizer(counts, threads=threads, progress=progress, **rules, **settings)
-    tok.save(output)
+    tok.save(output if output.is_dir() else target)
     learned = {"tokens": tok.vocab_size} | ({"merges": len(tok.merges)} if algorithm == "bpe" else {})
-    _summarize(counts, learned, started, output, as_json, quiet)
+    _summarize(counts, learned, started, target, as_json, quiet)
 
 
 @click.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 from subwords.components.openai import encoding_named
 from subwords.components.splitter import Rule
 from subwords.errors import FormatError, InputError
-from subwords.formats.recognize import MERGES, VOCABS, kind_of
+from subwords.formats.recognize import BESIDE, MERGES, VOCABS, kind_of
 from subwords.spec import TokenizerSpec
 from subwords.support.atomic import as_path, atomic_write
 
@@ -31,9 +32,11 @@ def read_file(
     splitter, special_tokens: for formats without them, which are rank files and vocab.json with merges.txt.
     """
     file = as_path(path)
+    beside: dict[str, bytes] = {}
     try:
         if file.is_dir():
-            file = next((file / name for name in _NAMES if (file / name).exists()), file / _NAMES[0])
+            folder, file = file, next((file / name for name in _NAMES if (file / name).exists()), file / _NAMES[0])
+            beside = {name: (folder / name).read_bytes() for name in BESIDE if (folder / name).is_file()}
         elif isinstance(path, str) and not file.exists() and (encoding := encoding_named(path)):
             return _read_encoding(encoding, splitter, special_tokens)
         data = file.read_bytes()
@@ -64,7 +67,12 @@ def read_file(
         case "tokenizer.json":
             from subwords.formats.hf import tokenizer_json
 
-            return tokenizer_json.read(data, str(file))
+            spec = tokenizer_json.read(data, str(file))
+            if not beside:
+                return spec
+            from subwords.formats.hf import folder as hf_folder
+
+            return hf_folder.read(spec, beside, str(file.parent))
     raise FormatError(f"expected a tokenizer file ({_KNOWN}); {file} begins with {data[:16]!r}")
 
 
@@ -105,7 +113,10 @@ def write_file(spec: TokenizerSpec, path: str | PathLike[str]) -> None:
     """
     file = as_path(path)
     try:
-        file = file / "tokenizer.json" if file.is_dir() else file
+        if file.is_dir() or str(path).endswith(("/", os.sep)):
+            file.mkdir(exist_ok=True)
+            _write_folder(spec, file)
+            return
     except OSError as error:
         raise InputError(f"expected a file that can be written; {file}: {error.strerror}") from None
     if file.suffix == ".txt":
@@ -128,3 +139,12 @@ def write_file(spec: TokenizerSpec, path: str | PathLike[str]) -> None:
         raise InputError(f"expected a name ending in .json, .model, .tiktoken or .txt, or a folder; not {file}")
     with atomic_write(file) as stream:
         stream.write(data)
+
+
+def _write_folder(spec: TokenizerSpec, folder: Path) -> None:
+    from subwords.formats.hf import folder as hf_folder
+    from subwords.formats.hf import tokenizer_json
+
+    for name, data in {**hf_folder.write(spec), "tokenizer.json": tokenizer_json.write(spec)}.items():
+        with atomic_write(folder / name) as stream:
+            stream.write(data)

@@ -6,10 +6,12 @@ import re
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-__all__ = ["MERGES", "VOCABS", "Kind", "kind_of"]
+__all__ = ["BESIDE", "MERGES", "VOCABS", "Kind", "kind_of"]
 
 Kind: TypeAlias = Literal["ranks", "merges", "vocab.json", "vocab.txt", "sentencepiece", "tokenizer.json"]
 
+# What transformers reads beside tokenizer.json.
+BESIDE = ("tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja")
 VOCABS, MERGES = ("vocab.json", "encoder.json"), ("merges.txt", "vocab.bpe")
 
 _RANK_LINE = re.compile(rb"[A-Za-z0-9+/]*={0,2} [0-9]+\r?(?:\n|$)")

@@ -15,6 +15,7 @@ from subwords.components.normalizer import (
     Bert,
     Form,
     Lowercase,
+    Nmt,
     Precompiled,
     Prepend,
     Replace,
@@ -62,7 +63,7 @@ SENTENCEPIECES = [
     for flags in itertools.product((True, False), (True, False), (True, False), (False, True))
     for users in ((), ("<x>", "a", "ab ", "▁", " ", "e\u0301x"))
 ]
-STEPS: list[Step] = [*BERTS, *FORMS, Lowercase(), StripAccents(), *STRIPS, Prepend("▁x"), *REPLACES]
+STEPS: list[Step] = [*BERTS, *FORMS, Lowercase(), Nmt(), StripAccents(), *STRIPS, Prepend("▁x"), *REPLACES]
 STEPS += map(Precompiled, MAPS)
 
 # What forms, marks and case are about: compositions, classes of all sizes, marks that stay in BERT, Hangul in parts.

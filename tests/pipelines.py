@@ -116,6 +116,7 @@ def a_normalizer(rng: random.Random) -> Any:
         normalizers.NFD,
         normalizers.NFKC,
         normalizers.NFKD,
+        normalizers.Nmt,
         normalizers.StripAccents,
         lambda: normalizers.Prepend(rng.choice("\u2581_x")),
         lambda: normalizers.Replace(*rng.choice([(" ", "\u2581"), ("a", "bb"), ("foo", "o"), ("``", '"'), ("e", "")])),

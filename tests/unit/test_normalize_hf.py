@@ -10,7 +10,7 @@ import pytest
 
 from building import node_of
 from small_data import file_of
-from subwords.components.normalizer import Bert, Form, Lowercase, Prepend, Replace, Steps, Strip, StripAccents
+from subwords.components.normalizer import Bert, Form, Lowercase, Nmt, Prepend, Replace, Steps, Strip, StripAccents
 from subwords.errors import FormatError
 from subwords.formats.hf.normalizer import from_normalizer, to_normalizer
 
@@ -32,6 +32,7 @@ NODES: list[tuple[Any, Steps]] = [
     (node("BertNormalizer", **FLAGS | {"strip_accents": True}), (Bert(True, False, True, True),)),
     *((node(form), (Form(form),)) for form in ("NFC", "NFD", "NFKC", "NFKD")),  # type: ignore[arg-type]
     (node("Lowercase"), (Lowercase(),)),
+    (node("Nmt"), (Nmt(),)),
     (node("StripAccents"), (StripAccents(),)),
     (node("Strip", strip_left=True, strip_right=False), (Strip(right=False),)),
     (node("Prepend", prepend="▁"), (Prepend("▁"),)),
@@ -65,7 +66,7 @@ def test_steps_as_node(value: Any, steps: Steps) -> None:
         ([], "where: expected an object, not an array"),
         ({}, "where.type: expected one of Bert, .*Sequence.*, not null"),
         (node("NFX"), 'where.type: expected one of .*, not "NFX"'),
-        (node("Nmt"), 'where.type: "Nmt" is not supported; expected one of Bert'),
+        (node("ByteLevel"), 'where.type: "ByteLevel" is not supported; expected one of Bert'),
         (node("Precompiled"), "where.precompiled_charsmap: expected a string, not null"),
         (node("Precompiled", precompiled_charsmap="AA"), r"where.precompiled_charsmap: expected base64 .*, not \"AA\""),
         (

@@ -18,6 +18,7 @@ __all__ = [
     "Bert",
     "Form",
     "Lowercase",
+    "Nmt",
     "Precompiled",
     "Prepend",
     "Replace",
@@ -55,6 +56,14 @@ class Form:
 @dataclass(frozen=True, slots=True)
 class Lowercase:
     """Replace every character by its lower case, without context: Σ always becomes σ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nmt:
+    """Remove control characters; line ends, tabs, zero-width characters, U+2581 and U+FFFD become spaces.
+
+    Source: HF's Nmt.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +125,7 @@ class SentencePiece:
     user_symbols: tuple[str, ...] = ()
 
 
-Step: TypeAlias = Bert | Form | Lowercase | StripAccents | Replace | Strip | Prepend | Precompiled | SentencePiece
+Step: TypeAlias = Bert | Form | Lowercase | Nmt | StripAccents | Replace | Strip | Prepend | Precompiled | SentencePiece
 Steps: TypeAlias = tuple[Step, ...]
 STEPS: tuple[type, ...] = get_args(Step)
 
@@ -139,6 +148,7 @@ NAMED: dict[str, Steps] = {
     "nfkc": (Form("NFKC"),),
     "nfkd": (Form("NFKD"),),
     "lowercase": (Lowercase(),),
+    "nmt": (Nmt(),),
     "strip-accents": (Form("NFD"), StripAccents()),
     "strip": (Strip(),),
     "sentencepiece": (SentencePiece(_WHITESPACE),),

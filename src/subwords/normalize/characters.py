@@ -28,6 +28,7 @@ __all__ = [
     "decompositions",
     "lowercase",
     "marks",
+    "nmt",
     "nonspacing_marks",
     "whitespace",
 ]
@@ -75,6 +76,17 @@ NEW_CAPITALS = {
     "10D50-10D65": 0x20,
     "16EA0-16EB8": 0x1B,
 }
+
+
+# HF's Nmt: characters that it removes, and those that become a space.
+NMT_REMOVED = "1-8 B E-1F 7F 8F 9F"
+NMT_SPACES = "9 A C D 1680 200B-200F 2028 2029 2581 FEFF FFFD"
+
+
+def nmt() -> CharMap:
+    """Remove control characters; other characters become a space, as in HF's Nmt."""
+    removed = dict.fromkeys(_ranges(NMT_REMOVED), "")
+    return CharMap.of(removed | dict.fromkeys(_ranges(NMT_SPACES), " "))
 
 
 def _codes(members: Members) -> list[int]:

@@ -13,6 +13,7 @@ from subwords.components.normalizer import (
     Bert,
     Form,
     Lowercase,
+    Nmt,
     Precompiled,
     Prepend,
     Replace,
@@ -33,6 +34,7 @@ from subwords.normalize.characters import (
     decompositions,
     lowercase,
     marks,
+    nmt,
     nonspacing_marks,
 )
 from subwords.normalize.stages import (
@@ -144,6 +146,8 @@ def _parts_of(step: Step) -> list[CharMap | Stage | Form]:
             return [step]
         case Lowercase():
             return [lowercase()]
+        case Nmt():
+            return [nmt()]
         case StripAccents():
             return [marks()]
         case Replace(pattern, content, False) if len(pattern) == 1 and fits(one := CharMap.of({ord(pattern): content})):

@@ -1,6 +1,6 @@
 """Textbook normalization: each step processes the characters that the previous step produced.
 
-A step is any object whose class is named Bert, Form, Lowercase, StripAccents, Replace, Strip, Prepend, Precompiled
+A step is any object whose class is named Bert, Form, Lowercase, Nmt, StripAccents, Replace, Strip, Prepend, Precompiled
 or SentencePiece, with its settings as attributes; see the functions of these names. Each character records the
 character of the text that it maps to. Bytes that are not UTF-8 become lone surrogates in `str`, one per byte,
 which every step except SentencePiece leaves unchanged.
@@ -103,6 +103,8 @@ def _applied(chars: list[Char], step: Any, characters: Characters) -> list[Char]
             return form(chars, step.form, characters)
         case "Lowercase":
             return [(lower, at) for char, at in chars for lower in characters.lower(char)]
+        case "Nmt":
+            return nmt(chars)
         case "StripAccents":
             return [(char, at) for char, at in chars if not characters.mark(char)]
         case "Replace":
@@ -117,6 +119,13 @@ def _applied(chars: list[Char], step: Any, characters: Characters) -> list[Char]
             return sentencepiece(chars, step)[0]
         case name:
             raise ValueError(f"expected a step of normalization, not a {name}")
+
+
+def nmt(chars: list[Char]) -> list[Char]:
+    """Remove the characters of one list, and turn those of another into spaces."""
+    removed = {*range(0x01, 0x09), 0x0B, *range(0x0E, 0x20), 0x7F, 0x8F, 0x9F}
+    blank = {0x09, 0x0A, 0x0C, 0x0D, 0x1680, *range(0x200B, 0x2010), 0x2028, 0x2029, 0x2581, 0xFEFF, 0xFFFD}
+    return [(" " if ord(char) in blank else char, at) for char, at in chars if ord(char) not in removed]
 
 
 def bert(chars: list[Char], step: Any, characters: Characters) -> list[Char]:

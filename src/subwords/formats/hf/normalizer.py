@@ -12,6 +12,7 @@ from subwords.components.normalizer import (
     Bert,
     Form,
     Lowercase,
+    Nmt,
     Precompiled,
     Prepend,
     Replace,
@@ -28,7 +29,7 @@ from subwords.formats.json_node import Node
 __all__ = ["from_normalizer", "to_normalizer"]
 
 DEEPEST = 100
-LATER = ("ByteLevel", "Nmt")
+LATER = ("ByteLevel",)
 
 
 def from_normalizer(node: Node) -> Steps:
@@ -105,6 +106,7 @@ _READERS: dict[str, Callable[[Node], Steps]] = {
     "NFD": lambda _: (Form("NFD"),),
     "NFKC": lambda _: (Form("NFKC"),),
     "NFKD": lambda _: (Form("NFKD"),),
+    "Nmt": lambda _: (Nmt(),),
     "Precompiled": lambda node: (Precompiled(_map(node["precompiled_charsmap"])),),
     "Prepend": lambda node: (Prepend(node["prepend"].string()),),
     "Replace": _replace,
@@ -163,5 +165,5 @@ def _node(step: Step) -> dict[str, Any]:
             return {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap).decode()}
         case SentencePiece():
             raise AssertionError("its parts are written")
-        case Lowercase() | StripAccents():
+        case Lowercase() | Nmt() | StripAccents():
             return {"type": type(step).__name__}

@@ -160,7 +160,10 @@ class Described:
 
     @property
     def roles(self) -> dict[str, int]:
-        """The id of each special token with a role: "bos", "eos", "unk", "pad", "cls", "sep", "mask"."""
+        """The id of each token with a role: "bos", "eos", "unk", "pad", "cls", "sep", "mask".
+
+        Without roles of its own, a tokenizer has those of the usual names: `[PAD]`, `</s>`, `<|endoftext|>`, ...
+        """
         return dict(self.spec.roles or roles_by_name(self.spec.added_tokens))
 
     @property

@@ -11,7 +11,7 @@ from subwords.components import splitter as splitters
 from subwords.components.added_token import AddedToken, check_added_tokens
 from subwords.components.byte_alphabet import CHARACTERS, tokens_from_text
 from subwords.components.decoder import Decoder
-from subwords.components.roles import ROLES
+from subwords.components.roles import checked_roles
 from subwords.components.template import Template
 from subwords.errors import InputError
 from subwords.families import FAMILIES, Model
@@ -118,11 +118,7 @@ class TokenizerSpec(Value):
                 raise InputError(f"expected added token ids below {size}; {token.content!r} has {token.id}")
         if self.chat_template is not None:
             check_string("chat_template", self.chat_template)
-        for role, index in self.roles:
-            if role not in ROLES or not 0 <= index < size:
-                raise InputError(
-                    f"expected roles ({', '.join(ROLES)}) with ids below {size}, not {role!r:.40}: {index!r}"
-                )
+        object.__setattr__(self, "roles", checked_roles(self.roles, size))
 
     def with_tokens(self, contents: Sequence[str], flags: Mapping[str, bool]) -> TokenizerSpec:
         """Return a spec with more added tokens; see `Tokenizer.with_tokens`."""
@@ -132,6 +128,9 @@ class TokenizerSpec(Value):
             # As in HF, a token is sought as a tokenizer.json spells it.
             spelled = self._spelled(content)
             index = model.vocab.ids.get(spelled) if spelled else None
+            alone = getattr(model, "byte_level", False) and spelled == content.encode() and len(spelled) == 1
+            if alone and flags.get("special", True):
+                raise InputError(f"expected special tokens of more than one byte: text needs the token {content!r}")
             if index is not None and content not in ids and spelled != content.encode():
                 raise InputError(
                     f"{content!r} is how a tokenizer.json spells {spelled!r}, id {index}: choose another text"
@@ -140,35 +139,35 @@ class TokenizerSpec(Value):
                 ids.setdefault(content, index)
         new = [content for content in contents if content not in ids]
         ids |= {content: len(model.vocab) + i for i, content in enumerate(new)}
+        foreign = self.foreign
+        if new and foreign.model_size is None:  # in files, new tokens stand beside the model
+            foreign = replace(foreign, model_size=len(model.vocab))
         model = model.extended([content.encode() for content in new])
         if flags.get("special", True):
             model = replace(model, special_ids=model.special_ids | {ids[content] for content in contents})
         kept = [token for token in self.added_tokens if token.content not in set(contents)]
         added = [*kept, *(AddedToken(content, ids[content], **flags) for content in contents)]
-        return replace(self, model=model, added_tokens=tuple(sorted(added, key=lambda token: token.id)))
+        added.sort(key=lambda token: token.id)
+        return replace(self, model=model, added_tokens=tuple(added), foreign=foreign)
 
     def roles_of(
         self, given: Mapping[str, str | int] | tuple[tuple[str, int], ...] | None
     ) -> tuple[tuple[str, int], ...]:
         """Return roles given as tokens or ids, or as they are here; InputError for an unknown role or token."""
-        found = []
         ids = {token.content: token.id for token in self.added_tokens}
         if isinstance(given, tuple):
-            return given
+            return given  # checked with the rest of the spec
         if given is not None and not isinstance(given, Mapping):
             raise InputError(f"expected roles as a dict of tokens by role, not {type(given).__name__}")
+        found = []
         for role, token in (given or {}).items():
-            index = (
-                ids.get(token, self.model.vocab.ids.get(token.encode("utf-8", "surrogatepass")))
-                if isinstance(token, str)
-                else token
-            )
-            if role not in ROLES or index is None:
-                raise InputError(
-                    f"expected roles ({', '.join(ROLES)}) with tokens that exist, not {role!r:.40}: {token!r:.60}"
-                )
+            index: object = token
+            if isinstance(token, str):
+                index = ids.get(token, self.model.vocab.ids.get(token.encode("utf-8", "surrogatepass")))
+                if index is None:
+                    raise InputError(f"expected roles with tokens that exist, not {role!r:.40}: {token!r:.60}")
             found.append((role, index))
-        return tuple(sorted(found, key=lambda entry: ROLES.index(entry[0])))
+        return checked_roles(tuple(found), len(self.model.vocab))
 
     def _spelled(self, content: str) -> bytes:
         """Return the token that a tokenizer.json spells like this; b"" if it can spell none so."""

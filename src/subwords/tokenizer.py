@@ -111,10 +111,11 @@ class Tokenizer(Described):
         rstrip: bool = False,
         normalized: bool = False,
     ) -> Tokenizer:
-        """Return a copy with more added tokens; the other ids stay as they are.
+        """Return a copy with more added tokens; all tokens keep their ids.
 
         A token of the vocabulary keeps its id, others get the next ids. The flags are those of `AddedToken`; an added
-        token that exists gets them too. Raises InputError for empty tokens and for a token given twice.
+        token that exists gets them too. Ordinary text no longer yields a special token (A3): merges that make it are
+        left out. Raises InputError for empty tokens and for a token given twice.
 
         >>> import subwords
         >>> tok = subwords.train(["ab ab"], vocab_size=258).with_tokens(["<|user|>", "<|end|>"])

@@ -13,6 +13,7 @@ import subwords
 from small_data import file_of
 from subwords.components.roles import roles_by_name
 from subwords.errors import FormatError, InputError
+from subwords.spec import Truncation
 from subwords.tokenizer import Tokenizer
 
 transformers = pytest.importorskip("transformers")
@@ -100,9 +101,102 @@ def folder_of(tmp_path: Path, config: object = None, tokens: object = None) -> P
 
 
 def test_every_way_to_name_a_token(tmp_path: Path) -> None:
-    config = {"eos_token": {"content": "</s>", "lstrip": False}, "pad_token": None, "bos_token": "gone"}
+    config = {"eos_token": {"content": "</s>", "lstrip": False}, "pad_token": None, "cls_token": "<|user|>"}
     tok = subwords.load(folder_of(tmp_path, config, {"pad_token": "<pad>", "eos_token": "<s>", "mask_token": "a"}))
-    assert tok.roles == {"eos": 2, "pad": 0, "mask": tok.vocab[b"a"]}
+    assert tok.roles == {"eos": 1, "pad": 0, "cls": 3, "mask": tok.vocab[b"a"]}
+    only = {**config, "added_tokens_decoder": {"0": {"content": "<pad>", "special": True}}}
+    assert subwords.load(folder_of(tmp_path, only)).roles == {"eos": 2, "cls": 3}
+
+
+LISTED = {
+    "content": "<new>",
+    "special": True,
+    "normalized": False,
+    "lstrip": True,
+    "rstrip": False,
+    "single_word": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("config", "tokens"),
+    [
+        ({"pad_token": "[PAD]"}, None),
+        ({"eos_token": "<e>", "bos_token": "<b>", "sep_token": "<x>", "unk_token": "<u>"}, {"pad_token": "<p>"}),
+        ({"additional_special_tokens": ["<zz>", "<|user|>"]}, None),
+        ({"extra_special_tokens": ["<zz>"]}, None),
+        ({"extra_special_tokens": {"image_token": "<img>"}}, None),
+        ({"added_tokens_decoder": {"280": LISTED}, "eos_token": "<new>"}, {"eos_token": "<s>"}),
+        ({"eos_token": "</s>"}, {"eos_token": "<s>", "pad_token": "<pad>"}),
+    ],
+)
+def test_tokens_that_only_the_other_files_name(config: Any, tokens: Any, tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, {"tokenizer_class": "PreTrainedTokenizerFast", **config}, tokens)
+    theirs, tok = loaded(folder), subwords.load(folder)
+    assert len(theirs) == len(tok)
+    text = f"low {'[PAD]'} <zz> <img> <new> <e><b> low<p><|user|>"
+    assert tok.encode(text, special="allow") == theirs(text).input_ids
+    for role in ("bos", "eos", "unk", "pad", "cls", "sep", "mask"):
+        if theirs_id := getattr(theirs, f"{role}_token_id"):
+            assert tok.roles[role] == theirs_id, role
+    tok.save(f"{tmp_path}/again/")
+    assert subwords.load(tmp_path / "again") == tok
+    assert loaded(tmp_path / "again")(text).input_ids == theirs(text).input_ids
+
+
+def test_a_folder_without_tokenizer_json(data: Path, tmp_path: Path) -> None:
+    shutil.copy(file_of(data, "bert/bert-base-uncased-vocab.txt"), tmp_path / "vocab.txt")
+    (tmp_path / "tokenizer_config.json").write_text('{"eos_token": "[SEP]", "chat_template": "T"}')
+    tok = subwords.load(tmp_path)
+    assert (tok.roles, tok.spec.chat_template) == ({"eos": tok.vocab[b"[SEP]"]}, "T")
+
+
+def test_templates_with_names_are_kept(tmp_path: Path) -> None:
+    templates = [{"name": "default", "template": "A"}, {"name": "tool_use", "template": "B"}]
+    tok = subwords.load(folder_of(tmp_path, {"chat_template": templates}))
+    assert tok.spec.chat_template == "A"
+    tok.save(f"{tmp_path}/b/")
+    assert loaded(tmp_path / "b").chat_template == {"default": "A", "tool_use": "B"}
+    tok.with_(chat_template="C").save(f"{tmp_path}/c/")
+    assert loaded(tmp_path / "c").chat_template == "C"
+
+
+def test_nothing_of_an_earlier_tokenizer_stays(tmp_path: Path) -> None:
+    tok = trained("bpe")
+    tok.with_(chat_template="OLD").save(tmp_path)
+    (tmp_path / "added_tokens.json").write_text('{"<zz>": 280}')
+    tok.save(tmp_path)
+    assert subwords.load(tmp_path) == tok
+    assert loaded(tmp_path).chat_template is None
+    assert len(loaded(tmp_path)) == len(tok)
+    (tmp_path / "additional_chat_templates").mkdir()
+    (tmp_path / "additional_chat_templates" / "x.jinja").write_text("X")
+    with pytest.raises(InputError, match="additional_chat_templates holds chat templates of another tokenizer"):
+        tok.save(tmp_path)
+
+
+def test_a_save_that_cannot_succeed_writes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").mkdir()
+    with pytest.raises(InputError, match="not a folder"):
+        trained("bpe").save(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["tokenizer.json"]
+    with pytest.raises(FormatError, match="is not a special token"):
+        trained("bpe").with_(roles={"pad": "a"}).save(f"{tmp_path}/new/")
+    assert not (tmp_path / "new").exists()
+
+
+def test_the_longest_text_follows_the_truncation(tmp_path: Path) -> None:
+    tok = trained("bpe").with_(truncation=Truncation(max_length=5))
+    tok.save(tmp_path)
+    subwords.load(tmp_path).with_(truncation=Truncation(max_length=9)).save(tmp_path)
+    assert loaded(tmp_path).model_max_length == 9
+
+
+def test_roles_of_a_sentencepiece_model(data: Path, tmp_path: Path) -> None:
+    tok = subwords.load(file_of(data, "t5/spiece.model"))
+    assert tok.roles == {"eos": 1, "unk": 2, "pad": 0}
+    tok.save(tmp_path)
+    assert loaded(tmp_path)(["a", "a b c d"], padding=True).input_ids[0][-1] == 0
 
 
 def test_unknown_settings_survive(tmp_path: Path) -> None:
@@ -124,6 +218,9 @@ def test_unknown_settings_survive(tmp_path: Path) -> None:
         ({"eos_token": [1]}, r"tokenizer_config\.json: eos_token: expected a token"),
         ({"chat_template": 7}, r"tokenizer_config\.json: chat_template: expected a template"),
         ({"chat_template": [7]}, r"tokenizer_config\.json: chat_template\[0\]"),
+        ('{"\\ud800": 1}', r"tokenizer_config\.json: .*keys without lone surrogates"),
+        ({"added_tokens_decoder": {"7": LISTED}}, r"added_tokens_decoder\.7: expected the id 280, .* not \"7\""),
+        ({"additional_special_tokens": 7}, r"additional_special_tokens"),
     ],
 )
 def test_damaged_files_are_named(config: object, message: str, tmp_path: Path) -> None:
@@ -153,7 +250,21 @@ def test_roles_by_name_and_given() -> None:
 
 @pytest.mark.parametrize(
     "roles",
-    [{"begin": "[CLS]"}, {"bos": "nope"}, {"bos": 10**6}, {"bos": -1}, {"bos": "\ud800"}, ["bos"], {"bos": None}],
+    [
+        {"begin": "[CLS]"},
+        {"bos": "nope"},
+        {"bos": 10**6},
+        {"bos": -1},
+        {"bos": "\ud800"},
+        {"bos": b"<s>"},
+        {"bos": 1.5},
+        {"bos": True},
+        (1, 2),
+        (("bos",),),
+        (("bos", 0), ("bos", 1)),
+        ["bos"],
+        {"bos": None},
+    ],
 )
 def test_wrong_roles_are_refused(roles: Any) -> None:
     with pytest.raises(InputError, match="expected roles"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,14 @@ from subwords.components.openai import ENCODINGS
 from subwords.tokenizer import Tokenizer
 
 OWN = {"<|end|>": 60_000, "<|a b|>": 60_001}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_cache() -> Iterator[None]:
+    """tiktoken keeps what it reads by path, and a path may come again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TIKTOKEN_CACHE_DIR", "")
+        yield
 
 
 def peer_of(path: Path, pattern: str, special_tokens: dict[str, int]) -> tiktoken.Encoding:

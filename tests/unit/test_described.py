@@ -87,7 +87,29 @@ def test_the_spelling_of_a_byte_is_no_new_token() -> None:
     assert tok.token_to_id("é") == tok.token_to_id(b"\xe9")  # as in HF, where "é" would be added with this id
     with pytest.raises(InputError, match=r"'é' is how a tokenizer\.json spells b'\\xe9', id 165"):
         tok.with_tokens(["é"])
+    with pytest.raises(InputError, match="special tokens of more than one byte: text needs the token 'a'"):
+        tok.with_tokens(["a"])
+    assert tok.with_tokens(["a"], special=False).encode("aab") == tok.encode("aab")
     assert tok.with_tokens(["éa"]).encode("éa", special="allow") == [258]
+
+
+@pytest.mark.parametrize("algorithm", ["bpe", "wordpiece", "unigram"])
+@pytest.mark.parametrize("special", [True, False])
+def test_new_tokens_stand_beside_the_model_in_files(algorithm: str, special: bool, tmp_path: Path) -> None:
+    sizes = {"bpe": 264, "wordpiece": 24, "unigram": 24}
+    tok = subwords.train(["hug hugs hugging bun pun"] * 9, algorithm=algorithm, vocab_size=sizes[algorithm])  # type: ignore[call-overload]
+    tok.save(tmp_path / "a.json")
+    more = subwords.load(tmp_path / "a.json").with_tokens(["bughug"], special=special, single_word=True)
+    again = tok.with_tokens(["bughug"], special=special, single_word=True)
+    for each in (more, again):
+        each.save(tmp_path / "b.json")
+        for text in ("bughugs", "a bughug", "bughug"):
+            ids = each.encode(text, special="allow")
+            assert subwords.load(tmp_path / "b.json").encode(text, special="allow") == ids
+            assert (
+                tokenizers.Tokenizer.from_file(str(tmp_path / "b.json")).encode(text, add_special_tokens=False).ids
+                == ids
+            )
 
 
 def test_flags_of_a_token_that_exists_are_replaced() -> None:

@@ -176,7 +176,7 @@ def test_special_tokens_and_what_begins_and_ends_a_text() -> None:
     made.pieces.add(piece=b"<end>", type=Piece.CONTROL)
     tok = read(made.SerializeToString(), "x")
     assert tok.special_tokens == {"<unk>": 0, "<s>": 1, "<end>": 6}
-    assert tok.spec.roles == (("bos", 1), ("eos", 6))
+    assert tok.roles == {"bos": 1, "eos": 6, "unk": 0}
     assert tok.template is None
     assert tok.encode("<s>a", special="allow") == [1, 4]
     assert 1 not in tok.encode("<s>a")

@@ -147,8 +147,8 @@ def test_results_cannot_be_written_to() -> None:
             {"added_tokens": (AddedToken("<s>", 1), AddedToken("<s>", 2))},
             "duplicate added token '<s>': it has the ids 1 and 2",
         ),
-        ({"roles": (("begin", 1),)}, "expected roles .* not 'begin': 1"),
-        ({"roles": (("bos", 270),)}, "expected roles .* with ids below 270, not 'bos': 270"),
+        ({"roles": (("begin", 1),)}, r"expected roles: each of bos, .*, not \('begin', 1\)"),
+        ({"roles": (("bos", 270),)}, r"expected roles: .* with an id below 270, not \('bos', 270\)"),
     ],
 )
 def test_what_does_not_fit_is_refused(fields: dict[str, Any], message: str) -> None:

@@ -136,6 +136,25 @@ def test_other_orders_of_merging_are_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "b.tiktoken").exists()
 
 
+def test_tokens_that_tiktoken_cannot_have(tmp_path: Path) -> None:
+    tok = subwords.train(["low lower lowest"] * 9, vocab_size=262)
+    for more in (tok.with_tokens([" zz"], special=False), tok.with_tokens(["<s>"], lstrip=True)):
+        with pytest.raises(FormatError, match="tiktoken has special tokens only, without options"):
+            more.save(tmp_path / "a.tiktoken")
+    tok.with_tokens(["<s>"]).save(tmp_path / "a.tiktoken")
+    again = subwords.load(tmp_path / "a.tiktoken", splitter="gpt2", special_tokens={"<s>": 262})
+    assert again.encode("<s>low", special="allow") == tok.with_tokens(["<s>"]).encode("<s>low", special="allow")
+    with pytest.raises(InputError, match="more than one byte: text needs the token 'A'"):
+        subwords.load(tmp_path / "a.tiktoken", splitter="gpt2", special_tokens={"A": 65})
+
+
+@pytest.mark.parametrize("data", [b"", b"\xef\xbb\xbfIQ== 0\n", b"IQ==  0\n", b"IQ==\t0\n"])
+def test_what_is_no_rank_file_is_called_so(data: bytes, tmp_path: Path) -> None:
+    (tmp_path / "x.tiktoken").write_bytes(data)
+    with pytest.raises(FormatError, match="expected a tokenizer file"):
+        subwords.load(tmp_path / "x.tiktoken", splitter="gpt2")
+
+
 # ------------------------------------------------------------------ names
 
 
@@ -163,6 +182,16 @@ def test_models_use_the_encodings_that_tiktoken_says() -> None:
     assert {model: MODELS[model] for model in theirs} == theirs
     for model in ("gpt-4-turbo", "gpt-4o-mini", "chatgpt-4o", "gpt-4.5"):
         assert MODELS[model] == encoding_name_for_model(f"{model}-2024-01-01")
+    for model in (
+        "gpt-4.1-mini",
+        "gpt-5-mini",
+        "gpt-4o-2024-08-06",
+        "gpt-oss-20b",
+        "ft:gpt-4o:x",
+        "ft:gpt-4:x",
+        "o3-mini",
+    ):
+        assert encoding_named(model) == encoding_name_for_model(model)
     assert encoding_named("bert") is None
 
 

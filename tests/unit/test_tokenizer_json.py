@@ -261,7 +261,11 @@ def test_wrong_value_is_named_with_its_place(path: str, new: object, message: st
     ("path", "new", "message"),
     [
         ("normalizer", {"type": "ByteLevel"}, "normalizer.type: "),
-        ("normalizer", {"type": "Sequence", "normalizers": [{"type": "ByteLevel"}]}, r"normalizer.normalizers\[0\].type: "),
+        (
+            "normalizer",
+            {"type": "Sequence", "normalizers": [{"type": "ByteLevel"}]},
+            r"normalizer.normalizers\[0\].type: ",
+        ),
         ("pre_tokenizer", {"type": "Words"}, "pre_tokenizer.type: expected one of BertPreTokenizer, ByteLevel"),
         ("pre_tokenizer", split(behavior="Dropped"), "pre_tokenizer.behavior: expected one of Isolated, Removed"),
         ("pre_tokenizer", split("("), r"pre_tokenizer: expected supported patterns, not this one"),

@@ -75,6 +75,7 @@ def test_lines_of_merges() -> None:
         ({}, "a q\nz z", r"merges\.txt: merges\[0\]: expected two tokens whose concatenation is a token"),
         ({"aq</w>": 256}, "", r"vocab\.json: a suffix, as in \"aq</w>\", is not supported"),
         ({"a": None}, "", r"vocab\.json: "),
+        ({"日本": 256}, "", r"vocab\.json: expected tokens spelled in byte letters, .* not \"日本\""),
     ],
 )
 def test_damaged_files_are_named(vocab: dict[str, int | None], merges: str, message: str, tmp_path: Path) -> None:
@@ -92,7 +93,17 @@ def test_bytes_without_a_token_and_wrong_special_tokens(folder: Path, tmp_path: 
     (tmp_path / "merges.txt").write_text("", "utf-8")
     with pytest.raises(FormatError, match=r"vocab\.json: expected byte-level BPE, with a token for each of 256 bytes"):
         subwords.load(tmp_path)
-    with pytest.raises(FormatError, match=r"vocab\.json: expected its id \d+, not 1000000 for \"!\""):
-        subwords.load(folder / "vocab.json", special_tokens={"!": 1_000_000})
+    tok = subwords.load(folder / "vocab.json")
+    (taken, i), new = [*tok.get_vocab().items()][300], len(tok)
+    for special_tokens, refused in (
+        ({taken: new}, rf"vocab\.json: expected its id {i}, not {new} for "),
+        ({"<e>": i}, rf"vocab\.json: expected a free id for the special token \"<e>\", not {i}, the id of b"),
+        ({"<e>": 10**9}, r"vocab\.json: expected special_tokens without large gaps, not 1000000000"),
+        ({"<e>": 10**30}, r"vocab\.json: expected special_tokens without large gaps"),
+    ):
+        with pytest.raises(FormatError, match=refused):
+            subwords.load(folder / "vocab.json", special_tokens=special_tokens)
+    with pytest.raises(InputError, match="special_tokens of more than one byte: text needs the token '!'"):
+        subwords.load(folder / "vocab.json", special_tokens={"!": 0})
     with pytest.raises(InputError, match="special_tokens as a dict"):
         subwords.load(folder / "vocab.json", special_tokens=["!"])  # type: ignore[arg-type]

@@ -70,10 +70,23 @@ MODELS = {
 }
 
 
+# Names that begin like this, such as gpt-4o-2024-08-06.
+_PREFIXES = {
+    **dict.fromkeys(
+        ("o1-", "o3-", "o4-mini-", "gpt-5", "gpt-4.5-", "gpt-4.1-", "chatgpt-4o-", "gpt-4o-"), "o200k_base"
+    ),
+    **dict.fromkeys(("gpt-4-", "gpt-3.5-turbo-", "gpt-35-turbo-"), "cl100k_base"),
+    "gpt-oss-": "o200k_harmony",
+    "ft:gpt-4o": "o200k_base",
+    **dict.fromkeys(("ft:gpt-4", "ft:gpt-3.5-turbo", "ft:davinci-002", "ft:babbage-002"), "cl100k_base"),
+}
+
+
 def encoding_named(name: str) -> str | None:
     """Return the encoding of a name, an encoding's or a model's in any spelling; None for other names.
 
     >>> encoding_named("GPT-4o"), encoding_named("o200k-base"), encoding_named("bert")
     ('o200k_base', 'o200k_base', None)
     """
-    return named(name, ENCODINGS, MODELS)
+    found = named(name, ENCODINGS, MODELS)
+    return found or next((encoding for prefix, encoding in _PREFIXES.items() if name.lower().startswith(prefix)), None)

@@ -42,8 +42,17 @@ def read_file(
         data = file.read_bytes()
     except OSError as error:
         raise FormatError(f"expected a tokenizer file ({_KNOWN}); {file}: {error.strerror}") from None
+    spec = _read(data, file, splitter, special_tokens)
+    if not beside:
+        return spec
+    from subwords.formats.hf import folder as hf_folder
+
+    return hf_folder.read(spec, beside, str(file.parent))
+
+
+def _read(data: bytes, file: Path, splitter: Rule | None, special_tokens: Mapping[str, int] | None) -> TokenizerSpec:
     kind = kind_of(data, file)
-    if kind not in ("ranks", "merges", "vocab.json"):
+    if kind is not None and kind not in ("ranks", "merges", "vocab.json"):
         _refuse(str(file), splitter, special_tokens)
     match kind:
         case "ranks":
@@ -67,12 +76,7 @@ def read_file(
         case "tokenizer.json":
             from subwords.formats.hf import tokenizer_json
 
-            spec = tokenizer_json.read(data, str(file))
-            if not beside:
-                return spec
-            from subwords.formats.hf import folder as hf_folder
-
-            return hf_folder.read(spec, beside, str(file.parent))
+            return tokenizer_json.read(data, str(file))
     raise FormatError(f"expected a tokenizer file ({_KNOWN}); {file} begins with {data[:16]!r}")
 
 
@@ -114,7 +118,6 @@ def write_file(spec: TokenizerSpec, path: str | PathLike[str]) -> None:
     file = as_path(path)
     try:
         if file.is_dir() or str(path).endswith(("/", os.sep)):
-            file.mkdir(exist_ok=True)
             _write_folder(spec, file)
             return
     except OSError as error:
@@ -142,9 +145,21 @@ def write_file(spec: TokenizerSpec, path: str | PathLike[str]) -> None:
 
 
 def _write_folder(spec: TokenizerSpec, folder: Path) -> None:
+    """Write the files that transformers reads; those of an earlier tokenizer that would change this one are deleted."""
     from subwords.formats.hf import folder as hf_folder
     from subwords.formats.hf import tokenizer_json
 
-    for name, data in {**hf_folder.write(spec), "tokenizer.json": tokenizer_json.write(spec)}.items():
+    files = {**hf_folder.write(spec), "tokenizer.json": tokenizer_json.write(spec)}  # fails before anything is written
+    folder.mkdir(exist_ok=True)
+    old = [folder / name for name in hf_folder.CHANGING if name not in files]
+    for place in [*(folder / name for name in files), *old]:
+        if place.is_dir() and place.name != hf_folder.TEMPLATES:
+            raise InputError(f"expected a file that can be written, not a folder: {place}")
+    for place in old:
+        if place.name == hf_folder.TEMPLATES and any(place.glob("*.jinja")):
+            raise InputError(f"{place} holds chat templates of another tokenizer: delete it, or save to another folder")
+        if place.is_file():
+            place.unlink()
+    for name, data in files.items():
         with atomic_write(folder / name) as stream:
             stream.write(data)

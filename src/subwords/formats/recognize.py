@@ -14,7 +14,7 @@ Kind: TypeAlias = Literal["ranks", "merges", "vocab.json", "vocab.txt", "sentenc
 BESIDE = ("tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja")
 VOCABS, MERGES = ("vocab.json", "encoder.json"), ("merges.txt", "vocab.bpe")
 
-_RANK_LINE = re.compile(rb"[A-Za-z0-9+/]*={0,2} [0-9]+\r?(?:\n|$)")
+_RANK_LINE = re.compile(rb"[\r\n]*[A-Za-z0-9+/]*={0,2} [0-9]+\r?(?:\n|$)")
 _FIRST_ENTRY = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*[0-9]')
 
 
@@ -28,7 +28,7 @@ def kind_of(data: bytes, file: Path) -> Kind | None:
         return "ranks"
     if data.startswith(b"#version") or file.name in MERGES:
         return "merges"
-    if _FIRST_ENTRY.match(data):
+    if _FIRST_ENTRY.match(data) or file.name in VOCABS:
         return "vocab.json"
     if file.suffix == ".txt":
         return "vocab.txt"

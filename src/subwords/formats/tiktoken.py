@@ -17,18 +17,15 @@ from pathlib import Path
 import numpy as np
 
 from subwords.bpe.model import BPE, LARGEST_ID
-from subwords.components.added_token import AddedToken, check_added_tokens
+from subwords.components.added_token import AddedToken
 from subwords.components.openai import ENCODINGS
 from subwords.components.splitter import NAMED, Rule
-from subwords.errors import FormatError, InputError
+from subwords.errors import FormatError
+from subwords.formats.given import check_gaps, given_tokens
 from subwords.formats.json_node import shown
 from subwords.spec import TokenizerSpec
 
 __all__ = ["cached_file", "read", "read_encoding", "read_ranks", "where_to_get", "write"]
-
-# The limit on unused ids below the largest id.
-_SPARSEST = 16
-_FREE_HOLES = 65536
 
 # SHA-256 of OpenAI's files.
 _KNOWN = {
@@ -61,13 +58,8 @@ def read_ranks(data: bytes, name: str) -> dict[bytes, int]:
             raise FormatError(f"{where}: expected a rank of its own, not {rank}, the rank of {taken[rank]!r}")
         if token and ranks.setdefault(token, rank) != rank:
             raise FormatError(f"{where}: expected each token once, not {token!r}, which also has rank {ranks[token]}")
-    _check_density(max(ranks.values(), default=0), ranks, name)
+    check_gaps(max(ranks.values(), default=0), ranks, name, "ranks")
     return ranks
-
-
-def _check_density(largest: int, ranks: Mapping[bytes, int], name: str) -> None:
-    if largest > _SPARSEST * len(ranks) + _FREE_HOLES:
-        raise FormatError(f"{name}: expected ranks without large gaps, not {largest} among {len(ranks)} tokens")
 
 
 def _parsed(line: bytes, where: str) -> tuple[bytes, int]:
@@ -102,23 +94,15 @@ def read(
         splitter = NAMED[ENCODINGS[known].splitter]
     if special_tokens is None:
         special_tokens = ENCODINGS[known].special_tokens if known else {}
-    if not isinstance(special_tokens, Mapping):
-        raise InputError(f"expected special_tokens as a dict of ids by token, not {type(special_tokens).__name__}")
-    added = check_added_tokens(AddedToken(content, i) for content, i in special_tokens.items())
-    _check_density(max((token.id for token in added), default=0), ranks, name)
-    return TokenizerSpec(model=_model(ranks, added, name), splitter=splitter, added_tokens=added)
+    added = given_tokens(special_tokens, {i: text for text, i in ranks.items()}, name)
+    return TokenizerSpec(model=_model(ranks, added), splitter=splitter, added_tokens=added)
 
 
-def _model(ranks: Mapping[bytes, int], added: tuple[AddedToken, ...], name: str) -> BPE:
+def _model(ranks: Mapping[bytes, int], added: tuple[AddedToken, ...]) -> BPE:
     tokens = [b""] * (1 + max([*ranks.values(), *(token.id for token in added)], default=-1))
     for text, rank in ranks.items():
         tokens[rank] = text
     for token in added:
-        if tokens[token.id] not in (b"", token.content.encode()):
-            raise FormatError(
-                f"{name}: expected a free id for the special token {shown(token.content)}, not {token.id}, the id of "
-                f"{tokens[token.id]!r}"
-            )
         tokens[token.id] = token.content.encode()
     return BPE.from_ranks(tokens, special_ids=[token.id for token in added])
 
@@ -131,6 +115,11 @@ def write(spec: TokenizerSpec) -> bytes:
     model = spec.model
     if not isinstance(model, BPE) or not model.byte_level:
         raise FormatError("a rank file holds byte-level BPE only; write a .json file")
+    for token in spec.added_tokens:
+        if token != AddedToken(token.content, token.id):
+            raise FormatError(
+                f"tiktoken has special tokens only, without options; {shown(token.content)} is another added token"
+            )
     if spec.normalizer:
         raise FormatError("a rank file holds no normalizer, and tiktoken has none; write a .json file")
     special = model.special_ids | {token.id for token in spec.added_tokens}

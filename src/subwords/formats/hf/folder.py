@@ -7,58 +7,131 @@ tokenizer.json. `PreTrainedTokenizerFast` keeps it, in versions 4 and 5.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from subwords.components.roles import ROLES, roles_by_name
-from subwords.errors import FormatError
+from subwords.components.byte_alphabet import tokens_to_text
+from subwords.components.roles import ROLES, checked_roles, roles_by_name
+from subwords.errors import FormatError, InputError
 from subwords.formats.json_node import Node, is_unicode, parse, shown
 from subwords.formats.recognize import BESIDE
-from subwords.spec import Foreign, TokenizerSpec
+from subwords.spec import TokenizerSpec
 
-__all__ = ["read", "write"]
+__all__ = ["CHANGING", "TEMPLATES", "read", "write"]
 
 CONFIG, MAP, TEMPLATE = BESIDE
+TEMPLATES = "additional_chat_templates"
+CHANGING = (TEMPLATE, "added_tokens.json", TEMPLATES)  # what else would change a tokenizer in this folder
 
 _KEY = {role: f"{role}_token" for role in ROLES}
 _OTHERS = ("additional_special_tokens", "extra_special_tokens")
+_ORDER = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")  # in which transformers adds missing tokens
 # What this package decides when it writes; everything else in a tokenizer_config.json is kept.
-_OURS = (*_KEY.values(), *_OTHERS, "tokenizer_class", "backend", "added_tokens_decoder", "chat_template")
+_OURS = (*_KEY.values(), "additional_special_tokens", "tokenizer_class", "backend", "added_tokens_decoder")
 _NO_LIMIT = int(1e30)  # what transformers writes for a model without a longest input
 
 
 def read(spec: TokenizerSpec, files: Mapping[str, bytes], folder: str) -> TokenizerSpec:
-    """Return a spec with the roles and the chat template of a folder's other files; absent files say nothing.
+    """Return a spec with what a folder's other files say; absent files say nothing.
 
-    `folder` is named in messages. tokenizer_config.json wins over special_tokens_map.json, and chat_template.jinja over
-    the template inside tokenizer_config.json. Raises FormatError, with the place, for damaged files.
+    They name roles and a chat template, and may name tokens that the vocabulary lacks, which get the next ids. `folder`
+    is named in messages. special_tokens_map.json wins over tokenizer_config.json, unless the latter has
+    `added_tokens_decoder`: then only that counts. chat_template.jinja wins over the template inside
+    tokenizer_config.json. Raises FormatError, with the place, for damaged files.
 
     Source: what transformers 5.23 reads.
     """
     config, other = (_parsed(files, name, folder) for name in (CONFIG, MAP))
-    ids = {token.content: token.id for token in spec.added_tokens}
-    roles = []
-    for role, key in _KEY.items():
-        content = _content(config[key]) or _content(other[key])
-        index = ids.get(content, spec.model.vocab.ids.get(content.encode())) if content else None
-        if index is not None:  # transformers would add a token that is missing; no text has it
-            roles.append((role, index))
-    kept = tuple((key, config[key].verbatim()) for key in config.object() if key not in _OURS)
+    decoder = config["added_tokens_decoder"]
+    tables = (config,) if decoder.value else (other, config)
+    named = {role: next(filter(None, (_content(table[key]) for table in tables)), None) for role, key in _KEY.items()}
+    spec = _with_listed(spec, decoder)
+    more = [content for role in _ORDER if (content := named[role])]
+    more += [text for table in reversed(tables) for key in _OTHERS for text in _contents(table[key])]
+    spec = _with_missing(spec, dict.fromkeys(more))
+    ids = _ids(spec)
+    roles = checked_roles(
+        tuple((role, ids[content]) for role, content in named.items() if content), len(spec.model.vocab)
+    )
     return spec.with_(
         {
-            "roles": () if tuple(roles) == roles_by_name(spec.added_tokens) else tuple(roles),
+            "roles": () if roles == roles_by_name(spec.added_tokens) else roles,
             "chat_template": _template(files, config, folder),
-            "foreign": Foreign(**{**_fields(spec.foreign), "config": kept}),
+            "foreign": replace(spec.foreign, config=_kept(config, spec)),
         }
     )
 
 
-def _fields(foreign: Foreign) -> dict[str, Any]:
-    return {name: getattr(foreign, name) for name in foreign.__dataclass_fields__}
+def _kept(config: Node, spec: TokenizerSpec) -> tuple[tuple[str, str], ...]:
+    """Return the JSON of what is written back as it is."""
+    kept = {}
+    for key in config.object():
+        if not is_unicode(key):
+            raise config.wrong("keys without lone surrogates", shown(key))
+        kept[key] = config[key].verbatim()
+    if not isinstance(config["chat_template"].value, list):  # templates with names
+        kept.pop("chat_template", None)
+    if spec.truncation and config["model_max_length"].value == spec.truncation.max_length:
+        kept.pop("model_max_length", None)
+    if not isinstance(config["extra_special_tokens"].value, dict):  # tokens with names
+        kept.pop("extra_special_tokens", None)
+    return tuple((key, text) for key, text in kept.items() if key not in _OURS)
+
+
+def _ids(spec: TokenizerSpec) -> dict[str, int]:
+    """Return the id of every token, as a tokenizer.json spells it."""
+    added = {token.content: token.id for token in spec.added_tokens}
+    if not getattr(spec.model, "byte_level", False):
+        return {token.decode("utf-8", "replace"): i for token, i in spec.model.vocab.ids.items()} | added
+    return dict(zip(tokens_to_text(list(spec.model.vocab)), range(len(spec.model.vocab)), strict=True)) | added
+
+
+def _with_listed(spec: TokenizerSpec, decoder: Node) -> TokenizerSpec:
+    """Return a spec with the tokens of `added_tokens_decoder` that it lacks; their ids must be the next ones."""
+    if decoder.value is None:
+        return spec
+    known = {token.content for token in spec.added_tokens}
+    for key in sorted(decoder.object(), key=lambda key: (len(key), key)):
+        entry = decoder[key]
+        content = entry["content"].string()
+        if content in known:
+            continue
+        flags = {
+            flag: entry[flag].boolean(False) for flag in ("special", "single_word", "lstrip", "rstrip", "normalized")
+        }
+        spec = _extended(spec, [content], flags, entry)
+        if str(_ids(spec)[content]) != key:
+            raise entry.wrong(f"the id {_ids(spec)[content]}, the next one or that of the vocabulary", shown(key))
+    return spec
+
+
+def _with_missing(spec: TokenizerSpec, contents: Iterable[str]) -> TokenizerSpec:
+    """Return a spec with more special tokens, as transformers adds those that a tokenizer.json lacks."""
+    known = {token.content for token in spec.added_tokens if token.special}
+    ids = _ids(spec)
+    # A single byte stays ordinary: text needs it.
+    missing = [text for text in contents if text not in known and not (len(text.encode()) == 1 and text in ids)]
+    return _extended(spec, missing, {"special": True}, Node("", "special tokens", missing)) if missing else spec
+
+
+def _extended(spec: TokenizerSpec, contents: Sequence[str], flags: Mapping[str, bool], node: Node) -> TokenizerSpec:
+    try:
+        return spec.with_tokens(contents, flags)
+    except InputError as error:
+        raise node.wrong("tokens that can be added", f"these: {error}") from None
 
 
 def _parsed(files: Mapping[str, bytes], name: str, folder: str) -> Node:
     return parse(files[name], f"{folder}/{name}") if name in files else Node(f"{folder}/{name}", "", {})
+
+
+def _contents(node: Node) -> list[str]:
+    """Return the tokens of a list, or of an object by name."""
+    if node.value is None:
+        return []
+    parts = [node[key] for key in node.object()] if isinstance(node.value, dict) else list(node.items())
+    return [content for part in parts if (content := _content(part))]
 
 
 def _content(node: Node) -> str | None:
@@ -72,16 +145,21 @@ def _content(node: Node) -> str | None:
 def _template(files: Mapping[str, bytes], config: Node, folder: str) -> str | None:
     if TEMPLATE in files:
         try:
-            return files[TEMPLATE].decode()
+            return files[TEMPLATE].decode().replace("\r\n", "\n")
         except UnicodeDecodeError as error:
             raise FormatError(f"{folder}/{TEMPLATE}: expected UTF-8; byte {error.start} is not UTF-8") from None
     value = config["chat_template"].value
-    if isinstance(value, list):  # several templates with names: the default one is used
-        entries = config["chat_template"].items()
-        value = next((entry["template"].value for entry in entries if entry["name"].value == "default"), None)
+    if isinstance(value, list):  # several templates with names: the default one is this tokenizer's
+        for entry in config["chat_template"].items():
+            entry["template"].string(), entry["name"].string()
+        value = _default(value)
     if value is not None and not (isinstance(value, str) and is_unicode(value)):
         raise config["chat_template"].wrong("a template as a string")
     return value
+
+
+def _default(templates: list[dict[str, str]]) -> str | None:
+    return next((entry["template"] for entry in templates if entry["name"] == "default"), None)
 
 
 def write(spec: TokenizerSpec) -> dict[str, bytes]:
@@ -109,8 +187,12 @@ def write(spec: TokenizerSpec) -> dict[str, bytes]:
         **{key: json.loads(text) for key, text in spec.foreign.config},
     }
     files = {}
+    templates = config.pop("chat_template", None)
     if spec.chat_template is not None:
         config["chat_template"] = spec.chat_template
+        if templates and _default(templates) == spec.chat_template:
+            config["chat_template"] = templates
+            return {CONFIG: _json(config), MAP: _json(named)}
         files[TEMPLATE] = spec.chat_template.encode()
     return {CONFIG: _json(config), MAP: _json(named), **files}
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from subwords.components.added_token import AddedToken, check_added_tokens
 from subwords.components.byte_alphabet import CHARACTERS
 from subwords.components.splitter import NAMED, Rule
-from subwords.errors import FormatError, InputError
+from subwords.errors import FormatError
+from subwords.formats.given import given_tokens
 from subwords.formats.hf import bpe
 from subwords.formats.hf.vocabulary import read_vocab
 from subwords.formats.json_node import Node, parse, shown
@@ -44,14 +44,9 @@ def read(
     Source: HF tokenizers 0.23, BPE.read_file and ByteLevelBPETokenizer.
     """
     ids = read_vocab(parse(*vocab))
-    if special_tokens is not None and not isinstance(special_tokens, Mapping):
-        raise InputError(f"expected special_tokens as a dict of ids by token, not {type(special_tokens).__name__}")
-    added = check_added_tokens(AddedToken(content, i) for content, i in (special_tokens or {}).items())
-    for token in added:
-        if ids.setdefault(token.content, token.id) != token.id:
-            came = f"{token.id} for {shown(token.content)}"
-            raise FormatError(f"{vocab[1]}: expected its id {ids[token.content]}, not {came}")
     _check_byte_level(ids, vocab[1])
+    added = given_tokens(special_tokens, {i: text.encode() for text, i in ids.items()}, vocab[1])
+    ids |= {token.content: token.id for token in added}
     # The vocabulary is checked by now: what remains to be wrong is in the merges.
     model = Node(merges[1], "", {"vocab": ids, "merges": read_merges(*merges)})
     return TokenizerSpec(
@@ -64,6 +59,8 @@ def read(
 def _check_byte_level(ids: Mapping[str, int], name: str) -> None:
     if suffixed := next((token for token in ids if token.endswith("</w>") and len(token) > len("</w>")), None):
         raise FormatError(f"{name}: a suffix, as in {shown(suffixed)}, is not supported; expected byte-level BPE")
+    if odd := next((token for token in ids if not CHARACTERS.issuperset(token)), None):
+        raise FormatError(f"{name}: expected tokens spelled in byte letters, as in byte-level BPE, not {shown(odd)}")
     if missing := sorted(set(CHARACTERS) - ids.keys()):
         raise FormatError(
             f"{name}: expected byte-level BPE, with a token for each of 256 bytes; {shown(missing[0])} is missing"

@@ -10,6 +10,7 @@ import numpy as np
 from subwords.components.added_token import AddedToken
 from subwords.components.decoder import SentencePieceDecoder
 from subwords.components.normalizer import SentencePiece
+from subwords.components.roles import checked_roles, roles_by_name
 from subwords.components.vocab import Vocab
 from subwords.errors import FormatError
 from subwords.formats.sentencepiece.pieces import NUL, PieceTable, check, cut_rule
@@ -74,10 +75,19 @@ def spec_of(message: Any) -> TokenizerSpec:
 
 
 def _roles(trainer: Any, pieces: Sequence[bytes], table: PieceTable) -> tuple[tuple[str, int], ...]:
-    """Return the ids of the bos and eos pieces, if they exist."""
+    """Return the ids of the bos, eos, unk and pad pieces, if they exist, and of others with the usual names."""
     control = {pieces[i]: i for i in table.ids_of(Piece.CONTROL)}
-    named = {"bos": trainer.bos_piece or b"<s>", "eos": trainer.eos_piece or b"</s>"}
-    return tuple((role, control[piece]) for role, piece in named.items() if piece in control)
+    named = {
+        "bos": trainer.bos_piece or b"<s>",
+        "eos": trainer.eos_piece or b"</s>",
+        "pad": trainer.pad_piece or b"<pad>",
+    }
+    found = {role: control[piece] for role, piece in named.items() if piece in control}
+    if unknown := table.ids_of(Piece.UNKNOWN):
+        found["unk"] = min(unknown)
+    by_name = roles_by_name(AddedToken(piece.decode(), i) for piece, i in control.items())
+    found = {role: i for role, i in by_name if role not in ("bos", "eos")} | found
+    return checked_roles(tuple(found.items()), len(pieces))
 
 
 def _model(trainer: Any, pieces: Sequence[bytes], table: PieceTable) -> BPE | Unigram:

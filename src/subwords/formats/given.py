@@ -1,0 +1,50 @@
+"""Special tokens that the caller gives, for formats that have none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sized
+
+from subwords.bpe.model import LARGEST_ID
+from subwords.components.added_token import AddedToken, check_added_tokens
+from subwords.errors import FormatError, InputError
+from subwords.formats.json_node import shown
+
+__all__ = ["check_gaps", "given_tokens"]
+
+# The limit on unused ids below the largest id.
+_SPARSEST = 16
+_FREE_HOLES = 65536
+
+
+def check_gaps(largest: int, tokens: Sized, name: str, what: str) -> None:
+    """Raise FormatError if ids have large gaps: an id takes memory, used or not."""
+    if largest > _SPARSEST * len(tokens) + _FREE_HOLES:
+        raise FormatError(f"{name}: expected {what} without large gaps, not {largest} among {len(tokens)} tokens")
+
+
+def given_tokens(
+    special_tokens: Mapping[str, int] | None, holders: Mapping[int, bytes], name: str
+) -> tuple[AddedToken, ...]:
+    """Return added tokens for ids by token; `holders` are the tokens of the file `name` by id.
+
+    Raises InputError for what is no dict of ids by token, and for single bytes, which text needs; FormatError for an id
+    that another token has, or that is far from the others.
+    """
+    if special_tokens is not None and not isinstance(special_tokens, Mapping):
+        raise InputError(f"expected special_tokens as a dict of ids by token, not {type(special_tokens).__name__}")
+    added = check_added_tokens(AddedToken(content, i) for content, i in (special_tokens or {}).items())
+    check_gaps(max((token.id for token in added), default=0), holders, name, "special_tokens")
+    ids = {text: i for i, text in holders.items()}
+    for token in added:
+        text = token.content.encode()
+        if len(text) == 1:
+            raise InputError(f"expected special_tokens of more than one byte: text needs the token {token.content!r}")
+        if token.id > LARGEST_ID:
+            raise FormatError(f"{name}: expected ids up to {LARGEST_ID}, not {token.id} for {shown(token.content)}")
+        if holders.get(token.id, text) != text:
+            came = f"{token.id}, the id of {holders[token.id]!r}"
+            raise FormatError(f"{name}: expected a free id for the special token {shown(token.content)}, not {came}")
+        if ids.get(text, token.id) != token.id:
+            came = f"{token.id} for {shown(token.content)}"
+            raise FormatError(f"{name}: expected its id {ids[text]}, not {came}")
+    return added

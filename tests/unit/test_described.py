@@ -89,7 +89,7 @@ def test_the_spelling_of_a_byte_is_no_new_token() -> None:
         tok.with_tokens(["é"])
     with pytest.raises(InputError, match="special tokens of more than one byte: text needs the token 'a'"):
         tok.with_tokens(["a"])
-    assert tok.with_tokens(["a"], special=False).encode("aab") == tok.encode("aab")
+    assert tok.with_tokens(["a"], special=False).tokenize("aab") == ["a", "a", "b"]
     assert tok.with_tokens(["éa"]).encode("éa", special="allow") == [258]
 
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from subwords.components import normalizer as normalizers
 from subwords.components import splitter as splitters
 from subwords.components.added_token import AddedToken, check_added_tokens
 from subwords.components.byte_alphabet import CHARACTERS, tokens_from_text
-from subwords.components.decoder import Decoder
 from subwords.components.roles import checked_roles
-from subwords.components.template import Template
 from subwords.errors import InputError
 from subwords.families import FAMILIES, Model
 from subwords.support.checks import check_string
 from subwords.support.value import Value
+
+if TYPE_CHECKING:
+    from subwords.components import normalizer as normalizers
+    from subwords.components.decoder import Decoder
+    from subwords.components.template import Template
 
 __all__ = ["Foreign", "Padding", "TokenizerSpec", "Truncation"]
 
@@ -108,10 +110,11 @@ class TokenizerSpec(Value):
             raise InputError(f"expected a BPE, WordPiece or Unigram model, not {type(self.model).__name__}")
         added = check_added_tokens(self.added_tokens)
         object.__setattr__(self, "added_tokens", added)
-        for name, kinds in (("normalizer", normalizers.STEPS), ("splitter", splitters.STEPS)):
-            steps = getattr(self, name)
-            if not isinstance(steps, tuple) or not all(isinstance(step, kinds) for step in steps):
-                raise InputError(f"expected {name} to be a tuple of steps, not {steps!r:.80}")
+        _check_steps("splitter", self.splitter, splitters.STEPS)
+        if self.normalizer != ():
+            from subwords.components import normalizer as normalizers
+
+            _check_steps("normalizer", self.normalizer, normalizers.STEPS)
         size = len(self.model.vocab)
         for token in added:
             if token.id >= size:
@@ -181,3 +184,8 @@ class TokenizerSpec(Value):
         if unknown := sorted(changes.keys() - known):
             raise InputError(f"unknown field {unknown[0]!r:.60} of a tokenizer; the fields are {', '.join(known)}")
         return replace(self, **changes)
+
+
+def _check_steps(name: str, steps: object, kinds: tuple[type, ...]) -> None:
+    if not isinstance(steps, tuple) or not all(isinstance(step, kinds) for step in steps):
+        raise InputError(f"expected {name} to be a tuple of steps, not {steps!r:.80}")

@@ -11,8 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.components.added_token import AddedToken
-from subwords.components.decoder import Decoder, replaces_bytes
-from subwords.components.template import Template
 from subwords.components.vocab import Vocab
 from subwords.described import Described
 from subwords.engine.decode_ids import as_ids, decode_bytes
@@ -26,6 +24,8 @@ from subwords.support.checks import check_flag, check_strings
 if TYPE_CHECKING:
     from os import PathLike
 
+    from subwords.components.decoder import Decoder
+    from subwords.components.template import Template
     from subwords.engine.decoding import TokenTexts
     from subwords.engine.engine import Engine
     from subwords.resolve import NormalizerLike, SplitterLike
@@ -263,6 +263,8 @@ class Tokenizer(Described):
         if not isinstance(errors, str) or errors not in _DECODE_ERRORS:
             raise InputError(f"expected errors to be one of {', '.join(map(repr, _DECODE_ERRORS))}, not {errors!r}")
         if self.decoder is not None:
+            from subwords.components.decoder import replaces_bytes
+
             if errors != "replace" and replaces_bytes(self.decoder):
                 raise InputError(f"expected errors='replace', not {errors!r}: this decoder handles bytes itself")
             return self._texts.decode(as_ids(ids), skip_special_tokens=skip_special_tokens)

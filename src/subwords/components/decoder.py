@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from subwords.components.normalizer import Steps as NormalizerSteps
 from subwords.components.oniguruma import escaped
+
+if TYPE_CHECKING:
+    from subwords.components.normalizer import Steps as NormalizerSteps
 
 __all__ = [
     "STEPS",

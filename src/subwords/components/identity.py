@@ -5,17 +5,13 @@ from __future__ import annotations
 import base64
 import json
 from dataclasses import fields
-from typing import Any
+from importlib import import_module
+from typing import Any, Literal
 
-from subwords.components import normalizer, splitter
 from subwords.errors import InputError
 
 __all__ = ["from_text", "looks_like_steps", "to_text"]
 
-_KINDS: dict[str, dict[str, type]] = {
-    "splitter": {kind.__name__: kind for kind in splitter.STEPS},
-    "normalizer": {kind.__name__: kind for kind in normalizer.STEPS},
-}
 _BYTES = ("charsmap",)  # written in base64
 
 
@@ -41,14 +37,15 @@ def looks_like_steps(text: str) -> bool:
     return text.startswith('[{"step": "')
 
 
-def from_text(text: str, room: str) -> tuple[Any, ...]:
+def from_text(text: str, room: Literal["splitter", "normalizer"]) -> tuple[Any, ...]:
     """Return the steps that `to_text` wrote for a "splitter" or a "normalizer"; InputError for other text.
 
     >>> from_text('[{"step": "Lowercase"}]', "normalizer")
     (Lowercase(),)
     """
     try:
-        return tuple(_step(dict(entry), _KINDS[room]) for entry in json.loads(text))
+        kinds = {kind.__name__: kind for kind in import_module(f"subwords.components.{room}").STEPS}
+        return tuple(_step(dict(entry), kinds) for entry in json.loads(text))
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise InputError(
             f"invalid steps of a {room}: expected JSON as in word counts, not {text!r:.80}: {error}"

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.bpe.model import BPE
-from subwords.bpe.piece_scores import is_ordered, ties
 from subwords.components.added_token import AddedToken
 from subwords.components.byte_alphabet import CHARACTERS, tokens_from_text, tokens_to_text
 from subwords.components.vocab import Vocab
@@ -165,6 +164,8 @@ def _check_writable(model: BPE) -> None:
     for name in ("user_ids", "unused_ids", "parts", "words_only"):
         if getattr(model, name):
             raise FormatError(f"tokenizer.json cannot hold this model: it has {name}")
+    from subwords.bpe.piece_scores import is_ordered, ties
+
     for tied in ties(model):
         if not is_ordered(model, tied):
             raise FormatError(

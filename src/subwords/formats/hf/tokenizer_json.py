@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from subwords.bpe.model import BPE
-from subwords.components import normalizer as normalizers
 from subwords.components import splitter as splitters
-from subwords.components.decoder import ByteDecoder, Decoder
 from subwords.components.splitter import ByteChars
 from subwords.errors import FormatError, InputError
 from subwords.families import Model
 from subwords.formats.hf import bpe
-from subwords.formats.hf.decoder import from_decoder, to_decoder
-from subwords.formats.hf.normalizer import from_normalizer, to_normalizer
 from subwords.formats.hf.padding import from_padding, from_truncation, to_padding, to_truncation
 from subwords.formats.hf.post_processor import from_post_processor, to_post_processor
 from subwords.formats.hf.pre_tokenizer import from_pre_tokenizer, to_pre_tokenizer
@@ -30,6 +26,10 @@ from subwords.formats.hf.vocabulary import (
 from subwords.formats.json_node import Node, parse
 from subwords.spec import Foreign, TokenizerSpec
 from subwords.split.splitter import Splitter
+
+if TYPE_CHECKING:
+    from subwords.components.decoder import Decoder
+    from subwords.components.normalizer import Steps
 
 __all__ = ["read", "write"]
 
@@ -109,9 +109,10 @@ def _read_vocab(node: Node, kind: str) -> tuple[dict[str, int], list[tuple[str, 
     return {text: i for i, (text, _) in enumerate(pieces)}, pieces
 
 
-def _read_normalizer(node: Node) -> normalizers.Steps:
+def _read_normalizer(node: Node) -> Steps:
     if node.value is None:
         return ()
+    from subwords.formats.hf.normalizer import from_normalizer
     from subwords.normalize.normalizer import Normalizer
 
     return Normalizer(from_normalizer(node)).steps
@@ -129,11 +130,15 @@ def _read_splitter(node: Node) -> splitters.Rule:
 
 def _read_decoder(node: Node, model: Model) -> Decoder | None:
     """Return the decoder; None if it joins the bytes of the tokens of a BPE model."""
+    if isinstance(model, BPE) and (
+        node.value is None or node["type"].value == ("ByteLevel" if model.byte_level else "Fuse")
+    ):
+        return None
+    from subwords.formats.hf.decoder import from_decoder
+
     if not isinstance(model, BPE):
         return from_decoder(node)
     byte_level = model.byte_level
-    if node.value is None or node["type"].value == ("ByteLevel" if byte_level else "Fuse"):
-        return None
     if byte_level or node["type"].value == "ByteLevel":
         raise node.unsupported(f"{'ByteLevel' if byte_level else 'Fuse'} or null with this pre_tokenizer")
     return from_decoder(node)
@@ -150,6 +155,8 @@ def write(spec: TokenizerSpec) -> bytes:
     >>> read(write(spec), "copy") == spec
     True
     """
+    from subwords.formats.hf.normalizer import to_normalizer
+
     model, added, foreign = spec.model, spec.added_tokens, spec.foreign
     if isinstance(model, BPE):
         texts = bpe.token_texts(model, added)
@@ -188,6 +195,9 @@ def _written_post_processor(spec: TokenizerSpec) -> Any:
 
 
 def _written_decoder(spec: TokenizerSpec) -> Any:
+    from subwords.components.decoder import ByteDecoder
+    from subwords.formats.hf.decoder import to_decoder
+
     node = _spelled(spec, "decoder")
     try:
         if node is not None and _read_decoder(node, spec.model) == spec.decoder:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from subwords.components import splitter as splitters
@@ -126,7 +127,7 @@ class TokenizerSpec(Value):
     def with_tokens(self, contents: Sequence[str], flags: Mapping[str, bool]) -> TokenizerSpec:
         """Return a spec with more added tokens; see `Tokenizer.with_tokens`."""
         model = self.model
-        ids = {token.content: token.id for token in self.added_tokens}
+        ids = dict(self._added_ids)
         for content in contents:
             # As in HF, a token is sought as a tokenizer.json spells it.
             spelled = self._spelled(content)
@@ -148,7 +149,8 @@ class TokenizerSpec(Value):
         model = model.extended([content.encode() for content in new])
         if flags.get("special", True):
             model = replace(model, special_ids=model.special_ids | {ids[content] for content in contents})
-        kept = [token for token in self.added_tokens if token.content not in set(contents)]
+        given = set(contents)
+        kept = [token for token in self.added_tokens if token.content not in given]
         added = [*kept, *(AddedToken(content, ids[content], **flags) for content in contents)]
         added.sort(key=lambda token: token.id)
         return replace(self, model=model, added_tokens=tuple(added), foreign=foreign)
@@ -157,7 +159,6 @@ class TokenizerSpec(Value):
         self, given: Mapping[str, str | int] | tuple[tuple[str, int], ...] | None
     ) -> tuple[tuple[str, int], ...]:
         """Return roles given as tokens or ids, or as they are here; InputError for an unknown role or token."""
-        ids = {token.content: token.id for token in self.added_tokens}
         if isinstance(given, tuple):
             return given  # checked with the rest of the spec
         if given is not None and not isinstance(given, Mapping):
@@ -166,16 +167,27 @@ class TokenizerSpec(Value):
         for role, token in (given or {}).items():
             index: object = token
             if isinstance(token, str):
-                index = ids.get(token, self.model.vocab.ids.get(token.encode("utf-8", "surrogatepass")))
+                index = self.index_of(token)
                 if index is None:
                     raise InputError(f"expected roles with tokens that exist, not {role!r:.40}: {token!r:.60}")
             found.append((role, index))
         return checked_roles(tuple(found), len(self.model.vocab))
 
+    def index_of(self, content: str) -> int | None:
+        """Return the id of a token as a tokenizer.json spells it, None if there is none."""
+        if content in self._added_ids:
+            return self._added_ids[content]
+        spelled = self._spelled(content)
+        return self.model.vocab.ids.get(spelled) if spelled else None
+
+    @cached_property
+    def _added_ids(self) -> dict[str, int]:
+        return {token.content: token.id for token in self.added_tokens}
+
     def _spelled(self, content: str) -> bytes:
         """Return the token that a tokenizer.json spells like this; b"" if it can spell none so."""
         if not getattr(self.model, "byte_level", False):
-            return content.encode()
+            return content.encode("utf-8", "surrogatepass")
         return tokens_from_text([content])[0] if CHARACTERS.issuperset(content) else b""
 
     def with_(self, changes: Mapping[str, Any]) -> TokenizerSpec:

@@ -127,6 +127,7 @@ LISTED = {
         ({"extra_special_tokens": ["<zz>"]}, None),
         ({"extra_special_tokens": {"image_token": "<img>"}}, None),
         ({"added_tokens_decoder": {"280": LISTED}, "eos_token": "<new>"}, {"eos_token": "<s>"}),
+        ({"added_tokens_decoder": {"281": LISTED, "280": {"content": "<zz>"}, "3": {"content": "<|user|>"}}}, None),
         ({"eos_token": "</s>"}, {"eos_token": "<s>", "pad_token": "<pad>"}),
     ],
 )
@@ -219,8 +220,16 @@ def test_unknown_settings_survive(tmp_path: Path) -> None:
         ({"chat_template": 7}, r"tokenizer_config\.json: chat_template: expected a template"),
         ({"chat_template": [7]}, r"tokenizer_config\.json: chat_template\[0\]"),
         ('{"\\ud800": 1}', r"tokenizer_config\.json: .*keys without lone surrogates"),
-        ({"added_tokens_decoder": {"7": LISTED}}, r"added_tokens_decoder\.7: expected the id 280, .* not \"7\""),
+        ({"added_tokens_decoder": {"7": LISTED}}, r"added_tokens_decoder\.7: expected the id 280, .* not 7"),
         ({"additional_special_tokens": 7}, r"additional_special_tokens"),
+        (
+            {"added_tokens_decoder": {"280": LISTED, "281": LISTED}},
+            r"added_tokens_decoder\.281\.content: expected a token of its own",
+        ),
+        (
+            {"added_tokens_decoder": {"280": {"content": ""}}},
+            r"added_tokens_decoder\.280\.content: expected a token of its own",
+        ),
     ],
 )
 def test_damaged_files_are_named(config: object, message: str, tmp_path: Path) -> None:
@@ -276,3 +285,9 @@ def test_a_role_needs_a_special_token(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"the pad token, id \d+ \(\"a\"\), is not a special token"):
         tok.save(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_many_listed_tokens_take_no_time(tmp_path: Path) -> None:
+    listed = {str(280 + i): {**LISTED, "content": f"<{i}>", "special": i % 2 == 0} for i in range(20_000)}
+    tok = subwords.load(folder_of(tmp_path, {"added_tokens_decoder": listed}))
+    assert (len(tok), tok.token_to_id("<19999>"), len(tok.special_tokens)) == (20_280, 20_279, 10_004)

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from subwords.components.byte_alphabet import tokens_to_text
 from subwords.components.roles import ROLES, checked_roles, roles_by_name
 from subwords.errors import FormatError, InputError
 from subwords.formats.json_node import Node, is_unicode, parse, shown
@@ -26,6 +25,7 @@ CHANGING = (TEMPLATE, "added_tokens.json", TEMPLATES)  # what else would change 
 
 _KEY = {role: f"{role}_token" for role in ROLES}
 _OTHERS = ("additional_special_tokens", "extra_special_tokens")
+_FLAGS = ("special", "single_word", "lstrip", "rstrip", "normalized")
 _ORDER = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")  # in which transformers adds missing tokens
 # What this package decides when it writes; everything else in a tokenizer_config.json is kept.
 _OURS = (*_KEY.values(), "additional_special_tokens", "tokenizer_class", "backend", "added_tokens_decoder")
@@ -50,10 +50,8 @@ def read(spec: TokenizerSpec, files: Mapping[str, bytes], folder: str) -> Tokeni
     more = [content for role in _ORDER if (content := named[role])]
     more += [text for table in reversed(tables) for key in _OTHERS for text in _contents(table[key])]
     spec = _with_missing(spec, dict.fromkeys(more))
-    ids = _ids(spec)
-    roles = checked_roles(
-        tuple((role, ids[content]) for role, content in named.items() if content), len(spec.model.vocab)
-    )
+    found = tuple((role, spec.index_of(content)) for role, content in named.items() if content)
+    roles = checked_roles(found, len(spec.model.vocab))
     return spec.with_(
         {
             "roles": () if roles == roles_by_name(spec.added_tokens) else roles,
@@ -79,39 +77,46 @@ def _kept(config: Node, spec: TokenizerSpec) -> tuple[tuple[str, str], ...]:
     return tuple((key, text) for key, text in kept.items() if key not in _OURS)
 
 
-def _ids(spec: TokenizerSpec) -> dict[str, int]:
-    """Return the id of every token, as a tokenizer.json spells it."""
-    added = {token.content: token.id for token in spec.added_tokens}
-    if not getattr(spec.model, "byte_level", False):
-        return {token.decode("utf-8", "replace"): i for token, i in spec.model.vocab.ids.items()} | added
-    return dict(zip(tokens_to_text(list(spec.model.vocab)), range(len(spec.model.vocab)), strict=True)) | added
-
-
 def _with_listed(spec: TokenizerSpec, decoder: Node) -> TokenizerSpec:
     """Return a spec with the tokens of `added_tokens_decoder` that it lacks; their ids must be the next ones."""
     if decoder.value is None:
         return spec
     known = {token.content for token in spec.added_tokens}
+    entries: dict[str, Node] = {}
     for key in sorted(decoder.object(), key=lambda key: (len(key), key)):
         entry = decoder[key]
         content = entry["content"].string()
-        if content in known:
-            continue
-        flags = {
-            flag: entry[flag].boolean(False) for flag in ("special", "single_word", "lstrip", "rstrip", "normalized")
+        if content in entries or not content or not is_unicode(content):
+            raise entry["content"].wrong("a token of its own")
+        if content not in known:
+            entries[content] = entry
+    flags = {content: {flag: entry[flag].boolean(False) for flag in _FLAGS} for content, entry in entries.items()}
+    spec = _extended(spec, [*entries], {"special": False}, decoder)
+    special: set[int] = set()
+    for content, entry in entries.items():
+        index, key = spec.index_of(content), entry.path.rpartition(".")[2]
+        if index is None or str(index) != key:
+            raise entry.wrong(f"the id {index}, the next one or that of the vocabulary", key)
+        if flags[content]["special"]:
+            special.add(index)
+    added = (replace(token, **flags.get(token.content, {})) for token in spec.added_tokens)  # type: ignore[arg-type]
+    return spec.with_(
+        {
+            "model": replace(spec.model, special_ids=spec.model.special_ids | special),
+            "added_tokens": tuple(added),
         }
-        spec = _extended(spec, [content], flags, entry)
-        if str(_ids(spec)[content]) != key:
-            raise entry.wrong(f"the id {_ids(spec)[content]}, the next one or that of the vocabulary", shown(key))
-    return spec
+    )
 
 
 def _with_missing(spec: TokenizerSpec, contents: Iterable[str]) -> TokenizerSpec:
     """Return a spec with more special tokens, as transformers adds those that a tokenizer.json lacks."""
     known = {token.content for token in spec.added_tokens if token.special}
-    ids = _ids(spec)
     # A single byte stays ordinary: text needs it.
-    missing = [text for text in contents if text not in known and not (len(text.encode()) == 1 and text in ids)]
+    missing = [
+        text
+        for text in contents
+        if text not in known and not (len(text.encode()) == 1 and spec.index_of(text) is not None)
+    ]
     return _extended(spec, missing, {"special": True}, Node("", "special tokens", missing)) if missing else spec
 
 

@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
-from subwords.components import normalizer as normalizers
 from subwords.components import splitter as splitters
 from subwords.components.identity import from_text, looks_like_steps
 from subwords.errors import InputError
@@ -14,6 +13,7 @@ from subwords.split.splitter import Splitter
 from subwords.support.names import looks_like_name, named, nearest
 
 if TYPE_CHECKING:
+    from subwords.components import normalizer as normalizers
     from subwords.normalize.normalizer import Normalizer
 
 __all__ = ["NormalizerLike", "SplitterLike", "normalizer", "splitter"]
@@ -101,6 +101,7 @@ def normalizer(rule: NormalizerLike) -> Normalizer:
 
 
 def _steps(rule: Any) -> normalizers.Steps:
+    from subwords.components import normalizer as normalizers
     from subwords.normalize.normalizer import Normalizer
 
     if isinstance(rule, Normalizer):

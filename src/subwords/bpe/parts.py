@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from subwords.bpe.model import BPE
-from subwords.bpe.train import BPESettings
-from subwords.components.normalizer import Steps
 from subwords.components.parts import Parts
-from subwords.components.splitter import Rule
 from subwords.components.vocab import Vocab
+
+if TYPE_CHECKING:
+    from subwords.bpe.train import BPESettings
+    from subwords.components.normalizer import Steps
+    from subwords.components.splitter import Rule
 
 __all__ = ["parts_of", "untrained"]
 

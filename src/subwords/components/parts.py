@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from subwords.components.normalizer import Steps
-from subwords.components.splitter import Rule
-
 if TYPE_CHECKING:
     from subwords.components.decoder import Decoder
+    from subwords.components.normalizer import Steps
+    from subwords.components.splitter import Rule
     from subwords.components.template import Template
 
 __all__ = ["Parts"]

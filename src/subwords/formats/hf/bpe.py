@@ -164,6 +164,8 @@ def _check_writable(model: BPE) -> None:
     for name in ("user_ids", "unused_ids", "parts", "words_only"):
         if getattr(model, name):
             raise FormatError(f"tokenizer.json cannot hold this model: it has {name}")
+    if model.ranks is None:
+        return
     from subwords.bpe.piece_scores import is_ordered, ties
 
     for tied in ties(model):

@@ -37,6 +37,11 @@ _KEYS = (
     *("version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor"),
     *("decoder", "model"),
 )
+# The decoder that joins bytes, and the one that joins characters: what `to_decoder` gives for `ByteDecoder`.
+_JOINED = {
+    True: {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
+    False: {"type": "Fuse"},
+}
 _SPELLED = ("post_processor", "decoder")  # components whose original JSON is kept
 
 
@@ -155,8 +160,6 @@ def write(spec: TokenizerSpec) -> bytes:
     >>> read(write(spec), "copy") == spec
     True
     """
-    from subwords.formats.hf.normalizer import to_normalizer
-
     model, added, foreign = spec.model, spec.added_tokens, spec.foreign
     if isinstance(model, BPE):
         texts = bpe.token_texts(model, added)
@@ -169,7 +172,7 @@ def write(spec: TokenizerSpec) -> bytes:
         "truncation": to_truncation(spec.truncation),
         "padding": to_padding(spec.padding),
         "added_tokens": added_entries(added),
-        "normalizer": to_normalizer(spec.normalizer),
+        "normalizer": _written_normalizer(spec.normalizer),
         "pre_tokenizer": _written_pre_tokenizer(spec),
         "post_processor": _written_post_processor(spec),
         "decoder": _written_decoder(spec),
@@ -187,6 +190,14 @@ def _spelled(spec: TokenizerSpec, key: str) -> Node | None:
     return None if text is None else Node("", key, json.loads(text))
 
 
+def _written_normalizer(steps: Steps) -> dict[str, Any] | None:
+    if not steps:
+        return None
+    from subwords.formats.hf.normalizer import to_normalizer
+
+    return to_normalizer(steps)
+
+
 def _written_post_processor(spec: TokenizerSpec) -> Any:
     node = _spelled(spec, "post_processor")
     if node is not None and from_post_processor(node) == spec.template:
@@ -195,9 +206,6 @@ def _written_post_processor(spec: TokenizerSpec) -> Any:
 
 
 def _written_decoder(spec: TokenizerSpec) -> Any:
-    from subwords.components.decoder import ByteDecoder
-    from subwords.formats.hf.decoder import to_decoder
-
     node = _spelled(spec, "decoder")
     try:
         if node is not None and _read_decoder(node, spec.model) == spec.decoder:
@@ -206,7 +214,9 @@ def _written_decoder(spec: TokenizerSpec) -> Any:
         pass
     if spec.decoder is None:
         # No decoder here joins the tokens; null in HF would put spaces between them.
-        return to_decoder(ByteDecoder(isinstance(spec.model, BPE) and spec.model.byte_level))
+        return _JOINED[isinstance(spec.model, BPE) and spec.model.byte_level]
+    from subwords.formats.hf.decoder import to_decoder
+
     return to_decoder(spec.decoder)
 
 

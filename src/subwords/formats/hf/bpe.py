@@ -92,8 +92,8 @@ def _parts(entries: list[Any]) -> tuple[Sequence[str], Sequence[str]]:
             raise ValueError("a merge is not two tokens")
         return flat[::2], flat[1::2]
     pairs = [entry if type(entry) is list else entry.split(" ") for entry in entries]
-    left, right = zip(*pairs, strict=True)
-    return left, right
+    # Not zip(*pairs): 130 ms instead of 30 for o200k.
+    return [left for left, _ in pairs], [right for _, right in pairs]
 
 
 def _refuse_merge(node: Node, vocab: dict[str, int]) -> None:

@@ -98,7 +98,7 @@ class Described:
         return dict(self._ids)
 
     def token_to_id(self, token: str | bytes) -> int | None:
-        """Return the id of a token, None if there is none; a str as in `get_vocab`, or the token's bytes.
+        """Return the id of a token: a str as in `get_vocab`, or bytes; None if the vocabulary lacks it.
 
         >>> import subwords
         >>> tok = subwords.train(["a a a"], vocab_size=257)

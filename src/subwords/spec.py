@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from subwords.components import splitter as splitters
 from subwords.components.added_token import AddedToken, check_added_tokens
 from subwords.components.byte_alphabet import CHARACTERS, tokens_from_text
-from subwords.components.roles import checked_roles
+from subwords.components.roles import checked_roles, roles_by_name
 from subwords.errors import InputError
 from subwords.families import FAMILIES, Model
 from subwords.support.checks import check_string
@@ -122,7 +122,8 @@ class TokenizerSpec(Value):
                 raise InputError(f"expected added token ids below {size}; {token.content!r} has {token.id}")
         if self.chat_template is not None:
             check_string("chat_template", self.chat_template)
-        object.__setattr__(self, "roles", checked_roles(self.roles, size))
+        roles = checked_roles(self.roles, size)
+        object.__setattr__(self, "roles", () if roles == roles_by_name(added) else roles)
 
     def with_tokens(self, contents: Sequence[str], flags: Mapping[str, bool]) -> TokenizerSpec:
         """Return a spec with more added tokens; see `Tokenizer.with_tokens`."""
@@ -158,7 +159,7 @@ class TokenizerSpec(Value):
     def roles_of(
         self, given: Mapping[str, str | int] | tuple[tuple[str, int], ...] | None
     ) -> tuple[tuple[str, int], ...]:
-        """Return roles given as tokens or ids, or as they are here; InputError for an unknown role or token."""
+        """Return roles as ids; they may be given as tokens. InputError for an unknown role or token."""
         if isinstance(given, tuple):
             return given  # checked with the rest of the spec
         if given is not None and not isinstance(given, Mapping):

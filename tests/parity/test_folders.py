@@ -291,3 +291,10 @@ def test_many_listed_tokens_take_no_time(tmp_path: Path) -> None:
     listed = {str(280 + i): {**LISTED, "content": f"<{i}>", "special": i % 2 == 0} for i in range(20_000)}
     tok = subwords.load(folder_of(tmp_path, {"added_tokens_decoder": listed}))
     assert (len(tok), tok.token_to_id("<19999>"), len(tok.special_tokens)) == (20_280, 20_279, 10_004)
+
+
+def test_given_roles_that_the_names_tell_are_the_same_after_a_reload(tmp_path: Path) -> None:
+    tok = trained("wordpiece").with_(roles={"pad": "[PAD]", "unk": 1, "cls": 2, "sep": 3, "mask": 4})
+    assert tok == trained("wordpiece")
+    tok.save(tmp_path)
+    assert subwords.load(tmp_path) == tok

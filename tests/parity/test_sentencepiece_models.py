@@ -122,8 +122,8 @@ def test_what_pieces_are(data: Path, name: str) -> None:
     assert [token.decode() for token in tok.model.vocab] == [peer.id_to_piece(i) for i in range(size)]
     special = {i for i in range(size) if peer.is_control(i) or peer.is_unknown(i)}
     assert set(tok.special_tokens.values()) == special
-    assert dict(tok.spec.roles).get("bos", -1) == peer.bos_id()
-    assert dict(tok.spec.roles).get("eos", -1) == peer.eos_id()
+    assert tok.roles.get("bos", -1) == peer.bos_id()
+    assert tok.roles.get("eos", -1) == peer.eos_id()
 
 
 @pytest.mark.rotating(3, always=("small",))

@@ -54,7 +54,7 @@ CHANGES: dict[str, Any] = {
     "template": bert(0, 0),
     "decoder": Fuse(),
     "added_tokens": [AddedToken("<s>", 0, lstrip=True)],
-    "roles": (("bos", 0),),
+    "roles": (("mask", 0),),
     "chat_template": "{{ messages }}",
     "padding": Padding(length=4),
     "truncation": Truncation(max_length=9),

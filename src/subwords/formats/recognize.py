@@ -19,7 +19,7 @@ _FIRST_ENTRY = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*[0-9]')
 
 
 def kind_of(data: bytes, file: Path) -> Kind | None:
-    """Return the format of a file; None if it is none that is known.
+    """Return the format of a file; None for an unknown format.
 
     >>> kind_of(b"IQ== 0\\n", Path("tokenizer.model")), kind_of(b'{"a": 0}', Path("vocab.json"))
     ('ranks', 'vocab.json')

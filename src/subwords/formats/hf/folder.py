@@ -51,10 +51,9 @@ def read(spec: TokenizerSpec, files: Mapping[str, bytes], folder: str) -> Tokeni
     more += [text for table in reversed(tables) for key in _OTHERS for text in _contents(table[key])]
     spec = _with_missing(spec, dict.fromkeys(more))
     found = tuple((role, spec.index_of(content)) for role, content in named.items() if content)
-    roles = checked_roles(found, len(spec.model.vocab))
     return spec.with_(
         {
-            "roles": () if roles == roles_by_name(spec.added_tokens) else roles,
+            "roles": checked_roles(found, len(spec.model.vocab)),
             "chat_template": _template(files, config, folder),
             "foreign": replace(spec.foreign, config=_kept(config, spec)),
         }

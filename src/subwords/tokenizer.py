@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subwords.components.added_token import AddedToken
-from subwords.components.vocab import Vocab
-from subwords.described import Described
-from subwords.engine.decode_ids import as_ids, decode_bytes
+from subwords.decodes import Decodes
 from subwords.errors import InputError
 from subwords.families import Model
 from subwords.results.token_batch import TokenBatch
 from subwords.spec import TokenizerSpec
-from subwords.support.checks import check_flag, check_strings
+from subwords.support.checks import as_list, check_flag, check_strings
 
 # Modules that only some tokenizers need are imported on first use: this saves 30 ms at the start.
 if TYPE_CHECKING:
@@ -26,7 +23,6 @@ if TYPE_CHECKING:
 
     from subwords.components.decoder import Decoder
     from subwords.components.template import Template
-    from subwords.engine.decoding import TokenTexts
     from subwords.engine.engine import Engine
     from subwords.resolve import NormalizerLike, SplitterLike
     from subwords.results.encoding import Encoding
@@ -35,9 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Special", "Tokenizer", "load"]
 
-_DECODE_ERRORS = ("replace", "strict", "ignore", "backslashreplace", "surrogateescape")
-
-T = TypeVar("T")
 Special: TypeAlias = Literal["text", "error", "allow"] | set[str] | frozenset[str]
 # A string: numpy.random is only imported by those who sample.
 Seed: TypeAlias = "int | Sequence[int] | np.random.Generator | np.random.SeedSequence | np.random.BitGenerator | None"
@@ -58,7 +51,7 @@ class Changes(TypedDict, total=False):
     truncation: Truncation | None
 
 
-class Tokenizer(Described):
+class Tokenizer(Decodes):
     """A tokenizer: a `TokenizerSpec` and the tables that run it, built on first use.
 
     Immutable: threads may share it. It survives fork and pickling; a pickle holds the spec only (A4). Two tokenizers
@@ -184,7 +177,7 @@ class Tokenizer(Described):
         """
         if isinstance(texts, (str, bytes)):
             raise InputError("expected many texts, not one str or bytes; use encode for a single text")
-        return self._engine.encode_batch(_as_list(texts), special, threads)
+        return self._engine.encode_batch(as_list(texts, "texts"), special, threads)
 
     def nbest(self, text: str, n: int = 10) -> list[tuple[list[int], float]]:
         """Return the ids and scores of the n best segmentations of a text, best first. Unigram models only.
@@ -233,86 +226,6 @@ class Tokenizer(Described):
         """Return the tokens of a text; bytes that are not a complete character show as U+FFFD."""
         return self._engine.tokens(text, special)
 
-    # ------------------------------------------------------------------ ids to text
-
-    def decode_bytes(self, ids: Iterable[int] | NDArray[np.integer[Any]]) -> bytes:
-        """Return the bytes of the ids; InputError names an invalid id and its position.
-
-        >>> import subwords
-        >>> subwords.train(["ab ab"], vocab_size=257).decode_bytes([256, 0])
-        b'ab!'
-        """
-        if self.decoder is not None:
-            return self._texts.decode(as_ids(ids), skip_special_tokens=False).encode()
-        return decode_bytes(self._texts_of_ids, ids)
-
-    def decode(
-        self,
-        ids: Iterable[int] | NDArray[np.integer[Any]],
-        *,
-        errors: str = "replace",
-        skip_special_tokens: bool = False,
-    ) -> str:
-        """Return the text of the ids.
-
-        errors: how to handle bytes that are not UTF-8, as in `bytes.decode`; a decoder that handles bytes itself (byte
-        fallback) accepts only "replace".
-        Hazard: ids may end inside a character. The default then writes U+FFFD; errors="strict" raises InputError.
-        """
-        check_flag("skip_special_tokens", skip_special_tokens)
-        if not isinstance(errors, str) or errors not in _DECODE_ERRORS:
-            raise InputError(f"expected errors to be one of {', '.join(map(repr, _DECODE_ERRORS))}, not {errors!r}")
-        if self.decoder is not None:
-            from subwords.components.decoder import replaces_bytes
-
-            if errors != "replace" and replaces_bytes(self.decoder):
-                raise InputError(f"expected errors='replace', not {errors!r}: this decoder handles bytes itself")
-            return self._texts.decode(as_ids(ids), skip_special_tokens=skip_special_tokens)
-        if skip_special_tokens:
-            flat = as_ids(ids)
-            ids = flat[~np.isin(flat, list(self.added_tokens.special_ids))]
-        data = self.decode_bytes(ids)
-        try:
-            return data.decode("utf-8", errors)
-        except UnicodeDecodeError as error:
-            raise InputError(
-                f"ids are not whole characters: byte {error.start} of the text is not UTF-8; errors='replace' "
-                f"writes U+FFFD there"
-            ) from None
-
-    def decode_batch(
-        self,
-        batch: Iterable[Iterable[int] | NDArray[np.integer[Any]]] | TokenBatch,
-        *,
-        errors: str = "replace",
-        skip_special_tokens: bool = False,
-    ) -> list[str]:
-        """Return the text of each list of ids, in order; see `decode`.
-
-        >>> import subwords
-        >>> tok = subwords.train(["ab ab"], vocab_size=257)
-        >>> tok.decode_batch(tok.encode_batch(["ab", "b a"]))
-        ['ab', 'b a']
-        """
-        lists = _as_list(batch, "lists of ids")
-        return [self.decode(ids, errors=errors, skip_special_tokens=skip_special_tokens) for ids in lists]
-
-    @cached_property
-    def _texts(self) -> TokenTexts:
-        from subwords.engine.decoding import TokenTexts
-
-        assert self.decoder is not None
-        tokens = [token.decode("utf-8", "replace") for token in self._texts_of_ids]
-        return TokenTexts(self.decoder, tokens, self.added_tokens.special_ids)
-
-    @cached_property
-    def _texts_of_ids(self) -> Vocab:
-        """The vocabulary, with added tokens that match normalized text replaced by their normalized form."""
-        written = {token.id: text for token, text in self.added_tokens.written.items() if text != token.content}
-        if not written:
-            return self.model.vocab
-        return Vocab([written[i].encode() if i in written else token for i, token in enumerate(self.model.vocab)])
-
     # ------------------------------------------------------------------ files
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -355,14 +268,3 @@ def load(
     from subwords.resolve import splitter as resolved
 
     return Tokenizer(read_file(path, splitter=resolved(splitter).rule, special_tokens=special_tokens))
-
-
-def _as_list(items: Iterable[T], what: str = "texts") -> list[T]:
-    if not isinstance(items, (Mapping, AbstractSet)):
-        try:
-            found = iter(items)
-        except TypeError:  # also raised by arrays without dimensions
-            pass
-        else:
-            return list(found)
-    raise InputError(f"expected a list or another ordered iterable of {what}, not {type(items).__name__}")

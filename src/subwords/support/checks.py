@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from subwords.errors import InputError
 
-__all__ = ["check_choice", "check_flag", "check_integer", "check_path", "check_string", "check_strings", "check_token"]
+__all__ = [
+    "as_list",
+    "check_choice",
+    "check_flag",
+    "check_integer",
+    "check_path",
+    "check_string",
+    "check_strings",
+    "check_token",
+]
+
+T = TypeVar("T")
 
 
 def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
@@ -85,3 +97,15 @@ def encode_text(text: str) -> bytes:
         ) from None
     except AttributeError:
         raise InputError(f"expected text (str or bytes), not {type(text).__name__}") from None
+
+
+def as_list(items: Iterable[T], what: str) -> list[T]:
+    """Return the items of an ordered iterable; InputError names what was expected."""
+    if not isinstance(items, (Mapping, AbstractSet)):
+        try:
+            found = iter(items)
+        except TypeError:  # also raised by arrays without dimensions
+            pass
+        else:
+            return list(found)
+    raise InputError(f"expected a list or another ordered iterable of {what}, not {type(items).__name__}")

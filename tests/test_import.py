@@ -17,7 +17,7 @@ SOURCE = Path(subwords.__file__).parents[1]
 PUBLIC = {
     *("CorpusError", "FormatError", "InputError", "SubwordsError", "SubwordsWarning", "TrainingError"),
     *("AddedToken", "Encoding", "Normalizer", "Splitter", "TokenBatch", "Tokenizer", "TokenizerSpec", "WordCounts"),
-    *("count", "load", "normalizer", "splitter", "train", "warmup"),
+    *("convert", "count", "load", "normalizer", "splitter", "train", "verify", "warmup"),
 }
 HEAVY = ("numpy", "numba", "llvmlite", "regex", "click", "rich", "pyarrow")
 MOST_SECONDS = 0.06  # over Python alone

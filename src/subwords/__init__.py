@@ -8,7 +8,9 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import subwords.support.forks  # noqa: F401
@@ -21,6 +23,7 @@ from subwords.errors import TrainingError as TrainingError
 
 if TYPE_CHECKING:
     from subwords.components.added_token import AddedToken as AddedToken
+    from subwords.convert import convert as convert
     from subwords.corpus.counts import WordCounts as WordCounts
     from subwords.engine.warmup import warmup as warmup
     from subwords.normalize.normalizer import Normalizer as Normalizer
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from subwords.tokenizer import load as load
     from subwords.training.count import count as count
     from subwords.training.train import train as train
+    from subwords.verify import verify as verify
 
 __version__ = "0.1.0"
 
@@ -47,11 +51,13 @@ _HOMES = {
     "Tokenizer": "subwords.tokenizer",
     "TokenizerSpec": "subwords.spec",
     "WordCounts": "subwords.corpus.counts",
+    "convert": "subwords.convert",
     "count": "subwords.training.count",
     "load": "subwords.tokenizer",
     "normalizer": "subwords.resolve",
     "splitter": "subwords.resolve",
     "train": "subwords.training.train",
+    "verify": "subwords.verify",
     "warmup": "subwords.engine.warmup",
 }
 
@@ -70,13 +76,26 @@ __all__ = [
     "TokenizerSpec",
     "TrainingError",
     "WordCounts",
+    "convert",
     "count",
     "load",
     "normalizer",
     "splitter",
     "train",
+    "verify",
     "warmup",
 ]
+
+
+class _Face(ModuleType):
+    """This package: `subwords.verify` is the function, also after an import of the module of that name."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _HOMES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Face
 
 
 def __getattr__(name: str) -> Any:

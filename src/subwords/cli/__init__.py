@@ -8,10 +8,12 @@ import click
 
 from subwords import __version__
 from subwords.cli.console import Commands, json_option, print_values
+from subwords.cli.convert import convert
 from subwords.cli.corpus import count, train
 from subwords.cli.decode import decode
 from subwords.cli.encode import encode
 from subwords.cli.inspect import inspect
+from subwords.cli.verify import verify
 
 __all__ = ["main"]
 
@@ -46,5 +48,5 @@ def warmup(as_json: bool) -> None:
     print_values({"seconds": round(time.perf_counter() - started, 3)}, as_json)
 
 
-for command in (train, count, encode, decode, inspect):
+for command in (train, count, encode, decode, inspect, convert, verify):
     main.add_command(command)

@@ -6,7 +6,9 @@ import re
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-__all__ = ["BESIDE", "MERGES", "VOCABS", "Kind", "kind_of"]
+from subwords.errors import FormatError
+
+__all__ = ["BESIDE", "MERGES", "VOCABS", "Kind", "kind_at", "kind_of"]
 
 Kind: TypeAlias = Literal["ranks", "merges", "vocab.json", "vocab.txt", "sentencepiece", "tokenizer.json"]
 
@@ -15,6 +17,7 @@ BESIDE = ("tokenizer_config.json", "special_tokens_map.json", "chat_template.jin
 VOCABS, MERGES = ("vocab.json", "encoder.json"), ("merges.txt", "vocab.bpe")
 
 _RANK_LINE = re.compile(rb"[\r\n]*[A-Za-z0-9+/]*={0,2} [0-9]+\r?(?:\n|$)")
+_HEAD = 1 << 16  # bytes that tell formats apart
 _FIRST_ENTRY = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*[0-9]')
 
 
@@ -36,3 +39,14 @@ def kind_of(data: bytes, file: Path) -> Kind | None:
     if file.suffix in (".model", ".spm") or (data.startswith(b"\n") and not begins_json):
         return "sentencepiece"
     return "tokenizer.json" if begins_json else None
+
+
+def kind_at(path: Path) -> Kind | Literal["folder"] | None:
+    """Return the format of the file at a path, or "folder"; FormatError if it cannot be read."""
+    if path.is_dir():
+        return "folder"
+    try:
+        with path.open("rb") as file:
+            return kind_of(file.read(_HEAD), path)
+    except OSError as error:
+        raise FormatError(f"expected a tokenizer file or folder; {path}: {error.strerror}") from None

@@ -1,0 +1,45 @@
+"""convert: a tokenizer file to another format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from subwords.cli.console import print_values
+from subwords.cli.verify import comparing_options, difference_json, paths_of
+
+__all__ = ["convert"]
+
+
+@click.command()
+@click.argument("source", type=click.Path(path_type=Path))
+@click.argument("target", type=str)
+@click.option("--allow-different", is_flag=True, help="Write TARGET even if the ids of some texts change.")
+@comparing_options
+def convert(source: Path, target: str, against: tuple[str, ...], quiet: bool, as_json: bool, **options: Any) -> None:
+    """Write the tokenizer of SOURCE in the format of TARGET's name, if its ids stay the same.
+
+    SOURCE is any file or folder that this package loads. TARGET ends in .json, .model, .tiktoken or .txt (vocab.txt),
+    or is a folder (that exists, or a name that ends in "/"). Before TARGET is written, a copy is loaded again and
+    compared on a fixed list of tricky texts. Exit code 1: ids would change, and nothing was written.
+
+    \b
+    Example:
+      subwords convert spiece.model tokenizer/
+      subwords convert llama3.tiktoken tok.json --splitter llama3 --special-tokens '{"<|eot_id|>": 128009}'
+    """
+    from subwords import convert as written
+
+    progress = False if quiet else None
+    found = written(source, target, against=paths_of(against), progress=progress, **options)
+    values: dict[str, object] = {"texts": found.texts, "tokens": found.tokens, "different": found.different}
+    if as_json:
+        parts = {"same_parts": found.same_parts, "lost": [*found.lost], "difference": difference_json(found.difference)}
+        print_values(values | parts | {"saved": str(found.path)}, as_json)
+        return
+    if found.difference is not None:
+        values["first difference"] = str(found.difference)
+    lost = ", ".join(found.lost) or None
+    print_values(values | {"same parts": found.same_parts, "lost": lost, "saved": str(found.path)}, as_json)

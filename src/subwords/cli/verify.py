@@ -1,0 +1,152 @@
+"""verify: whether a saved tokenizer gives the same ids in its own library."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from subwords.cli.console import json_option, print_values, shown, utf8
+
+if TYPE_CHECKING:
+    from subwords.compat.comparison import Difference
+
+__all__ = ["comparing_options", "difference_json", "paths_of", "verify"]
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def _special_tokens(context: click.Context, parameter: click.Parameter, value: str | None) -> dict[str, int] | None:
+    if value is None:
+        return None
+    try:
+        found = json.loads(value)
+    except (ValueError, RecursionError) as error:
+        raise click.BadParameter(f'expected JSON as in {{"<|end|>": 50256}}, not {value!r:.80}: {error}') from None
+    if not isinstance(found, dict) or any(type(index) is not int for index in found.values()):
+        raise click.BadParameter(f'expected ids by token, as in {{"<|end|>": 50256}}, not {value!r:.80}')
+    return found
+
+
+def comparing_options(command: _Command) -> _Command:
+    """Add the options that `verify` and `convert` share."""
+    options: list[Callable[[_Command], _Command]] = [
+        click.option(
+            "--against",
+            type=utf8,
+            multiple=True,
+            metavar="CORPUS",
+            help="Also compare the texts of this file, folder or quoted glob. May be repeated.",
+        ),
+        click.option(
+            "--documents",
+            type=click.Choice(["line", "file"]),
+            default="line",
+            show_default=True,
+            help="Each line of a file is one text, or each 256 KB of it.",
+        ),
+        click.option(
+            "--errors",
+            type=click.Choice(["strict", "replace"]),
+            default="strict",
+            show_default=True,
+            help="Invalid UTF-8 in CORPUS: stop with an error, or read it as U+FFFD.",
+        ),
+        click.option(
+            "--splitter",
+            type=utf8,
+            metavar="NAME|REGEX",
+            help="For a file without a splitter, such as .tiktoken: how it splits text into words.",
+        ),
+        click.option(
+            "--special-tokens",
+            type=utf8,
+            callback=_special_tokens,
+            metavar="JSON",
+            help='For a file without special tokens, such as .tiktoken: their ids, as in {"<|end|>": 50256}.',
+        ),
+        click.option("-q", "--quiet", is_flag=True, help="Print no progress."),
+        json_option,
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def paths_of(against: Sequence[str]) -> list[Path] | None:
+    """Return the sources as paths; None if there are none."""
+    return [Path(source) for source in against] or None
+
+
+@click.command()
+@click.argument("export", type=click.Path(path_type=Path))
+@click.option(
+    "--tokenizer",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="What EXPORT must equal, such as the file that it was converted from.  [default: EXPORT itself]",
+)
+@comparing_options
+@click.pass_context
+def verify(
+    context: click.Context,
+    /,
+    export: Path,
+    tokenizer: Path | None,
+    against: tuple[str, ...],
+    quiet: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Load a saved tokenizer with its own library and compare ids, up to the first difference.
+
+    EXPORT is a folder (loaded by transformers), tokenizer.json (HF tokenizers), .model (SentencePiece), .tiktoken
+    (tiktoken) or vocab.txt (HF tokenizers). A fixed list of tricky texts is always compared. Special tokens spelled in
+    a text are found, except by SentencePiece, which reads them as ordinary text. Exit code 1: ids differ, or a library
+    cannot load EXPORT.
+
+    \b
+    Example:
+      subwords verify tokenizer/ --against "corpus/*.txt"
+      subwords verify tok.tiktoken --tokenizer tok.json --against corpus.txt
+    """
+    from subwords import verify as compare
+
+    progress = False if quiet else None
+    found = compare(export, paths_of(against), tokenizer=tokenizer, progress=progress, **options)
+    values = {"equal": bool(found), "library": found.library, "special": found.special}
+    values |= {"texts": found.texts, "tokens": found.tokens}
+    if as_json:
+        print_values(values | {"difference": difference_json(found.difference)}, as_json)
+    else:
+        print_values(values | _rows(found.difference, found.library), as_json)
+    if not found:
+        context.exit(1)
+
+
+def difference_json(difference: Difference | None) -> dict[str, Any] | None:
+    """Return a difference as JSON has it."""
+    if difference is None:
+        return None
+    found = asdict(difference)
+    for side in ("ours", "theirs"):
+        found[side] = found[side] and dict(zip(("id", "token"), found[side], strict=True))
+    return found
+
+
+def _rows(difference: Difference | None, library: str) -> dict[str, object]:
+    if difference is None:
+        return {}
+    here = f"{difference.place}, line {difference.line}, character {difference.character}"
+    text = f"{shown(difference.before.encode())}|{shown(difference.after.encode())}"
+    rows: dict[str, object] = {"first difference": here, "text": text}
+    if difference.reason is not None:
+        return rows | {"error": difference.reason}
+    for name, token in (("subwords", difference.ours), (library, difference.theirs)):
+        shows = "none" if token is None else f"{token[1]!r}, id {token[0]}"
+        rows[name] = f"token {difference.index}: {shows}"
+    return rows

@@ -1,0 +1,190 @@
+"""convert: a tokenizer file to another format, written only if the ids stay the same."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import chain
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from subwords.compat.comparison import Comparison, Difference, Documents, Errors, Side, Text, compare, texts_of
+from subwords.compat.probes import probes
+from subwords.corpus.progress import progress as show_progress
+from subwords.corpus.source import Source, source_size
+from subwords.errors import FormatError, InputError
+from subwords.support.atomic import as_path
+from subwords.support.checks import check_flag
+from subwords.tokenizer import Tokenizer, load
+
+if TYPE_CHECKING:
+    from subwords.resolve import SplitterLike
+
+__all__ = ["Converted", "convert"]
+
+_IDS = ("model", "normalizer", "splitter", "added_tokens")  # the parts that decide the ids of a text
+_PARTS = ("template", "padding", "truncation", "chat_template")
+_GIVEN = ("splitter", "special_tokens")  # what a rank file leaves out
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """The result of `convert`.
+
+    path: what was written. same_parts: whether model, normalizer, splitter and added tokens are equal in both files; if
+    not, the formats describe them differently, and the texts compared show that ids are equal. texts, tokens: what was
+    compared. lost: other parts of the tokenizer that the new file does not hold or holds differently, such as
+    "template".
+    """
+
+    path: Path
+    same_parts: bool
+    texts: int
+    tokens: int
+    lost: tuple[str, ...]
+    different: int = 0
+    difference: Difference | None = None
+
+
+def convert(
+    source: str | PathLike[str],
+    target: str | PathLike[str],
+    *,
+    against: Source | None = None,
+    splitter: SplitterLike = None,
+    special_tokens: Mapping[str, int] | None = None,
+    documents: Documents = "line",
+    errors: Errors = "strict",
+    allow_different: bool = False,
+    progress: bool | None = None,
+) -> Converted:
+    """Write a tokenizer in the format of the target's name: .json, .model, .tiktoken, .txt (vocab.txt), or a folder.
+
+    The new file is loaded again and encodes a fixed list of tricky texts, and the texts of `against` (see `verify`),
+    with special tokens found, and the fixed list also with special tokens read as text. Only if all ids are equal is
+    the target written, atomically.
+    splitter, special_tokens: of a source without them, see `load`; for a .tiktoken target, which holds neither, they
+    must be given again when it is loaded. allow_different: write also if ids of some texts differ, and count these: a
+    SentencePiece model with a character map differs in tokenizer.json on rare texts, because HF applies the map to
+    whole graphemes.
+    Raises FormatError for a tokenizer that the new format cannot hold with the same ids, and for a source that cannot
+    be read; InputError for another suffix.
+
+    >>> import tempfile
+    >>> import subwords
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     subwords.train(["low lower lowest"] * 9, vocab_size=263).save(f"{folder}/tok.json")
+    ...     subwords.convert(f"{folder}/tok.json", f"{folder}/tok.tiktoken").lost
+    ('splitter', 'special_tokens')
+    """
+    check_flag("allow_different", allow_different)
+    path = as_path(target)
+    _check_names(as_path(source), path)
+    is_folder = path.is_dir() or str(target).endswith(("/", os.sep))
+    tok = load(source, splitter=splitter, special_tokens=special_tokens)
+    if path.suffix == ".tiktoken" and not is_folder:
+        tok = _without_flag(tok)
+    with tempfile.TemporaryDirectory() as folder:
+        copy = f"{folder}/copy/" if is_folder else str(Path(folder, path.name))
+        tok.save(copy)
+        again = _loaded(tok, Path(copy), path)
+        found = _compared(tok, again, _Corpus(against, documents, errors, progress), allow_different)
+    if found.difference is not None and not allow_different:
+        raise FormatError(
+            f"{path}: nothing was written, because ids would change: {found.difference}; allow_different writes anyway"
+        )
+    tok.save(target)
+    same = all(getattr(tok.spec, name) == getattr(again.spec, name) for name in _IDS)
+    lost = [*(_GIVEN if path.suffix == ".tiktoken" and not is_folder else ()), *_lost(tok, again)]
+    return Converted(path, same, found.texts, found.tokens, tuple(lost), found.different, found.difference)
+
+
+def _check_names(source: Path, target: Path) -> None:
+    try:
+        same = source.exists() and target.exists() and source.samefile(target)
+    except OSError as error:
+        raise InputError(f"expected a file that can be written; {target}: {error.strerror}") from None
+    if same:
+        raise InputError(f"source and target are the same: {target}; choose another name")
+
+
+def _without_flag(tok: Tokenizer) -> Tokenizer:
+    """Return an equal tokenizer whose added tokens are not `normalized`, if it has no normalizer."""
+    if tok.normalizer or not all(token.normalized for token in tok.spec.added_tokens):
+        return tok
+    return tok.with_(added_tokens=[replace(token, normalized=False) for token in tok.spec.added_tokens])
+
+
+def _loaded(tok: Tokenizer, copy: Path, path: Path) -> Tokenizer:
+    """Load what was written, with what its format leaves out."""
+    if copy.is_dir() or path.suffix != ".tiktoken":
+        again = load(copy)
+        if path.suffix == ".txt" and not copy.is_dir():
+            _check_vocab_txt(tok, again, path)
+        return again
+    from subwords.formats import read_file
+
+    special = {token.content: token.id for token in tok.added_tokens}
+    return Tokenizer(read_file(copy, splitter=tok.spec.splitter, special_tokens=special))
+
+
+def _check_vocab_txt(tok: Tokenizer, again: Tokenizer, path: Path) -> None:
+    """Raise FormatError for what every reader of a vocab.txt supposes otherwise; a probe may not show it."""
+    for name in _IDS:
+        ours, theirs = getattr(tok.spec, name), getattr(again.spec, name)
+        if ours != theirs:
+            shown = "" if name == "model" else f": {theirs!r:.200} instead of {ours!r:.200}"
+            raise FormatError(
+                f"{path}: a vocab.txt holds tokens only; its readers use another {name.replace('_', ' ')}{shown}; "
+                "write a .json file"
+            )
+
+
+class _Corpus(NamedTuple):
+    source: Source | None
+    documents: Documents
+    errors: Errors
+    progress: bool | None
+
+    @contextmanager
+    def texts(self) -> Iterator[Iterator[Text]]:
+        if self.source is None:
+            yield iter(())
+            return
+        with show_progress(source_size(self.source), "comparing", enabled=self.progress) as bar:
+            yield texts_of(self.source, documents=self.documents, errors=self.errors, on_bytes=bar.advance)
+
+
+def _compared(tok: Tokenizer, again: Tokenizer, corpus: _Corpus, whole: bool) -> Comparison:
+    """Compare the probes both ways to read special tokens, and the corpus with special tokens found."""
+    probed = [Text(text, f"probe ({name})") for name, text in probes(tok.special_tokens)]
+    plain = compare(probed, _side(tok, "the source", "text"), _side(again, "the new file", "text"), whole=whole)
+    if plain.difference is not None and not whole:
+        return plain
+    with corpus.texts() as texts:
+        sides = _side(tok, "the source", "allow"), _side(again, "the new file", "allow")
+        return plain + compare(chain(probed, texts), *sides, whole=whole)
+
+
+def _side(tok: Tokenizer, name: str, special: Literal["text", "allow"]) -> Side:
+    def starts(text: str) -> list[int]:
+        plain = tok.with_(template=None, padding=None, truncation=None)
+        return [start for start, _ in plain(text, special=special).spans.tolist()]
+
+    def encode(texts: list[str]) -> list[list[int]]:
+        return tok.encode_batch(texts, special=special).to_lists()
+
+    return Side(name, encode, lambda index: tok.id_to_token(index) or "", starts)
+
+
+def _lost(tok: Tokenizer, again: Tokenizer) -> list[str]:
+    """Return the names of the parts that differ; files may spell equal decoders differently, so these are run."""
+    lost = [name for name in _PARTS if getattr(tok.spec, name) != getattr(again.spec, name)]
+    rows = [tok.encode(text) for _, text in probes(())]
+    if tok.decode_batch(rows) != again.decode_batch(rows):
+        lost.append("decoder")
+    return [*lost, "roles"] if tok.roles != again.roles else lost

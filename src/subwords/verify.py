@@ -1,0 +1,123 @@
+"""verify: whether a saved tokenizer gives the same ids in its own library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from subwords.compat.comparison import Difference, Documents, Errors, Side, Text, compare, texts_of
+from subwords.compat.originals import Original, open_original
+from subwords.compat.probes import probes
+from subwords.corpus.progress import progress as show_progress
+from subwords.corpus.source import Source, source_size
+from subwords.errors import InputError
+from subwords.support.atomic import as_path
+from subwords.tokenizer import Tokenizer, load
+
+if TYPE_CHECKING:
+    from subwords.resolve import SplitterLike
+
+__all__ = ["Verified", "verify"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """The result of `verify`: true if all ids are equal.
+
+    library: the one that loaded the file, with its version. special: how special tokens spelled in a text were read,
+    "allow" (found) or "text" (ordinary text), as the library does. texts, tokens: what was equal, probes included.
+    """
+
+    library: str
+    special: str
+    texts: int
+    tokens: int
+    difference: Difference | None = None
+
+    def __bool__(self) -> bool:
+        return self.difference is None
+
+
+def verify(
+    export: str | PathLike[str],
+    against: Source | None = None,
+    *,
+    tokenizer: Tokenizer | str | PathLike[str] | None = None,
+    splitter: SplitterLike = None,
+    special_tokens: Mapping[str, int] | None = None,
+    documents: Documents = "line",
+    errors: Errors = "strict",
+    progress: bool | None = None,
+) -> Verified:
+    r"""Load a saved tokenizer with its own library and compare ids, text by text, up to the first difference.
+
+    export: a folder (transformers' AutoTokenizer), tokenizer.json (HF tokenizers), .model (SentencePiece), .tiktoken
+    (tiktoken) or vocab.txt (HF's BertWordPieceTokenizer). against: files, folders, globs or an iterable of texts;
+    each line of a file with its "\n" is a text, or with documents="file" each 256 KB of it. Memory does not grow with
+    the corpus. A fixed list of tricky texts and the spelled special tokens are always compared.
+    tokenizer: what it must equal; by default what `load` reads from the same file. A rank file takes its splitter and
+    special tokens from it, or from the options of these names.
+
+    Templates are applied where the library applies them (tokenizer.json, folders, vocab.txt). Padding and truncation
+    are off. Special tokens spelled in a text are found, except by SentencePiece, which reads them as ordinary text.
+    Raises FormatError if either cannot load the file, InputError if the library is not installed, CorpusError for
+    unreadable texts.
+
+    >>> import tempfile
+    >>> import subwords
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     subwords.train(["low lower lowest"] * 9, vocab_size=263).save(f"{folder}/tok.json")
+    ...     bool(subwords.verify(f"{folder}/tok.json", ["so low"]))
+    True
+    """
+    path = as_path(export)
+    ours = _reference(export, tokenizer, splitter, special_tokens).with_(padding=None, truncation=None)
+    original = open_original(path, ours)
+    total = None if against is None else source_size(against)
+    # The texts of an iterable have no size in advance.
+    with show_progress(total, "comparing", enabled=progress if against is not None else False) as bar:
+        corpus: Iterable[Text] = ()
+        if against is not None:
+            corpus = texts_of(against, documents=documents, errors=errors, on_bytes=bar.advance)
+        found = compare(chain(_probes(ours), corpus), *_sides(ours, original))
+    return Verified(original.library, original.special, found.texts, found.tokens, found.difference)
+
+
+def _reference(
+    export: str | PathLike[str],
+    tokenizer: Tokenizer | str | PathLike[str] | None,
+    splitter: SplitterLike,
+    special_tokens: Mapping[str, int] | None,
+) -> Tokenizer:
+    given = splitter is not None or special_tokens is not None
+    if isinstance(tokenizer, Tokenizer):
+        if given:
+            raise InputError("splitter and special_tokens are those of the tokenizer: leave them out, or tokenizer")
+        return tokenizer
+    return load(export if tokenizer is None else tokenizer, splitter=splitter, special_tokens=special_tokens)
+
+
+def _probes(tok: Tokenizer) -> Iterator[Text]:
+    for name, text in probes(tok.special_tokens):
+        yield Text(text, f"probe ({name})")
+
+
+def _sides(tok: Tokenizer, original: Original) -> tuple[Side, Side]:
+    special, template = original.special, tok.template if original.template else None
+
+    def encode(texts: list[str]) -> Sequence[Sequence[int]]:
+        rows = tok.encode_batch(texts, special=special).to_lists()
+        return [template.apply(row) for row in rows] if template else rows
+
+    def starts(text: str) -> Sequence[int]:
+        where: Any = tok if template or tok.template is None else tok.with_(template=None)
+        found: list[list[int]] = where(text, special=special).spans.tolist()
+        return [start for start, _ in found]
+
+    def token(index: int) -> str:
+        return tok.id_to_token(index) or ""
+
+    return Side("subwords", encode, token, starts), Side(original.library, original.encode, original.token)

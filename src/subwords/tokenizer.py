@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.compat.shapes import Shapes
 from subwords.components.added_token import AddedToken
-from subwords.decodes import Decodes
 from subwords.errors import InputError
 from subwords.families import Model
 from subwords.results.token_batch import TokenBatch
@@ -51,7 +51,7 @@ class Changes(TypedDict, total=False):
     truncation: Truncation | None
 
 
-class Tokenizer(Decodes):
+class Tokenizer(Shapes):
     """A tokenizer: a `TokenizerSpec` and the tables that run it, built on first use.
 
     Immutable: threads may share it. It survives fork and pickling; a pickle holds the spec only (A4). Two tokenizers

@@ -17,7 +17,7 @@ from subwords.formats.json_node import Node, is_unicode, parse, shown
 from subwords.formats.recognize import BESIDE
 from subwords.spec import TokenizerSpec
 
-__all__ = ["CHANGING", "TEMPLATES", "read", "write"]
+__all__ = ["CHANGING", "CONFIG", "TEMPLATE", "TEMPLATES", "read", "write"]
 
 CONFIG, MAP, TEMPLATE = BESIDE
 TEMPLATES = "additional_chat_templates"

@@ -1,0 +1,1 @@
+"""A tokenizer in the shape of HF's Tokenizer."""

@@ -1,0 +1,29 @@
+"""A tokenizer as transformers' own class: its code runs, so only the ids are ours."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from subwords.compat.originals import needed
+from subwords.compat.protocol import Tok
+from subwords.formats.hf import folder, tokenizer_json
+
+__all__ = ["to_transformers"]
+
+
+def to_transformers(tok: Tok, options: Mapping[str, Any]) -> Any:
+    """Return a `PreTrainedTokenizerFast`; see `Shapes.to_transformers`.
+
+    It is what `AutoTokenizer.from_pretrained` returns for a folder that this tokenizer is saved to.
+    """
+    transformers, tokenizers = (needed(name, "to_transformers") for name in ("transformers", "tokenizers"))
+    files = folder.write(tok.spec)
+    named: dict[str, Any] = json.loads(files[folder.CONFIG])
+    if folder.TEMPLATE in files:
+        named["chat_template"] = files[folder.TEMPLATE].decode()
+    for key in ("tokenizer_class", "backend", "auto_map", "added_tokens_decoder"):
+        named.pop(key, None)
+    inner = tokenizers.Tokenizer.from_str(tokenizer_json.write(tok.spec).decode())
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=inner, **{**named, **options})

@@ -9,6 +9,7 @@ from typing import overload
 
 from subwords.components.added_token import AddedToken, check_added_tokens
 from subwords.errors import InputError
+from subwords.support.names import nearest
 from subwords.unicode.tables import WHITESPACE, property_members
 
 __all__ = ["AddedTokens", "Finder"]
@@ -16,6 +17,7 @@ __all__ = ["AddedTokens", "Finder"]
 _WHITESPACE_RUN = re.compile(f"[{WHITESPACE}]*")
 # Number of sets of allowed tokens whose finders are cached.
 _MOST_FINDERS = 64
+MOST_SHOWN = 40  # tokens in a message
 
 _EXPECTED_SPECIAL = "expected special to be 'text', 'error', 'allow' or a set of tokens"
 
@@ -35,10 +37,11 @@ class AddedTokens(Sequence[AddedToken]):
     ['a', 5, 'b']
     """
 
-    __slots__ = ("_finders", "_normalize", "_tokens", "_written", "ids", "ordinary", "special_ids")
+    __slots__ = ("_by_content", "_finders", "_normalize", "_tokens", "_written", "ids", "ordinary", "special_ids")
 
     def __init__(self, tokens: Iterable[AddedToken] = (), *, normalize: Callable[[str], str] | None = None) -> None:
         self._tokens = check_added_tokens(tokens)
+        self._by_content = {token.content: token for token in self._tokens}
         self.ids: dict[str, int] = {token.content: token.id for token in self._tokens}
         self.special_ids = frozenset(token.id for token in self._tokens if token.special)
         self.ordinary = tuple(token for token in self._tokens if not token.special)
@@ -103,6 +106,13 @@ class AddedTokens(Sequence[AddedToken]):
         parts = _split(text.decode("utf-8", "surrogateescape"), finder)
         return [part if isinstance(part, int) else part.encode("utf-8", "surrogateescape") for part in parts]
 
+    def named(self, content: str) -> AddedToken:
+        """Return the token with this content; InputError if there is none."""
+        token = self._by_content.get(content)
+        if token is None:
+            raise InputError(f"expected an added token, not {content!r:.60}{nearest(content, self.ids)}")
+        return token
+
     def finder(self, special: str | AbstractSet[str]) -> Finder:
         """Return the finder of the tokens that `special` allows (see `split`); InputError for invalid values."""
         if not isinstance(special, (str, AbstractSet)):
@@ -128,9 +138,10 @@ class AddedTokens(Sequence[AddedToken]):
         if isinstance(special, str):
             raise InputError(f"{_EXPECTED_SPECIAL}, not {special!r}")
         if unknown := special - self.ids.keys():
-            known = ", ".join(map(repr, self.ids)) or "none"
+            known = ", ".join(map(repr, [*self.ids][:MOST_SHOWN])) or "none"
+            more = f" and {len(self.ids) - MOST_SHOWN} more" if len(self.ids) > MOST_SHOWN else ""
             raise InputError(
-                f"expected special to name added tokens ({known}), not {', '.join(sorted(map(repr, unknown)))}"
+                f"expected special to name added tokens ({known}{more}), not {', '.join(sorted(map(repr, unknown)))}"
             )
         return special
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine", "Route"]
 
+_OF_PARTS = {list, tuple}  # types of texts that are given in parts
+
 
 class Route(NamedTuple):
     """A source of words, and an encoder of these or of finer words that yield the same ids."""
@@ -181,7 +183,7 @@ def _source(splitter: Splitter, normalizer: Normalizer | None) -> WordSource:
 
 def is_plain(texts: Sequence[Input]) -> TypeGuard[Sequence[str | bytes]]:
     """Whether no text is a list of parts."""
-    return not any(map((list, tuple).__contains__, map(type, texts)))
+    return _OF_PARTS.isdisjoint(map(type, texts))
 
 
 def as_bytes(text: str | bytes, index: int) -> bytes:

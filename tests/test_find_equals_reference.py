@@ -39,11 +39,11 @@ def test_both_routes_of_added_tokens_agree() -> None:
         assert few.split(text.encode() + b"\xff\xc3", "allow") == many.split(text.encode() + b"\xff\xc3", "allow")
 
 
-def test_a_hundred_thousand_tokens_take_time_linear_in_the_text() -> None:
-    tokens = ["<" + "a" * 99 + f"{number:05}>" for number in range(100_000)]
+def test_twenty_thousand_tokens_take_time_linear_in_the_text() -> None:
+    tokens = ["<" + "a" * 49 + f"{number:05}>" for number in range(20_000)]
     tok = subwords.train(["ab <a> ab"], vocab_size=258).with_tokens(tokens)
-    hard = "<" + "a" * 99  # the start of every token
-    assert tok.encode(tokens[7] + "b" + tokens[99_999], special="allow") == [258 + 7, 65, 258 + 99_999]
+    hard = "<" + "a" * 49  # the start of every token
+    assert tok.encode(tokens[7] + "b" + tokens[19_999], special="allow") == [258 + 7, 65, 258 + 19_999]
     times = []
     for size in (1000, 8000):
         text = hard * size
@@ -55,4 +55,4 @@ def test_a_hundred_thousand_tokens_take_time_linear_in_the_text() -> None:
         times.append(best)
     print("seconds", times)
     assert times[1] < 8 * 6 * times[0]  # quadratic time would be 64 times as long
-    assert times[1] < 2  # 800,000 characters
+    assert times[1] < 2  # 400,000 characters

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from subwords.components.decoder import Decoder
     from subwords.components.padding import Padding, Truncation
-    from subwords.components.template import Template
+    from subwords.components.template_text import TemplateLike
     from subwords.components.trusted import Input
     from subwords.engine.call import Framing
     from subwords.engine.engine import Engine
@@ -45,7 +45,7 @@ class Changes(TypedDict, total=False):
     model: Model
     splitter: SplitterLike
     normalizer: NormalizerLike
-    template: Template | None
+    template: TemplateLike
     decoder: Decoder | None
     added_tokens: Sequence[AddedToken]
     roles: Mapping[str, str | int] | tuple[tuple[str, int], ...]
@@ -76,8 +76,9 @@ class Tokenizer(Decodes):
         """Return a changed copy; None removes a part.
 
         splitter, normalizer: any value that `subwords.splitter` or `subwords.normalizer` accepts. roles: tokens or ids
-        by role ("bos", "eos", "unk", "pad", "cls", "sep", "mask"). Other names are fields of `TokenizerSpec`. Raises
-        InputError for unknown names and for parts that do not fit together.
+        by role ("bos", "eos", "unk", "pad", "cls", "sep", "mask"). template: `"<s> $A </s>"`, or two such texts for a
+        single text and a pair, or a `Template`. Other names are fields of `TokenizerSpec`. Raises InputError for
+        unknown names and for parts that do not fit together.
 
         >>> import subwords
         >>> tok = subwords.train(["ab AB"] * 2, vocab_size=258)
@@ -93,6 +94,10 @@ class Tokenizer(Decodes):
             from subwords.resolve import normalizer
 
             fields["normalizer"] = normalizer(changes["normalizer"]).steps
+        if "template" in changes:
+            from subwords.components.template_text import template_of
+
+            fields["template"] = template_of(changes["template"], self.spec.index_of)
         if "roles" in changes:
             fields["roles"] = self.spec.roles_of(changes["roles"])
         return Tokenizer(self.spec.with_(fields))

@@ -29,7 +29,8 @@ def check_same(call: Callable[[Any], Any], original: Any, shape: Any) -> None:
             return
         raise AssertionError(f"expected {error!r}, got {got!r:.200}") from None
     got = plain(call(shape))
-    assert got == ref, f"expected {ref!r:.200}, got {got!r:.200}"
+    if got != ref:  # pytest would compare long lists for minutes
+        raise AssertionError(f"expected {ref!r:.200}, got {got!r:.200}")
 
 
 def plain(value: Any) -> Any:

@@ -23,6 +23,10 @@ from subwords.errors import TrainingError as TrainingError
 
 if TYPE_CHECKING:
     from subwords.components.added_token import AddedToken as AddedToken
+    from subwords.components.padding import Padding as Padding
+    from subwords.components.padding import Truncation as Truncation
+    from subwords.components.trusted import Special as Special
+    from subwords.components.trusted import Text as Text
     from subwords.convert import convert as convert
     from subwords.corpus.counts import WordCounts as WordCounts
     from subwords.engine.warmup import warmup as warmup
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
     from subwords.resolve import normalizer as normalizer
     from subwords.resolve import splitter as splitter
     from subwords.results.encoding import Encoding as Encoding
+    from subwords.results.encoding_batch import EncodingBatch as EncodingBatch
     from subwords.results.token_batch import TokenBatch as TokenBatch
     from subwords.spec import TokenizerSpec as TokenizerSpec
     from subwords.split.splitter import Splitter as Splitter
@@ -43,6 +48,11 @@ __version__ = "0.1.0"
 
 # Where each name lives; a module is imported when one of its names is first used: `import subwords` costs little.
 _HOMES = {
+    "Text": "subwords.components.trusted",
+    "Special": "subwords.components.trusted",
+    "Truncation": "subwords.components.padding",
+    "Padding": "subwords.components.padding",
+    "EncodingBatch": "subwords.results.encoding_batch",
     "AddedToken": "subwords.components.added_token",
     "Encoding": "subwords.results.encoding",
     "Normalizer": "subwords.normalize.normalizer",
@@ -65,16 +75,21 @@ __all__ = [
     "AddedToken",
     "CorpusError",
     "Encoding",
+    "EncodingBatch",
     "FormatError",
     "InputError",
     "Normalizer",
+    "Padding",
+    "Special",
     "Splitter",
     "SubwordsError",
     "SubwordsWarning",
+    "Text",
     "TokenBatch",
     "Tokenizer",
     "TokenizerSpec",
     "TrainingError",
+    "Truncation",
     "WordCounts",
     "convert",
     "count",

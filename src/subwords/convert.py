@@ -172,8 +172,8 @@ def _compared(tok: Tokenizer, again: Tokenizer, corpus: _Corpus, whole: bool) ->
 
 def _side(tok: Tokenizer, name: str, special: Literal["text", "allow"]) -> Side:
     def starts(text: str) -> list[int]:
-        plain = tok.with_(template=None, padding=None, truncation=None)
-        return [start for start, _ in plain(text, special=special).spans.tolist()]
+        found = tok(text, special=special, template=False, truncation=False, padding=False)
+        return [start for start, _ in found.spans.tolist()]
 
     def encode(texts: list[str]) -> list[list[int]]:
         return tok.encode_batch(texts, special=special).to_lists()

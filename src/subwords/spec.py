@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from subwords.components import splitter as splitters
 from subwords.components.added_token import AddedToken, check_added_tokens
@@ -19,41 +19,10 @@ from subwords.support.value import Value
 if TYPE_CHECKING:
     from subwords.components import normalizer as normalizers
     from subwords.components.decoder import Decoder
+    from subwords.components.padding import Padding, Truncation
     from subwords.components.template import Template
 
-__all__ = ["Foreign", "Padding", "TokenizerSpec", "Truncation"]
-
-
-@dataclass(frozen=True, slots=True)
-class Padding:
-    """Padding settings of a file: saved again on write, not yet applied when encoding.
-
-    length: in tokens; None pads to the longest text. multiple_of: lengths are rounded up to a multiple of it.
-
-    Source: the `padding` of HF's tokenizer.json.
-    """
-
-    length: int | None = None
-    direction: Literal["left", "right"] = "right"
-    multiple_of: int | None = None
-    pad_id: int = 0
-    pad_type_id: int = 0
-    pad_token: str = "[PAD]"
-
-
-@dataclass(frozen=True, slots=True)
-class Truncation:
-    """Truncation settings of a file: saved again on write, not yet applied when encoding.
-
-    max_length: in tokens, template included. stride: the tokens that two consecutive chunks of one text share.
-
-    Source: the `truncation` of HF's tokenizer.json.
-    """
-
-    max_length: int = 512
-    strategy: Literal["longest_first", "only_first", "only_second"] = "longest_first"
-    stride: int = 0
-    direction: Literal["left", "right"] = "right"
+__all__ = ["Foreign", "TokenizerSpec"]
 
 
 @dataclass(frozen=True, slots=True)

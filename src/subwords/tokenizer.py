@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,16 +22,19 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from subwords.components.decoder import Decoder
-    from subwords.components.template import Template
+    from subwords.components.padding import Padding, Truncation
+    from subwords.components.template_text import TemplateLike
+    from subwords.components.trusted import Input
+    from subwords.engine.call import Framing
     from subwords.engine.engine import Engine
     from subwords.resolve import NormalizerLike, SplitterLike
     from subwords.results.encoding import Encoding
-    from subwords.spec import Padding, Truncation
+    from subwords.results.encoding_batch import EncodingBatch
     from subwords.unigram.sample import Paths
 
-__all__ = ["Special", "Tokenizer", "load"]
+__all__ = ["SpecialPolicy", "Tokenizer", "load"]
 
-Special: TypeAlias = Literal["text", "error", "allow"] | set[str] | frozenset[str]
+SpecialPolicy: TypeAlias = Literal["text", "error", "allow"] | set[str] | frozenset[str]
 # A string: numpy.random is only imported by those who sample.
 Seed: TypeAlias = "int | Sequence[int] | np.random.Generator | np.random.SeedSequence | np.random.BitGenerator | None"
 
@@ -42,7 +45,7 @@ class Changes(TypedDict, total=False):
     model: Model
     splitter: SplitterLike
     normalizer: NormalizerLike
-    template: Template | None
+    template: TemplateLike
     decoder: Decoder | None
     added_tokens: Sequence[AddedToken]
     roles: Mapping[str, str | int] | tuple[tuple[str, int], ...]
@@ -73,8 +76,9 @@ class Tokenizer(Shapes):
         """Return a changed copy; None removes a part.
 
         splitter, normalizer: any value that `subwords.splitter` or `subwords.normalizer` accepts. roles: tokens or ids
-        by role ("bos", "eos", "unk", "pad", "cls", "sep", "mask"). Other names are fields of `TokenizerSpec`. Raises
-        InputError for unknown names and for parts that do not fit together.
+        by role ("bos", "eos", "unk", "pad", "cls", "sep", "mask"). template: `"<s> $A </s>"`, or two such texts for a
+        single text and a pair, or a `Template`. Other names are fields of `TokenizerSpec`. Raises InputError for
+        unknown names and for parts that do not fit together.
 
         >>> import subwords
         >>> tok = subwords.train(["ab AB"] * 2, vocab_size=258)
@@ -90,6 +94,10 @@ class Tokenizer(Shapes):
             from subwords.resolve import normalizer
 
             fields["normalizer"] = normalizer(changes["normalizer"]).steps
+        if "template" in changes:
+            from subwords.components.template_text import template_of
+
+            fields["template"] = template_of(changes["template"], self.spec.index_of)
         if "roles" in changes:
             fields["roles"] = self.spec.roles_of(changes["roles"])
         return Tokenizer(self.spec.with_(fields))
@@ -129,27 +137,77 @@ class Tokenizer(Shapes):
 
     # ------------------------------------------------------------------ text to ids
 
-    def __call__(self, text: str, pair: str | None = None, *, special: Special = "text") -> Encoding:
-        """Return the ids of a text or a pair, with the template, their tokens as files spell them, spans and word ids.
+    @overload
+    def __call__(  # type: ignore[overload-overlap]  # a str is an Iterable of str too: the first that fits is meant
+        self,
+        text: Input,
+        pair: Input | None = None,
+        *,
+        special: SpecialPolicy = "text",
+        template: bool = True,
+        truncation: Truncation | int | None = None,
+        padding: Padding | int | None = None,
+    ) -> Encoding: ...
+    @overload
+    def __call__(
+        self,
+        text: Iterable[str],
+        pair: Iterable[str] | None = None,
+        *,
+        special: SpecialPolicy = "text",
+        template: bool = True,
+        truncation: Truncation | int | None = None,
+        padding: Padding | int | None = None,
+    ) -> EncodingBatch: ...
+    def __call__(
+        self,
+        text: Any,
+        pair: Any = None,
+        *,
+        special: SpecialPolicy = "text",
+        template: bool = True,
+        truncation: Truncation | int | None = None,
+        padding: Padding | int | None = None,
+    ) -> Encoding | EncodingBatch:
+        """Return the ids of a text or a pair with tokens, spans and masks; of a list of texts, those of each.
+
+        special: as in `encode`. template: False leaves out the tokens of the template. truncation: None does what the
+        tokenizer's file says, as HF does; False does not cut; True cuts as the file says; a number is the `max_length`,
+        template included; or a `Truncation`. `Encoding.overflow` has what is cut off. padding: None does what the file
+        says; False does not pad; True pads to the longest text; a number is the length; or a `Padding`.
+        Raises InputError for invalid values, and for two lists of different lengths.
 
         >>> import subwords
-        >>> subwords.train(["ab ab"], vocab_size=258)("ab ab").spans.tolist()
+        >>> tok = subwords.train(["ab ab"], vocab_size=259, special_tokens=["<pad>"])
+        >>> tok("ab ab").spans.tolist()
         [[0, 2], [2, 5]]
+        >>> [encoding.ids.tolist() for encoding in tok(["ab", "ab ab ab"], truncation=2, padding=True)]
+        [[257, 0], [257, 258]]
         """
-        from subwords.engine.framed import framed
-        from subwords.results.encoding import Encoding
+        from subwords.engine.call import encoding_of, encodings_of, is_one_text
 
-        texts = [text] if pair is None else [text, pair]
-        for each in texts:
-            if not isinstance(each, str):
-                raise InputError(f"expected text (str), not {type(each).__name__}; encode also accepts bytes")
-        located = [self._engine.locate(each, special) for each in texts]
-        encodings = [Encoding.of_text(each.ids, each.tokens, each.spans, each.words.tolist()) for each in located]
-        return framed(self.template, *encodings)
+        framing = self._framing(template, truncation, padding)
+        run = encoding_of if is_one_text(text) else encodings_of
+        return run(self._engine, framing, text, pair, special)
 
-    def encode(self, text: str | bytes, *, special: Special = "text", template: bool = False) -> list[int]:
+    def _framing(self, template: bool, truncation: Truncation | int | None, padding: Padding | int | None) -> Framing:
+        from subwords.components.padding import padding_of, truncation_of
+        from subwords.components.template import Template
+        from subwords.engine.call import Framing
+
+        check_flag("template", template)
+        own = self.template or Template()
+        pad = self.roles.get("pad") if padding is not None else None
+        return Framing(
+            own if template else own.bare,
+            truncation_of(truncation, self.spec.truncation),
+            padding_of(padding, self.spec.padding, None if pad is None else (pad, self.id_to_token(pad) or "")),
+        )
+
+    def encode(self, text: Input, *, special: SpecialPolicy = "text", template: bool = False) -> list[int]:
         """Return the ids of a text; `template=True` adds the ids of the template.
 
+        The text is `str` or `bytes`, or a list of `Text` and `Special`, whose parts never merge with each other.
         `bytes` need not be UTF-8 if the model is byte-level. special: how to treat special tokens spelled in the text.
         "text" encodes them as ordinary text, "error" raises InputError, "allow" gives their ids, a set allows only its
         members. Raises InputError for any other value.
@@ -162,14 +220,19 @@ class Tokenizer(Shapes):
         ids: list[int] = self.encode_to_numpy(text, special=special).tolist()
         return self.template.apply(ids) if template and self.template else ids
 
-    def encode_to_numpy(self, text: str | bytes, *, special: Special = "text") -> NDArray[np.uint32]:
+    def encode_to_numpy(self, text: Input, *, special: SpecialPolicy = "text") -> NDArray[np.uint32]:
         """Return the ids of a text as a uint32 array; see `encode`."""
         return self._engine.encode(text, special)
 
     def encode_batch(
-        self, texts: Iterable[str | bytes], *, special: Special = "text", threads: int | None = None
+        self,
+        texts: Iterable[Input],
+        *,
+        special: SpecialPolicy = "text",
+        template: bool = False,
+        threads: int | None = None,
     ) -> TokenBatch:
-        """Return the ids of many texts, in order, without a template; `threads=None` uses one thread per processor.
+        """Return the ids of many texts, in order; `threads=None` uses one thread per processor. See `encode`.
 
         >>> import subwords
         >>> subwords.train(["ab ab"], vocab_size=257).encode_batch(["ab", "abab"]).to_lists()
@@ -177,7 +240,9 @@ class Tokenizer(Shapes):
         """
         if isinstance(texts, (str, bytes)):
             raise InputError("expected many texts, not one str or bytes; use encode for a single text")
-        return self._engine.encode_batch(as_list(texts, "texts"), special, threads)
+        check_flag("template", template)
+        batch = self._engine.encode_batch(as_list(texts, "texts"), special, threads)
+        return self.template.apply_batch(batch) if template and self.template else batch
 
     def nbest(self, text: str, n: int = 10) -> list[tuple[list[int], float]]:
         """Return the ids and scores of the n best segmentations of a text, best first. Unigram models only.
@@ -222,7 +287,7 @@ class Tokenizer(Shapes):
             raise InputError(f"nbest and sample need a Unigram model; this is {type(self.model).__name__}")
         return Paths(segmenter, self._engine.words(text))
 
-    def tokenize(self, text: str | bytes, *, special: Special = "text") -> list[str]:
+    def tokenize(self, text: Input, *, special: SpecialPolicy = "text") -> list[str]:
         """Return the tokens of a text; bytes that are not a complete character show as U+FFFD."""
         return self._engine.tokens(text, special)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from subwords.compat.comparison import Difference, Documents, Errors, Side, Text, compare, texts_of
 from subwords.compat.originals import Original, open_original
@@ -106,16 +106,13 @@ def _probes(tok: Tokenizer) -> Iterator[Text]:
 
 
 def _sides(tok: Tokenizer, original: Original) -> tuple[Side, Side]:
-    special, template = original.special, tok.template if original.template else None
+    special, template = original.special, original.template
 
     def encode(texts: list[str]) -> Sequence[Sequence[int]]:
-        rows = tok.encode_batch(texts, special=special).to_lists()
-        return [template.apply(row) for row in rows] if template else rows
+        return tok.encode_batch(texts, special=special, template=template).to_lists()
 
     def starts(text: str) -> Sequence[int]:
-        where: Any = tok if template or tok.template is None else tok.with_(template=None)
-        found: list[list[int]] = where(text, special=special).spans.tolist()
-        return [start for start, _ in found]
+        return [start for start, _ in tok(text, special=special, template=template).spans.tolist()]
 
     def token(index: int) -> str:
         return tok.id_to_token(index) or ""

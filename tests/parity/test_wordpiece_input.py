@@ -25,7 +25,11 @@ def check(tok: subwords.Tokenizer, peer: tokenizers.Tokenizer, text: str) -> Non
     ref = peer.encode(text, add_special_tokens=False)
     assert tok.encode(text, special="allow") == ref.ids
     ref, got = peer.encode(text), tok(text, special="allow")
-    assert (got.ids.tolist(), list(got.tokens), got.spans.tolist()) == (ref.ids, ref.tokens, [*map(list, ref.offsets)])
+    assert (got.ids.tolist(), list(got.file_tokens), got.spans.tolist()) == (
+        ref.ids,
+        ref.tokens,
+        [*map(list, ref.offsets)],
+    )
     assert tok.decode(ref.ids) == peer.decode(ref.ids, skip_special_tokens=False)
 
 

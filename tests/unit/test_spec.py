@@ -16,8 +16,9 @@ from building import read_json, read_model, write_json, write_model
 from subwords import InputError, TokenizerSpec
 from subwords.components.added_token import AddedToken
 from subwords.components.decoder import ByteDecoder, Fuse
+from subwords.components.padding import Padding, Truncation
 from subwords.components.template import bert
-from subwords.spec import Foreign, Padding, Truncation
+from subwords.spec import Foreign
 
 TEXTS = ["hug pug pun bun hugs low lower lowest " * 9]
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -126,7 +127,7 @@ def test_arrays_of_models_cannot_be_written_to() -> None:
 def test_results_cannot_be_written_to() -> None:
     tok = trained("bpe")
     found, batch = tok("hug"), tok.encode_batch(["hug", "pug"])
-    for array in (found.ids, found.spans, found.type_ids, found.special_mask, batch.ids, batch.offsets):
+    for array in (found.ids, found.spans, found.type_ids, found.special_tokens_mask, batch.ids, batch.offsets):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
     assert isinstance(found.tokens, tuple)

@@ -171,7 +171,7 @@ def test_added_tokens_show_the_text_they_take() -> None:
     added = '"added_tokens": [{"id": 2, "content": "  "}, {"id": 3, "content": "｜", "lstrip": true}]'
     tok = read(f"{{{body}, {before}, {added}}}".encode(), "a.json")
     found = tok("a   a ｜")
-    assert list(found.tokens) == ["a", "  ", "Ġ", "a", " ｜"]
+    assert list(found.file_tokens) == ["a", "  ", "Ġ", "a", " ｜"]
     assert found.spans.tolist() == [[0, 1], [1, 3], [3, 4], [4, 5], [5, 7]]
 
 

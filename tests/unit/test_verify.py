@@ -70,7 +70,7 @@ def test_a_damaged_export_is_named(tok_path: Path, tmp_path: Path) -> None:
     assert f"{line}\n"[difference.character :].startswith(difference.after)
     encoding = tok(f"{line}\n", special="allow")
     assert encoding.spans[difference.index, 0] == difference.character
-    assert difference.ours == (encoding.ids[difference.index], encoding.tokens[difference.index])
+    assert difference.ours == (encoding.ids[difference.index], encoding.file_tokens[difference.index])
     assert difference.theirs is not None
     assert difference.theirs != difference.ours
     assert f"line {difference.line}, character {difference.character}" in str(difference)

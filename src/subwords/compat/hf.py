@@ -1,1 +1,255 @@
 """A tokenizer in the shape of HF's Tokenizer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from subwords.compat.errors import TooLargeError, WrongTypeError
+from subwords.compat.hf_encoding import HFEncoding
+from subwords.compat.protocol import Tok
+from subwords.components.added_token import AddedToken
+from subwords.components.padding import Padding, Truncation
+from subwords.errors import InputError
+from subwords.formats import write_file
+from subwords.formats.hf import tokenizer_json
+
+__all__ = ["HFShape"]
+
+_FLAGS = ("single_word", "lstrip", "rstrip", "normalized")
+
+
+class HFShape:
+    """HF's `tokenizers.Tokenizer`, 0.23, run by a tokenizer of this package; made by `tok.as_hf()`.
+
+    Names, defaults, results and kinds of errors are HF's: special tokens spelled in a text are found, the template is
+    applied, `decode` skips special tokens. As in HF, `enable_padding`, `enable_truncation`, `add_tokens` and
+    `encode_special_tokens` change this object; the tokenizer that it was made from stays as it is.
+    Pretokenized input, training, and the parts (`normalizer`, `model`, ...) are missing.
+
+    >>> import subwords
+    >>> hf = subwords.train(["ab ab"], vocab_size=259, special_tokens=["<pad>"]).as_hf()
+    >>> hf.enable_padding(pad_id=0, pad_token="<pad>")
+    >>> [encoding.ids for encoding in hf.encode_batch(["ab", "ab ab"])]
+    [[257, 0], [257, 258]]
+    """
+
+    def __init__(self, tok: Tok) -> None:
+        """Wrap a tokenizer."""
+        self._tok = tok
+        self.encode_special_tokens = False
+
+    # ------------------------------------------------------------------ text to ids
+
+    def encode(
+        self, sequence: str, pair: str | None = None, is_pretokenized: bool = False, add_special_tokens: bool = True
+    ) -> HFEncoding:
+        """Return the encoding of a text or a pair of texts."""
+        _check_whole(is_pretokenized)
+        texts = [_text(sequence), *([] if pair is None else [_text(pair)])]
+        return HFEncoding(self._tok(*texts, special=self._special, template=add_special_tokens))
+
+    def encode_batch(
+        self, input: Sequence[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
+    ) -> list[HFEncoding]:
+        """Return the encodings of texts, or of pairs as tuples or lists; padded to the longest if padding is on."""
+        _check_whole(is_pretokenized)
+        if isinstance(input, str) or not isinstance(input, Sequence | np.ndarray):
+            raise WrongTypeError(f"expected a list of texts, not {type(input).__name__}")
+        rows = [_texts(item) for item in input]
+        found = [self._unpadded(row, add_special_tokens) for row in rows]
+        padding = self._tok.spec.padding
+        if padding is not None and found:
+            from subwords.engine.framed import padded
+
+            found = list(padded(found, padding))
+        return [HFEncoding(each) for each in found]
+
+    def encode_batch_fast(
+        self, input: Sequence[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
+    ) -> list[HFEncoding]:
+        """Return `encode_batch`; HF leaves out the offsets here."""
+        return self.encode_batch(input, is_pretokenized, add_special_tokens)
+
+    def _unpadded(self, row: list[str], template: bool) -> Any:
+        return self._tok(*row, special=self._special, template=template, padding=False)
+
+    @property
+    def _special(self) -> str:
+        return "text" if self.encode_special_tokens else "allow"
+
+    def num_special_tokens_to_add(self, is_pair: bool) -> int:
+        """Return how many tokens the template adds to a text, or to a pair."""
+        return self._tok.template.added(bool(is_pair)) if self._tok.template else 0
+
+    # ------------------------------------------------------------------ ids to text
+
+    def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
+        """Return the text of ids; ids that do not exist are left out."""
+        known = [index for index in _ids(ids) if index < self._tok.vocab_size]
+        return self._tok.decode(known, skip_special_tokens=bool(skip_special_tokens))
+
+    def decode_batch(self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True) -> list[str]:
+        """Return the text of each list of ids."""
+        return [self.decode(ids, skip_special_tokens) for ids in sequences]
+
+    # ------------------------------------------------------------------ vocabulary
+
+    def token_to_id(self, token: str) -> int | None:
+        """Return the id of a token as tokenizer.json spells it; None if there is none."""
+        if not isinstance(token, str):
+            raise WrongTypeError(f"expected a token as str, not {type(token).__name__}")
+        return self._tok.token_to_id(token)
+
+    def id_to_token(self, id: int) -> str | None:
+        """Return the token of an id; None if there is none."""
+        (index,) = _ids([id])
+        return self._tok.id_to_token(index)
+
+    def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
+        """Return the id of each token; without added tokens, those of the model."""
+        vocab = self._tok.get_vocab()
+        if with_added_tokens:
+            return vocab
+        model = json.loads(tokenizer_json.write(self._tok.spec))["model"]["vocab"]
+        if isinstance(model, dict):
+            return {token: index for token, index in vocab.items() if token in model}
+        return {token: index for index, (token, _) in enumerate(model)}
+
+    def get_vocab_size(self, with_added_tokens: bool = True) -> int:
+        """Return the number of tokens."""
+        return len(self.get_vocab(with_added_tokens))
+
+    def get_added_tokens_decoder(self) -> dict[int, AddedToken]:
+        """Return the added tokens by id."""
+        return {token.id: token for token in self._tok.added_tokens}
+
+    def add_tokens(self, tokens: list[Any]) -> int:
+        """Add tokens, as str or as objects with the attributes of `AddedToken`; return how many were new or changed."""
+        return self._add(tokens, special=False)
+
+    def add_special_tokens(self, tokens: list[Any]) -> int:
+        """Add special tokens; see `add_tokens`."""
+        return self._add(tokens, special=True)
+
+    def _add(self, tokens: list[Any], *, special: bool) -> int:
+        if not isinstance(tokens, list) or not all(isinstance(getattr(t, "content", t), str) for t in tokens):
+            raise WrongTypeError("expected a list of str or AddedToken")
+        added = 0
+        for token in tokens:
+            plain = isinstance(token, str)
+            flags = {name: False if plain else bool(getattr(token, name, False)) for name in _FLAGS}
+            flags["special"] = special or (not plain and bool(getattr(token, "special", False)))
+            flags["normalized"] = not special if plain else flags["normalized"]
+            content = token if plain else token.content
+            known = next((each for each in self._tok.added_tokens if each.content == content), None)
+            if content and not (known and all(getattr(known, name) == value for name, value in flags.items())):
+                self._tok, added = self._tok.with_tokens([content], **flags), added + 1
+        return added
+
+    # ------------------------------------------------------------------ padding and truncation
+
+    @property
+    def padding(self) -> dict[str, Any] | None:
+        """The settings of `enable_padding`, None if padding is off."""
+        own = self._tok.spec.padding
+        if own is None:
+            return None
+        return {
+            "length": own.length,
+            "pad_to_multiple_of": own.multiple_of,
+            "pad_id": own.pad_id,
+            "pad_token": own.pad_token,
+            "pad_type_id": own.pad_type_id,
+            "direction": own.direction,
+        }
+
+    def enable_padding(
+        self,
+        direction: Any = "right",
+        pad_id: int = 0,
+        pad_type_id: int = 0,
+        pad_token: str = "[PAD]",
+        length: int | None = None,
+        pad_to_multiple_of: int | None = None,
+    ) -> None:
+        """Pad from now on: to `length`, or to the longest text of a batch."""
+        own = Padding(length, direction, pad_to_multiple_of, pad_id, pad_type_id, pad_token)
+        self._tok = self._tok.with_(padding=own)
+
+    def no_padding(self) -> None:
+        """Do not pad from now on."""
+        self._tok = self._tok.with_(padding=None)
+
+    @property
+    def truncation(self) -> dict[str, Any] | None:
+        """The settings of `enable_truncation`, None if truncation is off."""
+        own = self._tok.spec.truncation
+        names = ("max_length", "stride", "strategy", "direction")
+        return None if own is None else {name: getattr(own, name) for name in names}
+
+    def enable_truncation(
+        self, max_length: int, stride: int = 0, strategy: Any = "longest_first", direction: Any = "right"
+    ) -> None:
+        """Cut texts from now on to `max_length` tokens, template included."""
+        if isinstance(max_length, int) and max_length < 0:
+            raise TooLargeError(f"expected max_length of at least 0, not {max_length}")
+        room = max_length - self.num_special_tokens_to_add(False)
+        own = Truncation(max_length, strategy, stride, direction)
+        if stride > max(0, room):
+            raise InputError(
+                f"expected a stride up to {max(0, room)}: max_length {max_length} without the template's tokens"
+            )
+        self._tok = self._tok.with_(truncation=own)
+
+    def no_truncation(self) -> None:
+        """Do not cut texts from now on."""
+        self._tok = self._tok.with_(truncation=None)
+
+    # ------------------------------------------------------------------ files
+
+    def to_str(self, pretty: bool = False) -> str:
+        """Return the tokenizer.json."""
+        data = tokenizer_json.write(self._tok.spec).decode()
+        return data if pretty else json.dumps(json.loads(data), ensure_ascii=False, separators=(",", ":"))
+
+    def save(self, path: str, pretty: bool = True) -> None:
+        """Write the tokenizer.json, always indented; the name ends in .json."""
+        if Path(path).suffix != ".json":
+            raise InputError(f"expected a name ending in .json, not {path!r:.200}")
+        write_file(self._tok.spec, path)
+
+
+def _check_whole(is_pretokenized: object) -> None:
+    if is_pretokenized:
+        raise InputError("is_pretokenized=True is not supported: pass whole texts")
+
+
+def _text(text: object) -> str:
+    if not isinstance(text, str) or any("\ud800" <= character <= "\udfff" for character in text):
+        what = "a lone surrogate" if isinstance(text, str) else type(text).__name__
+        raise WrongTypeError(f"expected text as str without lone surrogates, not {what}")
+    return text
+
+
+def _texts(item: object) -> list[str]:
+    if isinstance(item, list | tuple):
+        if len(item) != 2:
+            raise WrongTypeError(f"expected a text or a pair of texts, not {len(item)}")
+        return [_text(item[0]), _text(item[1])]
+    return [_text(item)]
+
+
+def _ids(ids: object) -> list[int]:
+    if isinstance(ids, str) or not isinstance(ids, Sequence | np.ndarray):
+        raise WrongTypeError(f"expected a list of ids, not {type(ids).__name__}")
+    for index in ids:
+        if not hasattr(index, "__index__"):
+            raise WrongTypeError(f"expected ids as int, not {type(index).__name__}")
+        if not 0 <= index.__index__() < 1 << 32:
+            raise TooLargeError(f"expected ids from 0 to 2**32 - 1, not {index}")
+    return [index.__index__() for index in ids]

@@ -58,7 +58,16 @@ class Tok(Protocol):
     def roles(self) -> dict[str, int]:
         """See `Tokenizer`."""
 
-    def __call__(self, text: str, pair: str | None = None, *, special: Any = "text") -> Encoding:
+    def __call__(
+        self,
+        text: str,
+        pair: str | None = None,
+        *,
+        special: Any = "text",
+        template: bool = True,
+        truncation: Any = None,
+        padding: Any = None,
+    ) -> Encoding:
         """See `Tokenizer`."""
 
     def encode(self, text: str | bytes, *, special: Any = "text", template: bool = False) -> list[int]:

@@ -216,7 +216,7 @@ def _checked(text: str) -> str:
     return text
 
 
-def _ids(tokens: Ids) -> NDArray[np.int64]:
+def _ids(tokens: object) -> NDArray[np.int64]:
     """Return ids as int64; TypeError and OverflowError for what is no 32-bit unsigned integer."""
     if isinstance(tokens, str) or not isinstance(tokens, Sequence | np.ndarray):
         raise WrongTypeError(f"expected a list of ids, not {type(tokens).__name__}")

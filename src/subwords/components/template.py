@@ -77,6 +77,12 @@ class Template:
         """Return the items of the template of a single text or of a pair."""
         return self.pair if pair else self.single
 
+    @property
+    def bare(self) -> Template:
+        """The template without the tokens that it inserts; types and trimming stay."""
+        single, pair = ([piece for piece in each if isinstance(piece, Slot)] for each in (self.single, self.pair))
+        return Template(tuple(single), tuple(pair), self.trims)
+
     def added(self, pair: bool = False) -> int:
         """Return the number of ids added to a single text or to a pair."""
         return sum(len(piece.ids) for piece in self.pieces(pair) if isinstance(piece, Inserted))

@@ -8,7 +8,9 @@ from collections.abc import Set as AbstractSet
 from typing import overload
 
 from subwords.components.added_token import AddedToken, check_added_tokens
+from subwords.engine.find_strings import MOST_IN_REGEX, RegexFinder, TrieFinder
 from subwords.errors import InputError
+from subwords.support.names import nearest
 from subwords.unicode.tables import WHITESPACE, property_members
 
 __all__ = ["AddedTokens", "Finder"]
@@ -16,6 +18,7 @@ __all__ = ["AddedTokens", "Finder"]
 _WHITESPACE_RUN = re.compile(f"[{WHITESPACE}]*")
 # Number of sets of allowed tokens whose finders are cached.
 _MOST_FINDERS = 64
+MOST_SHOWN = 40  # tokens in a message
 
 _EXPECTED_SPECIAL = "expected special to be 'text', 'error', 'allow' or a set of tokens"
 
@@ -35,10 +38,11 @@ class AddedTokens(Sequence[AddedToken]):
     ['a', 5, 'b']
     """
 
-    __slots__ = ("_finders", "_normalize", "_tokens", "_written", "ids", "ordinary", "special_ids")
+    __slots__ = ("_by_content", "_finders", "_normalize", "_tokens", "_written", "ids", "ordinary", "special_ids")
 
     def __init__(self, tokens: Iterable[AddedToken] = (), *, normalize: Callable[[str], str] | None = None) -> None:
         self._tokens = check_added_tokens(tokens)
+        self._by_content = {token.content: token for token in self._tokens}
         self.ids: dict[str, int] = {token.content: token.id for token in self._tokens}
         self.special_ids = frozenset(token.id for token in self._tokens if token.special)
         self.ordinary = tuple(token for token in self._tokens if not token.special)
@@ -103,6 +107,13 @@ class AddedTokens(Sequence[AddedToken]):
         parts = _split(text.decode("utf-8", "surrogateescape"), finder)
         return [part if isinstance(part, int) else part.encode("utf-8", "surrogateescape") for part in parts]
 
+    def named(self, content: str) -> AddedToken:
+        """Return the token with this content; InputError if there is none."""
+        token = self._by_content.get(content)
+        if token is None:
+            raise InputError(f"expected an added token, not {content!r:.60}{nearest(content, self.ids)}")
+        return token
+
     def finder(self, special: str | AbstractSet[str]) -> Finder:
         """Return the finder of the tokens that `special` allows (see `split`); InputError for invalid values."""
         if not isinstance(special, (str, AbstractSet)):
@@ -128,9 +139,10 @@ class AddedTokens(Sequence[AddedToken]):
         if isinstance(special, str):
             raise InputError(f"{_EXPECTED_SPECIAL}, not {special!r}")
         if unknown := special - self.ids.keys():
-            known = ", ".join(map(repr, self.ids)) or "none"
+            known = ", ".join(map(repr, [*self.ids][:MOST_SHOWN])) or "none"
+            more = f" and {len(self.ids) - MOST_SHOWN} more" if len(self.ids) > MOST_SHOWN else ""
             raise InputError(
-                f"expected special to name added tokens ({known}), not {', '.join(sorted(map(repr, unknown)))}"
+                f"expected special to name added tokens ({known}{more}), not {', '.join(sorted(map(repr, unknown)))}"
             )
         return special
 
@@ -168,14 +180,15 @@ class _Pass:
 
     def __init__(self, tokens: dict[str, AddedToken]) -> None:
         self._tokens = tokens
-        self._pattern = re.compile(_alternation([*tokens], 2)) if tokens else None
+        kind = RegexFinder if len(tokens) <= MOST_IN_REGEX else TrieFinder
+        self._finder = kind([*tokens]) if tokens else None
 
     def __bool__(self) -> bool:
         return bool(self._tokens)
 
     def occurs(self, text: str) -> bool:
         """Whether the text of a token occurs, whatever characters surround it."""
-        return self._pattern is not None and self._pattern.search(text) is not None
+        return self._finder is not None and self._finder.occurs(text)
 
     def parts(self, text: str) -> Iterator[tuple[int, int, AddedToken | None]]:
         """Yield the character ranges of the tokens and of the text between them, in order.
@@ -194,9 +207,8 @@ class _Pass:
 
     def _matches(self, text: str) -> Iterator[_Found]:
         done = 0
-        for match in self._pattern.finditer(text) if self._pattern else ():
-            start, stop = match.span()
-            token = self._tokens[match[0]]
+        for start, stop in self._finder.ranges(text) if self._finder else ():
+            token = self._tokens[text[start:stop]]
             if token.single_word and (
                 (start and _is_word(text[start - 1])) or (stop < len(text) and _is_word(text[stop]))
             ):
@@ -225,15 +237,3 @@ def _split(text: str, finder: Finder) -> list[str | int]:
 
 def _is_word(character: str) -> bool:
     return bool(property_members("Word")[ord(character)])
-
-
-def _alternation(contents: list[str], depth: int) -> str:
-    # Longest first, so that the first matching alternative is the longest. Grouped by first character: 25 times as
-    # fast for 4000 tokens, three times for 24 runs of spaces.
-    if not depth or len(contents) == 1:
-        return "|".join(map(re.escape, sorted(contents, key=len, reverse=True)))
-    groups: dict[str, list[str]] = {}
-    for content in contents:
-        groups.setdefault(content[:1], []).append(content[1:])
-    end = [""] if groups.pop("", None) else []
-    return "|".join([f"{re.escape(first)}(?:{_alternation(rest, depth - 1)})" for first, rest in groups.items()] + end)

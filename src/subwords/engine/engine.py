@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subwords.components.byte_alphabet import tokens_to_text
+from subwords.components.trusted import Input, source_of
 from subwords.encode.encoder import Encoder, WordSource
 from subwords.engine.added_tokens import AddedTokens
 from subwords.errors import InputError
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from subwords.split.word_spans import WordSpans
 
 __all__ = ["Engine", "Route"]
+
+_OF_PARTS = {list, tuple}  # types of texts that are given in parts
 
 
 class Route(NamedTuple):
@@ -91,12 +94,17 @@ class Engine:
 
     # ------------------------------------------------------------------ encoding
 
-    def encode(self, text: str | bytes, special: str | AbstractSet[str]) -> NDArray[np.uint32]:
+    def encode(self, text: Input, special: str | AbstractSet[str]) -> NDArray[np.uint32]:
         """Return the ids of a text, uint32."""
+        if not isinstance(text, str | bytes):
+            return self._encode_parts(text, special)
         if self._always_whole and isinstance(special, str) and special == "text":
             return self.encoder.encode(text if isinstance(text, bytes) else encode_text(text))
         if isinstance(text, str) and self._is_whole(text, special):
             return self.encoder.encode(encode_text(text))
+        return self._encode_parts(text, special)
+
+    def _encode_parts(self, text: Input, special: str | AbstractSet[str]) -> NDArray[np.uint32]:
         arrays = [self._encode_part(part) for part in self.parts.cut(text, special)]
         return np.concatenate(arrays) if arrays else np.zeros(0, np.uint32)
 
@@ -112,11 +120,9 @@ class Engine:
             return np.array([part.id], np.uint32)
         return self.route_of(part).encoder.encode(part.data)
 
-    def encode_batch(
-        self, texts: Sequence[str | bytes], special: str | AbstractSet[str], threads: int | None
-    ) -> TokenBatch:
+    def encode_batch(self, texts: Sequence[Input], special: str | AbstractSet[str], threads: int | None) -> TokenBatch:
         """Return the ids of many texts."""
-        if self._always_whole and isinstance(special, str) and special == "text":
+        if self._always_whole and isinstance(special, str) and special == "text" and is_plain(texts):
             return self.encoder.encode_batch([as_bytes(text, i) for i, text in enumerate(texts)], threads)
         rows = [self._cut(text, i, special) for i, text in enumerate(texts)]
         routes: dict[Route, list[Part]] = {}
@@ -137,19 +143,19 @@ class Engine:
         lengths = [sum(map(len, row)) for row in arrays]
         return TokenBatch(np.concatenate([np.zeros(0, np.uint32), *flat]), np.cumsum([0, *lengths], dtype=np.int64))
 
-    def _cut(self, text: str | bytes, index: int, special: str | AbstractSet[str]) -> list[Part]:
+    def _cut(self, text: Input, index: int, special: str | AbstractSet[str]) -> list[Part]:
         try:
             return list(self.parts.cut(text, special))
         except InputError as error:
             raise InputError(f"text {index}: {error}") from None
 
-    def locate(self, text: str | bytes, special: str | AbstractSet[str]) -> Located:
-        """Return the ids of a text, their positions in it, and their tokens as a file spells them."""
+    def locate(self, text: Input, special: str | AbstractSet[str]) -> Located:
+        """Return the ids of a text, their positions in it, and their tokens."""
         from subwords.engine.spans import located
 
-        return located(self.parts.cut(text, special), self.route_of, self._spelled)
+        return located(source_of(text), self.parts.cut(text, special), self.route_of, self._spelled)
 
-    def tokens(self, text: str | bytes, special: str | AbstractSet[str]) -> list[str]:
+    def tokens(self, text: Input, special: str | AbstractSet[str]) -> list[str]:
         """Return the tokens of a text as strings; SentencePiece's models show the text of unknown tokens instead."""
         ids = self.encode(text, special)
         if self.segmenter.shows_unknown and (ids == self.segmenter.unk_id).any():
@@ -160,11 +166,11 @@ class Engine:
         """Return the words of a text without added tokens, with their positions in the text."""
         return self._whole.words.word_spans(np.frombuffer(encode_text(text), np.uint8))
 
-    def _spelled(self, ids: NDArray[np.uint32]) -> list[str]:
+    def _spelled(self, ids: NDArray[np.uint32]) -> tuple[list[str], list[str]]:
+        """Return the tokens of ids as text, and as files spell them."""
         tokens = [self._model.vocab[index] for index in ids.tolist()]
-        if getattr(self._model, "byte_level", False):
-            return tokens_to_text(tokens)
-        return [token.decode("utf-8", "replace") for token in tokens]
+        texts = [token.decode("utf-8", "replace") for token in tokens]
+        return texts, (tokens_to_text(tokens) if getattr(self._model, "byte_level", False) else [*texts])
 
 
 def _source(splitter: Splitter, normalizer: Normalizer | None) -> WordSource:
@@ -173,6 +179,11 @@ def _source(splitter: Splitter, normalizer: Normalizer | None) -> WordSource:
     from subwords.normalize.pipeline import Pipeline
 
     return Pipeline(normalizer, splitter)
+
+
+def is_plain(texts: Sequence[Input]) -> TypeGuard[Sequence[str | bytes]]:
+    """Whether no text is a list of parts."""
+    return _OF_PARTS.isdisjoint(map(type, texts))
 
 
 def as_bytes(text: str | bytes, index: int) -> bytes:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.components.trusted import Input, Special, Text, parts_of
 from subwords.engine.added_tokens import AddedTokens, Finder
+from subwords.errors import InputError
 from subwords.normalize.normalizer import Normalizer
 from subwords.split.word_spans import character_spans
 from subwords.support.checks import encode_text
@@ -67,8 +69,11 @@ class TextParts:
         self._normalizer = normalizer
         self._normalizes = normalizes
 
-    def cut(self, text: str | bytes, special: str | AbstractSet[str]) -> Iterator[Part]:
+    def cut(self, text: Input, special: str | AbstractSet[str]) -> Iterator[Part]:
         """Yield the parts of a text; `special` is explained in `AddedTokens.split`."""
+        if not isinstance(text, str | bytes):
+            yield from self._joined(parts_of(text), special)
+            return
         if not isinstance(text, bytes):
             encode_text(text)  # raises InputError for lone surrogates and for other types
         string = text if isinstance(text, str) else text.decode("utf-8", "surrogateescape")
@@ -84,6 +89,23 @@ class TextParts:
                 if found:
                     finder.check(found, at)
                 yield Part(source, found.id if found else None, source, at, None, at == 0)
+
+    def _joined(self, parts: Sequence[Text | Special], special: str | AbstractSet[str]) -> Iterator[Part]:
+        """Yield the parts of trusted and untrusted parts in order; a place is one in all their text."""
+        if special != "text":
+            raise InputError(f"expected special='text' for a list of Text and Special, not {special!r:.60}")
+        first = 0
+        for part in parts:
+            if isinstance(part, Special):
+                token = self._added.named(part.token)
+                data = token.content.encode()
+                yield Part(data, token.id, data, first, None, first == 0)
+                first += len(token.content)
+                continue
+            for found in self.cut(part.text, "text"):
+                yield found._replace(first=found.first + first, at_start=found.at_start and first == 0)
+            text = part.text
+            first += len(text if isinstance(text, str) else text.decode("utf-8", "surrogateescape"))
 
     def _normalized(self, source: bytes, first: int, finder: Finder, normalizer: Normalizer) -> Iterator[Part]:
         """Split one part of the input at the tokens in its normalized text."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -19,57 +18,50 @@ _COLOURS = ("#cfe8ff", "#d9f2d0", "#ffe3c2", "#f3d6f5", "#fff3b0")
 _SPECIAL_COLOUR = "#dddddd"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Encoding(Value):
     """One text, or a pair of texts, with one entry per token; immutable.
 
-    ids: uint32. tokens: strings. spans: int64, shape (n, 2), character offsets in the text. type_ids: uint32.
-    special_mask: uint8, 1 for tokens that a template added. word_ids: number of the token's word in its text.
-    ranges: positions of the tokens of each text. Tokens of a template have the span (0, 0) and word id None.
+    ids: uint32. tokens: as text; bytes that are not a complete character show as U+FFFD. file_tokens: as files spell
+    them, `"Ġof"` for " of" in byte-level BPE. spans, byte_spans: int64, shape (n, 2), ranges in the text in characters
+    and in UTF-8 bytes. word_ids: the number of the token's word in its text. type_ids: uint32. special_tokens_mask:
+    uint8, 1 for tokens of a template and of padding. attention_mask: uint8, 0 for padding. ranges: positions of the
+    tokens of each text. overflow: the pieces that truncation cut off, each with the template.
+    Tokens of a template and of padding have the span (0, 0) and the word id None.
+
+    >>> import subwords
+    >>> encoding = subwords.train(["naïve naïve"], vocab_size=270)("naïve naïve", truncation=1)
+    >>> encoding.tokens, encoding.overflow[0].file_tokens, encoding.overflow[0].byte_spans.tolist()
+    (('naïve',), ('ĠnaÃ¯ve',), [[6, 13]])
     """
 
     ids: NDArray[np.uint32]
     tokens: tuple[str, ...]
+    file_tokens: tuple[str, ...]
     spans: NDArray[np.int64]
+    byte_spans: NDArray[np.int64]
     word_ids: tuple[int | None, ...]
     type_ids: NDArray[np.uint32]
-    special_mask: NDArray[np.uint8]
+    special_tokens_mask: NDArray[np.uint8]
+    attention_mask: NDArray[np.uint8]
     ranges: tuple[range, ...]
-
-    @classmethod
-    def of_text(
-        cls, ids: NDArray[np.uint32], tokens: Sequence[str], spans: NDArray[np.int64], word_ids: Sequence[int | None]
-    ) -> Encoding:
-        """Return the encoding of one text without a template.
-
-        >>> import numpy as np
-        >>> from subwords.results.encoding import Encoding
-        >>> Encoding.of_text(np.array([5, 6]), ["so", "##n"], np.array([[0, 2], [2, 3]]), [0, 0]).char_to_token(2)
-        1
-        """
-        n = len(ids)
-        if not n == len(tokens) == len(spans) == len(word_ids):
-            sizes = f"{n} ids, {len(tokens)} tokens, {len(spans)} spans, {len(word_ids)} word ids"
-            raise InputError(f"expected one entry per token in each, not {sizes}")
-        flags = np.zeros(n, np.uint32), np.zeros(n, np.uint8)
-        flat = np.asarray(spans, np.int64).reshape(n, 2)
-        return cls(np.asarray(ids, np.uint32), tuple(tokens), flat, tuple(word_ids), *flags, (range(n),))
+    overflow: tuple[Encoding, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("ids", "spans", "type_ids", "special_mask"):
+        for name in ("ids", "spans", "byte_spans", "type_ids", "special_tokens_mask", "attention_mask"):
             object.__setattr__(self, name, read_only(getattr(self, name)))
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @property
-    def attention_mask(self) -> NDArray[np.uint8]:
-        """1 for every token, because there is no padding (uint8)."""
-        return np.ones(len(self), np.uint8)
+    def offsets(self) -> list[tuple[int, int]]:
+        """The spans as a list of pairs, under HF's name."""
+        return [(start, stop) for start, stop in self.spans.tolist()]
 
     @property
     def sequence_ids(self) -> tuple[int | None, ...]:
-        """The text that each token belongs to, 0 or 1; None for tokens of a template."""
+        """The text that each token belongs to, 0 or 1; None for tokens of a template and of padding."""
         found: list[int | None] = [None] * len(self)
         for number, places in enumerate(self.ranges):
             found[places.start : places.stop] = [number] * len(places)
@@ -98,6 +90,26 @@ class Encoding(Value):
         found = [place for place in places if self.word_ids[place] == word]
         return (found[0], found[-1] + 1) if found else None
 
+    def word_to_chars(self, word: int, sequence: int = 0) -> tuple[int, int] | None:
+        """Return the span of a word; None if the word has no tokens."""
+        found = self.word_to_tokens(word, sequence)
+        return (int(self.spans[found[0], 0]), int(self.spans[found[1] - 1, 1])) if found else None
+
+    def char_to_word(self, char: int, sequence: int = 0) -> int | None:
+        """Return the word of a character of text 0 or 1; None if no token covers it."""
+        token = self.char_to_token(char, sequence)
+        return None if token is None else self.word_ids[token]
+
+    def token_to_word(self, token: int) -> int | None:
+        """Return the word of a token; None for tokens of a template and for invalid positions."""
+        _check_place("token", token)
+        return self.word_ids[token] if 0 <= token < len(self) else None
+
+    def token_to_sequence(self, token: int) -> int | None:
+        """Return the text of a token, 0 or 1; None for tokens of a template and for invalid positions."""
+        _check_place("token", token)
+        return next((number for number, places in enumerate(self.ranges) if token in places), None)
+
     def _range(self, sequence: int) -> range:
         _check_place("sequence", sequence)
         if not 0 <= sequence < len(self.ranges):
@@ -109,7 +121,9 @@ class Encoding(Value):
         return f"Encoding({len(self)} tokens: {shown}{' ...' if len(self) > 8 else ''})"
 
     def _repr_html_(self) -> str:
-        entries = zip(self.tokens, self.ids.tolist(), self.spans.tolist(), self.special_mask.tolist(), strict=True)
+        entries = zip(
+            self.tokens, self.ids.tolist(), self.spans.tolist(), self.special_tokens_mask.tolist(), strict=True
+        )
         marks = []
         for place, (token, index, (start, stop), special) in enumerate(entries):
             if place == _MOST_SHOWN:

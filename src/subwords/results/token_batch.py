@@ -6,15 +6,16 @@ import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import SupportsIndex, overload
+from typing import Literal, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import InputError
+from subwords.support.checks import check_choice, check_integer
 from subwords.support.value import Value, read_only
 
-__all__ = ["TokenBatch"]
+__all__ = ["TokenBatch", "padded_length"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +74,51 @@ class TokenBatch(Value, Sequence[NDArray[np.uint32]]):
         flat, bounds = self.ids.tolist(), self.offsets.tolist()
         return [flat[a:b] for a, b in pairwise(bounds)]
 
+    def truncated(self, max_length: int, *, direction: Literal["left", "right"] = "right") -> TokenBatch:
+        """Return a batch with at most `max_length` ids of each text; `direction` is the side that is cut off.
+
+        Hazard: the tokens of a template count, and are cut off too. `tok(texts, truncation=...)` keeps them.
+
+        >>> TokenBatch.of([[1, 2, 3], [4]]).truncated(2).to_lists()
+        [[1, 2], [4]]
+        """
+        check_integer("max_length", max_length, 0, 2**63 - 1)
+        check_choice("direction", direction, ("left", "right"))
+        lengths = np.diff(self.offsets)
+        kept = np.minimum(lengths, max_length)
+        starts = self.offsets[:-1] + (lengths - kept if direction == "left" else 0)
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
+        return TokenBatch(self.ids[np.repeat(starts - offsets[:-1], kept) + np.arange(offsets[-1])], offsets)
+
+    def padded(
+        self,
+        pad_id: int,
+        *,
+        length: int | None = None,
+        direction: Literal["left", "right"] = "right",
+        multiple_of: int | None = None,
+    ) -> dict[str, NDArray[np.int64]]:
+        """Return `input_ids` and `attention_mask` (int64, shape (texts, length)), under transformers' names.
+
+        The options are those of `Padding`. Raises InputError for texts longer than `length`.
+
+        >>> TokenBatch.of([[1, 2, 3], [4]]).padded(9)["input_ids"].tolist()
+        [[1, 2, 3], [4, 9, 9]]
+        """
+        check_integer("pad_id", pad_id, 0, 2**32 - 1)
+        check_choice("direction", direction, ("left", "right"))
+        lengths = np.diff(self.offsets)
+        longest = int(lengths.max(initial=0))
+        width = padded_length(longest, length, multiple_of)
+        if width < longest:
+            raise InputError(f"expected at most {width} tokens in every text, not {longest}: truncate first")
+        filled = np.arange(width) < lengths[:, None]
+        if direction == "left":
+            filled = filled[:, ::-1]
+        ids = np.full(filled.shape, pad_id, np.int64)
+        ids[filled] = self.ids
+        return {"input_ids": ids, "attention_mask": filled.astype(np.int64)}
+
     @classmethod
     def of(cls, lists: Sequence[Sequence[int]]) -> TokenBatch:
         """Return the batch of a list of ids per text."""
@@ -89,3 +135,16 @@ class TokenBatch(Value, Sequence[NDArray[np.uint32]]):
         shifts = np.cumsum([0, *(len(part.ids) for part in parts)])
         offsets = [part.offsets[1:] + shift for part, shift in zip(parts, shifts, strict=False)]
         return cls(np.concatenate([part.ids for part in parts]), np.concatenate([np.zeros(1, np.int64), *offsets]))
+
+
+def padded_length(longest: int, length: int | None, multiple_of: int | None) -> int:
+    """Return the length of texts that are padded together.
+
+    >>> padded_length(11, None, 8)
+    16
+    """
+    for name, value in (("length", length), ("multiple_of", multiple_of)):
+        if value is not None:
+            check_integer(name, value, 0, 2**63 - 1)
+    found = longest if length is None else length
+    return found + -found % multiple_of if multiple_of else found

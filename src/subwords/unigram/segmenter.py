@@ -11,21 +11,18 @@ from numpy.typing import NDArray
 from subwords.components.splitter import Rule, Split
 from subwords.components.vocab import Vocab
 from subwords.encode.encoder import Segmenter
+from subwords.encode.trie import units_of
 from subwords.errors import InputError
 from subwords.kernels.layout import (
     KEYS,
     MISSING,
-    NO_EDGE,
     PLACE_STEPS,
     PLACE_SUMS,
     RUNNING,
     SHORT_WORD,
     SUMS,
     UNIGRAM_SETTINGS,
-    UNIT_BLOCK,
     UNK,
-    Children,
-    TrieNodes,
     UnigramModel,
     UnigramScratch,
     UnigramWorkspace,
@@ -68,7 +65,7 @@ class UnigramSegmenter(Segmenter):
         scores = np.append(model.path_scores, model.unk_score)
         ids = np.flatnonzero(np.diff(model.vocab.offsets) > 0)
         ids = ids[~np.isin(ids, list(model.special_ids))]
-        units, links, records = units_of(model, ids)
+        units, links, records = units_of(model.vocab, ids)
         return UnigramModel(units, links, records, scores, model.byte_ids, settings)
 
     def finer(self, rule: Rule) -> Rule:
@@ -163,39 +160,3 @@ def ranged(run: tuple[int, int]) -> str:
     """Return a run of code points as a range of a character class."""
     first, last = (f"\\x{{{code:X}}}" for code in run)
     return first if run[0] == run[1] else f"{first}-{last}"
-
-
-def units_of(
-    model: Unigram, ids: NDArray[np.int64]
-) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint64]]:
-    """Return the double array of the pieces, its links and its records; see kernels/trie/double_array.py."""
-    from subwords.kernels.trie.double_array import fill_links, fill_units
-    from subwords.kernels.trie.edges import build_edges
-
-    offsets = model.vocab.offsets
-    starts, stops = offsets[ids], offsets[ids + 1]
-    size = int((stops - starts).sum()) + 2
-    edges = np.full(2 << max(4, size.bit_length()), NO_EDGE, np.uint64)
-    parents, labels = np.zeros(size, np.int32), np.zeros(size, np.uint8)
-    depths, strings = np.zeros(size, np.int32), np.full(size, MISSING, np.int32)
-    roots, nodes = np.zeros(len(ids), np.int64), TrieNodes(parents, labels, depths, strings)
-    count = build_edges(model.vocab.data, starts, stops, roots, edges, 0x9E3779B9, nodes)
-    # Breadth first, children of a node side by side; without the second root.
-    order = np.lexsort((labels[:count], parents[:count], depths[:count]))
-    order = order[order != 1]
-    places = np.empty(count, np.int64)
-    places[order] = np.arange(len(order))
-    above = places[parents[order[1:]]]
-    begins = np.flatnonzero(np.diff(above, prepend=-1)) + 1
-    first, last = np.zeros(len(order), np.int64), np.zeros(len(order), np.int64)
-    first[above[begins - 1]], last[above[begins - 1]] = begins, np.append(begins[1:], len(order))
-    pieces = np.where(strings[order] >= 0, np.append(ids, -1)[strings[order]], -1).astype(np.int32)
-    children = Children(first, last)
-    room, used = len(order) + UNIT_BLOCK, -1
-    while used < 0:
-        room = 2 * room // UNIT_BLOCK * UNIT_BLOCK
-        units, places = np.zeros(room, np.uint64), np.empty(len(order), np.int64)
-        used = fill_units(children, labels[order], pieces, units, np.zeros(room, np.uint8), places)
-    units, links, records = units[:used].copy(), np.zeros(used, np.int32), np.diff(offsets).astype(np.uint64)
-    fill_links(children, labels[order], places, units, links, records)
-    return units, links, records

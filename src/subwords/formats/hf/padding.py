@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from subwords.components.padding import LARGEST, LONGEST, Padding, Truncation
 from subwords.formats.json_node import Node
-from subwords.spec import Padding, Truncation
 
 __all__ = ["from_padding", "from_truncation", "to_padding", "to_truncation"]
 
-LARGEST = 2**32 - 1  # largest id
-LONGEST = 2**63 - 1  # tokens
 STRATEGIES = {"LongestFirst": "longest_first", "OnlyFirst": "only_first", "OnlySecond": "only_second"}
 
 

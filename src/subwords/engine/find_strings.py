@@ -1,0 +1,102 @@
+"""Find many strings in a text: by a regex if they are few, by a trie if they are many."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["MOST_IN_REGEX", "RegexFinder", "TrieFinder"]
+
+# Strings. 4 MB without any take the regex 2 ms, the trie 28 ms; but the regex may compare every string at every place.
+MOST_IN_REGEX = 256
+
+
+class RegexFinder:
+    """Finds a few strings; of those that begin first the longest.
+
+    >>> [*RegexFinder(["ab", "abc"]).ranges("xabcab")]
+    [(1, 4), (4, 6)]
+    """
+
+    def __init__(self, strings: Sequence[str]) -> None:
+        self._pattern = re.compile(_alternation([*strings], 2))
+
+    def occurs(self, text: str) -> bool:
+        """Whether one of the strings occurs."""
+        return self._pattern.search(text) is not None
+
+    def ranges(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield where the strings are, in order, without overlaps."""
+        return (match.span() for match in self._pattern.finditer(text))
+
+
+class TrieFinder:
+    """Finds any number of strings in time linear in the text; of those that begin first the longest.
+
+    >>> [*TrieFinder(["ab", "abc"]).ranges("xabcab")]
+    [(1, 4), (4, 6)]
+    """
+
+    def __init__(self, strings: Sequence[str]) -> None:
+        self._strings = [string.encode() for string in strings]
+
+    @cached_property
+    def _trie(self) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.int64]]:
+        from subwords.components.vocab import Vocab
+        from subwords.encode.trie import units_of
+
+        units, links, _ = units_of(
+            Vocab([string[::-1] for string in self._strings]), np.arange(len(self._strings), dtype=np.int64)
+        )
+        return units, links, np.array([*map(len, self._strings)], np.int64)
+
+    def _found(self, data: NDArray[np.uint8]) -> tuple[int, NDArray[np.int32]]:
+        from subwords.kernels.trie.search import find_longest
+
+        units, links, lengths = self._trie
+        found = np.empty(len(data), np.int32)
+        return find_longest.sized(len(data))(data, units, links, lengths, found), found
+
+    def occurs(self, text: str) -> bool:
+        """Whether one of the strings occurs."""
+        count, _ = self._found(np.frombuffer(text.encode("utf-8", "surrogateescape"), np.uint8))
+        return count > 0
+
+    def ranges(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield where the strings are, in characters, in order, without overlaps."""
+        data = np.frombuffer(text.encode("utf-8", "surrogateescape"), np.uint8)
+        count, found = self._found(data)
+        if not count:
+            return
+        starts = np.flatnonzero(found >= 0)
+        stops = starts + self._trie[2][found[starts]]
+        if len(data) != len(text):
+            characters = np.concatenate([np.zeros(1, np.int64), np.cumsum(_begins(text, data))])
+            starts, stops = characters[starts], characters[stops]
+        yield from zip(starts.tolist(), stops.tolist(), strict=True)
+
+
+def _begins(text: str, data: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Return which bytes begin a character of a text; a stray byte is a character."""
+    begins: NDArray[np.bool_] = (data & 0xC0) != 0x80
+    if int(begins.sum()) != len(text):  # stray bytes
+        sizes = np.fromiter((len(character.encode("utf-8", "surrogateescape")) for character in text), np.int64)
+        begins = np.zeros(len(data), np.bool_)
+        begins[np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)[:-1]])] = True
+    return begins
+
+
+def _alternation(contents: list[str], depth: int) -> str:
+    # Longest first, so that the first matching alternative is the longest. Grouped by first character: 25 times as
+    # fast for 4000 tokens, three times for 24 runs of spaces.
+    if not depth or len(contents) == 1:
+        return "|".join(map(re.escape, sorted(contents, key=len, reverse=True)))
+    groups: dict[str, list[str]] = {}
+    for content in contents:
+        groups.setdefault(content[:1], []).append(content[1:])
+    end = [""] if groups.pop("", None) else []
+    return "|".join([f"{re.escape(first)}(?:{_alternation(rest, depth - 1)})" for first, rest in groups.items()] + end)

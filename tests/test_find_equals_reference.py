@@ -1,0 +1,58 @@
+"""Finding many strings: the kernel, the finders and the naive search agree; time is linear."""
+
+from __future__ import annotations
+
+import time
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+import subwords
+from subwords.components.added_token import AddedToken
+from subwords.engine.added_tokens import AddedTokens
+from subwords.engine.find_strings import MOST_IN_REGEX, RegexFinder, TrieFinder
+from subwords.reference.find import find_longest
+
+LETTERS = st.text("abé😀\udcff", max_size=40)
+
+
+@given(st.lists(st.text("abé😀", min_size=1, max_size=5), min_size=1, max_size=9, unique=True), LETTERS)
+def test_any_strings_and_text(strings: list[str], text: str) -> None:
+    data = text.encode("utf-8", "surrogateescape")
+    naive = find_longest(data, [string.encode() for string in strings])
+    shown = [strings[number] for _, number in naive]
+    for finder in (RegexFinder(strings), TrieFinder(strings)):
+        ranges = [*finder.ranges(text)]
+        assert [text[start:stop] for start, stop in ranges] == shown
+        assert [len(text[:start].encode("utf-8", "surrogateescape")) for start, _ in ranges] == [at for at, _ in naive]
+        assert finder.occurs(text) == bool(naive)
+
+
+def test_both_routes_of_added_tokens_agree() -> None:
+    def added(more: int) -> AddedTokens:
+        rest = [AddedToken(f"<|{i}|>", 10 + i) for i in range(more)]
+        return AddedTokens([AddedToken("<|a|>", 0, lstrip=True), AddedToken("é", 1, single_word=True), *rest])
+
+    few, many = added(9), added(MOST_IN_REGEX + 9)
+    for text in ("x  <|a|> é é1 <|3|><|", "éé é", "", "<|8|>\n<|a|>"):
+        assert few.split(text, "allow") == many.split(text, "allow")
+        assert few.split(text.encode() + b"\xff\xc3", "allow") == many.split(text.encode() + b"\xff\xc3", "allow")
+
+
+def test_twenty_thousand_tokens_take_time_linear_in_the_text() -> None:
+    tokens = ["<" + "a" * 49 + f"{number:05}>" for number in range(20_000)]
+    tok = subwords.train(["ab <a> ab"], vocab_size=258).with_tokens(tokens)
+    hard = "<" + "a" * 49  # the start of every token
+    assert tok.encode(tokens[7] + "b" + tokens[19_999], special="allow") == [258 + 7, 65, 258 + 19_999]
+    times = []
+    for size in (1000, 8000):
+        text = hard * size
+        best = float("inf")
+        for _ in range(3):
+            started = time.perf_counter()
+            tok.added_tokens.split(text, "allow")
+            best = min(best, time.perf_counter() - started)
+        times.append(best)
+    print("seconds", times)
+    assert times[1] < 8 * 6 * times[0]  # quadratic time would be 64 times as long
+    assert times[1] < 2  # 400,000 characters

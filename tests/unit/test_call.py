@@ -1,0 +1,187 @@
+"""`tok(...)`: what it refuses, positions in bytes, texts with trusted parts."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import subwords
+from subwords import InputError, Padding, Special, Text, Tokenizer, Truncation
+
+TOKENS = ["<pad>", "<|end|>", "<|user|>"]
+WORDS = ["naïve ", "Ω", "low ", "lower", "  ", "\u3000", "😀", "é", "\n", "<|end|>", "x"]
+
+
+@pytest.fixture(scope="module")
+def tok() -> Tokenizer:
+    return subwords.train(["low lower naïve naïve Ω Ω é"] * 3, vocab_size=280, special_tokens=TOKENS)
+
+
+def test_positions_in_bytes_are_those_in_characters(tok: Tokenizer) -> None:
+    rng = random.Random(7)
+    for normalizer in (None, "nfd", "lowercase"):
+        each = tok.with_(normalizer=normalizer)
+        for _ in range(60):
+            text = "".join(rng.choices(WORDS, k=8))
+            found = each(text, special=rng.choice(["text", "allow"]))
+            data = text.encode()
+            for (start, stop), (first, last) in zip(found.spans.tolist(), found.byte_spans.tolist(), strict=True):
+                begin, end = len(text[:start].encode()), len(text[:stop].encode())
+                assert begin <= first <= last <= end
+                # A span in characters is the smallest that covers the bytes.
+                assert begin + len(text[start : start + 1].encode()) > first or first == last
+                assert len(text[: max(start, stop - 1)].encode()) <= last
+            if normalizer is None:
+                assert b"".join(data[a:b] for a, b in found.byte_spans.tolist()) == data
+
+
+def test_trimmed_positions_in_bytes() -> None:
+    tok = subwords.train(["a b \u3000c"] * 3, vocab_size=270)
+    from subwords.components.template import Template
+
+    found = tok.with_(template=Template(trims=(False,)))("a é  b")
+    text = "a é  b"
+    for (a, b), (first, last) in zip(found.spans.tolist(), found.byte_spans.tolist(), strict=True):
+        assert text.encode()[first:last].decode("utf-8", "ignore") == ("" if text[a:b] == "é" else text[a:b])
+    assert found.spans.tolist()[-1] == [5, 6] and found.byte_spans.tolist()[-1] == [6, 7]
+
+
+def test_tokens_are_text_and_as_files_spell_them(tok: Tokenizer) -> None:
+    found = tok("low naïve<|end|>", special="allow")
+    assert list(found.tokens) == tok.tokenize("low naïve<|end|>", special="allow")
+    assert found.file_tokens[-1] == "<|end|>"
+    assert found.tokens[1].startswith(" ") and found.file_tokens[1].startswith("Ġ")
+    assert [tok.token_to_id(token) for token in found.file_tokens] == found.ids.tolist()
+
+
+# ------------------------------------------------------------------ trusted and untrusted parts
+
+
+@given(st.lists(st.sampled_from([*WORDS, *TOKENS, "low"]).map(lambda text: text), max_size=8), st.integers(0, 2**8 - 1))
+def test_parts_are_encoded_one_by_one(tok: Tokenizer, texts: list[str], trusted: int) -> None:
+    parts = [
+        Special(text) if text in TOKENS and trusted >> place & 1 else Text(text) for place, text in enumerate(texts)
+    ]
+    expected = [
+        index
+        for part in parts
+        for index in (
+            [tok.special_tokens[part.token]] if isinstance(part, Special) else tok.encode(part.text, special="text")
+        )
+    ]
+    assert tok.encode(parts) == expected
+    assert tok.encode_to_numpy(tuple(parts)).tolist() == expected
+    assert tok.encode_batch([parts, "low"]).to_lists() == [expected, tok.encode("low")]
+    if parts:
+        found = tok(parts)
+        assert found.ids.tolist() == expected
+        assert "".join("".join(texts)[a:b] for a, b in found.spans.tolist() if b > a) is not None
+        assert found.spans[-1, 1] == len("".join(texts)) if found.ids.size else True
+
+
+def test_a_special_token_in_the_middle_of_a_text_that_sees_its_start() -> None:
+    tok = subwords.train(["hug hugs hugging"] * 9, algorithm="unigram", vocab_size=14)
+    parts = [Text("hug"), Special("</s>"), Text("hug")]
+    assert tok.encode(parts) == tok.encode("hug</s>hug", special="allow")
+    assert tok(parts) == tok("hug</s>hug", special="allow")
+
+
+def test_parts_that_are_refused(tok: Tokenizer) -> None:
+    with pytest.raises(InputError, match=r"expected an added token, not '<\|ned\|>'; did you mean '<\|end\|>'"):
+        tok.encode([Special("<|ned|>")])
+    with pytest.raises(InputError, match="expected a list of Text and Special as one text, not of str"):
+        tok.encode([Text("a"), "b"])  # type: ignore[list-item]
+    with pytest.raises(InputError, match="expected special='text' for a list of Text and Special, not 'allow'"):
+        tok.encode([Text("a")], special="allow")
+    with pytest.raises(InputError, match="expected text"):
+        tok.encode(3)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="expected Text of str or bytes, not int"):
+        Text(3)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="expected Special to be a non-empty str"):
+        Special("")
+
+
+# ------------------------------------------------------------------ lists, padding, truncation
+
+
+def test_a_list_of_texts_is_a_batch(tok: Tokenizer) -> None:
+    texts = ["low", "", "lower naïve"]
+    batch = tok(texts)
+    assert [encoding.ids.tolist() for encoding in batch] == tok.encode_batch(texts).to_lists()
+    assert [*batch[1:]] == [*tok(texts[1:])] and batch[1:].texts == (1, 2)
+    assert batch[-1] == tok(texts[-1]) and len(tok([])) == 0
+    assert [*tok(text for text in texts)] == [*batch]
+    assert tok(texts, texts)[2] == tok(texts[2], texts[2])
+    padded = tok(texts, padding=True).to_numpy()
+    assert {rows.shape for rows in padded.values()} == {(3, len(batch[2]))}
+    assert tok([]).to_numpy()["input_ids"].shape == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda tok: tok(b"low"), r"expected text \(str\), not bytes; encode also accepts bytes"),
+        (lambda tok: tok(["low", 3]), r"text 1: expected text \(str\), not int"),
+        (lambda tok: tok(["low"], ["a", "b"]), "expected as many second texts as first texts, not 1 and 2"),
+        (lambda tok: tok(["low"], "low"), "expected a list of 1 second texts, not str"),
+        (lambda tok: tok("low", padding="max_length"), "expected padding to be an integer"),
+        (lambda tok: tok("low", truncation=-1), "expected truncation to be an integer from 0"),
+        (lambda tok: tok("low", truncation=True), "truncation=True needs a length"),
+        (lambda tok: tok("low", template=1), "expected template to be True or False"),
+        (lambda tok: tok(["low low", "low"]).to_numpy(), "expected encodings of one length, not of 1 to 2 tokens"),
+        (lambda tok: tok("low low low", truncation=Truncation(2, stride=2)), "expected a stride below 2"),
+        (lambda tok: tok("low low", "low", truncation=Truncation(1, "only_second")), "cannot reach max_length 1"),
+        (lambda tok: tok("low low", truncation=Truncation(1, "only_second")), "needs a pair of texts"),
+    ],
+)
+def test_what_is_refused(tok: Tokenizer, call: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        call(tok)
+
+
+def test_padding_needs_a_token() -> None:
+    tok = subwords.train(["low lower"], vocab_size=258)
+    with pytest.raises(InputError, match=r"padding needs a pad token, and this tokenizer has none: tok\.with_"):
+        tok(["low"], padding=True)
+    assert tok(["low"], padding=Padding(9, pad_id=7))[0].ids.tolist()[-1] == 7
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "value"),
+    [
+        *((Padding, field, value) for field, value in [("length", -1), ("pad_id", 2**32), ("direction", "up")]),
+        *((Padding, field, value) for field, value in [("multiple_of", 1.5), ("pad_token", 3), ("pad_type_id", True)]),
+        *((Truncation, field, value) for field, value in [("max_length", None), ("stride", -1), ("strategy", "x")]),
+    ],
+)
+def test_settings_are_checked(kind: Any, field: str, value: Any) -> None:
+    with pytest.raises(InputError, match=f"expected {field} to be"):
+        kind(**{field: value})
+
+
+def test_pieces_that_would_fill_the_memory_are_refused(tok: Tokenizer) -> None:
+    with pytest.raises(InputError, match="truncation cuts this pair into more than 1048576 pieces: raise max_length"):
+        tok("x" * 5000, "x" * 5000, truncation=2)
+
+
+def test_arrays_of_a_batch_are_those_of_its_texts(tok: Tokenizer) -> None:
+    texts = ["low", "low lower", "", "naïve naïve naïve"]
+    batch = tok.encode_batch(texts)
+    for padding in (Padding(pad_id=0), Padding(5, "left", pad_id=3), Padding(multiple_of=4, pad_id=1)):
+        for length in (None, 2):
+            cut = batch if length is None else batch.truncated(length)
+            options = {"length": padding.length, "direction": padding.direction, "multiple_of": padding.multiple_of}
+            got = cut.padded(padding.pad_id, **options)
+            expected = tok(texts, padding=padding, truncation=False if length is None else length).to_numpy()
+            assert {name: rows.tolist() for name, rows in got.items()} == {
+                name: expected[name].tolist() for name in ("input_ids", "attention_mask")
+            }
+            assert {rows.dtype for rows in got.values()} == {np.dtype(np.int64)}
+    assert batch.truncated(1, direction="left").to_lists() == [row[-1:] for row in batch.to_lists()]
+    with pytest.raises(InputError, match="expected at most 2 tokens in every text, not 4"):
+        batch.padded(0, length=2)

@@ -150,10 +150,9 @@ def _tiktoken(path: Path, ours: _Described, library: str) -> Original:
 def pattern_of(rule: Rule) -> str:
     """Return the pattern of a splitter as tiktoken's `pat_str`; InputError if the splitter is more than a pattern.
 
-        >>> from subwords.compat.comparison import checked_reason
-    from subwords.components.splitter import NAMED
-        >>> pattern_of(NAMED["bailing"])[:19]
-        "'(?i:[sdmt]|ll|ve|r"
+    >>> from subwords.components.splitter import NAMED
+    >>> pattern_of(NAMED["bailing"])[:19]
+    "'(?i:[sdmt]|ll|ve|r"
     """
     while rule and isinstance(rule[-1], ByteChars):  # changes what models read, not where words end
         rule = rule[:-1]

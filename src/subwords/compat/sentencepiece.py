@@ -33,7 +33,7 @@ class SentencePieceShape:
     >>> tok = subwords.train(["hug hugs hugging"] * 9, algorithm="unigram", vocab_size=14)
     >>> sp = tok.as_sentencepiece()
     >>> sp.encode("hug", out_type=str), sp.decode(sp.encode("hug")), sp.unk_id()
-    (['▁', 'hug'], 'hug', 0)
+    (['▁hug'], 'hug', 0)
     """
 
     def __init__(self, tok: Tok) -> None:

@@ -120,12 +120,13 @@ CALLS: list[Callable[[Any], Any]] = [
 ]
 
 
-@pytest.mark.rotating(4)
+@pytest.mark.rotating(8)
 @pytest.mark.parametrize("number", range(len(CALLS)))
 def test_same_calls(number: int, pair: tuple[tokenizers.Tokenizer, HFShape]) -> None:
     check_same(CALLS[number], *pair)
 
 
+@pytest.mark.rotating(2)
 @pytest.mark.parametrize("name", ["bert/bert-base-uncased-tokenizer.json", "gpt2/tokenizer.json"])
 def test_special_tokens_as_text(name: str, data: Path) -> None:
     """Where the model cannot give the ids of special tokens itself, as T5's can: here it never does (A3)."""
@@ -175,6 +176,7 @@ def test_the_surface_is_that_of_hf() -> None:
 # --- transformers
 
 
+@pytest.mark.rotating(4)
 @pytest.mark.parametrize("name", FILES)
 def test_to_transformers_is_what_auto_tokenizer_loads(name: str, data: Path, tmp_path: Path) -> None:
     transformers = pytest.importorskip("transformers")

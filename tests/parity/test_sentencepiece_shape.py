@@ -39,7 +39,7 @@ OPTIONS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.rotating(3, always=("small",))
+@pytest.mark.rotating(4)
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_encode(options: dict[str, Any], pair: tuple[Any, SentencePieceShape]) -> None:
     for text in TEXTS:
@@ -95,7 +95,7 @@ CALLS: list[Callable[[Any], Any]] = [
 ]
 
 
-@pytest.mark.rotating(3, always=("small",))
+@pytest.mark.rotating(4)
 @pytest.mark.parametrize("number", range(len(CALLS)))
 def test_same_calls(number: int, pair: tuple[Any, SentencePieceShape]) -> None:
     check_same(CALLS[number], *pair)

@@ -122,7 +122,7 @@ def test_command(tok_path: Path, tok: Tokenizer, corpus_path: Path, tmp_path: Pa
     assert "no splitter" in run("convert", out, tmp_path / "z.json", code=1).stderr
 
 
-def test_command_allows_differences(data: Path, tmp_path: Path) -> None:
-    source = file_of(data, "t5/spiece.model")
+def test_command_allows_differences(small_data: Path, tmp_path: Path) -> None:
+    source = file_of(small_data, "t5/spiece.model")
     assert "nothing was written" in run("convert", source, tmp_path / "a.json", code=1).stderr
     assert "first difference\tprobe" in run("convert", source, tmp_path / "a.json", "--allow-different").stdout

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from subwords.components.trusted import Special as Special
     from subwords.components.trusted import Text as Text
     from subwords.corpus.counts import WordCounts as WordCounts
+    from subwords.engine.stream import DecodeStream as DecodeStream
     from subwords.engine.warmup import warmup as warmup
     from subwords.normalize.normalizer import Normalizer as Normalizer
     from subwords.resolve import normalizer as normalizer
@@ -50,6 +51,7 @@ _HOMES = {
     "Padding": "subwords.components.padding",
     "EncodingBatch": "subwords.results.encoding_batch",
     "AddedToken": "subwords.components.added_token",
+    "DecodeStream": "subwords.engine.stream",
     "Encoding": "subwords.results.encoding",
     "Normalizer": "subwords.normalize.normalizer",
     "Splitter": "subwords.split.splitter",
@@ -68,6 +70,7 @@ _HOMES = {
 __all__ = [
     "AddedToken",
     "CorpusError",
+    "DecodeStream",
     "Encoding",
     "EncodingBatch",
     "FormatError",

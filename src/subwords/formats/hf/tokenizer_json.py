@@ -49,7 +49,7 @@ def read(data: bytes, name: str) -> TokenizerSpec:
     """Return the spec of a tokenizer.json; `name` is the file's name in messages.
 
     Raises FormatError with the place for damaged and unsupported files.
-    Hazard: a BPE file without a decoder decodes here by joining the tokens; HF would put spaces between them.
+    Hazard: without a decoder in the file, tokens are joined with spaces, as in HF.
 
     Source: the format that HF tokenizers 0.23 reads.
 
@@ -135,17 +135,14 @@ def _read_splitter(node: Node) -> splitters.Rule:
 
 def _read_decoder(node: Node, model: Model) -> Decoder | None:
     """Return the decoder; None if it joins the bytes of the tokens of a BPE model."""
-    if isinstance(model, BPE) and (
-        node.value is None or node["type"].value == ("ByteLevel" if model.byte_level else "Fuse")
+    if (
+        isinstance(model, BPE)
+        and node.value is not None
+        and node["type"].value == ("ByteLevel" if model.byte_level else "Fuse")
     ):
         return None
     from subwords.formats.hf.decoder import from_decoder
 
-    if not isinstance(model, BPE):
-        return from_decoder(node)
-    byte_level = model.byte_level
-    if byte_level or node["type"].value == "ByteLevel":
-        raise node.unsupported(f"{'ByteLevel' if byte_level else 'Fuse'} or null with this pre_tokenizer")
     return from_decoder(node)
 
 
@@ -213,7 +210,7 @@ def _written_decoder(spec: TokenizerSpec) -> Any:
     except FormatError:  # the model was replaced by one of another family
         pass
     if spec.decoder is None:
-        # No decoder here joins the tokens; null in HF would put spaces between them.
+        # No decoder in a spec joins the tokens; in a file it puts spaces between them.
         return _JOINED[isinstance(spec.model, BPE) and spec.model.byte_level]
     from subwords.formats.hf.decoder import to_decoder
 

@@ -117,6 +117,7 @@ def a_normalizer(rng: random.Random) -> Any:
         normalizers.NFKC,
         normalizers.NFKD,
         normalizers.Nmt,
+        normalizers.ByteLevel,
         normalizers.StripAccents,
         lambda: normalizers.Prepend(rng.choice("\u2581_x")),
         lambda: normalizers.Replace(*rng.choice([(" ", "\u2581"), ("a", "bb"), ("foo", "o"), ("``", '"'), ("e", "")])),

@@ -11,6 +11,7 @@ from subwords.components.normalizer import (
     SPACED,
     STRIPPED,
     Bert,
+    ByteLevel,
     Form,
     Lowercase,
     Nmt,
@@ -39,6 +40,7 @@ from subwords.normalize.characters import (
 )
 from subwords.normalize.stages import (
     WHOLE,
+    ByteStage,
     CharStage,
     FormStage,
     Part,
@@ -142,6 +144,8 @@ def _parts_of(step: Step) -> list[CharMap | Stage | Form]:
     match step:
         case Bert():
             return _bert_parts(step)
+        case ByteLevel():
+            return [ByteStage()]
         case Form():
             return [step]
         case Lowercase():

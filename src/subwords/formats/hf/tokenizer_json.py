@@ -1,4 +1,4 @@
-"""Read and write HF's tokenizer.json, version 1.0."""
+"""Read HF's tokenizer.json, version 1.0 or 2.0; write version 1.0."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def read(data: bytes, name: str) -> TokenizerSpec:
     Raises FormatError with the place for damaged and unsupported files.
     Hazard: without a decoder in the file, tokens are joined with spaces, as in HF.
 
-    Source: the format that HF tokenizers 0.23 reads.
+    Source: the format that HF tokenizers 0.23 reads; version 2.0 as 1.0.0rc3 writes it.
 
     >>> from subwords.formats.hf.tokenizer_json import read
     >>> model = b'{"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]]}'
@@ -60,8 +60,14 @@ def read(data: bytes, name: str) -> TokenizerSpec:
     """
     top = parse(data, name)
     kind = _kind(top["model"])
-    if top["version"].value not in (None, "1.0"):
-        raise top["version"].wrong('"1.0"')
+    version, roles = top["version"], top["role_to_token"]
+    if version.value not in (None, "1.0", "2.0"):
+        raise version.wrong('"1.0" or "2.0"')
+    is_new = version.value == "2.0"
+    if is_new:
+        from subwords.formats.hf.version_2 import as_version_1, roles_of
+
+        top = as_version_1(top)
     splitter = _read_splitter(top["pre_tokenizer"])
     byte_level = any(isinstance(step, ByteChars) for step in splitter)
     vocab, pieces = _read_vocab(top["model"]["vocab"], kind)
@@ -79,7 +85,8 @@ def read(data: bytes, name: str) -> TokenizerSpec:
         model = wordpiece.read_model(top["model"], vocab, added)
     if isinstance(model, BPE) and byte_level and isinstance(splitter[-1], ByteChars):
         splitter = splitter[:-1]  # the model records that its symbols are bytes
-    kept = [*_SPELLED, *(key for key in top.object() if key not in _KEYS)]
+    # The spelling of version 2.0 is not written.
+    kept = [*(() if is_new else _SPELLED), *(key for key in top.object() if key not in _KEYS)]
     return TokenizerSpec(
         model=model,
         normalizer=_read_normalizer(top["normalizer"]),
@@ -87,6 +94,7 @@ def read(data: bytes, name: str) -> TokenizerSpec:
         template=from_post_processor(top["post_processor"]),
         decoder=_read_decoder(top["decoder"], model),
         added_tokens=tuple(added),
+        roles=roles_of(roles, vocab | {token.content: token.id for token in added}) if is_new else (),
         padding=from_padding(top["padding"]),
         truncation=from_truncation(top["truncation"]),
         foreign=Foreign(tuple((key, top[key].verbatim()) for key in kept), len(pieces or vocab)),

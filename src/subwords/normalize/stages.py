@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -255,8 +255,9 @@ class PrependStage(Stage):
         if tracked:
             source[old] = np.arange(bounds[0], bounds[-1])
             source[at] = np.repeat(np.where(sizes > 0, bounds[:-1], -1)[filled], len(self._prefix))
-            if not len(self._prefix):  # in HF the first character then has no origin
-                source[_first_characters(text, bounds, filled & (sizes > 0)) - bounds[0]] = -1
+            if not len(self._prefix) and part.begins:  # in HF the first characters then have no origin
+                for first in _first_characters(text, bounds):
+                    source[first.start - bounds[0] : first.stop - bounds[0]] = -1
         return out, places, source
 
     def heads(self, codes: Offsets) -> Offsets:
@@ -351,16 +352,12 @@ def _found(data: bytes, pattern: bytes) -> list[tuple[int, int, bool]]:
     return segments
 
 
-def _first_characters(text: Bytes, bounds: Offsets, chosen: NDArray[np.bool_]) -> Offsets:
-    """Return the positions of all bytes of the first characters of the chosen texts."""
-    found = [at := bounds[:-1][chosen]]
-    ends = bounds[1:][chosen]
-    for _ in range(3):
-        at, ends = at[at + 1 < ends] + 1, ends[at + 1 < ends]
-        follows = text[at] & 0xC0 == 0x80
-        at, ends = at[follows], ends[follows]
-        found.append(at)
-    return np.concatenate(found)
+def _first_characters(text: Bytes, bounds: Offsets) -> Iterator[slice]:
+    """Yield the position of the first character of each text that is not empty."""
+    for start, stop in pairwise(bounds.tolist()):
+        head = text[start : min(start + 4, stop)].tobytes().decode("utf-8", "surrogateescape")[:1]
+        if head:
+            yield slice(start, start + len(head.encode("utf-8", "surrogateescape")))
 
 
 def _sums(sizes: Offsets) -> Offsets:

@@ -114,6 +114,8 @@ def _applied(chars: list[Char], step: Any, characters: Characters) -> list[Char]
         case "Strip":
             return strip(chars, step.left, step.right, characters)
         case "Prepend":
+            if not step.text:  # in HF the first character then maps to none
+                return [(char, -1) for char, _ in chars[:1]] + chars[1:]
             return [(char, chars[0][1]) for char in step.text] + chars if chars else []
         case "Precompiled":
             return precompiled(chars, step.charsmap, characters)

@@ -145,7 +145,8 @@ def _names(top: Node) -> dict[int, str]:
     """Return the token of every id; damaged vocabularies are refused later."""
     vocab = top["model"]["vocab"].value
     if isinstance(vocab, list):
-        found = {i: entry[0] for i, entry in enumerate(vocab) if isinstance(entry, list) and entry}
+        texts = [entry[0] if isinstance(entry, list) and entry else None for entry in vocab]
+        found = {i: text for i, text in enumerate(texts) if isinstance(text, str)}
     else:
         found = {i: text for text, i in top["model"]["vocab"].object().items() if type(i) is int}
     for token in top["added_tokens"].items() if top["added_tokens"].value is not None else ():

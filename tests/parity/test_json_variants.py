@@ -159,6 +159,7 @@ def components() -> Iterator[Any]:
             yield pytest.param(slot, node, id=f"{slot} {i} {node['type']}")
 
 
+@pytest.mark.rotating(2, always=("normalizer",))
 @pytest.mark.parametrize(("slot", "node"), [*components()])
 def test_component(slot: str, node: dict[str, Any]) -> None:
     check(file(**{slot: node, "decoder": BYTES}))

@@ -10,7 +10,7 @@ from pathlib import Path
 from subwords.components.openai import encoding_named
 from subwords.components.splitter import Rule
 from subwords.errors import FormatError, InputError
-from subwords.formats.recognize import BESIDE, MERGES, VOCABS, kind_of
+from subwords.formats.recognize import BESIDE, GGUF, MERGES, VOCABS, kind_of
 from subwords.spec import TokenizerSpec
 from subwords.support.atomic import as_path, atomic_write
 
@@ -18,7 +18,7 @@ __all__ = ["read_file", "write_file"]
 
 _KNOWN = (
     "tokenizer.json (HF tokenizers), a SentencePiece .model, a rank file of tiktoken, vocab.json with merges.txt, "
-    "a BERT vocab.txt, or a folder that holds one"
+    "a BERT vocab.txt, a GGUF file, or a folder that holds one"
 )
 _NAMES = ("tokenizer.json", "tokenizer.model", "spiece.model", "vocab.json", "vocab.txt")
 
@@ -39,7 +39,14 @@ def read_file(
             beside = {name: (folder / name).read_bytes() for name in BESIDE if (folder / name).is_file()}
         elif isinstance(path, str) and not file.exists() and (encoding := encoding_named(path)):
             return _read_encoding(encoding, splitter, special_tokens)
-        data = file.read_bytes()
+        with file.open("rb") as stream:
+            data = stream.read(len(GGUF))
+            if data == GGUF:  # gigabytes of tensors follow
+                _refuse(str(file), splitter, special_tokens)
+                from subwords.formats.gguf import read as gguf
+
+                return gguf.read(stream, str(file))
+            data += stream.read()
     except OSError as error:
         raise FormatError(f"expected a tokenizer file ({_KNOWN}); {file}: {error.strerror}") from None
     spec = _read(data, file, splitter, special_tokens)
@@ -134,12 +141,16 @@ def write_file(spec: TokenizerSpec, path: str | PathLike[str]) -> None:
         from subwords.formats import tiktoken
 
         data = tiktoken.write(spec)
+    elif file.suffix == ".gguf":
+        from subwords.formats.gguf import write as gguf
+
+        data = gguf.write(spec)
     elif file.suffix == ".json":
         from subwords.formats.hf import tokenizer_json
 
         data = tokenizer_json.write(spec)
     else:
-        raise InputError(f"expected a name ending in .json, .model, .tiktoken or .txt, or a folder; not {file}")
+        raise InputError(f"expected a name ending in .json, .model, .tiktoken, .gguf or .txt, or a folder; not {file}")
     with atomic_write(file) as stream:
         stream.write(data)
 

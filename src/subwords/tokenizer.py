@@ -294,11 +294,12 @@ class Tokenizer(Decodes):
     # ------------------------------------------------------------------ files
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the tokenizer to a file, atomically; the suffix is .json, .model, .tiktoken or .txt.
+        """Write the tokenizer to a file, atomically; the suffix is .json, .model, .tiktoken, .gguf or .txt.
 
         HF tokenizers and transformers load the .json file. SentencePiece loads the .model file, which holds Unigram or
-        character-level BPE. A .tiktoken file holds the tokens of byte-level BPE, a .txt file those of WordPiece. A
-        folder (that exists, or a name that ends in "/") gets tokenizer.json, and roles and chat template in the files
+        character-level BPE. A .tiktoken file holds the tokens of byte-level BPE, a .txt file those of WordPiece, a
+        .gguf file the vocabulary for llama.cpp. The names "vocab.json" and "merges.txt" write both, as GPT-2 has them.
+        A folder (that exists, or a name that ends in "/") gets tokenizer.json, and roles and chat template in the files
         that transformers' AutoTokenizer reads.
         Raises FormatError if the format cannot hold this tokenizer, InputError if the file cannot be written.
         """

@@ -117,7 +117,9 @@ def _refuse(name: str, splitter: Rule | None, special_tokens: Mapping[str, int] 
 
 
 def write_file(spec: TokenizerSpec, path: str | PathLike[str]) -> None:
-    """Write a tokenizer to a .json, .model, .tiktoken or .txt file, or as tokenizer.json into a folder.
+    """Write a tokenizer to a .json, .model, .tiktoken, .gguf or .txt file, or as tokenizer.json into a folder.
+
+    The names vocab.json and merges.txt, or encoder.json and vocab.bpe, write both files.
 
     See `Tokenizer.save`. The write is atomic. Raises InputError if the file cannot be written, FormatError if the
     format cannot hold the tokenizer.
@@ -129,6 +131,9 @@ def write_file(spec: TokenizerSpec, path: str | PathLike[str]) -> None:
             return
     except OSError as error:
         raise InputError(f"expected a file that can be written; {file}: {error.strerror}") from None
+    if file.name in (*VOCABS, *MERGES):
+        _write_both(spec, file)
+        return
     if file.suffix == ".txt":
         from subwords.formats import vocab_txt
 
@@ -153,6 +158,16 @@ def write_file(spec: TokenizerSpec, path: str | PathLike[str]) -> None:
         raise InputError(f"expected a name ending in .json, .model, .tiktoken, .gguf or .txt, or a folder; not {file}")
     with atomic_write(file) as stream:
         stream.write(data)
+
+
+def _write_both(spec: TokenizerSpec, file: Path) -> None:
+    """Write vocab.json and merges.txt, or GPT-2's names of them; the file names one of the two."""
+    from subwords.formats.hf import write_vocab_merges
+
+    pair = next(pair for pair in zip(VOCABS, MERGES, strict=True) if file.name in pair)
+    for name, data in zip(pair, write_vocab_merges.write(spec), strict=True):
+        with atomic_write(file.with_name(name)) as stream:
+            stream.write(data)
 
 
 def _write_folder(spec: TokenizerSpec, folder: Path) -> None:

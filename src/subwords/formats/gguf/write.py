@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from subwords.components.space_rule import SPACE
 from subwords.components.splitter import NAMED
 from subwords.components.template import Inserted
 from subwords.errors import FormatError
-from subwords.families import Model, encoder_of
+from subwords.families import Model
 from subwords.formats.gguf.container import BOOL, FLOAT32, INT8, INT32, STRING, UINT32, written
 from subwords.formats.gguf.overlaps import check_added
 from subwords.formats.gguf.pre import PRE, name_of
@@ -31,6 +30,7 @@ from subwords.formats.gguf.read import (
     USER_DEFINED,
 )
 from subwords.formats.json_node import shown
+from subwords.formats.makes_all import makes_all
 from subwords.spec import TokenizerSpec
 from subwords.split.splitter import Splitter
 from subwords.unigram.model import Unigram
@@ -168,7 +168,7 @@ def _pre(spec: TokenizerSpec, model: BPE) -> str:
     rule = spec.splitter
     names = {whole: name for whole in (False, True) if (name := name_of(rule, whole_words=whole))}
     name = names.get(model.whole_words)
-    if names and name is None and _makes_all(model):
+    if names and name is None and makes_all(model):
         name = next(iter(names.values()))
     if name is None:
         same = ", ".join(name for name in NAMED if name_of(NAMED[name], whole_words=False) or name == "llama3")
@@ -182,16 +182,6 @@ def _pre(spec: TokenizerSpec, model: BPE) -> str:
             if token.special and len(Splitter(rule).split(token.content)) == 1:
                 raise FormatError(f"llama.cpp would find the special token {shown(token.content)} in ordinary text")
     return name
-
-
-def _makes_all(model: BPE) -> bool:
-    """Whether merges alone make every token, so that taking a whole word at once changes no id."""
-    ids = [i for i, text in enumerate(model.vocab) if text and i not in model.special_ids]
-    tokens = [model.vocab[i] for i in ids]
-    words = np.concatenate([np.zeros(1, np.int64), np.cumsum([*map(len, tokens)], dtype=np.int64)])
-    alone = encoder_of(replace(model, whole_words=False), Splitter(()))
-    found: list[int] = alone.encode_words(np.frombuffer(b"".join(tokens), np.uint8), words).ids.tolist()
-    return found == ids
 
 
 # ------------------------------------------------------------------ SentencePiece

@@ -309,16 +309,23 @@ class Tokenizer(Decodes):
 
 
 def load(
-    path: str | PathLike[str], *, splitter: SplitterLike = None, special_tokens: Mapping[str, int] | None = None
+    path: str | PathLike[str],
+    *,
+    splitter: SplitterLike = None,
+    special_tokens: Mapping[str, int] | None = None,
+    revision: str | None = None,
+    download: bool = False,
 ) -> Tokenizer:
-    """Return the tokenizer of a file or folder, or of OpenAI's encodings or models by name: "o200k_base", "gpt-4o".
+    """Return the tokenizer of a file or folder, of OpenAI's encodings or models, or of the Hugging Face Hub by name.
 
     The format is recognized by content. In a folder, tokenizer.json wins over .model, vocab.json and vocab.txt. A
     vocab.txt does not name its normalizer: BERT's is used, cased if any token has a capital letter. A rank file of
     tiktoken has no splitter and no special tokens: pass both; OpenAI's files need neither. vocab.json with merges.txt
-    has none either: GPT-2's splitter is the default. Other formats refuse these options. A name finds OpenAI's file in
-    this folder or in tiktoken's cache; nothing is downloaded. Raises FormatError, with the place, for missing, damaged
-    and unsupported files, InputError if `path` is not a path.
+    has none either: GPT-2's splitter is the default. Other formats refuse these options. "o200k_base" or "gpt-4o" finds
+    OpenAI's file in this folder or in tiktoken's cache. "org/name" that is no file or folder is a repository in the
+    Hugging Face cache, at `revision`, a branch, tag or commit; `download=True` downloads its tokenizer files. Nothing
+    else is downloaded. Raises FormatError, with the place, for missing, damaged and unsupported files, InputError if
+    `path` is not a path.
 
     >>> import tempfile
     >>> import subwords
@@ -329,8 +336,11 @@ def load(
     """
     from subwords.formats import read_file
 
-    if splitter is None:
-        return Tokenizer(read_file(path, special_tokens=special_tokens))
-    from subwords.resolve import splitter as resolved
+    rule = None
+    if splitter is not None:
+        from subwords.resolve import splitter as resolved
 
-    return Tokenizer(read_file(path, splitter=resolved(splitter).rule, special_tokens=special_tokens))
+        rule = resolved(splitter).rule
+    return Tokenizer(
+        read_file(path, splitter=rule, special_tokens=special_tokens, revision=revision, download=download)
+    )

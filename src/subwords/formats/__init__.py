@@ -13,6 +13,7 @@ from subwords.errors import FormatError, InputError
 from subwords.formats.recognize import BESIDE, GGUF, MERGES, VOCABS, kind_of
 from subwords.spec import TokenizerSpec
 from subwords.support.atomic import as_path, atomic_write
+from subwords.support.checks import check_flag
 
 __all__ = ["read_file", "write_file"]
 
@@ -24,18 +25,28 @@ _NAMES = ("tokenizer.json", "tokenizer.model", "spiece.model", "vocab.json", "vo
 
 
 def read_file(
-    path: str | PathLike[str], *, splitter: Rule | None = None, special_tokens: Mapping[str, int] | None = None
+    path: str | PathLike[str],
+    *,
+    splitter: Rule | None = None,
+    special_tokens: Mapping[str, int] | None = None,
+    revision: str | None = None,
+    download: bool = False,
 ) -> TokenizerSpec:
-    """Read a tokenizer file, a folder that holds one, or the rank file of OpenAI's encoding; see `subwords.load`.
+    """Read a tokenizer file, a folder that holds one, or OpenAI's encoding or a repository by name; see `load`.
 
     The format is detected from the content; only vocab.txt, which has no signature, is recognized by its suffix.
     splitter, special_tokens: for formats without them, which are rank files and vocab.json with merges.txt.
     """
     file = as_path(path)
+    check_flag("download", download)
     beside: dict[str, bytes] = {}
     try:
+        if isinstance(path, str) and not file.exists() and not encoding_named(path):
+            file = _of_hub(path, revision, download) or file
+        elif revision is not None or download:
+            raise _for_names(path)
         if file.is_dir():
-            folder, file = file, next((file / name for name in _NAMES if (file / name).exists()), file / _NAMES[0])
+            folder, file = file, _within(file)
             beside = {name: (folder / name).read_bytes() for name in BESIDE if (folder / name).is_file()}
         elif isinstance(path, str) and not file.exists() and (encoding := encoding_named(path)):
             return _read_encoding(encoding, splitter, special_tokens)
@@ -85,6 +96,27 @@ def _read(data: bytes, file: Path, splitter: Rule | None, special_tokens: Mappin
 
             return tokenizer_json.read(data, str(file))
     raise FormatError(f"expected a tokenizer file ({_KNOWN}); {file} begins with {data[:16]!r}")
+
+
+def _of_hub(name: str, revision: str | None, download: bool) -> Path | None:
+    """Return the folder of a repository by name; None if this is no such name."""
+    from subwords.formats import hub
+
+    if hub.is_name(name):
+        return hub.folder_of(name, revision=revision, download=download)
+    if revision is not None or download:
+        raise _for_names(name)
+    return None
+
+
+def _for_names(path: str | PathLike[str]) -> InputError:
+    return InputError(f'revision and download are for repositories of the Hugging Face Hub, "org/name", not for {path}')
+
+
+def _within(folder: Path) -> Path:
+    """Return the file to read in a folder; tokenizer.json if there is none."""
+    named = (folder / name for name in _NAMES if (folder / name).exists())
+    return next(named, None) or next(iter(sorted(folder.glob("*.tiktoken"))), folder / _NAMES[0])
 
 
 def _beside(file: Path, data: bytes, names: tuple[str, ...], *, is_one: bool) -> tuple[bytes, str]:

@@ -64,7 +64,8 @@ def _check_around(spec: TokenizerSpec) -> None:
     if spec.normalizer:
         raise FormatError("vocab.json and merges.txt hold no normalizer; write a tokenizer.json")
     for token in spec.added_tokens:
-        if token != AddedToken(token.content, token.id) or not CHARACTERS.issuperset(token.content):
+        plain = AddedToken(token.content, token.id, normalized=token.normalized)  # nothing is normalized here
+        if token != plain or not CHARACTERS.issuperset(token.content):
             raise FormatError(
                 f"vocab.json holds special tokens without flags, in the letters of its alphabet; not "
                 f"{shown(token.content)}: write a tokenizer.json"

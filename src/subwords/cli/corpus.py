@@ -134,7 +134,7 @@ def _corpus_options(command: _Command) -> _Command:
     "--limit-alphabet", type=_AT_LEAST_1, metavar="N", help="Start from the N most frequent bytes or characters only."
 )
 @click.option("--unk-token", type=utf8, metavar="TOKEN", help="The special token for unknown symbols.")
-@click.option("--byte-fallback", is_flag=True, help="Unigram: 256 tokens for the bytes of unknown characters.")
+@click.option("--byte-fallback", is_flag=True, help="Unigram, BPE of characters: 256 tokens for unknown bytes.")
 @click.option(
     "--seed-size",
     type=click.IntRange(min=0),

@@ -33,6 +33,8 @@ class BPEOptions(TypedDict, total=False):
     max_token_length: int | None
     limit_alphabet: int | None
     unk_token: str | None
+    fuse_unk: bool
+    byte_fallback: bool
 
 
 class WordPieceOptions(TypedDict, total=False):

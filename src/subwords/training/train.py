@@ -113,6 +113,8 @@ def train(
     - max_token_length (None): the most bytes of a token, or characters if byte_level is False.
     - limit_alphabet (None): keep the N most frequent symbols. Any other symbol splits the word in training and becomes
       unk_token in encoding.
+    - fuse_unk (False): a run of unknown characters becomes one unk_token. byte_fallback (False): unknown characters
+      become bytes. Both need byte_level=False; a .model file needs one of them.
 
     "wordpiece": tie_break, max_token_length and limit_alphabet as above, and:
 

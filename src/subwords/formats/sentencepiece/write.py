@@ -101,9 +101,9 @@ def _described(spec: TokenizerSpec, message: Any) -> PieceTable:
         setattr(trainer, field, control.get(piece, -1))
     table = PieceTable(b"", types.astype(np.uint8).tobytes(), scores)
     finest = cut_rule(pieces, types.tolist(), trainer.model_type, byte_fallback=model.byte_fallback)
-    check_splitter(
-        Splitter(spec.splitter), finest, [pieces[i] for i in np.flatnonzero(np.isin(types, _YIELDED)).tolist()]
-    )
+    if not (isinstance(model, BPE) and spec.splitter == model.space_rule):
+        yielded = np.flatnonzero(np.isin(types, _YIELDED)).tolist()
+        check_splitter(Splitter(spec.splitter), finest, [pieces[i] for i in yielded])
     return table
 
 

@@ -24,7 +24,7 @@ WAYS = [("sentencepiece", "sentencepiece"), ("sentencepiece", None), (None, "sen
 
 
 def trained(
-    splitter: str | None = "sentencepiece", normalizer: str | None = "sentencepiece", **options: Any
+    splitter: str | None = "sentencepiece", normalizer: str | None = "sentencepiece", **given: Any
 ) -> Tokenizer:
     options = {"special_tokens": ["<unk>", "<s>", "</s>"], "unk_token": "<unk>", "vocab_size": 600, **given}
     return subwords.train(

@@ -122,6 +122,11 @@ def _within(folder: Path) -> Path:
 def _beside(file: Path, data: bytes, names: tuple[str, ...], *, is_one: bool) -> tuple[bytes, str]:
     """Return the content and the path of this file if it is the one, else of a file of these names next to it."""
     other = file if is_one else next((file.with_name(name) for name in names if file.with_name(name).is_file()), None)
+    if other is None and file.with_name("source.spm").is_file():
+        raise FormatError(
+            f"{file} is Marian's, whose pieces are in source.spm, and some have no id here: load source.spm, and look "
+            f"up its tokens in this file"
+        )
     if other is None:
         raise FormatError(f"{file}: expected {' or '.join(names)} in the same folder: BPE needs both files")
     try:
@@ -183,13 +188,21 @@ def write_file(spec: TokenizerSpec, path: str | PathLike[str]) -> None:
 
         data = gguf.write(spec)
     elif file.suffix == ".json":
-        from subwords.formats.hf import tokenizer_json
-
-        data = tokenizer_json.write(spec)
+        data = _json(spec)
     else:
         raise InputError(f"expected a name ending in .json, .model, .tiktoken, .gguf or .txt, or a folder; not {file}")
     with atomic_write(file) as stream:
         stream.write(data)
+
+
+def _json(spec: TokenizerSpec) -> bytes:
+    from subwords.formats.hf import tokenizer_json
+
+    if getattr(spec.model, "user_ids", None):
+        from subwords.formats.sentencepiece.user_pieces import as_words
+
+        spec = as_words(spec)
+    return tokenizer_json.write(spec)
 
 
 def _write_both(spec: TokenizerSpec, file: Path) -> None:
@@ -205,9 +218,8 @@ def _write_both(spec: TokenizerSpec, file: Path) -> None:
 def _write_folder(spec: TokenizerSpec, folder: Path) -> None:
     """Write the files that transformers reads; those of an earlier tokenizer that would change this one are deleted."""
     from subwords.formats.hf import folder as hf_folder
-    from subwords.formats.hf import tokenizer_json
 
-    files = {**hf_folder.write(spec), "tokenizer.json": tokenizer_json.write(spec)}  # fails before anything is written
+    files = {**hf_folder.write(spec), "tokenizer.json": _json(spec)}  # fails before anything is written
     folder.mkdir(exist_ok=True)
     old = [folder / name for name in hf_folder.CHANGING if name not in files]
     for place in [*(folder / name for name in files), *old]:

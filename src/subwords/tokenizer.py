@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, ov
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.bpe.model import BPE
 from subwords.components.added_token import AddedToken
 from subwords.decodes import Decodes
 from subwords.errors import InputError
@@ -258,25 +259,57 @@ class Tokenizer(Decodes):
         # Equal sums may differ after rounding, which depends on the order of addition: see `Unigram.running`.
         return [(self.encode(text), paths[0][1])] if n == 1 else paths
 
-    def sample(self, text: str, *, alpha: float = 0.1, nbest: int = -1, seed: Seed = None) -> list[int]:
-        """Return the ids of one segmentation, drawn in proportion to exp(alpha * score). Unigram models only.
+    def sample(
+        self,
+        text: str,
+        *,
+        alpha: float | None = None,
+        nbest: int | None = None,
+        dropout: float | None = None,
+        seed: Seed = None,
+    ) -> list[int]:
+        """Return the ids of one segmentation, drawn at random; for Unigram and BPE models.
 
-        alpha: 0 draws all segmentations with equal probability, large values favour the best. nbest: draw from the N
-        best; a negative value draws from all. seed: as in numpy.random.default_rng; a Generator advances.
+        Unigram draws in proportion to exp(alpha * score). alpha (0.1): 0 draws all segmentations with equal
+        probability, large values favour the best. nbest (-1): draw from the N best; a negative value draws from all.
 
-        Source: T. Kudo, Subword Regularization, 2018.
+        BPE skips each merge with probability `dropout`, from 0 (the same as `encode`) to 1 (no merge at all). Default:
+        the model's own, or 0.1 if it has none. It runs in plain Python, at about 1 MB/s less a factor of ten.
+
+        seed: as in numpy.random.default_rng; a Generator advances. Raises InputError for options of the other family.
+
+        Source: T. Kudo, Subword Regularization, 2018; I. Provilkov et al., BPE-Dropout, 2020.
 
         >>> import subwords
         >>> tok = subwords.train(["hug hugs hugging"] * 9, algorithm="unigram", vocab_size=14)
         >>> tok.decode(tok.sample("hugs", alpha=0.5, seed=1))
         'hugs'
+        >>> tok = subwords.train(["hug hugs hugging"] * 9, vocab_size=262)
+        >>> len(tok.sample("hugs", dropout=0)), len(tok.sample("hugs", dropout=1.0))
+        (2, 4)
         """
         try:
             rng = np.random.default_rng(seed)
         except (TypeError, ValueError) as error:
             raise InputError(f"expected a seed for numpy.random.default_rng, not {seed!r:.60}: {error}") from None
-        ids: list[int] = self._paths(text).draw(alpha, nbest, rng).tolist()
+        if isinstance(self.model, BPE):
+            _refuse_given("BPE", alpha=alpha, nbest=nbest)
+            return self._with_dropout(text, dropout, rng)
+        paths = self._paths(text)
+        _refuse_given("Unigram", dropout=dropout)
+        nbest = -1 if nbest is None else nbest
+        ids: list[int] = paths.draw(0.1 if alpha is None else alpha, nbest, rng).tolist()
         return self.encode(text) if nbest in (0, 1) else ids
+
+    def _with_dropout(self, text: str, dropout: float | None, rng: np.random.Generator) -> list[int]:
+        from subwords.bpe.sample import checked_dropout, draw
+
+        assert isinstance(self.model, BPE)
+        dropout, ids = checked_dropout(self.model, dropout), self.encode(text)  # raises for unknown symbols
+        if dropout == 0 or self.model.words_only:
+            return ids
+        drawn: list[int] = draw(self._engine.segmenter, self._engine.words(text), dropout, rng).tolist()
+        return drawn
 
     def _paths(self, text: str) -> Paths:
         from subwords.unigram.sample import Paths
@@ -284,7 +317,8 @@ class Tokenizer(Decodes):
 
         segmenter = self._engine.segmenter
         if not isinstance(segmenter, UnigramSegmenter):
-            raise InputError(f"nbest and sample need a Unigram model; this is {type(self.model).__name__}")
+            needed = "nbest needs a Unigram model, sample that or BPE"
+            raise InputError(f"{needed}; this is {type(self.model).__name__}")
         return Paths(segmenter, self._engine.words(text))
 
     def tokenize(self, text: Input, *, special: SpecialPolicy = "text") -> list[str]:
@@ -306,6 +340,12 @@ class Tokenizer(Decodes):
         from subwords.formats import write_file
 
         write_file(self.spec, path)
+
+
+def _refuse_given(family: str, **options: object) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise InputError(f"{name} is not an option of sample for {family} models: leave it out")
 
 
 def load(

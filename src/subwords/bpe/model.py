@@ -113,7 +113,9 @@ class BPE(Value):
             wrong = np.searchsorted(np.cumsum(lengths[result]), wrong, side="right")
         if len(wrong):
             a, b, c = (self.symbols[int(i)] for i in self.merges[wrong[0]])
-            raise FormatError(f"merge {wrong[0]} yields {c!r}; expected {a + b[cut:]!r}, the concatenation of its parts")
+            raise FormatError(
+                f"merge {wrong[0]} yields {c!r}; expected {a + b[cut:]!r}, the concatenation of its parts"
+            )
 
     def _check_ranks(self) -> None:
         if self.ranks is None:
@@ -224,7 +226,7 @@ class BPE(Value):
         marks = len(before) + len(after)
         lengths = np.diff(self.symbols.offsets) - marks
         for index in np.flatnonzero((lengths >= 1) & (lengths <= (1 if self.byte_level else 4))).tolist():
-            if index in self.special_ids or index == self.unk_id:
+            if index in self.special_ids:
                 continue
             token = self.symbols[index]
             if marks and not (token.startswith(before) and token.endswith(after)):

@@ -175,18 +175,32 @@ class BPESegmenter(Segmenter):
         keys = np.unique(ids[places] << 32 | ids[places + 1])
         return np.stack([keys >> 32, keys & 0xFFFFFFFF])
 
-    def _parted(self) -> NDArray[np.int32]:
-        """0 for each ordinary symbol, else the offset of its replacement: the number of ids, then the ids."""
-        model = self.model
+    @cached_property
+    def _replaced(self) -> dict[int, list[int]]:
+        """The ids that replace each symbol that is split after merging."""
         if not self._settings[PARTED]:
-            return np.zeros(1, np.int32)
+            return {}
         from subwords.bpe.piece_scores import taken_apart
 
-        table = [0] * len(model.symbols)
-        for symbol, ids in taken_apart(model).items():
+        return taken_apart(self.model)
+
+    def _parted(self) -> NDArray[np.int32]:
+        """0 for each ordinary symbol, else the offset of its replacement: the number of ids, then the ids."""
+        if not self._settings[PARTED]:
+            return np.zeros(1, np.int32)
+        table = [0] * len(self.model.symbols)
+        for symbol, ids in self._replaced.items():
             table[symbol] = len(table)
             table += [len(ids), *ids]
         return np.array(table, np.int32)
+
+    def parted(self, symbols: list[int]) -> list[int]:
+        """Return the ids of a word after merging, as the kernel's `write_parted` writes them."""
+        if not self._settings[PARTED]:
+            return symbols
+        ids = [index for symbol in symbols for index in self._replaced.get(symbol, [symbol])]
+        lone = self.model.unk_id if self.model.fuse_unk else None
+        return [index for i, index in enumerate(ids) if i == 0 or index != lone or ids[i - 1] != lone]
 
     @cached_property
     def whole_words(self) -> TokenWords | None:  # type: ignore[override]
@@ -269,7 +283,9 @@ class BPESegmenter(Segmenter):
     def _doubtful(self) -> bool:
         """Whether the lengths of a word's ids may have the right sum by chance: characters may be missing in it."""
         model = self.model
-        return model.marked and not model.knows_all and bool(model.prefix or model.byte_fallback or model.unk_id is None)
+        return (
+            model.marked and not model.knows_all and bool(model.prefix or model.byte_fallback or model.unk_id is None)
+        )
 
     @cached_property
     def pairs(self) -> Pairs:

@@ -140,7 +140,7 @@ def test_results_cannot_be_written_to() -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"model": None}, "expected a BPE, WordPiece or Unigram model, not NoneType"),
+        ({"model": None}, "expected a BPE, WordPiece, Unigram or WordLevel model, not NoneType"),
         ({"splitter": "gpt2"}, "expected splitter to be a tuple of steps, not 'gpt2'"),
         ({"normalizer": (1,)}, "expected normalizer to be a tuple of steps"),
         ({"added_tokens": (AddedToken("<s>", 270),)}, "expected added token ids below 270; '<s>' has 270"),

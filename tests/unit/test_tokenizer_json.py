@@ -276,11 +276,12 @@ def test_wrong_value_is_named_with_its_place(path: str, new: object, message: st
             {"type": "Sequence", "pretokenizers": [BYTE_LEVEL, BYTE_LEVEL]},
             "pre_tokenizer: expected one ByteLevel, not two",
         ),
-        ("model.type", "WordLevel", 'model: "WordLevel" is not supported; expected BPE, WordPiece or Unigram'),
-        ("model", {"vocab": {"a": 0}}, "model: expected a BPE, WordPiece or Unigram model, not what looks like Word"),
-        ("model.dropout", 0.1, "model.dropout: 0.1 is not supported"),
-        ("model.continuing_subword_prefix", "##", 'model.continuing_subword_prefix: "##" is not supported'),
-        ("model.end_of_word_suffix", "</w>", 'model.end_of_word_suffix: "</w>" is not supported'),
+        ("model.type", "Words", 'model: "Words" is not supported; expected BPE, WordPiece, Unigram or WordLevel'),
+        ("model", {"vocab": {"a": 0}}, "model.unk_token: expected a string, not null"),
+        ("model.dropout", 1.5, "model.dropout: expected a number from 0 to 1, or null, not 1.5"),
+        ("model.dropout", True, "model.dropout: expected a number from 0 to 1, or null, not true"),
+        ("model.continuing_subword_prefix", 1, "model.continuing_subword_prefix: expected a string, not 1"),
+        ("model.end_of_word_suffix", "\ud800", "model.end_of_word_suffix: expected a string without lone surrogates"),
     ],
 )  # fmt: skip
 def test_unsupported_component_is_named(path: str, new: object, message: str) -> None:

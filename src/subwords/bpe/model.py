@@ -96,7 +96,7 @@ class BPE(Value):
         for name, mark in (("prefix", self.prefix), ("suffix", self.suffix)):
             if mark and self.byte_ids[list(mark)].min() >= 0:
                 # The bytes of `mark` would be ids of their own: more ids than bytes in a word.
-                raise FormatError(f"byte_fallback and {name} {mark!r}, whose bytes are tokens, do not go together")
+                raise FormatError(f"byte_fallback with {name} {mark!r}, whose bytes are tokens, is not supported")
 
     def _check_results(self) -> None:
         offsets, data = self.symbols.offsets, self.symbols.data

@@ -35,7 +35,7 @@ def _corpus_options(command: _Command) -> _Command:
             type=utf8,
             metavar="NAME|REGEX",
             help="How to split text into words: a name (gpt2, cl100k, o200k, bert, ...) or a regex.  "
-            "[default: gpt2; bert for wordpiece; sentencepiece for unigram]",
+            "[default: gpt2; bert for wordpiece; sentencepiece for unigram; whitespace for wordlevel]",
         ),
         click.option(
             "--normalizer",
@@ -90,7 +90,7 @@ def _corpus_options(command: _Command) -> _Command:
 )
 @click.option(
     "--algorithm",
-    type=click.Choice(["bpe", "wordpiece", "unigram"]),
+    type=click.Choice(["bpe", "wordpiece", "unigram", "wordlevel"]),
     default="bpe",
     show_default=True,
     help="The model to train.",

@@ -48,6 +48,8 @@ def read_model(node: Node, vocab: dict[str, int], added: Sequence[AddedToken], b
     try:
         return BPE(tokens, merges, **settings)
     except FormatError as error:
+        if str(error).startswith("byte_fallback"):
+            raise node["byte_fallback"].wrong("false in this model", f"true: {error}") from None
         raise node["merges"].wrong("merges of these tokens", f"these: {error}") from None
 
 

@@ -79,6 +79,10 @@ def read(data: bytes, name: str) -> TokenizerSpec:
         from subwords.formats.hf import unigram
 
         model = unigram.read_model(top["model"], pieces, added)
+    elif kind == "WordLevel":
+        from subwords.formats.hf import wordlevel
+
+        model = wordlevel.read_model(top["model"], vocab, added)
     else:
         from subwords.formats.hf import wordpiece
 
@@ -105,10 +109,8 @@ def _kind(model: Node) -> str:
     if not isinstance(model.value, dict):
         raise model.wrong("the model of a tokenizer.json")
     kind = model_kind(model)
-    if kind not in ("BPE", "WordPiece", "Unigram"):
-        if model["type"].value is None:
-            raise model.wrong("a BPE, WordPiece or Unigram model", f"what looks like {kind}")
-        raise model.unsupported("BPE, WordPiece or Unigram")
+    if kind not in ("BPE", "WordPiece", "Unigram", "WordLevel"):
+        raise model.unsupported("BPE, WordPiece, Unigram or WordLevel")
     return kind
 
 
@@ -239,6 +241,12 @@ def _written_model(model: Model, texts: list[str]) -> dict[str, Any]:
         from subwords.formats.hf import unigram
 
         return unigram.write_model(model)
+    from subwords.wordlevel.model import WordLevel
+
+    if isinstance(model, WordLevel):
+        from subwords.formats.hf import wordlevel
+
+        return wordlevel.write_model(model, texts)
     from subwords.formats.hf import wordpiece
     from subwords.wordpiece.model import WordPiece
 
@@ -259,7 +267,11 @@ def _written_vocab(model: Model, texts: list[str], appended: set[int]) -> dict[s
 
 
 def _filled(frame: str, model: dict[str, Any], written: dict[str, str]) -> str:
-    """Insert JSON that is already written for the model's last keys, which are empty in `frame`."""
-    end = ",\n".join(f'    "{key}": {json.dumps(model[key])}' for key in written) + "\n  }\n}"
-    filled = ",\n".join(f'    "{key}": {text}' for key, text in written.items()) + "\n  }\n}"
+    """Insert JSON that is already written for the model's vocabulary, which is empty in `frame`, and what follows."""
+    keys = [*model]
+    last = {key: json.dumps(model[key], ensure_ascii=False) for key in keys[keys.index("vocab") :]}
+    end, filled = (
+        ",\n".join(f'    "{key}": {text}' for key, text in texts.items()) + "\n  }\n}"
+        for texts in (last, last | written)
+    )
     return frame.removesuffix(end) + filled

@@ -22,8 +22,6 @@ from subwords.kernels.layout import (
     DROP_UNKNOWN,
     FUSE_UNK,
     KEYS,
-    LAST,
-    LATER,
     LINKS,
     MARKS,
     MERGE_PADDING,
@@ -39,6 +37,8 @@ from subwords.kernels.layout import (
     TIED,
     TIED_SCRATCH,
     UNK,
+    WITH_PREFIX,
+    WITH_SUFFIX,
     BPEModel,
     BPEScratch,
     BPEWorkspace,
@@ -65,7 +65,7 @@ class BPESegmenter(Segmenter):
         self._settings[SEED] = secrets.randbits(62)
         self._settings[FUSE_UNK] = model.fuse_unk
         self._settings[DROP_UNKNOWN] = model.unknown == "drop"
-        self._settings[MARKS] = (LATER if model.prefix else 0) | (LAST if model.suffix else 0)
+        self._settings[MARKS] = (WITH_PREFIX if model.prefix else 0) | (WITH_SUFFIX if model.suffix else 0)
         whole = model.byte_level and not self._tied and not model.marked
         self._settings[COMPLETE] = whole and model.alphabet.min() >= 0
         self._settings[TIED] = self._tied

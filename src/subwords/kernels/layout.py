@@ -89,7 +89,7 @@ SHORT_WORD = 56  # symbols up to which scanning for the lowest rank beats chains
 MERGE_PADDING = 8  # elements behind the ranks of a word's pairs
 SYMBOL_SCRATCH, TIED_SCRATCH = 12, 3  # elements of `symbols`, and of `keys` if priorities tie, for a symbol
 FORMS = 4  # ids of a symbol that is spelled with a prefix or suffix
-LATER, LAST = 1, 2  # the place of a symbol in its word, and the bits of MARKS: prefix, suffix
+WITH_PREFIX, WITH_SUFFIX = 1, 2  # the place of a symbol in its word, and the bits of MARKS: prefix, suffix
 RANK_SCRATCH = 4  # elements of `chains` for a rank
 
 

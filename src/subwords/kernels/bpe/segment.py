@@ -12,8 +12,6 @@ from subwords.kernels.layout import (
     DROP_UNKNOWN,
     FORMS,
     FUSE_UNK,
-    LAST,
-    LATER,
     LINKS,
     MARKS,
     MISSING,
@@ -24,6 +22,8 @@ from subwords.kernels.layout import (
     UNK,
     UNKNOWN,
     UNKNOWN_AT,
+    WITH_PREFIX,
+    WITH_SUFFIX,
 )
 from subwords.kernels.text.utf8 import decode_at
 
@@ -76,7 +76,7 @@ def first_symbols(model, text, at, length):
             symbol = I64(model.alphabet[code])
         marked = 0
         if marks != 0:
-            place = (LATER if i > 0 else 0) | (LAST if i + step == length else 0)
+            place = (WITH_PREFIX if i > 0 else 0) | (WITH_SUFFIX if i + step == length else 0)
             marked = place & marks
             if symbol != MISSING:
                 symbol = I64(model.forms[FORMS * symbol + place])

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
+from building import tokenizer_of
 from strategies import Pair, byte_texts, counts_of, merge_lists, model_of, small_words, texts
 from subwords.bpe.model import BPE
 from subwords.bpe.plain import first_symbols, merge, pairs_of
@@ -313,6 +314,37 @@ def test_prefix_and_suffix(byte_level: bool, data: st.DataObject, words: list[by
     for word in words:
         plain = merge(pairs_of(model), first_symbols(model, word))
         assert [model.vocab[symbol.id] for symbol in plain] == reference.encode_word(word, pairs, **options)
+
+
+@pytest.mark.parametrize(
+    ("byte_level", "name", "refused"),
+    [
+        (True, "a.tiktoken", "a rank file holds no prefix and no suffix"),
+        (False, "a.model", "without prefix and suffix"),
+    ],
+)
+def test_formats_without_prefix_and_suffix_refuse_them(
+    byte_level: bool, name: str, refused: str, tmp_path: Path
+) -> None:
+    model = BPE(Vocab([b"a", b"a_"]), np.zeros((0, 3), np.int64), byte_level=byte_level, suffix=b"_")
+    with pytest.raises(subwords.FormatError, match=refused):
+        tokenizer_of(model, GPT2).save(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("fields", "refused"),
+    [
+        ({"dropout": 1.5}, "expected dropout to be a number from 0 to 1, not 1.5"),
+        ({"prefix": b"##", "words_only": True}, "need a model without parts, unused_ids and words_only"),
+        ({"suffix": b"A", "byte_fallback": True}, "byte_fallback with suffix b'A', whose bytes are tokens"),
+        ({"prefix": b"##", "merges": np.array([[0, 1, 2]])}, "merge 0 yields b'ab'; expected b'a'"),
+        ({"prefix": b"x", "merges": np.array([[0, 1, 2]])}, "merge 0 yields b'ab'; expected b'a'"),
+    ],
+)
+def test_models_that_do_not_fit_together_are_refused(fields: dict[str, Any], refused: str) -> None:
+    tokens = [b"a", b"b", b"ab", b"<0x41>"]
+    with pytest.raises(subwords.FormatError, match=refused):
+        BPE(**{"vocab": Vocab(tokens), "merges": np.zeros((0, 3), np.int64), "byte_level": False, **fields})
 
 
 # ------------------------------------------------------------------ the table

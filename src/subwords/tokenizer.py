@@ -363,11 +363,11 @@ def load(
     The format is recognized by content. In a folder, tokenizer.json wins over .model, vocab.json and vocab.txt. A
     vocab.txt does not name its normalizer: BERT's is used, cased if any token has a capital letter. A rank file of
     tiktoken has no splitter and no special tokens: pass both; OpenAI's files need neither. vocab.json with merges.txt
-    has none either: GPT-2's splitter is the default. Other formats refuse these options. "o200k_base" or "gpt-4o" finds
-    OpenAI's file in this folder or in tiktoken's cache. "org/name" that is no file or folder is a repository in the
-    Hugging Face cache, at `revision`, a branch, tag or commit; `download=True` downloads its tokenizer files. Nothing
-    else is downloaded. Raises FormatError, with the place, for missing, damaged and unsupported files, InputError if
-    `path` is not a path.
+    has none either: its tokens tell whether the default is GPT-2's, CLIP's or GPT-1's. Other formats refuse these
+    options. "o200k_base" or "gpt-4o" finds OpenAI's file in this folder or in tiktoken's cache. "org/name" that is no
+    file or folder is a repository in the Hugging Face cache, at `revision`, a branch, tag or commit; `download=True`
+    downloads its tokenizer files. Nothing else is downloaded. Raises FormatError, with the place, for missing, damaged
+    and unsupported files, InputError if `path` is not a path.
 
     >>> import tempfile
     >>> import subwords

@@ -83,10 +83,11 @@ def _described(spec: TokenizerSpec, message: Any) -> PieceTable:
     if isinstance(model, Unigram):
         with np.errstate(over="ignore"):  # infinite scores raise FormatError later, in check()
             scores, users, byte_ids = model.scores.astype(np.float32), model.user_ids, model.byte_ids
-    elif isinstance(model, BPE) and not model.byte_level:
+    elif isinstance(model, BPE) and not model.byte_level and not model.marked:
         scores, users, byte_ids = merge_scores(model), model.user_ids, model.byte_ids
     else:
-        raise FormatError(".model files hold Unigram and character-level BPE models only; write a .json file")
+        held = "Unigram and character-level BPE models only, without prefix and suffix"
+        raise FormatError(f".model files hold {held}; write a .json file")
     types = _types(model, users, byte_ids, len(pieces))
     _describe_normalizer(spec.normalizer, [pieces[i] for i in sorted(users)], message)
     trainer = message.trainer_spec

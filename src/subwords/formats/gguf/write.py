@@ -58,6 +58,8 @@ def write(spec: TokenizerSpec) -> bytes:
         architecture, own = "bert", _bert(spec, model)
     elif isinstance(model, Unigram):
         architecture, own = "t5", _t5(spec, model)
+    elif not isinstance(model, BPE) or model.marked:
+        raise FormatError("GGUF holds BPE without prefix and suffix, WordPiece and Unigram; write a .json file")
     elif model.byte_level:
         architecture, own = "llama", _gpt2(spec, model)
     else:

@@ -53,7 +53,7 @@ def plain_spaces(model: object, steps: Steps, rule: Rule) -> PlainSpaces | None:
     steps, rule: the normalizer and the splitter of the tokenizer.
     """
     prefix = _prefix(steps)
-    if prefix is None or not isinstance(model, BPE) or model.byte_level or model.words_only:
+    if prefix is None or not isinstance(model, BPE) or model.byte_level or model.words_only or model.marked:
         return None
     finer = rule or model.space_rule
     if SPACE.encode() not in model.vocab.ids or b" " in model.vocab.data.tobytes() or not all(map(_may_change, finer)):

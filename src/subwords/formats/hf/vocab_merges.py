@@ -24,6 +24,7 @@ from subwords.formats.json_node import Node, parse, shown
 from subwords.spec import TokenizerSpec
 
 if TYPE_CHECKING:
+    from subwords.components.decoder import Decoder
     from subwords.components.normalizer import Steps
     from subwords.components.template import Template
 
@@ -72,6 +73,7 @@ def read(
         normalizer=kind.normalizer,
         splitter=kind.splitter if splitter is None else splitter,
         template=kind.template,
+        decoder=kind.decoder,
         added_tokens=added,
     )
 
@@ -86,6 +88,7 @@ class _Kind(NamedTuple):
     unk_token: str | None = None
     special_tokens: tuple[str, ...] = ()
     template: Template | None = None
+    decoder: Decoder | None = None
 
 
 def _kind(ids: Mapping[str, int], name: str) -> _Kind:
@@ -95,16 +98,20 @@ def _kind(ids: Mapping[str, int], name: str) -> _Kind:
         _check_byte_level(ids, missing, name)
         return _Kind(NAMED["gpt2"])
     if missing:
+        from subwords.components.decoder import BPEDecoder
         from subwords.components.normalizer import NAMED as NORMALIZERS
         from subwords.formats.vocab_txt import is_cased
 
         steps = NORMALIZERS["bert-cased" if is_cased([*ids]) else "bert-uncased"]
-        return _Kind(NAMED["bert"], False, _END, steps, "<unk>", ("<unk>",))
-    from subwords.components.normalizer import Form, Lowercase, Replace
+        return _Kind(NAMED["bert"], False, _END, steps, "<unk>", ("<unk>",), decoder=BPEDecoder(_END))
+    from subwords.components.decoder import ByteDecoder, DecoderSequence, Replace, Strip
+    from subwords.components.normalizer import Form, Lowercase
+    from subwords.components.normalizer import Replace as ReplaceText
 
     _check_byte_level(ids, missing, name)
-    steps = (Form("NFC"), Replace(r"\s+", " ", regex=True), Lowercase())
-    return _Kind(NAMED["clip"], True, _END, steps, _CLIP[1], _CLIP, _framed(ids))
+    steps = (Form("NFC"), ReplaceText(r"\s+", " ", regex=True), Lowercase())
+    decoder = DecoderSequence((ByteDecoder(), Replace(_END, " "), Strip(" ", 0, 1)))
+    return _Kind(NAMED["clip"], True, _END, steps, _CLIP[1], _CLIP, _framed(ids), decoder)
 
 
 def _framed(ids: Mapping[str, int]) -> Template | None:

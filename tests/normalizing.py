@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from strategies import FRAGMENTS
 from subwords.components.normalizer import (
     Bert,
+    ByteLevel,
     Form,
     Lowercase,
     Nmt,
@@ -63,7 +64,18 @@ SENTENCEPIECES = [
     for flags in itertools.product((True, False), (True, False), (True, False), (False, True))
     for users in ((), ("<x>", "a", "ab ", "▁", " ", "e\u0301x"))
 ]
-STEPS: list[Step] = [*BERTS, *FORMS, Lowercase(), Nmt(), StripAccents(), *STRIPS, Prepend("▁x"), *REPLACES]
+STEPS: list[Step] = [
+    *BERTS,
+    *FORMS,
+    Lowercase(),
+    Nmt(),
+    ByteLevel(),
+    StripAccents(),
+    *STRIPS,
+    Prepend("▁x"),
+    Prepend(""),
+    *REPLACES,
+]
 STEPS += map(Precompiled, MAPS)
 
 # What forms, marks and case are about: compositions, classes of all sizes, marks that stay in BERT, Hangul in parts.

@@ -117,6 +117,7 @@ def a_normalizer(rng: random.Random) -> Any:
         normalizers.NFKC,
         normalizers.NFKD,
         normalizers.Nmt,
+        normalizers.ByteLevel,
         normalizers.StripAccents,
         lambda: normalizers.Prepend(rng.choice("\u2581_x")),
         lambda: normalizers.Replace(*rng.choice([(" ", "\u2581"), ("a", "bb"), ("foo", "o"), ("``", '"'), ("e", "")])),
@@ -173,11 +174,15 @@ def a_post_processor(rng: random.Random, pairs: list[tuple[str, int]]) -> Any:
 
 
 def a_decoder(rng: random.Random, byte_level: bool) -> Any:
-    if byte_level:
+    if byte_level and rng.random() < 0.7:
         return decoders.ByteLevel()
     makers = (
         lambda: None,
         decoders.Fuse,
+        decoders.ByteLevel,
+        lambda: decoders.BPEDecoder(rng.choice(["</w>", "e"])),
+        lambda: decoders.CTC("a", "o", rng.random() < 0.5),
+        lambda: decoders.Sequence([decoders.WordPiece("##"), decoders.ByteLevel(), decoders.Replace("e", "é")]),
         decoders.ByteFallback,
         lambda: decoders.WordPiece("##", rng.random() < 0.5),
         lambda: decoders.Metaspace("\u2581", rng.choice(["always", "first", "never"])),

@@ -148,6 +148,7 @@ def cl100k() -> bytes:
     return written(top)
 
 
+@cache  # HF's trainer with a suffix gives other ids every time
 def clip() -> tokenizers.Tokenizer:
     words = r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
     spaces = normalizers.Replace(Regex(r"\s+"), " ")
@@ -157,6 +158,17 @@ def clip() -> tokenizers.Tokenizer:
         normalizer=normalizers.Sequence([normalizers.NFC(), spaces, normalizers.Lowercase()]),
         end_of_word_suffix="</w>",
     )
+
+
+@cache
+def openai_gpt() -> tokenizers.Tokenizer:
+    tok = tokenizers.Tokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
+    tok.normalizer, tok.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
+    trainer = trainers.BpeTrainer(
+        vocab_size=700, special_tokens=["<unk>"], end_of_word_suffix="</w>", show_progress=False
+    )
+    tok.train_from_iterator(lines(), trainer)
+    return tok
 
 
 def phi3(*, strips: bool) -> bytes:
@@ -230,8 +242,8 @@ def t5() -> bytes:
 
 
 def model_file(name: str, folder: Path) -> bytes:
-    """vocab.json, or the merges under the name that GPT-2 gave them."""
-    made = gpt2() if folder.name == "gpt2" else clip()
+    """vocab.json, or the merges, also under the name that GPT-2 gave them."""
+    made = {"gpt2": gpt2, "clip": clip, "openai-gpt": openai_gpt}[folder.name]()
     written = {Path(path).name: Path(path).read_bytes() for path in made.model.save(str(folder))}
     (folder / "merges.txt").unlink()
     return written["merges.txt" if name == "vocab.bpe" else name]

@@ -1,4 +1,4 @@
-"""Encoding equals the textbook's, word by word: trained and arbitrary merges, ranks, unknown symbols (E1-E6)."""
+"""Encoding equals the textbook's, word by word: trained and arbitrary merges, ranks, unknown symbols (E1-E7)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
+from building import tokenizer_of
 from strategies import Pair, byte_texts, counts_of, merge_lists, model_of, small_words, texts
 from subwords.bpe.model import BPE
+from subwords.bpe.plain import first_symbols, merge, pairs_of
 from subwords.bpe.train import BPESettings, train_bpe
+from subwords.components.vocab import Vocab
 from subwords.encode.encoder import Encoder
 from subwords.families import encoder_of
 from subwords.kernels.layout import SHORT_WORD
@@ -277,6 +280,71 @@ def test_word_without_any_known_symbol_leaves_its_neighbours_alone(place: int) -
     state = encoder._take()
     assert int((state.slots.reshape(-1, 4)[:, 1] != 0).sum()) == state.counters[3], "as many slots as words"
     assert state.scratch[0][3 * 255 + 2] < len(state.slots)
+
+
+# ------------------------------------------------------------------ E7: symbols with a prefix and a suffix
+
+
+@st.composite
+def marked_models(draw: st.DrawFn, byte_level: bool) -> tuple[BPE, list[Pair]]:
+    """A model of some forms of its symbols, and its merges."""
+    prefix, suffix = draw(st.sampled_from([(b"", b"</w>"), (b"##", b""), (b"#", b"_"), (b"a", b"b"), (b"", b"a")]))
+    forms = dict.fromkeys(p + s + e for s in ALPHABETS[byte_level] for p in (b"", prefix) for e in (b"", suffix))
+    tokens = [b"<unk>", *draw(st.lists(st.sampled_from([*forms]), min_size=1, unique=True))]
+    pairs: list[Pair] = []
+    for _ in range(draw(st.integers(0, 30))):
+        left, right = draw(st.sampled_from(tokens[1:])), draw(st.sampled_from(tokens[1:]))
+        if right.startswith(prefix) and (left, right) not in pairs:
+            pairs.append((left, right))
+            tokens += {left + right[len(prefix) :]} - {*tokens}
+    ids = {token: index for index, token in enumerate(tokens)}
+    merges = np.array([(ids[a], ids[b], ids[a + b[len(prefix) :]]) for a, b in pairs], np.int64).reshape(-1, 3)
+    fuse = draw(st.booleans())
+    model = BPE(Vocab(tokens), merges, byte_level=byte_level, unk_id=0, fuse_unk=fuse, prefix=prefix, suffix=suffix)
+    return model, pairs
+
+
+@pytest.mark.parametrize("byte_level", [False, True])
+@given(data=st.data(), words=st.lists(MIXED, min_size=1, max_size=5))
+def test_prefix_and_suffix(byte_level: bool, data: st.DataObject, words: list[bytes]) -> None:
+    model, pairs = data.draw(marked_models(byte_level))
+    options: dict[str, Any] = {"byte_level": byte_level, "fuse_unk": model.fuse_unk}
+    options |= {"vocab": [*model.vocab], "unk": "<unk>", "prefix": model.prefix, "suffix": model.suffix}
+    check_words(encoder_of(model, WHOLE), words, [reference.encode_word(word, pairs, **options) for word in words])
+    for word in words:
+        plain = merge(pairs_of(model), first_symbols(model, word))
+        assert [model.vocab[symbol.id] for symbol in plain] == reference.encode_word(word, pairs, **options)
+
+
+@pytest.mark.parametrize(
+    ("byte_level", "name", "refused"),
+    [
+        (True, "a.tiktoken", "a rank file holds no prefix and no suffix"),
+        (False, "a.model", "without prefix and suffix"),
+    ],
+)
+def test_formats_without_prefix_and_suffix_refuse_them(
+    byte_level: bool, name: str, refused: str, tmp_path: Path
+) -> None:
+    model = BPE(Vocab([b"a", b"a_"]), np.zeros((0, 3), np.int64), byte_level=byte_level, suffix=b"_")
+    with pytest.raises(subwords.FormatError, match=refused):
+        tokenizer_of(model, GPT2).save(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("fields", "refused"),
+    [
+        ({"dropout": 1.5}, "expected dropout to be a number from 0 to 1, not 1.5"),
+        ({"prefix": b"##", "words_only": True}, "need a model without parts, unused_ids and words_only"),
+        ({"suffix": b"A", "byte_fallback": True}, "byte_fallback with suffix b'A', whose bytes are tokens"),
+        ({"prefix": b"##", "merges": np.array([[0, 1, 2]])}, "merge 0 yields b'ab'; expected b'a'"),
+        ({"prefix": b"x", "merges": np.array([[0, 1, 2]])}, "merge 0 yields b'ab'; expected b'a'"),
+    ],
+)
+def test_models_that_do_not_fit_together_are_refused(fields: dict[str, Any], refused: str) -> None:
+    tokens = [b"a", b"b", b"ab", b"<0x41>"]
+    with pytest.raises(subwords.FormatError, match=refused):
+        BPE(**{"vocab": Vocab(tokens), "merges": np.zeros((0, 3), np.int64), "byte_level": False, **fields})
 
 
 # ------------------------------------------------------------------ the table

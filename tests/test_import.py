@@ -16,7 +16,7 @@ import subwords
 SOURCE = Path(subwords.__file__).parents[1]
 PUBLIC = {
     *("CorpusError", "FormatError", "InputError", "SubwordsError", "SubwordsWarning", "TrainingError"),
-    *("EncodingBatch", "Padding", "Special", "Text", "Truncation"),
+    *("EncodingBatch", "Padding", "Special", "Text", "Truncation", "DecodeStream"),
     *("AddedToken", "Encoding", "Normalizer", "Splitter", "TokenBatch", "Tokenizer", "TokenizerSpec", "WordCounts"),
     *("convert", "count", "load", "normalizer", "splitter", "train", "verify", "warmup"),
 }

@@ -45,6 +45,8 @@ DECODERS: dict[str, Any] = {
     "Replace": REPLACE,
     "Replace, regex": {"type": "Replace", "pattern": {"Regex": "▁+"}, "content": " "},
     "of tokens": {"type": "Replace", "pattern": {"Regex": r"\A(?:<s>|low)\z"}, "content": "?"},
+    "BPEDecoder": {"type": "BPEDecoder", "suffix": "</w>"},
+    "CTC": {"type": "CTC", "pad_token": "<pad>", "word_delimiter_token": "|", "cleanup": True},
     "Llama's": {"type": "Sequence", "decoders": [REPLACE, {"type": "ByteFallback"}, {"type": "Fuse"}, STRIP]},
     "nested": {"type": "Sequence", "decoders": [{"type": "Sequence", "decoders": [METASPACE]}, {"type": "Fuse"}]},
 }

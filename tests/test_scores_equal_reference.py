@@ -195,7 +195,7 @@ def test_cuts_at_blanks_change_nothing() -> None:
 def test_parts_and_unused_tokens_want_something_to_stand_for_them() -> None:
     with pytest.raises(FormatError, match="need an unk token, or all 256 byte tokens"):
         BPE.from_scores([b"ab"], [0.0], unk_id=None, byte_fallback=False, special_ids=[])
-    with pytest.raises(FormatError, match="need byte_level=False"):
+    with pytest.raises(FormatError, match="needs byte_level=False"):
         BPE(Vocab([b"a"]), np.zeros((0, 3), np.int64), byte_fallback=True)
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from subwords.components.trusted import Text as Text
     from subwords.convert import convert as convert
     from subwords.corpus.counts import WordCounts as WordCounts
+    from subwords.engine.stream import DecodeStream as DecodeStream
     from subwords.engine.warmup import warmup as warmup
     from subwords.normalize.normalizer import Normalizer as Normalizer
     from subwords.resolve import normalizer as normalizer
@@ -54,6 +55,7 @@ _HOMES = {
     "Padding": "subwords.components.padding",
     "EncodingBatch": "subwords.results.encoding_batch",
     "AddedToken": "subwords.components.added_token",
+    "DecodeStream": "subwords.engine.stream",
     "Encoding": "subwords.results.encoding",
     "Normalizer": "subwords.normalize.normalizer",
     "Splitter": "subwords.split.splitter",
@@ -74,6 +76,7 @@ _HOMES = {
 __all__ = [
     "AddedToken",
     "CorpusError",
+    "DecodeStream",
     "Encoding",
     "EncodingBatch",
     "FormatError",

@@ -17,6 +17,7 @@ from subwords.compat.probes import probes
 from subwords.corpus.progress import progress as show_progress
 from subwords.corpus.source import Source, source_size
 from subwords.errors import FormatError, InputError
+from subwords.formats.recognize import MERGES, VOCABS
 from subwords.support.atomic import as_path
 from subwords.support.checks import check_flag
 from subwords.tokenizer import Tokenizer, load
@@ -62,14 +63,15 @@ def convert(
     allow_different: bool = False,
     progress: bool | None = None,
 ) -> Converted:
-    """Write a tokenizer in the format of the target's name: .json, .model, .tiktoken, .txt (vocab.txt), or a folder.
+    """Write a tokenizer file in the format of another name, if its ids stay the same.
 
-    The new file is loaded again and encodes a fixed list of tricky texts, and the texts of `against` (see `verify`),
-    with special tokens found, and the fixed list also with special tokens read as text. Only if all ids are equal is
-    the target written, atomically.
-    splitter, special_tokens: of a source without them, see `load`; for a .tiktoken target, which holds neither, they
-    must be given again when it is loaded. allow_different: write also if ids of some texts differ, and count these: a
-    SentencePiece model with a character map differs in tokenizer.json on rare texts, because HF applies the map to
+    target: ends in .json, .model, .tiktoken, .gguf or .txt (vocab.txt), is vocab.json or merges.txt (both are written),
+    or is a folder. The new file is loaded again and encodes a fixed list of tricky texts, and the texts of `against`
+    (see `verify`), with special tokens found, and the fixed list also with special tokens read as text. Only if all ids
+    are equal is the target written, atomically.
+    splitter, special_tokens: of a source without them, see `load`. A rank file and vocab.json hold neither: they must
+    be given again when the target is loaded. allow_different: write also if ids of some texts differ, and count these:
+    a SentencePiece model with a character map differs in tokenizer.json on rare texts, because HF applies the map to
     whole graphemes.
     Raises FormatError for a tokenizer that the new format cannot hold with the same ids, and for a source that cannot
     be read; InputError for another suffix.
@@ -86,12 +88,13 @@ def convert(
     _check_names(as_path(source), path)
     is_folder = path.is_dir() or str(target).endswith(("/", os.sep))
     tok = load(source, splitter=splitter, special_tokens=special_tokens)
-    if path.suffix == ".tiktoken" and not is_folder:
+    bare = not is_folder and _is_bare(path)
+    if bare:
         tok = _without_flag(tok)
     with tempfile.TemporaryDirectory() as folder:
         copy = f"{folder}/copy/" if is_folder else str(Path(folder, path.name))
         tok.save(copy)
-        again = _loaded(tok, Path(copy), path)
+        again = _loaded(tok, Path(copy), bare)
         found = _compared(tok, again, _Corpus(against, documents, errors, progress), allow_different)
     if found.difference is not None and not allow_different:
         raise FormatError(
@@ -99,7 +102,7 @@ def convert(
         )
     tok.save(target)
     same = all(getattr(tok.spec, name) == getattr(again.spec, name) for name in _IDS)
-    lost = [*(_GIVEN if path.suffix == ".tiktoken" and not is_folder else ()), *_lost(tok, again)]
+    lost = [*(_GIVEN if bare else ()), *_lost(tok, again)]
     return Converted(path, same, found.texts, found.tokens, tuple(lost), found.different, found.difference)
 
 
@@ -112,6 +115,11 @@ def _check_names(source: Path, target: Path) -> None:
         raise InputError(f"source and target are the same: {target}; choose another name")
 
 
+def _is_bare(path: Path) -> bool:
+    """Whether the format of this name has neither splitter nor special tokens."""
+    return path.suffix == ".tiktoken" or path.name in (*VOCABS, *MERGES)
+
+
 def _without_flag(tok: Tokenizer) -> Tokenizer:
     """Return an equal tokenizer whose added tokens are not `normalized`, if it has no normalizer."""
     if tok.normalizer or not all(token.normalized for token in tok.spec.added_tokens):
@@ -119,12 +127,12 @@ def _without_flag(tok: Tokenizer) -> Tokenizer:
     return tok.with_(added_tokens=[replace(token, normalized=False) for token in tok.spec.added_tokens])
 
 
-def _loaded(tok: Tokenizer, copy: Path, path: Path) -> Tokenizer:
+def _loaded(tok: Tokenizer, copy: Path, bare: bool) -> Tokenizer:
     """Load what was written, with what its format leaves out."""
-    if copy.is_dir() or path.suffix != ".tiktoken":
+    if not bare:
         again = load(copy)
-        if path.suffix == ".txt" and not copy.is_dir():
-            _check_vocab_txt(tok, again, path)
+        if copy.suffix == ".txt" and not copy.is_dir():
+            _check_vocab_txt(tok, again, copy)
         return again
     from subwords.formats import read_file
 
@@ -139,7 +147,7 @@ def _check_vocab_txt(tok: Tokenizer, again: Tokenizer, path: Path) -> None:
         if ours != theirs:
             shown = "" if name == "model" else f": {theirs!r:.200} instead of {ours!r:.200}"
             raise FormatError(
-                f"{path}: a vocab.txt holds tokens only; its readers use another {name.replace('_', ' ')}{shown}; "
+                f"{path.name}: a vocab.txt holds tokens only; its readers use another {name.replace('_', ' ')}{shown}; "
                 "write a .json file"
             )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.components.byte_alphabet import tokens_to_text
 from subwords.components.vocab import Vocab
 from subwords.described import Described
 from subwords.engine.decode_ids import as_ids, decode_bytes
@@ -18,6 +19,8 @@ from subwords.support.checks import as_list, check_flag
 
 if TYPE_CHECKING:
     from subwords.engine.decoding import TokenTexts
+    from subwords.engine.source import Source
+    from subwords.engine.stream import DecodeStream
 
 __all__ = ["Decodes"]
 
@@ -89,13 +92,67 @@ class Decodes(Described):
         lists = as_list(batch, "lists of ids")
         return [self.decode(ids, errors=errors, skip_special_tokens=skip_special_tokens) for ids in lists]
 
+    def stream(self, *, skip_special_tokens: bool = False) -> DecodeStream:
+        """Return a new incremental decoder: ids in, text out as soon as no later id can change it; see `decode`.
+
+        >>> import subwords
+        >>> tok = subwords.train(["ab ab"], vocab_size=258)
+        >>> stream = tok.stream()
+        >>> stream.step(257) + stream.step([257, 0]) + stream.finish() == tok.decode([257, 257, 0])
+        True
+        """
+        from subwords.engine.stream import DecodeStream
+
+        return DecodeStream(self._source(), self._skipped(skip_special_tokens))
+
+    def decode_with_spans(
+        self, ids: Iterable[int] | NDArray[np.integer[Any]], *, skip_special_tokens: bool = False
+    ) -> tuple[str, NDArray[np.int64]]:
+        """Return the text of the ids and the range of its characters that each id gives, int64 of shape (n, 2).
+
+        Ranges are in order and cover the text. Ids that share a character all span it. An id that gives no character
+        has an empty range at its place. For byte-level BPE and valid UTF-8, the starts are those of tiktoken's
+        `decode_with_offsets`. Raises InputError as `decode` does.
+
+        >>> import subwords
+        >>> tok = subwords.train(["é"], vocab_size=256)
+        >>> text, spans = tok.decode_with_spans(tok.encode("aé"))
+        >>> text, spans.tolist()
+        ('aé', [[0, 1], [1, 2], [1, 2]])
+        """
+        from subwords.engine.stream import text_and_spans
+
+        return text_and_spans(self._source(), as_ids(ids), self._skipped(skip_special_tokens))
+
+    def _skipped(self, skip_special_tokens: bool) -> frozenset[int]:
+        check_flag("skip_special_tokens", skip_special_tokens)
+        return self.added_tokens.special_ids if skip_special_tokens else frozenset()
+
+    def _source(self) -> Source:
+        if self.decoder is None:
+            from subwords.engine.source import ByteSource
+
+            return ByteSource(self._texts_of_ids)
+        from subwords.engine.token_source import TokenSource
+
+        return TokenSource(self.decoder, self._tokens)
+
     @cached_property
     def _texts(self) -> TokenTexts:
         from subwords.engine.decoding import TokenTexts
 
         assert self.decoder is not None
-        tokens = [token.decode("utf-8", "replace") for token in self._texts_of_ids]
-        return TokenTexts(self.decoder, tokens, self.added_tokens.special_ids)
+        return TokenTexts(self.decoder, self._tokens, self.added_tokens.special_ids)
+
+    @cached_property
+    def _tokens(self) -> list[str]:
+        """The tokens that a decoder gets, by id: as a tokenizer.json spells them; added tokens as text has them."""
+        if not getattr(self.model, "byte_level", False):
+            return [token.decode("utf-8", "replace") for token in self._texts_of_ids]
+        tokens = tokens_to_text(list(self.model.vocab))
+        for token, text in self.added_tokens.written.items():
+            tokens[token.id] = text
+        return tokens
 
     @cached_property
     def _texts_of_ids(self) -> Vocab:

@@ -169,7 +169,8 @@ class Described:
     @property
     def lossless(self) -> bool:
         """Whether decode(encode(text)) == text for every text (A1)."""
-        return self.model.lossless and self.splitter.keeps_text and self.normalizer is None
+        joins = self.decoder is None
+        return joins and self.model.lossless and self.splitter.keeps_text and self.normalizer is None
 
     # ------------------------------------------------------------------ a value
 

@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from subwords.bpe.model import BPE
     from subwords.encode.encoder import Encoder, Segmenter, WordSource
     from subwords.unigram.model import Unigram
+    from subwords.wordlevel.model import WordLevel
     from subwords.wordpiece.model import WordPiece
 
 __all__ = ["FAMILIES", "Family", "Model", "encoder_of", "family_named", "family_of", "segmenter_of"]
 
-Model: TypeAlias = "BPE | WordPiece | Unigram"
+Model: TypeAlias = "BPE | WordPiece | Unigram | WordLevel"
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,10 @@ FAMILIES = {
             unk_token="<unk>",
             min_frequency=2,
             unit="steps",
+        ),
+        Family(
+            *("wordlevel", "WordLevel", "whitespace", None, ("<unk>",)),
+            unk_token="<unk>",
         ),
     )
 }

@@ -50,7 +50,7 @@ class Foreign:
 class TokenizerSpec(Value):
     """The complete definition of a tokenizer, immutable; equal specs give the same ids, tokens and text.
 
-    model: a BPE, WordPiece or Unigram model. normalizer, splitter: steps in order; () leaves the text unchanged and
+    model: of one of the families. normalizer, splitter: steps in order; () leaves the text unchanged and
     unsplit. template: adds special tokens around a text. decoder: None joins the bytes of tokens. added_tokens: their
     ids are below len(model.vocab). roles: ids of bos, eos, unk, pad, cls, sep and mask tokens; () if the usual names of
     special tokens tell them. chat_template: Jinja text that turns a conversation into a text; nothing here runs it.
@@ -77,7 +77,7 @@ class TokenizerSpec(Value):
 
     def __post_init__(self) -> None:
         if type(self.model).__name__ not in {family.model_class for family in FAMILIES.values()}:
-            raise InputError(f"expected a BPE, WordPiece or Unigram model, not {type(self.model).__name__}")
+            raise InputError(f"expected a BPE, WordPiece, Unigram or WordLevel model, not {type(self.model).__name__}")
         added = check_added_tokens(self.added_tokens)
         object.__setattr__(self, "added_tokens", added)
         _check_steps("splitter", self.splitter, splitters.STEPS)

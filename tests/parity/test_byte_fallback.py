@@ -77,10 +77,16 @@ def test_random_models(seed: int, lost: float) -> None:
                 assert list(map(tuple, tok(text).spans.tolist())) == ref.offsets, (trial, value, text)
 
 
-def test_byte_fallback_is_none_of_byte_level(data: Path) -> None:
+def test_byte_fallback_is_for_bytes_that_have_no_token(data: Path) -> None:
     value = json.loads(file_of(data, "gpt2/tokenizer.json").read_bytes())
+    plain = read(json.dumps(value).encode(), "a.json")
     value["model"]["byte_fallback"] = True
-    with pytest.raises(subwords.FormatError, match=r"model\.byte_fallback: expected false with ByteLevel"):
+    tok = read(json.dumps(value).encode(), "a.json")
+    assert json.loads(write(tok))["model"]["byte_fallback"] is True
+    assert tok.encode("é <0x41> 文") == plain.encode("é <0x41> 文")
+    del value["model"]["vocab"]["!"]
+    value["model"]["merges"] = []
+    with pytest.raises(subwords.FormatError, match=r"model\.byte_fallback: expected false in this model, not true"):
         read(json.dumps(value).encode(), "a.json")
 
 

@@ -19,7 +19,7 @@ from normalizing import BERTS, FORMS, REPLACES, STEPS, array, mixture, scalars
 from seeds import sweep_seed
 from splitting import FULL
 from strategies import texts
-from subwords.components.normalizer import Bert, Form, Lowercase, Prepend, Replace, Step, Strip, StripAccents
+from subwords.components.normalizer import Bert, ByteLevel, Form, Lowercase, Prepend, Replace, Step, Strip, StripAccents
 from subwords.formats.hf.normalizer import to_normalizer
 from subwords.normalize.normalizer import Normalizer
 from subwords.resolve import normalizer
@@ -33,6 +33,7 @@ SEQUENCES: list[tuple[Step, ...]] = [
     (Lowercase(), Form("NFKD"), StripAccents(), Replace(" ", "▁")),
     (Form("NFKC"), Lowercase(), Strip(), Prepend("▁")),
     (Form("NFD"), Form("NFC"), Bert()),
+    (Form("NFC"), ByteLevel(), Prepend("Ġ"), ByteLevel()),
 ]
 RULES: list[tuple[Step, ...]] = [*((step,) for step in STEPS), *SEQUENCES]
 rules = pytest.mark.parametrize("steps", RULES, ids=str)

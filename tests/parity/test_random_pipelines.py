@@ -45,12 +45,9 @@ def is_told_apart(tok: Tokenizer, peer: tokenizers.Tokenizer) -> bool:
 def decodes_alike(tok: Tokenizer, top: dict[str, Any], ids: list[int]) -> bool:
     """Whether no difference that COMPATIBILITY.md lists touches these ids.
 
-    HF skips ids beyond the vocabulary, joins a BPE file's tokens by blanks where there is no decoder, and takes the
-    characters of an added token for bytes.
+    HF skips ids beyond the vocabulary, and takes the characters of an added token for bytes.
     """
-    decoder = top["decoder"]
-    if decoder is None:
-        return top["model"]["type"] != "BPE"
+    decoder = top["decoder"] or {"type": None}
     odd = {token.id for token in tok.added_tokens if not token.content.isascii()}
     return max(ids, default=0) < tok.vocab_size and not (decoder["type"] == "ByteLevel" and odd & set(ids))
 

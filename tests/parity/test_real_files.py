@@ -18,6 +18,7 @@ from subwords.tokenizer import Tokenizer
 
 FILES = (
     "bert/bert-base-uncased-tokenizer.json",
+    "clip/tokenizer.json",
     "converted/cl100k_base.tokenizer.json",
     "converted/qwen3.tokenizer.json",
     "falcon/tokenizer.json",

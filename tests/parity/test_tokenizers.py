@@ -182,6 +182,7 @@ def test_vectors_worked_out_by_hand() -> None:
     tokens = [*chars, *(merge.replace(" ", "") for merge in merges)]
     top = {"version": "1.0", "added_tokens": [], "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False}}
     model = {"type": "BPE", "vocab": {token: i for i, token in enumerate(tokens)}, "merges": merges}
+    top["decoder"] = top["pre_tokenizer"] | {"trim_offsets": True}
     tok = read_json(json.dumps(top | {"model": model}).encode(), "a.json")
     vectors = {
         "lower": [257, 259],

@@ -327,7 +327,8 @@ def test_format_of_another_algorithm_is_wrong_usage(name: str, corpus_path: Path
     [
         (["--score", "likelihood"], "--score is for wordpiece, not for bpe"),
         (["--shrinking-factor", "0.75"], "--shrinking-factor is for unigram, not for bpe"),
-        (["--byte-fallback"], "--byte-fallback is for unigram, not for bpe"),
+        (["--algorithm", "wordpiece", "--byte-fallback"], "--byte-fallback is for bpe and unigram, not for wordpiece"),
+        (["--byte-fallback"], "--byte-fallback needs --character-level"),
         (["--algorithm", "wordpiece", "--character-level"], "--character-level is for bpe, not for wordpiece"),
         (["--algorithm", "unigram", "--tie-break", "ids"], "--tie-break is for bpe and wordpiece, not for unigram"),
         (["--character-level", "--alphabet", "full"], "--alphabet full needs bytes"),

@@ -29,6 +29,15 @@ def test_json_to_ranks_and_back(tok_path: Path, tok: Tokenizer, tmp_path: Path) 
         assert again.encode(TEXT, special=special) == tok.encode(TEXT, special=special)
 
 
+def test_json_to_vocab_and_merges_and_gguf(tok_path: Path, tok: Tokenizer, tmp_path: Path) -> None:
+    found = subwords.convert(tok_path, tmp_path / "vocab.json", against=[TEXT])
+    assert (found.lost, found.different) == (("splitter", "special_tokens"), 0)
+    assert {path.name for path in tmp_path.iterdir()} == {"vocab.json", "merges.txt"}
+    again = subwords.load(tmp_path / "merges.txt", special_tokens={"<s>": 0})
+    assert again.encode(f"{TEXT}<s>", special="allow") == tok.encode(f"{TEXT}<s>", special="allow")
+    assert not subwords.convert(tok_path, tmp_path / "a.gguf", against=[TEXT]).different
+
+
 def test_json_to_folder_and_vocab_txt(tmp_path: Path) -> None:
     subwords.train([TEXT], algorithm="wordpiece", vocab_size=60).save(tmp_path / "a.json")
     found = subwords.convert(tmp_path / "a.json", f"{tmp_path}/folder/")

@@ -125,12 +125,17 @@ def test_decoders_are_read_and_written(value: Any, ref: Decoder) -> None:
     ("value", "message"),
     [
         ("Fuse", "decoder: expected an object"),
-        ({"type": "CTC"}, 'decoder: "CTC" is not supported; expected WordPiece, ByteLevel, Fuse, Metaspace, .*'),
+        ({"type": "Words"}, 'decoder: "Words" is not supported; expected BPEDecoder, ByteLevel, WordPiece, .*'),
+        ({}, "decoder: an object is not supported; expected BPEDecoder, ByteLevel, WordPiece, .*"),
+        ({"type": "BPEDecoder"}, "decoder.suffix: expected a string, not null"),
+        ({"type": "CTC"}, "decoder.pad_token: expected a string, not null"),
+        ({"type": "CTC", "pad_token": "", "word_delimiter_token": 1}, "decoder.word_delimiter_token: expected a str"),
+        ({"type": "CTC", "pad_token": "", "word_delimiter_token": "|"}, "decoder.cleanup: expected true or false"),
         ({"type": "WordPiece", "cleanup": True}, "decoder.prefix: expected a string, not null"),
         ({"type": "WordPiece", "prefix": "##"}, "decoder.cleanup: expected true or false, not null"),
         ({"type": "WordPiece", "prefix": "\ud800", "cleanup": True}, "without lone surrogates"),
         ({"type": "Sequence"}, "decoder.decoders: expected an array"),
-        ({"type": "Sequence", "decoders": [{"type": "ByteLevel"}] * 2}, r'decoders\[0\]: "ByteLevel" is not supported'),
+        ({"type": "Sequence", "decoders": [{"type": "Fuse"}, {"type": "Words"}]}, r'decoders\[1\]: "Words" is not '),
     ],
 )
 def test_damaged_decoder_is_named_with_its_place(value: Any, message: str) -> None:

@@ -29,7 +29,11 @@ def test_warmup_leaves_no_kernel_to_compile() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"algorithm": "word"}, InputError, r"expected algorithm to be one of bpe, wordpiece, unigram, not 'word'"),
+        (
+            {"algorithm": "word"},
+            InputError,
+            "one of bpe, wordpiece, unigram, wordlevel, not 'word'",
+        ),
         ({"user_defined": ["x"]}, InputError, r"user_defined is an option of unigram, not of algorithm='bpe'"),
         ({"special_tokens": "<s>"}, InputError, r"to be a list of str, not the str '<s>'"),
         ({"special_tokens": ["<s>", ""]}, InputError, r"special_tokens\[1\] to be a non-empty str"),

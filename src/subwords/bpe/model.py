@@ -38,6 +38,9 @@ class BPE(Value):
     user_ids: tokens that never merge; a word that is one is not segmented.
     unused_ids: tokens that take part in merging and are split into their parts afterwards.
     parts: characters that take part in merging and are unknown afterwards; merges use ids from len(vocab) on for them.
+    prefix, suffix: spelled before every symbol of a word but the first, and after the last one (E7). A merge leaves out
+    the prefix of its right token.
+    dropout: the default of `sample`; encoding ignores it.
     """
 
     vocab: Vocab
@@ -54,6 +57,9 @@ class BPE(Value):
     user_ids: frozenset[int] = frozenset()
     unused_ids: frozenset[int] = frozenset()
     parts: tuple[bytes, ...] = ()
+    prefix: bytes = b""
+    suffix: bytes = b""
+    dropout: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "merges", read_only(self.merges))
@@ -68,28 +74,48 @@ class BPE(Value):
             raise FormatError(f"expected merges of ids below {size}; one has {self.merges.max()}")
         if self.merges.size and self.merges[:, 2].max() >= len(self.vocab):
             raise FormatError("expected merges that yield tokens; one yields an id of `parts`")
-        if self.byte_level and (self.byte_fallback or self.unused_ids or self.parts):
-            raise FormatError("byte_fallback, unused_ids and parts need byte_level=False")
+        if self.byte_level and (self.unused_ids or self.parts):
+            raise FormatError("unused_ids and parts need byte_level=False")
+        if self.byte_level and self.byte_fallback and not self.knows_all:
+            raise FormatError("byte_fallback needs byte_level=False, or a token for each of 256 bytes")
         if (self.parts or self.unused_ids) and self.unk_id is None and self.byte_ids.min() < 0:
             raise FormatError("parts and unused_ids need an unk token, or all 256 byte tokens")
+        if self.dropout is not None and not 0 <= self.dropout <= 1:
+            raise FormatError(f"expected dropout to be a number from 0 to 1, not {self.dropout!r}")
+        self._check_marks()
         self._check_results()
         self._check_ranks()
         if self.unknown == "drop" and (self.unk_id is not None or self.knows_all):
             object.__setattr__(self, "unknown", "error")  # has no effect here; set so that equivalent models are equal
 
+    def _check_marks(self) -> None:
+        if not self.marked:
+            return
+        if self.parts or self.unused_ids or self.words_only:
+            raise FormatError("prefix and suffix need a model without parts, unused_ids and words_only")
+        for name, mark in (("prefix", self.prefix), ("suffix", self.suffix)):
+            if mark and self.byte_ids[list(mark)].min() >= 0:
+                # The bytes of `mark` would be ids of their own: more ids than bytes in a word.
+                raise FormatError(f"byte_fallback with {name} {mark!r}, whose bytes are tokens, is not supported")
+
     def _check_results(self) -> None:
         offsets, data = self.symbols.offsets, self.symbols.data
         lengths = np.diff(offsets)
         left, right, result = self.merges.T
-        wrong = np.flatnonzero(lengths[left] + lengths[right] != lengths[result])
+        cut = len(self.prefix)
+        wrong = np.flatnonzero((lengths[left] + lengths[right] - cut != lengths[result]) | (lengths[right] < cut))
         if not len(wrong):
             # Compare all concatenated pairs, in order of the merges, with all results at once, as two byte arrays.
-            parts = data[_spans(offsets, self.merges[:, :2].ravel())]
-            wrong = np.flatnonzero(parts != data[_spans(offsets, result)])
+            starts, stops = offsets[self.merges[:, :2]], offsets[self.merges[:, :2] + 1]
+            starts[:, 1] += cut
+            parts = data[_ranges(starts.ravel(), stops.ravel())]
+            wrong = np.flatnonzero(parts != data[_ranges(offsets[result], offsets[result + 1])])
             wrong = np.searchsorted(np.cumsum(lengths[result]), wrong, side="right")
         if len(wrong):
             a, b, c = (self.symbols[int(i)] for i in self.merges[wrong[0]])
-            raise FormatError(f"merge {wrong[0]} yields {c!r}; expected {a + b!r}, the concatenation of its parts")
+            raise FormatError(
+                f"merge {wrong[0]} yields {c!r}; expected {a + b[cut:]!r}, the concatenation of its parts"
+            )
 
     def _check_ranks(self) -> None:
         if self.ranks is None:
@@ -173,24 +199,48 @@ class BPE(Value):
 
     @cached_property
     def alphabet(self) -> NDArray[np.int32]:
-        """The id of each byte (256) or code point (0x110000), -1 if it has none."""
+        """The id of each byte (256) or code point (0x110000) without prefix and suffix, -1 if it has none."""
         table = np.full(256 if self.byte_level else CODE_POINTS, MISSING, np.int32)
+        found = self._spelled(b"", b"")
+        table[list(found)] = list(found.values())
+        return table
+
+    @cached_property
+    def forms(self) -> dict[int, list[int]]:
+        """The ids of each byte or code point by its place in a word, -1 for none.
+
+        The place is 0 for the first symbol, 1 for others, and 2 more for the last one.
+        """
+        found: dict[int, list[int]] = {}
+        for place in range(4):
+            before, after = self.prefix if place & 1 else b"", self.suffix if place & 2 else b""
+            for symbol, index in self._spelled(before, after).items():
+                found.setdefault(symbol, [MISSING] * 4)[place] = index
+        return found
+
+    def _spelled(self, before: bytes, after: bytes) -> dict[int, int]:
+        """Return the ids of the tokens that are a byte or character between `before` and `after`."""
         if self.words_only:
-            return table
-        lengths = np.diff(self.symbols.offsets)
+            return {}
+        found: dict[int, int] = {}
+        marks = len(before) + len(after)
+        lengths = np.diff(self.symbols.offsets) - marks
         for index in np.flatnonzero((lengths >= 1) & (lengths <= (1 if self.byte_level else 4))).tolist():
-            if index in self.special_ids or index == self.unk_id:
+            if index in self.special_ids:
                 continue
             token = self.symbols[index]
+            if marks and not (token.startswith(before) and token.endswith(after)):
+                continue
+            token = token[len(before) : len(token) - len(after)]
             symbol = token[0] if self.byte_level else _code_point(token)
             if symbol is not None:
-                table[symbol] = index
-        return table
+                found[symbol] = index
+        return found
 
     @cached_property
     def byte_ids(self) -> NDArray[np.int32]:
         """The id of each byte's fallback token, -1 if it has none."""
-        ids = self.vocab.ids if self.byte_fallback else {}
+        ids = self.vocab.ids if self.byte_fallback and not self.byte_level else {}
         return np.array([ids.get(b"<0x%02X>" % byte, MISSING) for byte in range(256)], np.int32)
 
     @cached_property
@@ -199,7 +249,7 @@ class BPE(Value):
 
         For files without a pre_tokenizer, where each text would be one long word. See `components/space_rule.py`.
         """
-        if self.byte_level or self.whole_words:
+        if self.byte_level or self.whole_words or self.marked:
             return ()
         falls_back = bool(self.byte_ids.min() >= 0)
         tokens = self.alphabet[[ord(SPACE), ord("\n")]].tolist()
@@ -208,22 +258,29 @@ class BPE(Value):
         users = [self.vocab[index] for index in sorted(self.user_ids)]
         return space_rule(results, users, unk_space=not known[0], lines=known[1])
 
+    @property
+    def marked(self) -> bool:
+        """Whether symbols are spelled with a prefix or a suffix."""
+        return bool(self.prefix or self.suffix)
+
     @cached_property
     def lossless(self) -> bool:
-        """Whether decoding restores every text: only if every byte has an id."""
-        return self.byte_level and bool((self.alphabet >= 0).all())
+        """Whether decoding restores every text: only if every byte has an id, and none is spelled with a suffix."""
+        return self.byte_level and not self.marked and bool((self.alphabet >= 0).all())
 
-    @property
+    @cached_property
     def knows_all(self) -> bool:
-        """Whether every possible symbol has an id."""
+        """Whether every possible symbol has an id, anywhere in a word."""
+        if self.marked:
+            return self.byte_level and len(self.forms) == 256 and min(map(min, self.forms.values())) >= 0
         return self.lossless or bool(self.byte_ids.min() >= 0)
 
 
-def _spans(offsets: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the byte positions of these ids, one id after another."""
-    lengths = offsets[ids + 1] - offsets[ids]
+def _ranges(starts: NDArray[np.int64], stops: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the positions from each start to its stop, one range after another."""
+    lengths = stops - starts
     ends = np.cumsum(lengths)
-    return np.repeat(offsets[ids] - (ends - lengths), lengths) + np.arange(int(ends[-1]) if len(ends) else 0)
+    return np.repeat(starts - (ends - lengths), lengths) + np.arange(int(ends[-1]) if len(ends) else 0)
 
 
 def _code_point(token: bytes) -> int | None:

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from subwords.bpe.model import BPE
+from subwords.components import decoder
+from subwords.components.normalizer import SentencePiece
 from subwords.components.parts import Parts
+from subwords.components.splitter import NAMED
 from subwords.components.vocab import Vocab
 
 if TYPE_CHECKING:
@@ -18,19 +21,34 @@ if TYPE_CHECKING:
 __all__ = ["parts_of", "untrained"]
 
 
-def parts_of(_model: BPE, _settings: BPESettings, rule: Rule, steps: Steps) -> Parts:
-    """Return the components of the tokenizer: the splitter and the normalizer that made the words."""
-    return Parts(rule, steps)
+def parts_of(model: BPE, settings: BPESettings, rule: Rule, steps: Steps) -> Parts:
+    """Return the components of the tokenizer: the splitter and the normalizer that made the words, and a decoder.
+
+    With fuse_unk or byte_fallback, the splitter "sentencepiece" is replaced by one without its cuts between scripts. No
+    merge crosses those: ids are the same, except that runs of unknown characters stay whole, as in SentencePiece.
+    """
+    if settings.byte_level or not (settings.fuse_unk or settings.byte_fallback):
+        return Parts(rule, steps)
+    if rule == NAMED["sentencepiece"]:
+        rule = model.space_rule
+    if not any(isinstance(step, SentencePiece) for step in steps):
+        joining = decoder.ByteFallback(), decoder.Fuse()
+        return Parts(rule, steps, decoder.DecoderSequence(joining) if settings.byte_fallback else None)
+    unknown = frozenset() if settings.unk_token is None else frozenset([settings.unk_token])
+    control = frozenset(settings.special_tokens) - unknown
+    return Parts(rule, steps, decoder.SentencePieceDecoder(unknown, control, byte_fallback=settings.byte_fallback))
 
 
 def untrained(settings: BPESettings) -> BPE:
     """Return a model of the special tokens and one character."""
-    special_tokens = list(settings.special_tokens)
+    special_tokens = list(settings.reserved)
     specials = [token.encode() for token in special_tokens]
     return BPE(
         Vocab([*dict.fromkeys([*specials, b"a"])]),
         np.zeros((0, 3), np.int64),
         byte_level=settings.byte_level,
         unk_id=None if settings.unk_token is None else special_tokens.index(settings.unk_token),
+        fuse_unk=settings.fuse_unk,
         special_ids=frozenset(range(len(specials))),
+        byte_fallback=settings.byte_fallback,
     )

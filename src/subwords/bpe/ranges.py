@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
 from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subwords.bpe.model import BPE
+from subwords.bpe.plain import Pairs, first_symbols, merge, width_of
 from subwords.encode.encoder import Encoder
 
 __all__ = ["Unfused", "symbol_ranges"]
 
 
-def symbol_ranges(model: BPE, ids: list[int], word: NDArray[np.uint8]) -> list[tuple[int, int]]:
+def symbol_ranges(model: BPE, ids: list[int], word: NDArray[np.uint8], pairs: Pairs | None) -> list[tuple[int, int]]:
     """Return the byte range of each id of a word; for models without parts and unused tokens.
 
-    The length of a token in the vocabulary determines how many symbols it covers.
+    The length of a token in the vocabulary determines how many symbols it covers. That is not so in a model with a
+    prefix or suffix: there the word is merged again, with `pairs`.
 
     Source: HF tokenizers 0.23, BPE::merge_word.
 
@@ -26,63 +27,22 @@ def symbol_ranges(model: BPE, ids: list[int], word: NDArray[np.uint8]) -> list[t
     >>> from subwords.bpe.model import BPE
     >>> from subwords.components.vocab import Vocab
     >>> model = BPE(Vocab([b"<unk>", b"a"]), np.zeros((0, 3), np.int64), byte_level=False, unk_id=0, fuse_unk=True)
-    >>> symbol_ranges(model, [0, 1], np.frombuffer(b"xxa", np.uint8))
+    >>> symbol_ranges(model, [0, 1], np.frombuffer(b"xxa", np.uint8), None)
     [(0, 2), (2, 3)]
     """
     vocab, data = model.vocab, word.tobytes()
-    if len(ids) == 1 and vocab[ids[0]] == data:
+    if model.whole_words and len(ids) == 1 and vocab[ids[0]] == data:
         return [(0, len(data))]
-    symbols = list(_symbols(model, data))
-    spelled = list(accumulate(size for size, _ in symbols))
-    taken = [0, *accumulate(size for _, size in symbols)]
-    ends = [0, *(taken[bisect_left(spelled, end) + 1] for end in accumulate(len(vocab[index]) for index in ids))]
+    symbols = list(first_symbols(model, data))
+    if pairs is not None:
+        ends = [0, *accumulate(symbol.size for symbol in merge(pairs, symbols))]
+    else:
+        spelled = list(accumulate(len(vocab[symbol.id]) for symbol in symbols))
+        taken = [0, *accumulate(symbol.size for symbol in symbols)]
+        ends = [0, *(taken[bisect_left(spelled, end) + 1] for end in accumulate(len(vocab[index]) for index in ids))]
     # The byte of the word for each position in the file's characters.
-    at = [place for place, byte in enumerate(data) for _ in range(_width(byte) if model.byte_level else 1)]
+    at = [place for place, byte in enumerate(data) for _ in range(width_of(byte) if model.byte_level else 1)]
     return [(at[begin], at[end - 1] + 1) for begin, end in pairwise(ends)]
-
-
-def _width(byte: int) -> int:
-    """Return the UTF-8 length of the character that represents a byte in a byte-level file."""
-    return 1 if 0x21 <= byte <= 0x7E else 2
-
-
-def _symbols(model: BPE, word: bytes) -> Iterator[tuple[int, int]]:
-    """Yield for each symbol of a word the length of its token, and the length in the file's characters.
-
-    As in HF, an unknown symbol comes after the byte tokens of the characters that follow it.
-    """
-    unk = 0 if model.unk_id is None else len(model.vocab[model.unk_id])
-    waiting = 0
-    for character in _characters(model, word):
-        known = _is_known(model, character)
-        size = _width(character[0]) if model.byte_level else len(character)
-        if not known and model.byte_fallback and all(model.byte_ids[byte] >= 0 for byte in character):
-            yield from [(len(model.vocab[int(model.byte_ids[byte])]), 1) for byte in character]
-        elif known or not model.fuse_unk:
-            if waiting:
-                yield unk, waiting
-            waiting = 0 if known else size
-            if known:
-                yield len(character), size
-        else:
-            waiting += size
-        if model.unk_id is None:
-            waiting = 0
-    if waiting:
-        yield unk, waiting
-
-
-def _characters(model: BPE, word: bytes) -> list[bytes]:
-    if model.byte_level:
-        return [bytes([byte]) for byte in word]
-    return [char.encode("utf-8", "surrogateescape") for char in word.decode("utf-8", "surrogateescape")]
-
-
-def _is_known(model: BPE, character: bytes) -> bool:
-    if model.byte_level:
-        return bool(model.alphabet[character[0]] >= 0)
-    text = character.decode("utf-8", "surrogateescape")
-    return not "\udc80" <= text <= "\udcff" and bool(model.alphabet[ord(text)] >= 0)
 
 
 class Unfused:

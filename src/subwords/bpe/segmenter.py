@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.bpe.model import BPE
+from subwords.bpe.plain import Pairs, pairs_of
 from subwords.bpe.ranges import Unfused, symbol_ranges
 from subwords.components.splitter import Rule
 from subwords.encode.encoder import Encoder, Segmenter, TokenWords
@@ -22,6 +23,7 @@ from subwords.kernels.layout import (
     FUSE_UNK,
     KEYS,
     LINKS,
+    MARKS,
     MERGE_PADDING,
     MISSING,
     MOST_RANK,
@@ -35,6 +37,8 @@ from subwords.kernels.layout import (
     TIED,
     TIED_SCRATCH,
     UNK,
+    WITH_PREFIX,
+    WITH_SUFFIX,
     BPEModel,
     BPEScratch,
     BPEWorkspace,
@@ -61,7 +65,9 @@ class BPESegmenter(Segmenter):
         self._settings[SEED] = secrets.randbits(62)
         self._settings[FUSE_UNK] = model.fuse_unk
         self._settings[DROP_UNKNOWN] = model.unknown == "drop"
-        self._settings[COMPLETE] = model.byte_level and not self._tied and model.alphabet.min() >= 0
+        self._settings[MARKS] = (WITH_PREFIX if model.prefix else 0) | (WITH_SUFFIX if model.suffix else 0)
+        whole = model.byte_level and not self._tied and not model.marked
+        self._settings[COMPLETE] = whole and model.alphabet.min() >= 0
         self._settings[TIED] = self._tied
         self._settings[LINKS] = self._by_links
         self._settings[PARTED] = bool(model.parts or model.unused_ids)
@@ -117,8 +123,9 @@ class BPESegmenter(Segmenter):
             of_bytes = (spans[left] == 1) & (spans[right] == 1)
             data, offsets = model.vocab.data.astype(np.int64), model.vocab.offsets
             first_ranks[data[offsets[left[of_bytes]]] << 8 | data[offsets[right[of_bytes]]]] = ranks[of_bytes]
+        alphabet, forms = self._alphabet()
         return BPEModel(
-            alphabet=model.alphabet,
+            alphabet=alphabet,
             pairs=pairs,
             results=results,
             classes=self._classes.astype(np.int32),
@@ -127,7 +134,17 @@ class BPESegmenter(Segmenter):
             spans=spans,
             fallback=model.byte_ids,
             parted=self._parted(),
+            forms=forms,
         )
+
+    def _alphabet(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return the id of each byte or code point; with marks, its row in `forms`; and `forms`."""
+        model = self.model
+        if not model.marked:
+            return model.alphabet, np.zeros(1, np.int32)
+        rows = np.full(len(model.alphabet), MISSING, np.int32)
+        rows[list(model.forms)] = np.arange(len(model.forms))
+        return rows, np.array([*model.forms.values()], np.int32).ravel()
 
     @cached_property
     def _classes(self) -> NDArray[np.int64]:
@@ -145,7 +162,7 @@ class BPESegmenter(Segmenter):
         """Whether long words can be split into runs: symbols are characters, and unk and bytes never merge."""
         model = self.model
         others = [*model.byte_ids[model.byte_ids >= 0].tolist(), *([] if model.unk_id is None else [model.unk_id])]
-        return not model.byte_level and not np.isin(model.merges[:, :2], others).any()
+        return not (model.byte_level or model.marked) and not np.isin(model.merges[:, :2], others).any()
 
     def _links(self, results: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the pairs of character ids that are adjacent in some token, shape (2, n)."""
@@ -158,18 +175,32 @@ class BPESegmenter(Segmenter):
         keys = np.unique(ids[places] << 32 | ids[places + 1])
         return np.stack([keys >> 32, keys & 0xFFFFFFFF])
 
-    def _parted(self) -> NDArray[np.int32]:
-        """0 for each ordinary symbol, else the offset of its replacement: the number of ids, then the ids."""
-        model = self.model
+    @cached_property
+    def _replaced(self) -> dict[int, list[int]]:
+        """The ids that replace each symbol that is split after merging."""
         if not self._settings[PARTED]:
-            return np.zeros(1, np.int32)
+            return {}
         from subwords.bpe.piece_scores import taken_apart
 
-        table = [0] * len(model.symbols)
-        for symbol, ids in taken_apart(model).items():
+        return taken_apart(self.model)
+
+    def _parted(self) -> NDArray[np.int32]:
+        """0 for each ordinary symbol, else the offset of its replacement: the number of ids, then the ids."""
+        if not self._settings[PARTED]:
+            return np.zeros(1, np.int32)
+        table = [0] * len(self.model.symbols)
+        for symbol, ids in self._replaced.items():
             table[symbol] = len(table)
             table += [len(ids), *ids]
         return np.array(table, np.int32)
+
+    def parted(self, symbols: list[int]) -> list[int]:
+        """Return the ids of a word after merging, as the kernel's `write_parted` writes them."""
+        if not self._settings[PARTED]:
+            return symbols
+        ids = [index for symbol in symbols for index in self._replaced.get(symbol, [symbol])]
+        lone = self.model.unk_id if self.model.fuse_unk else None
+        return [index for i, index in enumerate(ids) if i == 0 or index != lone or ids[i - 1] != lone]
 
     @cached_property
     def whole_words(self) -> TokenWords | None:  # type: ignore[override]
@@ -217,28 +248,49 @@ class BPESegmenter(Segmenter):
             begins = word_spans.words[words]
             return np.stack([begins, np.append(begins[1:], word_spans.words[-1:])])
         lengths = self._lengths[ids]
+        filled = np.diff(offsets) > 0
+        lengths[offsets[:-1][filled]] += len(self.model.prefix)
+        lengths[offsets[1:][filled] - 1] -= len(self.model.suffix)
         ends = np.repeat(word_spans.words[:-1], np.diff(offsets)) + _running(lengths, offsets)
         ranges = np.stack([ends - lengths, ends])
         sizes = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         odd = sizes[offsets[1:]] - sizes[offsets[:-1]] != np.diff(word_spans.words)
         odd[np.searchsorted(offsets, np.flatnonzero(ids == self.unk_id), side="right") - 1] = True
-        odd &= np.diff(offsets) > 0
+        odd |= self._doubtful
+        odd &= filled
         taken_apart = bool(self.model.parts or self.model.unused_ids)
+        pairs = self.pairs if self.model.marked else None
         for word in np.flatnonzero(odd).tolist():
             a, b = offsets[word : word + 2]
             begin, stop = word_spans.words[word : word + 2].tolist()
             text = word_spans.text[begin:stop]
-            found = self._unfused.ranges(text) if taken_apart else symbol_ranges(self.model, ids[a:b].tolist(), text)
+            if taken_apart:
+                found = self._unfused.ranges(text)
+            else:
+                found = symbol_ranges(self.model, ids[a:b].tolist(), text, pairs)
             ranges[:, a:b] = begin + np.array(found, np.int64).T
         return ranges
 
     @cached_property
     def _lengths(self) -> NDArray[np.int64]:
-        """The number of bytes of a word that each id covers."""
-        lengths = np.diff(self.model.vocab.offsets)
+        """The number of bytes of a word that each id covers, if it is neither the first nor the last of the word."""
+        lengths = np.diff(self.model.vocab.offsets) - len(self.model.prefix)
         byte_ids = self.model.byte_ids
         lengths[byte_ids[byte_ids >= 0]] = 1
         return lengths
+
+    @property
+    def _doubtful(self) -> bool:
+        """Whether the lengths of a word's ids may have the right sum by chance: characters may be missing in it."""
+        model = self.model
+        return (
+            model.marked and not model.knows_all and bool(model.prefix or model.byte_fallback or model.unk_id is None)
+        )
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """Priority and result of every merge, for merging in Python."""
+        return pairs_of(self.model)
 
     @cached_property
     def _unfused(self) -> Unfused:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -36,11 +36,19 @@ class BPESettings:
     max_token_length: int | None = None
     limit_alphabet: int | None = None
     unk_token: str | None = None
+    fuse_unk: bool = False
+    byte_fallback: bool = False
 
     def __post_init__(self) -> None:
         check_limits(self)
         check_flag("byte_level", self.byte_level)
         check_choice("alphabet", self.alphabet, ("full", "corpus"))
+        for name in ("fuse_unk", "byte_fallback"):
+            check_flag(name, getattr(self, name))
+            if getattr(self, name) and self.byte_level:
+                raise InputError(f"{name} needs byte_level=False: a byte-level model knows every character")
+        if self.fuse_unk and self.unk_token is None:
+            raise InputError("fuse_unk needs unk_token: it joins the unknown characters of a run to one")
         if self.unk_token is not None:
             check_token("unk_token", self.unk_token)
             if self.unk_token not in self.special_tokens:
@@ -53,6 +61,11 @@ class BPESettings:
         """The texts that are removed from the corpus before it is counted."""
         return tuple(self.special_tokens)
 
+    @property
+    def reserved(self) -> tuple[str, ...]:
+        """The tokens that are not learned: the special ones and, with byte_fallback, one for each byte."""
+        return (*self.special_tokens, *(f"<0x{byte:02X}>" for byte in range(256 if self.byte_fallback else 0)))
+
 
 def train_bpe(
     counts: WordCounts, settings: BPESettings, *, threads: int | None = None, on_step: Step | None = None
@@ -64,6 +77,8 @@ def train_bpe(
     """
     check_words(counts)
     symbols = _alphabet(counts, settings)
+    fuse_unk, byte_fallback = settings.fuse_unk, settings.byte_fallback
+    settings = replace(settings, special_tokens=settings.reserved, byte_fallback=False)
     specials = [token.encode() for token in settings.special_tokens]
     names = [_name(symbol, settings) for symbol in symbols]
     base = [*specials, *(name for name in names if name not in set(specials))]
@@ -74,7 +89,15 @@ def train_bpe(
     vocab, merges = merge_words(read_words(counts, code_ids), counts.total, base, settings, on_step)
     unk_id = None if settings.unk_token is None else ids[settings.unk_token.encode()]
     special_ids = frozenset(range(len(specials)))
-    return BPE(vocab, merges, byte_level=settings.byte_level, unk_id=unk_id, special_ids=special_ids)
+    return BPE(
+        vocab,
+        merges,
+        byte_level=settings.byte_level,
+        unk_id=unk_id,
+        fuse_unk=fuse_unk,
+        special_ids=special_ids,
+        byte_fallback=byte_fallback,
+    )
 
 
 def _name(symbol: int, settings: BPESettings) -> bytes:

@@ -21,9 +21,10 @@ __all__ = ["convert"]
 def convert(source: Path, target: str, against: tuple[str, ...], quiet: bool, as_json: bool, **options: Any) -> None:
     """Write the tokenizer of SOURCE in the format of TARGET's name, if its ids stay the same.
 
-    SOURCE is any file or folder that this package loads. TARGET ends in .json, .model, .tiktoken or .txt (vocab.txt),
-    or is a folder (that exists, or a name that ends in "/"). Before TARGET is written, a copy is loaded again and
-    compared on a fixed list of tricky texts. Exit code 1: ids would change, and nothing was written.
+    SOURCE is any file or folder that this package loads. TARGET ends in .json, .model, .tiktoken, .gguf or .txt
+    (vocab.txt), is vocab.json or merges.txt (both are written), or is a folder (that exists, or a name that ends in
+    "/"). Before TARGET is written, a copy is loaded again and compared on a fixed list of tricky texts. Exit code 1:
+    ids would change, and nothing was written.
 
     \b
     Example:

@@ -35,7 +35,7 @@ def _corpus_options(command: _Command) -> _Command:
             type=utf8,
             metavar="NAME|REGEX",
             help="How to split text into words: a name (gpt2, cl100k, o200k, bert, ...) or a regex.  "
-            "[default: gpt2; bert for wordpiece; sentencepiece for unigram]",
+            "[default: gpt2; bert for wordpiece; sentencepiece for unigram; whitespace for wordlevel]",
         ),
         click.option(
             "--normalizer",
@@ -90,7 +90,7 @@ def _corpus_options(command: _Command) -> _Command:
 )
 @click.option(
     "--algorithm",
-    type=click.Choice(["bpe", "wordpiece", "unigram"]),
+    type=click.Choice(["bpe", "wordpiece", "unigram", "wordlevel"]),
     default="bpe",
     show_default=True,
     help="The model to train.",
@@ -134,7 +134,8 @@ def _corpus_options(command: _Command) -> _Command:
     "--limit-alphabet", type=_AT_LEAST_1, metavar="N", help="Start from the N most frequent bytes or characters only."
 )
 @click.option("--unk-token", type=utf8, metavar="TOKEN", help="The special token for unknown symbols.")
-@click.option("--byte-fallback", is_flag=True, help="Unigram: 256 tokens for the bytes of unknown characters.")
+@click.option("--fuse-unk", is_flag=True, help="BPE of characters: one token for a run of unknown characters.")
+@click.option("--byte-fallback", is_flag=True, help="Unigram, BPE of characters: 256 tokens for unknown bytes.")
 @click.option(
     "--seed-size",
     type=click.IntRange(min=0),
@@ -285,6 +286,9 @@ def _settings(context: click.Context, algorithm: str, options: dict[str, Any]) -
         if algorithm not in algorithms and given(context, option):
             has = " and ".join(algorithms)
             raise click.UsageError(f"--{option.replace('_', '-')} is for {has}, not for {algorithm}")
+    for name in ("fuse_unk", "byte_fallback"):
+        if algorithm == "bpe" and options["byte_level"] and options[name]:
+            raise click.UsageError(f"--{name.replace('_', '-')} needs --character-level: bytes are all known")
     if not options["byte_level"] and given(context, "alphabet") and options["alphabet"] == "full":
         raise click.UsageError("--alphabet full needs bytes: leave it out with --character-level")
     return {

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
     from subwords.bpe.model import BPE
+    from subwords.families import Model
     from subwords.tokenizer import Tokenizer
-    from subwords.unigram.model import Unigram
-    from subwords.wordpiece.model import WordPiece
 
 __all__ = ["inspect"]
 
@@ -84,7 +83,7 @@ def inspect(
         print_values(_summary(tok) if sample is None else _use(tok, sample), as_json)
 
 
-def _is_bpe(model: BPE | WordPiece | Unigram) -> TypeIs[BPE]:
+def _is_bpe(model: Model) -> TypeIs[BPE]:
     """Whether a model has merges; imports NumPy here because --help must start without it."""
     from subwords.bpe.model import BPE
 
@@ -105,8 +104,9 @@ def _summary(tok: Tokenizer) -> dict[str, object]:
     }
 
 
-def _kind(model: BPE | WordPiece | Unigram) -> dict[str, object]:
+def _kind(model: Model) -> dict[str, object]:
     from subwords.unigram.model import Unigram
+    from subwords.wordlevel.model import WordLevel
 
     if _is_bpe(model):
         return {"model": "bpe", "byte_level": model.byte_level, "merges": len(model.merges)}
@@ -120,6 +120,8 @@ def _kind(model: BPE | WordPiece | Unigram) -> dict[str, object]:
             "highest_score": max(scores, default=None),
             "lowest_score": min(scores, default=None),
         }
+    if isinstance(model, WordLevel):
+        return {"model": "wordlevel"}
     prefix = model.prefix.encode()
     pieces = [content for i, content in enumerate(model.vocab) if content and i not in model.special_ids]
     later = [content.removeprefix(prefix) for content in pieces if prefix and content.startswith(prefix)]
@@ -170,12 +172,12 @@ def _find(tok: Tokenizer, wanted: str) -> int:
     return index
 
 
-def _token(model: BPE | WordPiece | Unigram, index: int) -> dict[str, Any]:
+def _token(model: Model, index: int) -> dict[str, Any]:
     content = model.vocab[index]
     return {"id": index, "token": content.decode("utf-8", "replace"), "bytes": content.hex(), **_score(model, index)}
 
 
-def _score(model: BPE | WordPiece | Unigram, index: int) -> dict[str, float]:
+def _score(model: Model, index: int) -> dict[str, float]:
     """Return a piece's score, the natural logarithm of its probability; empty if not Unigram."""
     from subwords.unigram.model import Unigram
 
@@ -188,7 +190,7 @@ def _merge(model: BPE, position: int) -> dict[str, Any]:
     return {"rank": rank, "left": _token(model, left), "right": _token(model, right), "result": _token(model, result)}
 
 
-def _print_tokens(model: BPE | WordPiece | Unigram, ids: Iterable[int], as_json: bool) -> None:
+def _print_tokens(model: Model, ids: Iterable[int], as_json: bool) -> None:
     if as_json:
         print_values({"vocab": [_token(model, i) for i in ids]}, as_json)
         return
@@ -209,7 +211,7 @@ def _merge_row(merge: dict[str, Any]) -> tuple[str, ...]:
     return str(merge["rank"]), left, right, str(merge["result"]["id"]), result
 
 
-def _print_token(model: BPE | WordPiece | Unigram, index: int, limit: int | None, as_json: bool) -> None:
+def _print_token(model: Model, index: int, limit: int | None, as_json: bool) -> None:
     special = index in model.special_ids
     made_by, part_of, part = [], [], []
     if _is_bpe(model):

@@ -15,8 +15,7 @@ from subwords.compat.protocol import Tok
 from subwords.components.added_token import AddedToken
 from subwords.components.padding import Padding, Truncation
 from subwords.errors import InputError
-from subwords.formats import write_file
-from subwords.formats.hf import tokenizer_json
+from subwords.formats import json_of, write_file
 
 __all__ = ["HFShape"]
 
@@ -115,7 +114,7 @@ class HFShape:
         vocab = self._tok.get_vocab()
         if with_added_tokens:
             return vocab
-        model = json.loads(tokenizer_json.write(self._tok.spec))["model"]["vocab"]
+        model = json.loads(json_of(self._tok.spec))["model"]["vocab"]
         if isinstance(model, dict):
             return {token: index for token, index in vocab.items() if token in model}
         return {token: index for index, (token, _) in enumerate(model)}
@@ -214,7 +213,7 @@ class HFShape:
 
     def to_str(self, pretty: bool = False) -> str:
         """Return the tokenizer.json."""
-        data = tokenizer_json.write(self._tok.spec).decode()
+        data = json_of(self._tok.spec).decode()
         return data if pretty else json.dumps(json.loads(data), ensure_ascii=False, separators=(",", ":"))
 
     def save(self, path: str, pretty: bool = True) -> None:

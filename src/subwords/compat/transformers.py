@@ -8,7 +8,8 @@ from typing import Any
 
 from subwords.compat.originals import needed
 from subwords.compat.protocol import Tok
-from subwords.formats.hf import folder, tokenizer_json
+from subwords.formats import json_of
+from subwords.formats.hf import folder
 
 __all__ = ["to_transformers"]
 
@@ -25,5 +26,5 @@ def to_transformers(tok: Tok, options: Mapping[str, Any]) -> Any:
         named["chat_template"] = files[folder.TEMPLATE].decode()
     for key in ("tokenizer_class", "backend", "auto_map", "added_tokens_decoder"):
         named.pop(key, None)
-    inner = tokenizers.Tokenizer.from_str(tokenizer_json.write(tok.spec).decode())
+    inner = tokenizers.Tokenizer.from_str(json_of(tok.spec).decode())
     return transformers.PreTrainedTokenizerFast(tokenizer_object=inner, **{**named, **options})

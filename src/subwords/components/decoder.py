@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from subwords.components.normalizer import Steps as NormalizerSteps
 
 __all__ = [
+    "CTC",
     "STEPS",
+    "BPEDecoder",
     "ByteDecoder",
     "ByteFallback",
     "Decoder",
@@ -145,15 +147,49 @@ class ReplaceTokens:
 
 
 @dataclass(frozen=True, slots=True)
+class BPEDecoder:
+    """Replaces `suffix` by a space within each token, in the last token by nothing."""
+
+    suffix: str = "</w>"
+
+
+@dataclass(frozen=True, slots=True)
+class CTC:
+    """Keeps one of equal consecutive tokens, removes `pad_token` within tokens and drops tokens that become empty.
+
+    cleanup: also cleans up each token as `WordPieceDecoder` does, then replaces `word_delimiter_token` by a space.
+    """
+
+    pad_token: str = "<pad>"
+    word_delimiter_token: str = "|"
+    cleanup: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class DecoderSequence:
-    """Applies steps in order and joins the resulting tokens."""
+    """Applies steps in order and joins the resulting tokens.
+
+    A `ByteDecoder`, like `Fuse`, joins all tokens into one.
+    """
 
     steps: tuple[DecoderStep, ...]
 
 
-DecoderStep: TypeAlias = Metaspace | ByteFallback | Fuse | Strip | Replace | ReplaceTokens | DecoderSequence
+DecoderStep: TypeAlias = (
+    ByteDecoder
+    | WordPieceDecoder
+    | Metaspace
+    | ByteFallback
+    | Fuse
+    | Strip
+    | Replace
+    | ReplaceTokens
+    | BPEDecoder
+    | CTC
+    | DecoderSequence
+)
 STEPS: tuple[type, ...] = get_args(DecoderStep)
-Decoder: TypeAlias = ByteDecoder | WordPieceDecoder | SpaceDecoder | SentencePieceDecoder | DecoderStep
+Decoder: TypeAlias = SpaceDecoder | SentencePieceDecoder | DecoderStep
 
 
 def replaces_bytes(decoder: Decoder) -> bool:

@@ -16,6 +16,7 @@ __all__ = [
     "STEPS",
     "STRIPPED",
     "Bert",
+    "ByteLevel",
     "Form",
     "Lowercase",
     "Nmt",
@@ -44,6 +45,14 @@ class Bert:
     handle_chinese_chars: bool = True
     strip_accents: bool | None = None
     lowercase: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ByteLevel:
+    """Replace every byte by its character in GPT-2's table; splitter and model see these characters.
+
+    Source: HF's ByteLevel.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +134,9 @@ class SentencePiece:
     user_symbols: tuple[str, ...] = ()
 
 
-Step: TypeAlias = Bert | Form | Lowercase | Nmt | StripAccents | Replace | Strip | Prepend | Precompiled | SentencePiece
+Step: TypeAlias = (
+    Bert | ByteLevel | Form | Lowercase | Nmt | StripAccents | Replace | Strip | Prepend | Precompiled | SentencePiece
+)
 Steps: TypeAlias = tuple[Step, ...]
 STEPS: tuple[type, ...] = get_args(Step)
 

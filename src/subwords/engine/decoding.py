@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from subwords.components.byte_alphabet import CHARACTERS, tokens_from_text
 from subwords.components.decoder import (
+    CTC,
+    BPEDecoder,
     ByteDecoder,
     ByteFallback,
     Decoder,
@@ -32,12 +34,22 @@ from subwords.engine.decode_ids import decode_bytes
 from subwords.errors import InputError
 from subwords.normalize.normalizer import Normalizer
 
-__all__ = ["Reader", "TokenTexts", "decode_tokens", "reader_of"]
+__all__ = [
+    "BYTE_TOKEN",
+    "CLEANED",
+    "Reader",
+    "TokenTexts",
+    "begins_with_space",
+    "bytes_of_letters",
+    "decode_tokens",
+    "piece_bytes",
+    "reader_of",
+]
 
 Reader: TypeAlias = Callable[[list[int]], str]
 
 # In HF's order; each replacement sees the result of the previous one.
-_CLEANED = (
+CLEANED = (
     *((f" {sign}", sign) for sign in ".?!,"),
     (" ' ", "'"),
     (" n't", "n't"),
@@ -50,7 +62,7 @@ _CLEANED = (
 _SPACE = "▁"
 _BYTE_PIECE = re.compile("<0x[0-9A-F]{2}>")
 # Two hexadecimal digits as Rust parses them: a sign may replace the first.
-_BYTE_TOKEN = re.compile("<0x[+0-9A-Fa-f][0-9A-Fa-f]>")
+BYTE_TOKEN = re.compile("<0x[+0-9A-Fa-f][0-9A-Fa-f]>")
 _STRAY = re.compile("[\udc80-\udcff]")
 
 
@@ -114,10 +126,13 @@ def reader_of(decoder: Decoder, tokens: Sequence[str]) -> Reader:
 def _joining(tokens: Sequence[str], byte_level: bool) -> Reader:
     if not byte_level:
         return lambda ids: "".join([tokens[index] for index in ids])
-    parts = [
-        b"".join(tokens_from_text([token])) if CHARACTERS.issuperset(token) else token.encode() for token in tokens
-    ]
+    parts = [bytes_of_letters(token) for token in tokens]
     return lambda ids: b"".join([parts[index] for index in ids]).decode("utf-8", "replace")
+
+
+def bytes_of_letters(token: str) -> bytes:
+    """Return the bytes that the characters of a token represent; its UTF-8 if a character represents none."""
+    return b"".join(tokens_from_text([token])) if CHARACTERS.issuperset(token) else token.encode()
 
 
 # ------------------------------------------------------------------ first and later tokens differ
@@ -133,7 +148,7 @@ def _continued(token: str, prefix: str) -> str:
 
 
 def _cleaned(text: str) -> str:
-    for dirty, clean in _CLEANED:
+    for dirty, clean in CLEANED:
         text = text.replace(dirty, clean)
     return text
 
@@ -142,10 +157,10 @@ def _cleaned(text: str) -> str:
 
 
 def _sentencepiece(decoder: SentencePieceDecoder, tokens: Sequence[str]) -> Reader:
-    texts = Vocab([_piece_bytes(decoder, token) for token in tokens])
+    texts = Vocab([piece_bytes(decoder, token) for token in tokens])
     # A control piece ends a run of bytes: bytes before and after it never form one character.
     is_control = [token in decoder.control for token in tokens]
-    has_space = [token.startswith(_SPACE) and token not in decoder.unknown | decoder.control for token in tokens]
+    has_space = [begins_with_space(decoder, token) for token in tokens]
 
     def read(ids: list[int]) -> str:
         begin, at = b"", 0
@@ -164,7 +179,8 @@ def _sentencepiece(decoder: SentencePieceDecoder, tokens: Sequence[str]) -> Read
     return read
 
 
-def _piece_bytes(decoder: SentencePieceDecoder, token: str) -> bytes:
+def piece_bytes(decoder: SentencePieceDecoder, token: str) -> bytes:
+    """Return the bytes of a piece."""
     if token in decoder.control:
         return b""
     if token in decoder.unknown:
@@ -172,6 +188,11 @@ def _piece_bytes(decoder: SentencePieceDecoder, token: str) -> bytes:
     if decoder.byte_fallback and _BYTE_PIECE.fullmatch(token):
         return bytes([int(token[3:5], 16)])
     return token.replace(_SPACE, " ").encode()
+
+
+def begins_with_space(decoder: SentencePieceDecoder, token: str) -> bool:
+    """Whether a piece begins with a space that the decoder may drop."""
+    return token.startswith(_SPACE) and token not in decoder.unknown and token not in decoder.control
 
 
 def _utf8(data: bytes) -> str:
@@ -202,6 +223,19 @@ def _sequence(steps: Sequence[DecoderStep], tokens: Sequence[str]) -> Reader:
 
 def _changed(step: DecoderStep, tokens: list[str]) -> list[str]:
     match step:
+        case ByteDecoder(byte_level):
+            return [
+                b"".join(map(bytes_of_letters, tokens)).decode("utf-8", "replace") if byte_level else "".join(tokens)
+            ]
+        case WordPieceDecoder(prefix, cleanup):
+            tokens = tokens[:1] + [_continued(token, prefix) for token in tokens[1:]]
+            return list(map(_cleaned, tokens)) if cleanup else tokens
+        case BPEDecoder(suffix):
+            return [token.replace(suffix, " ") for token in tokens[:-1]] + [
+                token.replace(suffix, "") for token in tokens[-1:]
+            ]
+        case CTC():
+            return [text for token, _ in groupby(tokens) if (text := _without_pads(step, token))]
         case Metaspace(replacement, scheme):
             first = " " if scheme == "never" else ""
             begin = [token.replace(replacement, first) for token in tokens[:1]]
@@ -228,7 +262,7 @@ def _changed(step: DecoderStep, tokens: list[str]) -> list[str]:
 
 def _bytes_joined(tokens: list[str]) -> list[str]:
     found: list[str] = []
-    for is_byte, run in groupby(tokens, lambda token: len(token) == 6 and _BYTE_TOKEN.fullmatch(token) is not None):
+    for is_byte, run in groupby(tokens, lambda token: len(token) == 6 and BYTE_TOKEN.fullmatch(token) is not None):
         if not is_byte:
             found += run
             continue
@@ -238,6 +272,11 @@ def _bytes_joined(tokens: list[str]) -> list[str]:
         except UnicodeDecodeError:
             found += ["\ufffd"] * len(data)
     return found
+
+
+def _without_pads(step: CTC, token: str) -> str:
+    token = token.replace(step.pad_token, "")
+    return _cleaned(token).replace(step.word_delimiter_token, " ") if step.cleanup else token
 
 
 def _stripped(step: Strip, token: str) -> str:

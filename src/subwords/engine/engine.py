@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.components.byte_alphabet import tokens_to_text
+from subwords.components.space_rule import SPACE
 from subwords.components.trusted import Input, source_of
 from subwords.encode.encoder import Encoder, WordSource
 from subwords.engine.added_tokens import AddedTokens
@@ -21,6 +22,7 @@ from subwords.split.splitter import Splitter
 from subwords.support.checks import encode_text
 
 if TYPE_CHECKING:
+    from subwords.engine.plain_spaces import PlainSpaces
     from subwords.engine.spans import Located
     from subwords.engine.text_parts import Part, TextParts
     from subwords.normalize.normalizer import Normalizer
@@ -99,10 +101,27 @@ class Engine:
         if not isinstance(text, str | bytes):
             return self._encode_parts(text, special)
         if self._always_whole and isinstance(special, str) and special == "text":
-            return self.encoder.encode(text if isinstance(text, bytes) else encode_text(text))
+            return self._encode_whole(text)
         if isinstance(text, str) and self._is_whole(text, special):
-            return self.encoder.encode(encode_text(text))
+            return self._encode_whole(text)
         return self._encode_parts(text, special)
+
+    def _encode_whole(self, text: str | bytes) -> NDArray[np.uint32]:
+        if isinstance(text, bytes):
+            return self.encoder.encode(text)
+        plain = self._plain
+        if plain is not None and isinstance(text, str) and SPACE not in text:
+            return plain.encode(text)
+        return self.encoder.encode(encode_text(text))
+
+    @cached_property
+    def _plain(self) -> PlainSpaces | None:
+        """The encoder that needs no normalizer, for models of SentencePiece whose normalizer only escapes spaces."""
+        if self._normalizer is None:
+            return None
+        from subwords.engine.plain_spaces import plain_spaces
+
+        return plain_spaces(self._model, self._normalizer.steps, self._splitter.rule)
 
     def _encode_parts(self, text: Input, special: str | AbstractSet[str]) -> NDArray[np.uint32]:
         arrays = [self._encode_part(part) for part in self.parts.cut(text, special)]
@@ -122,8 +141,12 @@ class Engine:
 
     def encode_batch(self, texts: Sequence[Input], special: str | AbstractSet[str], threads: int | None) -> TokenBatch:
         """Return the ids of many texts."""
-        if self._always_whole and isinstance(special, str) and special == "text" and is_plain(texts):
-            return self.encoder.encode_batch([as_bytes(text, i) for i, text in enumerate(texts)], threads)
+        if self._always_whole and isinstance(special, str) and special == "text" and not has_parts(texts):
+            plain = self._plain
+            if plain is not None and all_plain(texts):
+                return plain.encode_batch(texts, threads)
+            data = [as_bytes(text, i) for i, text in enumerate(texts)]  # type: ignore[arg-type]
+            return self.encoder.encode_batch(data, threads)
         rows = [self._cut(text, i, special) for i, text in enumerate(texts)]
         routes: dict[Route, list[Part]] = {}
         for part in (part for row in rows for part in row if part.id is None):
@@ -181,9 +204,17 @@ def _source(splitter: Splitter, normalizer: Normalizer | None) -> WordSource:
     return Pipeline(normalizer, splitter)
 
 
-def is_plain(texts: Sequence[Input]) -> TypeGuard[Sequence[str | bytes]]:
-    """Whether no text is a list of parts."""
-    return _OF_PARTS.isdisjoint(map(type, texts))
+def has_parts(texts: Sequence[Input]) -> bool:
+    """Whether a text is a list of parts."""
+    return not _OF_PARTS.isdisjoint(map(type, texts))
+
+
+def all_plain(texts: Sequence[Input]) -> TypeGuard[Sequence[str]]:
+    """Whether all texts are strings that can be encoded, without U+2581."""
+    try:
+        return SPACE not in encode_text("".join(texts)).decode()  # type: ignore[arg-type]
+    except (InputError, TypeError):
+        return False
 
 
 def as_bytes(text: str | bytes, index: int) -> bytes:

@@ -10,36 +10,54 @@ from pathlib import Path
 from subwords.components.openai import encoding_named
 from subwords.components.splitter import Rule
 from subwords.errors import FormatError, InputError
-from subwords.formats.recognize import BESIDE, MERGES, VOCABS, kind_of
+from subwords.formats.recognize import BESIDE, GGUF, MERGES, VOCABS, kind_of
 from subwords.spec import TokenizerSpec
 from subwords.support.atomic import as_path, atomic_write
+from subwords.support.checks import check_flag
 
-__all__ = ["read_file", "write_file"]
+__all__ = ["json_of", "read_file", "write_file"]
 
 _KNOWN = (
     "tokenizer.json (HF tokenizers), a SentencePiece .model, a rank file of tiktoken, vocab.json with merges.txt, "
-    "a BERT vocab.txt, or a folder that holds one"
+    "a BERT vocab.txt, a GGUF file, or a folder that holds one"
 )
 _NAMES = ("tokenizer.json", "tokenizer.model", "spiece.model", "vocab.json", "vocab.txt")
 
 
 def read_file(
-    path: str | PathLike[str], *, splitter: Rule | None = None, special_tokens: Mapping[str, int] | None = None
+    path: str | PathLike[str],
+    *,
+    splitter: Rule | None = None,
+    special_tokens: Mapping[str, int] | None = None,
+    revision: str | None = None,
+    download: bool = False,
 ) -> TokenizerSpec:
-    """Read a tokenizer file, a folder that holds one, or the rank file of OpenAI's encoding; see `subwords.load`.
+    """Read a tokenizer file, a folder that holds one, or OpenAI's encoding or a repository by name; see `load`.
 
     The format is detected from the content; only vocab.txt, which has no signature, is recognized by its suffix.
     splitter, special_tokens: for formats without them, which are rank files and vocab.json with merges.txt.
     """
     file = as_path(path)
+    check_flag("download", download)
     beside: dict[str, bytes] = {}
     try:
+        if isinstance(path, str) and not file.exists() and not encoding_named(path):
+            file = _of_hub(path, revision, download) or file
+        elif revision is not None or download:
+            raise _for_names(path)
         if file.is_dir():
-            folder, file = file, next((file / name for name in _NAMES if (file / name).exists()), file / _NAMES[0])
+            folder, file = file, _within(file)
             beside = {name: (folder / name).read_bytes() for name in BESIDE if (folder / name).is_file()}
         elif isinstance(path, str) and not file.exists() and (encoding := encoding_named(path)):
             return _read_encoding(encoding, splitter, special_tokens)
-        data = file.read_bytes()
+        with file.open("rb") as stream:
+            data = stream.read(len(GGUF))
+            if data == GGUF:  # gigabytes of tensors follow
+                _refuse(str(file), splitter, special_tokens)
+                from subwords.formats.gguf import read as gguf
+
+                return gguf.read(stream, str(file))
+            data += stream.read()
     except OSError as error:
         raise FormatError(f"expected a tokenizer file ({_KNOWN}); {file}: {error.strerror}") from None
     spec = _read(data, file, splitter, special_tokens)
@@ -80,9 +98,35 @@ def _read(data: bytes, file: Path, splitter: Rule | None, special_tokens: Mappin
     raise FormatError(f"expected a tokenizer file ({_KNOWN}); {file} begins with {data[:16]!r}")
 
 
+def _of_hub(name: str, revision: str | None, download: bool) -> Path | None:
+    """Return the folder of a repository by name; None if this is no such name."""
+    from subwords.formats import hub
+
+    if hub.is_name(name):
+        return hub.folder_of(name, revision=revision, download=download)
+    if revision is not None or download:
+        raise _for_names(name)
+    return None
+
+
+def _for_names(path: str | PathLike[str]) -> InputError:
+    return InputError(f'revision and download are for repositories of the Hugging Face Hub, "org/name", not for {path}')
+
+
+def _within(folder: Path) -> Path:
+    """Return the file to read in a folder; tokenizer.json if there is none."""
+    named = (folder / name for name in _NAMES if (folder / name).exists())
+    return next(named, None) or next(iter(sorted(folder.glob("*.tiktoken"))), folder / _NAMES[0])
+
+
 def _beside(file: Path, data: bytes, names: tuple[str, ...], *, is_one: bool) -> tuple[bytes, str]:
     """Return the content and the path of this file if it is the one, else of a file of these names next to it."""
     other = file if is_one else next((file.with_name(name) for name in names if file.with_name(name).is_file()), None)
+    if other is None and file.with_name("source.spm").is_file():
+        raise FormatError(
+            f"{file} is Marian's, whose pieces are in source.spm, and some have no id here: load source.spm, and look "
+            f"up its tokens in this file"
+        )
     if other is None:
         raise FormatError(f"{file}: expected {' or '.join(names)} in the same folder: BPE needs both files")
     try:
@@ -110,7 +154,9 @@ def _refuse(name: str, splitter: Rule | None, special_tokens: Mapping[str, int] 
 
 
 def write_file(spec: TokenizerSpec, path: str | PathLike[str]) -> None:
-    """Write a tokenizer to a .json, .model, .tiktoken or .txt file, or as tokenizer.json into a folder.
+    """Write a tokenizer to a .json, .model, .tiktoken, .gguf or .txt file, or as tokenizer.json into a folder.
+
+    The names vocab.json and merges.txt, or encoder.json and vocab.bpe, write both files.
 
     See `Tokenizer.save`. The write is atomic. Raises InputError if the file cannot be written, FormatError if the
     format cannot hold the tokenizer.
@@ -122,6 +168,9 @@ def write_file(spec: TokenizerSpec, path: str | PathLike[str]) -> None:
             return
     except OSError as error:
         raise InputError(f"expected a file that can be written; {file}: {error.strerror}") from None
+    if file.name in (*VOCABS, *MERGES):
+        _write_both(spec, file)
+        return
     if file.suffix == ".txt":
         from subwords.formats import vocab_txt
 
@@ -134,22 +183,44 @@ def write_file(spec: TokenizerSpec, path: str | PathLike[str]) -> None:
         from subwords.formats import tiktoken
 
         data = tiktoken.write(spec)
-    elif file.suffix == ".json":
-        from subwords.formats.hf import tokenizer_json
+    elif file.suffix == ".gguf":
+        from subwords.formats.gguf import write as gguf
 
-        data = tokenizer_json.write(spec)
+        data = gguf.write(spec)
+    elif file.suffix == ".json":
+        data = json_of(spec)
     else:
-        raise InputError(f"expected a name ending in .json, .model, .tiktoken or .txt, or a folder; not {file}")
+        raise InputError(f"expected a name ending in .json, .model, .tiktoken, .gguf or .txt, or a folder; not {file}")
     with atomic_write(file) as stream:
         stream.write(data)
+
+
+def json_of(spec: TokenizerSpec) -> bytes:
+    """Return the tokenizer.json of a spec; FormatError if the format cannot hold it."""
+    from subwords.formats.hf import tokenizer_json
+
+    if getattr(spec.model, "user_ids", None):
+        from subwords.formats.sentencepiece.user_pieces import as_words
+
+        spec = as_words(spec)
+    return tokenizer_json.write(spec)
+
+
+def _write_both(spec: TokenizerSpec, file: Path) -> None:
+    """Write vocab.json and merges.txt, or GPT-2's names of them; the file names one of the two."""
+    from subwords.formats.hf import write_vocab_merges
+
+    pair = next(pair for pair in zip(VOCABS, MERGES, strict=True) if file.name in pair)
+    for name, data in zip(pair, write_vocab_merges.write(spec), strict=True):
+        with atomic_write(file.with_name(name)) as stream:
+            stream.write(data)
 
 
 def _write_folder(spec: TokenizerSpec, folder: Path) -> None:
     """Write the files that transformers reads; those of an earlier tokenizer that would change this one are deleted."""
     from subwords.formats.hf import folder as hf_folder
-    from subwords.formats.hf import tokenizer_json
 
-    files = {**hf_folder.write(spec), "tokenizer.json": tokenizer_json.write(spec)}  # fails before anything is written
+    files = {**hf_folder.write(spec), "tokenizer.json": json_of(spec)}  # fails before anything is written
     folder.mkdir(exist_ok=True)
     old = [folder / name for name in hf_folder.CHANGING if name not in files]
     for place in [*(folder / name for name in files), *old]:

@@ -115,6 +115,8 @@ def write(spec: TokenizerSpec) -> bytes:
     model = spec.model
     if not isinstance(model, BPE) or not model.byte_level:
         raise FormatError("a rank file holds byte-level BPE only; write a .json file")
+    if model.marked:
+        raise FormatError("a rank file holds no prefix and no suffix of symbols; write a .json file")
     for token in spec.added_tokens:
         if token != AddedToken(token.content, token.id):
             raise FormatError(

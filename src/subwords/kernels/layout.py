@@ -76,7 +76,7 @@ class CountTable(NamedTuple):
 
 # Fields of `settings`. SEED is that of a hash table.
 UNK, SEED = range(2)
-FUSE_UNK, DROP_UNKNOWN, COMPLETE, TIED, LINKS, PARTED, BPE_SETTINGS = range(2, 9)
+FUSE_UNK, DROP_UNKNOWN, COMPLETE, TIED, LINKS, PARTED, MARKS, BPE_SETTINGS = range(2, 10)
 MOST_CHARS, WORDPIECE_SETTINGS = range(2, 4)
 RUNNING, UNIGRAM_SETTINGS = range(2, 4)
 
@@ -88,6 +88,8 @@ NO_RANK = (1 << 32) - 1  # of two bytes
 SHORT_WORD = 56  # symbols up to which scanning for the lowest rank beats chains; a multiple of 8 below 63, for masks
 MERGE_PADDING = 8  # elements behind the ranks of a word's pairs
 SYMBOL_SCRATCH, TIED_SCRATCH = 12, 3  # elements of `symbols`, and of `keys` if priorities tie, for a symbol
+FORMS = 4  # ids of a symbol that is spelled with a prefix or suffix
+WITH_PREFIX, WITH_SUFFIX = 1, 2  # the place of a symbol in its word, and the bits of MARKS: prefix, suffix
 RANK_SCRATCH = 4  # elements of `chains` for a rank
 
 
@@ -103,6 +105,7 @@ class BPEModel(NamedTuple):
     spans: I32s  # the number of bytes of every symbol
     fallback: I32s  # the id of each byte of an unknown character, or MISSING
     parted: I32s  # by symbol: 0, or where in this array its ids are: their number, then the ids
+    forms: I32s  # with MARKS, an id of `alphabet` is a row here: FORMS ids by place in the word, see first_symbols
 
 
 class BPEScratch(NamedTuple):

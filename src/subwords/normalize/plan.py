@@ -11,6 +11,7 @@ from subwords.components.normalizer import (
     SPACED,
     STRIPPED,
     Bert,
+    ByteLevel,
     Form,
     Lowercase,
     Nmt,
@@ -39,6 +40,7 @@ from subwords.normalize.characters import (
 )
 from subwords.normalize.stages import (
     WHOLE,
+    ByteStage,
     CharStage,
     FormStage,
     Part,
@@ -142,6 +144,8 @@ def _parts_of(step: Step) -> list[CharMap | Stage | Form]:
     match step:
         case Bert():
             return _bert_parts(step)
+        case ByteLevel():
+            return [ByteStage()]
         case Form():
             return [step]
         case Lowercase():
@@ -153,7 +157,7 @@ def _parts_of(step: Step) -> list[CharMap | Stage | Form]:
         case Replace(pattern, content, False) if len(pattern) == 1 and fits(one := CharMap.of({ord(pattern): content})):
             return [one]
         case Replace():
-            return [PatternStage(step)]
+            return [_pattern_stage(step)]
         case Strip(left, right):
             return [StripStage(step)] if left or right else []
         case Prepend():
@@ -167,6 +171,14 @@ def _parts_of(step: Step) -> list[CharMap | Stage | Form]:
 
             return [GraphemeStage(step)]
     raise InputError(f"expected a step of subwords.components.normalizer, not {type(step).__name__}")
+
+
+def _pattern_stage(step: Replace) -> Stage:
+    if step.regex:
+        from subwords.normalize.runs import run_stage
+
+        return run_stage(step) or PatternStage(step)
+    return PatternStage(step)
 
 
 def _bert_parts(step: Bert) -> list[CharMap | Stage | Form]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.components.byte_alphabet import tokens_to_text
 from subwords.components.normalizer import Form, Prepend, Replace, Strip
 from subwords.errors import InputError
 from subwords.kernels.layout import (
@@ -40,6 +41,7 @@ from subwords.normalize.characters import combining_classes, compositions, decom
 
 __all__ = [
     "WHOLE",
+    "ByteStage",
     "CharStage",
     "FormStage",
     "Part",
@@ -253,11 +255,42 @@ class PrependStage(Stage):
         if tracked:
             source[old] = np.arange(bounds[0], bounds[-1])
             source[at] = np.repeat(np.where(sizes > 0, bounds[:-1], -1)[filled], len(self._prefix))
+            if not len(self._prefix) and part.begins:  # in HF the first characters then have no origin
+                for first in _first_characters(text, bounds):
+                    source[first.start - bounds[0] : first.stop - bounds[0]] = -1
         return out, places, source
 
     def heads(self, codes: Offsets) -> Offsets:
         """Return the character itself."""
         return codes
+
+
+class ByteStage(Stage):
+    """Replaces bytes by their characters in GPT-2's table."""
+
+    growth = 2
+
+    def __init__(self) -> None:
+        self._codes = np.array([ord(char) for char in tokens_to_text([bytes([byte]) for byte in range(256)])])
+
+    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
+        """Replace the bytes; each character has the origin of its byte."""
+        first, text = bounds[0], text[bounds[0] : bounds[-1]]
+        places = _sums(np.where(self._codes < 0x80, 1, 2)[text])
+        source = np.repeat(np.arange(len(text)), np.diff(places))
+        codes = self._codes[text]
+        wide = codes >= 0x80
+        out = np.empty(len(source), np.uint8)
+        out[places[:-1]] = np.where(wide, 0xC0 | codes >> 6, codes)
+        out[places[1:][wide] - 1] = 0x80 | codes[wide] & 0x3F
+        return out, places[bounds - first], source + first if tracked else np.empty(0, np.int64)
+
+    def heads(self, codes: Offsets) -> Offsets:
+        """Return the character of the first byte of each character; no cut is safe before an invalid byte."""
+        widths = np.searchsorted(WIDER, codes, side="right")
+        leads = np.select([widths == 0, widths == 1, widths == 2], [codes, 0xC0 | codes >> 6, 0xE0 | codes >> 12],
+                          0xF0 | codes >> 18)  # fmt: skip
+        return np.where(codes == INVALID, -1, self._codes[np.minimum(leads, 255)])
 
 
 class PatternStage(Stage):
@@ -317,6 +350,14 @@ def _found(data: bytes, pattern: bytes) -> list[tuple[int, int, bool]]:
             segments.append((at, at := at + len(pattern), True))
         segments.append((at, at := at + len(part), False))
     return segments
+
+
+def _first_characters(text: Bytes, bounds: Offsets) -> Iterator[slice]:
+    """Yield the position of the first character of each text that is not empty."""
+    for start, stop in pairwise(bounds.tolist()):
+        head = text[start : min(start + 4, stop)].tobytes().decode("utf-8", "surrogateescape")[:1]
+        if head:
+            yield slice(start, start + len(head.encode("utf-8", "surrogateescape")))
 
 
 def _sums(sizes: Offsets) -> Offsets:

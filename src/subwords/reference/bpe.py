@@ -225,14 +225,17 @@ def train(
     return vocab, merges
 
 
-def _merge_by_rank(tokens: list[bytes], rank: Callable[[Pair], float | None]) -> list[bytes]:
-    """Merge the leftmost pair of lowest rank, one at a time, until no pair has a rank."""
+def _merge_by_rank(tokens: list[bytes], rank: Callable[[Pair], float | None], prefix: bytes = b"") -> list[bytes]:
+    """Merge the leftmost pair of lowest rank, one at a time, until no pair has a rank.
+
+    The right token of a pair loses as many bytes as the prefix has.
+    """
     while True:
         ranked = [(r, i) for i, pair in enumerate(pairwise(tokens)) if (r := rank(pair)) is not None]
         if not ranked:
             return tokens
         _, i = min(ranked)
-        tokens = [*tokens[:i], tokens[i] + tokens[i + 1], *tokens[i + 2 :]]
+        tokens = [*tokens[:i], tokens[i] + tokens[i + 1][len(prefix) :], *tokens[i + 2 :]]
 
 
 def _bytes_of(symbol: bytes) -> list[bytes]:
@@ -240,16 +243,31 @@ def _bytes_of(symbol: bytes) -> list[bytes]:
     return [b"<0x%02X>" % byte for byte in symbol]
 
 
+def _marked(symbols: Sequence[bytes], prefix: bytes, suffix: bytes) -> list[bytes]:
+    """Spell the symbols of a word with a prefix, but the first one, and the last one with a suffix.
+
+    >>> _marked([b"a", b"b", b"c"], b"##", b"</w>")
+    [b'a', b'##b', b'##c</w>']
+    """
+    last = len(symbols) - 1
+    return [(prefix if i else b"") + symbol + (suffix if i == last else b"") for i, symbol in enumerate(symbols)]
+
+
 def _known(
-    word: bytes, byte_level: bool, vocab: Container[bytes], unk: str | None, fuse_unk: bool, byte_fallback: bool
+    word: bytes,
+    symbols: Sequence[bytes],
+    vocab: Container[bytes],
+    unk: str | None,
+    fuse_unk: bool,
+    byte_fallback: bool,
 ) -> list[bytes]:
-    """Replace symbols outside the vocabulary by their byte tokens, if all of these exist, or by unk.
+    """Replace symbols of a word outside the vocabulary by their byte tokens, if all of these exist, or by unk.
 
     As in HF, a pending unk is emitted before the next unk or known symbol: after any byte tokens that precede that one.
     """
     tokens: list[bytes] = []
     waiting: list[bytes] = []
-    for symbol in _symbols(word, byte_level):
+    for symbol in symbols:
         if symbol in vocab:
             tokens += [*waiting, symbol]
             waiting = []
@@ -272,20 +290,25 @@ def encode_word(
     unk: str | None = None,
     fuse_unk: bool = False,
     byte_fallback: bool = False,
+    prefix: bytes = b"",
+    suffix: bytes = b"",
 ) -> list[bytes]:
     """Segment one word by merges, given in rank order or as pair -> rank; only merges produce longer tokens.
 
     With a `vocab`, each symbol outside it becomes its bytes (`byte_fallback`) or `unk`; `fuse_unk` joins adjacent unks.
-    Raises ValueError if there is no such token.
+    Raises ValueError if there is no such token. Symbols are spelled with the prefix after the first one, and with the
+    suffix at the end of the word.
 
+    >>> encode_word(b"low", [(b"o", b"w</w>")], suffix=b"</w>")
+    [b'l', b'ow</w>']
     >>> encode_word(b"thug", [(b"u", b"g"), (b"h", b"ug")], vocab=[b"g", b"h", b"u", b"[UNK]"], unk="[UNK]")
     [b'[UNK]', b'hug']
     """
     ranks = merges if isinstance(merges, Mapping) else {pair: rank for rank, pair in enumerate(merges)}
-    tokens = _symbols(word, byte_level)
+    tokens = _marked(_symbols(word, byte_level), prefix, suffix)
     if vocab is not None:
-        tokens = _known(word, byte_level, vocab, unk, fuse_unk, byte_fallback)
-    return _merge_by_rank(tokens, ranks.get)
+        tokens = _known(word, tokens, vocab, unk, fuse_unk, byte_fallback)
+    return _merge_by_rank(tokens, ranks.get, prefix)
 
 
 def encode_word_scores(

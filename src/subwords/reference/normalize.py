@@ -1,8 +1,8 @@
 """Textbook normalization: each step processes the characters that the previous step produced.
 
-A step is any object whose class is named Bert, Form, Lowercase, Nmt, StripAccents, Replace, Strip, Prepend, Precompiled
-or SentencePiece, with its settings as attributes; see the functions of these names. Each character records the
-character of the text that it maps to. Bytes that are not UTF-8 become lone surrogates in `str`, one per byte,
+A step is any object whose class is named Bert, ByteLevel, Form, Lowercase, Nmt, StripAccents, Replace, Strip, Prepend,
+Precompiled or SentencePiece, with its settings as attributes; see the functions of these names. Each character records
+the character of the text that it maps to. Bytes that are not UTF-8 become lone surrogates in `str`, one per byte,
 which every step except SentencePiece leaves unchanged.
 
 `characters` provides the properties of single characters; by default those of Python's Unicode version.
@@ -99,6 +99,8 @@ def _applied(chars: list[Char], step: Any, characters: Characters) -> list[Char]
     match type(step).__name__:
         case "Bert":
             return bert(chars, step, characters)
+        case "ByteLevel":
+            return [(letter, at) for char, at in chars for letter in byte_letters(char)]
         case "Form":
             return form(chars, step.form, characters)
         case "Lowercase":
@@ -112,6 +114,8 @@ def _applied(chars: list[Char], step: Any, characters: Characters) -> list[Char]
         case "Strip":
             return strip(chars, step.left, step.right, characters)
         case "Prepend":
+            if not step.text:  # in HF the first character then maps to none
+                return [(char, -1) for char, _ in chars[:1]] + chars[1:]
             return [(char, chars[0][1]) for char in step.text] + chars if chars else []
         case "Precompiled":
             return precompiled(chars, step.charsmap, characters)
@@ -119,6 +123,15 @@ def _applied(chars: list[Char], step: Any, characters: Characters) -> list[Char]
             return sentencepiece(chars, step)[0]
         case name:
             raise ValueError(f"expected a step of normalization, not a {name}")
+
+
+def byte_letters(char: str) -> str:
+    """Return what GPT-2 writes for the bytes of a character: printable ones of Latin-1, others from U+0100 on."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    hidden = [byte for byte in range(256) if byte not in printable]
+    return "".join(
+        chr(byte if byte in printable else 256 + hidden.index(byte)) for byte in char.encode("utf-8", "surrogateescape")
+    )
 
 
 def nmt(chars: list[Char]) -> list[Char]:

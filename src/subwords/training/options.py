@@ -13,13 +13,14 @@ __all__ = [
     "BPEOptions",
     "Settings",
     "UnigramOptions",
+    "WordLevelOptions",
     "WordPieceOptions",
     "families_with",
     "settings_of",
     "special_tokens_of",
 ]
 
-Settings = Any  # BPESettings, WordPieceSettings or UnigramSettings, all frozen dataclasses
+Settings = Any  # the settings of a family, a frozen dataclass
 COMMON = ("vocab_size", "special_tokens", "unk_token", "min_frequency")
 
 
@@ -33,6 +34,8 @@ class BPEOptions(TypedDict, total=False):
     max_token_length: int | None
     limit_alphabet: int | None
     unk_token: str | None
+    fuse_unk: bool
+    byte_fallback: bool
 
 
 class WordPieceOptions(TypedDict, total=False):
@@ -60,6 +63,13 @@ class UnigramOptions(TypedDict, total=False):
     required_chars: str
     user_defined: Sequence[str]
     byte_fallback: bool
+    unk_token: str | None
+
+
+class WordLevelOptions(TypedDict, total=False):
+    """Options of algorithm="wordlevel"; see `train`."""
+
+    min_frequency: int | None
     unk_token: str | None
 
 

@@ -12,7 +12,7 @@ from subwords.corpus.count import provenance_of
 from subwords.corpus.counts import WordCounts
 from subwords.corpus.progress import progress as progress_line
 from subwords.errors import InputError, SubwordsError, SubwordsWarning
-from subwords.families import Model, family_named
+from subwords.families import Model, family_named, family_of
 from subwords.resolve import NormalizerLike, SplitterLike
 from subwords.resolve import splitter as make_splitter
 from subwords.split.splitter import Splitter
@@ -20,7 +20,14 @@ from subwords.support.threads import thread_count
 from subwords.tokenizer import Tokenizer
 from subwords.training.assemble import spec_of
 from subwords.training.count import count, normalizer_or_none, words_of
-from subwords.training.options import BPEOptions, Settings, UnigramOptions, WordPieceOptions, settings_of
+from subwords.training.options import (
+    BPEOptions,
+    Settings,
+    UnigramOptions,
+    WordLevelOptions,
+    WordPieceOptions,
+    settings_of,
+)
 
 if TYPE_CHECKING:
     from subwords.corpus.source import Source
@@ -74,6 +81,21 @@ def train(
     progress: bool | None = None,
     **options: Unpack[UnigramOptions],
 ) -> Tokenizer: ...
+@overload
+def train(
+    source: Source | WordCounts,
+    *,
+    algorithm: Literal["wordlevel"],
+    vocab_size: int,
+    splitter: SplitterLike = "auto",
+    normalizer: NormalizerLike = "auto",
+    special_tokens: Sequence[str] | None = None,
+    documents: Literal["file", "line"] | None = None,
+    errors: Literal["strict", "replace"] | None = None,
+    threads: int | None = None,
+    progress: bool | None = None,
+    **options: Unpack[WordLevelOptions],
+) -> Tokenizer: ...
 def train(
     source: Source | WordCounts,
     *,
@@ -91,17 +113,19 @@ def train(
     """Train a tokenizer on a corpus (see `count`) or on word counts.
 
     None selects an option's default. Raises InputError for an option of another algorithm, TrainingError if settings
-    and corpus do not fit together. Warns (SubwordsWarning) if BPE or WordPiece end with fewer than vocab_size tokens.
+    and corpus do not fit together. Warns (SubwordsWarning) if there are fewer than vocab_size tokens.
 
     Options of all algorithms:
 
-    - algorithm: "bpe", "wordpiece" or "unigram". vocab_size: the number of tokens, special tokens included.
+    - algorithm: "bpe", "wordpiece", "unigram" or "wordlevel". vocab_size: the number of tokens, special
+      tokens included.
     - splitter, normalizer: any value that `subwords.splitter` or `subwords.normalizer` accepts. "auto" is "gpt2" and
-      no normalizer for BPE, "bert" and "bert-uncased" for WordPiece, "sentencepiece" for both with Unigram.
+      no normalizer for BPE, "bert" and "bert-uncased" for WordPiece, "sentencepiece" for both with Unigram,
+      "whitespace" and no normalizer for WordLevel.
     - special_tokens: get the first ids and are removed from the corpus. Default: none for BPE; [PAD], [UNK], [CLS],
-      [SEP] and [MASK] for WordPiece; <unk>, <s> and </s> for Unigram.
-    - unk_token: the special token for unknown text. Default: none for BPE, [UNK] for WordPiece, <unk> for Unigram.
-    - min_frequency: the smallest count of a merged pair (default 0) or of a Unigram piece (default 2).
+      [SEP] and [MASK] for WordPiece; <unk>, <s> and </s> for Unigram; <unk> for WordLevel.
+    - unk_token: the special token for unknown text. Default: none for BPE, [UNK] for WordPiece, <unk> for the others.
+    - min_frequency: the smallest count of a merged pair or of a word (default 0), or of a Unigram piece (default 2).
     - documents, errors, threads, progress: as in `count`; the first two raise InputError with word counts.
 
     "bpe":
@@ -113,6 +137,8 @@ def train(
     - max_token_length (None): the most bytes of a token, or characters if byte_level is False.
     - limit_alphabet (None): keep the N most frequent symbols. Any other symbol splits the word in training and becomes
       unk_token in encoding.
+    - fuse_unk (False): a run of unknown characters becomes one unk_token. byte_fallback (False): unknown characters
+      become bytes. Both need byte_level=False; a .model file needs one of them.
 
     "wordpiece": tie_break, max_token_length and limit_alphabet as above, and:
 
@@ -128,6 +154,8 @@ def train(
     - character_coverage (1.0): keep the most frequent characters that cover this share of the text, and those of
       required_chars (""). Any other character splits the word.
     - user_defined (()): pieces that are always kept whole. byte_fallback (False): unknown characters become bytes.
+
+    "wordlevel": no other options. The tokens are the most frequent words; any other word is unknown.
 
     >>> import subwords
     >>> tok = subwords.train(["hug pug pun bun hugs " * 9], vocab_size=262, special_tokens=["<s>"])
@@ -182,7 +210,7 @@ def _warn_of_fewer(model: Model, settings: Settings) -> None:
     if size >= settings.vocab_size:
         return
     least, longest = settings.min_frequency, getattr(settings, "max_token_length", None)
-    why = "no pair is left to merge"
+    why = "no word is left" if family_of(model).name == "wordlevel" else "no pair is left to merge"
     if least > 1:
         why += f" that occurs {least} times (min_frequency)"
     if longest is not None:

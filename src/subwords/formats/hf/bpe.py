@@ -28,8 +28,8 @@ def read_model(node: Node, vocab: dict[str, int], added: Sequence[AddedToken], b
     Without an unk token, unknown characters are dropped, as in HF. Files written here may say `"unknown": "error"`:
     then they raise an error. HF ignores that field.
     """
-    _check(node, byte_level)
-    merges = _read_merges(node["merges"], vocab)
+    prefix, suffix = (_mark(node[key]) for key in ("continuing_subword_prefix", "end_of_word_suffix"))
+    merges = _read_merges(node["merges"], vocab, prefix)
     tokens = Vocab(_token_bytes(node["vocab"], vocab, added, merges, byte_level))
     unk = node["unk_token"]
     settings: dict[str, Any] = {
@@ -41,10 +41,15 @@ def read_model(node: Node, vocab: dict[str, int], added: Sequence[AddedToken], b
         "whole_words": node["ignore_merges"].boolean(False),
         "byte_fallback": node["byte_fallback"].boolean(False),
         "special_ids": unyielded_ids(added, vocab),
+        "prefix": _mark_bytes(node["continuing_subword_prefix"], prefix, byte_level),
+        "suffix": _mark_bytes(node["end_of_word_suffix"], suffix, byte_level),
+        "dropout": _dropout(node["dropout"]),
     }
     try:
         return BPE(tokens, merges, **settings)
     except FormatError as error:
+        if str(error).startswith("byte_fallback"):
+            raise node["byte_fallback"].wrong("false in this model", f"true: {error}") from None
         raise node["merges"].wrong("merges of these tokens", f"these: {error}") from None
 
 
@@ -54,27 +59,43 @@ def _unknown(node: Node) -> str:
     return node.value or "drop"
 
 
-def _check(model: Node, byte_level: bool) -> None:
-    if model["dropout"].value not in (None, 0):
-        raise model["dropout"].unsupported("null")
-    for key in ("continuing_subword_prefix", "end_of_word_suffix"):
-        if model[key].value not in (None, ""):
-            raise model[key].unsupported("null")
-    if model["byte_fallback"].boolean(False) and byte_level:
-        raise model["byte_fallback"].wrong("false with ByteLevel, where every byte is a symbol")
+def _dropout(node: Node) -> float | None:
+    value = node.value
+    if value is None:
+        return None
+    if type(value) not in (int, float) or not 0 <= value <= 1:
+        raise node.wrong("a number from 0 to 1, or null")
+    return float(value)
 
 
-def _read_merges(node: Node, vocab: dict[str, int]) -> NDArray[np.int64]:
-    """Return the merges, shape (m, 3); of duplicate pairs the last one wins, as in HF."""
+def _mark(node: Node) -> str:
+    """Return a prefix or suffix; it may be absent."""
+    return "" if node.value is None else node.string()
+
+
+def _mark_bytes(node: Node, mark: str, byte_level: bool) -> bytes:
+    if not byte_level:
+        return mark.encode()
+    if not CHARACTERS.issuperset(mark):
+        raise node.unsupported("characters that represent bytes, as in the tokens of a byte-level model")
+    return tokens_from_text([mark])[0]
+
+
+def _read_merges(node: Node, vocab: dict[str, int], prefix: str) -> NDArray[np.int64]:
+    """Return the merges, shape (m, 3); of duplicate pairs the last one wins, as in HF.
+
+    The result of a merge is the left token and the right one without as many bytes as the prefix has.
+    """
     entries = node.array()
     if entries and isinstance(entries[0], str) and entries[0].startswith("#version"):
         entries = entries[1:]
     try:
         left, right = _parts(entries)
         ids = vocab.__getitem__
-        columns = [list(map(ids, left)), list(map(ids, right)), list(map(ids, map(add, left, right)))]
+        rest = [_without(token, prefix) for token in right] if prefix else right
+        columns = [list(map(ids, left)), list(map(ids, right)), list(map(ids, map(add, left, rest)))]
     except (AttributeError, KeyError, TypeError, ValueError):
-        _refuse_merge(node, vocab)
+        _refuse_merge(node, vocab, prefix)
         raise
     merges = np.array(columns, np.int64).T.copy()
     keys = (merges[:, 0] << 32) | merges[:, 1]
@@ -96,14 +117,26 @@ def _parts(entries: list[Any]) -> tuple[Sequence[str], Sequence[str]]:
     return [left for left, _ in pairs], [right for _, right in pairs]
 
 
-def _refuse_merge(node: Node, vocab: dict[str, int]) -> None:
+def _without(token: str, prefix: str) -> str:
+    """Return a token without as many bytes as the prefix has; ValueError if that is not text."""
+    data, cut = token.encode(), len(prefix.encode())
+    if len(data) < cut:
+        raise ValueError("a token is shorter than the prefix")
+    return data[cut:].decode()
+
+
+def _refuse_merge(node: Node, vocab: dict[str, int], prefix: str) -> None:
     for i, entry in enumerate(node.items()):
         parts = entry.value.split(" ") if isinstance(entry.value, str) else entry.value
         if i == 0 and isinstance(entry.value, str) and entry.value.startswith("#version"):
             continue
         if not (isinstance(parts, list) and len(parts) == 2 and all(isinstance(part, str) for part in parts)):
             raise entry.wrong("two tokens", _listed(parts) if isinstance(parts, list) else None) from None
-        for token in (*parts, "".join(parts)):
+        try:
+            joined = parts[0] + _without(parts[1], prefix)
+        except ValueError:
+            raise entry.wrong(f"a right token that begins with the prefix {shown(prefix)}", _listed(parts)) from None
+        for token in (*parts, joined):
             if token not in vocab:
                 came = f"{_listed(parts)}: {shown(token)} is not a token"
                 raise entry.wrong("two tokens whose concatenation is a token", came) from None
@@ -148,16 +181,22 @@ def write_model(model: BPE, texts: list[str]) -> dict[str, Any]:
     return {
         "type": "BPE",
         **({"unknown": "error"} if refuses else {}),
-        "dropout": None,
+        "dropout": model.dropout,
         "unk_token": None if model.unk_id is None else texts[model.unk_id],
-        "continuing_subword_prefix": None,
-        "end_of_word_suffix": None,
+        "continuing_subword_prefix": _written_mark(model.prefix, model.byte_level),
+        "end_of_word_suffix": _written_mark(model.suffix, model.byte_level),
         "fuse_unk": model.fuse_unk,
         "byte_fallback": model.byte_fallback,
         "ignore_merges": model.whole_words,
         "vocab": {},
         "merges": [],
     }
+
+
+def _written_mark(mark: bytes, byte_level: bool) -> str | None:
+    if not mark:
+        return None
+    return tokens_to_text([mark])[0] if byte_level else mark.decode()
 
 
 def _check_writable(model: BPE) -> None:
@@ -186,8 +225,13 @@ def token_texts(model: BPE, added: Sequence[AddedToken]) -> list[str]:
     texts = written_texts(texts, added)
     # BPE has checked that bytes of merges concatenate; their texts may not if an added token is spelled literally.
     literal = np.array(sorted(token.id for token in added), np.int64)
+    prefix = _written_mark(model.prefix, model.byte_level) or ""
     for left, right, result in model.merges[np.isin(model.merges, literal).any(1)].tolist():
-        if texts[left] + texts[right] != texts[result]:
+        try:
+            joined = texts[left] + _without(texts[right], prefix)
+        except ValueError:
+            joined = ""
+        if joined != texts[result]:
             came = f"{texts[left]!r} and {texts[right]!r} would make {texts[result]!r}"
             raise FormatError(f"tokenizer.json cannot hold a merge: {came}")
     return texts

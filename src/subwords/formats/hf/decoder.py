@@ -6,6 +6,8 @@ import re
 from typing import Any
 
 from subwords.components.decoder import (
+    CTC,
+    BPEDecoder,
     ByteDecoder,
     ByteFallback,
     Decoder,
@@ -30,6 +32,18 @@ MOST = 2**63 - 1  # characters; longer than any token
 DEEPEST = 100
 SCHEMES = ("always", "first", "never")
 SPACE = "▁"
+KINDS = (
+    *("BPEDecoder", "ByteLevel", "WordPiece", "Metaspace", "CTC", "Sequence", "Replace", "Fuse", "Strip"),
+    "ByteFallback",
+)
+# The fields that tell the type of a decoder without one, in the order in which HF tries them.
+SHAPES = {
+    "BPEDecoder": ("suffix",),
+    "WordPiece": ("prefix", "cleanup"),
+    "CTC": ("pad_token", "word_delimiter_token", "cleanup"),
+    "Replace": ("pattern", "content"),
+    "Strip": ("content", "start", "stop"),
+}
 
 
 def from_decoder(node: Node) -> Decoder:
@@ -38,35 +52,34 @@ def from_decoder(node: Node) -> Decoder:
     >>> from_decoder(Node("a.json", "decoder", {"type": "WordPiece", "prefix": "##", "cleanup": False}))
     WordPieceDecoder(prefix='##', cleanup=False)
     """
-    while node.value is not None and node["type"].value == "Sequence" and len(node["decoders"].array()) == 1:
-        (node,) = node["decoders"].items()
     if node.value is None:
         return SpaceDecoder()
-    kind = node["type"].value
-    if kind == "WordPiece":
-        return WordPieceDecoder(node["prefix"].string(), node["cleanup"].boolean())
-    if kind in ("ByteLevel", "Fuse"):
-        return ByteDecoder(kind == "ByteLevel")
-    return _from_step(node)
+    while node["type"].value == "Sequence" and len(node["decoders"].array()) == 1:
+        (node,) = node["decoders"].items()
+    return ByteDecoder(byte_level=False) if node["type"].value == "Fuse" else _from_step(node)
 
 
 def to_decoder(decoder: Decoder) -> dict[str, Any] | None:
     """Return the `decoder` of a tokenizer.json, as HF writes it; FormatError if HF has no equivalent."""
-    if isinstance(decoder, WordPieceDecoder):
-        return {"type": "WordPiece", "prefix": decoder.prefix, "cleanup": decoder.cleanup}
-    if isinstance(decoder, ByteDecoder):
-        byte_level = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
-        return byte_level if decoder.byte_level else {"type": "Fuse"}
-    if isinstance(decoder, SpaceDecoder):
-        return None
-    return _to_step(decoder)
+    return None if isinstance(decoder, SpaceDecoder) else _to_step(decoder)
 
 
 def _from_step(node: Node, depth: int = 0) -> DecoderStep:
-    kind = node["type"].value
+    kind = _kind(node)
     match kind:
-        case "Sequence" if depth < DEEPEST:
+        case "Sequence":
+            if depth == DEEPEST:
+                raise node.wrong(f"at most {DEEPEST} nested sequences", "one more")
             return DecoderSequence(tuple(_from_step(part, depth + 1) for part in node["decoders"].items()))
+        case "ByteLevel":
+            return ByteDecoder()
+        case "WordPiece":
+            return WordPieceDecoder(node["prefix"].string(), node["cleanup"].boolean())
+        case "BPEDecoder":
+            return BPEDecoder(node["suffix"].string())
+        case "CTC":
+            pad, delimiter = node["pad_token"].string(), node["word_delimiter_token"].string()
+            return CTC(pad, delimiter, node["cleanup"].boolean())
         case "Metaspace":
             return _metaspace(node)
         case "ByteFallback":
@@ -74,14 +87,18 @@ def _from_step(node: Node, depth: int = 0) -> DecoderStep:
         case "Fuse":
             return Fuse()
         case "Strip":
-            content = node["content"]
-            if len(content.string()) != 1:
-                raise content.wrong("one character")
-            return Strip(content.string(), node["start"].integer(MOST), node["stop"].integer(MOST))
+            return Strip(node["content"].character(), node["start"].integer(MOST), node["stop"].integer(MOST))
         case "Replace":
             return _replace(node)
-    also = "" if depth else "WordPiece, ByteLevel, "
-    raise node.unsupported(f"{also}Fuse, Metaspace, ByteFallback, Strip, Replace or a Sequence of these")
+    raise node.unsupported(", ".join(KINDS))
+
+
+def _kind(node: Node) -> str | None:
+    """Return the type of a decoder; if HF knows no such type, the one that its fields tell, as in HF."""
+    kind = node["type"].value
+    if isinstance(kind, str) and kind in KINDS:
+        return kind
+    return next((name for name, fields in SHAPES.items() if all(field in node.object() for field in fields)), None)
 
 
 def _metaspace(node: Node) -> Metaspace:
@@ -146,6 +163,15 @@ def _like_sentencepiece(decoder: SentencePieceDecoder) -> DecoderSequence:
 
 def _to_step(decoder: Decoder) -> dict[str, Any]:
     match decoder:
+        case ByteDecoder(byte_level):
+            node = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
+            return node if byte_level else {"type": "Fuse"}
+        case WordPieceDecoder(prefix, cleanup):
+            return {"type": "WordPiece", "prefix": prefix, "cleanup": cleanup}
+        case BPEDecoder(suffix):
+            return {"type": "BPEDecoder", "suffix": suffix}
+        case CTC(pad, delimiter, cleanup):
+            return {"type": "CTC", "pad_token": pad, "word_delimiter_token": delimiter, "cleanup": cleanup}
         case DecoderSequence(steps):
             return {"type": "Sequence", "decoders": [_to_step(step) for step in steps]}
         case Metaspace(character, scheme, split):

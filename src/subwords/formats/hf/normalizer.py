@@ -10,6 +10,7 @@ from subwords.components.normalizer import (
     NAMED,
     SPACED,
     Bert,
+    ByteLevel,
     Form,
     Lowercase,
     Nmt,
@@ -29,7 +30,6 @@ from subwords.formats.json_node import Node
 __all__ = ["from_normalizer", "to_normalizer"]
 
 DEEPEST = 100
-LATER = ("ByteLevel",)
 
 
 def from_normalizer(node: Node) -> Steps:
@@ -47,10 +47,14 @@ def from_normalizer(node: Node) -> Steps:
 
 
 def _steps(node: Node) -> Steps:
-    kind = node["type"]
-    if kind.value in LATER:
-        raise kind.unsupported(f"one of {', '.join(_READERS)}")
-    return _READERS[kind.choice(tuple(_READERS))](node)
+    kind = node["type"].value
+    # As in HF: a type that is unknown or missing is told by the fields.
+    if not isinstance(kind, str) or kind not in _READERS:
+        present = node.object()
+        kind = next((name for name, fields in _SHAPES.items() if all(field in present for field in fields)), None)
+    if kind is None:
+        raise node["type"].wrong(f"one of {', '.join(_READERS)}")
+    return _READERS[kind](node)
 
 
 def _sequence(node: Node) -> Steps:
@@ -101,6 +105,7 @@ def _map(node: Node) -> bytes:
 _READERS: dict[str, Callable[[Node], Steps]] = {
     "Bert": _bert,
     "BertNormalizer": _bert,
+    "ByteLevel": lambda _: (ByteLevel(),),
     "Lowercase": lambda _: (Lowercase(),),
     "NFC": lambda _: (Form("NFC"),),
     "NFD": lambda _: (Form("NFD"),),
@@ -113,6 +118,16 @@ _READERS: dict[str, Callable[[Node], Steps]] = {
     "Sequence": _sequence,
     "Strip": lambda node: (Strip(node["strip_left"].boolean(), node["strip_right"].boolean()),),
     "StripAccents": lambda _: (StripAccents(),),
+}
+
+
+# The fields that tell the type of a normalizer without one, in the order in which HF tries them.
+_SHAPES = {
+    "Bert": ("clean_text", "handle_chinese_chars", "lowercase"),
+    "Strip": ("strip_left", "strip_right"),
+    "Sequence": ("normalizers",),
+    "Replace": ("pattern", "content"),
+    "Prepend": ("prepend",),
 }
 
 
@@ -165,5 +180,5 @@ def _node(step: Step) -> dict[str, Any]:
             return {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap).decode()}
         case SentencePiece():
             raise AssertionError("its parts are written")
-        case Lowercase() | Nmt() | StripAccents():
+        case ByteLevel() | Lowercase() | Nmt() | StripAccents():
             return {"type": type(step).__name__}

@@ -49,6 +49,9 @@ def _read(node: Node) -> Template:
     kind = node["type"].value
     read = _READERS.get(kind) if isinstance(kind, str) else None
     if read is None:
+        # As in HF, where the fields alone tell most types.
+        read = next((read for fields, read in _SHAPES if all(field in node.object() for field in fields)), None)
+    if read is None:
         raise node.unsupported(" or ".join(_READERS))
     return read(node)
 
@@ -112,6 +115,9 @@ _READERS: dict[str, Callable[[Node], Template]] = {
     "RobertaProcessing": _bert,
     "TemplateProcessing": _processing,
 }
+
+
+_SHAPES = ((("sep", "cls"), _bert), (("single", "pair", "special_tokens"), _processing))
 
 
 def to_post_processor(template: Template | None) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""Read and write HF's tokenizer.json, version 1.0."""
+"""Read HF's tokenizer.json, version 1.0 or 2.0; write version 1.0."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def read(data: bytes, name: str) -> TokenizerSpec:
     """Return the spec of a tokenizer.json; `name` is the file's name in messages.
 
     Raises FormatError with the place for damaged and unsupported files.
-    Hazard: a BPE file without a decoder decodes here by joining the tokens; HF would put spaces between them.
+    Hazard: without a decoder in the file, tokens are joined with spaces, as in HF.
 
-    Source: the format that HF tokenizers 0.23 reads.
+    Source: the format that HF tokenizers 0.23 reads; version 2.0 as 1.0.0rc3 writes it.
 
     >>> from subwords.formats.hf.tokenizer_json import read
     >>> model = b'{"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]]}'
@@ -60,8 +60,14 @@ def read(data: bytes, name: str) -> TokenizerSpec:
     """
     top = parse(data, name)
     kind = _kind(top["model"])
-    if top["version"].value not in (None, "1.0"):
-        raise top["version"].wrong('"1.0"')
+    version, roles = top["version"], top["role_to_token"]
+    if version.value not in (None, "1.0", "2.0"):
+        raise version.wrong('"1.0" or "2.0"')
+    is_new = version.value == "2.0"
+    if is_new:
+        from subwords.formats.hf.version_2 import as_version_1, roles_of
+
+        top = as_version_1(top)
     splitter = _read_splitter(top["pre_tokenizer"])
     byte_level = any(isinstance(step, ByteChars) for step in splitter)
     vocab, pieces = _read_vocab(top["model"]["vocab"], kind)
@@ -73,13 +79,18 @@ def read(data: bytes, name: str) -> TokenizerSpec:
         from subwords.formats.hf import unigram
 
         model = unigram.read_model(top["model"], pieces, added)
+    elif kind == "WordLevel":
+        from subwords.formats.hf import wordlevel
+
+        model = wordlevel.read_model(top["model"], vocab, added)
     else:
         from subwords.formats.hf import wordpiece
 
         model = wordpiece.read_model(top["model"], vocab, added)
     if isinstance(model, BPE) and byte_level and isinstance(splitter[-1], ByteChars):
         splitter = splitter[:-1]  # the model records that its symbols are bytes
-    kept = [*_SPELLED, *(key for key in top.object() if key not in _KEYS)]
+    # The spelling of version 2.0 is not written.
+    kept = [*(() if is_new else _SPELLED), *(key for key in top.object() if key not in _KEYS)]
     return TokenizerSpec(
         model=model,
         normalizer=_read_normalizer(top["normalizer"]),
@@ -87,6 +98,7 @@ def read(data: bytes, name: str) -> TokenizerSpec:
         template=from_post_processor(top["post_processor"]),
         decoder=_read_decoder(top["decoder"], model),
         added_tokens=tuple(added),
+        roles=roles_of(roles, vocab | {token.content: token.id for token in added}) if is_new else (),
         padding=from_padding(top["padding"]),
         truncation=from_truncation(top["truncation"]),
         foreign=Foreign(tuple((key, top[key].verbatim()) for key in kept), len(pieces or vocab)),
@@ -97,10 +109,8 @@ def _kind(model: Node) -> str:
     if not isinstance(model.value, dict):
         raise model.wrong("the model of a tokenizer.json")
     kind = model_kind(model)
-    if kind not in ("BPE", "WordPiece", "Unigram"):
-        if model["type"].value is None:
-            raise model.wrong("a BPE, WordPiece or Unigram model", f"what looks like {kind}")
-        raise model.unsupported("BPE, WordPiece or Unigram")
+    if kind not in ("BPE", "WordPiece", "Unigram", "WordLevel"):
+        raise model.unsupported("BPE, WordPiece, Unigram or WordLevel")
     return kind
 
 
@@ -135,17 +145,14 @@ def _read_splitter(node: Node) -> splitters.Rule:
 
 def _read_decoder(node: Node, model: Model) -> Decoder | None:
     """Return the decoder; None if it joins the bytes of the tokens of a BPE model."""
-    if isinstance(model, BPE) and (
-        node.value is None or node["type"].value == ("ByteLevel" if model.byte_level else "Fuse")
+    if (
+        isinstance(model, BPE)
+        and node.value is not None
+        and node["type"].value == ("ByteLevel" if model.byte_level else "Fuse")
     ):
         return None
     from subwords.formats.hf.decoder import from_decoder
 
-    if not isinstance(model, BPE):
-        return from_decoder(node)
-    byte_level = model.byte_level
-    if byte_level or node["type"].value == "ByteLevel":
-        raise node.unsupported(f"{'ByteLevel' if byte_level else 'Fuse'} or null with this pre_tokenizer")
     return from_decoder(node)
 
 
@@ -213,7 +220,7 @@ def _written_decoder(spec: TokenizerSpec) -> Any:
     except FormatError:  # the model was replaced by one of another family
         pass
     if spec.decoder is None:
-        # No decoder here joins the tokens; null in HF would put spaces between them.
+        # No decoder in a spec joins the tokens; in a file it puts spaces between them.
         return _JOINED[isinstance(spec.model, BPE) and spec.model.byte_level]
     from subwords.formats.hf.decoder import to_decoder
 
@@ -234,6 +241,12 @@ def _written_model(model: Model, texts: list[str]) -> dict[str, Any]:
         from subwords.formats.hf import unigram
 
         return unigram.write_model(model)
+    from subwords.wordlevel.model import WordLevel
+
+    if isinstance(model, WordLevel):
+        from subwords.formats.hf import wordlevel
+
+        return wordlevel.write_model(model, texts)
     from subwords.formats.hf import wordpiece
     from subwords.wordpiece.model import WordPiece
 
@@ -254,7 +267,11 @@ def _written_vocab(model: Model, texts: list[str], appended: set[int]) -> dict[s
 
 
 def _filled(frame: str, model: dict[str, Any], written: dict[str, str]) -> str:
-    """Insert JSON that is already written for the model's last keys, which are empty in `frame`."""
-    end = ",\n".join(f'    "{key}": {json.dumps(model[key])}' for key in written) + "\n  }\n}"
-    filled = ",\n".join(f'    "{key}": {text}' for key, text in written.items()) + "\n  }\n}"
+    """Insert JSON that is already written for the model's vocabulary, which is empty in `frame`, and what follows."""
+    keys = [*model]
+    last = {key: json.dumps(model[key], ensure_ascii=False) for key in keys[keys.index("vocab") :]}
+    end, filled = (
+        ",\n".join(f'    "{key}": {text}' for key, text in texts.items()) + "\n  }\n}"
+        for texts in (last, last | written)
+    )
     return frame.removesuffix(end) + filled

@@ -21,7 +21,7 @@ from subwords.spec import TokenizerSpec
 from subwords.split.splitter import Splitter
 from subwords.unigram.model import Unigram
 
-__all__ = ["write"]
+__all__ = ["check_splitter", "merge_scores", "write"]
 
 # Rules that decide a cut between two characters from these two characters only.
 _LOCAL: tuple[Rule, ...] = (
@@ -83,10 +83,11 @@ def _described(spec: TokenizerSpec, message: Any) -> PieceTable:
     if isinstance(model, Unigram):
         with np.errstate(over="ignore"):  # infinite scores raise FormatError later, in check()
             scores, users, byte_ids = model.scores.astype(np.float32), model.user_ids, model.byte_ids
-    elif isinstance(model, BPE) and not model.byte_level:
-        scores, users, byte_ids = _merge_scores(model), model.user_ids, model.byte_ids
+    elif isinstance(model, BPE) and not model.byte_level and not model.marked:
+        scores, users, byte_ids = merge_scores(model), model.user_ids, model.byte_ids
     else:
-        raise FormatError(".model files hold Unigram and character-level BPE models only; write a .json file")
+        held = "Unigram and character-level BPE models only, without prefix and suffix"
+        raise FormatError(f".model files hold {held}; write a .json file")
     types = _types(model, users, byte_ids, len(pieces))
     _describe_normalizer(spec.normalizer, [pieces[i] for i in sorted(users)], message)
     trainer = message.trainer_spec
@@ -101,9 +102,9 @@ def _described(spec: TokenizerSpec, message: Any) -> PieceTable:
         setattr(trainer, field, control.get(piece, -1))
     table = PieceTable(b"", types.astype(np.uint8).tobytes(), scores)
     finest = cut_rule(pieces, types.tolist(), trainer.model_type, byte_fallback=model.byte_fallback)
-    _check_splitter(
-        Splitter(spec.splitter), finest, [pieces[i] for i in np.flatnonzero(np.isin(types, _YIELDED)).tolist()]
-    )
+    if not (isinstance(model, BPE) and spec.splitter == model.space_rule):
+        yielded = np.flatnonzero(np.isin(types, _YIELDED)).tolist()
+        check_splitter(Splitter(spec.splitter), finest, [pieces[i] for i in yielded])
     return table
 
 
@@ -138,7 +139,7 @@ def _describe_normalizer(steps: Steps, users: Sequence[bytes], message: Any) -> 
     message.trainer_spec.treat_whitespace_as_suffix = step.whitespace_suffix
 
 
-def _check_splitter(splitter: Splitter, finest: Rule, tokens: Sequence[bytes]) -> None:
+def check_splitter(splitter: Splitter, finest: Rule, tokens: Sequence[bytes]) -> None:
     """Check that a splitter changes no id: it must not cut a token in two, in any context."""
     if splitter.rule == finest:
         return
@@ -154,7 +155,7 @@ def _check_splitter(splitter: Splitter, finest: Rule, tokens: Sequence[bytes]) -
             )
 
 
-def _merge_scores(model: BPE) -> NDArray[np.float32]:
+def merge_scores(model: BPE) -> NDArray[np.float32]:
     """Return scores that give SentencePiece the model's merges: merges in rank order, then characters."""
     if model.whole_words or model.words_only or model.parts or model.unused_ids:
         raise FormatError("unsupported BPE model: a .model file holds only characters and merges")
@@ -171,6 +172,7 @@ def _merge_scores(model: BPE) -> NDArray[np.float32]:
     scores = np.zeros(size, np.float32)
     learned = np.ones(size, np.bool_)
     learned[sorted(model.special_ids)] = False
+    learned[model.byte_ids[model.byte_ids >= 0]] = False
     scores[learned] = -(len(ranks) + np.arange(int(learned.sum())))
     scores[results] = -ranks
     _check_merges(model, learned)

@@ -37,6 +37,7 @@ def opened_model(model, scratch):
         spans=pointer(model.spans),
         fallback=pointer(model.fallback),
         parted=pointer(model.parted),
+        forms=pointer(model.forms),
         by_character=len(model.alphabet) > 256,
         settings=settings,
         scratch=room,

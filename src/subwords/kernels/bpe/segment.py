@@ -10,8 +10,10 @@ from subwords.kernels.layout import (
     COMPLETE,
     DONE,
     DROP_UNKNOWN,
+    FORMS,
     FUSE_UNK,
     LINKS,
+    MARKS,
     MISSING,
     NEED_SCRATCH,
     NEEDED,
@@ -20,6 +22,8 @@ from subwords.kernels.layout import (
     UNK,
     UNKNOWN,
     UNKNOWN_AT,
+    WITH_PREFIX,
+    WITH_SUFFIX,
 )
 from subwords.kernels.text.utf8 import decode_at
 
@@ -36,6 +40,7 @@ class Model(NamedTuple):
     spans: object
     fallback: object
     parted: object
+    forms: object
     by_character: object
     settings: object
     scratch: object  # symbols there is room for
@@ -57,9 +62,10 @@ def fall_back(model, text, at, length, n):
 def first_symbols(model, text, at, length):
     """Write a word's bytes or characters as ids; their number, or MISSING - i for an unknown one at byte i.
 
-    As in HF, an unk is written after the bytes of the unknown characters that follow it.
+    As in HF, an unk is written after the bytes of the unknown characters that follow it. A symbol with a prefix or a
+    suffix never falls back to bytes: the model has no tokens for those of the prefix or suffix.
     """
-    symbols, settings = model.merges.symbols, model.settings
+    symbols, settings, marks = model.merges.symbols, model.settings, I64(model.settings[MARKS])
     n, i, waiting = 0, 0, False
     while i < length:
         code, step = I64(text[at + i]), 1
@@ -68,7 +74,13 @@ def first_symbols(model, text, at, length):
         symbol = MISSING
         if code >= 0:
             symbol = I64(model.alphabet[code])
-        if symbol == MISSING and fall_back(model, text, at + i, step, n):
+        marked = 0
+        if marks != 0:
+            place = (WITH_PREFIX if i > 0 else 0) | (WITH_SUFFIX if i + step == length else 0)
+            marked = place & marks
+            if symbol != MISSING:
+                symbol = I64(model.forms[FORMS * symbol + place])
+        if symbol == MISSING and marked == 0 and fall_back(model, text, at + i, step, n):
             n += step
         elif symbol == MISSING and settings[UNK] == MISSING:
             if settings[DROP_UNKNOWN] == 0:

@@ -1,0 +1,88 @@
+"""Models that write spaces as U+2581, run on the text itself: their tokens with spaces, and no normalizer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.bpe.model import BPE
+from subwords.bpe.segmenter import BPESegmenter
+from subwords.components.normalizer import Prepend, Replace, SentencePiece, Steps
+from subwords.components.space_rule import SPACE
+from subwords.components.splitter import Rule, Split
+from subwords.components.vocab import Vocab
+from subwords.encode.encoder import Encoder
+from subwords.results.token_batch import TokenBatch
+from subwords.split.splitter import Splitter
+from subwords.support.checks import encode_text
+
+__all__ = ["PlainSpaces", "plain_spaces"]
+
+# Patterns without spaces, ranges, flags, and escapes of letters: only U+2581 itself can tell it from a space.
+_LITERAL = re.compile(r"(?:[^\\ ?-]|\\[^\w ])*", re.DOTALL)
+
+
+class PlainSpaces:
+    """Encodes texts without U+2581: the same ids as with the normalizer, 2 to 3 times as fast.
+
+    The normalizer only inserts a space before the text and writes spaces as U+2581. If no token has a space, the same
+    tokens with spaces for U+2581 match the text before that step.
+    """
+
+    def __init__(self, encoder: Encoder, prefix: bytes) -> None:
+        self._encoder = encoder
+        self._prefix = prefix
+
+    def encode(self, text: str) -> NDArray[np.uint32]:
+        """Return the ids of a text."""
+        return self._encoder.encode(self._prefix + encode_text(text) if text else b"")
+
+    def encode_batch(self, texts: Sequence[str], threads: int | None) -> TokenBatch:
+        """Return the ids of many texts."""
+        data = [self._prefix + encode_text(text) if text else b"" for text in texts]
+        return self._encoder.encode_batch(data, threads)
+
+
+def plain_spaces(model: object, steps: Steps, rule: Rule) -> PlainSpaces | None:
+    """Return the encoder of a model without its normalizer; None if the ids might differ.
+
+    steps, rule: the normalizer and the splitter of the tokenizer.
+    """
+    prefix = _prefix(steps)
+    if prefix is None or not isinstance(model, BPE) or model.byte_level or model.words_only or model.marked:
+        return None
+    finer = rule or model.space_rule
+    if SPACE.encode() not in model.vocab.ids or b" " in model.vocab.data.tobytes() or not all(map(_may_change, finer)):
+        return None
+    tokens = Vocab([token.replace(SPACE.encode(), b" ") for token in model.vocab])
+    parts = tuple(part.replace(SPACE.encode(), b" ") for part in model.parts)
+    segmenter = BPESegmenter(replace(model, vocab=tokens, parts=parts))
+    return PlainSpaces(Encoder(segmenter, Splitter(tuple(map(_with_spaces, finer)))), prefix)
+
+
+def _prefix(steps: Steps) -> bytes | None:
+    """Return what a normalizer inserts before a text, if it else only escapes spaces; None for any other."""
+    match steps:
+        case (SentencePiece(b"", prefix, False, True, False, symbols),):
+            return None if any(" " in symbol or SPACE in symbol for symbol in symbols) else b" " * prefix
+        case (Prepend(text), Replace(" ", "▁", False)) if text == SPACE:
+            return b" "
+        case (Replace(" ", "▁", False), Prepend(text)) if text == SPACE:
+            return b" "
+        case (Replace(" ", "▁", False),):
+            return b""
+    return None
+
+
+def _may_change(step: object) -> bool:
+    """Whether a step splits text with spaces as it splits text with U+2581 if its pattern has spaces for U+2581."""
+    return isinstance(step, Split) and _LITERAL.fullmatch(step.pattern) is not None
+
+
+def _with_spaces(step: object) -> Split:
+    assert isinstance(step, Split)
+    return replace(step, pattern=step.pattern.replace(SPACE, " "))

@@ -1,0 +1,1 @@
+"""Vocabularies in GGUF files, llama.cpp's format."""

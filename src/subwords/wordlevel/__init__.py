@@ -1,0 +1,1 @@
+"""WordLevel: model, training and encoding."""

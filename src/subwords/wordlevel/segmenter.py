@@ -1,0 +1,106 @@
+"""WordLevel encoding, by BPE's kernel: a word that is a token is found in the table, any other has no known symbol."""
+
+from __future__ import annotations
+
+import secrets
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.encode.encoder import Segmenter, TokenWords
+from subwords.errors import InputError
+from subwords.kernels.layout import (
+    BPE_SETTINGS,
+    FUSE_UNK,
+    KEYS,
+    MERGE_PADDING,
+    MISSING,
+    NO_PAIR,
+    NO_RANK,
+    SEED,
+    SYMBOL_SCRATCH,
+    UNK,
+    BPEModel,
+    BPEScratch,
+    BPEWorkspace,
+    WordTable,
+)
+from subwords.split.word_spans import WordSpans
+from subwords.wordlevel.model import WordLevel
+
+if TYPE_CHECKING:
+    from subwords.kernels.jit import Kernel
+
+__all__ = ["WordLevelSegmenter"]
+
+
+class WordLevelSegmenter(Segmenter):
+    """Gives each word one id (L1)."""
+
+    def __init__(self, model: WordLevel) -> None:
+        self.model = model
+        self._settings = np.zeros(BPE_SETTINGS, np.int64)
+        unk_id = MISSING if model.unk_id is None else model.unk_id
+        self._settings[[UNK, SEED, FUSE_UNK]] = unk_id, secrets.randbits(62), 1
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel."""
+        from subwords.kernels.bpe.encode import encode_words
+
+        return encode_words
+
+    @cached_property
+    def arrays(self) -> BPEModel:
+        """A model without symbols and merges: the unknown bytes of a word become one unk."""
+        none = np.zeros(1, np.int32)
+        return BPEModel(
+            alphabet=np.full(256, MISSING, np.int32),
+            pairs=np.full(2, NO_PAIR, np.uint64),
+            results=none,
+            classes=none,
+            settings=self._settings,
+            first_ranks=np.full(1, NO_RANK, np.uint32),
+            spans=none,
+            fallback=np.full(256, MISSING, np.int32),
+            parted=none,
+            forms=none,
+        )
+
+    @cached_property
+    def whole_words(self) -> TokenWords:  # type: ignore[override]
+        """All tokens but the special ones."""
+        offsets = self.model.vocab.offsets
+        lengths = np.diff(offsets)
+        kept = lengths > 0
+        kept[list(self.model.special_ids)] = False
+        ids = np.flatnonzero(kept)
+        data = self.model.vocab.data[: offsets[-1]][np.repeat(kept, lengths)]
+        return TokenWords(data, np.cumsum(lengths[ids]), ids.astype(np.int32))
+
+    def scratch(self, length: int, before: BPEScratch | None) -> BPEScratch:
+        """Return buffers for a word."""
+        symbols = np.empty(SYMBOL_SCRATCH * length, np.int32)
+        return BPEScratch(np.empty(KEYS + length + MERGE_PADDING, np.uint64), symbols, np.zeros(0, np.int32))
+
+    def workspace(self, table: WordTable, scratch: BPEScratch, counters: NDArray[np.int64]) -> BPEWorkspace:
+        """Return everything that the kernel works on."""
+        return BPEWorkspace(table, self.arrays, scratch, counters)
+
+    def token_ends(
+        self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], word_spans: WordSpans
+    ) -> NDArray[np.int64]:
+        """Return the end of each id's bytes: those of its word."""
+        return word_spans.words[1:][np.diff(offsets) > 0]
+
+    @property
+    def unk_id(self) -> int | None:  # type: ignore[override]
+        """The id of unknown words."""
+        return self.model.unk_id
+
+    def unknown(self, text: NDArray[np.uint8], at: int) -> InputError:
+        """Return the error for a word that is not a token; `at` is its first byte."""
+        shown = text[at : at + 40].tobytes().decode("utf-8", "replace")
+        return InputError(f"the word at byte {at} ({shown!r}...) is not a token and the model has no unk token")

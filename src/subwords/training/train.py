@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard, Unpack, overload
 
 from subwords.components.identity import looks_like_steps
 from subwords.corpus.count import provenance_of
@@ -145,7 +145,7 @@ def train(
     settings = settings_of(algorithm, {**options, "vocab_size": vocab_size, "special_tokens": special_tokens})
     rule, before = _rules(algorithm, splitter, normalizer)
     family = family_named(algorithm)
-    if roles is not None or template != "auto":  # tokens that do not exist are an error before the training
+    if roles is not None or not _is_auto(template):  # tokens that do not exist are an error before the training
         untrained = spec_of(family, family.untrained(settings), settings, rule, before)
         _finished(Tokenizer(untrained), template, roles)
     cut_out = settings.cut_out
@@ -175,7 +175,7 @@ def train(
 
 def _finished(tok: Tokenizer, template: TemplateLike | Literal["auto"], roles: Mapping[str, str] | None) -> Tokenizer:
     changes: Changes = {}
-    if not (isinstance(template, str) and template == "auto"):
+    if not _is_auto(template):
         changes["template"] = template
     if roles is not None:
         if not isinstance(roles, Mapping):
@@ -192,9 +192,12 @@ def rehearse(*, algorithm: str, splitter: SplitterLike, normalizer: NormalizerLi
 
 def _rules(algorithm: str, splitter: SplitterLike, normalizer: NormalizerLike) -> tuple[Splitter, Normalizer | None]:
     family = family_named(algorithm)
-    rule = make_splitter(family.splitter if isinstance(splitter, str) and splitter == "auto" else splitter)
-    auto = isinstance(normalizer, str) and normalizer == "auto"
-    return rule, normalizer_or_none(family.normalizer if auto else normalizer)
+    rule = make_splitter(family.splitter if _is_auto(splitter) else splitter)
+    return rule, normalizer_or_none(family.normalizer if _is_auto(normalizer) else normalizer)
+
+
+def _is_auto(value: object) -> TypeGuard[Literal["auto"]]:
+    return isinstance(value, str) and value == "auto"
 
 
 def _warn_of_fewer(model: Model, settings: Settings) -> None:

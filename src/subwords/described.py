@@ -131,6 +131,8 @@ class Described:
         tokens = list(self.spec.model.vocab)
         if getattr(self.spec.model, "byte_level", False):
             texts = tokens_to_text(tokens)
+            for index in getattr(self.spec.model, "literal_ids", ()):
+                texts[index] = tokens[index].decode("utf-8", "replace")
         else:
             texts = [token.decode("utf-8", "replace") for token in tokens]
         for token in self.spec.added_tokens:

@@ -148,7 +148,11 @@ class TokenizerSpec(Value):
         if content in self._added_ids:
             return self._added_ids[content]
         spelled = self._spelled(content)
-        return self.model.vocab.ids.get(spelled) if spelled else None
+        return self.model.vocab.ids.get(spelled) if spelled else self._literal_ids.get(content.encode())
+
+    @cached_property
+    def _literal_ids(self) -> dict[bytes, int]:
+        return {self.model.vocab[index]: index for index in sorted(getattr(self.model, "literal_ids", ()))}
 
     @cached_property
     def _added_ids(self) -> dict[str, int]:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from subwords.results.encoding_batch import EncodingBatch
     from subwords.unigram.sample import Paths
 
-__all__ = ["SpecialPolicy", "Tokenizer", "load"]
+__all__ = ["Changes", "SpecialPolicy", "Tokenizer", "load"]
 
 SpecialPolicy: TypeAlias = Literal["text", "error", "allow"] | set[str] | frozenset[str]
 # A string: numpy.random is only imported by those who sample.

@@ -75,7 +75,7 @@ def encoded(tok: Any, text: str) -> Any:
         if isinstance(tok, Tokenizer):
             found = tok(text)
             assert tok.encode(text) == list(found.ids)
-            return list(found.ids), list(found.tokens), [tuple(span) for span in found.spans.tolist()]
+            return list(found.ids), list(found.file_tokens), [tuple(span) for span in found.spans.tolist()]
         ref = tok.encode(text)
     except subwords.InputError:
         return None

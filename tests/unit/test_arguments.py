@@ -19,7 +19,14 @@ from subwords.corpus.read import read_blocks
 from subwords.errors import InputError
 from subwords.families import FAMILIES
 from subwords.support.checks import check_strings
-from subwords.training.options import BPEOptions, UnigramOptions, WordPieceOptions, families_with
+from subwords.training.options import (
+    BPEOptions,
+    CommonOptions,
+    UnigramOptions,
+    WordLevelOptions,
+    WordPieceOptions,
+    families_with,
+)
 from subwords.unigram.train import UnigramSettings
 from subwords.wordpiece.train import WordPieceSettings
 
@@ -31,7 +38,7 @@ WRONG = [
     *({1}, {"x"}, frozenset(), object(), object, len, lambda: None, iter(["x"]), np.int64(3), np.array([1, 2]), 1j),
 ]
 QUICK = {"splitter": subwords.splitter("gpt2"), "normalizer": None}  # the default rules take 0.1 s to make
-SIZES = {"bpe": 262, "wordpiece": 16, "unigram": 12}
+SIZES = {"bpe": 262, "wordpiece": 16, "unigram": 12, "wordlevel": 5}
 
 
 def parameters(function: Callable[..., object]) -> list[str]:
@@ -117,19 +124,21 @@ def test_iterators_of_special_tokens_are_read_once() -> None:
 # --- options of other algorithms
 
 
-OPTIONS = {"bpe": BPEOptions, "wordpiece": WordPieceOptions, "unigram": UnigramOptions}
+TYPES = {"bpe": BPEOptions, "wordpiece": WordPieceOptions, "unigram": UnigramOptions, "wordlevel": WordLevelOptions}
+COMMON = {*CommonOptions.__annotations__}
+OPTIONS = {name: {*kind.__annotations__} - COMMON for name, kind in TYPES.items()}
 # What the settings have besides, which every family has.
 EVERYWHERE = {"vocab_size", "special_tokens"}
 
 
 @pytest.mark.parametrize("algorithm", FAMILIES)
 def test_options_that_editors_see_are_the_settings_of_the_family(algorithm: str) -> None:
-    assert {*OPTIONS[algorithm].__annotations__} == {*FAMILIES[algorithm].options} - EVERYWHERE
+    assert OPTIONS[algorithm] == {*FAMILIES[algorithm].options} - EVERYWHERE
     assert [name for name in FAMILIES[algorithm].options if name not in (subwords.train.__doc__ or "")] == []
 
 
 @pytest.mark.parametrize("algorithm", FAMILIES)
-@pytest.mark.parametrize("name", sorted({name for options in OPTIONS.values() for name in options.__annotations__}))
+@pytest.mark.parametrize("name", sorted({name for options in OPTIONS.values() for name in options}))
 def test_option_of_another_algorithm_is_refused_even_with_its_default(algorithm: Any, name: str) -> None:
     owner = FAMILIES[families_with(name)[0]]
     default = next(field.default for field in dataclasses.fields(owner.settings) if field.name == name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -140,3 +141,37 @@ def test_warmup_shows_a_bar_where_asked_for(capfd: pytest.CaptureFixture[str]) -
     subwords.warmup()
     subwords.warmup(progress=False)
     assert capfd.readouterr() == ("", "")
+
+
+# ------------------------------------------------------------------ template and roles
+
+
+def test_template_and_roles_are_set_in_training() -> None:
+    tokens = ["<s>", "</s>", "<fill>"]
+    tok = subwords.train(
+        ["ab ab"], vocab_size=260, special_tokens=tokens, template="<s> $A </s>", roles={"pad": "<fill>"}
+    )
+    assert tok.roles == {"bos": 0, "eos": 1, "pad": 2}
+    assert tok.encode("ab", template=True) == [0, *tok.encode("ab"), 1]
+    assert tok(["", "ab"], padding=True)[0].file_tokens == ("<s>", "</s>", "<fill>")
+    plain = subwords.train(["ab ab"], vocab_size=9, algorithm="wordpiece", template=None)
+    assert plain.template is None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"template": "<x> $A"}, "expected a template of tokens that exist, not '<x>'"),
+        ({"template": 3}, "expected a template such as"),
+        ({"roles": {"pad": "<x>"}}, "expected roles with tokens that exist, not 'pad': '<x>'"),
+        ({"roles": {"start": "<s>"}}, "expected roles: each of bos, eos"),
+        ({"roles": ["<s>"]}, "expected roles as a dict of tokens by role, not list"),
+    ],
+)
+def test_wrong_templates_and_roles_fail_before_the_training(options: dict[str, Any], message: str) -> None:
+    def endless() -> Iterator[str]:
+        raise AssertionError("the corpus was read")
+        yield ""
+
+    with pytest.raises(subwords.InputError, match=message):
+        subwords.train(endless(), vocab_size=300, special_tokens=["<s>"], **options)

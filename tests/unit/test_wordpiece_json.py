@@ -88,7 +88,10 @@ def test_fields_that_hf_needs_are_needed(key: str) -> None:
         ({"vocab": {"[UNK]": -1}}, r'vocab\["\[UNK\]"\]: expected an integer from 0'),
         ({"vocab": {"[UNK]": "0"}}, r'vocab\["\[UNK\]"\]: expected an integer from 0'),
         ({"vocab": {"[UNK]": 0, "a": 2**31}}, r'vocab\["a"\]: expected an integer from 0'),
-        ({"vocab": {"[UNK]": 0, "a": 10**6}}, "vocab: expected ids without large gaps, not an id of 1000000 among 2"),
+        (
+            {"vocab": {"[UNK]": 0, "a": 2 * 10**6}},
+            "vocab: expected ids without large gaps, not an id of 2000000 among 2",
+        ),
         ({"vocab": {"[UNK]": 0, "\ud800": 1}}, "vocab: expected tokens without lone surrogates"),
     ],
 )

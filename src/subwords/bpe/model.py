@@ -41,6 +41,8 @@ class BPE(Value):
     prefix, suffix: spelled before every symbol of a word but the first, and after the last one (E7). A merge leaves out
     the prefix of its right token.
     dropout: the default of `sample`; encoding ignores it.
+    literal_ids: tokens of a byte-level vocabulary that files spell as their text, because no bytes spell them; no text
+    yields them.
     """
 
     vocab: Vocab
@@ -60,6 +62,7 @@ class BPE(Value):
     prefix: bytes = b""
     suffix: bytes = b""
     dropout: float | None = None
+    literal_ids: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "merges", read_only(self.merges))
@@ -83,6 +86,8 @@ class BPE(Value):
         if self.dropout is not None and not 0 <= self.dropout <= 1:
             raise FormatError(f"expected dropout to be a number from 0 to 1, not {self.dropout!r}")
         self._check_marks()
+        if not (self.byte_level or not self.literal_ids) or not self.literal_ids <= self.special_ids:
+            raise FormatError("literal_ids need byte_level=True, and are among special_ids")
         self._check_results()
         self._check_ranks()
         if self.unknown == "drop" and (self.unk_id is not None or self.knows_all):

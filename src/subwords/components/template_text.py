@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from subwords.components.template import LARGEST, Inserted, Piece, Slot, Template
 from subwords.errors import InputError
+from subwords.support.checks import check_string
 
 __all__ = ["TemplateLike", "template_of"]
 
@@ -34,6 +35,8 @@ def template_of(value: TemplateLike, index_of: Callable[[str], int | None]) -> T
     texts = [value] if isinstance(value, str) else [*value] if isinstance(value, list | tuple) else []
     if len(texts) not in (1, 2) or not all(isinstance(text, str) for text in texts):
         raise InputError(f'expected a template such as "<s> $A </s>", or two for text and pair, not {value!r:.80}')
+    for text in texts:
+        check_string("template", text)
     single = _pieces(texts[0], index_of)
     if not any(isinstance(piece, Slot) for piece in single):
         raise InputError(f"expected a template with $A, the place of the text, not {texts[0]!r:.80}")

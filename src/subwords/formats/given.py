@@ -9,16 +9,21 @@ from subwords.components.added_token import AddedToken, check_added_tokens
 from subwords.errors import FormatError, InputError
 from subwords.formats.json_node import shown
 
-__all__ = ["check_gaps", "given_tokens"]
+__all__ = ["check_gaps", "given_tokens", "has_gaps"]
 
-# The limit on unused ids below the largest id.
+# The limit on unused ids below the largest id: an id takes memory, used or not.
 _SPARSEST = 16
-_FREE_HOLES = 65536
+_FREE_HOLES = 1 << 20
+
+
+def has_gaps(largest: int, count: int) -> bool:
+    """Whether ids up to `largest` are too many for `count` tokens."""
+    return largest > _SPARSEST * count + _FREE_HOLES
 
 
 def check_gaps(largest: int, tokens: Sized, name: str, what: str) -> None:
-    """Raise FormatError if ids have large gaps: an id takes memory, used or not."""
-    if largest > _SPARSEST * len(tokens) + _FREE_HOLES:
+    """Raise FormatError if ids have large gaps."""
+    if has_gaps(largest, len(tokens)):
         raise FormatError(f"{name}: expected {what} without large gaps, not {largest} among {len(tokens)} tokens")
 
 

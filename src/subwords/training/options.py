@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from subwords.errors import InputError
 from subwords.families import FAMILIES, Family, family_named
 from subwords.support.checks import check_strings, check_token
+
+if TYPE_CHECKING:
+    from subwords.components.template_text import TemplateLike
+    from subwords.resolve import NormalizerLike, SplitterLike
 
 __all__ = [
     "BPEOptions",
@@ -24,7 +28,21 @@ Settings = Any  # the settings of a family, a frozen dataclass
 COMMON = ("vocab_size", "special_tokens", "unk_token", "min_frequency")
 
 
-class BPEOptions(TypedDict, total=False):
+class CommonOptions(TypedDict, total=False):
+    """Options of all algorithms; see `train`."""
+
+    splitter: SplitterLike
+    normalizer: NormalizerLike
+    special_tokens: Sequence[str] | None
+    template: TemplateLike | Literal["auto"]
+    roles: Mapping[str, str] | None
+    documents: Literal["file", "line"] | None
+    errors: Literal["strict", "replace"] | None
+    threads: int | None
+    progress: bool | None
+
+
+class BPEOptions(CommonOptions, total=False):
     """Options of algorithm="bpe"; see `train`."""
 
     byte_level: bool
@@ -38,7 +56,7 @@ class BPEOptions(TypedDict, total=False):
     byte_fallback: bool
 
 
-class WordPieceOptions(TypedDict, total=False):
+class WordPieceOptions(CommonOptions, total=False):
     """Options of algorithm="wordpiece"; see `train`."""
 
     score: Literal["likelihood", "course", "count"]
@@ -51,7 +69,7 @@ class WordPieceOptions(TypedDict, total=False):
     unk_token: str | None
 
 
-class UnigramOptions(TypedDict, total=False):
+class UnigramOptions(CommonOptions, total=False):
     """Options of algorithm="unigram"; see `train`."""
 
     seed_size: int
@@ -66,7 +84,7 @@ class UnigramOptions(TypedDict, total=False):
     unk_token: str | None
 
 
-class WordLevelOptions(TypedDict, total=False):
+class WordLevelOptions(CommonOptions, total=False):
     """Options of algorithm="wordlevel"; see `train`."""
 
     min_frequency: int | None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard, Unpack, overload
 
 from subwords.components.identity import looks_like_steps
 from subwords.corpus.count import provenance_of
@@ -17,7 +17,7 @@ from subwords.resolve import NormalizerLike, SplitterLike
 from subwords.resolve import splitter as make_splitter
 from subwords.split.splitter import Splitter
 from subwords.support.threads import thread_count
-from subwords.tokenizer import Tokenizer
+from subwords.tokenizer import Changes, Tokenizer
 from subwords.training.assemble import spec_of
 from subwords.training.count import count, normalizer_or_none, words_of
 from subwords.training.options import (
@@ -30,6 +30,7 @@ from subwords.training.options import (
 )
 
 if TYPE_CHECKING:
+    from subwords.components.template_text import TemplateLike
     from subwords.corpus.source import Source
     from subwords.normalize.normalizer import Normalizer
 
@@ -42,13 +43,6 @@ def train(
     *,
     algorithm: Literal["bpe"] = "bpe",
     vocab_size: int,
-    splitter: SplitterLike = "auto",
-    normalizer: NormalizerLike = "auto",
-    special_tokens: Sequence[str] | None = None,
-    documents: Literal["file", "line"] | None = None,
-    errors: Literal["strict", "replace"] | None = None,
-    threads: int | None = None,
-    progress: bool | None = None,
     **options: Unpack[BPEOptions],
 ) -> Tokenizer: ...
 @overload
@@ -57,13 +51,6 @@ def train(
     *,
     algorithm: Literal["wordpiece"],
     vocab_size: int,
-    splitter: SplitterLike = "auto",
-    normalizer: NormalizerLike = "auto",
-    special_tokens: Sequence[str] | None = None,
-    documents: Literal["file", "line"] | None = None,
-    errors: Literal["strict", "replace"] | None = None,
-    threads: int | None = None,
-    progress: bool | None = None,
     **options: Unpack[WordPieceOptions],
 ) -> Tokenizer: ...
 @overload
@@ -72,13 +59,6 @@ def train(
     *,
     algorithm: Literal["unigram"],
     vocab_size: int,
-    splitter: SplitterLike = "auto",
-    normalizer: NormalizerLike = "auto",
-    special_tokens: Sequence[str] | None = None,
-    documents: Literal["file", "line"] | None = None,
-    errors: Literal["strict", "replace"] | None = None,
-    threads: int | None = None,
-    progress: bool | None = None,
     **options: Unpack[UnigramOptions],
 ) -> Tokenizer: ...
 @overload
@@ -87,13 +67,6 @@ def train(
     *,
     algorithm: Literal["wordlevel"],
     vocab_size: int,
-    splitter: SplitterLike = "auto",
-    normalizer: NormalizerLike = "auto",
-    special_tokens: Sequence[str] | None = None,
-    documents: Literal["file", "line"] | None = None,
-    errors: Literal["strict", "replace"] | None = None,
-    threads: int | None = None,
-    progress: bool | None = None,
     **options: Unpack[WordLevelOptions],
 ) -> Tokenizer: ...
 def train(
@@ -104,6 +77,8 @@ def train(
     splitter: SplitterLike = "auto",
     normalizer: NormalizerLike = "auto",
     special_tokens: Sequence[str] | None = None,
+    template: TemplateLike | Literal["auto"] = "auto",
+    roles: Mapping[str, str] | None = None,
     documents: Literal["file", "line"] | None = None,
     errors: Literal["strict", "replace"] | None = None,
     threads: int | None = None,
@@ -124,6 +99,9 @@ def train(
       "whitespace" and no normalizer for WordLevel.
     - special_tokens: get the first ids and are removed from the corpus. Default: none for BPE; [PAD], [UNK], [CLS],
       [SEP] and [MASK] for WordPiece; <unk>, <s> and </s> for Unigram; <unk> for WordLevel.
+    - template ("auto"): the special tokens around a text, "<s> $A </s>", or two such texts, for a text and for a pair.
+      "auto" is BERT's for WordPiece with [CLS] and [SEP], none for others. roles: special tokens by role, {"pad":
+      "<fill>"}; the others are told by their usual names.
     - unk_token: the special token for unknown text. Default: none for BPE, [UNK] for WordPiece, <unk> for the others.
     - min_frequency: the smallest count of a merged pair or of a word (default 0), or of a Unigram piece (default 2).
     - documents, errors, threads, progress: as in `count`; the first two raise InputError with word counts.
@@ -166,6 +144,10 @@ def train(
     """
     settings = settings_of(algorithm, {**options, "vocab_size": vocab_size, "special_tokens": special_tokens})
     rule, before = _rules(algorithm, splitter, normalizer)
+    family = family_named(algorithm)
+    if roles is not None or not _is_auto(template):  # tokens that do not exist are an error before the training
+        untrained = spec_of(family, family.untrained(settings), settings, rule, before)
+        _finished(Tokenizer(untrained), template, roles)
     cut_out = settings.cut_out
     threads = thread_count(threads)
     if isinstance(source, WordCounts):
@@ -185,11 +167,21 @@ def train(
             threads=threads,
             progress=progress,
         )
-    family = family_named(algorithm)
     with progress_line(None, "indexing", unit=family.unit, enabled=progress) as bar:
         model: Model = family.train(counts, settings, threads=threads, on_step=bar.phase)
     _warn_of_fewer(model, settings)
-    return Tokenizer(spec_of(family, model, settings, rule, before))
+    return _finished(Tokenizer(spec_of(family, model, settings, rule, before)), template, roles)
+
+
+def _finished(tok: Tokenizer, template: TemplateLike | Literal["auto"], roles: Mapping[str, str] | None) -> Tokenizer:
+    changes: Changes = {}
+    if not _is_auto(template):
+        changes["template"] = template
+    if roles is not None:
+        if not isinstance(roles, Mapping):
+            raise InputError(f"expected roles as a dict of tokens by role, not {type(roles).__name__}")
+        changes["roles"] = {**tok.roles, **roles}
+    return tok.with_(**changes) if changes else tok
 
 
 def rehearse(*, algorithm: str, splitter: SplitterLike, normalizer: NormalizerLike, **options: Any) -> Tokenizer:
@@ -200,9 +192,12 @@ def rehearse(*, algorithm: str, splitter: SplitterLike, normalizer: NormalizerLi
 
 def _rules(algorithm: str, splitter: SplitterLike, normalizer: NormalizerLike) -> tuple[Splitter, Normalizer | None]:
     family = family_named(algorithm)
-    rule = make_splitter(family.splitter if isinstance(splitter, str) and splitter == "auto" else splitter)
-    auto = isinstance(normalizer, str) and normalizer == "auto"
-    return rule, normalizer_or_none(family.normalizer if auto else normalizer)
+    rule = make_splitter(family.splitter if _is_auto(splitter) else splitter)
+    return rule, normalizer_or_none(family.normalizer if _is_auto(normalizer) else normalizer)
+
+
+def _is_auto(value: object) -> TypeGuard[Literal["auto"]]:
+    return isinstance(value, str) and value == "auto"
 
 
 def _warn_of_fewer(model: Model, settings: Settings) -> None:

@@ -30,7 +30,7 @@ def read_model(node: Node, vocab: dict[str, int], added: Sequence[AddedToken], b
     """
     prefix, suffix = (_mark(node[key]) for key in ("continuing_subword_prefix", "end_of_word_suffix"))
     merges = _read_merges(node["merges"], vocab, prefix)
-    tokens = Vocab(_token_bytes(node["vocab"], vocab, added, merges, byte_level))
+    tokens, odd = _token_bytes(node["vocab"], vocab, added, merges, byte_level)
     unk = node["unk_token"]
     settings: dict[str, Any] = {
         "byte_level": byte_level,
@@ -40,13 +40,14 @@ def read_model(node: Node, vocab: dict[str, int], added: Sequence[AddedToken], b
         "unknown": _unknown(node["unknown"]) if unk.value is None else "error",
         "whole_words": node["ignore_merges"].boolean(False),
         "byte_fallback": node["byte_fallback"].boolean(False),
-        "special_ids": unyielded_ids(added, vocab),
+        "special_ids": unyielded_ids(added, vocab) | odd,
+        "literal_ids": odd,
         "prefix": _mark_bytes(node["continuing_subword_prefix"], prefix, byte_level),
         "suffix": _mark_bytes(node["end_of_word_suffix"], suffix, byte_level),
         "dropout": _dropout(node["dropout"]),
     }
     try:
-        return BPE(tokens, merges, **settings)
+        return BPE(Vocab(tokens), merges, **settings)
     except FormatError as error:
         if str(error).startswith("byte_fallback"):
             raise node["byte_fallback"].wrong("false in this model", f"true: {error}") from None
@@ -148,19 +149,33 @@ def _listed(parts: list[Any]) -> str:
 
 def _token_bytes(
     node: Node, vocab: dict[str, int], added: Sequence[AddedToken], merges: NDArray[np.int64], byte_level: bool
-) -> list[bytes]:
-    """Return the bytes of every id, b"" for ids without a token."""
+) -> tuple[list[bytes], frozenset[int]]:
+    """Return the bytes of every id, b"" for ids without a token, and the ids of `_odd_ids`."""
+    texts = texts_by_id(vocab, added)
     if not byte_level:
-        return utf8(node, texts_by_id(vocab, added))
+        return utf8(node, texts), frozenset()
     literal = {token.id: token.content for token in added if not _is_of_model(token, vocab, merges)}
-    texts = ["" if i in literal else text for i, text in enumerate(texts_by_id(vocab, added))]
+    spelled = ["" if i in literal else text for i, text in enumerate(texts)]
+    odd: frozenset[int] = frozenset()
     try:
-        tokens = tokens_from_text(texts)
-    except InputError as error:
-        raise node.wrong("tokens of a byte-level model", f"these: {error}") from None
+        tokens = tokens_from_text(spelled)
+    except InputError:
+        odd = _odd_ids(node, spelled, merges)
+        literal |= {i: texts[i] for i in odd}
+        tokens = tokens_from_text(["" if i in odd else text for i, text in enumerate(spelled)])
     for i, content in literal.items():
         tokens[i] = content.encode()
-    return tokens
+    return tokens, odd
+
+
+def _odd_ids(node: Node, texts: Sequence[str], merges: NDArray[np.int64]) -> frozenset[int]:
+    """Return the tokens that no bytes spell. HF keeps them, and no text yields them; here no merge may use them."""
+    found = frozenset(i for i, text in enumerate(texts) if not CHARACTERS.issuperset(text))
+    if used := found & {*merges[np.isin(merges, list(found))].tolist()}:
+        came = f"{shown(texts[min(used)])} in a merge"
+        raise node.wrong("tokens of a byte-level model", f"{came}: its characters stand for no bytes")
+    utf8(node, [texts[i] for i in found])
+    return found
 
 
 def _is_of_model(token: AddedToken, vocab: dict[str, int], merges: NDArray[np.int64]) -> bool:
@@ -220,6 +235,8 @@ def token_texts(model: BPE, added: Sequence[AddedToken]) -> list[str]:
     tokens = list(model.vocab)
     try:
         texts = tokens_to_text(tokens) if model.byte_level else [token.decode() for token in tokens]
+        for index in model.literal_ids:
+            texts[index] = tokens[index].decode()
     except UnicodeDecodeError as error:
         raise FormatError(f"tokenizer.json cannot hold {error.object!r}: it is not UTF-8") from None
     texts = written_texts(texts, added)

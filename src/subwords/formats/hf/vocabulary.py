@@ -9,6 +9,7 @@ from typing import Any
 from subwords.bpe.model import LARGEST_ID
 from subwords.components.added_token import AddedToken, check_added_tokens
 from subwords.errors import FormatError, InputError
+from subwords.formats.given import has_gaps
 from subwords.formats.json_node import Node, shown
 
 __all__ = [
@@ -25,9 +26,6 @@ __all__ = [
     "written_vocab",
 ]
 
-# The limit on unused ids below the largest id.
-_SPARSEST = 16
-_FREE_HOLES = 65536
 _FLAGS = ("single_word", "lstrip", "rstrip", "normalized")
 
 
@@ -72,7 +70,7 @@ def _entry(vocab: Node, text: str) -> Node:
 
 
 def _check_density(node: Node, largest: int, count: int) -> None:
-    if largest > _SPARSEST * count + _FREE_HOLES:
+    if has_gaps(largest, count):
         raise node.wrong("ids without large gaps", f"an id of {largest} among {count} tokens")
 
 

@@ -8,9 +8,7 @@
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import subwords.support.forks  # noqa: F401
@@ -27,10 +25,11 @@ if TYPE_CHECKING:
     from subwords.components.padding import Truncation as Truncation
     from subwords.components.trusted import Special as Special
     from subwords.components.trusted import Text as Text
-    from subwords.convert import convert as convert
     from subwords.corpus.counts import WordCounts as WordCounts
     from subwords.engine.stream import DecodeStream as DecodeStream
     from subwords.engine.warmup import warmup as warmup
+    from subwords.exchange.convert import convert as convert
+    from subwords.exchange.verify import verify as verify
     from subwords.normalize.normalizer import Normalizer as Normalizer
     from subwords.resolve import normalizer as normalizer
     from subwords.resolve import splitter as splitter
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
     from subwords.tokenizer import load as load
     from subwords.training.count import count as count
     from subwords.training.train import train as train
-    from subwords.verify import verify as verify
 
 __version__ = "0.1.0"
 
@@ -63,13 +61,13 @@ _HOMES = {
     "Tokenizer": "subwords.tokenizer",
     "TokenizerSpec": "subwords.spec",
     "WordCounts": "subwords.corpus.counts",
-    "convert": "subwords.convert",
+    "convert": "subwords.exchange.convert",
     "count": "subwords.training.count",
     "load": "subwords.tokenizer",
     "normalizer": "subwords.resolve",
     "splitter": "subwords.resolve",
     "train": "subwords.training.train",
-    "verify": "subwords.verify",
+    "verify": "subwords.exchange.verify",
     "warmup": "subwords.engine.warmup",
 }
 
@@ -103,17 +101,6 @@ __all__ = [
     "verify",
     "warmup",
 ]
-
-
-class _Face(ModuleType):
-    """This package: `subwords.verify` is the function, also after an import of the module of that name."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _HOMES and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Face
 
 
 def __getattr__(name: str) -> Any:

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import subwords
-from commands import TEXT, json_of, run
+from commands import TEXT
 from subwords import Tokenizer
-from subwords.compat import comparison
-from subwords.compat.comparison import Side, Text, compare, texts_of
-from subwords.compat.originals import pattern_of
 from subwords.compat.probes import PROBES
-from subwords.components.splitter import NAMED
-from subwords.errors import CorpusError, FormatError, InputError
-from subwords.verify import verify
+from subwords.errors import FormatError, InputError
 
 
 def unigram() -> Tokenizer:
@@ -129,147 +122,3 @@ def test_a_missing_library_is_named(tok_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     with pytest.raises(InputError, match="needs the package tokenizers: pip install tokenizers"):
         subwords.verify(tok_path)
-
-
-def test_the_name_is_the_function_whatever_was_imported_first() -> None:
-    import importlib
-
-    importlib.reload(importlib.import_module("subwords.verify"))
-    assert callable(subwords.verify)
-    assert subwords.verify is not None
-    assert verify.__name__ == "verify"
-
-
-def test_patterns_for_tiktoken() -> None:
-    assert pattern_of(NAMED["cl100k"]).startswith("'(?i:")
-    for rule in ((), NAMED["bert"]):
-        with pytest.raises(InputError, match="one pattern"):
-            pattern_of(rule)
-
-
-# --- texts
-
-
-def test_places_of_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "a.txt"
-    path.write_bytes("é b\nc\n\nlast".encode())
-    lines = [Text(text, str(path), line) for line, text in enumerate(["é b\n", "c\n", "\n", "last"], 1)]
-    assert [*texts_of([path, path])] == [*lines, *lines]
-    assert [*texts_of([path], documents="file")] == [Text("é b\nc\n\nlast", str(path))]
-    packed = tmp_path / "b.txt.gz"
-    packed.write_bytes(gzip.compress(path.read_bytes()))
-    assert [text.text for text in texts_of(packed)] == [text.text for text in lines]
-    assert [*texts_of(["a\nb", "", "c"])] == [Text("a\nb", "text 0"), Text("", "text 1"), Text("c", "text 2")]
-    monkeypatch.setattr(comparison, "_LONGEST", 4)
-    cut = [*texts_of([path], documents="file")]
-    assert "".join(text.text for text in cut) == "é b\nc\n\nlast"
-    for text in cut:  # lines from 1, characters from 0
-        before = "é b\nc\n\nlast"[: "".join(each.text for each in cut).index(text.text)]
-        assert (text.line, text.character) == (before.count("\n") + 1, len(before) - before.rfind("\n") - 1)
-    assert [*texts_of(["ab\ncdefghi"])] == [
-        Text("ab\nc", "text 0", 1, 0),
-        Text("defg", "text 0", 2, 1),
-        Text("hi", "text 0", 2, 5),
-    ]
-
-
-def test_wrong_sources() -> None:
-    with pytest.raises(CorpusError, match="no file"):
-        [*texts_of("absent.txt")]
-    with pytest.raises(InputError, match="text 1: expected str"):
-        [*texts_of(["a", 1])]  # type: ignore[list-item]
-    with pytest.raises(InputError, match="documents"):
-        texts_of(["a"], documents="word")  # type: ignore[arg-type]
-
-
-# --- comparing
-
-
-def side(encode: Callable[[list[str]], Any]) -> Side:
-    return Side("it", encode, chr, lambda text: range(len(text)))
-
-
-def code_points(texts: list[str]) -> list[list[int]]:
-    return [[*map(ord, text)] for text in texts]
-
-
-def refusing(texts: list[str]) -> list[list[int]]:
-    if any("!" in text for text in texts):
-        raise ValueError("no !\nplease")
-    return code_points(texts)
-
-
-def shifted(texts: list[str]) -> list[list[int]]:
-    return [[*map(ord, text.replace("x", ""))] for text in texts]
-
-
-@pytest.mark.parametrize("longest", [1, 1 << 18])
-def test_the_first_difference(longest: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparison, "_LONGEST", longest)
-    texts = [Text(text, "p", 3, 2) for text in ("ab", "c\ndxe", "x")]
-    found = compare(texts, side(code_points), side(shifted))
-    assert (found.texts, found.tokens, found.different) == (2, 2, 1)
-    assert found.difference is not None
-    place = found.difference
-    assert (place.line, place.character, place.index, place.ours, place.theirs) == (4, 1, 3, (120, "x"), (101, "e"))
-    assert (place.before, place.after) == ("c\nd", "xe")
-    last = compare(texts[2:], side(code_points), side(shifted)).difference
-    assert last is not None
-    assert (last.line, last.character, last.ours, last.theirs) == (3, 2, (120, "x"), None)
-    assert "missing there" in str(last)
-    whole = compare(texts, side(code_points), side(shifted), whole=True)
-    assert (whole.texts, whole.different, whole.difference) == (3, 2, place)
-    assert (whole + found).different == 3
-
-
-def test_texts_that_one_of_them_refuses() -> None:
-    texts = [Text(text, "p") for text in ("a", "b!", "c")]
-    found = compare(texts, side(code_points), side(refusing)).difference
-    assert found is not None
-    assert (found.reason, found.after) == ("it raises ValueError: no !", "b!")
-    assert compare(texts, side(refusing), side(refusing)).difference is None
-    assert "it raises" in str(compare(texts, side(refusing), side(code_points)).difference)
-
-    def interrupted(texts: list[str]) -> list[list[int]]:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        compare(texts, side(code_points), side(interrupted))
-
-
-# --- the command
-
-
-def test_command_says_equal(tok_path: Path, corpus_path: Path) -> None:
-    got = json_of("verify", tok_path, "--against", corpus_path)
-    assert (got["equal"], got["difference"]) == (True, None)
-    assert got["texts"] == len(PROBES) + 1 + TEXT.count("\n")
-    assert "equal\tyes\n" in run("verify", tok_path).stdout
-
-
-def test_command_names_the_difference(tok_path: Path, tmp_path: Path) -> None:
-    wordpiece().save(tmp_path / "other.json")
-    options = ["verify", tmp_path / "other.json", "--tokenizer", tok_path]
-    from click.testing import CliRunner
-
-    from subwords.cli import main
-
-    got = CliRunner().invoke(main, [*map(str, options), "--json"])
-    assert got.exit_code == 1
-    found = json.loads(got.stdout)
-    assert found["equal"] is False
-    assert found["difference"]["place"] == "probe (empty)"
-    assert found["difference"]["theirs"]["token"] == "[CLS]"
-    shown = CliRunner().invoke(main, [*map(str, options)])
-    assert shown.exit_code == 1
-    assert "first difference\tprobe (empty), line 1, character 0" in shown.stdout
-
-
-def test_command_with_ranks_and_options(tok: Tokenizer, tmp_path: Path) -> None:
-    tok.save(tmp_path / "x.tiktoken")
-    given = ["--splitter", "gpt2", "--special-tokens", '{"<s>": 0}']
-    assert json_of("verify", tmp_path / "x.tiktoken", *given)["library"].startswith("tiktoken")
-    assert "no splitter" in run("verify", tmp_path / "x.tiktoken", code=1).stderr
-    for wrong in ("<s>=0", '["<s>"]', '{"<s>": "0"}', "[" * 100_000):
-        assert "--special-tokens" in run("verify", "x", "--special-tokens", wrong, code=2).stderr
-    assert "No such option" in run("verify", tmp_path, "--nothing", code=2).stderr

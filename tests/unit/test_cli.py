@@ -352,3 +352,25 @@ def test_every_option_of_train_is_on_the_command_line_and_the_other_way_round() 
     assert parameters - others - only_in_python == options - {
         *("sources", "output", "character_level", "quiet", "as_json")
     }
+
+
+def test_train_sets_template_and_roles(corpus_path: Path, tmp_path: Path) -> None:
+    target = tmp_path / "framed.json"
+    arguments = [
+        str(corpus_path),
+        "--vocab-size",
+        "300",
+        "--special",
+        "<s>",
+        "--special",
+        "<fill>",
+        "-q",
+        "-o",
+        str(target),
+    ]
+    run("train", *arguments, "--template", "<s> $A", "--template", "<s> $A <s> $B:1", "--role", "pad=<fill>")
+    tok = subwords.load(target)
+    assert tok.encode("so", template=True)[0] == 0
+    assert tok("so", "so").type_ids.tolist()[-1] == 1
+    assert "ROLE=TOKEN" in run("train", *arguments, "--role", "pad", code=2).stderr
+    assert "tokens that exist" in run("train", *arguments, "--role", "pad=<x>", code=1).stderr

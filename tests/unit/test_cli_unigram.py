@@ -48,7 +48,7 @@ def test_user_defined_pieces_and_models(corpus_path: Path, tmp_path: Path) -> No
     message = run("train", corpus_path, "--vocab-size", 38, "--user-defined", "x", "-o", tmp_path / "a.json", code=2)
     assert "--user-defined is for unigram, not for bpe" in message.stderr
     message = run("train", corpus_path, "--vocab-size", 38, "-o", tmp_path / "a.model", code=2)
-    assert "expected a name ending in .json, or a folder" in message.stderr
+    assert "expected a name ending in .json or .tiktoken or .gguf, or a folder" in message.stderr
 
 
 def test_train_on_counts(corpus_path: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from subwords.cli.console import check_output, check_saving, given, json_option, print_values, utf8
+from subwords.cli.train_options import train_options
 from subwords.errors import InputError, SubwordsWarning
 
 if TYPE_CHECKING:
@@ -77,98 +78,7 @@ def _corpus_options(command: _Command) -> _Command:
 
 
 @click.command()
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    required=True,
-    metavar="FILE",
-    help="The file to write: .json; .model for Unigram; .txt (vocab.txt) for WordPiece; or a folder.",
-)
-@click.option(
-    "--vocab-size", type=_AT_LEAST_1, required=True, metavar="N", help="Number of tokens, special tokens included."
-)
-@click.option(
-    "--algorithm",
-    type=click.Choice(["bpe", "wordpiece", "unigram", "wordlevel"]),
-    default="bpe",
-    show_default=True,
-    help="The model to train.",
-)
-@click.option("--character-level", is_flag=True, help="Start from the characters of the corpus instead of bytes.")
-@click.option(
-    "--alphabet",
-    type=click.Choice(["full", "corpus"]),
-    default="full",
-    show_default=True,
-    help="Start from all 256 bytes, or from those of the corpus.",
-)
-@click.option(
-    "--score",
-    type=click.Choice(["likelihood", "course", "count"]),
-    default="likelihood",
-    show_default=True,
-    help="WordPiece: merge the pair with the largest gain in likelihood; the largest count(ab)/(count(a) count(b)), "
-    "for which --min-frequency should be large; or the largest count.",
-)
-@click.option(
-    "--prefix", type=utf8, default="##", show_default=True, help="WordPiece: marks pieces that continue a word."
-)
-@click.option(
-    "--tie-break",
-    type=click.Choice(["ids", "first", "bytes"]),
-    default="ids",
-    show_default=True,
-    help="Between pairs of equal score: smaller ids, first in the corpus, or smaller bytes.",
-)
-@click.option(
-    "--min-frequency",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="Merge only pairs (Unigram: keep only pieces) that occur at least N times.  [default: 0; 2 for unigram]",
-)
-@click.option(
-    "--max-token-length", type=_AT_LEAST_1, metavar="N", help="In bytes; with --character-level, in characters."
-)
-@click.option(
-    "--limit-alphabet", type=_AT_LEAST_1, metavar="N", help="Start from the N most frequent bytes or characters only."
-)
-@click.option("--unk-token", type=utf8, metavar="TOKEN", help="The special token for unknown symbols.")
-@click.option("--fuse-unk", is_flag=True, help="BPE of characters: one token for a run of unknown characters.")
-@click.option("--byte-fallback", is_flag=True, help="Unigram, BPE of characters: 256 tokens for unknown bytes.")
-@click.option(
-    "--seed-size",
-    type=click.IntRange(min=0),
-    default=1_000_000,
-    show_default=True,
-    help="Unigram: number of initial pieces.",
-)
-@click.option(
-    "--shrinking-factor",
-    type=click.FloatRange(0.01, 0.99),
-    default=0.75,
-    show_default=True,
-    help="Unigram: share of pieces kept in each round of pruning.",
-)
-@click.option(
-    "--sub-iterations", type=click.IntRange(1, 100), default=2, show_default=True, help="Unigram: EM steps per round."
-)
-@click.option(
-    "--max-piece-length", type=click.IntRange(1, 512), default=16, show_default=True, help="Unigram: in characters."
-)
-@click.option(
-    "--character-coverage",
-    type=click.FloatRange(0.01, 1.0),
-    default=1.0,
-    show_default=True,
-    help="Unigram: share of the text whose characters become tokens.",
-)
-@click.option(
-    "--required-chars", type=utf8, default="", metavar="TEXT", help="Unigram: characters that always become tokens."
-)
-@click.option(
-    "--user-defined", type=utf8, multiple=True, metavar="PIECE", help="Unigram: a piece that is always kept whole."
-)
+@train_options
 @_corpus_options
 @click.pass_context
 def train(
@@ -200,7 +110,7 @@ def train(
 
     started = time.perf_counter()
     algorithm = options["algorithm"]
-    target = _checked_target(output, algorithm)
+    target = _checked_target(output, algorithm, character_level=character_level)
     settings = _settings(context, algorithm, {**options, "byte_level": not character_level})
     counting = {name: settings.pop(name) for name in _COUNTING}
     settings["special_tokens"] = special_tokens_of(algorithm, counting["special_tokens"] or None, options["unk_token"])
@@ -265,9 +175,14 @@ def count(
     _summarize(counts, {}, started, output, as_json, quiet)
 
 
-def _checked_target(path: Path, algorithm: str) -> Path:
+def _checked_target(path: Path, algorithm: str, *, character_level: bool) -> Path:
     target = path / "tokenizer.json" if path.is_dir() else path
-    known = [".json", *({"wordpiece": [".txt"], "unigram": [".model"]}.get(algorithm, []))]
+    others = {
+        "bpe": [".model"] if character_level else [".tiktoken", ".gguf"],
+        "wordpiece": [".txt", ".gguf"],
+        "unigram": [".model", ".gguf"],
+    }
+    known = [".json", *others.get(algorithm, [])]
     if target.suffix not in known:
         raise click.UsageError(f"-o: expected a name ending in {' or '.join(known)}, or a folder, not {path}")
     check_output(target)

@@ -184,10 +184,20 @@ def _finished(tok: Tokenizer, template: TemplateLike | Literal["auto"], roles: M
     return tok.with_(**changes) if changes else tok
 
 
-def rehearse(*, algorithm: str, splitter: SplitterLike, normalizer: NormalizerLike, **options: Any) -> Tokenizer:
+def rehearse(
+    *,
+    algorithm: str,
+    splitter: SplitterLike,
+    normalizer: NormalizerLike,
+    template: TemplateLike | Literal["auto"] = "auto",
+    roles: Mapping[str, str] | None = None,
+    **options: Any,
+) -> Tokenizer:
     """Return an untrained tokenizer with these options, to check before training whether it can be saved."""
     family, settings = family_named(algorithm), settings_of(algorithm, options)
-    return Tokenizer(spec_of(family, family.untrained(settings), settings, *_rules(algorithm, splitter, normalizer)))
+    rules = _rules(algorithm, splitter, normalizer)
+    untrained = spec_of(family, family.untrained(settings), settings, *rules)
+    return _finished(Tokenizer(untrained), template, roles)
 
 
 def _rules(algorithm: str, splitter: SplitterLike, normalizer: NormalizerLike) -> tuple[Splitter, Normalizer | None]:

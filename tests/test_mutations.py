@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import pickle
 import random
@@ -19,6 +20,8 @@ from subwords.components.byte_alphabet import tokens_to_text
 from subwords.components.splitter import NAMED as SPLITTERS
 from subwords.errors import FormatError, SubwordsError
 from subwords.formats import tiktoken
+from subwords.formats.gguf import read as gguf_read
+from subwords.formats.gguf import write as gguf_write
 from subwords.formats.hf import folder, vocab_merges
 from subwords.formats.sentencepiece.proto import Kind
 from subwords.tokenizer import Tokenizer
@@ -31,10 +34,66 @@ FAMILIES = ["BPE", "BPE, bytes", "Unigram", "WordPiece"]
 VALUES: list[Any] = [None, True, -1, 0, 2**64, 1.5, 1e308, "", "a", "▁", "\ud800", [], {}, ["a", 1], {"type": "Fuse"}]
 
 
+SETTINGS: dict[str, Any] = {
+    "truncation": {"direction": "Right", "max_length": 6, "strategy": "LongestFirst", "stride": 1},
+    "padding": {
+        "strategy": "BatchLongest",
+        "direction": "Right",
+        "pad_to_multiple_of": 4,
+        "pad_id": 0,
+        "pad_type_id": 0,
+        "pad_token": "<s>",
+    },
+}
+SUFFIXED = {
+    "type": "BPE",
+    "unk_token": "<unk>",
+    "end_of_word_suffix": "</w>",
+    "continuing_subword_prefix": "##",
+    "vocab": {text: i for i, text in enumerate(["<unk>", "t", "##h", "##e</w>", "th", "the</w>", "l", "##ow"])},
+    "merges": [["t", "##h"], ["th", "##e</w>"]],
+    "fuse_unk": True,
+    "dropout": 0.5,
+}
+WORDS = {"type": "WordLevel", "vocab": {"<unk>": 0, "the": 1, "low": 2}, "unk_token": "<unk>"}
+SECOND: dict[str, Any] = {
+    "version": "2.0",
+    "role_to_token": {"unk": "<unk>"},
+    "normalizer": {"type": "MetaspaceNormalizer", "replacement": "▁", "prepend": "always", "drop_whitespace": False},
+    "pre_tokenizer": {
+        "type": "Split", "pattern": {"String": "▁"}, "behavior": "MergedWithNext", "invert": False,
+    },
+    "post_processor": {"type": "TemplateProcessing", "single": [{"seq": "A"}, {"ids": [0], "type_id": 1}],
+                       "pair": [{"seq": "A"}, {"seq": "B", "type_id": 1}]},
+    "decoder": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True},
+    "model": {
+        "type": "BPE", "unk_token": "<unk>", "fuse_unk": False, "byte_fallback": False, "ignore_merges": False,
+        "continuing_subword_prefix": None, "end_of_word_suffix": None, "byte_level": False,
+        "vocab": {"<unk>": 0, "▁": 1, "t": 2, "h": 3, "th": 4}, "merges": [["t", "h"]],
+    },
+}  # fmt: skip
+
+
 def files_in_json(rng: random.Random) -> bytes:
-    if rng.random() < 0.3:
-        return write_json(MAKERS[rng.choice(SAVED)]())
-    return of_file(rng.choice(FAMILIES), rng.choice([name for name in DECODERS if name != "ByteLevel"]))
+    kind = rng.random()
+    if kind < 0.3:
+        data = write_json(MAKERS[rng.choice(SAVED)]())
+    elif kind < 0.45:
+        top = {"version": "1.0", "model": rng.choice([SUFFIXED, WORDS]), "pre_tokenizer": {"type": "Whitespace"}}
+        data = json.dumps({**top, "decoder": {"type": "BPEDecoder", "suffix": "</w>"}}).encode()
+    elif kind < 0.55:
+        data = json.dumps(SECOND).encode()
+    else:
+        data = of_file(rng.choice(FAMILIES), rng.choice([name for name in DECODERS if name != "ByteLevel"]))
+    return json.dumps({**json.loads(data), **SETTINGS}).encode() if rng.random() < 0.3 else data
+
+
+def vocabularies_in_gguf(rng: random.Random) -> bytes:
+    return gguf_write.write(MAKERS[rng.choice(["trained BPE", "trained WordPiece", "model 1, False"])]().spec)
+
+
+def read_gguf(data: bytes, name: str) -> Tokenizer:
+    return Tokenizer(gguf_read.read(io.BytesIO(data), name))
 
 
 def models(rng: random.Random) -> bytes:
@@ -89,6 +148,7 @@ FORMATS: dict[str, tuple[Callable[[random.Random], bytes], Callable[[bytes, str]
     "merges.txt": (lambda _: MERGES, read_merges),
     "vocab.json": (lambda _: VOCAB, read_vocab_json),
     "folder": (configs, read_config),
+    "a.gguf": (vocabularies_in_gguf, read_gguf),
 }
 
 
@@ -137,12 +197,18 @@ def check(read: Callable[[bytes, str], Tokenizer], data: bytes, name: str) -> bo
         lambda: tok.decode([*range(min(tok.vocab_size, 300))]),
         lambda: tok.encode_batch([TEXT, ""]),
         lambda: tok(TEXT).tokens,
+        lambda: tok([TEXT, "the"], [TEXT, ""], special="allow", padding=True),
+        lambda: tok.decode_with_spans([*range(min(tok.vocab_size, 300))]),
+        lambda: tok.sample("the", seed=1),
+        lambda: gguf_write.write(tok.spec),
         lambda: tok.nbest("the", 2),
         lambda: read_json(write_json(tok), "again").encode(TEXT),
         lambda: read_model(write_model(tok), "again").encode(TEXT),
     ):
         with suppress(SubwordsError):
             use()
+    ids, stream = [*range(min(tok.vocab_size, 300))], tok.stream()
+    assert "".join([*stream.feed(ids)]) + stream.finish() == tok.decode(ids)
     assert pickle.loads(pickle.dumps(tok)).vocab_size == tok.vocab_size
     assert repr(tok)
     return True

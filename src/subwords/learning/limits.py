@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from subwords.corpus.counts import MOST, WordCounts
-from subwords.errors import TrainingError
+from subwords.errors import InputError, TrainingError
 from subwords.kernels.layout import ID_BITS
 from subwords.kernels.train_layout import TIE_BYTES, TIE_FIRST, TIE_IDS
-from subwords.support.checks import check_choice, check_integer, check_strings
+from subwords.support.checks import check_choice, check_integer, check_strings, check_token
 
-__all__ = ["TIES", "Limits", "Step", "check_limits", "check_room", "check_words"]
+__all__ = ["TIES", "Limits", "Step", "check_limits", "check_room", "check_unk", "check_words"]
 
 TIES = {"ids": TIE_IDS, "first": TIE_FIRST, "bytes": TIE_BYTES}
 MOST_IDS = (1 << ID_BITS) - 1  # limit of an entry in the encoder's pair table
@@ -74,3 +74,13 @@ def check_words(counts: WordCounts) -> None:
     """Raise TrainingError if there are no words."""
     if not len(counts):
         raise TrainingError("no words to learn from: the corpus is empty")
+
+
+def check_unk(unk_token: object, special_tokens: Sequence[str]) -> None:
+    """Raise InputError unless the token for unknown words is a special token."""
+    check_token("unk_token", unk_token)
+    if unk_token not in special_tokens:
+        raise InputError(
+            f"expected unk_token {unk_token!r} to be among special_tokens: unknown words need an id. "
+            f"Add it to special_tokens, or name one of them as unk_token"
+        )

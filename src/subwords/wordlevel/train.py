@@ -10,9 +10,9 @@ import numpy as np
 
 from subwords.components.vocab import Vocab
 from subwords.corpus.counts import MOST, WordCounts
-from subwords.errors import InputError, TrainingError
-from subwords.learning.limits import Step, check_words
-from subwords.support.checks import check_integer, check_strings, check_token
+from subwords.errors import TrainingError
+from subwords.learning.limits import Step, check_unk, check_words
+from subwords.support.checks import check_integer, check_strings
 from subwords.wordlevel.model import MOST_IDS, WordLevel
 
 __all__ = ["WordLevelSettings", "train_wordlevel"]
@@ -31,12 +31,7 @@ class WordLevelSettings:
         object.__setattr__(self, "special_tokens", check_strings("special_tokens", self.special_tokens))
         check_integer("vocab_size", self.vocab_size, 1, MOST_IDS)
         check_integer("min_frequency", self.min_frequency, 0, MOST)
-        check_token("unk_token", self.unk_token)
-        if self.unk_token not in self.special_tokens:
-            raise InputError(
-                f"expected unk_token {self.unk_token!r} to be among special_tokens: unknown words need an id. "
-                f"Add it to special_tokens, or name one of them as unk_token"
-            )
+        check_unk(self.unk_token, self.special_tokens)
 
     @property
     def cut_out(self) -> tuple[str, ...]:

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from subwords.components.vocab import Vocab
 from subwords.corpus.counts import MOST, WordCounts
-from subwords.errors import InputError
 from subwords.kernels.layout import CODE_POINTS, MISSING
-from subwords.learning.limits import Step, check_limits, check_room, check_words
+from subwords.learning.limits import Step, check_limits, check_room, check_unk, check_words
 from subwords.learning.merging import merge_words, read_words
-from subwords.support.checks import check_choice, check_integer, check_string, check_token
+from subwords.support.checks import check_choice, check_integer, check_string
 from subwords.support.memory import zeros
 from subwords.wordpiece.model import SPECIAL_TOKENS, WordPiece
 from subwords.wordpiece.pair_scores import SCORES, ScoreLoop
@@ -43,12 +42,7 @@ class WordPieceSettings:
         check_integer("max_chars", self.max_chars, 0, MOST)
         check_choice("score", self.score, SCORES)
         check_string("prefix", self.prefix)
-        check_token("unk_token", self.unk_token)
-        if self.unk_token not in self.special_tokens:
-            raise InputError(
-                f"expected unk_token {self.unk_token!r} to be among special_tokens: unknown words need an id. "
-                f"Add it to special_tokens, or name one of them as unk_token"
-            )
+        check_unk(self.unk_token, self.special_tokens)
 
     @property
     def cut_out(self) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from subwords.components.trusted import Special as Special
     from subwords.components.trusted import Text as Text
     from subwords.corpus.counts import WordCounts as WordCounts
-    from subwords.engine.stream import DecodeStream as DecodeStream
+    from subwords.engine.decode.stream import DecodeStream as DecodeStream
     from subwords.engine.warmup import warmup as warmup
     from subwords.exchange.convert import convert as convert
     from subwords.exchange.verify import verify as verify
@@ -53,7 +53,7 @@ _HOMES = {
     "Padding": "subwords.components.padding",
     "EncodingBatch": "subwords.results.encoding_batch",
     "AddedToken": "subwords.components.added_token",
-    "DecodeStream": "subwords.engine.stream",
+    "DecodeStream": "subwords.engine.decode.stream",
     "Encoding": "subwords.results.encoding",
     "Normalizer": "subwords.normalize.normalizer",
     "Splitter": "subwords.split.splitter",

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from subwords.components.byte_alphabet import tokens_to_text
 from subwords.components.vocab import Vocab
 from subwords.described import Described
-from subwords.engine.decode_ids import as_ids, decode_bytes
+from subwords.engine.decode.decode_ids import as_ids, decode_bytes
 from subwords.errors import InputError
 from subwords.results.token_batch import TokenBatch
 from subwords.support.checks import as_list, check_flag
 
 if TYPE_CHECKING:
-    from subwords.engine.decoding import TokenTexts
-    from subwords.engine.source import Source
-    from subwords.engine.stream import DecodeStream
+    from subwords.engine.decode.decoding import TokenTexts
+    from subwords.engine.decode.source import Source
+    from subwords.engine.decode.stream import DecodeStream
 
 __all__ = ["Decodes"]
 
@@ -101,7 +101,7 @@ class Decodes(Described):
         >>> stream.step(257) + stream.step([257, 0]) + stream.finish() == tok.decode([257, 257, 0])
         True
         """
-        from subwords.engine.stream import DecodeStream
+        from subwords.engine.decode.stream import DecodeStream
 
         return DecodeStream(self._source(), self._skipped(skip_special_tokens))
 
@@ -120,7 +120,7 @@ class Decodes(Described):
         >>> text, spans.tolist()
         ('aé', [[0, 1], [1, 2], [1, 2]])
         """
-        from subwords.engine.stream import text_and_spans
+        from subwords.engine.decode.stream import text_and_spans
 
         return text_and_spans(self._source(), as_ids(ids), self._skipped(skip_special_tokens))
 
@@ -130,16 +130,16 @@ class Decodes(Described):
 
     def _source(self) -> Source:
         if self.decoder is None:
-            from subwords.engine.source import ByteSource
+            from subwords.engine.decode.source import ByteSource
 
             return ByteSource(self._texts_of_ids)
-        from subwords.engine.token_source import TokenSource
+        from subwords.engine.decode.token_source import TokenSource
 
         return TokenSource(self.decoder, self._tokens)
 
     @cached_property
     def _texts(self) -> TokenTexts:
-        from subwords.engine.decoding import TokenTexts
+        from subwords.engine.decode.decoding import TokenTexts
 
         assert self.decoder is not None
         return TokenTexts(self.decoder, self._tokens, self.added_tokens.special_ids)

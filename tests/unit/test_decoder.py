@@ -13,7 +13,7 @@ from tokenizers import decoders
 from small_data import file_of
 from subwords.components.byte_alphabet import tokens_to_text
 from subwords.components.decoder import ByteDecoder, Decoder, SpaceDecoder, WordPieceDecoder
-from subwords.engine.decoding import TokenTexts, decode_tokens
+from subwords.engine.decode.decoding import TokenTexts, decode_tokens
 from subwords.errors import FormatError, InputError
 from subwords.formats.hf.decoder import from_decoder, to_decoder
 from subwords.formats.json_node import Node

@@ -23,7 +23,7 @@ from subwords.components.decoder import (
     SentencePieceDecoder,
     Strip,
 )
-from subwords.engine.decoding import decode_tokens, reader_of
+from subwords.engine.decode.decoding import decode_tokens, reader_of
 from subwords.errors import FormatError
 from subwords.formats.hf.decoder import from_decoder, to_decoder
 from subwords.formats.json_node import Node

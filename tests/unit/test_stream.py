@@ -34,9 +34,9 @@ from subwords.components.decoder import (
 )
 from subwords.components.normalizer import Form, Lowercase
 from subwords.components.vocab import Vocab
-from subwords.engine.decoding import TokenTexts
-from subwords.engine.stream import DecodeStream, text_and_spans
-from subwords.engine.token_source import TokenSource
+from subwords.engine.decode.decoding import TokenTexts
+from subwords.engine.decode.stream import DecodeStream, text_and_spans
+from subwords.engine.decode.token_source import TokenSource
 from subwords.errors import InputError
 from subwords.formats.hf.decoder import from_decoder
 from subwords.formats.json_node import Node

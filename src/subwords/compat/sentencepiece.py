@@ -10,7 +10,7 @@ import numpy as np
 from subwords.compat.errors import FailedError, OutOfRangeError, WrongTypeError
 from subwords.compat.piece_table import Pieces, pieces_of
 from subwords.compat.protocol import Tok
-from subwords.engine.decoding import decode_tokens
+from subwords.engine.decode.decoding import decode_tokens
 from subwords.errors import InputError
 from subwords.unigram.model import Unigram
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from subwords.bpe.model import BPE
 from subwords.compat.errors import TooLargeError, UnknownTokenError, WrongTypeError
 from subwords.compat.protocol import Tok
-from subwords.engine.decode_ids import decode_bytes
+from subwords.engine.decode.decode_ids import decode_bytes
 from subwords.errors import InputError
 
 __all__ = ["TiktokenShape"]

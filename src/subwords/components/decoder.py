@@ -1,4 +1,4 @@
-"""Decoders as plain data: how tokens become text. `engine/decoding.py` runs them."""
+"""Decoders as plain data: how tokens become text. `engine/decode/` runs them."""
 
 from __future__ import annotations
 

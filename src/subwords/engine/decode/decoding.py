@@ -30,7 +30,7 @@ from subwords.components.decoder import (
     WordPieceDecoder,
 )
 from subwords.components.vocab import Vocab
-from subwords.engine.decode_ids import decode_bytes
+from subwords.engine.decode.decode_ids import decode_bytes
 from subwords.errors import InputError
 from subwords.normalize.normalizer import Normalizer
 

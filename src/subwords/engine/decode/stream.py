@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.engine.decode_ids import as_ids
-from subwords.engine.source import Source
-from subwords.engine.traced import joined
+from subwords.engine.decode.decode_ids import as_ids
+from subwords.engine.decode.source import Source
+from subwords.engine.decode.traced import joined
 from subwords.errors import InputError
 
 __all__ = ["DecodeStream", "text_and_spans"]

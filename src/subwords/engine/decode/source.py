@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from subwords.components.vocab import Vocab
-from subwords.engine.traced import Place, Traced, Utf8
+from subwords.engine.decode.traced import Place, Traced, Utf8
 
 __all__ = ["ByteSource", "Source"]
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from subwords.components.byte_alphabet import CHARACTERS
 from subwords.components.decoder import Strip
-from subwords.engine.decoding import bytes_of_letters
-from subwords.engine.token_stages import Changed
-from subwords.engine.traced import NOTHING, Traced, Utf8, as_token, joined, matches_of, replaced
+from subwords.engine.decode.decoding import bytes_of_letters
+from subwords.engine.decode.token_stages import Changed
+from subwords.engine.decode.traced import NOTHING, Traced, Utf8, as_token, joined, matches_of, replaced
 
 __all__ = ["ByteLetters", "Exactly", "Held", "Replacer", "Stripper", "TextStage"]
 

@@ -23,10 +23,10 @@ from subwords.components.decoder import (
     Strip,
     WordPieceDecoder,
 )
-from subwords.engine import text_stages, token_stages
-from subwords.engine.decoding import BYTE_TOKEN, CLEANED, begins_with_space, bytes_of_letters, piece_bytes
-from subwords.engine.source import Source
-from subwords.engine.traced import NOTHING, Place, Token, Traced, Utf8, joined
+from subwords.engine.decode import text_stages, token_stages
+from subwords.engine.decode.decoding import BYTE_TOKEN, CLEANED, begins_with_space, bytes_of_letters, piece_bytes
+from subwords.engine.decode.source import Source
+from subwords.engine.decode.traced import NOTHING, Place, Token, Traced, Utf8, joined
 
 __all__ = ["TokenSource"]
 

@@ -20,8 +20,8 @@ from subwords.components.decoder import (
     Strip,
     WordPieceDecoder,
 )
-from subwords.engine.decoding import BYTE_TOKEN, CLEANED
-from subwords.engine.traced import Match, Place, Token, Utf8, as_token, matches_of, replaced
+from subwords.engine.decode.decoding import BYTE_TOKEN, CLEANED
+from subwords.engine.decode.traced import Match, Place, Token, Utf8, as_token, matches_of, replaced
 
 __all__ = [
     "BPETokens",

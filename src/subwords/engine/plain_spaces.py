@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from subwords.bpe.model import BPE
 from subwords.bpe.segmenter import BPESegmenter
 from subwords.components.normalizer import Prepend, Replace, SentencePiece, Steps
-from subwords.components.space_rule import SPACE
+from subwords.components.space_rule import SPACE, parting
 from subwords.components.splitter import Rule, Split
 from subwords.components.vocab import Vocab
-from subwords.encode.encoder import Encoder
+from subwords.encode.encoder import Encoder, Segmenter
+from subwords.engine.find_strings import MOST_IN_REGEX, RegexFinder
 from subwords.results.token_batch import TokenBatch
 from subwords.split.splitter import Splitter
 from subwords.support.checks import encode_text
@@ -33,18 +34,24 @@ class PlainSpaces:
     tokens with spaces for U+2581 match the text before that step.
     """
 
-    def __init__(self, encoder: Encoder, prefix: bytes) -> None:
-        self._encoder = encoder
+    def __init__(self, segmenter: Segmenter, rule: Rule, prefix: bytes, symbols: Sequence[str]) -> None:
+        self._encoder = Encoder(segmenter, Splitter(rule))
         self._prefix = prefix
+        # Most texts have no user-defined piece: then the step that isolates these can be left out.
+        self._symbols = RegexFinder(symbols) if symbols else None
+        self._without = Encoder(segmenter, Splitter(rule[1:])) if symbols else self._encoder
 
     def encode(self, text: str) -> NDArray[np.uint32]:
         """Return the ids of a text."""
-        return self._encoder.encode(self._prefix + encode_text(text) if text else b"")
+        return self._encoder_of(text).encode(self._prefix + encode_text(text) if text else b"")
 
     def encode_batch(self, texts: Sequence[str], threads: int | None) -> TokenBatch:
         """Return the ids of many texts."""
         data = [self._prefix + encode_text(text) if text else b"" for text in texts]
-        return self._encoder.encode_batch(data, threads)
+        return self._encoder_of("\n".join(texts)).encode_batch(data, threads)
+
+    def _encoder_of(self, text: str) -> Encoder:
+        return self._encoder if self._symbols is not None and self._symbols.occurs(text) else self._without
 
 
 def plain_spaces(model: object, steps: Steps, rule: Rule) -> PlainSpaces | None:
@@ -61,7 +68,9 @@ def plain_spaces(model: object, steps: Steps, rule: Rule) -> PlainSpaces | None:
     tokens = Vocab([token.replace(SPACE.encode(), b" ") for token in model.vocab])
     parts = tuple(part.replace(SPACE.encode(), b" ") for part in model.parts)
     segmenter = BPESegmenter(replace(model, vocab=tokens, parts=parts))
-    return PlainSpaces(Encoder(segmenter, Splitter(tuple(map(_with_spaces, finer)))), prefix)
+    symbols = [model.vocab[index].decode() for index in sorted(model.user_ids)]
+    known = len(symbols) <= MOST_IN_REGEX and finer[:1] == parting(symbols)
+    return PlainSpaces(segmenter, tuple(map(_with_spaces, finer)), prefix, symbols if known else [])
 
 
 def _prefix(steps: Steps) -> bytes | None:

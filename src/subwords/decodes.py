@@ -150,6 +150,8 @@ class Decodes(Described):
         if not getattr(self.model, "byte_level", False):
             return [token.decode("utf-8", "replace") for token in self._texts_of_ids]
         tokens = tokens_to_text(list(self.model.vocab))
+        for index in getattr(self.model, "literal_ids", ()):
+            tokens[index] = self.model.vocab[index].decode("utf-8", "replace")
         for token, text in self.added_tokens.written.items():
             tokens[token.id] = text
         return tokens

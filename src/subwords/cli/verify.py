@@ -129,7 +129,7 @@ def verify(
 
 
 def difference_json(difference: Difference | None) -> dict[str, Any] | None:
-    """Return a difference as JSON has it."""
+    """Return a difference as a JSON object."""
     if difference is None:
         return None
     found = asdict(difference)

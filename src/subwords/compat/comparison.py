@@ -206,7 +206,7 @@ def _row(text: str, side: Side) -> _Row:
 
 def checked_reason(error: BaseException) -> str:
     """Return the first line of an error of a library; raise it again if it is an interruption."""
-    # A panic of a library in Rust is no Exception.
+    # PanicException, of libraries in Rust, derives from BaseException.
     if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
         raise error
     return f"{type(error).__name__}: {error!s:.500}".splitlines()[0]

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import TypeVar
+
 from subwords.errors import InputError
 
-__all__ = ["FailedError", "OutOfRangeError", "TooLargeError", "UnknownTokenError", "WrongTypeError"]
+__all__ = [
+    "FailedError",
+    "OutOfRangeError",
+    "TooLargeError",
+    "UnknownTokenError",
+    "WrongTypeError",
+    "as_items",
+    "check_type",
+]
+
+T = TypeVar("T")
 
 
 class UnknownTokenError(InputError, KeyError):
@@ -18,11 +31,25 @@ class OutOfRangeError(InputError, IndexError):
 
 
 class TooLargeError(InputError, OverflowError):
-    """An id that is no 32-bit unsigned integer, where the original raises OverflowError."""
+    """An id outside 0 to 2**32 - 1, where the original raises OverflowError."""
 
 
 class WrongTypeError(InputError, TypeError):
     """An argument of a wrong type, where the original raises TypeError."""
+
+
+def as_items(value: Iterable[T], what: str) -> list[T]:
+    """Return the items of a list; WrongTypeError for what has none."""
+    try:
+        return [*value]
+    except TypeError:
+        raise WrongTypeError(f"expected {what}, not {type(value).__name__}") from None
+
+
+def check_type(name: str, value: object) -> None:
+    """Raise WrongTypeError unless the value is an int."""
+    if not isinstance(value, int):
+        raise WrongTypeError(f"expected {name} as int, not {type(value).__name__}")
 
 
 class FailedError(InputError, RuntimeError):

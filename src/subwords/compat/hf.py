@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from subwords.compat.errors import TooLargeError, WrongTypeError
+from subwords.compat.errors import TooLargeError, WrongTypeError, as_items
 from subwords.compat.hf_encoding import HFEncoding
 from subwords.compat.protocol import Tok
 from subwords.components.added_token import AddedToken
@@ -94,7 +95,7 @@ class HFShape:
 
     def decode_batch(self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True) -> list[str]:
         """Return the text of each list of ids."""
-        return [self.decode(ids, skip_special_tokens) for ids in sequences]
+        return [self.decode(ids, skip_special_tokens) for ids in as_items(sequences, "lists of ids")]
 
     # ------------------------------------------------------------------ vocabulary
 
@@ -138,17 +139,27 @@ class HFShape:
     def _add(self, tokens: list[Any], *, special: bool) -> int:
         if not isinstance(tokens, list) or not all(isinstance(getattr(t, "content", t), str) for t in tokens):
             raise WrongTypeError("expected a list of str or AddedToken")
-        added = 0
+        added, known = 0, {each.content: each for each in self._tok.added_tokens}
+        waiting: dict[str, dict[str, bool]] = {}
         for token in tokens:
             plain = isinstance(token, str)
             flags = {name: False if plain else bool(getattr(token, name, False)) for name in _FLAGS}
             flags["special"] = special or (not plain and bool(getattr(token, "special", False)))
             flags["normalized"] = not special if plain else flags["normalized"]
             content = token if plain else token.content
-            known = next((each for each in self._tok.added_tokens if each.content == content), None)
-            if content and not (known and all(getattr(known, name) == value for name, value in flags.items())):
-                self._tok, added = self._tok.with_tokens([content], **flags), added + 1
+            if content in waiting or flags != next(iter(waiting.values()), flags):
+                self._add_all(waiting)  # tokens of one kind are added together, in their order
+                known |= {each.content: each for each in self._tok.added_tokens}
+                waiting = {}
+            own = known.get(content)
+            if content and not (own and all(getattr(own, name) == value for name, value in flags.items())):
+                waiting[content], added = flags, added + 1
+        self._add_all(waiting)
         return added
+
+    def _add_all(self, waiting: dict[str, dict[str, bool]]) -> None:
+        if waiting:
+            self._tok = self._tok.with_tokens([*waiting], **next(iter(waiting.values())))
 
     # ------------------------------------------------------------------ padding and truncation
 
@@ -195,7 +206,9 @@ class HFShape:
         self, max_length: int, stride: int = 0, strategy: Any = "longest_first", direction: Any = "right"
     ) -> None:
         """Cut texts from now on to `max_length` tokens, template included."""
-        if isinstance(max_length, int) and max_length < 0:
+        if not isinstance(max_length, int) or not isinstance(stride, int):
+            raise WrongTypeError(f"expected max_length and stride as int, not {max_length!r:.40} and {stride!r:.40}")
+        if max_length < 0:
             raise TooLargeError(f"expected max_length of at least 0, not {max_length}")
         room = max_length - self.num_special_tokens_to_add(False)
         own = Truncation(max_length, strategy, stride, direction)
@@ -218,7 +231,7 @@ class HFShape:
 
     def save(self, path: str, pretty: bool = True) -> None:
         """Write the tokenizer.json, always indented; the name ends in .json."""
-        if Path(path).suffix != ".json":
+        if not isinstance(path, str | PathLike) or Path(path).suffix != ".json":
             raise InputError(f"expected a name ending in .json, not {path!r:.200}")
         write_file(self._tok.spec, path)
 

@@ -51,7 +51,7 @@ def needed(package: str, why: str) -> Any:
 def open_original(path: Path, ours: _Described) -> Original:
     """Open a tokenizer file or folder with its own library.
 
-    ours: the tokenizer that this package reads from the file; it tells what the format leaves open: of a rank file the
+    ours: the tokenizer that this package reads from the file; it supplies what the format lacks: of a rank file the
     splitter and the special tokens, of a vocab.txt whether it is cased.
 
     A folder is opened by transformers' AutoTokenizer, tokenizer.json by HF tokenizers, a .model file by SentencePiece,

@@ -1,4 +1,4 @@
-"""The pieces of a tokenizer as SentencePiece's processor tells them."""
+"""The pieces of a tokenizer as SentencePiece's processor reports them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _RESERVED = (Piece.UNKNOWN, Piece.CONTROL, Piece.BYTE)
 class Pieces:
     """The pieces of a .model file by id: names, types and scores.
 
-    data: the file. spec: what reads from it. ids: by name. unk_id: the id of other names. roles: the ids of unk, bos,
-    eos and pad, -1 for none.
+    data: the file. spec: the spec read from `data`. ids: by name. unk_id: the id of other names. roles: the ids
+    of unk, bos, eos and pad, -1 for none.
     """
 
     data: bytes

@@ -1,4 +1,4 @@
-"""Texts on which tokenizers differ if they differ at all: what a corpus rarely has."""
+"""Rare characters and patterns, on which two tokenizers are most likely to differ."""
 
 from __future__ import annotations
 

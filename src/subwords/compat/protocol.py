@@ -1,4 +1,4 @@
-"""Tok: what the shapes need of a tokenizer."""
+"""Tok: the methods of Tokenizer that the shapes call."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from subwords.compat.errors import FailedError, OutOfRangeError, WrongTypeError
+from subwords.compat.errors import FailedError, OutOfRangeError, WrongTypeError, as_items, check_type
 from subwords.compat.piece_table import Pieces, pieces_of
 from subwords.compat.protocol import Tok
 from subwords.engine.decode.decoding import decode_tokens
@@ -84,6 +84,7 @@ class SentencePieceShape:
         elif kind in (str, bytes) and not emit_unk_piece:
             rows = [_encoded(kind, framed(self._shown(text), self._pieces.name)) for text in texts]
         else:
+            check_type("num_threads", num_threads)
             threads = num_threads if num_threads > 0 else None
             ids = self._tok.encode_batch(texts, threads=threads).to_lists() if len(texts) > 1 else self._ids(texts)
             rows = [self._as(kind, framed(row, int), True) for row in ids]
@@ -142,6 +143,7 @@ class SentencePieceShape:
         text, (bos, eos) = _text(input), self._ends(add_bos, add_eos)
         self._check_unigram("NBestEncode")
         before, after = ([end] if end >= 0 else [] for end in (bos, eos))
+        check_type("nbest_size", nbest_size)
         found = self._tok.nbest(text, max(1, nbest_size))
         rows = ([*before, *(row[::-1] if reverse else row), *after] for row, _ in found)
         return [self._as(kind, row, emit_unk_piece) for row in rows]
@@ -208,7 +210,7 @@ class SentencePieceShape:
             input = []
         items = input if isinstance(input, list | tuple) else [input]
         if any(isinstance(item, list | tuple | np.ndarray) for item in items):
-            return [self._decoded(item, kind) for item in items]
+            return [self._decoded(as_items(item, "lists of ids or pieces"), kind) for item in items]
         return self._decoded(items, kind)
 
     def decode_ids(self, input: Any, return_type: Any = None, **options: Any) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.bpe.model import BPE
-from subwords.compat.errors import TooLargeError, UnknownTokenError, WrongTypeError
+from subwords.compat.errors import TooLargeError, UnknownTokenError, WrongTypeError, as_items
 from subwords.compat.protocol import Tok
 from subwords.engine.decode.decode_ids import decode_bytes
 from subwords.errors import InputError
@@ -83,7 +83,9 @@ class TiktokenShape:
 
     def encode_ordinary_batch(self, text: list[str], *, num_threads: int = 8) -> list[list[int]]:
         """Return the ids of each text; special tokens are ordinary text."""
-        return self._tok.encode_batch([*map(_checked, text)], threads=_threads(num_threads)).to_lists()
+        return self._tok.encode_batch(
+            [*map(_checked, as_items(text, "a list of texts"))], threads=_threads(num_threads)
+        ).to_lists()
 
     def encode_batch(
         self,
@@ -94,7 +96,7 @@ class TiktokenShape:
         disallowed_special: Disallowed = "all",
     ) -> list[list[int]]:
         """Return the ids of each text; see `encode`."""
-        texts = [*text]
+        texts = as_items(text, "a list of texts")
         special = self._special_of(texts, allowed_special, disallowed_special)
         threads = _threads(num_threads)
         return self._tok.encode_batch([*map(_checked, texts)], special=special, threads=threads).to_lists()
@@ -122,6 +124,8 @@ class TiktokenShape:
 
     def decode(self, tokens: Ids, errors: str = "replace") -> str:
         """Return the text of ids; `errors` as in `bytes.decode`."""
+        if not isinstance(errors, str):
+            raise WrongTypeError(f"expected errors as str, not {type(errors).__name__}")
         return self.decode_bytes(tokens).decode("utf-8", errors)
 
     def decode_single_token_bytes(self, token: int) -> bytes:
@@ -146,7 +150,7 @@ class TiktokenShape:
     def decode_batch(self, batch: Sequence[Ids], *, errors: str = "replace", num_threads: int = 8) -> list[str]:
         """Return the text of each list of ids; `num_threads` is checked and not used."""
         _threads(num_threads)
-        return [self.decode(tokens, errors) for tokens in batch]
+        return [self.decode(tokens, errors) for tokens in as_items(batch, "lists of ids")]
 
     def decode_bytes_batch(self, batch: Sequence[Ids], *, num_threads: int = 8) -> list[bytes]:
         """Return the bytes of each list of ids; `num_threads` is checked and not used."""
@@ -186,6 +190,8 @@ class TiktokenShape:
         """Return the tokens to find; ValueError if a text spells a disallowed one."""
         if not isinstance(allowed, AbstractSet) and allowed != "all":
             raise WrongTypeError(f'expected allowed_special to be "all" or a set, not {allowed!r:.80}')
+        if disallowed != "all" and not all(isinstance(each, str) for each in as_items(disallowed or (), "a set")):
+            raise WrongTypeError(f'expected disallowed_special to be "all" or a set of str, not {disallowed!r:.80}')
         known = self._special.keys()
         chosen = frozenset(known if allowed == "all" else allowed)
         refused = frozenset(known - chosen if disallowed == "all" else disallowed or ())

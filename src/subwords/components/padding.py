@@ -83,7 +83,8 @@ class Truncation:
 
 
 def truncation_of(given: Truncation | int | bool | None, own: Truncation | None) -> Truncation | None:
-    """Return the truncation of a call: None and True take the tokenizer's own, False is none, a number is max_length.
+    """Return the truncation of a call: None and True return `own`; False returns None; a number
+    replaces its max_length.
 
     >>> truncation_of(8, Truncation(512, direction="left"))
     Truncation(max_length=8, strategy='longest_first', stride=0, direction='left')
@@ -101,7 +102,8 @@ def truncation_of(given: Truncation | int | bool | None, own: Truncation | None)
 
 
 def padding_of(given: Padding | int | bool | None, own: Padding | None, pad: tuple[int, str] | None) -> Padding | None:
-    """Return the padding of a call: None and True take the tokenizer's own, False is none, a number is a length.
+    """Return the padding of a call: None and True return `own`; False returns None; a number
+    replaces its length.
 
     pad: id and token of the role "pad", for tokenizers without padding of their own; InputError if that is needed and
     None.

@@ -15,6 +15,7 @@ from subwords.unicode.tables import WHITESPACE
 
 __all__ = ["LARGEST", "Inserted", "Piece", "Slot", "Template", "bert"]
 
+MOST_ADDED = 1 << 16  # tokens around a text
 LARGEST = 2**32 - 1  # maximum of ids and of type ids
 _SPACES = WHITESPACE + "Ġ"  # Ġ is a space in a byte-level file
 
@@ -64,6 +65,8 @@ class Template:
     def __post_init__(self) -> None:
         if any(isinstance(piece, Slot) and piece.text == "B" for piece in self.single):
             raise InputError("invalid template of a single text: it has a slot for a second text (B)")
+        if max(self.added(), self.added(pair=True)) > MOST_ADDED:
+            raise InputError(f"template too long: expected at most {MOST_ADDED} inserted tokens")
         named: dict[str, Inserted] = {}
         for piece in (*self.single, *self.pair):
             if isinstance(piece, Inserted):

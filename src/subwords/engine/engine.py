@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine", "Route"]
 
-_OF_PARTS = {list, tuple}  # types of texts that are given in parts
+_PLAIN = {str, bytes}
 
 
 class Route(NamedTuple):
@@ -206,7 +206,7 @@ def _source(splitter: Splitter, normalizer: Normalizer | None) -> WordSource:
 
 def has_parts(texts: Sequence[Input]) -> bool:
     """Whether a text is a list of parts."""
-    return not _OF_PARTS.isdisjoint(map(type, texts))
+    return not _PLAIN.issuperset(map(type, texts)) and any(not isinstance(text, str | bytes) for text in texts)
 
 
 def all_plain(texts: Sequence[Input]) -> TypeGuard[Sequence[str]]:

@@ -19,6 +19,7 @@ from subwords.results.encoding import Encoding
 __all__ = ["framed", "padded"]
 
 MOST_PIECES = 1 << 20  # combinations of the pieces of two texts
+MOST_TOKENS = 1 << 24  # of a padded text with its overflow
 
 _Range: TypeAlias = tuple[int, int]
 _Number = TypeVar("_Number", np.uint8, np.uint32, np.int64)
@@ -111,12 +112,23 @@ def _shifts(text: Located, trimmed: NDArray[np.int64]) -> NDArray[np.int64]:
     return moved
 
 
+def _check_size(encoding: Encoding, length: int) -> None:
+    pieces = 1 + len(encoding.overflow)
+    if length * pieces > MOST_TOKENS:
+        raise InputError(
+            f"padding makes a text of {length * pieces} tokens, more than {MOST_TOKENS}: lower its length "
+            f"({length} tokens, {pieces} pieces), or padding=False"
+        )
+
+
 def padded(encodings: Sequence[Encoding], padding: Padding) -> Iterator[Encoding]:
     """Yield the encodings of a batch filled up to one length; those in their `overflow` too.
 
     Source: HF tokenizers 0.23, pad_encodings.
     """
     length = padding.length_for(max(map(len, encodings), default=0))
+    for encoding in encodings:
+        _check_size(encoding, length)
     return (_padded(encoding, length, padding) for encoding in encodings)
 
 

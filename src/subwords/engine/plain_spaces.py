@@ -23,7 +23,8 @@ from subwords.support.checks import encode_text
 
 __all__ = ["PlainSpaces", "plain_spaces"]
 
-# Patterns without spaces, ranges, flags, and escapes of letters: only U+2581 itself can tell it from a space.
+# Patterns without spaces, ranges, flags, and escapes of letters: such a pattern treats a space and U+2581 alike,
+# except where it spells U+2581.
 _LITERAL = re.compile(r"(?:[^\\ ?-]|\\[^\w ])*", re.DOTALL)
 
 
@@ -74,7 +75,7 @@ def plain_spaces(model: object, steps: Steps, rule: Rule) -> PlainSpaces | None:
 
 
 def _prefix(steps: Steps) -> bytes | None:
-    """Return what a normalizer inserts before a text, if it else only escapes spaces; None for any other."""
+    """Return what is inserted before a text if, besides that, spaces only become U+2581; otherwise None."""
     match steps:
         case (SentencePiece(b"", prefix, False, True, False, symbols),):
             return None if any(" " in symbol or SPACE in symbol for symbol in symbols) else b" " * prefix

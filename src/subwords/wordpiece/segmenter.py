@@ -81,9 +81,9 @@ class WordPieceSegmenter(Segmenter):
         usable = stops > starts
         usable[list(self.model.special_ids)] = False
         follows = usable & (stops - starts > len(prefix))
-        for k, byte in enumerate(prefix):
-            follows &= vocab.data[starts + k] == byte
         first, later = np.flatnonzero(usable), np.flatnonzero(follows)
+        for k, byte in enumerate(prefix):
+            later = later[vocab.data[starts[later] + k] == byte]
         ids = np.concatenate([first, later]).astype(np.int32)
         roots = np.repeat(np.array([0, 1], np.int64), [len(first), len(later)])
         return ids, np.concatenate([starts[first], starts[later] + len(prefix)]), stops[ids], roots

@@ -23,8 +23,7 @@ class DecodeStream:
     The pieces that `step` and `finish` return join to `tok.decode(ids)`. A piece never ends inside a character and is
     never taken back: text waits while a later id could change it. Time is linear in the number of ids.
 
-    Hazard: some decoders need the whole text before they can tell any of it, such as a regex after Fuse; then `finish`
-    returns everything.
+    Hazard: some decoders, such as a regex after Fuse, return no text before the last id: `finish` returns it.
 
     >>> import subwords
     >>> tok = subwords.train(["é"], vocab_size=256)
@@ -77,6 +76,8 @@ class DecodeStream:
         >>> list(tok.stream().feed(tok.encode("ab ab")))
         ['ab', ' ab']
         """
+        if not isinstance(ids, Iterable):
+            raise InputError(f"expected ids one by one, not {type(ids).__name__}")
         for index in ids:
             if text := self.step(index):
                 yield text

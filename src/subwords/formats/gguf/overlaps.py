@@ -10,6 +10,8 @@ from subwords.formats.json_node import shown
 
 __all__ = ["check_added"]
 
+MOST_WORK = 1 << 28  # characters of all prefixes and suffixes
+
 
 def check_added(tokens: Sequence[AddedToken], *, normalizes: bool) -> None:
     """Raise FormatError for added tokens that llama.cpp finds differently: it knows no flags, and the longest wins.
@@ -33,6 +35,8 @@ def check_added(tokens: Sequence[AddedToken], *, normalizes: bool) -> None:
 
 def _check_overlaps(contents: Sequence[str]) -> None:
     longest = max(map(len, contents), default=0)
+    if sum(map(len, contents)) * longest > MOST_WORK:
+        raise FormatError("GGUF: added tokens too long to compare; write a .json file")
     starts: dict[str, str] = {}  # the longest token with each proper prefix
     for text in sorted(contents, key=len):
         for stop in range(1, len(text)):

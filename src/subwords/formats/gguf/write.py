@@ -174,7 +174,11 @@ def _pre(spec: TokenizerSpec, model: BPE) -> str:
         name = next(iter(names.values()))
     if name is None:
         same = ", ".join(name for name in NAMED if name_of(NAMED[name], whole_words=False) or name == "llama3")
-        reason = "segments words that are tokens otherwise" if names else "has no pre-tokenizer for this splitter"
+        reason = (
+            "segments words that are themselves tokens differently"
+            if names
+            else "has no pre-tokenizer for this splitter"
+        )
         raise FormatError(
             f"llama.cpp {reason}, {Splitter(rule)!r:.160}: ids would differ; expected one of {same}, or the splitter "
             "of a GGUF file"

@@ -7,7 +7,7 @@ from typing import Any
 
 from subwords.components.template import LARGEST, Inserted, Piece, Slot, Template, bert
 from subwords.errors import InputError
-from subwords.formats.json_node import Node
+from subwords.formats.json_node import Node, shown
 
 __all__ = ["from_post_processor", "to_post_processor"]
 
@@ -103,7 +103,7 @@ def _piece(node: Node, named: dict[str, tuple[tuple[int, ...], tuple[str, ...]]]
     if kind == "Sequence" and name in ("A", "B"):
         return Slot("A" if name == "A" else "B", type_id)
     if kind != "SpecialToken":
-        raise node.wrong("a Sequence, A or B, or a SpecialToken", f"{kind} {name}")
+        raise node.wrong("a Sequence, A or B, or a SpecialToken", f"{shown(kind)} {shown(name)}")
     if name not in named:
         raise node[kind]["id"].wrong("one of the special_tokens")
     return Inserted(name, *named[name], type_id)

@@ -20,6 +20,7 @@ from subwords.formats.hf.vocabulary import (
     model_kind,
     read_added,
     read_vocab,
+    utf8,
     written_texts,
     written_vocab,
 )
@@ -90,7 +91,7 @@ def read(data: bytes, name: str) -> TokenizerSpec:
     if isinstance(model, BPE) and byte_level and isinstance(splitter[-1], ByteChars):
         splitter = splitter[:-1]  # the model records that its symbols are bytes
     # The spelling of version 2.0 is not written.
-    kept = [*(() if is_new else _SPELLED), *(key for key in top.object() if key not in _KEYS)]
+    kept = [*(() if is_new else _SPELLED), *_unknown_keys(top)]
     return TokenizerSpec(
         model=model,
         normalizer=_read_normalizer(top["normalizer"]),
@@ -124,17 +125,31 @@ def _read_vocab(node: Node, kind: str) -> tuple[dict[str, int], list[tuple[str, 
     return {text: i for i, (text, _) in enumerate(pieces)}, pieces
 
 
+def _unknown_keys(top: Node) -> list[str]:
+    """Return the keys at the top that nothing here uses; FormatError for lone surrogates, which no file can hold."""
+    found = [key for key in top.object() if key not in _KEYS]
+    for key in found:
+        utf8(top, [key])
+    return found
+
+
 def _read_normalizer(node: Node) -> Steps:
     if node.value is None:
         return ()
     from subwords.formats.hf.normalizer import from_normalizer
     from subwords.normalize.normalizer import Normalizer
 
-    return Normalizer(from_normalizer(node)).steps
+    try:
+        return Normalizer(from_normalizer(node)).steps
+    except InputError as error:
+        raise node.wrong("supported patterns", f"this one: {error}") from None
 
 
 def _read_splitter(node: Node) -> splitters.Rule:
-    rule = from_pre_tokenizer(node)
+    try:
+        rule = from_pre_tokenizer(node)
+    except InputError as error:
+        raise node.wrong("supported patterns", f"this one: {error}") from None
     if sum(isinstance(step, ByteChars) for step in rule) > 1:
         raise node.wrong("one ByteLevel", "two: HF applies the second to the output of the first; remove one")
     try:

@@ -39,7 +39,9 @@ def as_words(spec: TokenizerSpec) -> TokenizerSpec:
     others = replace(model, user_ids=frozenset(), special_ids=model.special_ids | model.user_ids | lost)
     cut_is_safe = not any("<0" in text for text in _learned(others))
     if model.unused_ids or model.parts or not cut_is_safe or not makes_all(others):
-        raise FormatError(f"tokenizer.json would segment words that are tokens otherwise; it has no {kept}")
+        raise FormatError(
+            f"tokenizer.json would segment words that are themselves tokens differently; it has no {kept}"
+        )
     return replace(
         spec,
         model=replace(model, user_ids=frozenset(), whole_words=True),

@@ -13,7 +13,7 @@ from subwords.components.normalizer import NAMED as NORMALIZERS
 from subwords.components.normalizer import SPACED, SentencePiece, Steps
 from subwords.components.splitter import NAMED, Rule, Split
 from subwords.errors import FormatError
-from subwords.families import encoder_of
+from subwords.formats.makes_all import not_made
 from subwords.formats.sentencepiece.pieces import PieceTable, check, cut_rule
 from subwords.formats.sentencepiece.proto import Kind, Piece, model_class
 from subwords.formats.sentencepiece.read import spec_of
@@ -184,15 +184,8 @@ def _check_merges(model: BPE, learned: NDArray[np.bool_]) -> None:
 
     This holds if every piece by itself is segmented to itself.
     """
-    ids = np.flatnonzero(learned)
-    tokens = [model.vocab[index] for index in ids.tolist()]
-    text = np.frombuffer(b"".join(tokens), np.uint8)
-    words = np.concatenate([np.zeros(1, np.int64), np.cumsum([*map(len, tokens)], dtype=np.int64)])
-    batch = encoder_of(model, Splitter(())).encode_words(text, words)
-    whole = np.diff(batch.offsets) == 1
-    whole[whole] = batch.ids[batch.offsets[:-1][whole]] == ids[whole]
-    if not whole.all():
-        token = tokens[int(np.flatnonzero(~whole)[0])]
+    token = not_made(model, np.flatnonzero(learned).tolist())
+    if token is not None:
         raise FormatError(
             f"expected merges that build every token from its characters, as SentencePiece does; they segment "
             f"{token!r} differently"

@@ -1,0 +1,142 @@
+"""Files that were found to hang, to fill the memory, or to raise errors that name no place."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+import tokenizers
+
+import subwords
+from building import read_json, write_json
+from subwords import FormatError, InputError, Special, SubwordsError, Text, Tokenizer
+from subwords.formats.sentencepiece import write as write_model
+
+ADDED = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+VOCAB = {text: i for i, text in enumerate(["<unk>", "a", "b", "ab"])}
+MODEL: dict[str, Any] = {"type": "BPE", "unk_token": "<unk>", "fuse_unk": True, "vocab": VOCAB, "merges": [["a", "b"]]}
+
+
+def read(**changes: Any) -> Tokenizer:
+    return read_json(json.dumps({"model": MODEL, **changes}).encode(), "a.json")
+
+
+def test_a_gap_between_ids_does_not_hang_the_check_of_merges() -> None:
+    vocab = {**VOCAB, **{f"<0x{byte:02X}>": 4 + byte for byte in range(256)}}
+    model = {**MODEL, "byte_fallback": True, "vocab": vocab}
+    tok = read(model=model, added_tokens=[{"id": 200_000, "content": "<s>", **ADDED}])
+    started = time.perf_counter()
+    with pytest.raises(FormatError):
+        write_model.write(tok.spec)
+    assert time.perf_counter() - started < 10
+
+
+@pytest.mark.parametrize("pattern", ["(", r"\1", "[z-a]", r"\p{Nope}", "(?:" * 300 + ")" * 300])
+@pytest.mark.parametrize("place", ["normalizer", "pre_tokenizer"])
+def test_a_pattern_that_cannot_be_used_is_named_with_its_place(place: str, pattern: str) -> None:
+    node: dict[str, Any] = {"type": "Replace", "pattern": {"Regex": pattern}, "content": ""}
+    if place == "pre_tokenizer":
+        node = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
+    try:
+        read(**{place: node})
+    except FormatError as error:
+        assert str(error).startswith(f"a.json: {place}")
+
+
+def padding(**changes: Any) -> dict[str, Any]:
+    rest = {"direction": "Right", "pad_id": 0, "pad_type_id": 0, "pad_token": "<unk>", "pad_to_multiple_of": None}
+    return {"strategy": "BatchLongest", **rest, **changes}
+
+
+def test_padding_that_would_fill_the_memory_is_refused() -> None:
+    tok = read(padding=padding(strategy={"Fixed": 10**8}))
+    with pytest.raises(InputError, match="padding makes a text of 100000000 tokens, more than 16777216"):
+        tok("ab")
+    assert tok("ab", padding=False).ids.tolist() == [3]
+    cut = {"direction": "Right", "max_length": 1, "strategy": "LongestFirst", "stride": 0}
+    tok = read(padding=padding(pad_to_multiple_of=10**6), truncation=cut)
+    with pytest.raises(InputError, match="padding makes a text of 100000000 tokens"):
+        tok("b" * 100)
+
+
+def test_a_template_of_millions_of_tokens_is_refused() -> None:
+    special = {"x": {"id": "x", "ids": [0] * 1000, "tokens": ["<unk>"] * 1000}}
+    single = [{"SpecialToken": {"id": "x", "type_id": 0}}] * 100 + [{"Sequence": {"id": "A", "type_id": 0}}]
+    pair = [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 0}}]
+    template = {"type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": special}
+    with pytest.raises(FormatError, match="template too long: expected at most 65536 inserted tokens"):
+        read(post_processor=template)
+
+
+def test_a_key_that_no_file_can_hold_is_refused() -> None:
+    with pytest.raises(FormatError, match=r"^a\.json: .*surrogates"):
+        read(**{"\ud800": None})
+
+
+def test_a_prefix_longer_than_the_vocabulary() -> None:
+    model = {"type": "WordPiece", "unk_token": "<unk>", "continuing_subword_prefix": "#" * 100,
+             "max_input_chars_per_word": 100, "vocab": {"<unk>": 0, "a": 1}}  # fmt: skip
+    assert read(model=model).encode("a") == [1]
+
+
+@pytest.mark.parametrize(
+    "decoder",
+    [
+        None,
+        {"type": "WordPiece", "prefix": "##", "cleanup": True},
+        {"type": "Fuse"},
+        {"type": "Sequence", "decoders": [{"type": "Replace", "pattern": {"String": "日"}, "content": "x"},
+                                          {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True}]},
+    ],
+)  # fmt: skip
+def test_tokens_that_no_bytes_spell_decode_as_in_hf(decoder: Any) -> None:
+    top = json.loads(write_json(subwords.train(["a b a b"], vocab_size=258)))
+    top["model"]["vocab"]["日本"] = size = len(top["model"]["vocab"])
+    top["decoder"] = decoder
+    data = json.dumps(top)
+    ids = [size, 64, 257, size]
+    tok = read_json(data.encode(), "a.json")
+    assert tok.decode(ids) == tokenizers.Tokenizer.from_str(data).decode(ids)
+    assert "".join([*tok.stream().feed(ids)]) == tok.decode(ids)
+
+
+class Parts(list[Text | Special]):
+    pass
+
+
+def test_a_list_of_parts_of_another_class() -> None:
+    tok = subwords.train(["ab ab"], vocab_size=258, special_tokens=["<s>"])
+    parts = Parts([Text("ab"), Special("<s>")])
+    assert tok.encode(parts) == tok.encode_batch([parts])[0].tolist() == [257, 0]
+
+
+def test_shapes_refuse_other_types_as_errors_of_this_package() -> None:
+    tok = subwords.train(["ab ab"], vocab_size=258)
+    hf, tik = tok.as_hf(), tok.as_tiktoken()
+    for call in (
+        lambda: hf.enable_truncation("a"),  # type: ignore[arg-type]
+        lambda: hf.save(3),  # type: ignore[arg-type]
+        lambda: hf.decode_batch(None),  # type: ignore[arg-type]
+        lambda: tik.encode("a", disallowed_special=3),  # type: ignore[arg-type]
+        lambda: tik.encode("a", disallowed_special={1}),  # type: ignore[arg-type]
+        lambda: tik.encode_batch(None),  # type: ignore[arg-type]
+        lambda: tik.decode_batch(None),  # type: ignore[arg-type]
+        lambda: tik.decode([0], errors=3),  # type: ignore[arg-type]
+        lambda: [*tok.stream().feed(None)],  # type: ignore[arg-type]
+    ):
+        with pytest.raises(SubwordsError):
+            call()
+
+
+def test_the_shape_adds_a_thousand_tokens_at_once() -> None:
+    tok = subwords.train(["ab ab"], vocab_size=258)
+    peer = tokenizers.Tokenizer.from_str(write_json(tok).decode())
+    names: list[Any] = [f"<{i}>" for i in range(1000)]
+    names[5:5] = ["<3>", tokenizers.AddedToken("<x>", lstrip=True), "<7>"]
+    shape = tok.as_hf()
+    assert shape.add_special_tokens(names) == peer.add_special_tokens(names)
+    assert shape.get_vocab() == peer.get_vocab()
+    assert shape.add_tokens(["<3>", "new"]) == peer.add_tokens(["<3>", "new"])
+    assert shape.get_vocab() == peer.get_vocab()

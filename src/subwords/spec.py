@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from subwords.components import splitter as splitters
 from subwords.components.added_token import AddedToken, check_added_tokens
@@ -89,10 +89,25 @@ class TokenizerSpec(Value):
         for token in added:
             if token.id >= size:
                 raise InputError(f"expected added token ids below {size}; {token.content!r} has {token.id}")
+        self._check_parts()
         if self.chat_template is not None:
             check_string("chat_template", self.chat_template)
         roles = checked_roles(self.roles, size)
         object.__setattr__(self, "roles", () if roles == roles_by_name(added) else roles)
+
+    def _check_parts(self) -> None:
+        if self.padding is not None or self.truncation is not None:
+            from subwords.components.padding import Padding, Truncation
+
+            for name, kind in (("padding", Padding), ("truncation", Truncation)):
+                value = getattr(self, name)
+                if value is not None and not isinstance(value, kind):
+                    raise InputError(f"expected {name} as subwords.{kind.__name__} or None, not {value!r:.60}")
+        if self.decoder is not None:
+            from subwords.components.decoder import Decoder
+
+            if not isinstance(self.decoder, get_args(Decoder)):
+                raise InputError(f"expected a decoder of subwords.components.decoder or None, not {self.decoder!r:.60}")
 
     def with_tokens(self, contents: Sequence[str], flags: Mapping[str, bool]) -> TokenizerSpec:
         """Return a spec with more added tokens; see `Tokenizer.with_tokens`."""

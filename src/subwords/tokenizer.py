@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, overload
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from subwords.bpe.model import BPE
 from subwords.compat.shapes import Shapes
 from subwords.components.added_token import AddedToken
-from subwords.errors import InputError
+from subwords.errors import InputError, SubwordsWarning
 from subwords.families import Model
 from subwords.results.token_batch import TokenBatch
 from subwords.spec import TokenizerSpec
@@ -341,7 +342,10 @@ class Tokenizer(Shapes):
         """
         from subwords.formats import write_file
 
-        write_file(self.spec, path)
+        if write_file(self.spec, path) == ".json" and self.spec.roles:
+            warnings.warn(
+                "a tokenizer.json does not hold roles: save to a folder to keep them", SubwordsWarning, stacklevel=2
+            )
 
 
 def _refuse_given(family: str, **options: object) -> None:

@@ -374,3 +374,11 @@ def test_train_sets_template_and_roles(corpus_path: Path, tmp_path: Path) -> Non
     assert tok("so", "so").type_ids.tolist()[-1] == 1
     assert "ROLE=TOKEN" in run("train", *arguments, "--role", "pad", code=2).stderr
     assert "tokens that exist" in run("train", *arguments, "--role", "pad=<x>", code=1).stderr
+
+
+@pytest.mark.parametrize("suffix", [".tiktoken", ".gguf"])
+def test_train_writes_ranks_and_gguf(suffix: str, corpus_path: Path, tmp_path: Path) -> None:
+    target = tmp_path / f"x{suffix}"
+    run("train", corpus_path, "--vocab-size", 300, "-q", "-o", target)
+    options: dict[str, Any] = {"splitter": "gpt2", "special_tokens": {}} if suffix == ".tiktoken" else {}
+    assert subwords.load(target, **options).vocab_size > 256

@@ -6,6 +6,7 @@ import json
 import time
 from typing import Any
 
+import numpy as np
 import pytest
 import tokenizers
 
@@ -140,3 +141,60 @@ def test_the_shape_adds_a_thousand_tokens_at_once() -> None:
     assert shape.get_vocab() == peer.get_vocab()
     assert shape.add_tokens(["<3>", "new"]) == peer.add_tokens(["<3>", "new"])
     assert shape.get_vocab() == peer.get_vocab()
+
+
+# ------------------------------------------------------------------ parts that do not fit
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("truncation", 512, "expected truncation as subwords.Truncation or None, not 512"),
+        ("padding", True, "expected padding as subwords.Padding or None, not True"),
+        ("decoder", "x", "expected a decoder of subwords.components.decoder or None, not 'x'"),
+        ("added_tokens", 5, "expected added tokens as a list of AddedToken, not int"),
+    ],
+)
+def test_parts_of_wrong_types_are_refused(field: Any, value: Any, message: str) -> None:
+    tok = subwords.train(["ab ab"], vocab_size=258)
+    with pytest.raises(InputError, match=message):
+        tok.with_(**{field: value})
+
+
+def test_a_special_token_of_one_character_loses_no_text() -> None:
+    top = json.loads(write_json(subwords.train(["axe axe"], vocab_size=258)))
+    top["added_tokens"] = [{"id": top["model"]["vocab"]["x"], "content": "x", **ADDED, "single_word": True}]
+    data = json.dumps(top)
+    tok, peer = read_json(data.encode(), "a.json"), tokenizers.Tokenizer.from_str(data)
+    for text in ("axe x", "x", "xx x"):
+        assert tok.encode(text, special="allow") == peer.encode(text).ids
+        assert tok.decode(tok.encode(text)) == text
+
+
+def test_an_empty_path_is_refused() -> None:
+    tok = subwords.train(["ab ab"], vocab_size=258)
+    for call in (lambda: tok.save(""), lambda: subwords.load(""), lambda: subwords.convert("", "a.json")):
+        with pytest.raises(InputError, match="expected a path, not an empty str"):
+            call()
+
+
+def test_numpy_integers_are_lengths() -> None:
+    tok = subwords.train(["ab ab"], vocab_size=259, special_tokens=["<pad>"])
+    assert (
+        tok("abab", truncation=np.int64(1), padding=np.uint8(3)).ids.tolist()
+        == tok("abab", truncation=1, padding=3).ids.tolist()
+    )
+    with pytest.raises(
+        InputError, match="expected truncation as True, False, None, a number of tokens or a Truncation"
+    ):
+        tok("a", truncation="x")  # type: ignore[call-overload]
+    with pytest.raises(InputError, match="pad fewer"):
+        tok.encode_batch(["a"]).padded(0, length=2**62)
+
+
+def test_saving_roles_in_a_json_warns(tmp_path: Any) -> None:
+    tok = subwords.train(["ab ab"], vocab_size=259, special_tokens=["<fill>"], roles={"pad": "<fill>"})
+    with pytest.warns(subwords.SubwordsWarning, match="a tokenizer.json does not hold roles"):
+        tok.save(tmp_path / "a.json")
+    tok.save(f"{tmp_path}/folder/")
+    assert subwords.load(tmp_path / "folder").roles == tok.roles

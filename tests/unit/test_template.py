@@ -207,8 +207,8 @@ def nested(depth: int) -> Any:
         (nested(DEEPEST + 1), "at most 100 nested sequences"),
         (processing(["[CLS]", "$A"], [slot("A")]), r"\.single\[0\]: expected an object, not \"\[CLS\]\""),
         (processing([slot("A")], None), r"\.pair: expected an array"),  # type: ignore[arg-type]
-        (processing([slot("a")], []), r"\.single\[0\]: expected a Sequence, A or B, or a SpecialToken, not Sequence a"),
-        (processing([{"Foo": {"id": "A", "type_id": 0}}], []), "not Foo A"),
+        (processing([slot("a")], []), r"\.single\[0\]: expected a Sequence, .*, not \"Sequence\" \"a\""),
+        (processing([{"Foo": {"id": "A", "type_id": 0}}], []), "not \"Foo\" \"A\""),
         (processing([{**slot("A"), **token("[CLS]")}], []), r"\.single\[0\]: expected a Sequence or a SpecialToken"),
         (processing([{}], []), r"\.single\[0\]: expected a Sequence or a SpecialToken"),
         (processing([{"Sequence": {"id": "A"}}], []), r"\.Sequence\.type_id: expected an integer"),

@@ -40,11 +40,12 @@ def parts_of(model: BPE, settings: BPESettings, rule: Rule, steps: Steps) -> Par
 
 
 def untrained(settings: BPESettings) -> BPE:
-    """Return a model of the special tokens and one character."""
+    """Return a model of the special tokens and one character, or of all bytes."""
     special_tokens = list(settings.reserved)
     specials = [token.encode() for token in special_tokens]
+    symbols = [bytes([byte]) for byte in range(256)] if settings.byte_level else [b"a"]
     return BPE(
-        Vocab([*dict.fromkeys([*specials, b"a"])]),
+        Vocab([*dict.fromkeys([*specials, *symbols])]),
         np.zeros((0, 3), np.int64),
         byte_level=settings.byte_level,
         unk_id=None if settings.unk_token is None else special_tokens.index(settings.unk_token),

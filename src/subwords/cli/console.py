@@ -146,7 +146,7 @@ def check_output(path: Path | None) -> None:
 def check_saving(path: Path, save: Callable[[Path], object]) -> None:
     """Fail now rather than after hours of work, for example for an unsupported format or a missing package."""
     with tempfile.TemporaryDirectory() as folder:
-        save(Path(folder, f"rehearsal{path.suffix}"))
+        save(Path(folder, path.name))
 
 
 @contextmanager

@@ -67,7 +67,7 @@ def _corpus_options(command: _Command) -> _Command:
             "--threads",
             type=_AT_LEAST_1,
             metavar="N",
-            help="Threads for counting and for training Unigram.  [default: one per processor]",
+            help="Threads.  [default: one per processor]",
         ),
         click.option("-q", "--quiet", is_flag=True, help="Print no progress and no summary."),
         json_option,

@@ -60,7 +60,7 @@ def decode(
 ) -> None:
     """Turn ids into text, byte for byte.
 
-    TOKENIZER is a tokenizer.json, SentencePiece .model or BERT vocab.txt, or a folder with one. FILE holds ids
+    TOKENIZER is a tokenizer.json, .model, .gguf, vocab.txt, vocab.json or rank file, or a folder. FILE holds ids
     separated by whitespace or is a NumPy file, also as .gz or .zst. Without FILE, or with "-", ids come from standard
     input.
 

@@ -51,7 +51,7 @@ def inspect(
 ) -> None:
     """Show the contents of a tokenizer.
 
-    TOKENIZER is a tokenizer.json, SentencePiece .model or BERT vocab.txt, or a folder with one. A space in a token
+    TOKENIZER is a tokenizer.json, .model, .gguf, vocab.txt, vocab.json or rank file, or a folder. A space in a token
     shows as U+2423, a byte that is not part of a character as \\xc3; --token accepts both. Digits alone are an id.
 
     WordPiece files do not name the score they were trained with; --on FILE reveals it. With 30,522 tokens, English text

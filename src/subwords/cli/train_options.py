@@ -102,7 +102,8 @@ _OPTIONS = (
         multiple=True,
         metavar="ROLE=TOKEN",
         callback=lambda context, option, pairs: _roles(pairs),
-        help="The role of a special token: pad=<fill>. Usual names need none. May be repeated.",
+        help="The role of a special token: pad=<fill>, kept in folders, .model and .gguf. Usual names need none. "
+        "May be repeated.",
     ),
     click.option("--unk-token", type=utf8, metavar="TOKEN", help="The special token for unknown symbols."),
     click.option("--fuse-unk", is_flag=True, help="BPE of characters: one token for a run of unknown characters."),

@@ -241,7 +241,9 @@ def _ids(tokens: object) -> NDArray[np.int64]:
     return found.astype(np.int64)
 
 
-def _threads(number: int) -> int:
+def _threads(number: int | None) -> int | None:
+    if number is None:
+        return None
     if isinstance(number, bool) or not isinstance(number, int):
         raise WrongTypeError(f"expected num_threads to be an int, not {type(number).__name__}")
     if number < 1:

@@ -8,6 +8,7 @@ from typing import Any
 
 from subwords.compat.originals import needed
 from subwords.compat.protocol import Tok
+from subwords.errors import InputError
 from subwords.formats import json_of
 from subwords.formats.hf import folder
 
@@ -27,4 +28,7 @@ def to_transformers(tok: Tok, options: Mapping[str, Any]) -> Any:
     for key in ("tokenizer_class", "backend", "auto_map", "added_tokens_decoder"):
         named.pop(key, None)
     inner = tokenizers.Tokenizer.from_str(json_of(tok.spec).decode())
-    return transformers.PreTrainedTokenizerFast(tokenizer_object=inner, **{**named, **options})
+    try:
+        return transformers.PreTrainedTokenizerFast(tokenizer_object=inner, **{**named, **options})
+    except (TypeError, ValueError) as error:
+        raise InputError(f"transformers refuses these options: {error}") from None

@@ -40,7 +40,10 @@ def check_added_tokens(tokens: Iterable[AddedToken]) -> tuple[AddedToken, ...]:
     >>> check_added_tokens([AddedToken("<eos>", 5)])[0].id
     5
     """
-    tokens = tuple(tokens)
+    try:
+        tokens = tuple(tokens)
+    except TypeError:
+        raise InputError(f"expected added tokens as a list of AddedToken, not {type(tokens).__name__}") from None
     for token in tokens:
         _check(token)
     _check_distinct(tokens)

@@ -97,8 +97,7 @@ def truncation_of(given: Truncation | int | bool | None, own: Truncation | None)
         return own
     if isinstance(given, Truncation):
         return given
-    check_integer("truncation", given, 0, LONGEST)
-    return replace(own or Truncation(), max_length=given)
+    return replace(own or Truncation(), max_length=_length("truncation", given, "a Truncation"))
 
 
 def padding_of(given: Padding | int | bool | None, own: Padding | None, pad: tuple[int, str] | None) -> Padding | None:
@@ -115,8 +114,7 @@ def padding_of(given: Padding | int | bool | None, own: Padding | None, pad: tup
         return own if given is None else None
     if isinstance(given, Padding):
         return given
-    if given is not True:
-        check_integer("padding", given, 0, LONGEST)
+    length = None if given is True else _length("padding", given, "a Padding")
     if own is None:
         if pad is None:
             raise InputError(
@@ -124,4 +122,10 @@ def padding_of(given: Padding | int | bool | None, own: Padding | None, pad: tup
                 "padding=Padding(pad_id=..., pad_token=...)"
             )
         own = Padding(pad_id=pad[0], pad_token=pad[1])
-    return own if given is True else replace(own, length=given)
+    return own if length is None else replace(own, length=length)
+
+
+def _length(name: str, given: object, kind: str) -> int:
+    if hasattr(given, "__index__") and 0 <= (length := int(given.__index__())) <= LONGEST:
+        return length
+    raise InputError(f"expected {name} as True, False, None, a number of tokens or {kind}, not {given!r:.60}")

@@ -18,7 +18,7 @@ from subwords.corpus.source import Source, files_and_texts, names_text, shown
 from subwords.errors import CorpusError, InputError
 from subwords.support.checks import check_choice, check_integer
 
-__all__ = ["Block", "read_blocks"]
+__all__ = ["Block", "check_reading", "read_blocks"]
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -66,8 +66,7 @@ def read_blocks(
     >>> [(block.data, block.ends.tolist()) for block in read_blocks(["one text", "another"])]
     [(b'one textanother', [8, 15])]
     """
-    check_choice("documents", documents, ("file", "line"))
-    check_choice("errors", errors, ("strict", "replace"))
+    check_reading(documents, errors)
     check_integer("block_size", block_size, 1, 1 << 40)
     files, texts = files_and_texts(source)
     if any(path.suffix.lower() == ".zst" for path in files):
@@ -75,6 +74,12 @@ def read_blocks(
     _check_contents(files)
     reader = _Reader(documents == "line", errors == "replace", block_size, on_bytes or (lambda _: None))
     return chain(reader.files(files), reader.texts(texts))
+
+
+def check_reading(documents: object, errors: object) -> None:
+    """Raise InputError for invalid options of reading."""
+    check_choice("documents", documents, ("file", "line"))
+    check_choice("errors", errors, ("strict", "replace"))
 
 
 def _check_contents(files: Iterable[Path]) -> None:

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from subwords.compat.comparison import Comparison, Difference, Documents, Errors, Side, Text, compare, texts_of
 from subwords.compat.probes import probes
 from subwords.corpus.progress import progress as show_progress
+from subwords.corpus.read import check_reading
 from subwords.corpus.source import Source, source_size
 from subwords.errors import FormatError, InputError
+from subwords.formats import check_name, write_file
 from subwords.formats.recognize import MERGES, VOCABS
 from subwords.support.atomic import as_path
 from subwords.support.checks import check_flag
@@ -84,23 +86,27 @@ def convert(
     ('splitter', 'special_tokens')
     """
     check_flag("allow_different", allow_different)
+    check_reading(documents, errors)
     path = as_path(target)
     _check_names(as_path(source), path)
     is_folder = path.is_dir() or str(target).endswith(("/", os.sep))
+    if not is_folder:
+        check_name(path)
     tok = load(source, splitter=splitter, special_tokens=special_tokens)
     bare = not is_folder and _is_bare(path)
     if bare:
         tok = _without_flag(tok)
     with tempfile.TemporaryDirectory() as folder:
         copy = f"{folder}/copy/" if is_folder else str(Path(folder, path.name))
-        tok.save(copy)
+        write_file(tok.spec, copy)
         again = _loaded(tok, Path(copy), bare)
         found = _compared(tok, again, _Corpus(against, documents, errors, progress), allow_different)
     if found.difference is not None and not allow_different:
         raise FormatError(
-            f"{path}: nothing was written, because ids would change: {found.difference}; allow_different writes anyway"
+            f"{path}: nothing was written, because ids would change: {found.difference}; "
+            "allow_different=True (--allow-different) writes anyway"
         )
-    tok.save(target)
+    write_file(tok.spec, target)
     same = all(getattr(tok.spec, name) == getattr(again.spec, name) for name in _IDS)
     lost = [*(_GIVEN if bare else ()), *_lost(tok, again)]
     return Converted(path, same, found.texts, found.tokens, tuple(lost), found.different, found.difference)

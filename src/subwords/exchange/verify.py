@@ -12,6 +12,7 @@ from subwords.compat.comparison import Difference, Documents, Errors, Side, Text
 from subwords.compat.originals import Original, open_original
 from subwords.compat.probes import probes
 from subwords.corpus.progress import progress as show_progress
+from subwords.corpus.read import check_reading
 from subwords.corpus.source import Source, source_size
 from subwords.errors import InputError
 from subwords.support.atomic import as_path
@@ -28,7 +29,8 @@ class Verified:
     """The result of `verify`: true if all ids are equal.
 
     library: the one that loaded the file, with its version. special: how special tokens spelled in a text were read,
-    "allow" (found) or "text" (ordinary text), as the library does. texts, tokens: what was equal, probes included.
+    "allow" (found) or "text" (ordinary text), as the library does. texts: the number compared, probes included.
+    tokens: those of the texts that are equal.
     """
 
     library: str
@@ -73,6 +75,7 @@ def verify(
     ...     bool(subwords.verify(f"{folder}/tok.json", ["so low"]))
     True
     """
+    check_reading(documents, errors)
     path = as_path(export)
     ours = _reference(export, tokenizer, splitter, special_tokens).with_(padding=None, truncation=None)
     original = open_original(path, ours)

@@ -15,6 +15,8 @@ from subwords.spec import TokenizerSpec
 from subwords.support.atomic import as_path, atomic_write
 from subwords.support.checks import check_flag
 
+_WRITTEN = (".json", ".model", ".tiktoken", ".gguf", ".txt")
+
 __all__ = ["json_of", "read_file", "write_file"]
 
 _KNOWN = (
@@ -153,8 +155,10 @@ def _refuse(name: str, splitter: Rule | None, special_tokens: Mapping[str, int] 
             )
 
 
-def write_file(spec: TokenizerSpec, path: str | PathLike[str]) -> None:
+def write_file(spec: TokenizerSpec, path: str | PathLike[str]) -> str:
     """Write a tokenizer to a .json, .model, .tiktoken, .gguf or .txt file, or as tokenizer.json into a folder.
+
+    Returns the suffix of the file, "" for a folder and for two files.
 
     The names vocab.json and merges.txt, or encoder.json and vocab.bpe, write both files.
 
@@ -165,12 +169,12 @@ def write_file(spec: TokenizerSpec, path: str | PathLike[str]) -> None:
     try:
         if file.is_dir() or str(path).endswith(("/", os.sep)):
             _write_folder(spec, file)
-            return
+            return ""
     except OSError as error:
         raise InputError(f"expected a file that can be written; {file}: {error.strerror}") from None
     if file.name in (*VOCABS, *MERGES):
         _write_both(spec, file)
-        return
+        return ""
     if file.suffix == ".txt":
         from subwords.formats import vocab_txt
 
@@ -190,9 +194,23 @@ def write_file(spec: TokenizerSpec, path: str | PathLike[str]) -> None:
     elif file.suffix == ".json":
         data = json_of(spec)
     else:
-        raise InputError(f"expected a name ending in .json, .model, .tiktoken, .gguf or .txt, or a folder; not {file}")
+        raise unwritable(file)
     with atomic_write(file) as stream:
         stream.write(data)
+    return file.suffix
+
+
+def check_name(file: Path) -> None:
+    """Raise InputError unless the name of a file is that of a format that can be written."""
+    if file.suffix not in _WRITTEN and file.name not in (*VOCABS, *MERGES):
+        raise unwritable(file)
+
+
+def unwritable(file: Path) -> InputError:
+    """Return the error for a name of no format that can be written."""
+    return InputError(
+        f"expected a name ending in {', '.join(_WRITTEN)}, or vocab.json, merges.txt or a folder; not {file}"
+    )
 
 
 def json_of(spec: TokenizerSpec) -> bytes:

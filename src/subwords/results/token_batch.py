@@ -17,6 +17,8 @@ from subwords.support.value import Value, read_only
 
 __all__ = ["TokenBatch", "padded_length"]
 
+MOST_ENTRIES = 1 << 31  # of a padded array: 16 GB
+
 
 @dataclass(frozen=True, eq=False)
 class TokenBatch(Value, Sequence[NDArray[np.uint32]]):
@@ -112,6 +114,8 @@ class TokenBatch(Value, Sequence[NDArray[np.uint32]]):
         width = padded_length(longest, length, multiple_of)
         if width < longest:
             raise InputError(f"expected at most {width} tokens in every text, not {longest}: truncate first")
+        if width * len(lengths) > MOST_ENTRIES:
+            raise InputError(f"{len(lengths)} texts of {width} tokens are more than {MOST_ENTRIES} ids: pad fewer")
         filled = np.arange(width) < lengths[:, None]
         if direction == "left":
             filled = filled[:, ::-1]

@@ -28,6 +28,8 @@ def as_path(path: str | PathLike[str]) -> Path:
     >>> as_path("a.json").name
     'a.json'
     """
+    if isinstance(path, str) and not path:
+        raise InputError("expected a path, not an empty str")
     try:
         found = Path(path)
     except TypeError:

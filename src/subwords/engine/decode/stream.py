@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -76,7 +76,7 @@ class DecodeStream:
         >>> list(tok.stream().feed(tok.encode("ab ab")))
         ['ab', ' ab']
         """
-        if not isinstance(ids, Iterable):
+        if not isinstance(ids, Iterable) or isinstance(ids, str | bytes | bytearray | AbstractSet | Mapping):
             raise InputError(f"expected ids one by one, not {type(ids).__name__}")
         for index in ids:
             if text := self.step(index):

@@ -40,7 +40,7 @@ def read_model(node: Node, vocab: dict[str, int], added: Sequence[AddedToken], b
         "unknown": _unknown(node["unknown"]) if unk.value is None else "error",
         "whole_words": node["ignore_merges"].boolean(False),
         "byte_fallback": node["byte_fallback"].boolean(False),
-        "special_ids": unyielded_ids(added, vocab) | odd,
+        "special_ids": (unyielded_ids(added, vocab) | odd) - _needed_ids(added, vocab, prefix + suffix),
         "literal_ids": odd,
         "prefix": _mark_bytes(node["continuing_subword_prefix"], prefix, byte_level),
         "suffix": _mark_bytes(node["end_of_word_suffix"], suffix, byte_level),
@@ -166,6 +166,11 @@ def _token_bytes(
     for i, content in literal.items():
         tokens[i] = content.encode()
     return tokens, odd
+
+
+def _needed_ids(added: Sequence[AddedToken], vocab: dict[str, int], marks: str) -> frozenset[int]:
+    """Return the special tokens that are a single symbol: ordinary text needs these, so text yields them, as in HF."""
+    return frozenset(token.id for token in added if not marks and len(token.content) == 1 and token.content in vocab)
 
 
 def _odd_ids(node: Node, texts: Sequence[str], merges: NDArray[np.int64]) -> frozenset[int]:

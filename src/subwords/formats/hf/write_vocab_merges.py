@@ -31,6 +31,8 @@ def write(spec: TokenizerSpec) -> tuple[bytes, bytes]:
     b'#version: 0.2\\na b\\n'
     """
     model = spec.model
+    if isinstance(model, BPE) and model.marked:
+        raise FormatError("vocab.json and merges.txt are not written for models with a prefix or suffix (CLIP, GPT-1)")
     if not isinstance(model, BPE) or not model.byte_level:
         raise FormatError("vocab.json and merges.txt hold byte-level BPE only; write a tokenizer.json")
     _check_around(spec)

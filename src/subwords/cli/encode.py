@@ -98,10 +98,10 @@ def encode(
     """Turn text into ids, separated by spaces, one line per text.
 
     TOKENIZER is a tokenizer.json, .model, .gguf, vocab.txt, vocab.json or rank file, or a folder. FILE is the text,
-    also as .gz or .zst. Without FILE, or with "-", text comes from standard input. The whole input is one text; with --lines
-    each line is one text, processed a batch at a time. npy and bin hold the ids of all texts joined; with several
-    texts, --offsets stores where each begins. An npy for standard output or a pipe is written only after the last id is
-    known.
+    also as .gz or .zst. Without FILE, or with "-", text comes from standard input. The whole input is one text; with
+    --lines each line is one text, processed a batch at a time. npy and bin hold the ids of all texts joined; with
+    several texts, --offsets stores where each begins. An npy for standard output or a pipe is written only after the
+    last id is known.
 
     \b
     Example:

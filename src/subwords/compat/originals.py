@@ -139,10 +139,12 @@ def _tiktoken(path: Path, ours: _Described, library: str) -> Original:
     tok = tiktoken.Encoding(path.name, pat_str=pattern, mergeable_ranks=ranks, special_tokens=special)
 
     def encode(texts: list[str]) -> list[list[int]]:
-        return tok.encode_batch(texts, num_threads=1, allowed_special="all")
+        found: list[list[int]] = tok.encode_batch(texts, num_threads=1, allowed_special="all")
+        return found
 
     def token(index: int) -> str:
-        return tok.decode_single_token_bytes(index).decode("utf-8", "backslashreplace")
+        data: bytes = tok.decode_single_token_bytes(index)
+        return data.decode("utf-8", "backslashreplace")
 
     return Original(library, "allow", False, encode, token)
 

@@ -1,4 +1,4 @@
-"""Finding many strings: the kernel, the finders and the naive search agree; time is linear."""
+"""Finding many strings: the kernel, the finders and the naive search agree; time is linear (D4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models that write spaces as U+2581 give the same ids with and without their normalizer."""
+"""Models that write spaces as U+2581 give the same ids with and without their normalizer (D6)."""
 
 from __future__ import annotations
 

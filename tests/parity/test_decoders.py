@@ -1,4 +1,4 @@
-"""Decoders give HF's text: of every type, in sequences of any depth, with any model, and of whole files."""
+"""Decoders give HF's text: of every type, in sequences of any depth, with any model, and of whole files (D1)."""
 
 from __future__ import annotations
 

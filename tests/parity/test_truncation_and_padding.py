@@ -1,4 +1,4 @@
-"""Truncation, overflow and padding of texts, pairs and batches equal HF's, as a file says them."""
+"""Truncation, overflow and padding of texts, pairs and batches equal HF's, as a file says them (D3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tok(...)`: what it refuses, positions in bytes, texts with trusted parts."""
+"""`tok(...)`: what it refuses, positions in bytes, texts with trusted parts (D3, D5)."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""Ids to text in a stream, and the characters of each id (D1, D2)."""
+
 from __future__ import annotations
 
 import random

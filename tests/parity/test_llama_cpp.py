@@ -15,6 +15,7 @@ from llama_cpp import PATTERNS, keys_of, split, tokenizer_of
 from peer_trained import lines
 from small_data import file_of, is_small
 from subwords.components.splitter import NAMED
+from subwords.errors import FormatError
 from subwords.formats.gguf.pre import PRE, name_of
 from subwords.split.splitter import Splitter
 from subwords.tokenizer import Tokenizer
@@ -129,6 +130,10 @@ PIECES = ("mistral/tokenizer.model.v1", "phi-3/tokenizer.json", "t5/spiece.model
 @pytest.mark.parametrize("name", [*FILES, *PIECES])
 def test_real_files_keep_their_ids(name: str, data: Path, tmp_path: Path) -> None:
     tok = subwords.load(file_of(data, name))
+    if is_small(data) and "qwen3" in name:  # it has whole words that no merges make, and llama.cpp's "qwen2" takes none
+        with pytest.raises(FormatError, match="llama.cpp segments words that are themselves tokens differently"):
+            tok.save(tmp_path / "x.gguf")
+        return
     tok.save(tmp_path / "x.gguf")
     again = subwords.load(tmp_path / "x.gguf")
     exact = not name.startswith("t5")  # equal sums of scores: SentencePiece adds in 32 bits, llama.cpp in 64

@@ -78,7 +78,7 @@ def comparing_options(command: _Command) -> _Command:
 
 
 def paths_of(against: Sequence[str]) -> list[Path] | None:
-    """Return the sources as paths; None if there are none."""
+    """Return the sources as paths; None if the list is empty."""
     return [Path(source) for source in against] or None
 
 

@@ -185,7 +185,7 @@ def _batches(texts: Iterable[Text]) -> Iterator[list[Text]]:
         yield batch
 
 
-_Row: TypeAlias = "list[int] | str"  # the ids of a text, or why there are none
+_Row: TypeAlias = "list[int] | str"  # the ids of a text, or the reason of the failure
 
 
 def _rows(batch: Sequence[Text], side: Side) -> list[_Row]:

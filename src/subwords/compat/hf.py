@@ -100,13 +100,13 @@ class HFShape:
     # ------------------------------------------------------------------ vocabulary
 
     def token_to_id(self, token: str) -> int | None:
-        """Return the id of a token as tokenizer.json spells it; None if there is none."""
+        """Return the id of a token as tokenizer.json spells it; None if it is unknown."""
         if not isinstance(token, str):
             raise WrongTypeError(f"expected a token as str, not {type(token).__name__}")
         return self._tok.token_to_id(token)
 
     def id_to_token(self, id: int) -> str | None:
-        """Return the token of an id; None if there is none."""
+        """Return the token of an id; None if the id has no token."""
         (index,) = _ids([id])
         return self._tok.id_to_token(index)
 

@@ -85,25 +85,25 @@ class HFEncoding:
         return [HFEncoding(part) for part in self._found.overflow]
 
     def char_to_token(self, char_pos: int, sequence_index: int = 0) -> int | None:
-        """Return the token of a character of a text; None if there is none."""
+        """Return the token of a character of a text; None if no token covers it."""
         spans = self.offsets
         inside = (i for i in self._range(sequence_index) if spans[i][0] <= char_pos < spans[i][1])
         return next(inside, None)
 
     def char_to_word(self, char_pos: int, sequence_index: int = 0) -> int | None:
-        """Return the word of a character of a text; None if there is none."""
+        """Return the word of a character of a text; None if no token covers it."""
         token = self.char_to_token(char_pos, sequence_index)
         return None if token is None else self._found.word_ids[token]
 
     def word_to_tokens(self, word_index: int, sequence_index: int = 0) -> tuple[int, int] | None:
-        """Return a word's first token and the one after its last; None if there is none."""
+        """Return a word's first token and the one after its last; None if the word has no tokens."""
         words = self._found.word_ids
         before = takewhile(lambda i: (words[i] or 0) <= word_index, self._range(sequence_index))
         found = [i for i in before if words[i] == word_index]
         return (found[0], found[-1] + 1) if found else None
 
     def word_to_chars(self, word_index: int, sequence_index: int = 0) -> tuple[int, int] | None:
-        """Return the span of a word; None if there is none."""
+        """Return the span of a word; None if the word has no tokens."""
         found, spans = self.word_to_tokens(word_index, sequence_index), self.offsets
         return (spans[found[0]][0], spans[found[1] - 1][1]) if found else None
 

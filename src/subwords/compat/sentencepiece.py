@@ -231,7 +231,7 @@ class SentencePieceShape:
         return text if kind is str else text.encode()
 
     def _joined(self, pieces: list[str]) -> str:
-        """Return the text of pieces; those that the model lacks stay as they are, also their U+2581."""
+        """Return the text of pieces; unknown pieces stay unchanged, with their U+2581."""
         assert self._tok.decoder is not None
         unknown = [piece not in self._pieces.ids for piece in pieces]
         count = sum(piece.count("▁") for piece, lacks in zip(pieces, unknown, strict=True) if lacks)

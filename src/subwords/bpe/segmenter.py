@@ -20,6 +20,7 @@ from subwords.kernels.layout import (
     BPE_SETTINGS,
     COMPLETE,
     DROP_UNKNOWN,
+    FIRST_RESULT,
     FUSE_UNK,
     KEYS,
     LINKS,
@@ -29,6 +30,7 @@ from subwords.kernels.layout import (
     MOST_RANK,
     NO_PAIR,
     NO_RANK,
+    PAIR_LANES,
     PARTED,
     RANK_SCRATCH,
     SEED,
@@ -42,6 +44,7 @@ from subwords.kernels.layout import (
     BPEModel,
     BPEScratch,
     BPEWorkspace,
+    SafeCuts,
     WordTable,
 )
 from subwords.results.token_batch import TokenBatch
@@ -54,8 +57,13 @@ if TYPE_CHECKING:
 __all__ = ["BPESegmenter"]
 
 
+PAIRS_PER_SIEVE = 16  # slots of the pair table for an element of the sieve: 3 % of the pairs that are no merge pass it
+
+
 class BPESegmenter(Segmenter):
     """Segments words by merges."""
+
+    isolates = True
 
     def __init__(self, model: BPE) -> None:
         self.model = model
@@ -93,6 +101,15 @@ class BPESegmenter(Segmenter):
         """Also cut before U+2581 if texts are unsplit and no token crosses such a cut."""
         return rule or self.model.space_rule
 
+    @cached_property
+    def cuts(self) -> SafeCuts | None:  # type: ignore[override]
+        """The safe cuts: for models of which every symbol has an id, and none changes with its place."""
+        from subwords.encode.safe_cuts import safe_cuts
+
+        if not self.model.knows_all or self.model.marked or not (self.model.byte_level or self._by_links):
+            return None
+        return safe_cuts(self.model.symbols)
+
     @property
     def kernel(self) -> Kernel:
         """The kernel."""
@@ -112,11 +129,15 @@ class BPESegmenter(Segmenter):
         left, right = np.ascontiguousarray(merges[:, 0]), np.ascontiguousarray(merges[:, 1])
         links = self._links(merges[:, 2]) if self._by_links else np.zeros((2, 0), np.int64)
         pairs = np.full(2 << max(4, (len(merges) + links.shape[1]).bit_length()), NO_PAIR, np.uint64)
+        sieve = np.zeros(len(pairs) // PAIRS_PER_SIEVE, np.uint64)
         seed = int(self._settings[SEED])
-        fill_pairs(links[0], links[1], np.full(links.shape[1], MOST_RANK, np.int64), seed, pairs)
-        fill_pairs(left, right, ranks, seed, pairs)
+        fill_pairs(links[0], links[1], np.full(links.shape[1], MOST_RANK, np.int64), seed, pairs, sieve)
+        fill_pairs(left, right, ranks, seed, pairs, sieve)
         results = np.zeros(len(self._ranks) + 1, np.int32)
         results[ranks] = merges[:, 2]
+        steps = merges[:, 2] - ranks
+        even = len(steps) and (steps == steps[0]).all()
+        self._settings[FIRST_RESULT] = steps[0] if even and steps[0] >= 0 else MISSING
         spans = np.diff(model.symbols.offsets).astype(np.int32)
         first_ranks = np.full(1 << 16 if model.byte_level else 1, NO_RANK, np.uint32)
         if model.byte_level:
@@ -127,6 +148,7 @@ class BPESegmenter(Segmenter):
         return BPEModel(
             alphabet=alphabet,
             pairs=pairs,
+            sieve=sieve,
             results=results,
             classes=self._classes.astype(np.int32),
             settings=self._settings,
@@ -223,7 +245,8 @@ class BPESegmenter(Segmenter):
         if length > SHORT_WORD and not len(chains):
             chains = np.full(RANK_SCRATCH * (len(self._ranks) + 1), -1, np.int32)
         room = KEYS + length + MERGE_PADDING + (TIED_SCRATCH * length if self._tied else 0)
-        return BPEScratch(np.empty(room, np.uint64), np.empty(SYMBOL_SCRATCH * length, np.int32), chains)
+        symbols, codes = np.empty(SYMBOL_SCRATCH * length, np.int32), np.empty(PAIR_LANES, np.uint32)
+        return BPEScratch(np.empty(room, np.uint64), symbols, codes, chains)
 
     def workspace(self, table: WordTable, scratch: BPEScratch, counters: NDArray[np.int64]) -> BPEWorkspace:
         """Return everything that the kernel works on."""

@@ -17,10 +17,12 @@ from subwords.errors import InputError
 from subwords.kernels.layout import (
     BEGIN,
     BYTES_USED,
+    CHAR_ROW,
     COUNTERS,
     IDS_USED,
     JOINED,
     KEYS,
+    LANES,
     NEED_ARENA,
     NEED_OUT,
     NEED_SCRATCH,
@@ -28,12 +30,14 @@ from subwords.kernels.layout import (
     NEEDED,
     NEXT_WORD,
     OUT_PADDING,
+    PLACE,
     SEEDS,
     SHORT_WORD,
     SLOT_ROW,
     SLOTS_USED,
     UNKNOWN_AT,
     WRITTEN,
+    SafeCuts,
     WordTable,
 )
 from subwords.results.token_batch import TokenBatch
@@ -53,6 +57,8 @@ MOST_ARENA = 1 << 23  # entries of each arena, 40 MB in all
 LONGEST_SCRATCH = 1 << 16  # bytes of a word; buffers for a longer word are freed after the text
 POOL = 64  # states kept for reuse
 SHORT_TEXT = 1 << 12  # bytes; below, the call costs more than encoding
+LARGE_TEXT = 1 << 20  # bytes for which the table is sized ahead
+CUT_TEXT = 1 << 14  # bytes of text for which the table of safe cuts is made
 PART = 1 << 18  # bytes of short texts per task of a thread
 
 
@@ -80,6 +86,7 @@ class WordSource(Protocol):
 class Segmenter(ABC):
     """The part of encoding that depends on the model family: kernel, model arrays and buffers."""
 
+    isolates = False  # whether a character between two safe cuts has the same ids everywhere
     joins = False  # whether `joined` changes anything
     whole_words: TokenWords | None = None
     unk_id: int | None = None  # the id of unknown symbols
@@ -102,6 +109,11 @@ class Segmenter(ABC):
     def joined_words(self, batch: TokenBatch) -> TokenBatch:
         """Return the ids of the words of one text."""
         return batch
+
+    @property
+    def cuts(self) -> SafeCuts | None:
+        """The safe cuts by vocabulary (E9), see `encode/safe_cuts.py`; None for none."""
+        return None
 
     def finer(self, rule: Rule) -> Rule:
         """Return an equivalent rule with more cache hits, or `rule` itself."""
@@ -152,6 +164,7 @@ class _State:
         self.scratch: Any = None
         self.out = np.empty(SHORT_TEXT + OUT_PADDING, np.uint32)
         self.none = np.zeros(0, np.int64)
+        self.chars = np.zeros(0, np.uint64)
         self.clear()
         self.fit_word(SHORT_WORD)
 
@@ -178,7 +191,16 @@ class _State:
     @property
     def table(self) -> WordTable:
         """The table in the layout of the kernels."""
-        return WordTable(self.slots, self.seeds, self.ids, self.arena)
+        return WordTable(self.slots, self.seeds, self.ids, self.arena, self.chars)
+
+    def use_cuts(self, cuts: SafeCuts | None) -> None:
+        """Cut words where the vocabulary allows it (E9)."""
+        if cuts and not self.buffers.cuts:
+            self.buffers.cuts = cuts._replace(found=np.zeros(2 * LANES, np.uint8))
+            self.buffers.runs, self.buffers.transducer = self.segmenter.isolates, None
+            if self.segmenter.isolates:
+                self.chars = np.zeros(CHAR_ROW << 16, np.uint64)  # the system provides pages when they are used
+            self.set_workspace()
 
     def set_workspace(self) -> None:
         """Bundle the arrays for the kernel; call it after any of them was replaced."""
@@ -288,8 +310,10 @@ class Encoder:
         state = self._take()
         offsets = np.zeros(len(bounds), np.int64)
         out = np.empty(min(len(text), 1 << 16) + OUT_PADDING, np.uint32)
-        if len(text) > 1 << 20:
+        if len(text) > LARGE_TEXT:
             state.expect(len(text))
+        if len(text) > CUT_TEXT:
+            state.use_cuts(self._cuts)
         written, done = 0, 1
         for chunk in self.splitter.texts(text, bounds, state.buffers):
             written, out = self._run(state, chunk, out, written, whole=chunk.text is text)
@@ -328,7 +352,7 @@ class Encoder:
         text, base, ends, text_ends, _ = chunk
         while status > 0:
             if status == NEED_OUT:
-                read = base + (int(ends[counters[NEXT_WORD] - 1]) if counters[NEXT_WORD] else 0)
+                read = base + (int(ends[counters[NEXT_WORD] - 1] & PLACE) if counters[NEXT_WORD] else 0)
                 expansion = len(text) / read if whole and read else 2.0
                 out = self._larger(out, int(counters[WRITTEN]), int(counters[NEEDED]), expansion)
             elif status == NEED_SLOTS:
@@ -353,6 +377,10 @@ class Encoder:
     @cached_property
     def _kernel(self) -> Callable[..., int]:
         return self.segmenter.kernel.ready()
+
+    @cached_property
+    def _cuts(self) -> SafeCuts | None:
+        return self.segmenter.cuts
 
     @cached_property
     def _held_kernel(self) -> Callable[..., int]:

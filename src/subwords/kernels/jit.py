@@ -46,23 +46,27 @@ __all__ = [
     "U32s",
     "U64s",
     "advance",
+    "bit_mask",
     "char_at",
     "classify",
     "copy16",
     "copy64",
     "deposit",
     "every_kernel",
+    "few_lanes",
     "fold_mask",
     "helper",
     "inlined",
     "kernel",
     "leading_zeros",
     "load64",
-    "lowest",
+    "lowest_lane",
+    "many_lanes",
     "mix",
     "pointer",
     "popcount",
     "prefetch",
+    "put_lane",
     "range_mask",
     "spliced",
     "store64",
@@ -229,6 +233,16 @@ def fold_mask(p, i, lo, hi):
 
 
 @primitive
+def bit_mask(p, i, bit):
+    """Bit k is set if p[i + k] has `bit`, a power of two, for 64 bytes."""
+    mask = U64(0)
+    for k in range(64):
+        if p[i + k] & bit != 0:
+            mask |= U64(1) << U64(k)
+    return mask
+
+
+@primitive
 def load64(p, i):
     """The eight bytes at p + i as one little-endian integer."""
     value = U64(0)
@@ -348,14 +362,29 @@ def mix(a, b):
 
 
 @primitive
-def lowest(p, blocks):
-    """The smallest p[k], by high halves, of the first 8 * blocks elements, with k as its low half."""
-    least = U64(0xFFFFFFFFFFFFFFFF)
-    for k in range(8 * blocks):
-        value = p[k] >> U64(32) << U64(32) | U64(k)
-        if value < least:
-            least = value
-    return least
+def few_lanes(p):
+    """The first 16 elements of p, uint32, as a value that is never changed in place."""
+    return p[:16].copy()
+
+
+@primitive
+def many_lanes(p):
+    """The same of 64 elements."""
+    return p[:64].copy()
+
+
+@primitive
+def lowest_lane(lanes):
+    """The smallest lane."""
+    return U64(lanes.min())
+
+
+@primitive
+def put_lane(lanes, i, value):
+    """The same lanes with `value` in lane i."""
+    changed = lanes.copy()
+    changed[i] = value
+    return changed
 
 
 @primitive

@@ -31,7 +31,10 @@ LANES = 64  # bytes that are processed at once; the padding that block loads and
 CODE_POINTS = 0x110000
 INVALID = CODE_POINTS  # the row of a table by code point for a byte that is not UTF-8
 MISSING = -1  # in place of an id
-MOST_BYTES = (1 << 31) - LANES  # of texts split in one call: word ends are 32 bits wide
+# A word end is 32 bits wide. With RUN set, the word is a run of characters of three bytes, each encoded alone.
+RUN = 1 << 31
+PLACE = RUN - 1  # the other bits: where the word ends
+MOST_BYTES = RUN - LANES  # of texts split in one call
 
 # ------------------------------------------------------------------ the table of words (table/)
 
@@ -42,6 +45,7 @@ ODD_WORDS = KEY_ROW * BLOCK  # after the keys: the indices of the words whose ke
 ODD_COUNT = ODD_WORDS + 2 * BLOCK  # the number of these words; the second BLOCK before it is used for gaps in the ids
 KEYS = ODD_COUNT + 1  # elements of the whole scratch
 OUT_PADDING = 4  # elements of the output after the ids that may be overwritten
+CHAR_ROW = 2  # the ids of a character, at most three, and their number: 32 bits each
 SEEDS = 8  # random numbers at the front of `seeds`; the masks of table.keys.key_masks follow
 
 # Counters of a table of words, which outlive a call: int64.
@@ -60,6 +64,7 @@ class WordTable(NamedTuple):
     seeds: U64s
     ids: I32s  # arena of ids
     text: U8s  # arena of long words
+    chars: U64s  # CHAR_ROW elements for each character of three bytes that met in a RUN; or empty
 
 
 class CountTable(NamedTuple):
@@ -76,7 +81,7 @@ class CountTable(NamedTuple):
 
 # Fields of `settings`. SEED is that of a hash table.
 UNK, SEED = range(2)
-FUSE_UNK, DROP_UNKNOWN, COMPLETE, TIED, LINKS, PARTED, MARKS, BPE_SETTINGS = range(2, 10)
+FUSE_UNK, DROP_UNKNOWN, COMPLETE, TIED, LINKS, PARTED, MARKS, FIRST_RESULT, BPE_SETTINGS = range(2, 11)
 MOST_CHARS, WORDPIECE_SETTINGS = range(2, 4)
 RUNNING, UNIGRAM_SETTINGS = range(2, 4)
 
@@ -88,6 +93,7 @@ NO_RANK = (1 << 32) - 1  # of two bytes
 SHORT_WORD = 56  # symbols up to which scanning for the lowest rank beats chains; a multiple of 8 below 63, for masks
 MERGE_PADDING = 8  # elements behind the ranks of a word's pairs
 SYMBOL_SCRATCH, TIED_SCRATCH = 12, 3  # elements of `symbols`, and of `keys` if priorities tie, for a symbol
+PAIR_LANES = 64  # room for the pairs of a short word
 FORMS = 4  # ids of a symbol that is spelled with a prefix or suffix
 WITH_PREFIX, WITH_SUFFIX = 1, 2  # the place of a symbol in its word, and the bits of MARKS: prefix, suffix
 RANK_SCRATCH = 4  # elements of `chains` for a rank
@@ -98,6 +104,7 @@ class BPEModel(NamedTuple):
 
     alphabet: I32s  # the id of every byte (256 elements) or code point, or MISSING
     pairs: U64s  # hash table, see bpe/merge.py
+    sieve: U64s  # two bits for each of its pairs; a power of two of elements
     results: I32s  # the id that each rank yields
     classes: I32s  # the priority of each rank
     settings: I64s
@@ -113,6 +120,7 @@ class BPEScratch(NamedTuple):
 
     keys: U64s  # KEYS, then for n symbols n + MERGE_PADDING ranks and, if priorities tie, TIED_SCRATCH * n pairs
     symbols: I32s  # SYMBOL_SCRATCH elements a symbol
+    codes: U32s  # PAIR_LANES elements
     chains: I32s  # RANK_SCRATCH elements a rank, -1 between words; only words longer than SHORT_WORD need them
 
 
@@ -231,6 +239,16 @@ GROUP = 32  # characters of a group of steps
 PART_WORDS = STREAM // GROUP + 4  # words of 64 bits for the borders of one part of a stream
 BLOCKS = STREAM // LANES + 4  # blocks of a packed stream
 
+PAIR_LEFT, PAIR_RIGHT, TAIL_LEFT, TAIL_RIGHT = 1, 2, 4, 8  # of a character: the sides of keys that have it
+
+
+class SafeCuts(NamedTuple):
+    """Which places between characters a token may span, see split/safe_cuts.py; all empty for no cuts."""
+
+    bits: U64s  # a filter, a power of two of elements
+    members: U8s  # by code point below 2**16
+    found: U8s  # scratch: 2 * LANES bytes
+
 
 class Transducer(NamedTuple):
     """A boundary transducer, and room for one stream; see split/transducer.py."""
@@ -243,6 +261,8 @@ class Transducer(NamedTuple):
     stream: U8s
     words: U64s
     recent: U32s
+    cuts: SafeCuts
+    runs: U8s  # one element if isolated characters are to be one RUN, else empty
 
 
 class Literals(NamedTuple):

@@ -8,6 +8,8 @@ from llvmlite import binding, ir
 from numba import types
 from numba.extending import intrinsic
 
+from subwords.kernels.llvm_lanes import LANES
+
 # PyArrayObject: the object's head, then data, number of dimensions, and the place of the dimensions.
 DATA = object.__basicsize__
 DIMENSIONS = DATA + 16
@@ -79,6 +81,18 @@ def fold_mask(typingctx, p, i, lo, hi):
         return _range(builder, builder.or_(lanes, _splat(builder, ir.Constant(ir.IntType(8), 32))), args[2], args[3])
 
     return types.uint64(p, types.int64, types.int64, types.int64), codegen
+
+
+@intrinsic
+def bit_mask(typingctx, p, i, bit):
+    """Bit k is set if p[i + k] has `bit`, for 64 bytes."""
+
+    def codegen(context, builder, signature, args):
+        lanes = _lanes(builder, args[0], args[1])
+        bits = builder.and_(lanes, _splat(builder, builder.trunc(args[2], ir.IntType(8))))
+        return builder.bitcast(builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, None)), ir.IntType(64))
+
+    return types.uint64(p, types.int64, types.int64), codegen
 
 
 @intrinsic
@@ -219,39 +233,6 @@ def leading_zeros(typingctx, x):
 
 
 @intrinsic
-def lowest(typingctx, p, blocks):
-    """The smallest p[k], by high halves, with k as its low half: eight lanes at a time."""
-
-    def codegen(context, builder, signature, args):
-        word, lanes = ir.IntType(64), ir.VectorType(ir.IntType(64), 8)
-        constant = lambda values: ir.Constant(lanes, [word(value) for value in values])  # noqa: E731
-        p, blocks = args
-        before = builder.block
-        test, body, after = (builder.append_basic_block(f"lowest.{name}") for name in ("test", "body", "after"))
-        builder.branch(test)
-        builder.position_at_end(test)
-        block, places, least = builder.phi(word), builder.phi(lanes), builder.phi(lanes)
-        builder.cbranch(builder.icmp_signed("<", block, blocks), body, after)
-        builder.position_at_end(body)
-        start = builder.gep(p, [builder.mul(block, word(8))])
-        values = builder.load(builder.bitcast(start, lanes.as_pointer()), align=8)
-        values = builder.or_(builder.and_(values, constant([0xFFFFFFFF << 32] * 8)), places)
-        lower = builder.select(builder.icmp_unsigned("<", values, least), values, least)
-        following = builder.add(places, constant([8] * 8))
-        block.add_incoming(word(0), before)
-        block.add_incoming(builder.add(block, word(1)), body)
-        places.add_incoming(constant(range(8)), before)
-        places.add_incoming(following, body)
-        least.add_incoming(constant([2**64 - 1] * 8), before)
-        least.add_incoming(lower, body)
-        builder.branch(test)
-        builder.position_at_end(after)
-        return builder.call(_declared(builder, "llvm.vector.reduce.umin.v8i64", word, [lanes]), [least])
-
-    return types.uint64(p, types.int64), codegen
-
-
-@intrinsic
 def popcount(typingctx, x):
     """The number of one bits."""
 
@@ -348,7 +329,9 @@ def classify(typingctx, q, n, classes, p, i, starts):
 
 
 INSTRUCTIONS: dict[str, Any] = {
+    **LANES,
     "pointer": pointer,
+    "bit_mask": bit_mask,
     "range_mask": range_mask,
     "fold_mask": fold_mask,
     "load64": load64,
@@ -359,7 +342,6 @@ INSTRUCTIONS: dict[str, Any] = {
     "prefetch": prefetch,
     "trailing_zeros": trailing_zeros,
     "leading_zeros": leading_zeros,
-    "lowest": lowest,
     "popcount": popcount,
     "mix": mix,
 }

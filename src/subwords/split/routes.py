@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import InputError
-from subwords.kernels.layout import LANES, MOST_BYTES, Transducer
+from subwords.kernels.layout import LANES, MOST_BYTES, PLACE, SafeCuts, Transducer
 from subwords.split.word_spans import WordSpans, start
 from subwords.unicode.tables import UNICODE_VERSION, gpt2_classes
 
@@ -30,7 +30,7 @@ class WordChunk(NamedTuple):
 
     text: Bytes
     base: int
-    ends: NDArray[np.uint32]  # word j ends at base + ends[j] of `text`
+    ends: NDArray[np.uint32]  # word j ends at base + ends[j] of `text`; the bit RUN may be set, see SplitBuffers
     text_ends: Offsets  # the number of words up to the end of each text
     complete: bool  # False: the last text continues in the next chunk
 
@@ -46,13 +46,16 @@ SAMPLE = 4096  # bytes that decide between the masks (fast for ASCII) and the ma
 class SplitBuffers:
     """Reusable buffers for the word ends of one chunk, owned by one thread and one route at a time."""
 
-    __slots__ = ("ends", "kept_ends", "kept_text", "short_ends", "short_text", "tail", "text_ends", "transducer")
+    __slots__ = ("cuts", "ends", "kept_ends", "kept_text", "runs", "short_ends", "short_text", "tail", "text_ends", "transducer")
 
     def __init__(self, words: int = CHUNK_WORDS) -> None:
         self.ends = np.empty(words + 1, np.uint32)
         self.text_ends = np.empty(CHUNK_TEXTS + 1, np.int64)
         self.tail = np.empty(LANES, np.uint8)
         self.transducer: Transducer | None = None
+        # Safe cuts by vocabulary: a route that knows them yields parts of words, which have the same ids.
+        self.cuts: SafeCuts | None = None
+        self.runs = False  # whether isolated characters become one word with the bit RUN
         # The words that remain after dropping, and their ends.
         self.kept_text, self.kept_ends = np.empty(0, np.uint8), np.empty(0, np.uint32)
         # The result of `Route.short`.
@@ -140,7 +143,7 @@ class _Scanner(Route):
                 if window == start:
                     raise InputError(f"word too long: expected less than 2 GiB; the one at byte {start} may be longer")
             text_ends[0] = count = self._one(text, start, window, buffers)
-            after = start + int(ends[count - 1])
+            after = start + (int(ends[count - 1]) & PLACE)
             yield WordChunk(text, start, ends, text_ends, after == stop)
             start = after
 
@@ -169,9 +172,9 @@ class MachineRoute(_Scanner):
 
     def _transducer(self, buffers: SplitBuffers) -> Transducer:
         if buffers.transducer is None:
-            from subwords.split.transducer_tables import with_scratch
+            from subwords.split.transducer_tables import NO_CUTS, with_scratch
 
-            buffers.transducer = with_scratch(self._tables)
+            buffers.transducer = with_scratch(self._tables, buffers.cuts or NO_CUTS, runs=buffers.runs)
         return buffers.transducer
 
     def _one(self, text: Bytes, start: int, stop: int, buffers: SplitBuffers) -> int:
@@ -205,11 +208,13 @@ class MaskRoute(_Scanner):
         return split_gpt2
 
     def _one(self, text: Bytes, start: int, stop: int, buffers: SplitBuffers) -> int:
-        if stop - start >= SAMPLE and np.count_nonzero(text[start : start + SAMPLE] > 127) > SAMPLE // 4:
+        if _much_is_high(text, start, stop):
             return self._by_machine._one(text, start, stop, buffers)
         return self._split.sized(stop - start)(text, start, stop, self._classes, buffers.tail, buffers.ends)
 
     def _many(self, text: Bytes, bounds: Offsets, first: int, buffers: SplitBuffers) -> int:
+        if _much_is_high(text, int(bounds[first]), len(text)):
+            return self._by_machine._many(text, bounds, first, buffers)
         from subwords.kernels.split.gpt2 import split_gpt2_many
 
         return split_gpt2_many(text, bounds, first, self._classes, buffers.tail, buffers.ends, buffers.text_ends)
@@ -227,3 +232,8 @@ class MaskRoute(_Scanner):
     @cached_property
     def _by_machine(self) -> MachineRoute:
         return MachineRoute(self._machine())
+
+
+def _much_is_high(text: Bytes, start: int, stop: int) -> bool:
+    """Whether over a quarter of the next bytes is not ASCII."""
+    return stop - start >= SAMPLE and bool(np.count_nonzero(text[start : start + SAMPLE] > 127) > SAMPLE // 4)

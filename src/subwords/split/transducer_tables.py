@@ -19,13 +19,16 @@ from subwords.kernels.layout import (
     STREAM,
     TOP_BORDER,
     USES_SAVED,
+    SafeCuts,
     Transducer,
 )
 from subwords.split.pattern import Outside
 from subwords.split.transducer import Machine
 
-__all__ = ["Cutter", "Tables", "cutter", "tables_of", "with_scratch"]
+__all__ = [
+    "NO_CUTS","Cutter", "Tables", "cutter", "tables_of", "with_scratch"]
 
+NO_CUTS = SafeCuts(np.zeros(0, np.uint64), np.zeros(0, np.uint8), np.zeros(0, np.uint8))
 MOST_ENTRIES = 1 << 22  # 32 MB
 BORDERS = np.uint64((1 << TOP_BORDER + 1) - 1)
 SAVES_BIT, EMITS_BIT, USES_BIT = np.uint64(SAVES), np.uint64(EMITS_SAVED), np.uint64(USES_SAVED)
@@ -86,8 +89,8 @@ def _entries(borders: NDArray[np.uint32], saves: NDArray[np.bool_], emits: NDArr
     return entries
 
 
-def with_scratch(tables: Tables) -> Transducer:
-    """Return a transducer with scratch buffers for one thread."""
+def with_scratch(tables: Tables, cuts: SafeCuts = NO_CUTS, *, runs: bool = False) -> Transducer:
+    """Return a transducer with safe cuts and with scratch buffers for one thread; `runs`: see `kernels/layout.py`."""
     words = 6 * PART_WORDS + 2 * BLOCKS
     stream = np.empty(STREAM + 4 * LANES, np.uint8)
-    return Transducer(*tables, stream, np.empty(words, np.uint64), np.empty(GROUP, np.uint32))
+    return Transducer(*tables, stream, np.empty(words, np.uint64), np.empty(GROUP, np.uint32), cuts, np.zeros(int(runs), np.uint8))

@@ -19,6 +19,7 @@ from subwords.kernels.layout import (
     MISSING,
     NO_PAIR,
     NO_RANK,
+    PAIR_LANES,
     SEED,
     SYMBOL_SCRATCH,
     UNK,
@@ -59,6 +60,7 @@ class WordLevelSegmenter(Segmenter):
         return BPEModel(
             alphabet=np.full(256, MISSING, np.int32),
             pairs=np.full(2, NO_PAIR, np.uint64),
+            sieve=np.zeros(1, np.uint64),
             results=none,
             classes=none,
             settings=self._settings,
@@ -83,7 +85,7 @@ class WordLevelSegmenter(Segmenter):
     def scratch(self, length: int, before: BPEScratch | None) -> BPEScratch:
         """Return buffers for a word."""
         symbols = np.empty(SYMBOL_SCRATCH * length, np.int32)
-        return BPEScratch(np.empty(KEYS + length + MERGE_PADDING, np.uint64), symbols, np.zeros(0, np.int32))
+        return BPEScratch(np.empty(KEYS + length + MERGE_PADDING, np.uint64), symbols, np.empty(PAIR_LANES, np.uint32), np.zeros(0, np.int32))
 
     def workspace(self, table: WordTable, scratch: BPEScratch, counters: NDArray[np.int64]) -> BPEWorkspace:
         """Return everything that the kernel works on."""

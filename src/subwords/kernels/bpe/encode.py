@@ -5,7 +5,16 @@ from __future__ import annotations
 from subwords.kernels.bpe.merge import Merges
 from subwords.kernels.bpe.segment import Model, segment
 from subwords.kernels.jit import U64, I64s, Int, U8s, U32s, advance, inlined, kernel, pointer
-from subwords.kernels.layout import KEYS, MERGE_PADDING, RANK_SCRATCH, SEED, SYMBOL_SCRATCH, TIED, BPEWorkspace
+from subwords.kernels.layout import (
+    FIRST_RESULT,
+    KEYS,
+    MERGE_PADDING,
+    RANK_SCRATCH,
+    SEED,
+    SYMBOL_SCRATCH,
+    TIED,
+    BPEWorkspace,
+)
 from subwords.kernels.table.encode import Family, encode_all, never_fleeting, opened, settled
 
 
@@ -19,9 +28,13 @@ def opened_model(model, scratch):
         pairs=pointer(model.pairs),
         mask=U64(len(model.pairs) - 1),
         seed=U64(settings[SEED]),
+        sieve=pointer(model.sieve),
+        sieve_mask=U64(len(model.sieve) - 1),
+        first_result=settings[FIRST_RESULT],
         results=pointer(model.results),
         classes=pointer(model.classes),
         tied=settings[TIED],
+        codes=pointer(scratch.codes),
         symbols=symbols,
         ranks=advance(keys, KEYS),
         links=advance(symbols, room),

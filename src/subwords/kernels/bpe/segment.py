@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from subwords.kernels.bpe.merge import ask_pairs, merge_runs, merge_word
+from subwords.kernels.bpe.merge import NO_LANE, ask_pairs, lane_code, merge_codes, merge_runs, merge_word
 from subwords.kernels.jit import I64, U64, helper
 from subwords.kernels.layout import (
     COMPLETE,
@@ -17,6 +17,7 @@ from subwords.kernels.layout import (
     MISSING,
     NEED_SCRATCH,
     NEEDED,
+    NO_RANK,
     PARTED,
     SHORT_WORD,
     UNK,
@@ -29,7 +30,7 @@ from subwords.kernels.text.utf8 import decode_at
 
 LARGE = 1 << 12  # bytes of a window if small windows share no token: half the second cache
 
-HALF = U64(32)
+HALF, FIRST_NONE = U64(32), U64(NO_RANK)
 
 
 class Model(NamedTuple):
@@ -106,6 +107,11 @@ def window(model, text, at, length):
     merges = model.merges
     for k in range(length):
         merges.symbols[k] = model.alphabet[text[at + k]]
+    if length <= SHORT_WORD:
+        for k in range(length - 1):
+            rank = U64(model.first_ranks[I64(text[at + k]) << 8 | I64(text[at + k + 1])])
+            merges.codes[k] = NO_LANE if rank == FIRST_NONE else lane_code(rank, k)
+        return merge_codes(merges, length)
     for k in range(length - 1):
         rank = U64(model.first_ranks[I64(text[at + k]) << 8 | I64(text[at + k + 1])])
         merges.ranks[k] = rank << HALF | rank  # no rank: NONE; the lower half is not compared

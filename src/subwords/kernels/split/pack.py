@@ -17,12 +17,14 @@ from subwords.kernels.jit import (
     deposit,
     helper,
     inlined,
+    leading_zeros,
     popcount,
     range_mask,
     trailing_zeros,
     write_bits,
 )
-from subwords.kernels.layout import INVALID, LANES
+from subwords.kernels.layout import INVALID, LANES, RUN
+from subwords.kernels.split.safe_cuts import block_chars, block_cuts
 from subwords.kernels.text.utf8 import decode_at
 
 PLAIN_RUN = 512  # ASCII bytes after which text is no longer packed
@@ -121,16 +123,73 @@ def pack(q, p, start, stop, limit):
     return n, blocks, min(i + popcount(carry), stop)
 
 
+@inlined
+def byte_borders(q, borders, block, n):
+    """The borders of a block of text, as bits of its bytes; place n of the stream is its first character."""
+    shift = U64(n & 63)
+    bits = borders[n >> 6] >> shift
+    if shift != ZERO:
+        bits |= borders[(n >> 6) + 1] << (U64(LANES) - shift)
+    return deposit(bits, q.masks[block])
+
+
 @helper
 def unpack(q, borders, blocks, base, ends, count):
     """Write borders of a packed stream as word ends relative to `base`; place n is bit n % 64 of borders[n // 64]."""
     n = I64(0)
     for block in range(blocks):
-        mask = q.masks[block]
-        shift = U64(n & 63)
-        bits = borders[n >> 6] >> shift
-        if shift != ZERO:
-            bits |= borders[(n >> 6) + 1] << (U64(LANES) - shift)
-        count = write_bits(ends, count, base + I64(q.bases[block]), deposit(bits, mask))
-        n += popcount(mask)
+        count = write_bits(ends, count, base + I64(q.bases[block]), byte_borders(q, borders, block, n))
+        n += popcount(q.masks[block])
+    return count
+
+
+@helper
+def last_border(borders, chars):
+    """The last place of a stream of so many characters where a word ends; 0 if there is none."""
+    k = chars >> 6
+    while k > 0 and borders[k] == ZERO:
+        k -= 1
+    return 64 * k + 63 - leading_zeros(borders[k] | ONE)
+
+
+@inlined
+def write_block(isolated, carry, borders, base, ends, count):
+    """Write the borders of a block, joining isolated characters to a RUN: the new count, and the next carry."""
+    after = isolated << U64(3) | carry
+    borders &= ~(isolated & after)
+    stop, runs = write_bits(ends, count, base, borders), after & borders
+    while runs != ZERO:
+        below = (ONE << U64(trailing_zeros(runs))) - ONE
+        ends[count + popcount(borders & below)] |= RUN
+        runs &= runs - ONE
+    return stop, isolated >> U64(61)
+
+
+@helper
+def unpack_with_cuts(q, cuts, runs, p, start, stop, borders, blocks, base, ends, count):
+    """The same with the safe cuts of p[start:stop] up to the last border, since the last word may go on.
+
+    runs: whether neighbouring characters with a border or cut on both sides become one RUN. What a block's last
+    characters are depends on the next block, so a block is written one step late.
+    """
+    n, carry, joined, last = I64(0), ZERO, ZERO, I64(0)
+    for block in range(blocks):
+        last += popcount(q.masks[block])
+    last = last_border(borders, last)
+    words, chars, before = ZERO, ZERO, I64(0)
+    block = 0
+    while block < blocks:
+        at, size = I64(q.bases[block]), popcount(q.masks[block])
+        more = block_chars(p, start + at, stop)
+        now, carry = block_cuts(cuts, p, start + at, more, carry)
+        now |= byte_borders(q, borders, block, n)
+        n += size
+        if n > last:
+            limit = deposit(U64(1) << U64(last - n + size), q.masks[block])
+            now &= limit | limit - ONE
+        isolated = chars & words & (words >> U64(3) | now << U64(61)) if runs else ZERO
+        count, joined = write_block(isolated, joined, words, base + before, ends, count)
+        words, chars, before = now, more, at
+        block = block + 1 if n <= last else blocks
+    count, joined = write_block(chars & words & words >> U64(3) if runs else ZERO, joined, words, base + before, ends, count)
     return count

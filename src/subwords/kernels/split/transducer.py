@@ -43,6 +43,7 @@ from subwords.kernels.layout import (
     LANES,
     MOST_BYTES,
     PART_WORDS,
+    PLACE,
     REACH,
     SAVES,
     STREAM,
@@ -50,7 +51,8 @@ from subwords.kernels.layout import (
     USES_SAVED,
     Transducer,
 )
-from subwords.kernels.split.pack import Packed, pack, unpack
+from subwords.kernels.split.pack import Packed, pack, unpack, unpack_with_cuts
+from subwords.kernels.split.safe_cuts import Cuts, opened_cuts
 from subwords.kernels.text.utf8 import decode_at
 
 SHORT = 192  # bytes of a text that is not worth a stream
@@ -72,6 +74,9 @@ class Opened(NamedTuple):
     packed: Packed
     parts: object  # uint64: borders of four parts: a word that is ignored, and one for each group of GROUP characters
     borders: object  # uint64: borders of a whole stream
+    cuts: Cuts
+    has_cuts: object
+    has_runs: object
     recent: object  # uint32: where the last GROUP characters began, for `walk`
 
 
@@ -251,6 +256,8 @@ def split_packed(m, p, start, stop, limit, base, ends, count):
     n, blocks, at = pack(q, p, start, stop, limit)
     whole = split_stream(m, q.stream, n, at == stop)
     q.masks[blocks], q.bases[blocks] = ONE, U64(at - start)
+    if m.has_cuts:
+        return unpack_with_cuts(q, m.cuts, m.has_runs, p, start, stop, m.borders, blocks + 1, base, ends, count), whole
     return unpack(q, m.borders, blocks + 1, base, ends, count), whole
 
 
@@ -326,7 +333,7 @@ def scan(m, p, start, stop, ends, count, capacity):
         if more == count and not ended:
             more, ended = walk(m, p, start, i, stop, ends, count)
         if more > count:
-            i = start + I64(ends[more - 1])
+            i = start + I64(U64(ends[more - 1]) & U64(PLACE))
         count = more
     return count
 
@@ -350,6 +357,9 @@ def opened(transducer):
         packed=packed,
         parts=words,
         borders=advance(words, 4 * PART_WORDS),
+        cuts=opened_cuts(transducer.cuts),
+        has_cuts=len(transducer.cuts.bits) > 0,
+        has_runs=len(transducer.runs) > 0,
         recent=pointer(transducer.recent),
     )
 

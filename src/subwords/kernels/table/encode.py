@@ -25,6 +25,7 @@ from subwords.kernels.jit import (
     U8s,
     U64s,
     advance,
+    char_at,
     copy16,
     helper,
     inlined,
@@ -39,6 +40,7 @@ from subwords.kernels.layout import (
     BEGIN,
     BLOCK,
     BYTES_USED,
+    CHAR_ROW,
     DONE,
     FAR,
     IDS_USED,
@@ -64,7 +66,16 @@ from subwords.kernels.layout import (
     WRITTEN,
     WordTable,
 )
-from subwords.kernels.table.keys import LENGTH, differs, home, make_keys, same_bytes, word_key
+from subwords.kernels.table.keys import (
+    LENGTH,
+    RUN_KEY,
+    UNKNOWN_KEY,
+    begin_of,
+    differs,
+    end_of,
+    make_keys,
+    same_bytes,
+)
 
 ZERO, ONE, HALF, LOW = U64(0), U64(1), U64(32), U64(0xFFFFFFFF)
 INSIDE = 4
@@ -72,7 +83,6 @@ LONGEST_KEPT = 1 << 20  # bytes of a word; a longer one is not stored
 MIXED = 8  # words of a block with ids in the arena; with more, the branch is often mispredicted in the next block
 WARY = -1
 FEW = 16  # words of a small block
-UNKNOWN_KEY = ONE << U64(55)  # a length that no word has
 IDS_COUNT = U64(60)  # the owner's bits of KEY_HIGH
 ELSEWHERE = U64(15)
 
@@ -85,6 +95,7 @@ class Table(NamedTuple):
     seeds: object
     ids: object
     bytes: object
+    chars: object
     load: object  # slots that may be used
     ids_room: object
     bytes_room: object
@@ -171,7 +182,27 @@ def emit_slot(slots, ids, at, out, count):
 
 
 @inlined
-def emit_run(slots, mask, ids, keys, k, stop, out, count):
+def char_row(text, at):
+    """Where the ids of a character of three bytes are."""
+    return CHAR_ROW * char_at(text, at)
+
+
+@inlined
+def emit_chars(chars, text, at, length, out, count):
+    """Write the ids of each character of a RUN: (the new count, whether all characters were known)."""
+    for i in range(at, at + length, 3):
+        row = char_row(text, i)
+        last = chars[row + 1]
+        if last == ZERO:
+            return count, False
+        store64(out, count, chars[row])
+        store64(out, count + 2, last)
+        count += I64(last >> HALF)
+    return count, True
+
+
+@inlined
+def emit_run(slots, mask, ids, chars, text, keys, k, stop, out, count):
     """Write the ids of words until one is not in the table: (next key, new count, words with ids in the arena).
 
     Nearly all words are in the table. `emit_new` handles the others, so that this loop's values stay in registers.
@@ -179,6 +210,13 @@ def emit_run(slots, mask, ids, keys, k, stop, out, count):
     far = 0
     while k < stop:
         low, high, slot = keys[k], keys[k + 1], I64(keys[k + 2])
+        if high == RUN_KEY:
+            more, known = emit_chars(chars, text, I64(low), slot, out, count)
+            if not known:
+                return k, count, far
+            count = more
+            k += KEY_ROW
+            continue
         while differs(slots, slot * SLOT_ROW, low, high) != ZERO:
             if slots[slot * SLOT_ROW + KEY_HIGH] == ZERO:
                 return k, count, far
@@ -197,10 +235,17 @@ def emit_run(slots, mask, ids, keys, k, stop, out, count):
 
 
 @inlined
-def emit_mixed(slots, mask, keys, k, stop, out, count, gaps, far):
+def emit_mixed(slots, mask, chars, text, keys, k, stop, out, count, gaps, far):
     """The same without the unpredictable branch for ids in the arena: `gaps` says where they go later."""
     while k < stop:
         low, high, slot = keys[k], keys[k + 1], I64(keys[k + 2])
+        if high == RUN_KEY:
+            more, known = emit_chars(chars, text, I64(low), slot, out, count)
+            if not known:
+                return k, count, far
+            count = more
+            k += KEY_ROW
+            continue
         while differs(slots, slot * SLOT_ROW, low, high) != ZERO:
             if slots[slot * SLOT_ROW + KEY_HIGH] == ZERO:
                 return k, count, far
@@ -236,9 +281,9 @@ def resolve_odd(table, text, start, ends, first, keys):
     for n in range(I64(keys[ODD_COUNT])):
         w = I64(keys[ODD_WORDS + n])
         k = KEY_ROW * (w - first)
-        at = start + (I64(ends[w - 1]) if w > 0 else 0)
+        at = start + begin_of(ends, w)
         low, high, slot = keys[k], keys[k + 1], I64(keys[k + 2])
-        length = start + I64(ends[w]) - at
+        length = start + end_of(ends, w) - at
         if (
             high & LENGTH != ZERO
             or differs(slots, slot * SLOT_ROW, low, high) != ZERO
@@ -251,14 +296,17 @@ def resolve_odd(table, text, start, ends, first, keys):
 
 
 @helper
-def emit_new(family, model, table, text, at, length, out, count):
-    """Write the ids of any word; segment and store it if it is not in the table: (status, new count)."""
+def emit_new(family, model, table, text, at, length, key, out, count):
+    """Write the ids of any word; segment and store it if it is not in the table: (status, new count).
+
+    key: its row of make_keys.
+    """
     counters, segment = table.counters, family.segment
     if family.fleeting(model, text, at):
         status, n = segment(model, counters, text, at, length, out, count)
         return (DONE if status == ONCE else status), count + n
-    low, high = word_key(text, at, length, table.seeds)
-    slot = find(table, text, at, length, low, high, home(low, high, table.seeds, table.mask))
+    low, high = key[0], U64(length) if key[1] == UNKNOWN_KEY else key[1]
+    slot = find(table, text, at, length, low, high, I64(key[2]))
     if table.slots[slot * SLOT_ROW + KEY_HIGH] != ZERO and counters[ALONE] <= 0:
         return DONE, emit_slot(table.slots, table.ids, slot * SLOT_ROW, out, count)
     if counters[SLOTS_USED] >= table.load:
@@ -271,6 +319,27 @@ def emit_new(family, model, table, text, at, length, out, count):
     if status == DONE and kept and counters[ALONE] <= 0:
         insert(table, text, at, length, low, high, slot, advance(out, count), n)
     return (DONE if status == ONCE else status), count + n
+
+
+@helper
+def spell_run(family, model, table, text, at, length, out, count):
+    """Write the ids of each character of a RUN; segment and store those that are new: (status, new count)."""
+    counters, segment = table.counters, family.segment
+    for i in range(at, at + length, 3):
+        row = char_row(text, i)
+        n = I64(table.chars[row + 1] >> HALF)
+        if n == 0:
+            status, n = segment(model, counters, text, i, I64(3), out, count)
+            if status != DONE and status != ONCE:
+                return status, count
+            for k in range(n, 3):
+                out[count + k] = 0
+            table.chars[row] = U64(out[count]) | U64(out[count + 1]) << HALF
+            table.chars[row + 1] = U64(out[count + 2]) | U64(n) << HALF
+        store64(out, count, table.chars[row])
+        store64(out, count + 2, table.chars[row + 1])
+        count += n
+    return DONE, count
 
 
 @inlined
@@ -296,15 +365,23 @@ def encode_block(family, model, table, text, start, ends, first, last, keys, out
         if alone:
             pass
         elif mixed:
-            k, count, far = emit_mixed(table.slots, table.mask, keys, k, stop, out, count, gaps, far)
+            k, count, far = emit_mixed(
+                table.slots, table.mask, table.chars, text, keys, k, stop, out, count, gaps, far
+            )
         else:
-            k, count, more = emit_run(table.slots, table.mask, table.ids, keys, k, stop, out, count)
+            k, count, more = emit_run(
+                table.slots, table.mask, table.ids, table.chars, text, keys, k, stop, out, count
+            )
             far += more
         if k == stop:
             break
         w = first + k // KEY_ROW
-        at = start + (I64(ends[w - 1]) if w > 0 else 0)
-        status, count = emit_new(family, model, table, text, at, start + I64(ends[w]) - at, out, count)
+        at = start + begin_of(ends, w)
+        length, key = start + end_of(ends, w) - at, advance(keys, k)
+        if key[1] == RUN_KEY:
+            status, count = spell_run(family, model, table, text, at, length, out, count)
+        else:
+            status, count = emit_new(family, model, table, text, at, length, key, out, count)
         if status == DONE:
             k += KEY_ROW
     if mixed:
@@ -319,8 +396,7 @@ def next_block(family, model, table, text, size, start, ends, words, keys, out, 
     st = table.counters
     first, begin, fresh = I64(st[NEXT_WORD]), I64(st[WRITTEN]), st[BEGIN]
     last = min(first + (BLOCK if st[ALONE] == 0 else FEW), words)
-    at = I64(ends[first - 1]) if first > 0 else 0
-    st[NEEDED] = st[WRITTEN] + I64(ends[last - 1]) - at + OUT_PADDING
+    st[NEEDED] = st[WRITTEN] + end_of(ends, last - 1) - begin_of(ends, first) + OUT_PADDING
     if st[NEEDED] > room:
         return NEED_OUT
     make_keys(table.slots, table.mask, table.seeds, text, size, start, ends, first, last, keys)
@@ -343,6 +419,7 @@ def opened(table, counters):
         seeds=pointer(table.seeds),
         ids=pointer(table.ids),
         bytes=pointer(table.text),
+        chars=pointer(table.chars),
         load=count // 2,
         ids_room=len(table.ids),
         bytes_room=len(table.text),

@@ -13,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.kernels.jit import I64, U64, Int, U64s, advance, helper, inlined, kernel, load64, mix, pointer, prefetch
-from subwords.kernels.layout import KEY_HIGH, KEY_LOW, KEY_ROW, ODD_COUNT, ODD_WORDS, SEEDS, SLOT_ROW
+from subwords.kernels.layout import KEY_HIGH, KEY_LOW, KEY_ROW, ODD_COUNT, ODD_WORDS, PLACE, RUN, SEEDS, SLOT_ROW
 
 INLINE = 15  # bytes of a word that fit its key
 LENGTH = U64(0xF) << U64(56)  # zero in the key high of a long word
 MARKED = U64(INLINE + 1) << U64(56)  # a key high from here on is still to be made
 OWNED = U64(4)  # bits of key high that are the owner's
+UNKNOWN_KEY = U64(1 << 55)  # as key high, a length that no word has: a word that is not in the table
+RUN_KEY = U64(1 << 54)  # the same: the row of a RUN is its place, RUN_KEY, and its length
 ZERO = U64(0)
 
 
@@ -107,6 +109,24 @@ def same_bytes(p, i, q, j, length):
     return differs_at == ZERO
 
 
+@inlined
+def end_of(ends, w):
+    """Where word w ends."""
+    return I64(U64(ends[w]) & U64(PLACE))
+
+
+@inlined
+def begin_of(ends, w):
+    """Where word w begins."""
+    return end_of(ends, w - 1) if w > 0 else 0
+
+
+@inlined
+def is_run(ends, w):
+    """Whether word w is a RUN."""
+    return U64(ends[w]) >= U64(RUN)
+
+
 @helper
 def make_keys(slots, mask, seeds, text, size, start, ends, first, last, keys):
     """Write a row (key low, key high, slot) for each of the words first..last to `keys`, and prefetch the slots.
@@ -115,16 +135,18 @@ def make_keys(slots, mask, seeds, text, size, start, ends, first, last, keys):
     keys[ODD_COUNT] is how many they are.
     """
     masks, odd_words = advance(seeds, SEEDS), advance(keys, ODD_WORDS)
-    at = start + (I64(ends[first - 1]) if first > 0 else 0)
+    at = start + begin_of(ends, first)
     safe = last  # words before this one begin 16 bytes or more before the end of the text
-    while safe > first and start + (I64(ends[safe - 2]) if safe > 1 else 0) + 16 > size:
+    while safe > first and start + begin_of(ends, safe - 1) + 16 > size:
         safe -= 1
     odd = 0
     for w in range(first, safe):
-        stop = start + I64(ends[w])
+        stop = start + end_of(ends, w)
         low, high = inline_key(text, at, stop - at, masks)
         slot = home(low, high, seeds, mask)
         prefetch(slots, slot * SLOT_ROW)
+        if is_run(ends, w):
+            low, high, slot = U64(at), RUN_KEY, stop - at
         k = KEY_ROW * (w - first)
         keys[k], keys[k + 1], keys[k + 2] = low, high, U64(slot)
         odd_words[odd] = U64(w)
@@ -132,7 +154,11 @@ def make_keys(slots, mask, seeds, text, size, start, ends, first, last, keys):
         at = stop
     for w in range(safe, last):
         odd_words[odd] = U64(w)
-        odd += 1
+        at, k = start + begin_of(ends, w), KEY_ROW * (w - first)
+        if is_run(ends, w):
+            keys[k], keys[k + 1], keys[k + 2] = U64(at), RUN_KEY, U64(start + end_of(ends, w) - at)
+        else:
+            odd += 1
     keys[ODD_COUNT] = U64(odd)
     for n in range(odd):
         make_odd_key(slots, mask, seeds, text, start, ends, I64(odd_words[n]), first, keys)
@@ -141,9 +167,8 @@ def make_keys(slots, mask, seeds, text, size, start, ends, first, last, keys):
 @inlined
 def make_odd_key(slots, mask, seeds, text, start, ends, w, first, keys):
     """Make the key of an odd word."""
-    at = start + (I64(ends[w - 1]) if w > 0 else 0)
-    low, high = word_key(text, at, start + I64(ends[w]) - at, seeds)
-    k = KEY_ROW * (w - first)
+    at, k = start + begin_of(ends, w), KEY_ROW * (w - first)
+    low, high = word_key(text, at, start + end_of(ends, w) - at, seeds)
     keys[k], keys[k + 1], keys[k + 2] = low, high, U64(home(low, high, seeds, mask))
     prefetch(slots, I64(keys[k + 2]) * SLOT_ROW)
 

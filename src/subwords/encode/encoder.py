@@ -22,7 +22,6 @@ from subwords.kernels.layout import (
     IDS_USED,
     JOINED,
     KEYS,
-    LANES,
     NEED_ARENA,
     NEED_OUT,
     NEED_SCRATCH,
@@ -196,8 +195,7 @@ class _State:
     def use_cuts(self, cuts: SafeCuts | None) -> None:
         """Cut words where the vocabulary allows it (E9)."""
         if cuts and not self.buffers.cuts:
-            self.buffers.cuts = cuts._replace(found=np.zeros(2 * LANES, np.uint8))
-            self.buffers.runs, self.buffers.transducer = self.segmenter.isolates, None
+            self.buffers.cuts, self.buffers.runs, self.buffers.transducer = cuts, self.segmenter.isolates, None
             if self.segmenter.isolates:
                 self.chars = np.zeros(CHAR_ROW << 16, np.uint64)  # the system provides pages when they are used
             self.set_workspace()

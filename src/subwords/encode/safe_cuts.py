@@ -5,21 +5,24 @@ from __future__ import annotations
 import numpy as np
 
 from subwords.components.vocab import Vocab
-from subwords.kernels.layout import LANES, SafeCuts
+from subwords.kernels.layout import MAY_CUT, MEMBERS, SafeCuts
 
 __all__ = ["safe_cuts"]
 
 LEAST, MOST = 1 << 9, 1 << 15  # elements, 4 KB and 256 KB: the filter should stay in the second cache
+# Characters of three bytes. Scripts that put spaces between words repeat these: those of India are left out.
+CUT = ((0x0E00, 0x0FFF), (0x1000, 0xFFFF))
 
 
 def safe_cuts(tokens: Vocab) -> SafeCuts:
     """Return which places between two characters of three bytes a token may span."""
     from subwords.kernels.split.safe_cuts import enter_tokens
 
-    members, found = np.zeros(1 << 16, np.uint8), np.zeros(2 * LANES, np.uint8)
-    entries = enter_tokens(tokens.data, tokens.offsets, SafeCuts(np.zeros(1, np.uint64), members, found))
+    members, none = np.zeros(MEMBERS + 1, np.uint16), (np.zeros(0, np.uint8), np.zeros(0, np.uint16))
+    entries = enter_tokens(tokens.data, tokens.offsets, SafeCuts(np.zeros(1, np.uint64), members, *none))
     # 16 to 32 bits for each entry, of which two are set: at most 2 % of the safe cuts are missed.
     bits = np.zeros(min(max(1 << (entries // 4).bit_length(), LEAST), MOST), np.uint64)
-    cuts = SafeCuts(bits, members, found)
-    enter_tokens(tokens.data, tokens.offsets, cuts)
-    return cuts
+    enter_tokens(tokens.data, tokens.offsets, SafeCuts(bits, members, *none))
+    for first, last in CUT:
+        members[first : last + 1] |= MAY_CUT
+    return SafeCuts(bits, members, *none)

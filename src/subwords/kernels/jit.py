@@ -49,6 +49,8 @@ __all__ = [
     "bit_mask",
     "char_at",
     "classify",
+    "classify_members",
+    "clear64",
     "copy16",
     "copy64",
     "deposit",
@@ -72,6 +74,7 @@ __all__ = [
     "store64",
     "trailing_zeros",
     "write_bits",
+    "write_flagged_bits",
 ]
 
 F32 = np.float32
@@ -305,6 +308,26 @@ def classify(q, n, classes, p, i, starts):
 
 
 @primitive
+def classify_members(q, r, codes, n, classes, p, i, starts):
+    """The same with classes of 16 bits, whose upper halves go to r; and the characters' code points.
+
+    Up to 64 elements of each are overwritten.
+    """
+    while starts != U64(0):
+        code = char_at(p, i + trailing_zeros(starts))
+        q[n], r[n], codes[n] = I64(classes[code]) & 0xFF, I64(classes[code]) >> 8, code
+        starts &= starts - U64(1)
+        n += 1
+
+
+@primitive
+def clear64(p, i):
+    """Write 64 zero bytes."""
+    for k in range(64):
+        p[i + k] = 0
+
+
+@primitive
 def deposit(x, mask):
     """Put the low bits of x, in order, at the places of the set bits of mask."""
     out = U64(0)
@@ -385,6 +408,20 @@ def put_lane(lanes, i, value):
     changed = lanes.copy()
     changed[i] = value
     return changed
+
+
+@primitive
+def write_flagged_bits(p, i, base, mask, flags):
+    """The same with bit 31 set for the set bits of `flags`."""
+    start = i
+    stop = write_bits(p, i, base, mask)
+    while mask != U64(0):
+        low = mask & (U64(0) - mask)
+        if flags & low != U64(0):
+            p[start] |= 1 << 31
+        mask ^= low
+        start += 1
+    return stop
 
 
 @primitive

@@ -239,15 +239,19 @@ GROUP = 32  # characters of a group of steps
 PART_WORDS = STREAM // GROUP + 4  # words of 64 bits for the borders of one part of a stream
 BLOCKS = STREAM // LANES + 4  # blocks of a packed stream
 
-PAIR_LEFT, PAIR_RIGHT, TAIL_LEFT, TAIL_RIGHT = 1, 2, 4, 8  # of a character: the sides of keys that have it
+# Of a character: there may be a cut beside it; the sides of keys that have it. See split/safe_cuts.py.
+MAY_CUT, PAIR_LEFT, PAIR_RIGHT, TAIL_LEFT, TAIL_RIGHT = 1, 2, 4, 8, 16
+MEMBERS = 1 << 16  # code points that `members` has
 
 
 class SafeCuts(NamedTuple):
     """Which places between characters a token may span, see split/safe_cuts.py; all empty for no cuts."""
 
     bits: U64s  # a filter, a power of two of elements
-    members: U8s  # by code point below 2**16
-    found: U8s  # scratch: 2 * LANES bytes
+    # By code point, and one more element: what it is a member of; with scratch, that in the upper half, and its class.
+    members: U16s
+    found: U8s  # of the characters of a stream: the upper halves
+    codes: U16s  # and their code points
 
 
 class Transducer(NamedTuple):

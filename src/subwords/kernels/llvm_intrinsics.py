@@ -286,6 +286,30 @@ def write_bits(typingctx, p, i, base, mask):
     return types.int64(p, types.int64, types.int64, types.uint64), codegen
 
 
+@intrinsic
+def write_flagged_bits(typingctx, p, i, base, mask, flags):
+    """The same with bit 31 set for the set bits of `flags`: bit 7 of a position says so until it has 32 bits."""
+
+    def codegen(context, builder, signature, args):
+        byte, word = ir.IntType(8), ir.IntType(32)
+        wide = ir.VectorType(word, 16)
+        chosen = builder.bitcast(args[4], ir.VectorType(ir.IntType(1), 64))
+        plain, marked = (ir.Constant(ir.VectorType(byte, 64), [byte(k | flag) for k in range(64)]) for flag in (0, 128))
+        packed = _compress(builder, builder.select(chosen, marked, plain), args[3])
+        start = builder.insert_element(ir.Constant(wide, None), builder.trunc(args[2], word), word(0))
+        start = builder.shuffle_vector(start, start, ir.Constant(wide, None))
+        for part in range(4):
+            some = ir.Constant(wide, [word(16 * part + k) for k in range(16)])
+            places = builder.zext(builder.shuffle_vector(packed, packed, some), wide)
+            flag = builder.shl(builder.and_(places, ir.Constant(wide, [128] * 16)), ir.Constant(wide, [24] * 16))
+            ends = builder.add(builder.and_(places, ir.Constant(wide, [63] * 16)), start)
+            address = builder.gep(args[0], [builder.add(args[1], ir.Constant(ir.IntType(64), 16 * part))])
+            builder.store(builder.or_(ends, flag), builder.bitcast(address, wide.as_pointer()), align=4)
+        return builder.add(args[1], builder.ctpop(args[3]))
+
+    return types.int64(p, types.int64, types.int64, types.uint64, types.uint64), codegen
+
+
 def _code_points(builder, lead, second, third):
     """The code points of characters of up to three bytes, in lanes of 32 bits."""
 
@@ -300,38 +324,81 @@ def _code_points(builder, lead, second, third):
     return builder.select(builder.icmp_unsigned("<", lead, least[1]), lead, longer)
 
 
+def _char_parts(builder, p, i, starts):
+    """Yield (number of the first, code points of 16 characters) for the characters of a block."""
+    wide, place = ir.VectorType(ir.IntType(32), 16), ir.IntType(64)
+    bytes_ = [_compress(builder, _lanes(builder, p, builder.add(i, ir.Constant(place, k))), starts) for k in range(3)]
+    count = builder.ctpop(starts)
+    for part in range(4):
+        with builder.if_then(builder.icmp_unsigned(">", count, ir.Constant(place, 16 * part))):
+            chosen = ir.Constant(wide, [16 * part + k for k in range(16)])
+            parts = [builder.zext(builder.shuffle_vector(lanes, lanes, chosen), wide) for lanes in bytes_]
+            yield ir.Constant(place, 16 * part), _code_points(builder, *parts)
+
+
+def _gather(builder, table, codes, width):
+    """The elements of `width` bytes of a table by code point, in lanes of 32 bits with other bits above."""
+    word, some = ir.IntType(32), ir.VectorType(ir.IntType(1), 16)
+    kinds = [codes.type, table.type, codes.type, some, word]
+    function = _declared(builder, "llvm.x86.avx512.mask.gather.dpi.512", codes.type, kinds)
+    every = ir.Constant(some, [1] * 16)
+    return builder.call(function, [ir.Constant(codes.type, None), table, codes, every, word(width)])
+
+
+def _store_parts(builder, array, at, values, bits):
+    """Store lanes of 32 bits as elements of `bits` bits."""
+    small = builder.trunc(values, ir.VectorType(ir.IntType(bits), 16))
+    builder.store(small, builder.bitcast(builder.gep(array, [at]), small.type.as_pointer()), align=bits // 8)
+
+
 @intrinsic
 def classify(typingctx, q, n, classes, p, i, starts):
     """Write the classes of 16 characters at a time."""
 
     def codegen(context, builder, signature, args):
         q, n, classes, p, i, starts = args
-        word, place = ir.IntType(32), ir.IntType(64)
-        wide, some = ir.VectorType(word, 16), ir.VectorType(ir.IntType(1), 16)
-        bytes_ = [
-            _compress(builder, _lanes(builder, p, builder.add(i, ir.Constant(place, k))), starts) for k in range(3)
-        ]
-        count = builder.ctpop(starts)
-        gather = _declared(builder, "llvm.x86.avx512.mask.gather.dpi.512", wide, [wide, classes.type, wide, some, word])
-
-        for part in range(4):
-            with builder.if_then(builder.icmp_unsigned(">", count, ir.Constant(place, 16 * part))):
-                chosen = ir.Constant(wide, [word(16 * part + k) for k in range(16)])
-                parts = [builder.zext(builder.shuffle_vector(lanes, lanes, chosen), wide) for lanes in bytes_]
-                codes, every = _code_points(builder, *parts), ir.Constant(some, [1] * 16)
-                found = builder.call(gather, [ir.Constant(wide, None), classes, codes, every, word(1)])
-                found = builder.trunc(found, ir.VectorType(ir.IntType(8), 16))
-                address = builder.gep(q, [builder.add(n, ir.Constant(place, 16 * part))])
-                builder.store(found, builder.bitcast(address, found.type.as_pointer()), align=1)
+        for first, codes in _char_parts(builder, p, i, starts):
+            _store_parts(builder, q, builder.add(n, first), _gather(builder, classes, codes, 1), 8)
         return context.get_dummy_value()
 
     return types.void(q, types.int64, classes, p, types.int64, types.uint64), codegen
+
+
+@intrinsic
+def classify_members(typingctx, q, r, codes, n, classes, p, i, starts):
+    """Write the classes, the upper halves and the code points of 16 characters at a time."""
+
+    def codegen(context, builder, signature, args):
+        q, r, kept, n, classes, p, i, starts = args
+        table = builder.bitcast(classes, ir.IntType(8).as_pointer())
+        for first, codes in _char_parts(builder, p, i, starts):
+            at, found = builder.add(n, first), _gather(builder, table, codes, 2)
+            _store_parts(builder, q, at, found, 8)
+            _store_parts(builder, r, at, builder.lshr(found, ir.Constant(found.type, [8] * 16)), 8)
+            _store_parts(builder, kept, at, codes, 16)
+        return context.get_dummy_value()
+
+    return types.void(q, r, codes, types.int64, classes, p, types.int64, types.uint64), codegen
+
+
+@intrinsic
+def clear64(typingctx, p, i):
+    """Write 64 zero bytes."""
+
+    def codegen(context, builder, signature, args):
+        vector = ir.VectorType(ir.IntType(8), 64)
+        place = builder.bitcast(builder.gep(args[0], [args[1]]), vector.as_pointer())
+        builder.store(ir.Constant(vector, None), place, align=1)
+        return context.get_dummy_value()
+
+    return types.void(p, types.int64), codegen
 
 
 INSTRUCTIONS: dict[str, Any] = {
     **LANES,
     "pointer": pointer,
     "bit_mask": bit_mask,
+    "clear64": clear64,
     "range_mask": range_mask,
     "fold_mask": fold_mask,
     "load64": load64,
@@ -346,6 +413,6 @@ INSTRUCTIONS: dict[str, Any] = {
     "mix": mix,
 }
 if PACKS_BYTES:
-    INSTRUCTIONS |= {"write_bits": write_bits, "classify": classify}
+    INSTRUCTIONS |= {"write_bits": write_bits, "write_flagged_bits": write_flagged_bits, "classify": classify, "classify_members": classify_members}
 if DEPOSITS_BITS:
     INSTRUCTIONS |= {"char_at": char_at, "deposit": deposit}

@@ -14,6 +14,7 @@ from subwords.kernels.layout import (
     EMITS_SAVED,
     GROUP,
     LANES,
+    MEMBERS,
     PART_WORDS,
     SAVES,
     STREAM,
@@ -28,7 +29,7 @@ from subwords.split.transducer import Machine
 __all__ = [
     "NO_CUTS","Cutter", "Tables", "cutter", "tables_of", "with_scratch"]
 
-NO_CUTS = SafeCuts(np.zeros(0, np.uint64), np.zeros(0, np.uint8), np.zeros(0, np.uint8))
+NO_CUTS = SafeCuts(np.zeros(0, np.uint64), np.zeros(0, np.uint16), np.zeros(0, np.uint8), np.zeros(0, np.uint16))
 MOST_ENTRIES = 1 << 22  # 32 MB
 BORDERS = np.uint64((1 << TOP_BORDER + 1) - 1)
 SAVES_BIT, EMITS_BIT, USES_BIT = np.uint64(SAVES), np.uint64(EMITS_SAVED), np.uint64(USES_SAVED)
@@ -91,6 +92,10 @@ def _entries(borders: NDArray[np.uint32], saves: NDArray[np.bool_], emits: NDArr
 
 def with_scratch(tables: Tables, cuts: SafeCuts = NO_CUTS, *, runs: bool = False) -> Transducer:
     """Return a transducer with safe cuts and with scratch buffers for one thread; `runs`: see `kernels/layout.py`."""
-    words = 6 * PART_WORDS + 2 * BLOCKS
+    if len(cuts.bits):
+        members = cuts.members << 8 | tables.classes[: len(cuts.members)]
+        room = STREAM + 4 * LANES
+        cuts = SafeCuts(cuts.bits, members, np.zeros(room, np.uint8), np.empty(room, np.uint16))
+    words = 8 * PART_WORDS + 2 * BLOCKS
     stream = np.empty(STREAM + 4 * LANES, np.uint8)
     return Transducer(*tables, stream, np.empty(words, np.uint64), np.empty(GROUP, np.uint32), cuts, np.zeros(int(runs), np.uint8))

@@ -15,16 +15,17 @@ from subwords.kernels.jit import (
     classify,
     copy64,
     deposit,
+    classify_members,
+    clear64,
     helper,
     inlined,
-    leading_zeros,
     popcount,
     range_mask,
     trailing_zeros,
     write_bits,
+    write_flagged_bits,
 )
-from subwords.kernels.layout import INVALID, LANES, RUN
-from subwords.kernels.split.safe_cuts import block_chars, block_cuts
+from subwords.kernels.layout import INVALID, LANES, MEMBERS
 from subwords.kernels.text.utf8 import decode_at
 
 PLAIN_RUN = 512  # ASCII bytes after which text is no longer packed
@@ -35,7 +36,11 @@ class Packed(NamedTuple):
     """Room for one stream."""
 
     classes: object  # by code point, plus CLASS_FLAG
+    members: object  # the same of 16 bits, with what safe_cuts.py says of a character in the upper half
+    with_members: object
     stream: object
+    found: object  # uint8: the upper halves of the stream's characters
+    codes: object  # uint16: their code points
     masks: object  # uint64: the first bytes of each block's characters
     bases: object  # uint64: where each block begins in the text
 
@@ -53,6 +58,8 @@ def pack_chars(q, p, i, starts, n):
     """Pack the characters whose first bytes are at p[i + k] for every bit k."""
     while starts != ZERO:
         q.stream[n] = q.classes[char_at(p, i + trailing_zeros(starts))]
+        if q.with_members:
+            q.found[n] = 0
         starts &= starts - ONE
         n += 1
 
@@ -64,6 +71,9 @@ def pack_any(q, p, i, carry, stop, n):
     while k < LANES and i + k < stop:
         code, length = decode_at(p, i + k, stop)
         q.stream[n] = q.classes[code if code >= 0 else INVALID]
+        if q.with_members:
+            q.found[n] = U64(q.members[code]) >> U64(8) if 0 <= code < MEMBERS else 0
+            q.codes[n] = code & 0xFFFF
         mask |= ONE << U64(k)
         n += 1
         k += length
@@ -91,6 +101,8 @@ def pack_block(q, p, i, carry, stop, n):
     high = range_mask(p, i, 0x80, 0xFF)
     if high == ZERO:
         copy64(q.stream, n, p, i)
+        if q.with_members:
+            clear64(q.found, n)
         return ALL, ZERO
     inner, three = range_mask(p, i, 0x80, 0xBF), range_mask(p, i, 0xE0, 0xEF)
     four = range_mask(p, i, 0xF0, 0xF4)
@@ -103,6 +115,8 @@ def pack_block(q, p, i, carry, stop, n):
         return pack_any(q, p, i, carry, stop, n)
     if four != ZERO:
         pack_chars(q, p, i, ~inner, n)
+    elif q.with_members:
+        classify_members(q.stream, q.found, q.codes, n, q.members, p, i, ~inner)
     else:
         classify(q.stream, n, q.classes, p, i, ~inner)
     return ~inner, over
@@ -124,13 +138,13 @@ def pack(q, p, start, stop, limit):
 
 
 @inlined
-def byte_borders(q, borders, block, n):
-    """The borders of a block of text, as bits of its bytes; place n of the stream is its first character."""
+def byte_bits(q, bits, block, n):
+    """Bits of a stream as bits of the bytes of a block of text; place n of the stream is its first character."""
     shift = U64(n & 63)
-    bits = borders[n >> 6] >> shift
+    here = bits[n >> 6] >> shift
     if shift != ZERO:
-        bits |= borders[(n >> 6) + 1] << (U64(LANES) - shift)
-    return deposit(bits, q.masks[block])
+        here |= bits[(n >> 6) + 1] << (U64(LANES) - shift)
+    return deposit(here, q.masks[block])
 
 
 @helper
@@ -138,58 +152,17 @@ def unpack(q, borders, blocks, base, ends, count):
     """Write borders of a packed stream as word ends relative to `base`; place n is bit n % 64 of borders[n // 64]."""
     n = I64(0)
     for block in range(blocks):
-        count = write_bits(ends, count, base + I64(q.bases[block]), byte_borders(q, borders, block, n))
+        count = write_bits(ends, count, base + I64(q.bases[block]), byte_bits(q, borders, block, n))
         n += popcount(q.masks[block])
     return count
 
 
 @helper
-def last_border(borders, chars):
-    """The last place of a stream of so many characters where a word ends; 0 if there is none."""
-    k = chars >> 6
-    while k > 0 and borders[k] == ZERO:
-        k -= 1
-    return 64 * k + 63 - leading_zeros(borders[k] | ONE)
-
-
-@inlined
-def write_block(isolated, carry, borders, base, ends, count):
-    """Write the borders of a block, joining isolated characters to a RUN: the new count, and the next carry."""
-    after = isolated << U64(3) | carry
-    borders &= ~(isolated & after)
-    stop, runs = write_bits(ends, count, base, borders), after & borders
-    while runs != ZERO:
-        below = (ONE << U64(trailing_zeros(runs))) - ONE
-        ends[count + popcount(borders & below)] |= RUN
-        runs &= runs - ONE
-    return stop, isolated >> U64(61)
-
-
-@helper
-def unpack_with_cuts(q, cuts, runs, p, start, stop, borders, blocks, base, ends, count):
-    """The same with the safe cuts of p[start:stop] up to the last border, since the last word may go on.
-
-    runs: whether neighbouring characters with a border or cut on both sides become one RUN. What a block's last
-    characters are depends on the next block, so a block is written one step late.
-    """
-    n, carry, joined, last = I64(0), ZERO, ZERO, I64(0)
+def unpack_runs(q, borders, runs, blocks, base, ends, count):
+    """The same; `runs` has a bit for each border where a RUN ends."""
+    n = I64(0)
     for block in range(blocks):
-        last += popcount(q.masks[block])
-    last = last_border(borders, last)
-    words, chars, before = ZERO, ZERO, I64(0)
-    block = 0
-    while block < blocks:
-        at, size = I64(q.bases[block]), popcount(q.masks[block])
-        more = block_chars(p, start + at, stop)
-        now, carry = block_cuts(cuts, p, start + at, more, carry)
-        now |= byte_borders(q, borders, block, n)
-        n += size
-        if n > last:
-            limit = deposit(U64(1) << U64(last - n + size), q.masks[block])
-            now &= limit | limit - ONE
-        isolated = chars & words & (words >> U64(3) | now << U64(61)) if runs else ZERO
-        count, joined = write_block(isolated, joined, words, base + before, ends, count)
-        words, chars, before = now, more, at
-        block = block + 1 if n <= last else blocks
-    count, joined = write_block(chars & words & words >> U64(3) if runs else ZERO, joined, words, base + before, ends, count)
+        here, flags = byte_bits(q, borders, block, n), byte_bits(q, runs, block, n)
+        count = write_flagged_bits(ends, count, base + I64(q.bases[block]), here, flags)
+        n += popcount(q.masks[block])
     return count

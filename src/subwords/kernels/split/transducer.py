@@ -51,8 +51,8 @@ from subwords.kernels.layout import (
     USES_SAVED,
     Transducer,
 )
-from subwords.kernels.split.pack import Packed, pack, unpack, unpack_with_cuts
-from subwords.kernels.split.safe_cuts import Cuts, opened_cuts
+from subwords.kernels.split.pack import Packed, pack, unpack, unpack_runs
+from subwords.kernels.split.safe_cuts import Cuts, add_cuts, join_runs, last_border
 from subwords.kernels.text.utf8 import decode_at
 
 SHORT = 192  # bytes of a text that is not worth a stream
@@ -75,7 +75,7 @@ class Opened(NamedTuple):
     parts: object  # uint64: borders of four parts: a word that is ignored, and one for each group of GROUP characters
     borders: object  # uint64: borders of a whole stream
     cuts: Cuts
-    has_cuts: object
+    runs: object  # uint64: where a RUN ends in a stream
     has_runs: object
     recent: object  # uint32: where the last GROUP characters began, for `walk`
 
@@ -256,8 +256,12 @@ def split_packed(m, p, start, stop, limit, base, ends, count):
     n, blocks, at = pack(q, p, start, stop, limit)
     whole = split_stream(m, q.stream, n, at == stop)
     q.masks[blocks], q.bases[blocks] = ONE, U64(at - start)
-    if m.has_cuts:
-        return unpack_with_cuts(q, m.cuts, m.has_runs, p, start, stop, m.borders, blocks + 1, base, ends, count), whole
+    if q.with_members:
+        last = last_border(m.borders, n)
+        add_cuts(m.cuts, m.borders, last)
+        if m.has_runs:
+            join_runs(m.cuts, m.borders, m.runs, last)
+            return unpack_runs(q, m.borders, m.runs, blocks + 1, base, ends, count), whole
     return unpack(q, m.borders, blocks + 1, base, ends, count), whole
 
 
@@ -341,10 +345,14 @@ def scan(m, p, start, stop, ends, count, capacity):
 @inlined
 def opened(transducer):
     """The pointers of a transducer."""
-    second, words = pointer(transducer.second), pointer(transducer.words)
+    cuts, second, words = transducer.cuts, pointer(transducer.second), pointer(transducer.words)
     packed = Packed(
         classes=pointer(transducer.classes),
+        members=pointer(cuts.members),
+        with_members=len(cuts.bits) > 0,
         stream=pointer(transducer.stream),
+        found=pointer(cuts.found),
+        codes=pointer(cuts.codes),
         masks=advance(words, 6 * PART_WORDS),
         bases=advance(words, 6 * PART_WORDS + BLOCKS),
     )
@@ -357,8 +365,8 @@ def opened(transducer):
         packed=packed,
         parts=words,
         borders=advance(words, 4 * PART_WORDS),
-        cuts=opened_cuts(transducer.cuts),
-        has_cuts=len(transducer.cuts.bits) > 0,
+        cuts=Cuts(pointer(cuts.bits), U64(len(cuts.bits) - 1), pointer(cuts.found), pointer(cuts.codes)),
+        runs=advance(words, 6 * PART_WORDS + 2 * BLOCKS),
         has_runs=len(transducer.runs) > 0,
         recent=pointer(transducer.recent),
     )

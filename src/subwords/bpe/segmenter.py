@@ -101,13 +101,16 @@ class BPESegmenter(Segmenter):
         """Also cut before U+2581 if texts are unsplit and no token crosses such a cut."""
         return rule or self.model.space_rule
 
+    @property
+    def has_cuts(self) -> bool:  # type: ignore[override]
+        """Whether every symbol has an id, and none changes with its place."""
+        return self.model.knows_all and not self.model.marked and (self.model.byte_level or self._by_links)
+
     @cached_property
-    def cuts(self) -> SafeCuts | None:  # type: ignore[override]
-        """The safe cuts: for models of which every symbol has an id, and none changes with its place."""
+    def cuts(self) -> SafeCuts:  # type: ignore[override]
+        """The safe cuts."""
         from subwords.encode.safe_cuts import safe_cuts
 
-        if not self.model.knows_all or self.model.marked or not (self.model.byte_level or self._by_links):
-            return None
         return safe_cuts(self.model.symbols)
 
     @property

@@ -85,6 +85,7 @@ class WordSource(Protocol):
 class Segmenter(ABC):
     """The part of encoding that depends on the model family: kernel, model arrays and buffers."""
 
+    has_cuts = False  # whether `cuts` are known
     isolates = False  # whether a character between two safe cuts has the same ids everywhere
     joins = False  # whether `joined` changes anything
     whole_words: TokenWords | None = None
@@ -110,9 +111,9 @@ class Segmenter(ABC):
         return batch
 
     @property
-    def cuts(self) -> SafeCuts | None:
-        """The safe cuts by vocabulary (E9), see `encode/safe_cuts.py`; None for none."""
-        return None
+    def cuts(self) -> SafeCuts:
+        """The safe cuts by vocabulary (E9), see `encode/safe_cuts.py`, if it has any."""
+        raise NotImplementedError
 
     def finer(self, rule: Rule) -> Rule:
         """Return an equivalent rule with more cache hits, or `rule` itself."""
@@ -192,10 +193,10 @@ class _State:
         """The table in the layout of the kernels."""
         return WordTable(self.slots, self.seeds, self.ids, self.arena, self.chars)
 
-    def use_cuts(self, cuts: SafeCuts | None) -> None:
+    def use_cuts(self) -> None:
         """Cut words where the vocabulary allows it (E9)."""
-        if cuts and not self.buffers.cuts:
-            self.buffers.cuts, self.buffers.runs, self.buffers.transducer = cuts, self.segmenter.isolates, None
+        if self.segmenter.has_cuts and not self.buffers.cuts:
+            self.buffers.cuts, self.buffers.runs = lambda: self.segmenter.cuts, self.segmenter.isolates
             if self.segmenter.isolates:
                 self.chars = np.zeros(CHAR_ROW << 16, np.uint64)  # the system provides pages when they are used
             self.set_workspace()
@@ -311,7 +312,7 @@ class Encoder:
         if len(text) > LARGE_TEXT:
             state.expect(len(text))
         if len(text) > CUT_TEXT:
-            state.use_cuts(self._cuts)
+            state.use_cuts()
         written, done = 0, 1
         for chunk in self.splitter.texts(text, bounds, state.buffers):
             written, out = self._run(state, chunk, out, written, whole=chunk.text is text)
@@ -375,10 +376,6 @@ class Encoder:
     @cached_property
     def _kernel(self) -> Callable[..., int]:
         return self.segmenter.kernel.ready()
-
-    @cached_property
-    def _cuts(self) -> SafeCuts | None:
-        return self.segmenter.cuts
 
     @cached_property
     def _held_kernel(self) -> Callable[..., int]:

@@ -10,8 +10,18 @@ from subwords.kernels.layout import MAY_CUT, MEMBERS, SafeCuts
 __all__ = ["safe_cuts"]
 
 LEAST, MOST = 1 << 9, 1 << 15  # elements, 4 KB and 256 KB: the filter should stay in the second cache
-# Characters of three bytes. Scripts that put spaces between words repeat these: those of India are left out.
-CUT = ((0x0E00, 0x0FFF), (0x1000, 0xFFFF))
+# Thai, Lao and Tibetan; Burmese; Jamo; Khmer; Chinese, Japanese and their punctuation; Korean; more Chinese; wide forms.
+# Other scripts of three bytes put spaces between words, so their words are met again.
+CUT = (
+    (0x0E00, 0x0FFF),
+    (0x1000, 0x109F),
+    (0x1100, 0x11FF),
+    (0x1780, 0x17FF),
+    (0x2E80, 0x9FFF),
+    (0xAC00, 0xD7FF),
+    (0xF900, 0xFAFF),
+    (0xFF00, 0xFFEF),
+)
 
 
 def safe_cuts(tokens: Vocab) -> SafeCuts:

@@ -413,6 +413,11 @@ INSTRUCTIONS: dict[str, Any] = {
     "mix": mix,
 }
 if PACKS_BYTES:
-    INSTRUCTIONS |= {"write_bits": write_bits, "write_flagged_bits": write_flagged_bits, "classify": classify, "classify_members": classify_members}
+    INSTRUCTIONS |= {
+        "write_bits": write_bits,
+        "write_flagged_bits": write_flagged_bits,
+        "classify": classify,
+        "classify_members": classify_members,
+    }
 if DEPOSITS_BITS:
     INSTRUCTIONS |= {"char_at": char_at, "deposit": deposit}

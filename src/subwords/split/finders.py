@@ -106,12 +106,12 @@ class MachineFinder(Finder):
 def _emitted(word_spans: WordSpans, tables: Tables) -> NDArray[np.int64]:
     """Return all positions that a machine emits, as offsets in the text of the words."""
     from subwords.kernels.split.transducer import split_texts
-    from subwords.split.transducer_tables import with_scratch
+    from subwords.split.transducer_tables import NO_CUTS, with_scratch
 
     ends = np.empty(len(word_spans.text) + LEAST_ENDS, np.uint32)
     text_ends = np.empty(len(word_spans.words) + 1, np.int64)
     text = np.ascontiguousarray(word_spans.text)
-    done = split_texts(text, word_spans.words, 0, with_scratch(tables), ends, text_ends)
+    done = split_texts(text, word_spans.words, 0, with_scratch(tables, NO_CUTS), ends, text_ends)
     if done < len(word_spans.words) - 1:
         raise InputError("text too long for a rule of several steps: expected less than 2 GiB")
     return ends[: int(text_ends[done])].astype(np.int64)

@@ -41,20 +41,34 @@ CHUNK_TEXTS = 1024
 # Offsets are relative to a chunk and have 32 bits.
 WINDOW = MOST_BYTES
 SAMPLE = 4096  # bytes that decide between the masks (fast for ASCII) and the machine (all scripts)
+SAMPLED = 1 << 18  # bytes that the sample stands for
 
 
 class SplitBuffers:
     """Reusable buffers for the word ends of one chunk, owned by one thread and one route at a time."""
 
-    __slots__ = ("cuts", "ends", "kept_ends", "kept_text", "runs", "short_ends", "short_text", "tail", "text_ends", "transducer")
+    __slots__ = (
+        "cuts",
+        "cutter",
+        "ends",
+        "kept_ends",
+        "kept_text",
+        "runs",
+        "short_ends",
+        "short_text",
+        "tail",
+        "text_ends",
+        "transducer",
+    )
 
     def __init__(self, words: int = CHUNK_WORDS) -> None:
         self.ends = np.empty(words + 1, np.uint32)
         self.text_ends = np.empty(CHUNK_TEXTS + 1, np.int64)
         self.tail = np.empty(LANES, np.uint8)
         self.transducer: Transducer | None = None
+        self.cutter: Transducer | None = None  # the same with cuts
         # Safe cuts by vocabulary: a route that knows them yields parts of words, which have the same ids.
-        self.cuts: SafeCuts | None = None
+        self.cuts: Callable[[], SafeCuts | None] | None = None  # makes them: it takes some milliseconds
         self.runs = False  # whether isolated characters become one word with the bit RUN
         # The words that remain after dropping, and their ends.
         self.kept_text, self.kept_ends = np.empty(0, np.uint8), np.empty(0, np.uint32)
@@ -170,20 +184,26 @@ class MachineRoute(_Scanner):
 
         return split_text
 
-    def _transducer(self, buffers: SplitBuffers) -> Transducer:
-        if buffers.transducer is None:
-            from subwords.split.transducer_tables import NO_CUTS, with_scratch
+    def _transducer(self, sample: Bytes, buffers: SplitBuffers) -> Transducer:
+        from subwords.split.transducer_tables import NO_CUTS, with_scratch
 
-            buffers.transducer = with_scratch(self._tables, buffers.cuts or NO_CUTS, runs=buffers.runs)
+        if buffers.cuts is not None and _gains_by_cuts(sample):
+            if buffers.cutter is None:
+                buffers.cutter = with_scratch(self._tables, buffers.cuts() or NO_CUTS, runs=buffers.runs)
+            return buffers.cutter
+        if buffers.transducer is None:
+            buffers.transducer = with_scratch(self._tables, NO_CUTS)
         return buffers.transducer
 
     def _one(self, text: Bytes, start: int, stop: int, buffers: SplitBuffers) -> int:
-        return self._split.sized(stop - start)(text, start, stop, self._transducer(buffers), buffers.ends)
+        transducer = self._transducer(_sampled(text, start, stop), buffers)
+        return self._split.sized(stop - start)(text, start, stop, transducer, buffers.ends)
 
     def _many(self, text: Bytes, bounds: Offsets, first: int, buffers: SplitBuffers) -> int:
         from subwords.kernels.split.transducer import split_texts
 
-        return split_texts(text, bounds, first, self._transducer(buffers), buffers.ends, buffers.text_ends)
+        transducer = self._transducer(_sampled(text, int(bounds[first]), int(bounds[-1])), buffers)
+        return split_texts(text, bounds, first, transducer, buffers.ends, buffers.text_ends)
 
     def cut(self, text: Bytes, at: int) -> int:
         """Return the last position between two characters where the machine proves a cut safe, or 0 (S4)."""
@@ -208,12 +228,12 @@ class MaskRoute(_Scanner):
         return split_gpt2
 
     def _one(self, text: Bytes, start: int, stop: int, buffers: SplitBuffers) -> int:
-        if _much_is_high(text, start, stop):
+        if _much_is_high(_sampled(text, start, stop), buffers):
             return self._by_machine._one(text, start, stop, buffers)
         return self._split.sized(stop - start)(text, start, stop, self._classes, buffers.tail, buffers.ends)
 
     def _many(self, text: Bytes, bounds: Offsets, first: int, buffers: SplitBuffers) -> int:
-        if _much_is_high(text, int(bounds[first]), len(text)):
+        if _much_is_high(_sampled(text, int(bounds[first]), int(bounds[-1])), buffers):
             return self._by_machine._many(text, bounds, first, buffers)
         from subwords.kernels.split.gpt2 import split_gpt2_many
 
@@ -234,6 +254,23 @@ class MaskRoute(_Scanner):
         return MachineRoute(self._machine())
 
 
-def _much_is_high(text: Bytes, start: int, stop: int) -> bool:
-    """Whether over a quarter of the next bytes is not ASCII."""
-    return stop - start >= SAMPLE and bool(np.count_nonzero(text[start : start + SAMPLE] > 127) > SAMPLE // 4)
+def _sampled(text: Bytes, start: int, stop: int) -> Bytes:
+    """Return SAMPLE of the next SAMPLED bytes, from four places; nothing of a shorter text."""
+    if stop - start < SAMPLE:
+        return text[:0]
+    step = min(stop - start, SAMPLED) // 4
+    return text[start : start + 4 * step].reshape(4, step)[:, : SAMPLE // 4].ravel()
+
+
+def _gains_by_cuts(sample: Bytes) -> bool:
+    """Whether many characters have safe cuts: Chinese, Japanese and Korean ones (E3 to ED), and Thai ones (E0 B8)."""
+    found = np.count_nonzero(sample - np.uint8(0xE3) < 11)
+    if found <= SAMPLE // 64:
+        found += np.count_nonzero((sample[:-1] == 0xE0) & (sample[1:] >= 0xB8))
+    return bool(found > SAMPLE // 64)
+
+
+def _much_is_high(sample: Bytes, buffers: SplitBuffers) -> bool:
+    """Whether a quarter of the text is not ASCII, or an eighth if it has safe cuts."""
+    high = np.count_nonzero(sample > 127)
+    return bool(high > SAMPLE // 4 or (high > SAMPLE // 8 and buffers.cuts is not None and _gains_by_cuts(sample)))

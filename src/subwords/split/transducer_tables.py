@@ -14,7 +14,6 @@ from subwords.kernels.layout import (
     EMITS_SAVED,
     GROUP,
     LANES,
-    MEMBERS,
     PART_WORDS,
     SAVES,
     STREAM,
@@ -26,8 +25,7 @@ from subwords.kernels.layout import (
 from subwords.split.pattern import Outside
 from subwords.split.transducer import Machine
 
-__all__ = [
-    "NO_CUTS","Cutter", "Tables", "cutter", "tables_of", "with_scratch"]
+__all__ = ["NO_CUTS", "Cutter", "Tables", "cutter", "tables_of", "with_scratch"]
 
 NO_CUTS = SafeCuts(np.zeros(0, np.uint64), np.zeros(0, np.uint16), np.zeros(0, np.uint8), np.zeros(0, np.uint16))
 MOST_ENTRIES = 1 << 22  # 32 MB
@@ -90,7 +88,7 @@ def _entries(borders: NDArray[np.uint32], saves: NDArray[np.bool_], emits: NDArr
     return entries
 
 
-def with_scratch(tables: Tables, cuts: SafeCuts = NO_CUTS, *, runs: bool = False) -> Transducer:
+def with_scratch(tables: Tables, cuts: SafeCuts, *, runs: bool = False) -> Transducer:
     """Return a transducer with safe cuts and with scratch buffers for one thread; `runs`: see `kernels/layout.py`."""
     if len(cuts.bits):
         members = cuts.members << 8 | tables.classes[: len(cuts.members)]
@@ -98,4 +96,6 @@ def with_scratch(tables: Tables, cuts: SafeCuts = NO_CUTS, *, runs: bool = False
         cuts = SafeCuts(cuts.bits, members, np.zeros(room, np.uint8), np.empty(room, np.uint16))
     words = 8 * PART_WORDS + 2 * BLOCKS
     stream = np.empty(STREAM + 4 * LANES, np.uint8)
-    return Transducer(*tables, stream, np.empty(words, np.uint64), np.empty(GROUP, np.uint32), cuts, np.zeros(int(runs), np.uint8))
+    return Transducer(
+        *tables, stream, np.empty(words, np.uint64), np.empty(GROUP, np.uint32), cuts, np.zeros(int(runs), np.uint8)
+    )

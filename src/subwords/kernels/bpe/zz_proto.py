@@ -1,4 +1,5 @@
 """scratch."""
+
 from __future__ import annotations
 
 from subwords.kernels.bpe.encode import opened_model

@@ -20,7 +20,21 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from subwords.kernels.jit import I64, U64, I64s, Int, U8s, bit_mask, helper, inlined, kernel, leading_zeros, mix, pointer, trailing_zeros
+from subwords.kernels.jit import (
+    I64,
+    U64,
+    I64s,
+    Int,
+    U8s,
+    bit_mask,
+    helper,
+    inlined,
+    kernel,
+    leading_zeros,
+    mix,
+    pointer,
+    trailing_zeros,
+)
 from subwords.kernels.layout import MAY_CUT, PAIR_LEFT, PAIR_RIGHT, TAIL_LEFT, TAIL_RIGHT, SafeCuts
 
 ZERO, ONE = U64(0), U64(1)
@@ -86,8 +100,11 @@ def last_border(borders, chars):
 
 @helper
 def add_cuts(cuts, borders, last):
-    """Add the safe cuts before place `last` to the borders: after the last border, the word may go on."""
-    members, cut, pair, tail = cuts.members, ZERO, ZERO, ZERO
+    """Add the safe cuts before place `last` to the borders: after the last border, the word may go on.
+
+    Returns whether there is a character that may be cut off.
+    """
+    members, cut, pair, tail, every = cuts.members, ZERO, ZERO, ZERO, ZERO
     for k in range((last >> 6) + 1):
         may_cut, after = bit_mask(members, 64 * k, MAY_CUT), bit_mask(members, 64 * k, PAIR_LEFT)
         places, pairs = may_cut & (may_cut << ONE | cut), after << ONE | pair
@@ -101,6 +118,8 @@ def add_cuts(cuts, borders, last):
         if pairs | tails != ZERO:
             places &= ~spanned_places(cuts, 64 * k, pairs, tails)
         borders[k] |= places
+        every |= may_cut
+    return every != ZERO
 
 
 @helper

@@ -258,8 +258,7 @@ def split_packed(m, p, start, stop, limit, base, ends, count):
     q.masks[blocks], q.bases[blocks] = ONE, U64(at - start)
     if q.with_members:
         last = last_border(m.borders, n)
-        add_cuts(m.cuts, m.borders, last)
-        if m.has_runs:
+        if add_cuts(m.cuts, m.borders, last) and m.has_runs:
             join_runs(m.cuts, m.borders, m.runs, last)
             return unpack_runs(q, m.borders, m.runs, blocks + 1, base, ends, count), whole
     return unpack(q, m.borders, blocks + 1, base, ends, count), whole

@@ -58,6 +58,7 @@ from subwords.kernels.layout import (
     ODD_WORDS,
     ONCE,
     OUT_PADDING,
+    RUN,
     SLOT_ROW,
     SLOTS_USED,
     SUMMED,
@@ -74,6 +75,7 @@ from subwords.kernels.table.keys import (
     differs,
     end_of,
     make_keys,
+    make_run_keys,
     same_bytes,
 )
 
@@ -202,15 +204,16 @@ def emit_chars(chars, text, at, length, out, count):
 
 
 @inlined
-def emit_run(slots, mask, ids, chars, text, keys, k, stop, out, count):
+def emit_known(slots, mask, ids, chars, text, keys, k, stop, out, count, runs):
     """Write the ids of words until one is not in the table: (next key, new count, words with ids in the arena).
 
     Nearly all words are in the table. `emit_new` handles the others, so that this loop's values stay in registers.
+    `runs`, a constant, says whether there may be a RUN.
     """
     far = 0
     while k < stop:
         low, high, slot = keys[k], keys[k + 1], I64(keys[k + 2])
-        if high == RUN_KEY:
+        if runs and high == RUN_KEY:
             more, known = emit_chars(chars, text, I64(low), slot, out, count)
             if not known:
                 return k, count, far
@@ -235,17 +238,10 @@ def emit_run(slots, mask, ids, chars, text, keys, k, stop, out, count):
 
 
 @inlined
-def emit_mixed(slots, mask, chars, text, keys, k, stop, out, count, gaps, far):
+def emit_mixed(slots, mask, keys, k, stop, out, count, gaps, far):
     """The same without the unpredictable branch for ids in the arena: `gaps` says where they go later."""
     while k < stop:
         low, high, slot = keys[k], keys[k + 1], I64(keys[k + 2])
-        if high == RUN_KEY:
-            more, known = emit_chars(chars, text, I64(low), slot, out, count)
-            if not known:
-                return k, count, far
-            count = more
-            k += KEY_ROW
-            continue
         while differs(slots, slot * SLOT_ROW, low, high) != ZERO:
             if slots[slot * SLOT_ROW + KEY_HIGH] == ZERO:
                 return k, count, far
@@ -354,24 +350,35 @@ def settled(model, counters, out, upto):
     return True
 
 
+@inlined
+def emit_words(table, text, keys, k, stop, out, count):
+    """Write the ids of words, none of which is a RUN, until one is not in the table; see `emit_known`."""
+    return emit_known(table.slots, table.mask, table.ids, table.chars, text, keys, k, stop, out, count, False)
+
+
+@inlined
+def emit_runs(table, text, keys, k, stop, out, count):
+    """The same if some are."""
+    return emit_known(table.slots, table.mask, table.ids, table.chars, text, keys, k, stop, out, count, True)
+
+
 @helper
-def encode_block(family, model, table, text, start, ends, first, last, keys, out):
-    """Write the ids of the words first..last; `counters` says how far it came."""
+def encode_block(family, model, table, text, start, ends, first, last, runs, keys, out):
+    """Write the ids of the words first..last; `counters` says how far it came. `runs`: whether there is a RUN."""
     count, k, far, status = I64(table.counters[WRITTEN]), I64(0), I64(0), DONE
     stop = I64(KEY_ROW * (last - first))
-    mixed, gaps = table.counters[FAR] > MIXED, advance(keys, ODD_WORDS)
+    mixed, gaps = table.counters[FAR] > MIXED and not runs, advance(keys, ODD_WORDS)
     alone = table.counters[ALONE] > 0
     while status == DONE:
         if alone:
             pass
         elif mixed:
-            k, count, far = emit_mixed(
-                table.slots, table.mask, table.chars, text, keys, k, stop, out, count, gaps, far
-            )
+            k, count, far = emit_mixed(table.slots, table.mask, keys, k, stop, out, count, gaps, far)
+        elif runs:
+            k, count, more = emit_runs(table, text, keys, k, stop, out, count)
+            far += more
         else:
-            k, count, more = emit_run(
-                table.slots, table.mask, table.ids, table.chars, text, keys, k, stop, out, count
-            )
+            k, count, more = emit_words(table, text, keys, k, stop, out, count)
             far += more
         if k == stop:
             break
@@ -390,6 +397,15 @@ def encode_block(family, model, table, text, start, ends, first, last, keys, out
     return status
 
 
+@inlined
+def any_run(ends, first, last):
+    """Whether one of the words first..last is a RUN."""
+    every = U64(0)
+    for w in range(first, last):
+        every |= U64(ends[w])
+    return every >= U64(RUN)
+
+
 @spliced
 def next_block(family, model, table, text, size, start, ends, words, keys, out, room):
     """Encode the next words, at most BLOCK of them."""
@@ -399,10 +415,14 @@ def next_block(family, model, table, text, size, start, ends, words, keys, out, 
     st[NEEDED] = st[WRITTEN] + end_of(ends, last - 1) - begin_of(ends, first) + OUT_PADDING
     if st[NEEDED] > room:
         return NEED_OUT
-    make_keys(table.slots, table.mask, table.seeds, text, size, start, ends, first, last, keys)
+    runs = any_run(ends, first, last)
+    if runs:
+        make_run_keys(table.slots, table.mask, table.seeds, text, size, start, ends, first, last, keys)
+    else:
+        make_keys(table.slots, table.mask, table.seeds, text, size, start, ends, first, last, keys)
     if keys[ODD_COUNT] != ZERO:
         resolve_odd(table, text, start, ends, first, keys)
-    status = encode_block(family, model, table, text, start, ends, first, last, keys, out)
+    status = encode_block(family, model, table, text, start, ends, first, last, runs, keys, out)
     if not family.settle(model, st, out, st[WRITTEN]):
         st[NEXT_WORD], st[WRITTEN], st[BEGIN], st[SUMMED], st[ALONE] = first, begin, fresh, begin, 1
         return DONE

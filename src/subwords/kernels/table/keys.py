@@ -129,6 +129,18 @@ def is_run(ends, w):
 
 @helper
 def make_keys(slots, mask, seeds, text, size, start, ends, first, last, keys):
+    """Write the rows of the words first..last; none of them is a RUN. See `fill_keys`."""
+    fill_keys(slots, mask, seeds, text, size, start, ends, first, last, keys, False)
+
+
+@helper
+def make_run_keys(slots, mask, seeds, text, size, start, ends, first, last, keys):
+    """The same if some are."""
+    fill_keys(slots, mask, seeds, text, size, start, ends, first, last, keys, True)
+
+
+@inlined
+def fill_keys(slots, mask, seeds, text, size, start, ends, first, last, keys, runs):
     """Write a row (key low, key high, slot) for each of the words first..last to `keys`, and prefetch the slots.
 
     From ODD_WORDS on follow the numbers of the odd words: long ones, and those within 16 bytes of the text's end.
@@ -141,11 +153,11 @@ def make_keys(slots, mask, seeds, text, size, start, ends, first, last, keys):
         safe -= 1
     odd = 0
     for w in range(first, safe):
-        stop = start + end_of(ends, w)
+        stop = start + (end_of(ends, w) if runs else I64(ends[w]))
         low, high = inline_key(text, at, stop - at, masks)
         slot = home(low, high, seeds, mask)
         prefetch(slots, slot * SLOT_ROW)
-        if is_run(ends, w):
+        if runs and is_run(ends, w):
             low, high, slot = U64(at), RUN_KEY, stop - at
         k = KEY_ROW * (w - first)
         keys[k], keys[k + 1], keys[k + 2] = low, high, U64(slot)
@@ -154,8 +166,8 @@ def make_keys(slots, mask, seeds, text, size, start, ends, first, last, keys):
         at = stop
     for w in range(safe, last):
         odd_words[odd] = U64(w)
-        at, k = start + begin_of(ends, w), KEY_ROW * (w - first)
-        if is_run(ends, w):
+        if runs and is_run(ends, w):
+            at, k = start + begin_of(ends, w), KEY_ROW * (w - first)
             keys[k], keys[k + 1], keys[k + 2] = U64(at), RUN_KEY, U64(start + end_of(ends, w) - at)
         else:
             odd += 1

@@ -57,9 +57,6 @@ if TYPE_CHECKING:
 __all__ = ["BPESegmenter"]
 
 
-PAIRS_PER_SIEVE = 16  # slots of the pair table for an element of the sieve: 3 % of the pairs that are no merge pass it
-
-
 class BPESegmenter(Segmenter):
     """Segments words by merges."""
 
@@ -131,8 +128,10 @@ class BPESegmenter(Segmenter):
         merges, ranks = model.merges[kept], self._ranks[kept]
         left, right = np.ascontiguousarray(merges[:, 0]), np.ascontiguousarray(merges[:, 1])
         links = self._links(merges[:, 2]) if self._by_links else np.zeros((2, 0), np.int64)
-        pairs = np.full(2 << max(4, (len(merges) + links.shape[1]).bit_length()), NO_PAIR, np.uint64)
-        sieve = np.zeros(len(pairs) // PAIRS_PER_SIEVE, np.uint64)
+        # At most 4 of 5 slots are used: the sieve answers for most pairs that are in no slot.
+        known = len(merges) + links.shape[1]
+        pairs = np.full(1 << max(4, (known + known // 4).bit_length()), NO_PAIR, np.uint64)
+        sieve = np.zeros(1 << max(0, known.bit_length() - 3), np.uint64)
         seed = int(self._settings[SEED])
         fill_pairs(links[0], links[1], np.full(links.shape[1], MOST_RANK, np.int64), seed, pairs, sieve)
         fill_pairs(left, right, ranks, seed, pairs, sieve)

@@ -10,7 +10,7 @@ from subwords.kernels.layout import MAY_CUT, MEMBERS, SafeCuts
 __all__ = ["safe_cuts"]
 
 LEAST, MOST = 1 << 9, 1 << 15  # elements, 4 KB and 256 KB: the filter should stay in the second cache
-# Thai, Lao and Tibetan; Burmese; Jamo; Khmer; Chinese, Japanese and their punctuation; Korean; more Chinese; wide forms.
+# Thai, Lao and Tibetan; Burmese; Jamo; Khmer; Chinese, Japanese, their punctuation; Korean; more Chinese; wide forms
 # Other scripts of three bytes put spaces between words, so their words are met again.
 CUT = (
     (0x0E00, 0x0FFF),

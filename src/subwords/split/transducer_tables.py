@@ -96,6 +96,5 @@ def with_scratch(tables: Tables, cuts: SafeCuts, *, runs: bool = False) -> Trans
         cuts = SafeCuts(cuts.bits, members, np.zeros(room, np.uint8), np.empty(room, np.uint16))
     words = 8 * PART_WORDS + 2 * BLOCKS
     stream = np.empty(STREAM + 4 * LANES, np.uint8)
-    return Transducer(
-        *tables, stream, np.empty(words, np.uint64), np.empty(GROUP, np.uint32), cuts, np.zeros(int(runs), np.uint8)
-    )
+    recent, flag = np.empty(GROUP, np.uint32), np.zeros(int(runs), np.uint8)
+    return Transducer(*tables, stream, np.empty(words, np.uint64), recent, cuts, flag)

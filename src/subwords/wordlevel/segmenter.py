@@ -85,12 +85,8 @@ class WordLevelSegmenter(Segmenter):
     def scratch(self, length: int, before: BPEScratch | None) -> BPEScratch:
         """Return buffers for a word."""
         symbols = np.empty(SYMBOL_SCRATCH * length, np.int32)
-        return BPEScratch(
-            np.empty(KEYS + length + MERGE_PADDING, np.uint64),
-            symbols,
-            np.empty(PAIR_LANES, np.uint32),
-            np.zeros(0, np.int32),
-        )
+        codes = np.empty(PAIR_LANES, np.uint32)
+        return BPEScratch(np.empty(KEYS + length + MERGE_PADDING, np.uint64), symbols, codes, np.zeros(0, np.int32))
 
     def workspace(self, table: WordTable, scratch: BPEScratch, counters: NDArray[np.int64]) -> BPEWorkspace:
         """Return everything that the kernel works on."""

@@ -12,6 +12,7 @@ class Sentencepiece(Engine):
     """Lines of any length are taken, as by the other engines; by default it would leave out those over 4,192 bytes."""
 
     packages = ("sentencepiece", "numpy")
+    reads = (".model",)
 
     def load(self, path: str) -> Any:
         if path.endswith(".json"):

@@ -15,7 +15,7 @@ from benchmarks.summary import SHOWN
 from benchmarks.tables import number, spread, table
 from benchmarks.wide import calls_table, encode_table, memory_table
 
-__all__ = ["PAGE", "RECORDS", "RESULTS", "TEMPLATE", "measured", "pages", "write_pages"]
+__all__ = ["PAGE", "RECORDS", "RESULTS", "TABLES", "TEMPLATE", "measured", "pages", "write_pages"]
 
 Record = dict[str, Any]
 Row = dict[str, Any]
@@ -33,7 +33,7 @@ FAMILIES = {"encode_gpt2": "GPT-2", "encode_cl100k": "cl100k", "encode_o200k": "
 def pages(records: dict[str, Record]) -> dict[Path, str]:
     """Return the text of every page that the records make; a table whose record is missing says so."""
     text = TEMPLATE.read_text("utf-8")
-    for name, (make, needed) in _TABLES.items():
+    for name, (make, needed) in TABLES.items():
         marker = f"<!-- table: {name} -->"
         if text.count(marker) != 1:
             raise ValueError(f"expected {marker} once in {TEMPLATE.name}, found {text.count(marker)} times")
@@ -160,7 +160,7 @@ def _provenance(records: Record) -> str:
 
 
 # What makes a table, and the records it is made of.
-_TABLES: dict[str, tuple[Callable[[dict[str, Record]], str], tuple[str, ...]]] = {
+TABLES: dict[str, tuple[Callable[[dict[str, Record]], str], tuple[str, ...]]] = {
     "fresh": (_fresh, tuple(FAMILIES)),
     "memory": (_memory, tuple(FAMILIES)),
     "models": (_models, ("encode_sentencepiece", "encode_bert")),

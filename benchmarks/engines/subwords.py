@@ -103,8 +103,8 @@ class Subwords(Engine):
 
 
 def _arguments(function: Any) -> tuple[str, ...]:
-    code = function.__func__.__code__
-    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]  # type: ignore[no-any-return]
+    code = getattr(function, "__code__", None)  # `inspect` would have to be imported, and timed
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if code else ()
 
 
 def _spans(encoding: Any) -> tuple[Any, Any]:

@@ -13,7 +13,7 @@ from benchmarks.record import caption, latest, versions_of
 from benchmarks.report import engine_label, notes, peers_of, per_byte, rate, report, seconds, versus
 from benchmarks.summary import SHOWN
 from benchmarks.tables import number, spread, table
-from benchmarks.wide import calls_table, encode_table, memory_table
+from benchmarks.wide import brief_table, calls_table, encode_table, memory_table, startup_table
 
 __all__ = ["PAGE", "RECORDS", "RESULTS", "TABLES", "TEMPLATE", "measured", "pages", "write_pages"]
 
@@ -83,8 +83,12 @@ def _train(records: Record) -> str:
 
 
 def _fresh(records: Record) -> str:
-    names = _known(FAMILIES, records)
-    return encode_table([records[name] for name in names], [FAMILIES[name] for name in names])
+    return encode_table(records["encode_gpt2"])
+
+
+def _fresh_others(records: Record) -> str:
+    names = _known([*FAMILIES][1:], records)
+    return brief_table([records[name] for name in names], [FAMILIES[name] for name in names])
 
 
 def _memory(records: Record) -> str:
@@ -123,8 +127,7 @@ def _split(records: Record) -> str:
             found.setdefault(text, {})[rule] = peers, row
     rules = [*dict.fromkeys(rule for cases in found.values() for rule in cases)]
     rows = [
-        [f"{text}, {title}", *(_against(*cases[rule], name, "split") if rule in cases else "" for rule in rules)]
-        for title, name in (("first pass", "cold"), ("later passes", "warm"))
+        [text, *(_against(*cases[rule], "warm", "split") if rule in cases else "" for rule in rules)]
         for text, cases in found.items()
     ]
     return _with_notes(table(["MB/s", *(rule.replace(" (invented)", "\u00b9") for rule in rules)], rows), [record])
@@ -132,17 +135,8 @@ def _split(records: Record) -> str:
 
 def _startup(records: Record) -> str:
     titles = {"startup_encode": "encode one text", "startup_train": "train 2,000 tokens on 565 KB"}
-    parts = ("interpreter", "import", "load", "call", "total")
-    rows = []
-    for name in _known(titles, records):
-        title = titles[name]
-        for case, peers, row, first in _rows(records[name]):
-            cells = [spread(seconds("startup", part)(row)) for part in parts]
-            shown = [*cells, versus(seconds("startup", "total"))(row, peers), row["verified"]]
-            label = f"{title}, {case}" if first else ""
-            rows.append([label, engine_label(row), *(shown if row["status"] == "ok" else _failed(row, 7))])
-    columns = ["interpreter, s", "import, s", "load, s", "call, s", "in all, s", "in all, times the peer", "result"]
-    return _with_notes(table(["until", "engine", *columns], rows), [records[name] for name in _known(titles, records)])
+    names = _known(titles, records)
+    return startup_table([records[name] for name in names], [titles[name] for name in names])
 
 
 def _adversarial(records: Record) -> str:
@@ -161,7 +155,8 @@ def _provenance(records: Record) -> str:
 
 # What makes a table, and the records it is made of.
 TABLES: dict[str, tuple[Callable[[dict[str, Record]], str], tuple[str, ...]]] = {
-    "fresh": (_fresh, tuple(FAMILIES)),
+    "fresh": (_fresh, ("encode_gpt2",)),
+    "fresh_others": (_fresh_others, ("encode_cl100k", "encode_o200k")),
     "memory": (_memory, tuple(FAMILIES)),
     "models": (_models, ("encode_sentencepiece", "encode_bert")),
     "calls": (_calls, CALLS),

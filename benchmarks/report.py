@@ -69,7 +69,7 @@ def _encode(result: Result) -> str:
 
 def _calls(result: Result) -> str:
     columns: dict[str, Column] = {}
-    for name, title in (("fresh", "fresh"), ("again", "remembered"), ("total", "with load")):
+    for name, title in (("fresh", "fresh"), ("again", "remembered"), ("total", "load and encode")):
         cost = seconds("calls", name, 1e6)
         columns |= {f"{title}, µs": _shown(cost), f"{title}, times {_peer(result)}": versus(cost)}
     return _table(result, columns, verified="result")

@@ -8,7 +8,8 @@ An engine's `calls` gives those that it has, by these names:
 - decode, decode_array: a list of ids, or an array, to str. decode_batch: a list of lists of ids to a list of str.
 
 The job's "of" says what a call gets: each of the "lines" one after the other, the "batch" of them, or the whole "text".
-"load", "load_encode" and "first_pass" are calls in a new process that has not encoded anything.
+"load" and "first_pass" are calls in a new process that has not encoded anything: their total is the load and the ids of
+a line, or of a whole text.
 """
 
 from __future__ import annotations
@@ -86,22 +87,12 @@ def _arguments(engine: Engine, tokenizer: Any, job: Answer, text: str) -> list[A
 
 
 def _load(engine: Engine, job: Answer) -> Answer:
-    load = _loader(engine, job["tokenizer"])
-    first, _, tokenizer = timed(load)
-    ids = engine.encode_list(tokenizer, LINE)
-    again = [timed(load)[0] for _ in range(job["warm"])]
-    return _answer({"fresh": first, "again": again}, ids, job)
-
-
-def _load_encode(engine: Engine, job: Answer) -> Answer:
-    load = _loader(engine, job["tokenizer"])
-
-    def once() -> list[int]:
-        return engine.encode_list(load(), LINE)
-
-    first, _, ids = timed(once)
-    again = [timed(once)[0] for _ in range(job["warm"])]
-    return _answer({"fresh": first, "again": again}, ids, job)
+    ending = Path(job["tokenizer"]).suffix
+    if ending not in engine.reads:
+        raise NoSuchCallError(f"does not load {ending}")
+    load, _, tokenizer = timed(engine.load_ranks if ending == ".tiktoken" else engine.load, job["tokenizer"])
+    call, _, ids = timed(engine.encode_list, tokenizer, LINE)
+    return _answer({"fresh": load, "total": load + call}, ids, job)
 
 
 def _first_pass(engine: Engine, job: Answer) -> Answer:
@@ -115,16 +106,8 @@ def _first_pass(engine: Engine, job: Answer) -> Answer:
 
 _COLD: dict[str, Callable[[Engine, Answer], Answer]] = {
     "load": _load,
-    "load_encode": _load_encode,
     "first_pass": _first_pass,
 }
-
-
-def _loader(engine: Engine, path: str) -> Callable[[], Any]:
-    ending = Path(path).suffix
-    if ending not in engine.reads:
-        raise NoSuchCallError(f"does not load {ending}")
-    return (lambda: engine.load_ranks(path)) if ending == ".tiktoken" else (lambda: engine.load(path))
 
 
 def _answer(seconds: Answer, ids: Any, job: Answer) -> Answer:

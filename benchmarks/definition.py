@@ -7,25 +7,36 @@ from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-__all__ = ["ENGINES", "TASKS", "Case", "Definition", "EngineUse", "parse", "read_folder"]
+__all__ = ["ENGINES", "FASTEST", "TASKS", "Case", "Definition", "EngineUse", "parse", "read_folder"]
 
-TASKS = ("train", "encode", "short", "startup", "adversarial", "split")
-ENGINES = ("subwords", "gigatoken", "tokenizers", "tiktoken", "rustbpe", "sentencepiece", "regex", "blingfire")
+TASKS = ("train", "encode", "calls", "startup", "adversarial", "split")
+ENGINES = (
+    "subwords",
+    "gigatoken",
+    "tokenizers",
+    "tokenizers-rc",
+    "fastokens",
+    "tiktoken",
+    "rustbpe",
+    "sentencepiece",
+    "regex",
+    "blingfire",
+)
+FASTEST = "fastest"  # as a peer: the fastest of the others, for each case and each column anew
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Case:
-    """One input: a corpus by name, cut to `bytes` or written `repeat` times, and what differs from the definition.
+    """One input: a corpus by name, cut to `bytes`, and what differs from the definition.
 
-    "english" is corpora/english.txt in the data folder, "opticks" the example text of this repository, "adversarial/*"
-    one case for every file of that folder.
+    "english" is corpora/english.txt in the data folder, "fresh/zh" is fresh/zh.txt, "english+code" both in one file,
+    "opticks" the example text of this repository, "adversarial/*" one case for every file of that folder.
     """
 
     name: str
     corpus: str
-    repeat: int = 1
     bytes: int | None = None
     engines: tuple[str, ...] = ()
     parameters: dict[str, Any] = field(default_factory=dict)
@@ -101,11 +112,12 @@ def _check(definition: Definition, where: str) -> None:
     if definition.rounds < 1:
         raise ValueError(f"{where}: expected at least one round, not {definition.rounds}")
     used = [engine.name for engine in definition.engines]
-    named = [*used, *definition.oracle, definition.peer, *(name for case in definition.cases for name in case.engines)]
+    peers = [] if definition.peer == FASTEST else [definition.peer]
+    named = [*used, *definition.oracle, *peers, *(name for case in definition.cases for name in case.engines)]
     for name in named:
         if name not in ENGINES:
             raise ValueError(f"{where}: expected engines among {', '.join(ENGINES)}; not {name!r}")
-    if definition.peer not in used:
+    if peers and definition.peer not in used:
         raise ValueError(f"{where}: expected the peer {definition.peer!r} to be among the engines")
     if not definition.oracle:
         raise ValueError(f"{where}: expected an oracle; no time counts without one")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,8 @@ __all__ = ["ROOT", "Inputs", "MissingDataError", "cut"]
 
 ROOT = Path(__file__).resolve().parents[1]
 OPTICKS = ROOT / "examples" / "opticks.txt"
+MULTILINGUAL = "multilingual.model"
+LANGUAGES = "ar+de+english+es+fr+hi+ja+ko+my+ru+th+tr+vi+zh"
 
 
 class MissingDataError(Exception):
@@ -43,23 +46,32 @@ class Inputs:
             found += [replace(case, name=path.name, corpus=f"{folder.name}/{path.name}") for path in files]
         return found
 
-    def file(self, corpus: str, limit: int | None = None, repeat: int = 1) -> Path:
-        """Return the path of a corpus of which at most `limit` bytes are taken, `repeat` times over."""
-        path = self._corpus(corpus)
-        if repeat == 1 and (limit is None or path.stat().st_size <= limit):
+    def file(self, corpus: str, limit: int | None = None) -> Path:
+        """Return the path of a corpus, or of several joined by "+", of which at most `limit` bytes are taken."""
+        path = self._joined(corpus) if "+" in corpus else self._corpus(corpus)
+        if limit is None or path.stat().st_size <= limit:
             return path
-        made = self.work / f"{path.stem}-{limit}-{repeat}.txt"
+        made = self.work / f"{path.parent.name}-{path.stem}-{limit}.txt"
         if not made.exists():
-            data = cut(path.read_bytes(), limit)
+            made.write_bytes(cut(path.read_bytes(), limit))
+        return made
+
+    def _joined(self, corpus: str, each: int | None = None) -> Path:
+        """Several corpora in one file, of each at most `each` bytes."""
+        paths = [self.file(name, each) for name in corpus.split("+")]
+        made = self.work / f"joined-{hashlib.sha256(corpus.encode()).hexdigest()[:8]}-{each}.txt"
+        if not made.exists():
             with made.open("wb") as file:
-                for _ in range(repeat):
-                    file.write(data)
+                for path in paths:
+                    file.write(path.read_bytes())
         return made
 
     def tokenizer(self, name: str) -> Path:
         """Return a tokenizer.json without added tokens, so that all text is text to all; or a .model as it is."""
         if (model := self.data / "tokenizers" / name).is_file():
             return model
+        if name == MULTILINGUAL:
+            return self._multilingual()
         made = self.work / f"{name.replace('/', '-')}.tokenizer.json"
         if not made.exists():
             document = self._document(name)
@@ -84,10 +96,27 @@ class Inputs:
     def _corpus(self, name: str) -> Path:
         if name == "opticks":
             return OPTICKS
-        path = self.data / name if "/" in name else self.data / "corpora" / f"{name}.txt"
+        path = self.data / (name if "/" in name else f"corpora/{name}")
+        path = path if path.suffix else path.with_suffix(".txt")
         if not path.exists():
             raise MissingDataError(f"no {path.relative_to(self.data).as_posix()} in the data folder (--data)")
         return path
+
+    def _multilingual(self) -> Path:
+        """A Unigram model of as many pieces as XLM-R, trained on 2 MB of each language; none of it is in fresh/."""
+        output = self.work / MULTILINGUAL
+        if not output.exists():
+            job = {
+                "task": "train",
+                "file": str(self._joined(LANGUAGES, 2_000_000)),
+                "output": str(output),
+                "algorithm": "unigram",
+            }
+            options = {"vocab_size": 250_000, "special_tokens": ["<unk>", "<s>", "</s>"], "threads": 2}
+            answer = self.launcher.run("subwords", {**job, **options}, timeout=900)
+            if answer["status"] != "ok":
+                raise MissingDataError(f"no {MULTILINGUAL}: subwords could not train it ({answer.get('message')})")
+        return output
 
     def _trained(self) -> Path:
         output = self.work / "trained.json"

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.adversarial import adversarial_summary
+from benchmarks.definition import read_folder
 from benchmarks.inputs import ROOT
 from benchmarks.record import caption, latest, versions_of
-from benchmarks.report import engine_label, notes, per_byte, rate, report, seconds, versus
+from benchmarks.report import engine_label, notes, peers_of, per_byte, rate, report, seconds, versus
+from benchmarks.summary import SHOWN
 from benchmarks.tables import number, spread, table
+from benchmarks.wide import brief_table, calls_table, encode_table, memory_table, startup_table
 
-__all__ = ["PAGE", "RECORDS", "RESULTS", "TEMPLATE", "pages", "write_pages"]
+__all__ = ["PAGE", "RECORDS", "RESULTS", "TABLES", "TEMPLATE", "measured", "pages", "write_pages"]
 
 Record = dict[str, Any]
 Row = dict[str, Any]
@@ -21,17 +24,23 @@ PAGE = ROOT / "BENCHMARKS.md"
 RECORDS = ROOT / "benchmarks" / "records"
 RESULTS = ROOT / "benchmarks" / "results"
 TEMPLATE = ROOT / "benchmarks" / "page.md"
-PASSES = (("first pass", "cold"), ("new object", "fresh"), ("later passes", "warm"))
+DEFINITIONS = ROOT / "benchmarks" / "definitions"
+CALLS = ("calls", "calls_batch", "calls_load", "calls_cold")
+PASSES = (("fresh", "fresh"), ("remembered", "warm"))
+FAMILIES = {"encode_gpt2": "GPT-2", "encode_cl100k": "cl100k", "encode_o200k": "o200k"}
 
 
 def pages(records: dict[str, Record]) -> dict[Path, str]:
-    """Return the text of every page that the records make."""
+    """Return the text of every page that the records make; a table whose record is missing says so."""
     text = TEMPLATE.read_text("utf-8")
-    for name, make in _TABLES.items():
+    for name, (make, needed) in TABLES.items():
         marker = f"<!-- table: {name} -->"
         if text.count(marker) != 1:
             raise ValueError(f"expected {marker} once in {TEMPLATE.name}, found {text.count(marker)} times")
-        text = text.replace(marker, make(records))
+        parts = [make(records)] if not needed or any(one in records for one in needed) else []
+        if missing := [one for one in needed if one not in records]:
+            parts.append(f"Not measured since this table was defined: {', '.join(missing)}.")
+        text = text.replace(marker, "\n\n".join(parts))
     made = {PAGE: text}
     for name, record in records.items():
         head = "<!-- Made from the records by `python -m benchmarks page`. -->"
@@ -39,109 +48,95 @@ def pages(records: dict[str, Record]) -> dict[Path, str]:
     return made
 
 
+def measured() -> dict[str, Record]:
+    """Return the latest record of each definition that has the columns of today's tables."""
+    names = {definition.name for definition in read_folder(DEFINITIONS)}
+    found = latest(RECORDS)
+    return {name: one for name, one in found.items() if name in names and one["shown"] == [*SHOWN.get(one["task"], ())]}
+
+
 def write_pages() -> None:
     """Write every page again."""
     RESULTS.mkdir(exist_ok=True)
-    for path, text in pages(latest(RECORDS)).items():
+    for path, text in pages(measured()).items():
         path.write_text(text, "utf-8")
 
 
 def _train(records: Record) -> str:
     titles = {
         "train": "BPE, 32,000 tokens, 60 MB",
-        "train_3x": "BPE, 32,000 tokens, 180 MB",
+        "train_languages": "BPE, 32,000 tokens, {}",
         "train_wordpiece": "WordPiece by {}, 30,522 tokens, 60 MB",
         "train_unigram": "Unigram, 32,000 pieces, 60 MB",
     }
     call, process = seconds("train", "call"), seconds("train", "process")
     rows = []
-    for name, title in titles.items():
-        for case, peer, row, first in _rows(records[name]):
+    for name in _known(titles, records):
+        title = titles[name]
+        for case, peers, row, first in _rows(records[name]):
             cells = [spread(function(row)) for function in (call, process, seconds("train", "peak_mb"))]
-            times = [versus(call)(row, peer), versus(process)(row, peer)]
+            times = [versus(call)(row, peers), versus(process)(row, peers)]
             shown = [*cells[:2], *times, cells[2], row["verified"]] if row["status"] == "ok" else _failed(row, 6)
             rows.append([title.format(case) if first else "", engine_label(row), *shown])
     columns = ["call, s", "whole process, s", "call, times the peer", "process, times the peer", "peak, MB", "result"]
-    return _with_notes(table(["task", "engine", *columns], rows), [records[name] for name in titles])
+    return _with_notes(table(["task", "engine", *columns], rows), [records[name] for name in _known(titles, records)])
 
 
-def _encode(records: Record) -> str:
+def _fresh(records: Record) -> str:
+    return encode_table(records["encode_gpt2"])
+
+
+def _fresh_others(records: Record) -> str:
+    names = _known([*FAMILIES][1:], records)
+    return brief_table([records[name] for name in names], [FAMILIES[name] for name in names])
+
+
+def _memory(records: Record) -> str:
+    names = _known(FAMILIES, records)
+    return memory_table([records[name] for name in names], [FAMILIES[name] for name in names], "english, 60 MB")
+
+
+def _models(records: Record) -> str:
     rows = []
-    for case, peer, row, first in _rows(records["encode"]):
-        cells = [spread(seconds("encode", "load")(row))]
-        for _, name in PASSES:
-            cost = per_byte("encode", name)
-            cells.append(
-                f"{spread(rate(cost(row)))}, {versus(cost)(row, peer)}" if row is not peer else _rate(row, cost)
-            )
-        cells += [spread(seconds("encode", "peak_mb")(row)), row["verified"]]
-        rows.append([case if first else "", engine_label(row), *(cells if row["status"] == "ok" else _failed(row, 6))])
-    columns = ["load, s", *(f"{title}, MB/s" for title, _ in PASSES), "peak, MB", "ids"]
-    return _with_notes(table(["input", "engine", *columns], rows), [records["encode"]])
+    for name in _known(("encode_sentencepiece", "encode_bert"), records):
+        record = records[name]
+        for case, peers, row, first in _rows(record):
+            if first:
+                theirs = [_rate(peers[0], per_byte("encode", key)) if peers else "n/a" for _, key in PASSES]
+                cells = [_against(peers, row, key) for _, key in PASSES]
+                shown = f"BERT, {case}" if name == "encode_bert" else case
+                rows.append([shown, record["peer"], *cells, *theirs, row["verified"]])
+    columns = [f"{title}, MB/s" for title, _ in PASSES] + [f"peer, {title}" for title, _ in PASSES]
+    return table(["model and text", "peer", *columns, "ids"], rows)
 
 
 def _rate(row: Row, cost: Callable[[Row], Any]) -> str:
     return spread(rate(cost(row)))
 
 
-def _scripts(records: Record) -> str:
-    record = records["encode_scripts"]
-    found = {case: (peer, row) for case, peer, row, first in _rows(record) if first}
-    models = [*dict.fromkeys(case.partition(", ")[0] for case in found)]
-    rows = [
-        [script, *(_against(*found[f"{model}, {script}"], name) for model in models for _, name in PASSES)]
-        for script in dict.fromkeys(case.partition(", ")[2] for case in found)
-    ]
-    columns = [f"{model}, {title.split()[0]}" for model in models for title, _ in PASSES]
-    return _with_notes(table(["script", *columns], rows), [record])
-
-
-def _files(records: Record) -> str:
-    rows = []
-    for name in ("encode_sentencepiece", "encode_bert"):
-        record = records[name]
-        for case, peer, row, first in _rows(record):
-            if first:
-                theirs = [_rate(peer, per_byte("encode", key)) for key in ("cold", "warm")] if peer else ["n/a"] * 2
-                cells = [spread(seconds("encode", "load")(row)), *(_against(peer, row, key) for _, key in PASSES)]
-                shown = f"BERT, {case}" if name == "encode_bert" else case
-                rows.append([shown, record["peer"], *cells, *theirs, row["verified"]])
-    columns = ["load, s", *(f"{title}, MB/s" for title, _ in PASSES), "peer, first", "peer, later", "ids"]
-    return table(["model and text", "peer", *columns], rows)
+def _calls(records: Record) -> str:
+    return calls_table([records[name] for name in _known(CALLS, records)])
 
 
 def _split(records: Record) -> str:
     record = records["split"]
-    found: dict[str, dict[str, tuple[Row | None, Row]]] = {}
-    for case, peer, row, first in _rows(record):
+    found: dict[str, dict[str, tuple[list[Row], Row]]] = {}
+    for case, peers, row, first in _rows(record):
         if first:
             rule, text = case.split(", ", 1)
-            found.setdefault(text, {})[rule] = peer, row
+            found.setdefault(text, {})[rule] = peers, row
     rules = [*dict.fromkeys(rule for cases in found.values() for rule in cases)]
     rows = [
-        [f"{text}, {title}", *(_against(*cases[rule], name, "split") if rule in cases else "" for rule in rules)]
-        for title, name in (("first pass", "cold"), ("later passes", "warm"))
+        [text, *(_against(*cases[rule], "warm", "split") if rule in cases else "" for rule in rules)]
         for text, cases in found.items()
     ]
     return _with_notes(table(["MB/s", *(rule.replace(" (invented)", "\u00b9") for rule in rules)], rows), [record])
 
 
-def _short(records: Record) -> str:
-    return report(records["short"]).split("\n\n")[1] + "\n\n" + notes(records["short"]).removeprefix("- ")
-
-
 def _startup(records: Record) -> str:
     titles = {"startup_encode": "encode one text", "startup_train": "train 2,000 tokens on 565 KB"}
-    parts = ("interpreter", "import", "load", "call", "total")
-    rows = []
-    for name, title in titles.items():
-        for case, peer, row, first in _rows(records[name]):
-            cells = [spread(seconds("startup", part)(row)) for part in parts]
-            shown = [*cells, versus(seconds("startup", "total"))(row, peer), row["verified"]]
-            label = f"{title}, {case}" if first else ""
-            rows.append([label, engine_label(row), *(shown if row["status"] == "ok" else _failed(row, 7))])
-    columns = ["interpreter, s", "import, s", "load, s", "call, s", "in all, s", "in all, times the peer", "result"]
-    return _with_notes(table(["until", "engine", *columns], rows), [records[name] for name in titles])
+    names = _known(titles, records)
+    return startup_table([records[name] for name in names], [titles[name] for name in names])
 
 
 def _adversarial(records: Record) -> str:
@@ -158,35 +153,41 @@ def _provenance(records: Record) -> str:
     return f"{dates}; {' and '.join(sorted(machines))}; {versions_of(found)}."
 
 
-_TABLES: dict[str, Callable[[dict[str, Record]], str]] = {
-    "train": _train,
-    "encode": _encode,
-    "encode_scripts": _scripts,
-    "files": _files,
-    "split": _split,
-    "short": _short,
-    "startup": _startup,
-    "adversarial": _adversarial,
-    "provenance": _provenance,
+# What makes a table, and the records it is made of.
+TABLES: dict[str, tuple[Callable[[dict[str, Record]], str], tuple[str, ...]]] = {
+    "fresh": (_fresh, ("encode_gpt2",)),
+    "fresh_others": (_fresh_others, ("encode_cl100k", "encode_o200k")),
+    "memory": (_memory, tuple(FAMILIES)),
+    "models": (_models, ("encode_sentencepiece", "encode_bert")),
+    "calls": (_calls, CALLS),
+    "train": (_train, ("train", "train_languages", "train_wordpiece", "train_unigram")),
+    "split": (_split, ("split",)),
+    "startup": (_startup, ("startup_encode", "startup_train")),
+    "adversarial": (_adversarial, ("adversarial",)),
+    "provenance": (_provenance, ()),
 }
 
 
-def _rows(record: Record) -> list[tuple[str, Row | None, Row, bool]]:
-    """The rows of a record: the case's name, the peer's row, the row, and whether it is the case's first."""
+def _known(names: Iterable[str], records: Record) -> list[str]:
+    return [name for name in names if name in records]
+
+
+def _rows(record: Record) -> list[tuple[str, list[Row], Row, bool]]:
+    """The rows of a record: the case's name, the peers' rows, the row, and whether it is the case's first."""
     found = []
     for case in record["cases"]:
-        peer = next((row for row in case["engines"] if row["name"] == record["peer"] and "values" in row), None)
-        found += [(case["name"], peer, row, place == 0) for place, row in enumerate(case["engines"])]
+        peers = peers_of(record, case)
+        found += [(case["name"], peers, row, place == 0) for place, row in enumerate(case["engines"])]
     return found
 
 
-def _against(peer: Row | None, row: Row, name: str, task: str = "encode") -> str:
+def _against(peers: Sequence[Row], row: Row, name: str, task: str = "encode") -> str:
     """A rate in MB/s and how many times that of the peer it is."""
     if row["status"] != "ok":
         return str(row["status"])
     cost = per_byte(task, name)
     found = rate(cost(row))
-    return "–" if found is None else f"{number(found.median)} ({versus(cost)(row, peer)})"
+    return "–" if found is None else f"{number(found.median)} ({versus(cost)(row, peers)})"
 
 
 def _failed(row: Row, cells: int) -> list[str]:

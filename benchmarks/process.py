@@ -39,7 +39,7 @@ class Launcher:
         """
         with tempfile.TemporaryDirectory(prefix="subwords-cache-") as empty:
             environment = _environment(job, empty)
-            command = [self.pythons.get(engine, sys.executable), "-m", f"benchmarks.engines.{engine}"]
+            command = [self.pythons.get(engine, sys.executable), "-m", f"benchmarks.engines.{engine.replace('-', '_')}"]
             begin = time.perf_counter()
             text = json.dumps({**job, "started": begin})
             try:

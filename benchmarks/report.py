@@ -6,15 +6,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from benchmarks.adversarial import adversarial_report
+from benchmarks.definition import FASTEST
 from benchmarks.stats import Summary, ratio
 from benchmarks.summary import summary_of
 from benchmarks.tables import spread, table, times
 
-__all__ = ["OVERLAP", "engine_label", "notes", "per_byte", "rate", "report", "seconds", "versus"]
+__all__ = ["OVERLAP", "engine_label", "notes", "peers_of", "per_byte", "rate", "report", "seconds", "versus"]
 
 Result = dict[str, Any]
 Row = dict[str, Any]
 Times = Callable[[Row], Summary | None]
+Column = Callable[[Row, Sequence[Row]], str]
 
 OVERLAP = "≈: the ranges overlap, or there was one round only; no difference is shown."
 
@@ -38,90 +40,98 @@ def _train(result: Result) -> str:
     return _table(
         result,
         {
-            "import, s": lambda row, peer: spread(seconds("train", "import")(row)),
-            "call, s": lambda row, peer: spread(call(row)),
-            "whole process, s": lambda row, peer: spread(process(row)),
-            f"call, times {result['peer']}": versus(call),
-            f"process, times {result['peer']}": versus(process),
-            "peak, MB": lambda row, peer: spread(seconds("train", "peak_mb")(row)),
+            "import, s": _shown(seconds("train", "import")),
+            "call, s": _shown(call),
+            "whole process, s": _shown(process),
+            f"call, times {_peer(result)}": versus(call),
+            f"process, times {_peer(result)}": versus(process),
+            "peak, MB": _shown(seconds("train", "peak_mb")),
         },
         verified="vocabulary" if "sample" in result["parameters"] else "ids or merges",
     )
 
 
 def _encode(result: Result) -> str:
-    cold, fresh, warm = (per_byte("encode", name) for name in ("cold", "fresh", "warm"))
+    fresh, again = (per_byte("encode", name) for name in ("fresh", "warm"))
+    memory = {"with a new object, MB": "new_mb", "after the text, MB": "after_mb", "peak, MB": "peak_mb"}
     return _table(
         result,
         {
-            "load, s": lambda row, peer: spread(seconds("encode", "load")(row)),
-            "first pass, MB/s": lambda row, peer: spread(rate(cold(row))),
-            "new object, MB/s": lambda row, peer: spread(rate(fresh(row))),
-            "later passes, MB/s": lambda row, peer: spread(rate(warm(row))),
-            f"first, times {result['peer']}": versus(cold),
-            f"new, times {result['peer']}": versus(fresh),
-            f"later, times {result['peer']}": versus(warm),
-            "peak, MB": lambda row, peer: spread(seconds("encode", "peak_mb")(row)),
+            "fresh, MB/s": _rate(fresh),
+            "remembered, MB/s": _rate(again),
+            f"fresh, times {_peer(result)}": versus(fresh),
+            f"remembered, times {_peer(result)}": versus(again),
+            "load, s": _shown(seconds("encode", "load")),
+            **{title: _shown(seconds("encode", name)) for title, name in memory.items()},
         },
     )
 
 
-def _short(result: Result) -> str:
-    cold, warm = seconds("short", "cold", 1e6), seconds("short", "warm", 1e6)
-    return _table(
-        result,
-        {
-            "first time a text is seen, µs": lambda row, peer: spread(cold(row)),
-            "later, µs": lambda row, peer: spread(warm(row)),
-            f"first, times {result['peer']}": versus(cold),
-            f"later, times {result['peer']}": versus(warm),
-        },
-    )
+def _calls(result: Result) -> str:
+    columns: dict[str, Column] = {}
+    for name, title in (("fresh", "fresh"), ("again", "remembered"), ("total", "load and encode")):
+        cost = seconds("calls", name, 1e6)
+        columns |= {f"{title}, µs": _shown(cost), f"{title}, times {_peer(result)}": versus(cost)}
+    return _table(result, columns, verified="result")
 
 
 def _startup(result: Result) -> str:
     total = seconds("startup", "total")
     middle = {} if result["parameters"]["what"] == "train" else {"load": "load, s"}
     parts = {"interpreter": "interpreter, s", "import": "import, s", **middle, "call": "call, s"}
-
-    def column(name: str) -> Callable[[Row, Row | None], str]:
-        return lambda row, peer: spread(seconds("startup", name)(row))
-
-    columns = {title: column(name) for name, title in parts.items()}
-    return _table(result, {**columns, "in all, s": column("total"), f"in all, times {result['peer']}": versus(total)})
+    columns = {title: _shown(seconds("startup", name)) for name, title in parts.items()}
+    return _table(result, {**columns, "in all, s": _shown(total), f"in all, times {_peer(result)}": versus(total)})
 
 
 def _split(result: Result) -> str:
     cold, warm = per_byte("split", "cold"), per_byte("split", "warm")
-    columns: dict[str, Callable[[Row, Row | None], str]] = {
-        "build, s": lambda row, peer: spread(seconds("split", "build")(row)),
-        "build again, s": lambda row, peer: spread(seconds("split", "rebuild")(row)),
-        "first pass, MB/s": lambda row, peer: spread(rate(cold(row))),
-        "later passes, MB/s": lambda row, peer: spread(rate(warm(row))),
-        f"first, times {result['peer']}": versus(cold),
-        f"later, times {result['peer']}": versus(warm),
+    columns: dict[str, Column] = {
+        "build, s": _shown(seconds("split", "build")),
+        "build again, s": _shown(seconds("split", "rebuild")),
+        "first pass, MB/s": _rate(cold),
+        "later passes, MB/s": _rate(warm),
+        f"first, times {_peer(result)}": versus(cold),
+        f"later, times {_peer(result)}": versus(warm),
     }
     return _table(result, columns, verified="words")
 
 
-_TASKS = {"train": _train, "encode": _encode, "short": _short, "startup": _startup, "split": _split}
+def _shown(function: Times) -> Column:
+    return lambda row, peers: spread(function(row))
 
 
-def _table(
-    result: Result, columns: dict[str, Callable[[Row, Row | None], str]], verified: str = "ids or merges"
-) -> str:
+def _rate(cost: Times) -> Column:
+    return lambda row, peers: spread(rate(cost(row)))
+
+
+def _peer(result: Result) -> str:
+    return "the fastest other" if result["peer"] == FASTEST else str(result["peer"])
+
+
+_TASKS = {"train": _train, "encode": _encode, "calls": _calls, "startup": _startup, "split": _split}
+
+
+def _table(result: Result, columns: dict[str, Column], verified: str = "ids or merges") -> str:
     """Return a table of cases and engines; the last column says how a result was verified or why there is none."""
     rows: list[Sequence[str]] = []
     for case in result["cases"]:
-        peer = next((row for row in case["engines"] if row["name"] == result["peer"] and "values" in row), None)
+        peers = peers_of(result, case)
         for place, row in enumerate(case["engines"]):
             label = [] if len(result["cases"]) == 1 else [case["name"] if not place else ""]
             if row["status"] == "ok":
-                cells = [function(row, peer) for function in columns.values()]
+                cells = [function(row, peers) for function in columns.values()]
                 rows.append([*label, engine_label(row), *cells, row["verified"]])
             else:
                 rows.append([*label, engine_label(row), *["n/a"] * len(columns), row["status"]])
     return table([*(["input"] if len(result["cases"]) > 1 else []), "engine", *columns, verified], rows)
+
+
+def peers_of(result: Result, case: Result) -> list[Row]:
+    """Return the rows of a case that the others are compared with: the peer's, or those of all but the first engine."""
+    rows = [row for row in case["engines"] if "values" in row and row["compare"]]
+    if result["peer"] == FASTEST:
+        return [row for row in rows if row is not case["engines"][0]]
+    return [row for row in case["engines"] if row["name"] == result["peer"] and "values" in row]
 
 
 def engine_label(row: Row) -> str:
@@ -146,14 +156,17 @@ def rate(cost: Summary | None) -> Summary | None:
     return Summary(1e-6 / cost.median, 1e-6 / cost.most, 1e-6 / cost.least, cost.count)
 
 
-def versus(function: Times) -> Callable[[Row, Row | None], str]:
-    """Return the function that says how many times as fast as the peer a row is."""
+def versus(function: Times) -> Column:
+    """Return the function that says how many times as fast as the fastest of its peers a row is."""
 
-    def cell(row: Row, peer: Row | None) -> str:
+    def cell(row: Row, peers: Sequence[Row]) -> str:
+        costs = [(cost.median, place, cost) for place, peer in enumerate(peers) if (cost := function(peer))]
+        own = function(row)
         # What is not compared did other work: a ratio would say that it is the same.
-        if peer is None or row is peer or not row["compare"]:
-            return "1" if row is peer else "–"
-        return times(ratio(function(peer), function(row)))
+        if not costs or own is None or (not row["compare"] and row not in peers):
+            return "–"
+        _, place, best = min(costs)
+        return "1" if peers[place] is row else times(ratio(best, own))
 
     return cell
 

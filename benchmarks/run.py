@@ -67,7 +67,8 @@ class _CaseRun:
         self.rows: dict[str, Result] = {}
         for use in self.uses:
             size = self.files[use.name].stat().st_size
-            row = {**asdict(use), "bytes": size, "whole": use.bytes is None, "runs": []}
+            whole = self.files[use.name] == inputs.file(case.corpus, case.bytes)
+            row = {**asdict(use), "bytes": size, "whole": whole, "runs": []}
             self.rows[use.name] = row | {"status": _status(prepared[use.name])}
         self.oracles: dict[Path, tuple[str, Path] | None] = {}
 
@@ -153,7 +154,8 @@ class _CaseRun:
 
     def _ask(self, name: str, file: Path) -> tuple[str, Path] | None:
         row = self.rows.get(name)
-        if row and row["runs"] and self.files[name] == file:
+        same_as = self.parameters.get("same_as")
+        if row and row["runs"] and self.files[name] == file and not (same_as and row["status"] == "no such call"):
             return (name, self._output(name)) if row["status"] == "ok" else None
         output = self._output(f"oracle-{name}-{file.name}")
         if output.exists():
@@ -162,12 +164,14 @@ class _CaseRun:
         job = self._job(file, output) | {"warm": 0}
         if self.definition.task == "adversarial":
             job["task"] = "encode"
+        if same_as:
+            job["call"] = same_as
         answer = self.launcher.run(name, job, timeout=max(600, self.definition.timeout))
         return (name, output) if answer["status"] == "ok" else None
 
     def _file(self, use: EngineUse) -> Path:
         limits = [limit for limit in (self.case.bytes, use.bytes) if limit is not None]
-        return self.inputs.file(self.case.corpus, min(limits, default=None), self.case.repeat)
+        return self.inputs.file(self.case.corpus, min(limits, default=None))
 
     def _output(self, engine: str) -> Path:
         return self.folder / f"{engine}{'.json' if self.trains else '.npy'}"
@@ -182,7 +186,7 @@ class _CaseRun:
 
 
 def _status(answer: Result) -> str:
-    if answer["status"] in ("ok", "not installed"):
+    if answer["status"] in ("ok", "not installed", "no such call"):
         return str(answer["status"])
     return f"n/a ({answer['status']}: {answer.get('message', 'no reason given')})"
 

@@ -12,11 +12,11 @@ __all__ = ["SHOWN", "USUAL", "summarized", "summary_of"]
 
 Row = dict[str, Any]
 
-# What the tables of a task show: times in seconds, peak memory in MB, and of adversarial files the costs of `_costs`.
+# What the tables of a task show: times in seconds, memory in MB, and of adversarial files the costs of `_costs`.
 SHOWN = {
     "train": ("import", "call", "process", "peak_mb"),
-    "encode": ("load", "cold", "fresh", "warm", "peak_mb"),
-    "short": ("cold", "warm"),
+    "encode": ("load", "fresh", "warm", "new_mb", "after_mb", "peak_mb"),
+    "calls": ("fresh", "again", "total"),
     "startup": ("interpreter", "import", "load", "call", "total"),
     "split": ("build", "rebuild", "cold", "warm"),
     "adversarial": ("cold_ns", "cold_times", "warm_ns", "warm_times"),
@@ -66,6 +66,8 @@ def _row(row: Row, task: str, threads: int) -> Row:
 def _times(row: Row) -> dict[str, list[float]]:
     values: dict[str, list[float]] = {"peak_mb": [run["peak_bytes"] / 1e6 for run in row["runs"]]}
     for run in row["runs"]:
+        for name, size in run.get("resident_bytes", {}).items():
+            values.setdefault(f"{name}_mb", []).append(size / 1e6)
         for name, seconds in run["seconds"].items():
             if seconds:
                 values.setdefault(name, []).append(_one(seconds))
@@ -92,7 +94,8 @@ def _timed(run: Row) -> float:
     seconds = run["seconds"]
     if "processor_seconds" not in run:
         return 0.0
-    return float(seconds["call"] if "warm" not in seconds else seconds.get("cold", 0) + sum(seconds["warm"]))
+    first = seconds.get("cold", seconds.get("fresh", 0))
+    return float(seconds["call"] if "warm" not in seconds else first + sum(seconds["warm"]))
 
 
 def _shown(values: Sequence[float]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,35 @@ class Gigatoken(Engine):
     """The number of threads of its trainer is set by RAYON_NUM_THREADS, which the runner sets for every engine."""
 
     packages = ("gigatoken", "numpy", "awkward")
+    reads = (".json", ".model", ".tiktoken")
 
     def load(self, path: str) -> Any:
-        return self.library.Tokenizer(path)
+        kind = self.library.Tokenizer
+        return kind.from_sentencepiece(path) if path.endswith(".model") else kind(path)
+
+    def load_ranks(self, path: str) -> Any:
+        return self.library.Tokenizer.from_tiktoken(path)
 
     def encode(self, tokenizer: Any, data: bytes) -> Any:
         return tokenizer.encode(data)
 
     def encode_list(self, tokenizer: Any, text: str) -> list[int]:
         return tokenizer.encode(text).tolist()  # type: ignore[no-any-return]
+
+    def calls(self, tokenizer: Any, threads: int) -> dict[str, Callable[..., Any]]:
+        parallel = threads > 1
+        return {
+            "encode": lambda text: tokenizer.encode(text).tolist(),
+            "count": lambda text: len(tokenizer.encode(text)),
+            "text": tokenizer.encode,
+            "arrays": lambda texts: tokenizer.encode_batch(texts, parallel=parallel),
+            "lists": lambda texts: tokenizer.encode_batch_list(texts, parallel=parallel),
+            "decode": lambda ids: tokenizer.decode(ids).decode("utf-8", "replace"),
+            "decode_array": lambda ids: tokenizer.decode(ids).decode("utf-8", "replace"),
+        }
+
+    def plain(self, call: str, found: Any) -> Any:
+        return found.to_list() if call == "arrays" else found
 
     def splitter(self, rule: dict[str, Any]) -> Any:
         if rule.get("name") != "gpt2":

@@ -7,8 +7,10 @@ that what an engine imports is the engine's own cost.
 from __future__ import annotations
 
 import contextlib
+import gc
 import hashlib
 import json
+import random
 import sys
 import time
 from collections.abc import Callable
@@ -19,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Engine", "RefusedError", "serve", "strings_of"]
+__all__ = ["Engine", "NoSuchCallError", "RefusedError", "digest_and_save", "other_text", "serve", "strings_of", "timed"]
 
 Answer = dict[str, Any]
 
@@ -28,10 +30,15 @@ class RefusedError(Exception):
     """The engine does not do what was asked."""
 
 
+class NoSuchCallError(RefusedError):
+    """The engine has no call for what was asked."""
+
+
 class Engine:
     """What an engine may be asked; one that cannot do it says so."""
 
     packages: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()  # the endings of the tokenizer files that it loads itself
 
     def __init__(self, library: Any) -> None:
         self.library = library
@@ -50,6 +57,18 @@ class Engine:
     def encode_list(self, tokenizer: Any, text: str) -> list[int]:
         """Return the ids of one text as a list of int."""
         raise RefusedError("does not encode a str to a list")
+
+    def load_ranks(self, path: str) -> Any:
+        """Return a new tokenizer object made from a rank file of tiktoken that OpenAI published."""
+        raise RefusedError("does not load a rank file")
+
+    def calls(self, tokenizer: Any, threads: int) -> dict[str, Callable[..., Any]]:
+        """Return the calls of `benchmarks.engines.calls` that the engine has, each in its own best way."""
+        return {}
+
+    def plain(self, call: str, found: Any) -> Any:
+        """Return the result of a call as lists, arrays, tuples, integers and str, to compare it."""
+        return found
 
     def splitter(self, rule: Answer) -> Any:
         """Return what splits by a rule: {"patterns": what its steps match, as `regex` spells it} and perhaps "name"."""
@@ -85,7 +104,7 @@ def serve(package: str, kind: type[Engine]) -> None:
     entered = time.perf_counter()
     job = json.load(sys.stdin)
     try:
-        seconds, _, library = _timed(import_module, package)
+        seconds, _, library = timed(import_module, package)
         answer = _TASKS[job["task"]](kind(library), job)
         answer["seconds"]["import"] = seconds
         if "started" in job:
@@ -95,7 +114,8 @@ def serve(package: str, kind: type[Engine]) -> None:
     except BaseException as error:  # a Rust panic derives from it; whatever it is, it is this engine's answer
         absent = isinstance(error, ModuleNotFoundError) and error.name == package
         message = f"{type(error).__name__}: {error}"[:200]
-        answer = {"status": "not installed" if absent else "refused", "message": message}
+        status = "no such call" if isinstance(error, NoSuchCallError) else "refused"
+        answer = {"status": "not installed" if absent else status, "message": message}
     sys.stdout.write("\n" + json.dumps(answer) + "\n")
 
 
@@ -107,7 +127,22 @@ def strings_of(text: str, count: int, length: int) -> list[str]:
     return [text[start : start + length] for start in range(0, step * count, step)]
 
 
-def _timed(function: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[float, float, Any]:
+def other_text() -> str:
+    """Return 100 KB of words that are in no text: random letters, most of scripts that no benchmark has.
+
+    What encodes it has its code in memory afterwards, and knows no word of any input.
+    """
+    draw = random.Random(12)
+    scripts = ["jkqvwxz", *("".join(map(chr, range(*span))) for span in _SCRIPTS)]
+    words = ("".join(draw.choices(letters, k=12)) for _ in range(500) for letters in scripts)
+    return "\n".join(" ".join(line) for line in zip(*[words] * 10, strict=True))
+
+
+# Armenian, Georgian, Lao, Yi, rare Han.
+_SCRIPTS = ((0x561, 0x587), (0x10D0, 0x10F1), (0xE94, 0xEA0), (0xA000, 0xA400), (0x3400, 0x4D00))
+
+
+def timed(function: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[float, float, Any]:
     """Return the seconds on the wall, the seconds on all processors, and the result."""
     processors = time.process_time()
     begin = time.perf_counter()
@@ -130,7 +165,16 @@ def _peak_bytes() -> int:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
-def _digest_and_save(ids: NDArray[Any], output: str | None) -> Answer:
+def _resident_bytes() -> int:
+    """The memory of the process that is in use; 0 where the system does not say."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+def digest_and_save(ids: NDArray[Any], output: str | None) -> Answer:
     import numpy as np
 
     flat = np.ascontiguousarray(ids, np.uint32)
@@ -158,7 +202,7 @@ def _train(engine: Engine, job: Answer) -> Answer:
     train = engine.train_unigram if job.get("algorithm") == "unigram" else engine.train
     if "score" in job:
         train, options["score"] = engine.train_wordpiece, job["score"]
-    seconds, processors, _ = _timed(train, job["file"], job["output"], **options)
+    seconds, processors, _ = timed(train, job["file"], job["output"], **options)
     saved = Path(job["output"]).stat().st_size
     return {"seconds": {"call": seconds}, "processor_seconds": processors, "saved_bytes": saved}
 
@@ -167,12 +211,12 @@ def _passes(engine: Engine, path: str, data: bytes, warm: int) -> tuple[Answer, 
     """Time a first pass by a new tokenizer object and `warm` later ones; every pass must give the same ids."""
     import numpy as np
 
-    load, _, tokenizer = _timed(engine.load, path)
-    cold, processors, first = _timed(engine.encode, tokenizer, data)
+    load, _, tokenizer = timed(engine.load, path)
+    cold, processors, first = timed(engine.encode, tokenizer, data)
     seconds: Answer = {"load": load, "cold": cold, "warm": []}
     peak = _peak_bytes()  # later passes hold a second array of ids, which only the comparison needs
     for _ in range(warm):
-        again, used, ids = _timed(engine.encode, tokenizer, data)
+        again, used, ids = timed(engine.encode, tokenizer, data)
         if not np.array_equal(first, ids):
             raise RuntimeError("a later pass gave other ids than the first")
         del ids
@@ -182,30 +226,35 @@ def _passes(engine: Engine, path: str, data: bytes, warm: int) -> tuple[Answer, 
 
 
 def _encode(engine: Engine, job: Answer) -> Answer:
-    data = Path(job["file"]).read_bytes()
-    answer, ids = _passes(engine, job["tokenizer"], data, job["warm"])
-    if job["warm"]:
-        fresh, _ = _passes(engine, job["tokenizer"], data, 0)
-        answer["seconds"]["fresh"] = fresh["seconds"]["cold"]
-    return {**answer, "bytes": len(data), **_digest_and_save(ids, job.get("output"))}
-
-
-def _short(engine: Engine, job: Answer) -> Answer:
+    """A new object encodes a text that it has not seen, then the same again; code is in memory before."""
     import numpy as np
 
-    strings = strings_of(Path(job["file"]).read_text("utf-8"), job["count"], job["length"])
-    load, _, tokenizer = _timed(engine.load, job["tokenizer"])
+    other = engine.load(job["tokenizer"])
+    engine.encode(other, other_text().encode())
+    new = _resident_bytes()
+    del other
+    data = Path(job["file"]).read_bytes()
+    load, _, tokenizer = timed(engine.load, job["tokenizer"])
+    fresh, processors, first = timed(engine.encode, tokenizer, data)
+    answer: Answer = {"bytes": len(data), "peak_bytes": _peak_bytes(), **digest_and_save(first, job.get("output"))}
+    warm: list[float] = []
+    while len(warm) < job["warm"] and sum(warm) < job.get("enough", 60.0):
+        again, used, ids = timed(engine.encode, tokenizer, data)
+        if not np.array_equal(first, ids):
+            raise RuntimeError("a later pass gave other ids than the first")
+        del ids
+        warm.append(again)
+        processors += used
+    del first, data
+    gc.collect()
+    answer["resident_bytes"] = {"new": new, "after": _resident_bytes()}
+    return {**answer, "seconds": {"load": load, "fresh": fresh, "warm": warm}, "processor_seconds": processors}
 
-    def once() -> list[list[int]]:
-        return [engine.encode_list(tokenizer, text) for text in strings]
 
-    # A call before the first pass, so that "cold" is about strings not seen rather than about loading code.
-    engine.encode_list(tokenizer, "x")
-    cold, _, first = _timed(once)
-    warm = [_timed(once)[0] for _ in range(job["warm"])]
-    ids = np.array([len(row) for row in first] + [index for row in first for index in row], np.uint32)
-    seconds = {"load": load, "cold": cold / len(strings), "warm": [one / len(strings) for one in warm]}
-    return {"seconds": seconds, **_digest_and_save(ids, job.get("output"))}
+def _calls(engine: Engine, job: Answer) -> Answer:
+    from benchmarks.engines.calls import run
+
+    return run(engine, job)
 
 
 def _startup(engine: Engine, job: Answer) -> Answer:
@@ -213,31 +262,31 @@ def _startup(engine: Engine, job: Answer) -> Answer:
         answer = _train(engine, job)
         answer["seconds"]["total"] = time.perf_counter() - job["started"]
         return answer
-    load, _, tokenizer = _timed(engine.load, job["tokenizer"])
-    call, _, ids = _timed(engine.encode_list, tokenizer, job["text"])
+    load, _, tokenizer = timed(engine.load, job["tokenizer"])
+    call, _, ids = timed(engine.encode_list, tokenizer, job["text"])
     total = time.perf_counter() - job["started"]
     import numpy as np
 
     seconds = {"load": load, "call": call, "total": total}
-    return {"seconds": seconds, **_digest_and_save(np.array(ids, np.uint32), job.get("output"))}
+    return {"seconds": seconds, **digest_and_save(np.array(ids, np.uint32), job.get("output"))}
 
 
 def _split(engine: Engine, job: Answer) -> Answer:
     data = Path(job["file"]).read_bytes()
     rule = job["rules"][job["rule"]]
-    build, _, splitter = _timed(engine.splitter, rule)
-    rebuild, _, _ = _timed(engine.splitter, rule)
-    cold, processors, first = _timed(engine.count_words, splitter, data)
+    build, _, splitter = timed(engine.splitter, rule)
+    rebuild, _, _ = timed(engine.splitter, rule)
+    cold, processors, first = timed(engine.count_words, splitter, data)
     warm: list[float] = []
     while len(warm) < job["warm"] and sum(warm) < job["enough"]:
-        again, used, count = _timed(engine.count_words, splitter, data)
+        again, used, count = timed(engine.count_words, splitter, data)
         if count != first:
             raise RuntimeError("a later pass counted other words than the first")
         warm.append(again)
         processors += used
     answer = {"processor_seconds": processors, "peak_bytes": _peak_bytes(), "bytes": len(data)}
     seconds = {"build": build, "rebuild": rebuild, "cold": cold, "warm": warm}
-    return {**answer, "seconds": seconds, **_digest_and_save(engine.word_ends(splitter, data), job.get("output"))}
+    return {**answer, "seconds": seconds, **digest_and_save(engine.word_ends(splitter, data), job.get("output"))}
 
 
 def _adversarial(engine: Engine, job: Answer) -> Answer:
@@ -249,14 +298,14 @@ def _adversarial(engine: Engine, job: Answer) -> Answer:
     base, _ = _passes(engine, path, english, job["warm"])
     answer, ids = _passes(engine, path, data, job["warm"])
     answer["baseline"] = {**base["seconds"], "bytes": len(english)}
-    return {**answer, "bytes": len(data), **_digest_and_save(ids, job.get("output"))}
+    return {**answer, "bytes": len(data), **digest_and_save(ids, job.get("output"))}
 
 
 _TASKS: dict[str, Callable[[Engine, Answer], Answer]] = {
     "prepare": _prepare,
     "train": _train,
     "encode": _encode,
-    "short": _short,
+    "calls": _calls,
     "startup": _startup,
     "adversarial": _adversarial,
     "split": _split,

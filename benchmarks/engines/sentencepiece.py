@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.engines.protocol import Engine, RefusedError, serve
+from benchmarks.engines.protocol import Engine, NoSuchCallError, serve
 
 
 class Sentencepiece(Engine):
     """Lines of any length are taken, as by the other engines; by default it would leave out those over 4,192 bytes."""
 
     packages = ("sentencepiece", "numpy")
+    reads = (".model",)
 
     def load(self, path: str) -> Any:
         if path.endswith(".json"):
-            raise RefusedError("reads .model files only")
+            raise NoSuchCallError("reads .model files only")
         return self.library.SentencePieceProcessor(model_file=path)
 
     def encode(self, tokenizer: Any, data: bytes) -> Any:
@@ -23,6 +25,17 @@ class Sentencepiece(Engine):
 
     def encode_list(self, tokenizer: Any, text: str) -> list[int]:
         return tokenizer.encode(text)  # type: ignore[no-any-return]
+
+    def calls(self, tokenizer: Any, threads: int) -> dict[str, Callable[..., Any]]:
+        return {
+            "encode": tokenizer.encode,
+            "count": lambda text: len(tokenizer.encode(text)),
+            "text": lambda data: self.encode(tokenizer, data),
+            "lists": lambda texts: tokenizer.encode(texts, num_threads=threads),
+            "decode": tokenizer.decode,
+            "decode_array": lambda ids: tokenizer.decode(ids.tolist()),
+            "decode_batch": lambda lists: tokenizer.decode(lists, num_threads=threads),
+        }
 
     def train(self, file: str, output: str, *, vocab_size: int, special_tokens: list[str], threads: int) -> None:
         self.library.SentencePieceTrainer.train(

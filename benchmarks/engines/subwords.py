@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from benchmarks.engines.protocol import Engine, serve
@@ -11,6 +12,7 @@ class Subwords(Engine):
     """Its import is lazy: NumPy, Numba and the kernels are loaded, and counted, in the first call that needs them."""
 
     packages = ("subwords", "numpy", "numba")
+    reads = (".json", ".model", ".tiktoken")
 
     def prepare(self) -> None:
         self.library.warmup()
@@ -18,8 +20,37 @@ class Subwords(Engine):
     def load(self, path: str) -> Any:
         return self.library.load(path)
 
+    def load_ranks(self, path: str) -> Any:
+        return self.library.load(path)
+
     def encode(self, tokenizer: Any, data: bytes) -> Any:
-        return tokenizer.encode_to_numpy(data)
+        # By default a large text may be cut into parts for all processors.
+        options = {"threads": 1} if "threads" in _arguments(tokenizer.encode_to_numpy) else {}
+        return tokenizer.encode_to_numpy(data, **options)
+
+    def calls(self, tokenizer: Any, threads: int) -> dict[str, Callable[..., Any]]:
+        shared = {"threads": threads} if "threads" in _arguments(tokenizer.encode_to_numpy) else {}
+        found = {
+            "encode": tokenizer.encode,
+            "text": lambda data: tokenizer.encode_to_numpy(data, **shared),
+            "spans": lambda text: _spans(tokenizer(text)),
+            "spans_batch": lambda texts: [*map(_spans, tokenizer(texts))],
+            "arrays": lambda texts: tokenizer.encode_batch(texts, threads=threads),
+            "lists": lambda texts: tokenizer.encode_batch(texts, threads=threads).to_lists(),
+            "decode": tokenizer.decode,
+            "decode_array": tokenizer.decode,
+            "decode_batch": tokenizer.decode_batch,
+        }
+        if hasattr(tokenizer, "count_tokens"):
+            found["count"] = tokenizer.count_tokens
+        return found
+
+    def plain(self, call: str, found: Any) -> Any:
+        if call == "arrays":
+            return found.to_lists()
+        if call == "spans":
+            return found[0], found[1][:, 0]
+        return [(ids, spans[:, 0]) for ids, spans in found] if call == "spans_batch" else found
 
     def encode_list(self, tokenizer: Any, text: str) -> list[int]:
         return tokenizer.encode(text)  # type: ignore[no-any-return]
@@ -69,6 +100,15 @@ class Subwords(Engine):
             progress=False,
         )
         tokenizer.save(output)
+
+
+def _arguments(function: Any) -> tuple[str, ...]:
+    code = getattr(function, "__code__", None)  # `inspect` would have to be imported, and timed
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if code else ()
+
+
+def _spans(encoding: Any) -> tuple[Any, Any]:
+    return encoding.ids, encoding.spans
 
 
 def _chunks(splitter: Any, data: bytes) -> Any:

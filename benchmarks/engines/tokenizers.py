@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,12 @@ class Tokenizers(Engine):
     """It takes str, so decoding the bytes and copying the list of ids into an array are part of its time."""
 
     packages = ("tokenizers", "numpy")
+    reads = (".json",)
+
+    def __init__(self, library: Any) -> None:
+        super().__init__(library)
+        if not getattr(library, "__version__", "0.").startswith("0."):
+            raise ModuleNotFoundError(f"tokenizers {library.__version__} is another engine here", name="tokenizers")
 
     def load(self, path: str) -> Any:
         return self.library.Tokenizer.from_file(path)
@@ -23,6 +30,30 @@ class Tokenizers(Engine):
 
     def encode_list(self, tokenizer: Any, text: str) -> list[int]:
         return tokenizer.encode_batch_fast([text], add_special_tokens=False)[0].ids  # type: ignore[no-any-return]
+
+    def calls(self, tokenizer: Any, threads: int) -> dict[str, Callable[..., Any]]:
+        def all_of(texts: list[str]) -> list[Any]:
+            return tokenizer.encode_batch(texts, add_special_tokens=False)  # type: ignore[no-any-return]
+
+        def ids_of(texts: list[str]) -> list[Any]:
+            return tokenizer.encode_batch_fast(texts, add_special_tokens=False)  # type: ignore[no-any-return]
+
+        return {
+            "encode": lambda text: ids_of([text])[0].ids,
+            "count": lambda text: len(ids_of([text])[0]),
+            "text": lambda data: self.encode(tokenizer, data),
+            "spans": lambda text: _spans(tokenizer.encode(text, add_special_tokens=False)),
+            "spans_batch": lambda texts: [*map(_spans, all_of(texts))],
+            "lists": lambda texts: [one.ids for one in ids_of(texts)],
+            "decode": lambda ids: tokenizer.decode(ids, skip_special_tokens=False),
+            "decode_array": lambda ids: tokenizer.decode(ids.tolist(), skip_special_tokens=False),
+            "decode_batch": lambda lists: tokenizer.decode_batch(lists, skip_special_tokens=False),
+        }
+
+    def plain(self, call: str, found: Any) -> Any:
+        if call == "spans":
+            return found[0], [start for start, _ in found[1]]
+        return [self.plain("spans", one) for one in found] if call == "spans_batch" else found
 
     def train(self, file: str, output: str, *, vocab_size: int, special_tokens: list[str], threads: int) -> None:
         from tokenizers import models, pre_tokenizers, trainers
@@ -51,6 +82,10 @@ class Tokenizers(Engine):
         trainer = trainers.WordPieceTrainer(vocab_size=vocab_size, special_tokens=special_tokens, show_progress=False)
         tokenizer.train([file], trainer)
         tokenizer.save(output)
+
+
+def _spans(encoding: Any) -> tuple[Any, Any]:
+    return encoding.ids, encoding.offsets
 
 
 if __name__ == "__main__":

@@ -17,22 +17,27 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the benchmarks a
 from benchmarks.__main__ import main
 from benchmarks.definition import TASKS, Definition, parse, read_folder
 from benchmarks.engines.bytelevel import bytes_to_text, text_to_bytes
+from benchmarks.engines.calls import flat
+from benchmarks.engines.calls import run as run_call
 from benchmarks.engines.gigatoken import Gigatoken
-from benchmarks.engines.protocol import RefusedError, strings_of
+from benchmarks.engines.protocol import Engine, NoSuchCallError, RefusedError, other_text, strings_of
 from benchmarks.engines.regex import Regex
 from benchmarks.engines.subwords import Subwords
 from benchmarks.engines.tiktoken import Tiktoken
-from benchmarks.inputs import Inputs, MissingDataError, cut
-from benchmarks.page import PAGE, RECORDS, pages
+from benchmarks.engines.tokenizers import Tokenizers
+from benchmarks.engines.tokenizers_rc import TokenizersRc
+from benchmarks.inputs import LANGUAGES, Inputs, MissingDataError, cut
+from benchmarks.page import PAGE, RECORDS, TABLES, measured, pages
 from benchmarks.process import Launcher, without_folders
 from benchmarks.ranks import document_of_ranks, merges_of, read_ranks
 from benchmarks.record import caption, latest, save, slug
 from benchmarks.report import report
 from benchmarks.run import run
 from benchmarks.stats import Summary, ratio, summarize
-from benchmarks.summary import summarized
+from benchmarks.summary import SHOWN, summarized
 from benchmarks.tables import number, spread, table, times
 from benchmarks.verify import difference, round_trips
+from benchmarks.wide import brief_table, calls_table, encode_table
 
 import subwords
 from subwords.reference.bpe import encode_word_ranks
@@ -64,10 +69,28 @@ bytes = 1000
 # ---------------------------------------------------------------- definitions
 
 
-def test_definitions_of_the_repository_parse_and_are_recorded() -> None:
+def test_definitions_of_the_repository_parse_and_have_a_place_on_the_page() -> None:
     found = read_folder(ROOT / "benchmarks" / "definitions")
     assert {one.task for one in found} == set(TASKS)
-    assert {one.name for one in found} == set(latest(RECORDS))
+    assert {one.name for one in found} == {name for _, needed in TABLES.values() for name in needed}
+    assert {one.name for one in found} >= set(measured())
+
+
+def test_fresh_text_is_no_corpus_that_anything_is_trained_on() -> None:
+    trained_on = set(LANGUAGES.split("+"))
+    found = [one for one in read_folder(ROOT / "benchmarks" / "definitions") if one.task == "encode"]
+    corpora = {case.corpus for one in found for case in one.cases}
+    assert corpora - trained_on == {corpus for corpus in corpora if corpus.startswith("fresh/")}
+    assert corpora & trained_on == {"english"}
+
+
+def test_words_that_warm_an_engine_are_in_no_text() -> None:
+    words = other_text().split()
+    assert len(words) == len(set(words)) == 3000
+    assert max(map(len, words)) == 12
+    text = (ROOT / "examples" / "opticks.txt").read_text("utf-8")
+    assert not [word for word in words if word in text]
+    assert other_text() == other_text()
 
 
 def test_smoke_definitions_cover_every_task_without_development_data() -> None:
@@ -81,7 +104,8 @@ def test_parse_of_a_definition_gives_all_its_parts() -> None:
     got = parse(TOML, "x.toml")
     assert (got.name, got.rounds, got.oracle, got.timeout) == ("encode", 2, ("tiktoken",), 600.0)
     assert [use.bytes for use in got.engines] == [None, None, 1000]
-    assert got.cases[0].repeat == 1
+    assert got.cases[0].bytes is None
+    assert parse(TOML.replace('peer = "gigatoken"', 'peer = "fastest"'), "x.toml").peer == "fastest"
 
 
 @pytest.mark.parametrize(
@@ -165,11 +189,14 @@ def test_table_with_a_short_row_is_an_error() -> None:
 
 
 def test_pages_are_those_that_the_records_make() -> None:
-    made = pages(latest(RECORDS))
+    records = measured()
+    made = pages(records)
     assert PAGE in made
-    assert {path.name for path in (ROOT / "benchmarks" / "results").iterdir()} == {path.name for path in made} - {
-        PAGE.name
-    }
+    found = {path.name for path in (ROOT / "benchmarks" / "results").iterdir()}
+    assert found >= {path.name for path in made} - {PAGE.name}
+    if len(records) == len(read_folder(ROOT / "benchmarks" / "definitions")):  # tables go when those after them come
+        assert found == {path.name for path in made} - {PAGE.name}
+        assert set(latest(RECORDS)) == set(records)
     for path, text in made.items():
         assert path.read_text("utf-8") == text, f"{path.name}: run python -m benchmarks page"
 
@@ -251,7 +278,7 @@ def test_cut_keeps_whole_lines_or_whole_characters() -> None:
     assert cut(b"abc", None) == cut(b"abc", 3) == b"abc"
 
 
-def test_inputs_repeat_and_expand_folders(tmp_path: Path) -> None:
+def test_inputs_are_cut_joined_and_expand_folders(tmp_path: Path) -> None:
     data, work = tmp_path / "data", tmp_path / "work"
     for folder in (data / "corpora", data / "adversarial", work):
         folder.mkdir(parents=True)
@@ -261,7 +288,12 @@ def test_inputs_repeat_and_expand_folders(tmp_path: Path) -> None:
     (data / "adversarial" / "LIST.md").write_bytes(b"no input")
     inputs = Inputs(data, work, Launcher())
     assert inputs.file("english").read_bytes() == b"one\ntwo\n"
-    assert inputs.file("english", 5, 2).read_bytes() == b"one\none\n"
+    assert inputs.file("english", 5).read_bytes() == b"one\n"
+    (data / "fresh").mkdir()
+    (data / "fresh" / "english.txt").write_bytes(b"new\nwords\n")
+    assert inputs.file("fresh/english", 5).read_bytes() == b"new\n"
+    assert inputs.file("fresh/english+english").read_bytes() == b"new\nwords\none\ntwo\n"
+    assert inputs.file("fresh/english+english", 12).read_bytes() == b"new\nwords\n"
     assert inputs.file("english", 0).read_bytes() == b""
     got = inputs.cases(parse(TOML.replace('corpus = "opticks"', 'corpus = "adversarial/*"'), "x.toml"))
     assert [(case.name, inputs.file(case.corpus).read_bytes()) for case in got] == [("a.txt", b"a"), ("b.bin", b"\xff")]
@@ -411,7 +443,7 @@ class FakeLauncher(Launcher):
         self.order.append(engine)
         ids = [1, 2, 4 if engine == "gigatoken" else 3]
         np.save(job["output"], np.array(ids, np.uint32))
-        seconds = {"load": 0.1, "cold": 0.2, "fresh": 0.2, "warm": [0.1, 0.3]}
+        seconds = {"load": 0.1, "fresh": 0.2, "warm": [0.1, 0.3]}
         return {"status": "ok", "seconds": seconds, "peak_bytes": 10**8, "digest": str(ids)}
 
 
@@ -508,6 +540,139 @@ def test_adversarial_report_names_what_is_over_the_limit() -> None:
     assert cells in rows
     assert rows[2] == ["subwords", "2", "1", "2", "15.0×", "1.00×", "0", "0"]
     assert rows[3] == ["gigatoken", "1", "1", "0", "1.00×", "100×", "1", "0"]
+
+
+def test_peer_that_is_the_fastest_is_found_for_each_case_and_column() -> None:
+    def row(name: str, fresh: float, again: float, compare: bool = True) -> dict[str, Any]:
+        runs = [{"seconds": {"load": 1.0, "fresh": fresh, "warm": [again]}, "peak_bytes": 1}] * 2
+        shared = {"bytes": 10**6, "whole": True, "note": "", "compare": compare, "verified": "same", "status": "ok"}
+        return {"name": name, "runs": runs, **shared}
+
+    rows = [row("subwords", 1, 1), row("gigatoken", 2, 8), row("tiktoken", 4, 4), row("rustbpe", 0.1, 0.1, False)]
+    cases = [{"name": "one", "engines": rows}]
+    result = {"name": "e", "title": "t", "task": "encode", "peer": "fastest", "parameters": {}, "cases": cases}
+    kept = summarized(result)
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in report(kept).splitlines() if line[:1] == "|"]
+    assert lines[0][3:5] == ["fresh, times the fastest other", "remembered, times the fastest other"]
+    assert [line[3:5] for line in lines[2:]] == [["2.00×", "4.00×"], ["1", "0.500×"], ["0.500×", "1"], ["–", "–"]]
+    wide = encode_table(kept).splitlines()[2]
+    assert [cell.strip() for cell in wide.split("|")[1:4]] == ["one", "1.00 (1.00–1.00)", "2.00×"]
+    brief = brief_table([kept], ["X"]).splitlines()[2]
+    assert [cell.strip() for cell in brief.split("|")[3:5]] == ["2.00×", "0.500 (0.500–0.500), gigatoken"]
+    assert wide.split("|")[-2].strip() == "4.00×"
+
+
+# ---------------------------------------------------------------- calls
+
+
+class FakeEngine(Engine):
+    """Encodes characters, and has two calls."""
+
+    reads = (".json",)
+
+    def load(self, path: str) -> Any:
+        return []
+
+    def encode(self, tokenizer: Any, data: bytes) -> Any:
+        return np.array([*map(ord, data.decode())], np.uint32)
+
+    def encode_list(self, tokenizer: Any, text: str) -> list[int]:
+        return [*map(ord, text)]
+
+    def calls(self, tokenizer: Any, threads: int) -> dict[str, Any]:
+        def encode(text: str) -> list[int]:
+            tokenizer.append(text)
+            return [ord(text[0]), *([len(tokenizer)] if self.library == "forgets" else [])]
+
+        return {"encode": encode, "decode_batch": lambda lists: ["".join(map(chr, ids)) for ids in lists]}
+
+
+JOB = {"tokenizer": "x.json", "threads": 1, "count": 3, "length": 2, "warm": 2, "enough": 9.0, "of": "lines"}
+
+
+def test_calls_time_a_new_object_and_then_the_same_again(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("abcdefghijk", "utf-8")
+    job = JOB | {"file": str(tmp_path / "text"), "output": str(tmp_path / "ids.npy")}
+    answer = run_call(FakeEngine(None), job | {"call": "encode"})
+    assert len(answer["seconds"]["again"]) == 2
+    assert answer["seconds"]["fresh"] > 0
+    assert np.load(job["output"]).tolist() == [3, 1, ord("a"), 1, ord("d"), 1, ord("g")]
+    answer = run_call(FakeEngine(None), job | {"call": "decode_batch", "of": "batch", "fresh": False})
+    assert set(answer["seconds"]) == {"again"}
+    assert np.load(job["output"]).tolist() == flat([["ab", "de", "gh"]]).tolist()
+    for cold in "load", "first_pass":
+        answer = run_call(FakeEngine(None), job | {"call": cold})
+        assert 0 < answer["seconds"]["fresh"] < answer["seconds"]["total"]
+    with pytest.raises(NoSuchCallError, match="has no spans"):
+        run_call(FakeEngine(None), job | {"call": "spans"})
+    with pytest.raises(NoSuchCallError, match=r"does not load \.model"):
+        run_call(FakeEngine(None), job | {"call": "load", "tokenizer": "x.model"})
+    with pytest.raises(RuntimeError, match="another result than the first"):
+        run_call(FakeEngine("forgets"), job | {"call": "encode"})
+
+
+def test_flat_results_are_equal_where_their_values_are() -> None:
+    assert flat([[1, 2], []]).tolist() == flat([np.array([1, 2]), np.array([])]).tolist() == [2, 2, 1, 2, 0]
+    assert flat([[1], [2]]).tolist() != flat([[1, 2]]).tolist()
+    assert flat(["é", 7][:1]).tolist() == [1, 2, 0xC3, 0xA9]
+    assert flat([3, 4]).tolist() == [2, 3, 4]
+
+
+def test_two_libraries_of_one_name_are_told_by_their_version() -> None:
+    for kind, version in (TokenizersRc, "0.23.3"), (Tokenizers, "1.0.0-rc.3"):
+        with pytest.raises(ModuleNotFoundError, match="is another engine here") as caught:
+            kind(SimpleNamespace(__version__=version))
+        assert caught.value.name == "tokenizers"
+        kind(SimpleNamespace(__version__="1.0" if kind is TokenizersRc else "0.23"))
+
+
+def test_calls_table_has_a_dash_for_a_call_that_is_not_there() -> None:
+    def row(name: str, again: float, status: str = "ok") -> dict[str, Any]:
+        runs = [{"seconds": {"fresh": 2 * again, "again": [again]}, "peak_bytes": 1}] if status == "ok" else []
+        shared = {"bytes": 10**6, "whole": True, "note": "", "compare": True, "verified": "same", "status": status}
+        return {"name": name, "runs": runs, **shared}
+
+    rows = [row("subwords", 1e-6), row("gigatoken", 3e-6), row("tiktoken", 0, "no such call")]
+    wrong = [row("subwords", 1e-6), row("gigatoken", 0, "n/a (different ids)")]
+    cases = [{"name": "call, µs", "engines": rows}, {"name": "other, ms", "engines": wrong}]
+    result = {"name": "c", "title": "t", "task": "calls", "peer": "fastest", "parameters": {}, "cases": cases}
+    got = calls_table([summarized(result)])
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in got.splitlines() if line[:1] == "|"]
+    assert lines[2] == ["call, µs", "2.00 / 1.00", "≈ 3.00× / ≈ 3.00×", "6.00 / 3.00", "–"]
+    assert lines[3] == ["other, ms", "0.00200 / 0.00100", "– / –", "n/a", ""]
+    assert "gigatoken, other, ms: n/a (different ids)" in got
+
+
+def full_record(definition: Definition) -> dict[str, Any]:
+    """What a run of a definition gives where everything went well."""
+    names = (*SHOWN[definition.task], "process")
+    one = dict.fromkeys(names, 0.5) | {"warm": [0.5], "cold": 0.5, "fresh": 0.5}
+    runs = [{"seconds": one, "peak_bytes": 1, "bytes": 1, "baseline": one | {"bytes": 1}, "resident_bytes": {"new": 1}}]
+    cases = []
+    for case in definition.cases:
+        uses = [use for use in definition.engines if not case.engines or use.name in case.engines]
+        shared = {"bytes": 10**4, "whole": True, "verified": "same", "status": "ok", "runs": runs * 2}
+        rows = [{"name": use.name, "note": use.note, "compare": use.compare, **shared} for use in uses]
+        cases.append({"name": case.name, "engines": rows})
+    about = {"versions": {"x": {"python": "3.11.1"}}, "rounds": 2, "parameters": definition.parameters, "cases": cases}
+    found = {key: getattr(definition, key) for key in ("name", "title", "task", "peer")}
+    written = {"date": "2026-01-02", "machine": {"cpu": "C", "processors": 2, "system": "S"}, "command": "c"}
+    return summarized({**found, **about}) | written
+
+
+def test_page_with_every_table_is_short() -> None:
+    found = {one.name: full_record(one) for one in read_folder(ROOT / "benchmarks" / "definitions")}
+    made = pages(found)
+    assert len(made[PAGE].splitlines()) <= 196  # adversarial files may add lines
+    assert "Not measured" not in made[PAGE]
+    assert "<!-- table" not in made[PAGE]
+    assert {path.stem for path in made} == {*found, PAGE.stem}
+
+
+def test_page_without_a_record_says_what_is_missing() -> None:
+    got = pages({})[PAGE]
+    assert "Not measured since this table was defined: split." in got
+    assert "<!-- table" not in got
 
 
 def test_run_without_the_data_is_skipped(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from functools import cached_property
@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.components.byte_alphabet import tokens_to_text
+from subwords.components.normalizer import Form
 from subwords.components.space_rule import SPACE
 from subwords.components.trusted import Input, source_of
 from subwords.encode.encoder import Encoder, WordSource
 from subwords.engine.added_tokens import AddedTokens
+from subwords.engine.short import Short
 from subwords.errors import InputError
 from subwords.families import Model, segmenter_of
 from subwords.results.token_batch import TokenBatch
@@ -41,15 +43,15 @@ class Route(NamedTuple):
     encoder: Encoder
 
 
-class Short(NamedTuple):
-    """Functions of one text; None instead of a result means that they cannot do it."""
+class Tokens(dict[int, str]):
+    """The tokens of a model as strings, by id; each is made when it is first asked for."""
 
-    encode: Callable[[object], list[int] | None]
-    count_ids: Callable[[object], int | None]
+    def __init__(self, model: Model) -> None:
+        self._vocab = model.vocab
 
-
-def _never(text: object) -> None:
-    """Do nothing, so that the other way is taken."""
+    def __missing__(self, index: int) -> str:
+        self[index] = token = self._vocab[index].decode("utf-8", "replace")
+        return token
 
 
 class Engine:
@@ -120,9 +122,23 @@ class Engine:
 
     @cached_property
     def short(self) -> Short:
-        """Built-in functions for most short texts, special tokens read as text; None: take the other way."""
-        door = self.encoder.door if self._always_whole and self._plain is None else None
-        return Short(_never, _never) if door is None else Short(door.encode, door.count_ids)
+        """Functions for most short texts, special tokens read as text."""
+        finder = self._added.finder("text")
+        changed = bool(finder.normalized) and self._normalizer is not None
+        # A normal form leaves ASCII as it is: then tokens in the text and in the normalized text are the same.
+        forms = self._normalizer is not None and all(isinstance(step, Form) for step in self._normalizer.steps)
+        if self._sees_start or (changed and not forms):
+            return Short.never()
+        # The encoder that the other way takes for these texts: it makes room for the words that a door refuses.
+        route = self._normalized if changed else self._whole
+        if self._plain is not None:
+            found = self._plain.short()
+        else:
+            door = route.encoder.door()
+            found = None if door is None else Short(door.encode, door.count_ids)
+        if found is None:
+            return Short.never()
+        return found.unless(finder.literal, ascii_only=changed).unless(finder.normalized)
 
     def _encode_whole(self, text: str | bytes) -> NDArray[np.uint32]:
         if isinstance(text, bytes):
@@ -199,10 +215,17 @@ class Engine:
 
     def tokens(self, text: Input, special: str | AbstractSet[str]) -> list[str]:
         """Return the tokens of a text as strings; SentencePiece's models show the text of unknown tokens instead."""
-        ids = self.encode(text, special)
-        if self.segmenter.shows_unknown and (ids == self.segmenter.unk_id).any():
+        return self.spelled(text, self.encode(text, special).tolist(), special)
+
+    def spelled(self, text: Input, ids: list[int], special: str | AbstractSet[str] = "text") -> list[str]:
+        """Return the tokens of a text as strings, given its ids."""
+        if self.segmenter.shows_unknown and self.segmenter.unk_id in ids:
             return self.locate(text, special).tokens
-        return [self._model.vocab[index].decode("utf-8", "replace") for index in ids.tolist()]
+        return [*map(self._tokens.__getitem__, ids)]
+
+    @cached_property
+    def _tokens(self) -> Tokens:
+        return Tokens(self._model)
 
     def words(self, text: str) -> WordSpans:
         """Return the words of a text without added tokens, with their positions in the text."""

@@ -17,6 +17,7 @@ from subwords.components.splitter import Rule, Split
 from subwords.components.vocab import Vocab
 from subwords.encode.encoder import Encoder, Segmenter
 from subwords.engine.find_strings import MOST_IN_REGEX, RegexFinder
+from subwords.engine.short import Short
 from subwords.results.token_batch import TokenBatch
 from subwords.split.splitter import Splitter
 from subwords.support.checks import encode_text
@@ -45,6 +46,11 @@ class PlainSpaces:
     def encode(self, text: str) -> NDArray[np.uint32]:
         """Return the ids of a text."""
         return self._encoder_of(text).encode(self._prefix + encode_text(text) if text else b"")
+
+    def short(self) -> Short | None:
+        """Return functions for short texts, which refuse those with U+2581 or a user-defined piece; None: no door."""
+        door = self._without.door(prefixed=bool(self._prefix), marked=True)
+        return None if door is None else Short(door.encode, door.count_ids).unless(self._symbols)
 
     def encode_batch(self, texts: Sequence[str], threads: int | None) -> TokenBatch:
         """Return the ids of many texts."""

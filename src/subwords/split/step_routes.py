@@ -135,8 +135,8 @@ class DroppingRoute(MachineRoute):
             yield WordChunk(buffers.kept_text, 0, buffers.kept_ends, chunk.text_ends, chunk.complete)
 
     def direct(self, buffers: SplitBuffers) -> Direct | None:
-        """Return None: there are words to drop."""
-        return None
+        """Return the kernel of the machine, and the words to drop."""
+        return Direct(self._split, (self._transducer(buffers),), self._drops)
 
     def short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
         """Split a short text in one call."""

@@ -156,6 +156,7 @@ class _State:
         self.scratch: Any = None
         self.out = np.empty(SHORT_TEXT + OUT_PADDING, np.uint32)
         self.none = np.zeros(0, np.int64)
+        self.many: Any = None  # what batches work with
         self.clear()
         self.fit_word(SHORT_WORD)
 

@@ -11,34 +11,45 @@ from subwords.split.routes import Direct, DirectStage, SplitBuffers
 
 if TYPE_CHECKING:
     from subwords.encode.encoder import Segmenter, WordSource
-    from subwords.kernels.door_encode import Door, Hand, Kept, Working
+    from subwords.kernels.door_encode import Door, Hand, Kept, Plan, Working
 
-__all__ = ["door_of", "hand_of"]
+MOST_STAGES = 4  # of a normalizer
+
+__all__ = ["door_of", "hand_of", "plan_of"]
 
 
-def door_of(segmenter: Segmenter, splitter: WordSource, *, prefixed: bool, marked: bool) -> Door | None:
-    """Return the door of an encoder; None if its texts need more than kernels, or if there are no doors.
+def plan_of(segmenter: Segmenter, splitter: WordSource, *, prefixed: bool, marked: bool, many: bool) -> Plan | None:
+    """Return the kernels of an encoder for one text or `many`; None if there is more to do, or if there are no doors.
 
     prefixed: a space is put before a text. marked: a text with U+2581 goes the other way.
     """
     from subwords.kernels.door import opens
 
-    direct = splitter.direct(SplitBuffers()) if opens() else None
-    if direct is None:
+    direct = splitter.direct(SplitBuffers()) if opens() and not segmenter.joins else None
+    if direct is None or len(direct.stages) > MOST_STAGES:
         return None
-    from subwords.kernels import door_encode
+    from subwords.kernels.door_encode import Plan, StagePlan
     from subwords.kernels.split.drop import keep_words
 
-    stages = tuple(
-        door_encode.StagePlan(stage.kernel, stage.scratch is not None, stage.fourth) for stage in direct.stages
+    return Plan(
+        stages=tuple(StagePlan(stage.kernel, stage.scratch is not None, stage.fourth) for stage in direct.stages),
+        split=direct.many if many else direct.kernel,
+        tables=len(direct.tables),
+        keep=None if direct.drops is None else keep_words,
+        encode=segmenter.kernel,
+        prefixed=prefixed,
+        marked=marked or direct.marked,
     )
-    if len(stages) > door_encode.MOST_STAGES:
+
+
+def door_of(segmenter: Segmenter, splitter: WordSource, *, prefixed: bool, marked: bool) -> Door | None:
+    """Return the door of an encoder; see `plan_of`."""
+    plan = plan_of(segmenter, splitter, prefixed=prefixed, marked=marked, many=False)
+    if plan is None:
         return None
-    keep = None if direct.drops is None else keep_words
-    tables, marked = len(direct.tables), marked or direct.marked
-    return door_encode.door_of(
-        door_encode.Plan(stages, direct.kernel, tables, keep, segmenter.kernel, prefixed, marked)
-    )
+    from subwords.kernels import door_encode
+
+    return door_encode.door_of(plan)
 
 
 def hand_of(state: Any, splitter: WordSource) -> Hand:

@@ -15,6 +15,7 @@ from subwords.components.byte_alphabet import tokens_to_text
 from subwords.components.normalizer import Form
 from subwords.components.space_rule import SPACE
 from subwords.components.trusted import Input, source_of
+from subwords.encode.batch import Batches, read_places
 from subwords.encode.encoder import Encoder, WordSource
 from subwords.engine.added_tokens import AddedTokens
 from subwords.engine.short import Short
@@ -175,11 +176,14 @@ class Engine:
 
     def encode_batch(self, texts: Sequence[Input], special: str | AbstractSet[str], threads: int | None) -> TokenBatch:
         """Return the ids of many texts."""
-        if self._always_whole and isinstance(special, str) and special == "text" and not has_parts(texts):
+        if not has_parts(texts) and self._all_whole(texts, special):
             plain = self._plain
             if plain is not None and all_plain(texts):
                 with suppress(InputError):  # a lone surrogate: the error below names its text
                     return plain.encode_batch(texts, threads)
+            places = read_places(texts, marked=self._batches.marked) if self._batches else None
+            if self._batches and places:
+                return self._batches.encode(places, threads)
             data = [as_bytes(text, i) for i, text in enumerate(texts)]  # type: ignore[arg-type]
             return self.encoder.encode_batch(data, threads)
         rows = [self._cut(text, i, special) for i, text in enumerate(texts)]
@@ -200,6 +204,21 @@ class Engine:
         flat = [array for row in arrays for array in row]
         lengths = [sum(map(len, row)) for row in arrays]
         return TokenBatch(np.concatenate([np.zeros(0, np.uint32), *flat]), np.cumsum([0, *lengths], dtype=np.int64))
+
+    @cached_property
+    def _batches(self) -> Batches | None:
+        return Batches.of(self.encoder)
+
+    def _all_whole(self, texts: Sequence[Input], special: str | AbstractSet[str]) -> bool:
+        """Whether one search shows that every text is a single part."""
+        if not isinstance(special, str) or special not in ("text", "allow"):
+            return False
+        if special == "text" and self._always_whole:
+            return True
+        try:
+            return self._is_whole("\n".join(texts), special)  # type: ignore[arg-type]
+        except TypeError:  # bytes
+            return False
 
     def _cut(self, text: Input, index: int, special: str | AbstractSet[str]) -> list[Part]:
         try:

@@ -24,10 +24,11 @@ from subwords.kernels.door import (
     api,
     api_of,
     built_in,
-    byte_at,
     call_at,
+    copy_bytes,
     data_of,
     door,
+    has_mark,
     id_at,
     item,
     load_at,
@@ -147,23 +148,13 @@ def point_to(plan, address, size):
 
 
 @helper
-def has_mark(address, size):
-    """Whether UTF-8 has a U+2581."""
-    for k in range(size - 2):
-        if byte_at(address + k) == 0xE2 and byte_at(address + k + 1) == 0x96 and byte_at(address + k + 2) == 0x81:
-            return True
-    return False
-
-
-@helper
 def prefixed(hand, address, size):
     """Copy a text, not an empty one, behind a space: (address, size)."""
     to = data_of(item(hand, BEFORE))
     if size == 0:
         return to, size
     store_byte_at(to, 32)
-    for k in range(size):
-        store_byte_at(to + 1 + k, byte_at(address + k))
+    copy_bytes(to + 1, address, size)
     return to, size + 1
 
 

@@ -39,7 +39,8 @@ class Direct(NamedTuple):
     """How `Route.short` works, for callers that call its kernels themselves; see `kernels/door_encode.py`."""
 
     kernel: Kernel
-    tables: tuple[object, ...]  # what it takes besides the text and the ends
+    many: Kernel  # the same for many texts
+    tables: tuple[object, ...]  # what they take besides the texts and the ends
     drops: Bytes | None = None  # by code point: words that begin with it are dropped
     stages: tuple[DirectStage, ...] = ()  # of the normalizer, before
     marked: bool = False  # a text with U+2581 may need more
@@ -214,7 +215,9 @@ class MachineRoute(_Scanner):
 
     def direct(self, buffers: SplitBuffers) -> Direct | None:
         """Return the kernel of the machine."""
-        return Direct(self._split, (self._transducer(buffers),))
+        from subwords.kernels.split.transducer import split_texts
+
+        return Direct(self._split, split_texts, (self._transducer(buffers),))
 
     def _many(self, text: Bytes, bounds: Offsets, first: int, buffers: SplitBuffers) -> int:
         from subwords.kernels.split.transducer import split_texts
@@ -250,7 +253,9 @@ class MaskRoute(_Scanner):
 
     def direct(self, buffers: SplitBuffers) -> Direct | None:
         """Return the kernel of the masks."""
-        return Direct(self._split, (self._classes, buffers.tail))
+        from subwords.kernels.split.gpt2 import split_gpt2_many
+
+        return Direct(self._split, split_gpt2_many, (self._classes, buffers.tail))
 
     def _many(self, text: Bytes, bounds: Offsets, first: int, buffers: SplitBuffers) -> int:
         from subwords.kernels.split.gpt2 import split_gpt2_many

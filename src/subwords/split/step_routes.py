@@ -136,7 +136,8 @@ class DroppingRoute(MachineRoute):
 
     def direct(self, buffers: SplitBuffers) -> Direct | None:
         """Return the kernel of the machine, and the words to drop."""
-        return Direct(self._split, (self._transducer(buffers),), self._drops)
+        found = super().direct(buffers)
+        return found and found._replace(drops=self._drops)
 
     def short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
         """Split a short text in one call."""

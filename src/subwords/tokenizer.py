@@ -244,6 +244,8 @@ class Tokenizer(Shapes):
     ) -> TokenBatch:
         """Return the ids of many texts, in order; `threads=None` uses one thread per processor. See `encode`.
 
+        An Arrow array of strings, of pyarrow or another library, is read in place; nulls raise InputError.
+
         >>> import subwords
         >>> subwords.train(["ab ab"], vocab_size=257).encode_batch(["ab", "abab"]).to_lists()
         [[256], [256, 256]]
@@ -251,7 +253,10 @@ class Tokenizer(Shapes):
         if isinstance(texts, (str, bytes)):
             raise InputError("expected many texts, not one str or bytes; use encode for a single text")
         check_flag("template", template)
-        batch = self._engine.encode_batch(as_list(texts, "texts"), special, threads)
+        if hasattr(texts, "__arrow_c_array__") or hasattr(texts, "__arrow_c_stream__"):
+            batch = self._engine.encode_arrow(texts, special, threads)
+        else:
+            batch = self._engine.encode_batch(as_list(texts, "texts"), special, threads)
         return self.template.apply_batch(batch) if template and self.template else batch
 
     def nbest(self, text: str, n: int = 10) -> list[tuple[list[int], float]]:

@@ -103,7 +103,16 @@ class Batches:
 
     def _part(self, task: _Task) -> TokenBatch:
         """Return the ids of some texts."""
-        from subwords.kernels.door_batch import ADDRESSES_AT, COUNT, LAST, LENGTHS_AT, NEXT, OFFSETS_AT, OUT, WORKSPACE
+        from subwords.kernels.door_batch import (
+            ADDRESSES_AT,
+            FILLED_IDS,
+            LAST,
+            LENGTHS_AT,
+            NEXT,
+            OFFSETS_AT,
+            OUT,
+            WORKSPACE,
+        )
 
         places, first, last = task
         encoder = self._encoder
@@ -113,7 +122,7 @@ class Batches:
         plan, work = state.many.plan, state.many.work
         size = int(places.lengths[first:last].sum())
         offsets, out = np.zeros(last - first + 1, np.int64), np.empty(size // BYTES_PER_ID + (1 << 12), np.uint32)
-        plan[[NEXT, LAST, COUNT]] = first, last, 0
+        plan[[NEXT, LAST, FILLED_IDS]] = first, last, 0
         plan[[ADDRESSES_AT, LENGTHS_AT]] = places.addresses.ctypes.data, places.lengths.ctypes.data
         while True:
             done = 1 + int(plan[NEXT]) - first
@@ -124,16 +133,16 @@ class Batches:
             done = 1 + int(plan[NEXT]) - first
             out = self._rest(state, places, offsets[done:], out)
             check_stopped()
-        written = int(plan[COUNT])
+        written = int(plan[FILLED_IDS])
         encoder._give(state)
         return TokenBatch(out[:written], offsets)
 
     def _rest(self, state: Any, places: Places, offsets: Offsets, out: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Encode the texts that the kernel did not; return the array of ids, which may be a new one."""
-        from subwords.kernels.door_batch import COUNT, NEXT, SIZE, STATUS, UPTO, WORDS
+        from subwords.kernels.door_batch import FILLED_IDS, NEXT, SIZE, STATUS, UPTO, WORDS
 
         plan, work, encoder = state.many.plan, state.many.work, self._encoder
-        first, upto, written, done = int(plan[NEXT]), int(plan[UPTO]), int(plan[COUNT]), 0
+        first, upto, written, done = int(plan[NEXT]), int(plan[UPTO]), int(plan[FILLED_IDS]), 0
         if plan[STATUS]:
             ends, text_ends = state.many.word_ends, work.text_ends[1 : upto - first + 1]
             chunk = WordChunk(state.many.split_text, 0, ends, text_ends, True)
@@ -151,7 +160,7 @@ class Batches:
                 done += len(chunk.text_ends) if chunk.complete else 0
                 state.counters[BEGIN] = chunk.complete
                 check_stopped()
-        plan[[NEXT, COUNT]] = upto, written
+        plan[[NEXT, FILLED_IDS]] = upto, written
         return out
 
     def _long_text(self, places: Places, index: int) -> NDArray[np.uint8]:

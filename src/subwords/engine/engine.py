@@ -205,6 +205,16 @@ class Engine:
         lengths = [sum(map(len, row)) for row in arrays]
         return TokenBatch(np.concatenate([np.zeros(0, np.uint32), *flat]), np.cumsum([0, *lengths], dtype=np.int64))
 
+    def encode_arrow(self, texts: object, special: str | AbstractSet[str], threads: int | None) -> TokenBatch:
+        """Return the ids of an Arrow array of strings."""
+        from subwords.encode.arrow import arrow_places, texts_of
+
+        with arrow_places(texts) as places:
+            if self._always_whole and isinstance(special, str) and special == "text" and self._batches:
+                if not self._batches.marked:
+                    return self._batches.encode(places, threads)
+            return self.encode_batch(texts_of(places), special, threads)
+
     @cached_property
     def _batches(self) -> Batches | None:
         return Batches.of(self.encoder)

@@ -18,7 +18,11 @@ from subwords.errors import InputError
 
 __all__ = ["arrow_places", "texts_of"]
 
-WIDTHS = {b"u": np.dtype(np.int32), b"U": np.dtype(np.int64)}  # of offsets, by the format of a string array
+VIEWS = b"vu"
+KINDS = {b"u": "int32", b"U": "int64", VIEWS: ""}  # the formats of strings, and the type of their offsets
+VIEW, MOST_INSIDE = 16, 12  # bytes of a view, and of a string that is inside it
+
+Found = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 class _Schema(ctypes.Structure):
@@ -87,7 +91,7 @@ def _release(thing: Any) -> None:
         _RELEASE(thing.release)(ctypes.addressof(thing))
 
 
-def _from_stream(stream: _Stream, arrays: list[_Array]) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def _from_stream(stream: _Stream, arrays: list[_Array]) -> list[Found]:
     """Return the addresses and lengths of the texts of each array of a stream; `arrays` gets what is to be released."""
     schema = _Schema()
     _check(stream.get_schema(ctypes.addressof(stream), ctypes.addressof(schema)))
@@ -110,24 +114,40 @@ def _check(code: int) -> None:
         raise InputError(f"expected an Arrow array that can be read; its stream failed with error {code}")
 
 
-def _places(schema: _Schema, array: _Array, done: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _places(schema: _Schema, array: _Array, done: int) -> Found:
     """Return the addresses and lengths of an array's texts; `done` texts were before it."""
-    width = WIDTHS.get(schema.format)
-    if width is None or schema.dictionary:
-        kind = (
-            "a dictionary" if schema.dictionary else f"the type that Arrow writes {(schema.format or b'').decode()!r}"
-        )
-        raise InputError(f"expected an Arrow array of string or large_string, not {kind}: cast it first")
-    if not array.length:
+    kind = bytes(schema.format or b"")
+    if kind not in KINDS or schema.dictionary:
+        told = "a dictionary" if schema.dictionary else f"the type that Arrow writes {kind.decode()!r}"
+        raise InputError(f"expected an Arrow array of string or large_string, not {told}: cast it first")
+    first, count = int(array.offset), int(array.length)
+    if not count:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    validity, offsets_at, data = array.buffers[0], array.buffers[1], array.buffers[2] or 0
+    validity = array.buffers[0]
     if validity and array.null_count:
-        bits = np.frombuffer(ctypes.string_at(validity, (array.offset + array.length + 7) // 8), np.uint8)
-        valid = np.unpackbits(bits, bitorder="little")[array.offset : array.offset + array.length]
+        bits = np.frombuffer(ctypes.string_at(validity, (first + count + 7) // 8), np.uint8)
+        valid = np.unpackbits(bits, bitorder="little")[first : first + count]
         if not valid.all():
             raise InputError(
                 f"text {done + int(valid.argmin())}: expected a string, not null: drop or fill nulls first"
             )
-    begin = (offsets_at or 0) + array.offset * width.itemsize
-    offsets = np.frombuffer(ctypes.string_at(begin, (array.length + 1) * width.itemsize), width).astype(np.int64)
-    return data + offsets[:-1], np.diff(offsets)
+    if kind == VIEWS:
+        return _viewed(array, first, count)
+    width: np.dtype[Any] = np.dtype(KINDS[kind])
+    offsets = _copied((array.buffers[1] or 0) + first * width.itemsize, count + 1, width)
+    return (array.buffers[2] or 0) + offsets[:-1], np.diff(offsets)
+
+
+def _viewed(array: _Array, first: int, count: int) -> Found:
+    """Return the places of strings that are described by 16 bytes each: their length, then themselves or their place."""
+    at = (array.buffers[1] or 0) + VIEW * first
+    views = _copied(at, 4 * count, np.dtype(np.int32)).reshape(count, 4)
+    lengths, buffers = views[:, 0], [array.buffers[k] or 0 for k in range(2, array.n_buffers - 1)]
+    inside = lengths <= MOST_INSIDE
+    held = np.array([*buffers, 0], np.int64)[np.where(inside, -1, views[:, 2])] + views[:, 3]
+    return np.where(inside, at + 4 + VIEW * np.arange(count), held), np.ascontiguousarray(lengths)
+
+
+def _copied(address: int, count: int, width: np.dtype[Any]) -> NDArray[np.int64]:
+    found: NDArray[Any] = np.frombuffer(ctypes.string_at(address, count * width.itemsize), width)
+    return found.astype(np.int64)

@@ -210,9 +210,9 @@ class Engine:
         from subwords.encode.arrow import arrow_places, texts_of
 
         with arrow_places(texts) as places:
-            if self._always_whole and isinstance(special, str) and special == "text" and self._batches:
-                if not self._batches.marked:
-                    return self._batches.encode(places, threads)
+            whole = self._always_whole and isinstance(special, str) and special == "text"
+            if whole and self._batches and not self._batches.marked:
+                return self._batches.encode(places, threads)
             return self.encode_batch(texts_of(places), special, threads)
 
     @cached_property

@@ -139,7 +139,7 @@ def _places(schema: _Schema, array: _Array, done: int) -> Found:
 
 
 def _viewed(array: _Array, first: int, count: int) -> Found:
-    """Return the places of strings that are described by 16 bytes each: their length, then themselves or their place."""
+    """Return the places of strings described by 16 bytes each: their length, then themselves or their place."""
     at = (array.buffers[1] or 0) + VIEW * first
     views = _copied(at, 4 * count, np.dtype(np.int32)).reshape(count, 4)
     lengths, buffers = views[:, 0], [array.buffers[k] or 0 for k in range(2, array.n_buffers - 1)]

@@ -84,8 +84,9 @@ def private(file: Path) -> list[str]:
     return [name for name in found if name.split(".")[0] in ("numba", "llvmlite")]
 
 
-def test_three_files_import_numba() -> None:
-    assert importers("numba") == ["kernels/compile.py", "kernels/llvm_intrinsics.py", "kernels/llvm_lanes.py"]
+def test_four_files_import_numba() -> None:
+    files = ["compile", "llvm_addresses", "llvm_intrinsics", "llvm_lanes"]
+    assert importers("numba") == [f"kernels/{name}.py" for name in files]
 
 
 def test_one_file_uses_private_interfaces_of_numba() -> None:

@@ -17,7 +17,7 @@ from subwords.errors import InputError, SubwordsWarning
 from subwords.families import Model
 from subwords.results.token_batch import TokenBatch
 from subwords.spec import TokenizerSpec
-from subwords.support.checks import as_list, check_flag, check_strings
+from subwords.support.checks import as_list, check_flag, check_strings, refuse_given
 
 # Modules that only some tokenizers need are imported on first use: this saves 30 ms at the start.
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from subwords.components.trusted import Input
     from subwords.engine.call import Framing
     from subwords.engine.engine import Engine
+    from subwords.engine.short import Short
     from subwords.resolve import NormalizerLike, SplitterLike
     from subwords.results.encoding import Encoding
     from subwords.results.encoding_batch import EncodingBatch
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Changes", "SpecialPolicy", "Tokenizer", "load"]
 
+TEXT: Literal["text"] = "text"
 SpecialPolicy: TypeAlias = Literal["text", "error", "allow"] | set[str] | frozenset[str]
 # A string: numpy.random is only imported by those who sample.
 Seed: TypeAlias = "int | Sequence[int] | np.random.Generator | np.random.SeedSequence | np.random.BitGenerator | None"
@@ -137,6 +139,10 @@ class Tokenizer(Shapes):
 
         return Engine(self.model, self.splitter, self.normalizer, self.added_tokens)
 
+    @cached_property
+    def _short(self) -> Short:
+        return self._engine.short
+
     # ------------------------------------------------------------------ text to ids
 
     @overload
@@ -206,7 +212,7 @@ class Tokenizer(Shapes):
             padding_of(padding, self.spec.padding, None if pad is None else (pad, self.id_to_token(pad) or "")),
         )
 
-    def encode(self, text: Input, *, special: SpecialPolicy = "text", template: bool = False) -> list[int]:
+    def encode(self, text: Input, *, special: SpecialPolicy = TEXT, template: bool = False) -> list[int]:
         """Return the ids of a text; `template=True` adds the ids of the template.
 
         The text is `str` or `bytes`, or a list of `Text` and `Special`, whose parts never merge with each other.
@@ -218,6 +224,8 @@ class Tokenizer(Shapes):
         >>> subwords.train(["ab ab"], vocab_size=258, special_tokens=["<s>"]).encode("<s>ab", special="allow")
         [0, 257]
         """
+        if special is TEXT and template is False and (quick := self._short.encode(text)) is not None:
+            return quick
         check_flag("template", template)
         ids: list[int] = self.encode_to_numpy(text, special=special).tolist()
         return self.template.apply(ids) if template and self.template else ids
@@ -236,6 +244,8 @@ class Tokenizer(Shapes):
     ) -> TokenBatch:
         """Return the ids of many texts, in order; `threads=None` uses one thread per processor. See `encode`.
 
+        An Arrow array of strings, of pyarrow or another library, is read in place; nulls raise InputError.
+
         >>> import subwords
         >>> subwords.train(["ab ab"], vocab_size=257).encode_batch(["ab", "abab"]).to_lists()
         [[256], [256, 256]]
@@ -243,7 +253,10 @@ class Tokenizer(Shapes):
         if isinstance(texts, (str, bytes)):
             raise InputError("expected many texts, not one str or bytes; use encode for a single text")
         check_flag("template", template)
-        batch = self._engine.encode_batch(as_list(texts, "texts"), special, threads)
+        if hasattr(texts, "__arrow_c_array__") or hasattr(texts, "__arrow_c_stream__"):
+            batch = self._engine.encode_arrow(texts, special, threads)
+        else:
+            batch = self._engine.encode_batch(as_list(texts, "texts"), special, threads)
         return self.template.apply_batch(batch) if template and self.template else batch
 
     def nbest(self, text: str, n: int = 10) -> list[tuple[list[int], float]]:
@@ -294,39 +307,38 @@ class Tokenizer(Shapes):
         except (TypeError, ValueError) as error:
             raise InputError(f"expected a seed for numpy.random.default_rng, not {seed!r:.60}: {error}") from None
         if isinstance(self.model, BPE):
-            _refuse_given("BPE", alpha=alpha, nbest=nbest)
-            return self._with_dropout(text, dropout, rng)
+            refuse_given("sample for BPE models", alpha=alpha, nbest=nbest)
+            from subwords.engine.sample import with_dropout
+
+            return with_dropout(self._engine, text, self.encode(text), dropout, rng)
         paths = self._paths(text)
-        _refuse_given("Unigram", dropout=dropout)
+        refuse_given("sample for Unigram models", dropout=dropout)
         nbest = -1 if nbest is None else nbest
         ids: list[int] = paths.draw(0.1 if alpha is None else alpha, nbest, rng).tolist()
         return self.encode(text) if nbest in (0, 1) else ids
 
-    def _with_dropout(self, text: str, dropout: float | None, rng: np.random.Generator) -> list[int]:
-        from subwords.bpe.sample import checked_dropout, draw
-        from subwords.bpe.segmenter import BPESegmenter
-
-        segmenter = self._engine.segmenter
-        assert isinstance(segmenter, BPESegmenter)
-        dropout, ids = checked_dropout(segmenter.model, dropout), self.encode(text)  # raises for unknown symbols
-        if dropout == 0 or segmenter.model.words_only:
-            return ids
-        drawn: list[int] = draw(segmenter, self._engine.words(text), dropout, rng).tolist()
-        return drawn
-
     def _paths(self, text: str) -> Paths:
-        from subwords.unigram.sample import Paths
-        from subwords.unigram.segmenter import UnigramSegmenter
+        from subwords.engine.sample import paths_of
 
-        segmenter = self._engine.segmenter
-        if not isinstance(segmenter, UnigramSegmenter):
-            needed = "nbest needs a Unigram model, sample that or BPE"
-            raise InputError(f"{needed}; this is {type(self.model).__name__}")
-        return Paths(segmenter, self._engine.words(text))
+        return paths_of(self._engine, self.model, text)
 
-    def tokenize(self, text: Input, *, special: SpecialPolicy = "text") -> list[str]:
+    def tokenize(self, text: Input, *, special: SpecialPolicy = TEXT) -> list[str]:
         """Return the tokens of a text; bytes that are not a complete character show as U+FFFD."""
-        return self._engine.tokens(text, special)
+        ids = self._short.encode(text) if special is TEXT else None
+        return self._engine.tokens(text, special) if ids is None else self._engine.spelled(text, ids)
+
+    def count_tokens(self, text: Input, *, special: SpecialPolicy = TEXT, template: bool = False) -> int:
+        """Return how many ids a text has: the length of what `encode` returns, without making the list.
+
+        >>> import subwords
+        >>> subwords.train(["ab ab"], vocab_size=257).count_tokens("ab ab")
+        3
+        """
+        if special is TEXT and template is False and (count := self._short.count_ids(text)) is not None:
+            return count
+        check_flag("template", template)
+        ids = self.encode_to_numpy(text, special=special)
+        return len(self.template.apply(ids.tolist()) if template and self.template else ids)
 
     # ------------------------------------------------------------------ files
 
@@ -346,12 +358,6 @@ class Tokenizer(Shapes):
             warnings.warn(
                 "a tokenizer.json does not hold roles: save to a folder to keep them", SubwordsWarning, stacklevel=2
             )
-
-
-def _refuse_given(family: str, **options: object) -> None:
-    for name, value in options.items():
-        if value is not None:
-            raise InputError(f"{name} is not an option of sample for {family} models: leave it out")
 
 
 def load(

@@ -8,6 +8,7 @@ from llvmlite import binding, ir
 from numba import types
 from numba.extending import intrinsic
 
+from subwords.kernels.llvm_addresses import ADDRESSES
 from subwords.kernels.llvm_lanes import LANES
 
 # PyArrayObject: the object's head, then data, number of dimensions, and the place of the dimensions.
@@ -411,6 +412,7 @@ INSTRUCTIONS: dict[str, Any] = {
     "leading_zeros": leading_zeros,
     "popcount": popcount,
     "mix": mix,
+    **ADDRESSES,
 }
 if PACKS_BYTES:
     INSTRUCTIONS |= {

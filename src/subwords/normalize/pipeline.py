@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from subwords.normalize.normalizer import Normalizer
 from subwords.normalize.stages import Part
-from subwords.split.routes import CHUNK_WORDS, SplitBuffers, WordChunk
+from subwords.split.routes import CHUNK_WORDS, Direct, SplitBuffers, WordChunk
 from subwords.split.splitter import Splitter
 from subwords.split.word_spans import WordSpans
 
@@ -91,6 +91,13 @@ class Pipeline:
         part, _ = self.normalizer.apply(text, np.array([0, len(text)], np.int64))
         # A step may insert any amount of text, and the buffers of a chunk are limited.
         return self.splitter.short(part, buffers) if len(part) < CHUNK_WORDS // 2 else None
+
+    def direct(self, buffers: SplitBuffers) -> Direct | None:
+        """Return the kernels of the normalizer and the splitter, if each stage of them is one call."""
+        found, stages = self.splitter.direct(buffers), self.normalizer.direct()
+        if found is None or stages is None:
+            return None
+        return found._replace(stages=stages, marked=any(stage.marked for stage in stages))
 
     def cut(self, text: Bytes, at: int) -> int:
         """Return a position in text[:at] where a cut changes no word, whatever follows, or 0 (S4)."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Literal, SupportsIndex, overload
 
 import numpy as np
@@ -73,8 +72,9 @@ class TokenBatch(Value, Sequence[NDArray[np.uint32]]):
 
     def to_lists(self) -> list[list[int]]:
         """Return one list of ids per text."""
-        flat, bounds = self.ids.tolist(), self.offsets.tolist()
-        return [flat[a:b] for a, b in pairwise(bounds)]
+        from subwords.results.lists import lists_of
+
+        return lists_of(self.ids, self.offsets)
 
     def truncated(self, max_length: int, *, direction: Literal["left", "right"] = "right") -> TokenBatch:
         """Return a batch with at most `max_length` ids of each text; `direction` is the side that is cut off.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from subwords.kernels.jit import Kernel
     from subwords.split.transducer import Machine
 
-__all__ = ["MachineRoute", "MaskRoute", "Route", "SplitBuffers", "WordChunk", "word_bounds"]
+__all__ = ["Direct", "DirectStage", "MachineRoute", "MaskRoute", "Route", "SplitBuffers", "WordChunk", "word_bounds"]
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
@@ -33,6 +33,27 @@ class WordChunk(NamedTuple):
     ends: NDArray[np.uint32]  # word j ends at base + ends[j] of `text`; the bit RUN may be set, see SplitBuffers
     text_ends: Offsets  # the number of words up to the end of each text
     complete: bool  # False: the last text continues in the next chunk
+
+
+class Direct(NamedTuple):
+    """How `Route.short` works, for callers that call its kernels themselves; see `kernels/door_encode.py`."""
+
+    kernel: Kernel
+    many: Kernel  # the same for many texts
+    tables: tuple[object, ...]  # what they take besides the texts and the ends
+    drops: Bytes | None = None  # by code point: words that begin with it are dropped
+    stages: tuple[DirectStage, ...] = ()  # of the normalizer, before
+    marked: bool = False  # a text with U+2581 may need more
+
+
+class DirectStage(NamedTuple):
+    """A stage of a normalizer as one call of a kernel."""
+
+    kernel: Kernel
+    tables: object
+    scratch: object = None
+    fourth: int = 0  # the fourth number of its progress, when it begins
+    marked: bool = False
 
 
 # Words written by one kernel call: few enough that their ends stay in the L2 cache.
@@ -50,6 +71,7 @@ class SplitBuffers:
     __slots__ = (
         "cuts",
         "cutter",
+        "direct",
         "ends",
         "kept_ends",
         "kept_text",
@@ -70,6 +92,7 @@ class SplitBuffers:
         # Safe cuts by vocabulary: a route that knows them yields parts of words, which have the same ids.
         self.cuts: Callable[[], SafeCuts | None] | None = None  # makes them: it takes some milliseconds
         self.runs = False  # whether isolated characters become one word with the bit RUN
+        self.direct: Any = None  # what a door works with, see encode/short.py
         # The words that remain after dropping, and their ends.
         self.kept_text, self.kept_ends = np.empty(0, np.uint8), np.empty(0, np.uint32)
         # The result of `Route.short`.
@@ -99,6 +122,10 @@ class Route(ABC):
 
         Their text and ends are buffers.short_text and buffers.short_ends: a tuple would cost 3 % on short texts.
         """
+        return None
+
+    def direct(self, buffers: SplitBuffers) -> Direct | None:
+        """Return the kernel that does the work of `short`; None if there is more to do."""
         return None
 
     @abstractmethod
@@ -199,6 +226,12 @@ class MachineRoute(_Scanner):
         transducer = self._transducer(_sampled(text, start, stop), buffers)
         return self._split.sized(stop - start)(text, start, stop, transducer, buffers.ends)
 
+    def direct(self, buffers: SplitBuffers) -> Direct | None:
+        """Return the kernel of the machine."""
+        from subwords.kernels.split.transducer import split_texts
+
+        return Direct(self._split, split_texts, (self._transducer(np.zeros(0, np.uint8), buffers),))
+
     def _many(self, text: Bytes, bounds: Offsets, first: int, buffers: SplitBuffers) -> int:
         from subwords.kernels.split.transducer import split_texts
 
@@ -231,6 +264,12 @@ class MaskRoute(_Scanner):
         if _much_is_high(_sampled(text, start, stop), buffers):
             return self._by_machine._one(text, start, stop, buffers)
         return self._split.sized(stop - start)(text, start, stop, self._classes, buffers.tail, buffers.ends)
+
+    def direct(self, buffers: SplitBuffers) -> Direct | None:
+        """Return the kernel of the masks."""
+        from subwords.kernels.split.gpt2 import split_gpt2_many
+
+        return Direct(self._split, split_gpt2_many, (self._classes, buffers.tail))
 
     def _many(self, text: Bytes, bounds: Offsets, first: int, buffers: SplitBuffers) -> int:
         if _much_is_high(_sampled(text, int(bounds[first]), int(bounds[-1])), buffers):

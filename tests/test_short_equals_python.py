@@ -1,0 +1,172 @@
+"""Built-in functions for short texts and for batches give what the way through Python gives: its twin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import subwords
+from strategies import byte_texts, texts
+from subwords.errors import InputError
+from subwords.kernels.jit import MODE
+from subwords.kernels.layout import SHORT_TEXT
+
+LINES = ["A line of some words: low, lower, lowest and it's 2024.", "naïve 文字 ﬁ Ⅷ  two  spaces", "Çà et là\n"] * 9
+
+
+def trained(**options: object) -> subwords.Tokenizer:
+    return subwords.train(LINES, **{"special_tokens": ["<s>"], **options})  # type: ignore[arg-type]
+
+
+def wordpiece() -> subwords.Tokenizer:
+    unk = ["<s>", "[UNK]"]
+    return trained(vocab_size=90, algorithm="wordpiece", normalizer="bert-uncased", splitter="bert", special_tokens=unk)
+
+
+MADE: dict[str, Callable[[], subwords.Tokenizer]] = {
+    "masks": lambda: trained(vocab_size=300),
+    "machine": lambda: trained(vocab_size=300, splitter="llama3"),
+    "wordpiece": wordpiece,
+    "unigram": lambda: trained(vocab_size=90, algorithm="unigram"),
+    "sentencepiece": lambda: trained(vocab_size=90, algorithm="unigram", normalizer="sentencepiece"),
+    "form": lambda: trained(vocab_size=300, normalizer="nfc"),
+    "ordinary": lambda: trained(vocab_size=300).with_tokens(["low", "文"], special=False),
+    "normalized": lambda: trained(vocab_size=300, normalizer="nfc").with_tokens(["lo"], special=False, normalized=True),
+}
+FAMILIES = {name: cache(make) for name, make in MADE.items()}
+FILES = {
+    "gpt2": "gpt2/tokenizer.json",
+    "cl100k": "converted/cl100k_base.tokenizer.json",
+    "mistral": "mistral/tokenizer.model.v1",
+    "mistral3": "mistral/mistral_instruct_tokenizer_240323.model.v3",
+    "phi-3": "phi-3/tokenizer.json",
+    "bert": "bert/bert-base-uncased-tokenizer.json",
+    "t5": "t5/spiece.model",
+    "albert": "albert/spiece.model",
+    "phi-2": "phi-2/tokenizer.json",
+    "neox": "gpt-neox/tokenizer.json",
+}
+EDGES = [
+    *(
+        "",
+        " ",
+        "▁",
+        "a▁b",
+        "\0",
+        "\x7f",
+        "\x80",
+        "é",
+        "😀",
+        "a" * SHORT_TEXT,
+        "a" * (SHORT_TEXT + 1),
+        "é" * 2048,
+        "é" * 2049,
+    ),
+    *("<s>", "<s>a", "low", "e\u0301", "  ", "\n\n", "ab" * 700, "文" * 900, "one\u2028two", " x" * 2047),
+]
+
+
+def by_python(tok: subwords.Tokenizer, text: str) -> list[int] | None:
+    try:
+        return tok.encode_to_numpy(text).tolist()
+    except InputError:
+        return None
+
+
+def check(tok: subwords.Tokenizer, text: str) -> None:
+    expected = by_python(tok, text)
+    for _ in range(2):  # the first call may make room for what the second one finds
+        if expected is None:
+            with pytest.raises(InputError):
+                tok.encode(text)
+            with pytest.raises(InputError):
+                tok.count_tokens(text)
+        else:
+            assert tok.encode(text) == expected
+            assert tok.count_tokens(text) == len(expected)
+    if expected is not None:
+        quick, count = tok._short.encode(text), tok._short.count_ids(text)
+        assert quick in (None, expected)
+        assert count in (None, len(expected))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@given(text=st.one_of(texts(), st.text(max_size=60), st.text(" ▁lowaé文", max_size=30)))
+def test_short_texts(family: str, text: str) -> None:
+    check(FAMILIES[family](), text)
+
+
+@pytest.mark.parametrize("text", [*EDGES, "\ud800", "a\udfffb"], ids=lambda text: ascii(text[:8]) + str(len(text)))
+@pytest.mark.parametrize("family", FAMILIES)
+def test_edges(family: str, text: str) -> None:
+    check(FAMILIES[family](), text)
+
+
+@pytest.mark.skipif(MODE != "compiled", reason="no doors")
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_door_opens(family: str) -> None:
+    tok = MADE[family]()
+    text = "A line of some words."
+    expected = tok.encode(text)
+    assert tok._short.encode(text) == expected
+    assert tok._short.count_ids(text) == len(expected)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("threads", [1, 3])
+@given(many=st.lists(st.one_of(texts(), st.sampled_from(EDGES), st.text(" ▁lowaé文", max_size=30)), max_size=12))
+def test_batches(family: str, threads: int, many: list[str]) -> None:
+    tok = FAMILIES[family]()
+    try:
+        expected = [tok.encode_to_numpy(text).tolist() for text in many]
+    except InputError:
+        with pytest.raises(InputError):
+            tok.encode_batch(many, threads=threads)
+        return
+    batch = tok.encode_batch(many, threads=threads)
+    assert batch.to_lists() == expected
+    assert [ids.tolist() for ids in batch] == expected
+
+
+@given(many=st.lists(st.one_of(texts(), byte_texts()), max_size=12))
+def test_batches_of_bytes(many: list[str | bytes]) -> None:
+    tok = FAMILIES["masks"]()
+    assert tok.encode_batch(many).to_lists() == [tok.encode_to_numpy(text).tolist() for text in many]
+
+
+@pytest.mark.parametrize("family", [name for name in FAMILIES if name not in ("ordinary", "normalized")])
+def test_large_batches(family: str) -> None:
+    """Texts around the size of the buffer, more texts than it takes, and tables that grow meanwhile."""
+    tok = MADE[family]()
+    many = [f"word{i} é{i * i} " + "low " * (i % 7) for i in range(3000)]
+    many += ["b" * 59_999, "b" * 60_000, "", "low é " * 11_000, "文" * 20_001, *many[:40], "x" * 70_000]
+    if by_python(tok, "".join(many)) is None:
+        many = [text for text in many if by_python(tok, text) is not None]
+    expected = [tok.encode_to_numpy(text).tolist() for text in many]
+    for threads in (1, 2):
+        assert MADE[family]().encode_batch(many, threads=threads).to_lists() == expected
+
+
+@pytest.mark.rotating(4, always=("gpt2",))
+@pytest.mark.parametrize("name", FILES)
+def test_files(name: str, shared_data: Path) -> None:
+    path = shared_data / "tokenizers" / FILES[name]
+    if not path.exists():
+        pytest.skip(f"needs {path}")
+    tok = subwords.load(path)
+    lines = [
+        line
+        for corpus in ("english", "zh", "ru", "code", "multilingual")
+        for line in (shared_data / "corpora" / f"{corpus}.txt").read_text("utf-8", "replace")[:60_000].split("\n")
+    ]
+    expected = [tok.encode_to_numpy(line).tolist() for line in lines]
+    assert [tok.encode(line) for line in lines] == expected
+    assert [tok.count_tokens(line) for line in lines] == [*map(len, expected)]
+    assert tok.encode_batch(lines).to_lists() == expected
+    for text in EDGES:
+        check(tok, text)

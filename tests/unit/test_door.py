@@ -1,0 +1,201 @@
+"""Built-in functions made of machine code: what they give back, who may call them, and what they leave behind."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import pickle
+import resource
+import sys
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+import subwords
+from subwords.errors import InputError
+from subwords.kernels.jit import MODE
+
+pytestmark = pytest.mark.skipif(MODE != "compiled", reason="no doors")
+
+TEXT = "low lower lowest: naïve words, 2024, that it's about"
+
+
+@pytest.fixture
+def tok() -> subwords.Tokenizer:
+    made = subwords.train([TEXT, "é 文字"] * 9, vocab_size=400, special_tokens=["<s>"])
+    made.encode(TEXT)
+    return made
+
+
+@pytest.fixture
+def collected() -> Iterator[list[object]]:
+    """What is called whenever garbage is collected, which is at nearly every list."""
+    calls: list[object] = []
+    busy = []
+
+    def call(phase: str, info: dict[str, int]) -> None:
+        if phase == "start" and not busy:
+            busy.append(1)
+            for each in calls:
+                each()  # type: ignore[operator]
+            busy.clear()
+
+    before = gc.get_threshold()
+    gc.callbacks.append(call)
+    gc.set_threshold(1)
+    yield calls
+    gc.set_threshold(*before)
+    gc.callbacks.remove(call)
+
+
+def test_anything_else_goes_the_other_way(tok: subwords.Tokenizer) -> None:
+    quick = tok._short.encode
+    assert quick(TEXT) == tok.encode(TEXT)
+
+    class Text(str):
+        __slots__ = ()
+
+    for other in (None, 5, b"low", ["low"], Text("low"), "\ud800", "a" * 5000, "é" * 3000):
+        assert quick(other) is None
+    assert tok.encode(Text("low")) == tok.encode(b"low") == tok.encode("low")
+    with pytest.raises(TypeError):
+        quick()  # type: ignore[call-arg]
+    for wrong in (5, None):
+        with pytest.raises(InputError):
+            tok.encode(wrong)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="lone surrogate U\\+D800"):
+        tok.encode("\ud800")
+    with pytest.raises(InputError, match="template"):
+        tok.encode(TEXT, template=0)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="special"):
+        tok.count_tokens(TEXT, special="no")  # type: ignore[arg-type]
+
+
+def test_ids_are_ints_of_their_own(tok: subwords.Tokenizer) -> None:
+    ids = tok.encode(TEXT)
+    assert {*map(type, ids)} == {int}
+    assert max(ids) > 256
+    made = [int("300"), int("301")]
+    assert {sys.getrefcount(i) for i in ids if i > 256} == {sys.getrefcount(i) for i in made}
+    ids.append(1)
+    assert tok.encode(TEXT) == ids[:-1]
+
+
+def test_references_are_given_back(tok: subwords.Tokenizer) -> None:
+    objects = [TEXT, "héé 文", "", "\ud800x", "a" * 5000, b"ab", None, False, True]
+    lists = [[TEXT, "é", b"low", ""], ["a", "\ud800"]]
+
+    def run() -> None:
+        for one in objects:
+            tok._short.encode(one)
+            tok._short.count_ids(one)
+        for many in lists:
+            with contextlib.suppress(InputError):
+                tok.encode_batch(many).to_lists()
+
+    run()
+    before = [sys.getrefcount(one) for one in [*objects, *lists[0], str, tok]]
+    for _ in range(200):
+        run()
+    after = [sys.getrefcount(one) for one in [*objects, *lists[0], str, tok]]
+    assert all(abs(a - b) < 100 for a, b in zip(after, before, strict=True))
+
+
+def test_a_collector_may_encode_meanwhile(tok: subwords.Tokenizer, collected: list[object]) -> None:
+    expected, other = tok.encode(TEXT), "é 文字 low " * 4
+    inner, found = tok.encode(other), []
+    batch = tok.encode_batch([TEXT, other])
+    collected.append(
+        lambda: found.append((tok.encode(other), tok.count_tokens(TEXT), tok.encode_batch([other])[0].tolist()))
+    )
+    for _ in range(50):
+        assert tok.encode(TEXT) == expected
+        assert batch.to_lists() == [expected, inner]
+    assert found
+    assert all(one == (inner, len(expected), inner) for one in found)
+
+
+def test_a_thread_may_switch_while_garbage_is_collected(tok: subwords.Tokenizer, collected: list[object]) -> None:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    collected.append(lambda: sum(range(200)))
+    words = [f"low{i} é{i} lowest" for i in range(60)]
+    fresh = subwords.train([TEXT, "é 文字"] * 9, vocab_size=400, special_tokens=["<s>"])
+    expected, wrong = [fresh.encode_to_numpy(word).tolist() for word in words], []
+
+    def work() -> None:
+        for _ in range(5):
+            wrong.extend(w for w, ids in zip(words, expected, strict=True) if tok.encode(w) != ids)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    try:
+        [thread.start() for thread in threads]
+        [thread.join() for thread in threads]
+    finally:
+        sys.setswitchinterval(before)
+    assert wrong == []
+
+
+def test_words_and_unknown_symbols_come_back(tok: subwords.Tokenizer) -> None:
+    """A text that needs room or raises leaves a state that the next one can use."""
+    words = [f"w{i}x{i * 7919} " * 9 for i in range(4000)]
+    expected = [tok.encode_to_numpy(word).tolist() for word in words]
+    assert [tok.encode(word) for word in words] == expected
+    assert tok._short.encode(words[-1]) == expected[-1]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_child_encodes(tok: subwords.Tokenizer) -> None:
+    expected = tok.encode(TEXT)
+    child = os.fork()
+    if not child:
+        os._exit(int(tok.encode(TEXT) != expected or tok._short.encode(TEXT) != expected))
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_functions_outlive_their_tokenizer(tok: subwords.Tokenizer) -> None:
+    expected, quick = tok.encode(TEXT), tok._short.encode
+    copy = pickle.loads(pickle.dumps(tok))
+    assert copy.encode(TEXT) == expected
+    del tok, copy
+    gc.collect()
+    assert quick(TEXT) == expected
+
+
+def memory() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def loop(tok: subwords.Tokenizer, calls: int) -> None:
+    lines = [TEXT, "héé 文 low", "", "\ud800x", "é" * 3000]
+    quick, count = tok._short.encode, tok._short.count_ids
+    for i in range(calls):
+        quick(lines[i % 5])
+        count(lines[i % 3])
+
+
+@pytest.mark.parametrize("calls", [40_000, pytest.param(1_000_000, marks=pytest.mark.sweep)])
+def test_memory_stays(tok: subwords.Tokenizer, calls: int) -> None:
+    loop(tok, 20_000)
+    before = memory()
+    loop(tok, calls)
+    assert memory() - before < 2000  # KB: one reference lost in a call would be more
+
+
+def test_lists_do_not_grow_memory(tok: subwords.Tokenizer) -> None:
+    batch = tok.encode_batch([TEXT] * 4000)
+    expected = [tok.encode(TEXT)] * 4000
+    assert batch.to_lists() == expected
+    before = memory()
+    for _ in range(20):
+        batch.to_lists()
+    assert memory() - before < 4000
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        batch.to_lists()
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

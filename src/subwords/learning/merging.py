@@ -66,7 +66,7 @@ def read_words(counts: WordCounts, symbol_ids: NDArray[np.int32], *, in_order: b
     if not in_order:
         rare = (MOST_RARE - np.minimum(counts.counts, np.uint64(MOST_RARE))).astype(np.uint16)
         order = np.argsort(rare, kind="stable")  # of 16 bits: a radix sort
-    symbols = zeros(len(counts.data) + len(counts) + 1, np.uint32)
+    symbols = zeros(len(counts.data) + len(counts) + 1, np.uint32, random=True)
     starts, weights = zeros(len(counts) + 2, np.uint32), zeros(len(counts), np.uint64)
     runs = fill_symbols(
         counts.data, counts.offsets, counts.counts, order, symbol_ids, SymbolWords(symbols, starts, weights)
@@ -214,8 +214,8 @@ class CountLoop(MergeLoop):
         self.pairs = pair_table(number + 2 * self.size + 4)
         move_pairs(every, self.pairs, threshold, 1, self.counters)
         symbols = len(self.words.symbols)
-        self.postings = zeros(3 * symbols + 64, np.uint32)
-        self.buffer = zeros(BUFFER_ROW * symbols + 64, np.uint32)
+        self.postings = zeros(3 * symbols + 64, np.uint32, random=True)
+        self.buffer = zeros(BUFFER_ROW * symbols + 64, np.uint32, random=True)
         self.heap = zeros(HEAP_ROW * (len(self.pairs) // PAIR_ROW), np.uint64)
         self.touched = np.empty(2 * self.size + 4, np.int32)
         fill_postings(self.words, self.tokens, self.pairs, self.postings)
@@ -264,6 +264,6 @@ def pairs_of(
 
 def pair_table(pairs: int) -> NDArray[np.uint64]:
     """Return an empty table that is less than half full with this many pairs."""
-    table = zeros((1 << (2 * pairs).bit_length()) * PAIR_ROW, np.uint64)
+    table = zeros((1 << (2 * pairs).bit_length()) * PAIR_ROW, np.uint64, random=True)
     table[:] = NO_KEY
     return table

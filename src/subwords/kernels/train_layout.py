@@ -6,6 +6,12 @@ from typing import NamedTuple
 
 from subwords.kernels.layout import F64s, I32s, I64s, U8s, U32s, U64s
 
+# ------------------------------------------------------------------ counted words (table/words.py)
+
+ROW_LENGTH, ROW_COUNT, ROW_PLACE, ROW_START, WORD_ROW = range(5)  # uint64
+SORT_ROW = 2  # place, row: uint64
+DIGIT_BITS = 11  # of a place, sorted at once
+
 # ------------------------------------------------------------------ training by merges (bpe/, wordpiece/)
 
 TIE_IDS, TIE_FIRST, TIE_BYTES = range(3)  # rules for pairs of equal score

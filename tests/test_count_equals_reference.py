@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable
+from itertools import chain, pairwise, zip_longest
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,10 @@ from strategies import FRAGMENTS, INVALID, SPECIALS, byte_texts, contested, text
 from subwords.corpus import word_table
 from subwords.corpus.count import count_blocks
 from subwords.corpus.read import Block
+from subwords.kernels.table.words import sort_rows
 from subwords.kernels.text.find import find_bytes
 from subwords.kernels.text.utf8 import first_invalid
+from subwords.kernels.train_layout import DIGIT_BITS, ROW_PLACE, SORT_ROW, WORD_ROW
 from subwords.reference import bpe as reference
 from subwords.reference.bpe import GPT2_PATTERN
 from subwords.resolve import splitter
@@ -135,11 +138,69 @@ def test_colliding_hashes_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> Non
     assert count_bytes(documents) == list(ref.items())
 
 
+# ------------------------------------------------------------------ the tables of several threads
+
+
+WORDS = st.text("ab é文", min_size=1, max_size=40).map(str.encode)
+
+
+@given(
+    st.lists(st.lists(st.tuples(WORDS, st.integers(0, 2**40)), max_size=30), min_size=1, max_size=4),
+    st.integers(1, 3),
+    st.booleans(),
+)
+def test_tables_are_joined_as_a_dict_counts(
+    tables: list[list[tuple[bytes, int]]], threads: int, colliding: bool
+) -> None:
+    ref: dict[bytes, int] = {}
+    for word, count in filter(None, chain.from_iterable(zip_longest(*tables))):
+        ref[word] = ref.get(word, 0) + count
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(word_table, "FIRST_SLOTS", 16)
+        patch.setattr(word_table, "PART", 16)
+        if colliding:
+            patch.setattr(word_table, "_SEEDS", [1] * 8)
+        filled = [word_table.WordTable() for _ in tables]
+        for place, row in enumerate(zip_longest(*tables)):
+            for column, pair in enumerate(row):
+                if pair is not None:
+                    word, count = np.frombuffer(pair[0], np.uint8), np.array([pair[1]], np.uint64)
+                    counted = word_table.CountedWords(word, np.array([0, len(word)]), count)
+                    filled[column].add(counted, place * len(tables) + column)
+        data, offsets, counts = word_table.words_of(filled, threads)
+    words = [data[a:b].tobytes() for a, b in pairwise(offsets.tolist())]
+    assert list(zip(words, counts.tolist(), strict=True)) == list(ref.items())
+
+
+@given(st.lists(st.integers(0, 2**62), max_size=80), st.integers(0, 50))
+def test_rows_are_sorted_as_a_stable_argsort_does(places: list[int], shift: int) -> None:
+    keys = np.array(places, np.uint64) >> np.uint64(shift)
+    rows = np.zeros((len(keys), WORD_ROW), np.uint64)
+    rows[:, ROW_PLACE] = keys
+    entries, spare = np.empty((2, SORT_ROW * len(keys)), np.uint64)
+    ends = np.empty(1 << DIGIT_BITS, np.int64)
+    if sort_rows(rows.ravel(), len(keys), int(keys.max(initial=0)).bit_length(), entries, spare, ends):
+        entries = spare
+    assert entries.reshape(-1, SORT_ROW)[:, 1].tolist() == np.argsort(keys, kind="stable").tolist()
+
+
 # ------------------------------------------------------------------ UTF-8
 
 
 @given(byte_texts())
 def test_first_invalid_byte_is_that_of_bytes_decode(data: bytes) -> None:
+    try:
+        data.decode()
+        ref = -1
+    except UnicodeDecodeError as error:
+        ref = error.start
+    assert first_invalid(np.frombuffer(data, np.uint8)) == ref
+
+
+@given(st.lists(st.sampled_from(FRAGMENTS), min_size=1, max_size=60), st.integers(0), st.integers(0, 255))
+def test_one_wrong_byte_in_a_long_text_is_found(fragments: list[str], at: int, byte: int) -> None:
+    data = bytearray("".join(fragments * 4).encode())
+    data[at % len(data)] = byte
     try:
         data.decode()
         ref = -1

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +18,8 @@ from hypothesis import strategies as st
 import subwords
 from strategies import Pair, counts_of, word_counts
 from subwords.bpe.train import BPESettings, train_bpe
-from subwords.kernels.train_layout import FLOOR, THRESHOLD
+from subwords.kernels.bpe.index import run_at
+from subwords.kernels.train_layout import END, FLOOR, THRESHOLD
 from subwords.learning import merging as training
 from subwords.reference import bpe as reference
 from subwords.reference.bpe import GPT2_PATTERN
@@ -118,6 +121,35 @@ def test_threshold_is_lowered_step_by_step() -> None:
     assert len(used) > 10
     assert used == sorted(used, reverse=True)
     assert used[-1] == 1
+
+
+# ------------------------------------------------------------------ words as symbols
+
+
+@given(word_counts(LETTERS), st.booleans())
+def test_symbols_are_the_words_with_their_counts(words: dict[bytes, int], in_order: bool) -> None:
+    ids = np.arange(256, dtype=np.int32)
+    ids[ord("b")] = -1  # splits a word
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training, "MOST_RARE", 3)
+        symbols, starts, weights = training.read_words(counts_of(words), ids, in_order=in_order)
+    pieces = [(piece, n) for word, n in words.items() for piece in word.split(b"b") if len(piece) > 1]
+    bounds = np.flatnonzero(symbols == END).tolist()
+    places = [first + 1 for first in bounds[:-1]]
+    runs = [run_at(starts, len(weights), 0, place) for place in places]
+    assert all(starts[run] <= place < starts[run + 1] for run, place in zip(runs, places, strict=True))
+    got = [
+        (bytes(symbols[a + 1 : b].tolist()), int(weights[run]))
+        for (a, b), run in zip(pairwise(bounds), runs, strict=True)
+    ]
+    assert got == (pieces if in_order else sorted(pieces, key=lambda piece: -min(piece[1], 3)))
+
+
+@given(st.lists(st.integers(0, 99), min_size=1, unique=True).map(sorted), st.integers(0, 99), st.integers(0, 99))
+def test_run_of_a_place(starts: list[int], place: int, first: int) -> None:
+    place = max(place, starts[0])
+    ref = bisect_right(starts, place) - 1
+    assert run_at([*starts, END], len(starts), first % (ref + 1), place) == ref
 
 
 # ------------------------------------------------------------------ B5: a merge that spells a special token

@@ -17,7 +17,7 @@ from subwords.kernels.layout import (
     MISSING,
 )
 from subwords.learning.limits import Step, check_limits, check_room, check_words
-from subwords.learning.merging import merge_words, read_words
+from subwords.learning.merging import merge_words
 from subwords.support.checks import check_choice, check_flag, check_token
 
 __all__ = ["BPESettings", "train_bpe"]
@@ -86,7 +86,7 @@ def train_bpe(
     ids = {name: i for i, name in reversed(list(enumerate(base)))}
     code_ids = np.full(256 if settings.byte_level else CODE_POINTS, MISSING, np.int32)
     code_ids[symbols] = [ids[name] for name in names]
-    vocab, merges = merge_words(read_words(counts, code_ids), counts.total, base, settings, on_step)
+    vocab, merges = merge_words(counts, code_ids, base, settings, on_step)
     unk_id = None if settings.unk_token is None else ids[settings.unk_token.encode()]
     special_ids = frozenset(range(len(specials)))
     return BPE(

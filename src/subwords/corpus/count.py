@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from subwords.corpus.counts import WordCounts
 from subwords.corpus.provenance import Provenance
 from subwords.corpus.read import Block
-from subwords.corpus.word_table import WordTable
+from subwords.corpus.word_table import WordTable, words_of
 from subwords.split.routes import SplitBuffers
 from subwords.split.splitter import Splitter
 from subwords.support.threads import in_threads
@@ -78,7 +78,7 @@ def count_blocks(
     in_threads(run, parts, threads)
     owned.clear()
     unused.clear()
-    return WordCounts(*WordTable.joined(tables).words(), provenance)
+    return WordCounts(*words_of(tables, threads), provenance)
 
 
 def _parts(blocks: Iterable[Block], splitter: Splitter | Pipeline, specials: _Specials) -> Iterator[_Part]:

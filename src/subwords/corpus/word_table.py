@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -21,15 +22,16 @@ from subwords.kernels.layout import (
     SLOTS_USED,
     CountTable,
 )
+from subwords.kernels.train_layout import DIGIT_BITS, ROW_PLACE, SORT_ROW, WORD_ROW
 from subwords.split.routes import WordChunk
 from subwords.support.memory import zeros
-from subwords.support.threads import check_stopped
+from subwords.support.threads import check_stopped, in_threads
 
-__all__ = ["CountedWords", "WordTable"]
+__all__ = ["CountedWords", "WordTable", "words_of"]
 
 FIRST_SLOTS = 1 << 12
 FIRST_ARENA = 1 << 16
-SWEEPS = 8
+PART = 1 << 15  # slots; smaller tables are not shared between threads
 
 _SEEDS = [secrets.randbits(64) | 1 for _ in range(SEEDS)]
 
@@ -77,37 +79,16 @@ class WordTable:
         places = np.arange(place, place + len(words.counts), dtype=np.int64)
         self._add(words.data, words.offsets[1:], words.counts, places)
 
-    @classmethod
-    def joined(cls, tables: list[WordTable]) -> WordTable:
-        """Return the union of tables, each word at its first position; empties the list to free the tables."""
-        tables.sort(key=lambda table: int(table.counters[SLOTS_USED]))
-        total = tables.pop()
-        while tables:
-            total._merge(tables.pop())
-        return total
-
-    def _merge(self, other: WordTable) -> None:
-        lengths, weights, places = other._measure()
-        # Several sweeps with a stride: the other table has the same hash, so in its order the front of this table would
-        # fill up first, and searches there would become linear. Four million distinct words took over a minute.
-        order = np.concatenate([np.arange(first, len(lengths), SWEEPS) for first in range(SWEEPS)])
-        ends = np.cumsum(lengths[order])
-        starts = np.empty(len(order), np.int64)
-        starts[order] = ends - lengths[order]
-        data = np.empty(int(lengths.sum()), np.uint8)
-        other._write(starts, data)
-        self._add(data, ends, weights[order], places[order])
-
     def words(self) -> CountedWords:
         """Return the words in the order of their first positions."""
-        lengths, weights, places = self._measure()
-        order = np.argsort(places)
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths[order])])
-        starts = np.empty(len(order), np.int64)
-        starts[order] = offsets[:-1]
-        data = np.empty(int(offsets[-1]), np.uint8)
-        self._write(starts, data)
-        return CountedWords(data, offsets, weights[order])
+        return words_of([self], 1)
+
+    def parts(self, threads: int) -> list[_Part]:
+        """Return its slots as parts, one for each thread."""
+        size = len(self.slots) // SLOT_ROW
+        parts = threads if size >= PART else 1
+        edges = [size * k // parts for k in range(parts + 1)]
+        return [_Part(self, first, last) for first, last in pairwise(edges)]
 
     def _add(
         self, data: NDArray[np.uint8], ends: NDArray[np.int64], weights: NDArray[np.uint64], places: NDArray[np.int64]
@@ -134,15 +115,54 @@ class WordTable:
             arena[: self.counters[BYTES_USED]] = self.arena[: self.counters[BYTES_USED]]
             self.arena = arena
 
-    def _measure(self) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int64]]:
-        from subwords.kernels.table.count import measure_words
 
-        n = int(self.counters[SLOTS_USED])
-        lengths, weights, places = np.empty(n, np.int64), np.empty(n, np.uint64), np.empty(n, np.int64)
-        measure_words(self.arrays, lengths, weights, places)
-        return lengths, weights, places
+class _Part(NamedTuple):
+    """Some slots of a table."""
 
-    def _write(self, starts: NDArray[np.int64], data: NDArray[np.uint8]) -> None:
-        from subwords.kernels.table.count import write_words
+    table: WordTable
+    first: int
+    last: int
 
-        write_words(self.arrays, starts, data)
+
+def words_of(tables: Sequence[WordTable], threads: int) -> CountedWords:
+    """Return the words of all tables in the order of their first positions; the tables cannot be used afterwards."""
+    from subwords.kernels.table.words import measure_words, number_of_words, write_words
+
+    tables = sorted(tables, key=lambda table: int(table.counters[SLOTS_USED]), reverse=True)
+    tables = [table for table in tables if table.counters[SLOTS_USED]]
+    for index, table in enumerate(tables):
+        for known in tables[:index]:
+            in_threads(_give_to(known), table.parts(threads), threads)
+    parts = [part for table in tables for part in table.parts(threads)]
+    rows_before = list(accumulate((number_of_words(*_slots(part)) for part in parts), initial=0))
+    rows = zeros(WORD_ROW * rows_before[-1], np.uint64, random=True)
+    placed = list(zip(parts, rows_before, strict=False))
+    in_threads(lambda at: measure_words(*_slots(at[0]), rows, at[1]), placed, threads)
+    offsets, counts = _in_order(rows, rows_before[-1])
+    data = np.empty(int(offsets[-1]), np.uint8)
+    in_threads(lambda at: write_words(*_slots(at[0]), rows, at[1], data), placed, threads)
+    return CountedWords(data, offsets, counts)
+
+
+def _give_to(known: WordTable) -> Callable[[_Part], int]:
+    from subwords.kernels.table.words import give_words
+
+    arrays = known.arrays
+    return lambda part: give_words(*_slots(part), arrays)
+
+
+def _slots(part: _Part) -> tuple[CountTable, int, int]:
+    return part.table.arrays, part.first, part.last
+
+
+def _in_order(rows: NDArray[np.uint64], count: int) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """Order the words by their first positions, and return their offsets and counts."""
+    from subwords.kernels.table.words import place_words, sort_rows
+
+    entries, spare = (zeros(SORT_ROW * count, np.uint64, random=True) for _ in range(2))
+    bits = int(rows[ROW_PLACE::WORD_ROW].max(initial=0)).bit_length()
+    if sort_rows(rows, count, bits, entries, spare, np.empty(1 << DIGIT_BITS, np.int64)):
+        entries = spare
+    offsets, counts = np.empty(count + 1, np.int64), np.empty(count, np.uint64)
+    place_words(rows, entries, offsets, counts)
+    return offsets, counts

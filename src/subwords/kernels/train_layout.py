@@ -6,6 +6,12 @@ from typing import NamedTuple
 
 from subwords.kernels.layout import F64s, I32s, I64s, U8s, U32s, U64s
 
+# ------------------------------------------------------------------ counted words (table/words.py)
+
+ROW_LENGTH, ROW_COUNT, ROW_PLACE, ROW_START, WORD_ROW = range(5)  # uint64
+SORT_ROW = 2  # place, row: uint64
+DIGIT_BITS = 11  # of a place, sorted at once
+
 # ------------------------------------------------------------------ training by merges (bpe/, wordpiece/)
 
 TIE_IDS, TIE_FIRST, TIE_BYTES = range(3)  # rules for pairs of equal score
@@ -20,23 +26,33 @@ PAIRS_USED, HEAP_SIZE, POSTINGS_USED, TOKENS, MERGES, STRINGS_USED, ARENA_AT = r
 TOTAL, TOTAL_BEFORE, CHOSEN, CHOICES, WARM, TRAIN_COUNTERS = range(7, 13)
 ALL_IN_HEAP = -0x7FFFFFFFFFFFFFFF  # of WARM: no pair is outside the heap
 
-WORD_LENGTH, WEIGHT_LOW, WEIGHT_HIGH, FIRST_LENGTH, WORD_HEADER = range(5)  # before a word's symbols, uint32
+END = (1 << 32) - 1  # between two words, and at places inside tokens, in place of a symbol; no place is END
+WORD_LENGTH, WEIGHT_LOW, WEIGHT_HIGH, FIRST_LENGTH, WORD_HEADER = range(5)  # before a word's symbols, uint32: WordPiece
 PAIR_KEY, PAIR_COUNT, PAIR_PLACE, PAIR_WORDS, PAIR_ROW = range(5)  # uint64
 NO_KEY = (1 << 64) - 1  # a free entry of the pair table
 LEFT, RIGHT, LEFT_WORDS, RIGHT_WORDS, LAST_LEFT, LAST_RIGHT, SPAN, STRING, TOKEN_ROW = range(9)  # int64: a cache line
 HEAP_COUNT, HEAP_TIE, HEAP_KEY, HEAP_ROW = range(4)  # uint64
 MERGE_ROW = 3  # left, right, merged: int32
-NEIGHBOUR, IN_WORD, BUFFER_ROW = range(3)  # uint32
+NEIGHBOUR, IN_WORD, BUFFER_ROW = range(3)  # uint32; in BPE, IN_WORD is the place of the new pair
+
+
+class SymbolWords(NamedTuple):
+    """Words as symbols, and where runs of words of equal count begin; see bpe/index.py."""
+
+    symbols: U32s
+    starts: U32s
+    weights: U64s
 
 
 class MergeTraining(NamedTuple):
     """All that BPE training works on; see bpe/index.py and bpe/train.py."""
 
-    arena: U32s
+    words: SymbolWords
     pairs: U64s
     postings: U32s
     heap: U64s
     buffer: U32s
+    touched: I32s
     tokens: I64s
     strings: U8s
     merges: I32s

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,45 +41,60 @@ from subwords.kernels.train_layout import (
     TRAIN_COUNTERS,
     TRAIN_SETTINGS,
     VOCAB_SIZE,
-    WORD_HEADER,
     MergeTraining,
+    SymbolWords,
 )
 from subwords.learning.limits import TIES, Limits, Step
 from subwords.support.memory import zeros
 
-__all__ = ["CountLoop", "MergeLoop", "merge_words", "pairs_of", "read_words"]
+__all__ = ["CountLoop", "MergeLoop", "check_size", "merge_words", "pairs_of", "read_words"]
 
 MOST_SYMBOLS = 2**32 - 1
+MOST_RARE = 1 << 10  # words with a smaller count are sorted by it
 BETWEEN_LOOKS = 256  # merges between two updates of the progress line
 
 
-def read_words(counts: WordCounts, symbol_ids: NDArray[np.int32]) -> NDArray[np.uint32]:
-    """Return the words as symbols, in the arena layout of kernels/bpe/index.py."""
-    from subwords.kernels.bpe.index import fill_arena
+def read_words(counts: WordCounts, symbol_ids: NDArray[np.int32], *, in_order: bool) -> SymbolWords:
+    """Return the words as symbols, in the layout of kernels/bpe/index.py; `in_order`: in the order of the counts.
 
-    size = len(counts.data) + WORD_HEADER * len(counts)
+    Otherwise frequent words come first, and nearly all words of equal count are in one run.
+    """
+    from subwords.kernels.bpe.index import fill_symbols
+
+    check_size(counts, len(counts.data) + len(counts) + 1)
+    order = np.arange(len(counts))
+    if not in_order:
+        rare = (MOST_RARE - np.minimum(counts.counts, np.uint64(MOST_RARE))).astype(np.uint16)
+        order = np.argsort(rare, kind="stable")  # of 16 bits: a radix sort
+    symbols = zeros(len(counts.data) + len(counts) + 1, np.uint32, random=True)
+    starts, weights = zeros(len(counts) + 2, np.uint32), zeros(len(counts), np.uint64)
+    runs = fill_symbols(
+        counts.data, counts.offsets, counts.counts, order, symbol_ids, SymbolWords(symbols, starts, weights)
+    )
+    return SymbolWords(symbols[: starts[runs + 1]], starts[: runs + 1], weights[:runs])
+
+
+def check_size(counts: WordCounts, size: int) -> None:
+    """Raise TrainingError for too many words: their arena would have `size` elements."""
     if counts.total * (1 + int(np.diff(counts.offsets).max())) >= 2**63 or size > MOST_SYMBOLS:
         raise TrainingError(f"too many symbols or pairs: {counts!r} exceeds 2**32 symbols or 2**63 pairs")
-    arena = zeros(size + len(counts.data), np.uint32)
-    used = fill_arena(counts.data, counts.offsets, counts.counts, symbol_ids, arena)
-    words: NDArray[np.uint32] = arena[: used + 1]
-    return words
 
 
 def merge_words(
-    arena: NDArray[np.uint32],
-    total: int,
+    counts: WordCounts,
+    symbol_ids: NDArray[np.int32],
     base: list[bytes],
     settings: Limits,
     on_step: Step | None = None,
     *,
     prefix: int = 0,
 ) -> tuple[Vocab, NDArray[np.int64]]:
-    """Learn tokens from `total` words of `base` tokens; return the vocabulary and the merges (left, right, merged).
+    """Learn tokens from words of `base` tokens; return the vocabulary and the merges (left, right, merged).
 
-    `prefix`: the number of leading bytes of the right token that a merge drops.
+    symbol_ids: see kernels/bpe/index.py. `prefix`: the number of leading bytes of the right token that a merge drops.
     """
-    loop = CountLoop(arena, total, base, settings, prefix)
+    words = read_words(counts, symbol_ids, in_order=settings.tie_break == "first")
+    loop = CountLoop(words, counts.total, base, settings, prefix)
     loop.run(on_step or (lambda phase, done, total: None))
     merges = loop.merges[: MERGE_ROW * loop.counters[MERGES]].astype(np.int64).reshape(-1, MERGE_ROW)
     return loop.vocab, merges
@@ -90,8 +106,7 @@ class MergeLoop(ABC):
     lowering: int  # the threshold is divided by this if no pair reaches it
     lead = b""  # what `strings` begins with, before the first token
 
-    def __init__(self, arena: NDArray[np.uint32], settings: Limits, threshold: int) -> None:
-        self.arena, self.used = arena, len(arena) - 1
+    def __init__(self, settings: Limits, threshold: int) -> None:
         self.size = settings.vocab_size
         self.counters = np.zeros(TRAIN_COUNTERS, np.int64)
         self.settings = train_settings(settings, threshold)
@@ -153,8 +168,9 @@ class CountLoop(MergeLoop):
 
     lowering = 4
 
-    def __init__(self, arena: NDArray[np.uint32], total: int, base: list[bytes], settings: Limits, prefix: int) -> None:
-        super().__init__(arena, settings, max(1, settings.min_frequency, total // (16 * settings.vocab_size)))
+    def __init__(self, words: SymbolWords, total: int, base: list[bytes], settings: Limits, prefix: int) -> None:
+        super().__init__(settings, max(1, settings.min_frequency, total // (16 * settings.vocab_size)))
+        self.words = words
         self.settings[PREFIX_BYTES] = prefix
         self.merges = np.empty(MERGE_ROW * self.size, np.int32)
         self._name_base(base)
@@ -173,11 +189,12 @@ class CountLoop(MergeLoop):
     def _training(self) -> MergeTraining:
         """Return everything that the kernel works on."""
         return MergeTraining(
-            self.arena,
+            self.words,
             self.pairs,
             self.postings,
             self.heap,
             self.buffer,
+            self.touched,
             self.tokens,
             self.strings,
             self.merges,
@@ -187,18 +204,21 @@ class CountLoop(MergeLoop):
 
     def _index(self) -> None:
         """Count all pairs of the words; keep the live ones, with their postings and the heap."""
-        from subwords.kernels.bpe.index import fill_postings, move_pairs
+        from subwords.kernels.bpe.index import count_pairs, fill_postings, move_pairs
         from subwords.kernels.bpe.train import start_heap
 
-        threshold = int(self.settings[THRESHOLD])
-        every, number = pairs_of(self.arena, self.used, self.tokens, self.settings, self.counters)
+        threshold, longest = int(self.settings[THRESHOLD]), int(self.settings[MAX_LENGTH])
+        every, number = pairs_of(
+            lambda pairs: count_pairs(self.words, pairs, self.tokens, longest, self.counters), threshold, self.counters
+        )
         self.pairs = pair_table(number + 2 * self.size + 4)
         move_pairs(every, self.pairs, threshold, 1, self.counters)
-        symbols = self.used
-        self.postings = zeros(3 * symbols + 64, np.uint32)
-        self.buffer = zeros(BUFFER_ROW * symbols + 64, np.uint32)
+        symbols = len(self.words.symbols)
+        self.postings = zeros(3 * symbols + 64, np.uint32, random=True)
+        self.buffer = zeros(BUFFER_ROW * symbols + 64, np.uint32, random=True)
         self.heap = zeros(HEAP_ROW * (len(self.pairs) // PAIR_ROW), np.uint64)
-        fill_postings(self.arena, self.used, self.pairs, self.postings)
+        self.touched = np.empty(2 * self.size + 4, np.int32)
+        fill_postings(self.words, self.tokens, self.pairs, self.postings)
         start_heap(self._training)
 
     def _grow_pairs(self) -> None:
@@ -223,28 +243,27 @@ def train_settings(settings: Limits, threshold: int) -> NDArray[np.int64]:
 
 
 def pairs_of(
-    arena: NDArray[np.uint32],
-    used: int,
-    tokens: NDArray[np.int64],
-    settings: NDArray[np.int64],
-    counters: NDArray[np.int64],
+    count: Callable[[NDArray[np.uint64]], int], threshold: int, counters: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint64], int]:
-    """Count all pairs of the words; return the table, and the number of pairs that reach the threshold."""
-    from subwords.kernels.bpe.index import count_pairs, move_pairs
+    """Count all pairs of the words; return the table, and the number of pairs that reach the threshold.
+
+    `count`: a kernel that adds the pairs to a table until it is half full.
+    """
+    from subwords.kernels.bpe.index import move_pairs
 
     every = pair_table(1 << 12)
     counters[[PAIRS_USED, ARENA_AT]] = 0
-    while count_pairs(arena, used, every, tokens, int(settings[MAX_LENGTH]), counters) == NEED_PAIRS:
+    while count(every) == NEED_PAIRS:
         larger = pair_table(len(every) // PAIR_ROW)
         move_pairs(every, larger, 0, 0, counters)
         every = larger
     rows = every.reshape(-1, PAIR_ROW)
-    live = (rows[:, PAIR_KEY] != NO_KEY) & (rows[:, PAIR_COUNT] >= np.uint64(settings[THRESHOLD]))
+    live = (rows[:, PAIR_KEY] != NO_KEY) & (rows[:, PAIR_COUNT] >= np.uint64(threshold))
     return every, int(np.count_nonzero(live))
 
 
 def pair_table(pairs: int) -> NDArray[np.uint64]:
     """Return an empty table that is less than half full with this many pairs."""
-    table = zeros((1 << (2 * pairs).bit_length()) * PAIR_ROW, np.uint64)
+    table = zeros((1 << (2 * pairs).bit_length()) * PAIR_ROW, np.uint64, random=True)
     table[:] = NO_KEY
     return table

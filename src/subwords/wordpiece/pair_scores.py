@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.corpus.counts import WordCounts
 from subwords.kernels.layout import MISSING, NEED_INDEX, NEED_PAIRS, UNDECIDED
 from subwords.kernels.train_layout import (
     ALL_IN_HEAP,
@@ -26,6 +27,7 @@ from subwords.kernels.train_layout import (
     FIRST_AS_LEFT,
     FIRST_AS_RIGHT,
     LIKELIHOOD,
+    MAX_LENGTH,
     PAIRS_USED,
     PREFIX_BYTES,
     PREFIX_CHARS,
@@ -34,23 +36,37 @@ from subwords.kernels.train_layout import (
     SPECIALS,
     STRING,
     SYMBOL_ROW,
+    THRESHOLD,
     TIE,
     TIE_BYTES,
     TIMES,
     TOKEN_ROW,
     TOTAL,
     WARM,
+    WORD_HEADER,
     ScoreTraining,
 )
 from subwords.learning.limits import Limits
-from subwords.learning.merging import MergeLoop, pairs_of
+from subwords.learning.merging import MergeLoop, check_size, pairs_of
 from subwords.support.memory import zeros
 from subwords.wordpiece.likelihood import compare_gains
 
-__all__ = ["SCORES", "ScoreLoop"]
+__all__ = ["SCORES", "ScoreLoop", "read_words"]
 
 SCORES = {"likelihood": LIKELIHOOD, "course": COURSE, "count": COUNT}
 ENTRY_COUNTS = slice(ENTRY_PAIRS, ENTRY_LOW + 1)
+
+
+def read_words(counts: WordCounts, symbol_ids: NDArray[np.int32]) -> NDArray[np.uint32]:
+    """Return the words as symbols, in the arena layout of kernels/wordpiece/words.py."""
+    from subwords.kernels.wordpiece.words import fill_arena
+
+    size = len(counts.data) + WORD_HEADER * len(counts)
+    check_size(counts, size)
+    arena = zeros(size + len(counts.data), np.uint32)
+    used = fill_arena(counts.data, counts.offsets, counts.counts, symbol_ids, arena)
+    words: NDArray[np.uint32] = arena[: used + 1]
+    return words
 
 
 class ScoreLoop(MergeLoop):
@@ -75,7 +91,8 @@ class ScoreLoop(MergeLoop):
         threshold = max(1, settings.min_frequency)
         if score == "likelihood":  # other scores may prefer a rare pair, or get words that forbid pruning
             threshold = max(threshold, words // (8 * settings.vocab_size))
-        super().__init__(arena, settings, threshold)
+        super().__init__(settings, threshold)
+        self.arena, self.used = arena, len(arena) - 1
         self.lead = prefix.encode()
         self.settings[[SPECIALS, PREFIX_BYTES, SCORE, PREFIX_CHARS]] = 0, len(self.lead), SCORES[score], len(prefix)
         self.counters[[TOTAL, CHOSEN]] = sum(times), MISSING
@@ -127,8 +144,14 @@ class ScoreLoop(MergeLoop):
         """Count all pairs of the words; create records of the live ones, their postings, and the heap."""
         from subwords.kernels.wordpiece.index import fill_records, open_records
         from subwords.kernels.wordpiece.train import start_scores
+        from subwords.kernels.wordpiece.words import count_word_pairs
 
-        every, number = pairs_of(self.arena, self.used, self.tokens, self.settings, self.counters)
+        threshold, longest = int(self.settings[THRESHOLD]), int(self.settings[MAX_LENGTH])
+        every, number = pairs_of(
+            lambda pairs: count_word_pairs(self.arena, self.used, pairs, self.tokens, longest, self.counters),
+            threshold,
+            self.counters,
+        )
         room = 2 * number + 4 * self.size + 64
         self.records = zeros(RECORD_ROW * room, np.int64)
         self.heap = zeros(ENTRY_ROW * room, np.int64)

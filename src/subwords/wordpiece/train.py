@@ -13,11 +13,11 @@ from subwords.components.vocab import Vocab
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.kernels.layout import CODE_POINTS, MISSING
 from subwords.learning.limits import Step, check_limits, check_room, check_unk, check_words
-from subwords.learning.merging import merge_words, read_words
+from subwords.learning.merging import merge_words
 from subwords.support.checks import check_choice, check_integer, check_string
 from subwords.support.memory import zeros
 from subwords.wordpiece.model import SPECIAL_TOKENS, WordPiece
-from subwords.wordpiece.pair_scores import SCORES, ScoreLoop
+from subwords.wordpiece.pair_scores import SCORES, ScoreLoop, read_words
 
 __all__ = ["WordPieceSettings", "train_wordpiece"]
 
@@ -81,11 +81,11 @@ def train_wordpiece(
     """
     check_words(counts)
     names, ids, times = _base(counts, settings)
-    arena = read_words(counts, ids)
     if settings.score == "count" and not _may_spell_prefix(counts, settings.prefix):
         prefix = len(settings.prefix.encode())
-        vocab, _ = merge_words(arena, counts.total, names, settings, on_step, prefix=prefix)
+        vocab, _ = merge_words(counts, ids, names, settings, on_step, prefix=prefix)
     else:
+        arena = read_words(counts, ids)
         loop = ScoreLoop(arena, counts.total, names, times, settings, score=settings.score, prefix=settings.prefix)
         loop.run(on_step or (lambda phase, done, total: None))
         vocab = loop.vocab

@@ -1,26 +1,29 @@
-"""The data of BPE training: words in an arena, a table of their pairs, and the tokens.
+"""The data of BPE training: words as symbols, a table of their pairs, and the tokens.
 
-A word in the arena (uint32) is a header and its symbols. The header is WORD_LENGTH, the number of symbols now; the
-word's count in two halves, WEIGHT_LOW and WEIGHT_HIGH; and FIRST_LENGTH, the number of symbols before any merge.
-Merging closes gaps in place, so the next word begins FIRST_LENGTH symbols after the header.
+Words (uint32) are their symbols one after the other, with END before, between and after them. A merge changes no place:
+a token that covers n symbols keeps the places of these. Its id is at the first place and at the last, so that both
+neighbours of a token are one step away, and END is where its second half began, so that no place inside of a token
+holds an id that once began there. Words of equal count are next to each other; such a run begins at starts[run] and
+each of its words has the count weights[run]. After the last start is END.
 
 The table of pairs (uint64) is open addressing with linear probing. An entry is PAIR_KEY, left << 32 | right, or NO_KEY
-if free; PAIR_COUNT; and the place and number of its postings, PAIR_PLACE and PAIR_WORDS. Postings are the arena
-positions of the words that contained the pair when it arose, ascending.
+if free; PAIR_COUNT; and the place and number of its postings, PAIR_PLACE and PAIR_WORDS. Postings are the places of the
+pair when it arose, ascending.
 
 A token's row (int64, a cache line) is SPAN, the number of first symbols it covers; STRING, where its bytes begin in
 `strings` (they end where the next token's begin); and, during a merge, for a neighbour on the left and on the right:
-the weight of the new pair, the number of its words, and the last word that was noted, or the pair's entry.
+the weight of the new pair, then the place of its next posting, or MISSING; the number of its postings; and the pair's
+entry.
 """
 
 from __future__ import annotations
 
-from subwords.kernels.jit import I64, U64, I32s, I64s, Int, U8s, U32s, U64s, inlined, kernel, mix, pointer
+from subwords.kernels.jit import I64, U64, I32s, I64s, Int, U8s, U32s, U64s, helper, inlined, kernel, mix, pointer
 from subwords.kernels.layout import CODE_POINTS, DONE, NEED_PAIRS
 from subwords.kernels.text.utf8 import decode_at
 from subwords.kernels.train_layout import (
     ARENA_AT,
-    FIRST_LENGTH,
+    END,
     NO_KEY,
     PAIR_COUNT,
     PAIR_KEY,
@@ -31,10 +34,7 @@ from subwords.kernels.train_layout import (
     POSTINGS_USED,
     SPAN,
     TOKEN_ROW,
-    WEIGHT_HIGH,
-    WEIGHT_LOW,
-    WORD_HEADER,
-    WORD_LENGTH,
+    SymbolWords,
 )
 
 FREE = U64(NO_KEY)
@@ -57,43 +57,64 @@ def symbol_weights(data: U8s, offsets: I64s, counts: U64s, by_character: Int, we
     return 0
 
 
+@inlined
+def symbol_at(p, i, stop, ids, size, shift):
+    """The symbol of the byte or character at p[i], or a negative number if it has none or i == stop; and its bytes."""
+    code, step = -1, 1
+    if i < stop:
+        code = I64(p[i])
+        if size > 256:
+            code, step = decode_at(p, i, stop)
+    symbol = -1
+    if code >= 0:
+        symbol = I64(ids[shift + code])
+    return symbol, step
+
+
 @kernel
-def fill_arena(data: U8s, offsets: I64s, counts: U64s, ids: I32s, arena: U32s) -> Int:
-    """Write the words as symbols; the number of elements of the arena used.
+def fill_symbols(data: U8s, offsets: I64s, counts: U64s, order: I64s, ids: I32s, words: SymbolWords) -> Int:
+    """Write the words in this order; the number of runs. After it, starts[runs + 1] is the number of symbols.
 
     ids: of 256 bytes; or of all code points; or of all code points at the start of a word, then of all elsewhere. A
     byte or character without an id splits a word. Words of one symbol are left out: they contain no pair.
     """
-    p, o, c, d, a = pointer(data), pointer(offsets), pointer(counts), pointer(ids), pointer(arena)
-    used, later = 0, CODE_POINTS if len(ids) > CODE_POINTS else 0
-    for word in range(len(counts)):
+    p, o, c, d, order_of = pointer(data), pointer(offsets), pointer(counts), pointer(ids), pointer(order)
+    symbols, starts, weights = pointer(words.symbols), pointer(words.starts), pointer(words.weights)
+    used, runs, later = 1, 0, CODE_POINTS if len(ids) > CODE_POINTS else 0
+    symbols[0] = END
+    for k in range(len(order)):
+        word = order_of[k]
         i, stop, n = o[word], o[word + 1], 0
         while i <= stop:
-            code, step = -1, 1
-            if i < stop:
-                code = I64(p[i])
-                if len(ids) > 256:
-                    code, step = decode_at(p, i, stop)
-            symbol = -1
-            if code >= 0:
-                symbol = I64(d[code if i == o[word] else later + code])
+            symbol, step = symbol_at(p, i, stop, d, len(ids), 0 if i == o[word] else later)
             if symbol >= 0:
-                a[used + WORD_HEADER + n] = symbol
+                symbols[used + n] = symbol
                 n += 1
             else:
                 if n > 1:
-                    a[used + WORD_LENGTH], a[used + FIRST_LENGTH] = n, n
-                    a[used + WEIGHT_LOW], a[used + WEIGHT_HIGH] = c[word] & LOW, c[word] >> HALF
-                    used += WORD_HEADER + n
+                    if runs == 0 or weights[runs - 1] != c[word]:
+                        starts[runs], weights[runs] = used, c[word]
+                        runs += 1
+                    symbols[used + n] = END
+                    used += n + 1
                 n = 0
             i += step
-    return used
+    starts[runs], starts[runs + 1] = END, used
+    return runs
 
 
 @inlined
-def weight_at(arena, word):
-    """The weight of the word at this place."""
-    return U64(arena[word + WEIGHT_LOW]) | U64(arena[word + WEIGHT_HIGH]) << HALF
+def run_at(starts, runs, run, place):
+    """The run of a place at or after the start of `run`: with growing steps, as the next place is often near."""
+    step = 1
+    while run + step < runs and starts[run + step] <= place:
+        run += step
+        step *= 2
+    while step > 0:
+        if run + step < runs and starts[run + step] <= place:
+            run += step
+        step >>= 1
+    return run
 
 
 @inlined
@@ -111,29 +132,41 @@ def may_merge(tokens, left, right, longest):
     return longest == 0 or tokens[TOKEN_ROW * left + SPAN] + tokens[TOKEN_ROW * right + SPAN] <= longest
 
 
+@helper
+def add_pair(pairs, mask, key, weight, counters):
+    """Add to the count of a pair; its entry."""
+    at = pair_slot(pairs, mask, key)
+    if pairs[at + PAIR_KEY] == FREE:
+        pairs[at + PAIR_KEY], pairs[at + PAIR_COUNT] = key, ZERO
+        pairs[at + PAIR_PLACE], pairs[at + PAIR_WORDS] = FREE, ZERO
+        counters[PAIRS_USED] += 1
+    pairs[at + PAIR_COUNT] += weight
+    return at
+
+
 @kernel
-def count_pairs(arena: U32s, used: Int, pairs: U64s, tokens: I64s, longest: Int, counters: I64s) -> Int:
-    """Count all pairs from the word at counters[ARENA_AT] on: DONE, or NEED_PAIRS if the table is half full."""
-    a, p, t, st = pointer(arena), pointer(pairs), pointer(tokens), pointer(counters)
-    mask, room = U64(len(pairs) // PAIR_ROW - 1), len(pairs) // PAIR_ROW // 2
-    while st[ARENA_AT] < used:
-        word = I64(st[ARENA_AT])
-        n = I64(a[word + WORD_LENGTH])
-        if st[PAIRS_USED] + n > room:
-            return NEED_PAIRS
-        weight = weight_at(a, word)
-        for k in range(word + WORD_HEADER, word + WORD_HEADER + n - 1):
-            if may_merge(t, I64(a[k]), I64(a[k + 1]), longest):
-                key = U64(a[k]) << HALF | U64(a[k + 1])
-                at = pair_slot(p, mask, key)
-                if p[at + PAIR_KEY] == FREE:
-                    p[at + PAIR_KEY], p[at + PAIR_COUNT], p[at + PAIR_PLACE], p[at + PAIR_WORDS] = key, ZERO, FREE, ZERO
-                    st[PAIRS_USED] += 1
-                p[at + PAIR_COUNT] += weight
-                if p[at + PAIR_PLACE] != U64(word):  # postings have no place yet: this is the last word seen
-                    p[at + PAIR_PLACE] = U64(word)
-                    p[at + PAIR_WORDS] += ONE
-        st[ARENA_AT] += WORD_HEADER + I64(a[word + FIRST_LENGTH])
+def count_pairs(words: SymbolWords, pairs: U64s, tokens: I64s, longest: Int, counters: I64s) -> Int:
+    """Count all pairs from counters[ARENA_AT] on, at least 1: DONE, or NEED_PAIRS if the table is half full."""
+    s, starts, weights = pointer(words.symbols), pointer(words.starts), pointer(words.weights)
+    p, t, st = pointer(pairs), pointer(tokens), pointer(counters)
+    mask, room, runs = U64(len(pairs) // PAIR_ROW - 1), len(pairs) // PAIR_ROW // 2, len(words.weights)
+    at, run = I64(st[ARENA_AT]), 0
+    while at < len(words.symbols):
+        left = I64(s[at])
+        if left == END:
+            at += 1
+            continue
+        after = at + t[TOKEN_ROW * left + SPAN]
+        right = I64(s[after])
+        if right != END and may_merge(t, left, right, longest):
+            if st[PAIRS_USED] >= room:
+                st[ARENA_AT] = at
+                return NEED_PAIRS
+            if at >= I64(starts[run + 1]):
+                run = run_at(starts, runs, run, at)
+            p[add_pair(p, mask, U64(left) << HALF | U64(right), weights[run], st) + PAIR_WORDS] += ONE
+        at = after
+    st[ARENA_AT] = at
     return DONE
 
 
@@ -160,19 +193,21 @@ def move_pairs(old: U64s, new: U64s, threshold: Int, fresh: Int, counters: I64s)
 
 
 @kernel
-def fill_postings(arena: U32s, used: Int, pairs: U64s, postings: U32s) -> Int:
+def fill_postings(words: SymbolWords, tokens: I64s, pairs: U64s, postings: U32s) -> Int:
     """Write the postings of every pair of the table."""
-    a, p, q = pointer(arena), pointer(pairs), pointer(postings)
-    mask = U64(len(pairs) // PAIR_ROW - 1)
-    word = 0
-    while word < used:
-        n = I64(a[word + WORD_LENGTH])
-        for k in range(word + WORD_HEADER, word + WORD_HEADER + n - 1):
-            at = pair_slot(p, mask, U64(a[k]) << HALF | U64(a[k + 1]))
-            if p[at + PAIR_KEY] != FREE:
-                end = I64(p[at + PAIR_PLACE] + p[at + PAIR_WORDS])
-                if p[at + PAIR_WORDS] == ZERO or q[end - 1] != word:
-                    q[end] = word
-                    p[at + PAIR_WORDS] += ONE
-        word += WORD_HEADER + I64(a[word + FIRST_LENGTH])
+    s, t, p, q = pointer(words.symbols), pointer(tokens), pointer(pairs), pointer(postings)
+    mask, at = U64(len(pairs) // PAIR_ROW - 1), 0
+    while at < len(words.symbols):
+        left = I64(s[at])
+        if left == END:
+            at += 1
+            continue
+        after = at + t[TOKEN_ROW * left + SPAN]
+        right = I64(s[after])
+        if right != END:
+            entry = pair_slot(p, mask, U64(left) << HALF | U64(right))
+            if p[entry + PAIR_KEY] != FREE:
+                q[I64(p[entry + PAIR_PLACE] + p[entry + PAIR_WORDS])] = at
+                p[entry + PAIR_WORDS] += ONE
+        at = after
     return 0

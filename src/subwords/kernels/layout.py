@@ -31,6 +31,7 @@ LANES = 64  # bytes that are processed at once; the padding that block loads and
 CODE_POINTS = 0x110000
 INVALID = CODE_POINTS  # the row of a table by code point for a byte that is not UTF-8
 MISSING = -1  # in place of an id
+SHORT_TEXT = 1 << 12  # bytes of a text; below, a call costs more than encoding
 MOST_BYTES = (1 << 31) - LANES  # of texts split in one call: word ends are 32 bits wide
 
 # ------------------------------------------------------------------ the table of words (table/)

@@ -8,6 +8,8 @@ from llvmlite import binding, ir
 from numba import types
 from numba.extending import intrinsic
 
+from subwords.kernels.llvm_addresses import ADDRESSES
+
 # PyArrayObject: the object's head, then data, number of dimensions, and the place of the dimensions.
 DATA = object.__basicsize__
 DIMENSIONS = DATA + 16
@@ -362,6 +364,7 @@ INSTRUCTIONS: dict[str, Any] = {
     "lowest": lowest,
     "popcount": popcount,
     "mix": mix,
+    **ADDRESSES,
 }
 if PACKS_BYTES:
     INSTRUCTIONS |= {"write_bits": write_bits, "classify": classify}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from subwords.normalize.normalizer import Normalizer
 from subwords.normalize.stages import Part
-from subwords.split.routes import CHUNK_WORDS, SplitBuffers, WordChunk
+from subwords.split.routes import CHUNK_WORDS, Direct, SplitBuffers, WordChunk
 from subwords.split.splitter import Splitter
 from subwords.split.word_spans import WordSpans
 
@@ -96,6 +96,10 @@ class Pipeline:
         part, _ = self.normalizer.apply(text, np.array([0, len(text)], np.int64))
         # A step may insert any amount of text, and the buffers of a chunk are limited.
         return self.splitter.short(part, buffers) if len(part) < CHUNK_WORDS // 2 else None
+
+    def direct(self, buffers: SplitBuffers) -> Direct | None:
+        """Return None: the text is not split as it is."""
+        return None
 
     def cut(self, text: Bytes, at: int) -> int:
         """Return a position in text[:at] where a cut changes no word, whatever follows, or 0 (S4)."""

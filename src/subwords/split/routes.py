@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from subwords.kernels.jit import Kernel
     from subwords.split.transducer import Machine
 
-__all__ = ["MachineRoute", "MaskRoute", "Route", "SplitBuffers", "WordChunk", "word_bounds"]
+__all__ = ["Direct", "MachineRoute", "MaskRoute", "Route", "SplitBuffers", "WordChunk", "word_bounds"]
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
@@ -33,6 +33,13 @@ class WordChunk(NamedTuple):
     ends: NDArray[np.uint32]  # word j ends at base + ends[j] of `text`
     text_ends: Offsets  # the number of words up to the end of each text
     complete: bool  # False: the last text continues in the next chunk
+
+
+class Direct(NamedTuple):
+    """A kernel that splits a short text as it is, and what it takes besides the text and the ends; see `door.py`."""
+
+    kernel: Kernel
+    arguments: tuple[object, ...]
 
 
 # Words written by one kernel call: few enough that their ends stay in the L2 cache.
@@ -82,6 +89,10 @@ class Route(ABC):
 
         Their text and ends are buffers.short_text and buffers.short_ends: a tuple would cost 3 % on short texts.
         """
+        return None
+
+    def direct(self, buffers: SplitBuffers) -> Direct | None:
+        """Return the kernel that does the work of `short`; None if there is more to do."""
         return None
 
     @abstractmethod
@@ -177,6 +188,10 @@ class MachineRoute(_Scanner):
     def _one(self, text: Bytes, start: int, stop: int, buffers: SplitBuffers) -> int:
         return self._split.sized(stop - start)(text, start, stop, self._transducer(buffers), buffers.ends)
 
+    def direct(self, buffers: SplitBuffers) -> Direct | None:
+        """Return the kernel of the machine."""
+        return Direct(self._split, (self._transducer(buffers),))
+
     def _many(self, text: Bytes, bounds: Offsets, first: int, buffers: SplitBuffers) -> int:
         from subwords.kernels.split.transducer import split_texts
 
@@ -208,6 +223,10 @@ class MaskRoute(_Scanner):
         if stop - start >= SAMPLE and np.count_nonzero(text[start : start + SAMPLE] > 127) > SAMPLE // 4:
             return self._by_machine._one(text, start, stop, buffers)
         return self._split.sized(stop - start)(text, start, stop, self._classes, buffers.tail, buffers.ends)
+
+    def direct(self, buffers: SplitBuffers) -> Direct | None:
+        """Return the kernel of the masks."""
+        return Direct(self._split, (self._classes, buffers.tail))
 
     def _many(self, text: Bytes, bounds: Offsets, first: int, buffers: SplitBuffers) -> int:
         from subwords.kernels.split.gpt2 import split_gpt2_many

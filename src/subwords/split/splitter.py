@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from subwords.components.identity import looks_like_steps, to_text
 from subwords.components.splitter import ALIASES, NAMED, Behavior, ByteChars, Prefix, Replace, Rule, Split, Step
 from subwords.errors import InputError
-from subwords.split.routes import MaskRoute, Route, SplitBuffers, WordChunk
+from subwords.split.routes import Direct, MaskRoute, Route, SplitBuffers, WordChunk
 from subwords.split.word_spans import WordSpans, character_spans
 from subwords.support.checks import encode_text
 from subwords.support.names import looks_like_name, named
@@ -114,6 +114,10 @@ class Splitter:
     def short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
         """Split a text shorter than a chunk in one step, if possible; see `Route.short`."""
         return self.route.short(text, buffers)
+
+    def direct(self, buffers: SplitBuffers) -> Direct | None:
+        """Return the kernel that does the work of `short`, if one does; see `Route.direct`."""
+        return self.route.direct(buffers)
 
     def word_spans(self, text: Bytes) -> WordSpans:
         """Return the words of one text, with their origin in it."""

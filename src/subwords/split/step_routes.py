@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from subwords.components.splitter import ByteChars, Prefix, Replace, Rule, Split
 from subwords.kernels.layout import LANES
 from subwords.split.finders import Finder, finder
-from subwords.split.routes import CHUNK_TEXTS, CHUNK_WORDS, MachineRoute, Route, SplitBuffers, WordChunk
+from subwords.split.routes import CHUNK_TEXTS, CHUNK_WORDS, Direct, MachineRoute, Route, SplitBuffers, WordChunk
 from subwords.split.transducer import Machine
 from subwords.split.word_spans import WordSpans, add_prefix, put_bytes_back, replace_character, start, write_byte_chars
 from subwords.unicode.tables import UNICODE_VERSION
@@ -138,6 +138,10 @@ class DroppingRoute(MachineRoute):
         for chunk in super().texts(text, bounds, buffers):
             self._keep(chunk.text, chunk.base, chunk.ends, chunk.text_ends, buffers)
             yield WordChunk(buffers.kept_text, 0, buffers.kept_ends, chunk.text_ends, chunk.complete)
+
+    def direct(self, buffers: SplitBuffers) -> Direct | None:
+        """Return None: there are words to drop."""
+        return None
 
     def short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
         """Split a short text in one call."""

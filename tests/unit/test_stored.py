@@ -110,7 +110,7 @@ def test_without_a_folder_it_is_made(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 
 def test_the_oldest_tables_are_deleted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "MOST_BYTES", 5000)
+    monkeypatch.setattr(store, "LARGEST_FOLDER", 5000)
     for k in range(8):
         stored(str(k), b"", lambda: bytes(1000))
         for file in folder.glob(f"{k}-*"):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import InputError
+from subwords.kernels.layout import SPAN_START
 from subwords.support.value import Value, read_only
 
 __all__ = ["Vocab"]
@@ -62,6 +63,11 @@ class Vocab(Value, Sequence[bytes]):
             for index, token in enumerate(self):
                 found.setdefault(token, index)
         return found
+
+    @cached_property
+    def spans(self) -> NDArray[np.int64]:
+        """The bytes of every token, as `kernels/text/decode.py` reads them."""
+        return self.offsets[:-1] << SPAN_START | np.diff(self.offsets)
 
     def find(self, tokens: Collection[bytes]) -> dict[bytes, int]:
         """Return the ids of those of some tokens that exist, as in `ids`, without making a dict of all tokens."""

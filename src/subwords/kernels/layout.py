@@ -34,6 +34,13 @@ MISSING = -1  # in place of an id
 SHORT_TEXT = 1 << 12  # bytes of a text; below, a call costs more than encoding
 MOST_BYTES = (1 << 31) - LANES  # of texts split in one call: word ends are 32 bits wide
 
+# ------------------------------------------------------------------ what an id gives (text/decode.py)
+
+SPAN_START = 32  # from this bit on: the place of its bytes
+SPAN_SIZE = (1 << 30) - 1  # the number of its bytes
+SPAN_BYTE, SPAN_BREAK = 1 << 30, 1 << 31  # flags
+MIXED = -(1 << 62)  # in place of a size: a break separates single bytes
+
 # ------------------------------------------------------------------ the table of words (table/)
 
 KEY_LOW, KEY_HIGH, VALUE_LOW, VALUE_HIGH, SLOT_ROW = range(5)  # of a slot, uint64

@@ -29,7 +29,7 @@ Table = TypeVar("Table")
 
 FOLDER = "tables"
 CHECKSUM = 32  # bytes of a file before its content, a pickle
-MOST_BYTES = 1 << 28  # of all files; the largest table has 40 MB
+LARGEST_FOLDER = 1 << 28  # of all files; the largest table has 40 MB
 LARGEST = 1 << 26
 
 
@@ -135,7 +135,7 @@ def _make_room(folder: Path, size: int) -> None:
         files = [(found.st_mtime, found.st_size, entry.path) for entry in entries if (found := entry.stat())]
     total = size + sum(length for _, length, _ in files)
     for _, length, name in sorted(files):
-        if total <= MOST_BYTES:
+        if total <= LARGEST_FOLDER:
             return
         with contextlib.suppress(OSError):
             Path(name).unlink()

@@ -42,7 +42,7 @@ __all__ = ["door_of"]
 
 # Items of what the built-in function carries, after the table of Python's functions. SCRATCH: of FEW ids and SHORT
 # bytes; nobody else can use it meanwhile, since no Python code runs before the text is made or given up.
-SPANS, TOKENS, SCRATCH = API + 1, API + 2, API + 3
+SPANS, BYTES, SCRATCH = API + 1, API + 2, API + 3
 FEW, SHORT = 1 << 10, 1 << 14
 
 
@@ -95,9 +95,9 @@ def read_list(carried, ids, n, out):
 
 
 @helper
-def write_bytes(carried, ids, n, out):
+def copy_tokens(carried, ids, n, out):
     """Write the bytes of n ids, which are at an address, to another one, and up to LANES bytes more."""
-    spans, tokens = data_of(item(carried, SPANS)), data_of(item(carried, TOKENS))
+    spans, tokens = data_of(item(carried, SPANS)), data_of(item(carried, BYTES))
     for k in range(n):
         span = load_at(spans + 8 * id_at(ids + 4 * k))
         source, size = tokens + (span >> SPAN_START), span & SPAN_SIZE
@@ -118,7 +118,7 @@ def text_of(carried, ids, n, total):
         if room == 0:
             return given_up(carried, room)
         out = call_at(api_of(carried, BYTES_DATA), room)
-    write_bytes(carried, ids, n, out)
+    copy_tokens(carried, ids, n, out)
     text = new_text(carried, out, total, I64(0))
     if text == 0:
         return given_up(carried, room)

@@ -39,7 +39,7 @@ MOST_BYTES = (1 << 31) - LANES  # of texts split in one call: word ends are 32 b
 SPAN_START = 32  # from this bit on: the place of its bytes
 SPAN_SIZE = (1 << 30) - 1  # the number of its bytes
 SPAN_BYTE, SPAN_BREAK = 1 << 30, 1 << 31  # flags
-MIXED = -(1 << 62)  # in place of a size: a break separates single bytes
+NO_SIZE = -(1 << 62)  # in place of a size: a break separates single bytes
 
 # ------------------------------------------------------------------ the table of words (table/)
 

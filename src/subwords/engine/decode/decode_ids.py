@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from subwords.components.vocab import Vocab
 from subwords.errors import InputError
-from subwords.kernels.layout import LANES, MIXED
+from subwords.kernels.layout import LANES, NO_SIZE
 
 __all__ = ["as_ids", "decode_bytes", "joined", "size_of"]
 
@@ -29,7 +29,7 @@ def size_of(ids: NDArray[np.int64], spans: NDArray[np.int64]) -> int | None:
     from subwords.kernels.text.decode import size_of_ids
 
     size = size_of_ids.sized(len(ids))(ids, spans)
-    if size < 0 and size != MIXED:
+    if size < 0 and size != NO_SIZE:
         at = -1 - size
         raise InputError(f"expected ids from 0 to {len(spans) - 1}; ids[{at}] is {ids[at]}")
     return None if size < 0 else size

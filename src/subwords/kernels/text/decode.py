@@ -7,14 +7,14 @@ lowest bits). SPAN_BYTE: a single byte of a character. SPAN_BREAK: no bytes, and
 from __future__ import annotations
 
 from subwords.kernels.jit import I64, I64s, Int, U8s, copy64, inlined, kernel, pointer
-from subwords.kernels.layout import LANES, MIXED, SPAN_BREAK, SPAN_BYTE, SPAN_SIZE, SPAN_START
+from subwords.kernels.layout import LANES, NO_SIZE, SPAN_BREAK, SPAN_BYTE, SPAN_SIZE, SPAN_START
 
 FLAGS = SPAN_BYTE | SPAN_BREAK
 
 
 @kernel
 def size_of_ids(ids: I64s, spans: I64s) -> Int:
-    """The number of bytes that the ids give; -1 - i if ids[i] is out of range, MIXED if a break separates bytes."""
+    """The number of bytes that the ids give; -1 - i if ids[i] is out of range, NO_SIZE if a break separates bytes."""
     p, s, count = pointer(ids), pointer(spans), len(spans)
     total, run = I64(0), I64(0)
     for i in range(len(ids)):
@@ -24,7 +24,7 @@ def size_of_ids(ids: I64s, spans: I64s) -> Int:
         if s[p[i]] & FLAGS != 0 or run != 0:
             run = run_after(run, s[p[i]])
             if run < 0:
-                return I64(MIXED)
+                return I64(NO_SIZE)
     return total
 
 

@@ -17,7 +17,7 @@ from subwords.errors import InputError, SubwordsWarning
 from subwords.families import Model
 from subwords.results.token_batch import TokenBatch
 from subwords.spec import TokenizerSpec
-from subwords.support.checks import as_list, check_flag, check_strings
+from subwords.support.checks import as_list, check_flag, check_strings, refuse_given
 
 # Modules that only some tokenizers need are imported on first use: this saves 30 ms at the start.
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from subwords.components.template_text import TemplateLike
     from subwords.components.trusted import Input
     from subwords.engine.call import Framing
-    from subwords.engine.engine import Engine, Short
+    from subwords.engine.engine import Engine
+    from subwords.engine.short import Short
     from subwords.resolve import NormalizerLike, SplitterLike
     from subwords.results.encoding import Encoding
     from subwords.results.encoding_batch import EncodingBatch
@@ -301,39 +302,38 @@ class Tokenizer(Shapes):
         except (TypeError, ValueError) as error:
             raise InputError(f"expected a seed for numpy.random.default_rng, not {seed!r:.60}: {error}") from None
         if isinstance(self.model, BPE):
-            _refuse_given("BPE", alpha=alpha, nbest=nbest)
-            return self._with_dropout(text, dropout, rng)
+            refuse_given("sample for BPE models", alpha=alpha, nbest=nbest)
+            from subwords.engine.sample import with_dropout
+
+            return with_dropout(self._engine, text, self.encode(text), dropout, rng)
         paths = self._paths(text)
-        _refuse_given("Unigram", dropout=dropout)
+        refuse_given("sample for Unigram models", dropout=dropout)
         nbest = -1 if nbest is None else nbest
         ids: list[int] = paths.draw(0.1 if alpha is None else alpha, nbest, rng).tolist()
         return self.encode(text) if nbest in (0, 1) else ids
 
-    def _with_dropout(self, text: str, dropout: float | None, rng: np.random.Generator) -> list[int]:
-        from subwords.bpe.sample import checked_dropout, draw
-        from subwords.bpe.segmenter import BPESegmenter
-
-        segmenter = self._engine.segmenter
-        assert isinstance(segmenter, BPESegmenter)
-        dropout, ids = checked_dropout(segmenter.model, dropout), self.encode(text)  # raises for unknown symbols
-        if dropout == 0 or segmenter.model.words_only:
-            return ids
-        drawn: list[int] = draw(segmenter, self._engine.words(text), dropout, rng).tolist()
-        return drawn
-
     def _paths(self, text: str) -> Paths:
-        from subwords.unigram.sample import Paths
-        from subwords.unigram.segmenter import UnigramSegmenter
+        from subwords.engine.sample import paths_of
 
-        segmenter = self._engine.segmenter
-        if not isinstance(segmenter, UnigramSegmenter):
-            needed = "nbest needs a Unigram model, sample that or BPE"
-            raise InputError(f"{needed}; this is {type(self.model).__name__}")
-        return Paths(segmenter, self._engine.words(text))
+        return paths_of(self._engine, self.model, text)
 
-    def tokenize(self, text: Input, *, special: SpecialPolicy = "text") -> list[str]:
+    def tokenize(self, text: Input, *, special: SpecialPolicy = TEXT) -> list[str]:
         """Return the tokens of a text; bytes that are not a complete character show as U+FFFD."""
-        return self._engine.tokens(text, special)
+        ids = self._short.encode(text) if special is TEXT else None
+        return self._engine.tokens(text, special) if ids is None else self._engine.spelled(text, ids)
+
+    def count_tokens(self, text: Input, *, special: SpecialPolicy = TEXT, template: bool = False) -> int:
+        """Return how many ids a text has: the length of what `encode` returns, without making the list.
+
+        >>> import subwords
+        >>> subwords.train(["ab ab"], vocab_size=257).count_tokens("ab ab")
+        3
+        """
+        if special is TEXT and template is False and (count := self._short.count_ids(text)) is not None:
+            return count
+        check_flag("template", template)
+        ids = self.encode_to_numpy(text, special=special)
+        return len(self.template.apply(ids.tolist()) if template and self.template else ids)
 
     # ------------------------------------------------------------------ files
 
@@ -353,12 +353,6 @@ class Tokenizer(Shapes):
             warnings.warn(
                 "a tokenizer.json does not hold roles: save to a folder to keep them", SubwordsWarning, stacklevel=2
             )
-
-
-def _refuse_given(family: str, **options: object) -> None:
-    for name, value in options.items():
-        if value is not None:
-            raise InputError(f"{name} is not an option of sample for {family} models: leave it out")
 
 
 def load(

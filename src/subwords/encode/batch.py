@@ -1,10 +1,33 @@
-"""Batches: many texts, in parts for threads."""
+"""Batches: many texts, in parts for threads; where doors exist, by their addresses, without an object for each part."""
 
 from __future__ import annotations
 
-__all__ = ["parts_of"]
+from collections.abc import Sequence
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.kernels.layout import BEGIN, DONE, LANES, PROGRESS, Normalized
+from subwords.results.token_batch import TokenBatch
+from subwords.split.routes import CHUNK_TEXTS, CHUNK_WORDS, Direct, DirectStage, WordChunk
+from subwords.support.threads import check_stopped, in_threads, thread_count
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from subwords.encode.encoder import Encoder
+    from subwords.kernels.door_batch import ManyStage, ManyWork
+    from subwords.kernels.door_encode import Plan
+
+Offsets = NDArray[np.int64]
+
+__all__ = ["Batches", "Places", "parts_of", "read_places"]
 
 PART = 1 << 18  # bytes of short texts per task of a thread
+BYTES_PER_ID = 3  # of the first guess of a part's ids
 
 
 def parts_of(texts: list[bytes]) -> list[list[bytes]]:
@@ -18,3 +41,170 @@ def parts_of(texts: list[bytes]) -> list[list[bytes]]:
         parts[-1].append(text)
         size += len(text)
     return parts
+
+
+class Places(NamedTuple):
+    """Where the UTF-8 of texts is in memory; `owners` keeps it there."""
+
+    addresses: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    owners: object
+
+
+def read_places(texts: Sequence[object], *, marked: bool) -> Places | None:
+    """Return where texts are, str or bytes; None if there is anything else among them, or a lone surrogate.
+
+    marked: also None for bytes and for texts with U+2581. The tuple keeps the texts, and none of them can change.
+    """
+    kept, made = tuple(texts), list[bytes]()
+    addresses, lengths = np.empty(len(kept), np.int64), np.empty(len(kept), np.int64)
+    count, marks = np.array([len(kept)], np.int64), np.array([marked], np.int64)
+    if _reader()((count, kept, addresses, lengths, made, marks)) < len(kept):
+        return None
+    return Places(addresses, lengths, (kept, made))
+
+
+@cache
+def _reader() -> Callable[[tuple[Any, ...]], int]:
+    from subwords.kernels.door import api, built_in
+    from subwords.kernels.door_batch import read_door
+
+    return built_in(read_door, (api(),))
+
+
+class Batches:
+    """Encodes texts by address, with the states of an encoder; any number of threads may share it."""
+
+    def __init__(self, encoder: Encoder, plan: Plan) -> None:
+        from subwords.kernels.door_batch import encode_many
+
+        self.marked = plan.marked
+        self._encoder = encoder
+        self._plan = plan
+        self._kernel = encode_many.ready()
+
+    @classmethod
+    def of(cls, encoder: Encoder, *, prefixed: bool = False, marked: bool = False) -> Batches | None:
+        """Return the batches of an encoder, see `short.plan_of`; None if there are none."""
+        from subwords.encode.short import plan_of
+
+        plan = plan_of(encoder.segmenter, encoder.splitter, prefixed=prefixed, marked=marked, many=True)
+        return None if plan is None else cls(encoder, plan)
+
+    def encode(self, places: Places, threads: int | None) -> TokenBatch:
+        """Return the ids of texts."""
+        ends = np.cumsum(places.lengths)
+        total = int(ends[-1]) if len(ends) else 0
+        cuts = np.searchsorted(ends, np.arange(PART, total, PART)) + 1
+        bounds = np.unique(np.concatenate([[0], cuts, [len(ends)]])).tolist()
+        tasks = [_Task(places, first, last) for first, last in pairwise(bounds)]
+        count = min(len(tasks), thread_count(threads))
+        return TokenBatch.join([*map(self._part, tasks)] if count <= 1 else in_threads(self._part, tasks, count))
+
+    def _part(self, task: _Task) -> TokenBatch:
+        """Return the ids of some texts."""
+        from subwords.kernels.door_batch import ADDRESSES_AT, COUNT, LAST, LENGTHS_AT, NEXT, OFFSETS_AT, OUT, WORKSPACE
+
+        places, first, last = task
+        encoder = self._encoder
+        state = encoder._take()
+        if state.many is None:
+            state.many = _Tools.of(encoder.splitter.direct(state.buffers), self._plan, state.buffers)
+        plan, work = state.many.plan, state.many.work
+        size = int(places.lengths[first:last].sum())
+        offsets, out = np.zeros(last - first + 1, np.int64), np.empty(size // BYTES_PER_ID + (1 << 12), np.uint32)
+        plan[[NEXT, LAST, COUNT]] = first, last, 0
+        plan[[ADDRESSES_AT, LENGTHS_AT]] = places.addresses.ctypes.data, places.lengths.ctypes.data
+        while True:
+            done = 1 + int(plan[NEXT]) - first
+            plan[OFFSETS_AT] = offsets.ctypes.data + 8 * done
+            plan[[OUT, WORKSPACE]] = id(out), id(state.workspace)
+            if self._kernel(id(work), plan.ctypes.data) == DONE:
+                break
+            done = 1 + int(plan[NEXT]) - first
+            out = self._rest(state, places, offsets[done:], out)
+            check_stopped()
+        written = int(plan[COUNT])
+        encoder._give(state)
+        return TokenBatch(out[:written], offsets)
+
+    def _rest(self, state: Any, places: Places, offsets: Offsets, out: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """Encode the texts that the kernel did not; return the array of ids, which may be a new one."""
+        from subwords.kernels.door_batch import COUNT, NEXT, SIZE, STATUS, UPTO, WORDS
+
+        plan, work, encoder = state.many.plan, state.many.work, self._encoder
+        first, upto, written, done = int(plan[NEXT]), int(plan[UPTO]), int(plan[COUNT]), 0
+        if plan[STATUS]:
+            ends, text_ends = state.many.word_ends, work.text_ends[1 : upto - first + 1]
+            chunk = WordChunk(state.many.split_text, 0, ends, text_ends, True)
+            written, out = encoder._resume(state, chunk, int(plan[WORDS]), out, int(plan[STATUS]))
+            offsets[: upto - first] = text_ends
+        else:
+            if upto == first:
+                text, upto = self._long_text(places, first), first + 1
+                bounds = np.array([0, len(text)], np.int64)
+            else:
+                text, bounds = work.buffer[: int(plan[SIZE])], work.bounds[: upto - first + 1]
+            for chunk in encoder.splitter.texts(text, bounds, state.buffers):
+                written, out = encoder._run(state, chunk, out, written)
+                offsets[done : done + len(chunk.text_ends)] = chunk.text_ends
+                done += len(chunk.text_ends) if chunk.complete else 0
+                state.counters[BEGIN] = chunk.complete
+                check_stopped()
+        plan[[NEXT, COUNT]] = upto, written
+        return out
+
+    def _long_text(self, places: Places, index: int) -> NDArray[np.uint8]:
+        from ctypes import string_at
+
+        text = string_at(int(places.addresses[index]), int(places.lengths[index]))
+        return np.frombuffer(b" " + text if self._plan.prefixed else text, np.uint8)
+
+
+class _Task(NamedTuple):
+    places: Places
+    first: int
+    last: int
+
+
+class _Tools(NamedTuple):
+    """What a thread's state keeps for batches."""
+
+    plan: NDArray[np.int64]
+    work: ManyWork
+    split_text: NDArray[np.uint8]  # the text that words are of, at most
+    word_ends: NDArray[np.uint32]
+
+    @classmethod
+    def of(cls, direct: Direct | None, plan: Plan, buffers: Any) -> _Tools:
+        """Return the tools for a state with these buffers."""
+        from subwords.kernels.door_batch import BUFFER, ManyWork, plan_of
+
+        assert direct is not None
+        stages = tuple(map(_working, direct.stages))
+        drops = direct.drops is not None
+        kept = np.empty(BUFFER + LANES if drops else 0, np.uint8)
+        work = ManyWork(
+            buffer=np.empty(BUFFER + LANES, np.uint8),
+            bounds=np.zeros(CHUNK_TEXTS + 1, np.int64),
+            tables=direct.tables[0],
+            tail=direct.tables[-1],
+            ends=buffers.ends,
+            text_ends=buffers.text_ends,
+            drops=direct.drops,
+            kept_text=kept,
+            kept_ends=np.empty(CHUNK_WORDS + 1 if drops else 0, np.uint32),
+            stages=stages,
+        )
+        text = kept if drops else stages[-1].out.text if stages else work.buffer
+        return cls(plan_of(plan), work, text, work.kept_ends if drops else work.ends)
+
+
+def _working(stage: DirectStage) -> ManyStage:
+    from subwords.kernels.door_batch import BUFFER, ManyStage
+    from subwords.kernels.layout import BLOCK_GROWTH
+
+    out = Normalized(
+        np.empty(BUFFER + 2 * BLOCK_GROWTH, np.uint8), np.empty(0, np.int64), np.zeros(CHUNK_TEXTS + 1, np.int64)
+    )
+    return ManyStage(stage.tables, stage.scratch, out, np.zeros(PROGRESS, np.int64))

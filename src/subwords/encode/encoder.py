@@ -156,6 +156,7 @@ class _State:
         self.scratch: Any = None
         self.out = np.empty(SHORT_TEXT + OUT_PADDING, np.uint32)
         self.none = np.zeros(0, np.int64)
+        self.many: Any = None  # what batches work with
         self.clear()
         self.fit_word(SHORT_WORD)
 
@@ -363,12 +364,12 @@ class Encoder:
     def _held_kernel(self) -> Callable[..., int]:
         return self.segmenter.kernel.held()
 
-    @cached_property
-    def door(self) -> Door | None:
-        """Built-in functions for short texts; None where there are none, and each of them may return None."""
-        from subwords.encode.short import door_of
+    def door(self, *, prefixed: bool = False, marked: bool = False) -> Door | None:
+        """Return built-in functions for short texts, see `short.door_of`; any of them may return None."""
+        if self._door is None and not self.segmenter.joins:
+            from subwords.encode.short import door_of
 
-        self._door = None if self.segmenter.joins else door_of(self.segmenter, self.splitter)
+            self._door = door_of(self.segmenter, self.splitter, prefixed=prefixed, marked=marked)
         return self._door
 
     def _take(self) -> _State:

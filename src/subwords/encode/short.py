@@ -1,37 +1,93 @@
-"""Short texts, by built-in functions that call the kernels directly; see `kernels/door.py`."""
+"""Short texts, by built-in functions that call the kernels directly; see `kernels/door_encode.py`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from subwords.kernels.layout import SHORT_TEXT
-from subwords.split.routes import SplitBuffers
+import numpy as np
+
+from subwords.kernels.layout import LANES, PROGRESS, SHORT_TEXT, Normalized
+from subwords.split.routes import Direct, DirectStage, SplitBuffers
 
 if TYPE_CHECKING:
     from subwords.encode.encoder import Segmenter, WordSource
-    from subwords.kernels.door_encode import Door, Hand
+    from subwords.kernels.door_encode import Door, Hand, Kept, Plan, Working
 
-__all__ = ["door_of", "hand_of"]
+MOST_STAGES = 4  # of a normalizer
+
+__all__ = ["door_of", "hand_of", "plan_of"]
 
 
-def door_of(segmenter: Segmenter, splitter: WordSource) -> Door | None:
-    """Return the door of an encoder; None if its texts need more than two kernels, or if there are no doors."""
+def plan_of(segmenter: Segmenter, splitter: WordSource, *, prefixed: bool, marked: bool, many: bool) -> Plan | None:
+    """Return the kernels of an encoder for one text or `many`; None if there is more to do, or if there are no doors.
+
+    prefixed: a space is put before a text. marked: a text with U+2581 goes the other way.
+    """
     from subwords.kernels.door import opens
 
-    direct = splitter.direct(SplitBuffers()) if opens() else None
-    if direct is None:
+    direct = splitter.direct(SplitBuffers()) if opens() and not segmenter.joins else None
+    if direct is None or len(direct.stages) > MOST_STAGES:
+        return None
+    from subwords.kernels.door_encode import Plan, StagePlan
+    from subwords.kernels.split.drop import keep_words
+
+    return Plan(
+        stages=tuple(StagePlan(stage.kernel, stage.scratch is not None, stage.fourth) for stage in direct.stages),
+        split=direct.many if many else direct.kernel,
+        tables=len(direct.tables),
+        keep=None if direct.drops is None else keep_words,
+        encode=segmenter.kernel,
+        prefixed=prefixed,
+        marked=marked or direct.marked,
+    )
+
+
+def door_of(segmenter: Segmenter, splitter: WordSource, *, prefixed: bool, marked: bool) -> Door | None:
+    """Return the door of an encoder; see `plan_of`."""
+    plan = plan_of(segmenter, splitter, prefixed=prefixed, marked=marked, many=False)
+    if plan is None:
         return None
     from subwords.kernels import door_encode
 
-    return door_encode.door_of(direct.kernel, len(direct.arguments), segmenter.kernel, SHORT_TEXT)
+    return door_encode.door_of(plan)
 
 
 def hand_of(state: Any, splitter: WordSource) -> Hand:
     """Return what a door needs of the state of a thread."""
     from subwords.kernels.door_encode import Hand
 
-    direct = splitter.direct(state.buffers)
-    assert direct is not None
-    tables, tail = (*direct.arguments, state.none)[:2]
-    counters = state.counters
-    return Hand(tables, tail, state.buffers.ends, state.none, state.out, state.workspace, counters, state)
+    buffers = state.buffers
+    if buffers.direct is None:
+        direct = splitter.direct(buffers)
+        assert direct is not None
+        before = np.empty(SHORT_TEXT + 1, np.uint8)
+        buffers.direct = direct.tables, _kept(direct), before, tuple(map(_working, direct.stages))
+    tables, kept, before, stages = buffers.direct
+    return Hand(
+        tables=tables[0],
+        tail=tables[-1],
+        ends=buffers.ends,
+        none=state.none,
+        out=state.out,
+        workspace=state.workspace,
+        counters=state.counters,
+        kept=kept,
+        before=before,
+        stages=stages,
+        state=state,
+    )
+
+
+def _kept(direct: Direct) -> Kept | None:
+    if direct.drops is None:
+        return None
+    from subwords.kernels.door_encode import ROOM, Kept
+
+    return Kept(np.zeros(1, np.int64), direct.drops, np.empty(ROOM + LANES, np.uint8), np.empty(ROOM, np.uint32))
+
+
+def _working(stage: DirectStage) -> Working:
+    from subwords.kernels.door_encode import ROOM, Working
+
+    out = Normalized(np.empty(ROOM, np.uint8), np.empty(0, np.int64), np.zeros(2, np.int64))
+    return Working(stage.tables, stage.scratch, out, np.zeros(2, np.int64), np.zeros(PROGRESS, np.int64))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from functools import cached_property
@@ -12,10 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.components.byte_alphabet import tokens_to_text
+from subwords.components.normalizer import Form
 from subwords.components.space_rule import SPACE
 from subwords.components.trusted import Input, source_of
+from subwords.encode.batch import Batches, read_places
 from subwords.encode.encoder import Encoder, WordSource
 from subwords.engine.added_tokens import AddedTokens
+from subwords.engine.short import Short
 from subwords.errors import InputError
 from subwords.families import Model, segmenter_of
 from subwords.results.token_batch import TokenBatch
@@ -41,15 +44,15 @@ class Route(NamedTuple):
     encoder: Encoder
 
 
-class Short(NamedTuple):
-    """Functions of one text; None instead of a result means that they cannot do it."""
+class Tokens(dict[int, str]):
+    """The tokens of a model as strings, by id; each is made when it is first asked for."""
 
-    encode: Callable[[object], list[int] | None]
-    count_ids: Callable[[object], int | None]
+    def __init__(self, model: Model) -> None:
+        self._vocab = model.vocab
 
-
-def _never(text: object) -> None:
-    """Do nothing, so that the other way is taken."""
+    def __missing__(self, index: int) -> str:
+        self[index] = token = self._vocab[index].decode("utf-8", "replace")
+        return token
 
 
 class Engine:
@@ -120,9 +123,23 @@ class Engine:
 
     @cached_property
     def short(self) -> Short:
-        """Built-in functions for most short texts, special tokens read as text; None: take the other way."""
-        door = self.encoder.door if self._always_whole and self._plain is None else None
-        return Short(_never, _never) if door is None else Short(door.encode, door.count_ids)
+        """Functions for most short texts, special tokens read as text."""
+        finder = self._added.finder("text")
+        changed = bool(finder.normalized) and self._normalizer is not None
+        # A normal form leaves ASCII as it is: then tokens in the text and in the normalized text are the same.
+        forms = self._normalizer is not None and all(isinstance(step, Form) for step in self._normalizer.steps)
+        if self._sees_start or (changed and not forms):
+            return Short.never()
+        # The encoder that the other way takes for these texts: it makes room for the words that a door refuses.
+        route = self._normalized if changed else self._whole
+        if self._plain is not None:
+            found = self._plain.short()
+        else:
+            door = route.encoder.door()
+            found = None if door is None else Short(door.encode, door.count_ids)
+        if found is None:
+            return Short.never()
+        return found.unless(finder.literal, ascii_only=changed).unless(finder.normalized)
 
     def _encode_whole(self, text: str | bytes) -> NDArray[np.uint32]:
         if isinstance(text, bytes):
@@ -159,11 +176,14 @@ class Engine:
 
     def encode_batch(self, texts: Sequence[Input], special: str | AbstractSet[str], threads: int | None) -> TokenBatch:
         """Return the ids of many texts."""
-        if self._always_whole and isinstance(special, str) and special == "text" and not has_parts(texts):
+        if not has_parts(texts) and self._all_whole(texts, special):
             plain = self._plain
             if plain is not None and all_plain(texts):
                 with suppress(InputError):  # a lone surrogate: the error below names its text
                     return plain.encode_batch(texts, threads)
+            places = read_places(texts, marked=self._batches.marked) if self._batches else None
+            if self._batches and places:
+                return self._batches.encode(places, threads)
             data = [as_bytes(text, i) for i, text in enumerate(texts)]  # type: ignore[arg-type]
             return self.encoder.encode_batch(data, threads)
         rows = [self._cut(text, i, special) for i, text in enumerate(texts)]
@@ -185,6 +205,21 @@ class Engine:
         lengths = [sum(map(len, row)) for row in arrays]
         return TokenBatch(np.concatenate([np.zeros(0, np.uint32), *flat]), np.cumsum([0, *lengths], dtype=np.int64))
 
+    @cached_property
+    def _batches(self) -> Batches | None:
+        return Batches.of(self.encoder)
+
+    def _all_whole(self, texts: Sequence[Input], special: str | AbstractSet[str]) -> bool:
+        """Whether one search shows that every text is a single part."""
+        if not isinstance(special, str) or special not in ("text", "allow"):
+            return False
+        if special == "text" and self._always_whole:
+            return True
+        try:
+            return self._is_whole("\n".join(texts), special)  # type: ignore[arg-type]
+        except TypeError:  # bytes
+            return False
+
     def _cut(self, text: Input, index: int, special: str | AbstractSet[str]) -> list[Part]:
         try:
             return list(self.parts.cut(text, special))
@@ -199,10 +234,17 @@ class Engine:
 
     def tokens(self, text: Input, special: str | AbstractSet[str]) -> list[str]:
         """Return the tokens of a text as strings; SentencePiece's models show the text of unknown tokens instead."""
-        ids = self.encode(text, special)
-        if self.segmenter.shows_unknown and (ids == self.segmenter.unk_id).any():
+        return self.spelled(text, self.encode(text, special).tolist(), special)
+
+    def spelled(self, text: Input, ids: list[int], special: str | AbstractSet[str] = "text") -> list[str]:
+        """Return the tokens of a text as strings, given its ids."""
+        if self.segmenter.shows_unknown and self.segmenter.unk_id in ids:
             return self.locate(text, special).tokens
-        return [self._model.vocab[index].decode("utf-8", "replace") for index in ids.tolist()]
+        return [*map(self._tokens.__getitem__, ids)]
+
+    @cached_property
+    def _tokens(self) -> Tokens:
+        return Tokens(self._model)
 
     def words(self, text: str) -> WordSpans:
         """Return the words of a text without added tokens, with their positions in the text."""

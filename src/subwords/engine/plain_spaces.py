@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +16,10 @@ from subwords.components.normalizer import Prepend, Replace, SentencePiece, Step
 from subwords.components.space_rule import SPACE, parting
 from subwords.components.splitter import Rule, Split
 from subwords.components.vocab import Vocab
+from subwords.encode.batch import Batches, read_places
 from subwords.encode.encoder import Encoder, Segmenter
 from subwords.engine.find_strings import MOST_IN_REGEX, RegexFinder
+from subwords.engine.short import Short
 from subwords.results.token_batch import TokenBatch
 from subwords.split.splitter import Splitter
 from subwords.support.checks import encode_text
@@ -46,8 +49,20 @@ class PlainSpaces:
         """Return the ids of a text."""
         return self._encoder_of(text).encode(self._prefix + encode_text(text) if text else b"")
 
+    def short(self) -> Short | None:
+        """Return functions for short texts, which refuse those with U+2581 or a user-defined piece; None: no door."""
+        door = self._without.door(prefixed=bool(self._prefix), marked=True)
+        return None if door is None else Short(door.encode, door.count_ids).unless(self._symbols)
+
+    @cached_property
+    def _batches(self) -> Batches | None:
+        return Batches.of(self._without, prefixed=bool(self._prefix), marked=True)
+
     def encode_batch(self, texts: Sequence[str], threads: int | None) -> TokenBatch:
         """Return the ids of many texts."""
+        places = read_places(texts, marked=True) if self._batches else None
+        if self._batches and places and (self._symbols is None or not self._symbols.occurs("\n".join(texts))):
+            return self._batches.encode(places, threads)
         data = [self._prefix + encode_text(text) if text else b"" for text in texts]
         return self._encoder_of("\n".join(texts)).encode_batch(data, threads)
 

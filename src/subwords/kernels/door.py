@@ -41,13 +41,14 @@ API = 0  # the item of what every built-in function carries: the table below
 _FUNCTIONS = (
     *("Py_IncRef", "Py_DecRef", "PyErr_Clear", "PyList_New", "PyList_SetItem", "PyList_GetItem", "PyList_Size"),
     *("PyLong_FromLongLong", "PyLong_AsLongLong", "PyUnicode_GetLength", "PyUnicode_AsUTF8AndSize"),
-    *("PyUnicode_AsUTF8String", "PyUnicode_DecodeUTF8", "PyBytes_AsString", "PyBytes_Size"),
+    *("PyUnicode_AsUTF8String", "PyUnicode_DecodeUTF8", "PyBytes_AsString", "PyBytes_Size", "PyList_Append"),
     "PyBytes_FromStringAndSize",
 )
 TAKE, RELEASE, CLEAR, LIST_NEW, LIST_SET, LIST_GET, LIST_SIZE = range(7)
-INT_NEW, INT_VALUE, STR_LENGTH, STR_UTF8, STR_ENCODED, STR_NEW, BYTES_DATA, BYTES_SIZE, BYTES_NEW = range(7, 16)
+INT_NEW, INT_VALUE, STR_LENGTH, STR_UTF8, STR_ENCODED, STR_NEW, BYTES_DATA, BYTES_SIZE, LIST_APPEND = range(7, 16)
+BYTES_NEW = 16
 # After the functions: None, True, False and types; then how to see that a string is ASCII.
-NONE, YES, NO, STR_TYPE, INT_TYPE, LIST_TYPE, ASCII_PLACE, ASCII_BIT = range(16, 24)
+NONE, YES, NO, STR_TYPE, BYTES_TYPE, INT_TYPE, LIST_TYPE, ASCII_PLACE, ASCII_BIT = range(17, 26)
 
 # ------------------------------------------------------------------ primitives: they exist only as machine code
 
@@ -141,6 +142,27 @@ def is_ascii(carried, text):
 
 
 @helper
+def has_mark(address, size):
+    """Whether UTF-8 has a U+2581."""
+    for k in range(size - 2):
+        if byte_at(address + k) == 0xE2 and byte_at(address + k + 1) == 0x96 and byte_at(address + k + 2) == 0x81:
+            return True
+    return False
+
+
+@helper
+def copy_bytes(to, address, size):
+    """Copy bytes; what they are copied to may not overlap them."""
+    k = I64(0)
+    while k + 8 <= size:
+        store_at(to + k, load_at(address + k))
+        k += 8
+    while k < size:
+        store_byte_at(to + k, byte_at(address + k))
+        k += 1
+
+
+@helper
 def utf8_of(carried, text, most, size_at):
     """The UTF-8 of a `str`: (address, the object that owns it or 0); address 0 if it is no str, too long or invalid.
 
@@ -214,8 +236,11 @@ def new_text(carried, address, size, errors):
 DOORS: list[Kernel] = []
 
 
-def door(function: Callable[[int, int], int]) -> Kernel:
-    """Declare the body of a built-in function: (what it carries, its argument) to the address of the result."""
+def door(function: Callable[..., int]) -> Kernel:
+    """Declare the body of a built-in function: (what it carries, its argument) to the address of the result.
+
+    Or another kernel that works on addresses.
+    """
     DOORS.append(Kernel(function))
     return DOORS[-1]
 
@@ -223,7 +248,7 @@ def door(function: Callable[[int, int], int]) -> Kernel:
 def every_door() -> list[Kernel]:
     """Import every file of doors, and return all; none where there are no doors."""
     if opens():
-        for name in ("door_encode", "door_decode"):
+        for name in ("door_encode", "door_decode", "door_batch"):
             import_module(f"{__package__}.{name}")
     return DOORS if opens() else []
 
@@ -283,7 +308,7 @@ def opens() -> bool:
 def api() -> NDArray[np.int64]:
     """Return the table of Python's functions and objects."""
     found = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in _FUNCTIONS]
-    return np.array([*found, *map(id, (None, True, False, str, int, list)), *_ascii_flag()], np.int64)
+    return np.array([*found, *map(id, (None, True, False, str, bytes, int, list)), *_ascii_flag()], np.int64)
 
 
 def _ascii_flag() -> tuple[int, int]:

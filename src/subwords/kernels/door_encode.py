@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from subwords.kernels.door import (
     API,
@@ -24,28 +25,39 @@ from subwords.kernels.door import (
     api_of,
     built_in,
     call_at,
+    copy_bytes,
     data_of,
     door,
+    has_mark,
+    id_at,
     item,
     load_at,
     new_list,
     new_reference,
     nothing,
     store_at,
+    store_byte_at,
     utf8_of,
 )
 from subwords.kernels.jit import I64, Int, Kernel, helper, inlined
-from subwords.kernels.layout import BEGIN, NEXT_TEXT, NEXT_WORD
+from subwords.kernels.layout import AT_OUT, BEGIN, DONE, NEXT_TEXT, NEXT_WORD, PROGRESS, SHORT_TEXT, Normalized
 
-__all__ = ["Door", "Hand", "door_of"]
+__all__ = ["Door", "Hand", "Kept", "Plan", "StagePlan", "Working", "door_of"]
 
 # Items of what a built-in function carries, after the table of Python's functions: its plan, and the list with the
 # slot of a `Hand`.
 PLAN, SLOT = API + 1, API + 2
-# Fields of a plan. SPLIT_ARGS: 2 for a kernel that takes classes and a tail, 1 for a transducer. MOST: bytes of a text.
-# ARRAY: what kernels read of an array object, made up for the bytes of a `str`; SIZE is the length it points to.
-SPLIT, SPLIT_ARGS, ENCODE, MOST, COUNTING, SIZE, ARRAY = range(7)
-PLAN_SIZE = ARRAY + 5
+# Fields of a plan. TABLES_TAKEN: 2 if the split kernel takes classes and a tail, 1 for a transducer. KEEP: the kernel
+# that drops words, or 0. MOST: bytes of a text. PREFIXED: a space is put before a text. MARKED: a text with U+2581 goes
+# the other way. SIZE, ARRAY: a length, and what kernels read of an array object, made up for bytes of this length.
+SPLIT, TABLES_TAKEN, KEEP, ENCODE, MOST, COUNTING, PREFIXED, MARKED, STAGES, SIZE, ARRAY = range(11)
+FIRST_STAGE = ARRAY + 5
+# Fields of a stage of the normalizer: its kernel, whether this takes a scratch, and the fourth number of its progress.
+STAGE, SCRATCHES, FOURTH, STAGE_ROW = range(4)
+MOST_STAGES = 4
+PLAN_SIZE = FIRST_STAGE + MOST_STAGES * STAGE_ROW
+ROOM = 40000  # bytes of a normalized text, with those that blocks may overwrite
+MOST_NORMALIZED = 1 << 15  # bytes: there is room for their words
 
 
 class Hand(NamedTuple):
@@ -58,10 +70,38 @@ class Hand(NamedTuple):
     out: Any
     workspace: Any
     counters: Any
+    kept: Any  # a `Kept`, or anything
+    before: Any  # room for a text and a prefix
+    stages: tuple[Any, ...]  # of `Working`
     state: Any
 
 
-TABLES, TAIL, ENDS, NO_TEXTS, OUT, WORKSPACE, COUNTERS = range(7)
+TABLES, TAIL, WORD_ENDS, NO_TEXTS, OUT, WORKSPACE, STATE_COUNTERS, KEPT, BEFORE, WORKING = range(10)
+
+
+class Kept(NamedTuple):
+    """What dropping words works with."""
+
+    text_ends: NDArray[np.int64]
+    drops: NDArray[np.uint8]
+    text: NDArray[np.uint8]
+    ends: NDArray[np.uint32]
+
+
+KEPT_TEXT_ENDS, KEPT_DROPS, KEPT_TEXT, KEPT_ENDS = range(4)
+
+
+class Working(NamedTuple):
+    """What a stage of the normalizer works with."""
+
+    tables: Any
+    scratch: Any
+    out: Normalized
+    bounds: NDArray[np.int64]
+    progress: NDArray[np.int64]
+
+
+STAGE_TABLES, STAGE_SCRATCH, STAGE_OUT, STAGE_BOUNDS, STAGE_PROGRESS = range(5)
 
 
 @inlined
@@ -85,36 +125,97 @@ def put_hand(carried, hand):
 @helper
 def restart(hand):
     """Make the counters those of a new text, after a call that stopped halfway."""
-    counters = data_of(item(hand, COUNTERS))
+    counters = data_of(item(hand, STATE_COUNTERS))
     store_at(counters + 8 * NEXT_TEXT, 0)
     store_at(counters + 8 * NEXT_WORD, 0)
     store_at(counters + 8 * BEGIN, 1)
 
 
-@helper
-def ids_of(hand, plan, address, size):
-    """Split and encode text at an address into the hand's `out`: the number of ids, or minus a status."""
+@inlined
+def field(plan, k):
+    """A field of a plan."""
+    return load_at(plan + 8 * k)
+
+
+@inlined
+def point_to(plan, address, size):
+    """Make the plan's array that of `size` bytes at an address; returns it."""
     array = plan + 8 * ARRAY
     store_at(array + DATA, address)
     store_at(array + SIZES, plan + 8 * SIZE)
     store_at(plan + 8 * SIZE, size)
-    ends = item(hand, ENDS)
-    if load_at(plan + 8 * SPLIT_ARGS) == 2:
-        words = call_at(load_at(plan + 8 * SPLIT), array, I64(0), size, item(hand, TABLES), item(hand, TAIL), ends)
-    else:
-        words = call_at(load_at(plan + 8 * SPLIT), array, I64(0), size, item(hand, TABLES), ends)
-    return call_at(
-        load_at(plan + 8 * ENCODE),
-        array,
-        I64(0),
-        ends,
-        words,
-        item(hand, NO_TEXTS),
-        I64(0),
-        item(hand, OUT),
-        I64(0),
-        item(hand, WORKSPACE),
-    )
+    return array
+
+
+@helper
+def prefixed(hand, address, size):
+    """Copy a text, not an empty one, behind a space: (address, size)."""
+    to = data_of(item(hand, BEFORE))
+    if size == 0:
+        return to, size
+    store_byte_at(to, 32)
+    copy_bytes(to + 1, address, size)
+    return to, size + 1
+
+
+@helper
+def normalized(hand, plan, address, size):
+    """Normalize a text by all stages: (address, size); size -1 if one of them cannot."""
+    for s in range(field(plan, STAGES)):
+        row, work = FIRST_STAGE + STAGE_ROW * s, item(item(hand, WORKING), s)
+        array, tables, scratch = point_to(plan, address, size), item(work, STAGE_TABLES), item(work, STAGE_SCRATCH)
+        bounds, out, progress = item(work, STAGE_BOUNDS), item(work, STAGE_OUT), item(work, STAGE_PROGRESS)
+        store_at(data_of(bounds) + 8, size)
+        numbers = data_of(progress)
+        for k in range(PROGRESS):
+            store_at(numbers + 8 * k, field(plan, row + FOURTH) if k == 3 else 0)
+        if field(plan, row + SCRATCHES) != 0:
+            status = call_at(field(plan, row + STAGE), array, bounds, tables, scratch, out, progress)
+        else:
+            status = call_at(field(plan, row + STAGE), array, bounds, tables, out, progress)
+        address, size = data_of(item(out, 0)), load_at(numbers + 8 * AT_OUT)
+        if status != DONE or size >= MOST_NORMALIZED:
+            return address, I64(-1)
+    return address, size
+
+
+@helper
+def split_words(hand, plan, array, size):
+    """Write the ends of a text's words; their number."""
+    split, tables, ends = field(plan, SPLIT), item(hand, TABLES), item(hand, WORD_ENDS)
+    if field(plan, TABLES_TAKEN) == 2:
+        return call_at(split, array, I64(0), size, tables, item(hand, TAIL), ends)
+    return call_at(split, array, I64(0), size, tables, ends)
+
+
+@helper
+def keep_some(hand, plan, array, words):
+    """Drop words; the number of those kept, which `plan`'s array is then made to hold."""
+    kept = item(hand, KEPT)
+    text_ends, text, zero = item(kept, KEPT_TEXT_ENDS), item(kept, KEPT_TEXT), I64(0)
+    store_at(data_of(text_ends), words)
+    drops, ends = item(kept, KEPT_DROPS), item(kept, KEPT_ENDS)
+    words = call_at(field(plan, KEEP), array, zero, item(hand, WORD_ENDS), text_ends, drops, text, ends)
+    size = id_at(data_of(ends) + 4 * (words - 1)) if words > 0 else zero
+    point_to(plan, data_of(text), size)
+    return words
+
+
+@helper
+def ids_of(hand, plan, address, size):
+    """Normalize, split and encode text at an address into the hand's `out`: the number of ids, or minus a status."""
+    if field(plan, PREFIXED) != 0:
+        address, size = prefixed(hand, address, size)
+    if field(plan, STAGES) != 0:
+        address, size = normalized(hand, plan, address, size)
+        if size < 0:
+            return I64(-1)
+    array, ends, zero = point_to(plan, address, size), item(hand, WORD_ENDS), I64(0)
+    words = split_words(hand, plan, array, size)
+    if field(plan, KEEP) != 0:
+        words, ends = keep_some(hand, plan, array, words), item(item(hand, KEPT), KEPT_ENDS)
+    none, out, workspace = item(hand, NO_TEXTS), item(hand, OUT), item(hand, WORKSPACE)
+    return call_at(field(plan, ENCODE), array, zero, ends, words, none, zero, out, zero, workspace)
 
 
 @door
@@ -124,20 +225,19 @@ def encode_door(carried: Int, text: Int) -> Int:
     if hand == 0:
         return nothing(carried)
     plan = data_of(item(carried, PLAN))
-    address, owner = utf8_of(carried, text, load_at(plan + 8 * MOST), plan + 8 * SIZE)
-    count = I64(-1)
-    if address != 0:
-        count = ids_of(hand, plan, address, load_at(plan + 8 * SIZE))
-        if owner != 0:
-            call_at(api_of(carried, RELEASE), owner)
-    if count >= 0:
-        if load_at(plan + 8 * COUNTING) != 0:
-            made = call_at(api_of(carried, INT_NEW), count)
-        else:
-            made = new_list(carried, data_of(item(hand, OUT)), count)
-    else:
+    address, owner = utf8_of(carried, text, field(plan, MOST), plan + 8 * SIZE)
+    count, size = I64(-1), field(plan, SIZE)
+    if address != 0 and not (field(plan, MARKED) != 0 and owner != 0 and has_mark(address, size)):
+        count = ids_of(hand, plan, address, size)
+    if owner != 0:
+        call_at(api_of(carried, RELEASE), owner)
+    if count < 0:
         restart(hand)
         made = nothing(carried)
+    elif field(plan, COUNTING) != 0:
+        made = call_at(api_of(carried, INT_NEW), count)
+    else:
+        made = new_list(carried, data_of(item(hand, OUT)), count)
     put_hand(carried, hand)
     return made
 
@@ -173,13 +273,38 @@ class Door(NamedTuple):
     put: Callable[[Hand], bool]
 
 
-def door_of(split: Kernel, arguments: int, encode: Kernel, most: int) -> Door:
-    """Return the functions that split and encode texts of up to `most` bytes by these kernels."""
+class StagePlan(NamedTuple):
+    """A stage of a normalizer: its kernel, whether it takes a scratch, and the fourth number of its progress."""
+
+    kernel: Kernel
+    scratches: bool
+    fourth: int
+
+
+class Plan(NamedTuple):
+    """The kernels that make ids of a text, one after another."""
+
+    stages: tuple[StagePlan, ...]
+    split: Kernel
+    tables: int  # how many the split kernel takes
+    keep: Kernel | None
+    encode: Kernel
+    prefixed: bool = False
+    marked: bool = False
+
+
+def door_of(made: Plan) -> Door:
+    """Return the functions of a plan."""
     slot: list[Hand | None] = [None]
     plans = [np.zeros(PLAN_SIZE, np.int64) for _ in range(2)]
     for counting, plan in enumerate(plans):
-        plan[[SPLIT, SPLIT_ARGS, ENCODE, MOST]] = address_of(split), arguments, address_of(encode), most
-        plan[COUNTING] = counting
+        plan[[SPLIT, TABLES_TAKEN, ENCODE]] = address_of(made.split), made.tables, address_of(made.encode)
+        plan[KEEP] = 0 if made.keep is None else address_of(made.keep)
+        plan[[MOST, COUNTING, PREFIXED, MARKED]] = SHORT_TEXT, counting, made.prefixed, made.marked
+        plan[STAGES] = len(made.stages)
+        for s, (kernel, scratches, fourth) in enumerate(made.stages):
+            row = FIRST_STAGE + STAGE_ROW * s
+            plan[row : row + STAGE_ROW] = address_of(kernel), scratches, fourth
     carried = [(api(), plan, slot) for plan in plans]
     return Door(
         built_in(encode_door, carried[0]),

@@ -16,6 +16,7 @@ from subwords.kernels.normalize.characters import last_safe
 from subwords.normalize.characters import UNICODE_VERSION
 from subwords.normalize.plan import aligned, applied, safe, stages_of
 from subwords.normalize.stages import WHOLE, Part, Stage
+from subwords.split.routes import DirectStage
 from subwords.support.checks import encode_text
 
 __all__ = ["Normalizer"]
@@ -123,6 +124,11 @@ class Normalizer:
         reads the whole text: a Replace with a regex.
         """
         return last_safe(text, at, self._safe)
+
+    def direct(self) -> tuple[DirectStage, ...] | None:
+        """Return the stages as kernels for short texts; None if one of them does more."""
+        stages = tuple(filter(None, (stage.direct() for stage in self._fused)))
+        return stages if len(stages) == len(self._fused) else None
 
     @cached_property
     def _safe(self) -> Bytes:

@@ -98,8 +98,11 @@ class Pipeline:
         return self.splitter.short(part, buffers) if len(part) < CHUNK_WORDS // 2 else None
 
     def direct(self, buffers: SplitBuffers) -> Direct | None:
-        """Return None: the text is not split as it is."""
-        return None
+        """Return the kernels of the normalizer and the splitter, if each stage of them is one call."""
+        found, stages = self.splitter.direct(buffers), self.normalizer.direct()
+        if found is None or stages is None:
+            return None
+        return found._replace(stages=stages, marked=any(stage.marked for stage in stages))
 
     def cut(self, text: Bytes, at: int) -> int:
         """Return a position in text[:at] where a cut changes no word, whatever follows, or 0 (S4)."""

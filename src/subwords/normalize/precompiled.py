@@ -37,6 +37,7 @@ from subwords.kernels.normalize.graphemes import grapheme_texts
 from subwords.normalize.graphemes import grapheme_classes
 from subwords.normalize.sentencepiece import fields_of, ranges_of, replacement
 from subwords.normalize.stages import WHOLE, Bytes, Offsets, Part, Result, Stage, written
+from subwords.split.routes import DirectStage
 
 __all__ = ["GraphemeStage"]
 
@@ -89,6 +90,10 @@ class GraphemeStage(Stage):
             return result
         # HF miscounts characters that become empty at the start of a text.
         return result[0], result[1], _sources(text, result[2], 0 if part.begins else lost)
+
+    def direct(self) -> DirectStage | None:
+        """Return the kernel."""
+        return DirectStage(grapheme_texts, self._rules, np.empty(3 * LANES, np.uint8), -1)
 
     def safe(self) -> Bytes:
         """Allow cuts before a character that always begins a grapheme, except after a PREPEND character."""

@@ -42,6 +42,7 @@ from subwords.kernels.layout import (
 )
 from subwords.kernels.normalize.sentencepiece import rule_texts
 from subwords.normalize.stages import WHOLE, Bytes, Offsets, Part, Result, Stage, written
+from subwords.split.routes import DirectStage
 from subwords.unicode.tables import WHITE_SPACE
 
 __all__ = ["RulesStage", "SpacedStage", "fields_of", "ranges_of", "replacement"]
@@ -109,6 +110,10 @@ class RulesStage(Stage):
         if result is not None and tracked and not part.ends:
             result[2][-1] = bounds[-1]
         return result
+
+    def direct(self) -> DirectStage | None:
+        """Return the kernel."""
+        return DirectStage(rule_texts, self._by_part[WHOLE], np.empty(3 * LANES, np.uint8))
 
     def origin(self, source: Offsets, before: Offsets) -> Offsets:
         """Return origins in which every byte's range ends where the next byte's begins, as in SentencePiece."""
@@ -202,6 +207,11 @@ class SpacedStage(RulesStage):
         if (tracked and part == WHOLE) or (self._keeps_end and _ends_with_space(text, bounds, part)):
             return None
         return super().apply(text, bounds, tracked=tracked, part=part)
+
+    def direct(self) -> DirectStage | None:
+        """Return the kernel; texts with U+2581 may need `apply`."""
+        found = super().direct()
+        return found and found._replace(marked=self._keeps_end)
 
 
 def _ends_with_space(text: Bytes, bounds: Offsets, part: Part) -> bool:

@@ -38,6 +38,7 @@ from subwords.kernels.normalize.characters import map_texts, trim_ends
 from subwords.kernels.normalize.forms import form_texts
 from subwords.normalize.char_table import CharMap
 from subwords.normalize.characters import combining_classes, compositions, decompositions, whitespace
+from subwords.split.routes import DirectStage
 
 __all__ = [
     "WHOLE",
@@ -89,6 +90,10 @@ class Stage(ABC):
         tracked: also return the source of every byte. part: the position of a stretch in a longer text.
         """
 
+    def direct(self) -> DirectStage | None:
+        """Return the kernel that does the work of `apply` for one whole text; it may refuse. None if there is more."""
+        return None
+
     def origin(self, source: Offsets, before: Offsets) -> Offsets:
         """Return the origin of each byte of the result, (2, n); `before`: the origins of the stage's input."""
         found: Offsets = np.where(source < 0, 0, before[:, source])
@@ -137,6 +142,10 @@ class CharStage(Stage):
             return kernel(text, bounds, replacements, out, progress)
 
         return written(run, text, bounds, tracked=tracked)
+
+    def direct(self) -> DirectStage | None:
+        """Return the kernel."""
+        return DirectStage(map_texts, self._replacements)
 
     def heads(self, codes: Offsets) -> Offsets:
         """Return the first code point of each replacement."""
@@ -195,6 +204,10 @@ class FormStage(Stage):
             return status
 
         return written(run, text, bounds, tracked=tracked)
+
+    def direct(self) -> DirectStage | None:
+        """Return the kernel."""
+        return DirectStage(form_texts, self._form, Items(*np.empty((2, ROOM), np.int64)))
 
     def heads(self, codes: Offsets) -> Offsets:
         """Return the first character of each decomposition; if the form composes, the character if it never changes."""

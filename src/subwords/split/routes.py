@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from subwords.kernels.jit import Kernel
     from subwords.split.transducer import Machine
 
-__all__ = ["Direct", "MachineRoute", "MaskRoute", "Route", "SplitBuffers", "WordChunk", "word_bounds"]
+__all__ = ["Direct", "DirectStage", "MachineRoute", "MaskRoute", "Route", "SplitBuffers", "WordChunk", "word_bounds"]
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
@@ -36,10 +36,24 @@ class WordChunk(NamedTuple):
 
 
 class Direct(NamedTuple):
-    """A kernel that splits a short text as it is, and what it takes besides the text and the ends; see `door.py`."""
+    """How `Route.short` works, for callers that call its kernels themselves; see `kernels/door_encode.py`."""
 
     kernel: Kernel
-    arguments: tuple[object, ...]
+    many: Kernel  # the same for many texts
+    tables: tuple[object, ...]  # what they take besides the texts and the ends
+    drops: Bytes | None = None  # by code point: words that begin with it are dropped
+    stages: tuple[DirectStage, ...] = ()  # of the normalizer, before
+    marked: bool = False  # a text with U+2581 may need more
+
+
+class DirectStage(NamedTuple):
+    """A stage of a normalizer as one call of a kernel."""
+
+    kernel: Kernel
+    tables: object
+    scratch: object = None
+    fourth: int = 0  # the fourth number of its progress, when it begins
+    marked: bool = False
 
 
 # Words written by one kernel call: few enough that their ends stay in the L2 cache.
@@ -53,13 +67,24 @@ SAMPLE = 4096  # bytes that decide between the masks (fast for ASCII) and the ma
 class SplitBuffers:
     """Reusable buffers for the word ends of one chunk, owned by one thread and one route at a time."""
 
-    __slots__ = ("ends", "kept_ends", "kept_text", "short_ends", "short_text", "tail", "text_ends", "transducer")
+    __slots__ = (
+        "direct",
+        "ends",
+        "kept_ends",
+        "kept_text",
+        "short_ends",
+        "short_text",
+        "tail",
+        "text_ends",
+        "transducer",
+    )
 
     def __init__(self, words: int = CHUNK_WORDS) -> None:
         self.ends = np.empty(words + 1, np.uint32)
         self.text_ends = np.empty(CHUNK_TEXTS + 1, np.int64)
         self.tail = np.empty(LANES, np.uint8)
         self.transducer: Transducer | None = None
+        self.direct: Any = None  # what a door works with, see encode/short.py
         # The words that remain after dropping, and their ends.
         self.kept_text, self.kept_ends = np.empty(0, np.uint8), np.empty(0, np.uint32)
         # The result of `Route.short`.
@@ -190,7 +215,9 @@ class MachineRoute(_Scanner):
 
     def direct(self, buffers: SplitBuffers) -> Direct | None:
         """Return the kernel of the machine."""
-        return Direct(self._split, (self._transducer(buffers),))
+        from subwords.kernels.split.transducer import split_texts
+
+        return Direct(self._split, split_texts, (self._transducer(buffers),))
 
     def _many(self, text: Bytes, bounds: Offsets, first: int, buffers: SplitBuffers) -> int:
         from subwords.kernels.split.transducer import split_texts
@@ -226,7 +253,9 @@ class MaskRoute(_Scanner):
 
     def direct(self, buffers: SplitBuffers) -> Direct | None:
         """Return the kernel of the masks."""
-        return Direct(self._split, (self._classes, buffers.tail))
+        from subwords.kernels.split.gpt2 import split_gpt2_many
+
+        return Direct(self._split, split_gpt2_many, (self._classes, buffers.tail))
 
     def _many(self, text: Bytes, bounds: Offsets, first: int, buffers: SplitBuffers) -> int:
         from subwords.kernels.split.gpt2 import split_gpt2_many

@@ -140,8 +140,9 @@ class DroppingRoute(MachineRoute):
             yield WordChunk(buffers.kept_text, 0, buffers.kept_ends, chunk.text_ends, chunk.complete)
 
     def direct(self, buffers: SplitBuffers) -> Direct | None:
-        """Return None: there are words to drop."""
-        return None
+        """Return the kernel of the machine, and the words to drop."""
+        found = super().direct(buffers)
+        return found and found._replace(drops=self._drops)
 
     def short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
         """Split a short text in one call."""

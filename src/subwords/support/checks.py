@@ -20,6 +20,8 @@ __all__ = [
     "check_string",
     "check_strings",
     "check_token",
+    "encode_text",
+    "refuse_given",
 ]
 
 T = TypeVar("T")
@@ -109,3 +111,10 @@ def as_list(items: Iterable[T], what: str) -> list[T]:
         else:
             return list(found)
     raise InputError(f"expected a list or another ordered iterable of {what}, not {type(items).__name__}")
+
+
+def refuse_given(what: str, **options: object) -> None:
+    """Raise InputError for an option that is not None."""
+    for name, value in options.items():
+        if value is not None:
+            raise InputError(f"{name} is not an option of {what}: leave it out")

@@ -16,6 +16,15 @@ from subwords.support.value import Value, read_only
 __all__ = ["Vocab"]
 
 
+class _Known(dict[int, bytes]):
+    def __init__(self, vocab: Vocab) -> None:
+        self._vocab = vocab
+
+    def __missing__(self, index: int) -> bytes:
+        self[index] = token = self._vocab[index]
+        return token
+
+
 class Vocab(Value, Sequence[bytes]):
     """Token bytes by id, immutable.
 
@@ -63,6 +72,11 @@ class Vocab(Value, Sequence[bytes]):
             for index, token in enumerate(self):
                 found.setdefault(token, index)
         return found
+
+    @cached_property
+    def known(self) -> dict[int, bytes]:
+        """The tokens by id, each made when it is first asked for."""
+        return _Known(self)
 
     @cached_property
     def spans(self) -> NDArray[np.int64]:

@@ -47,6 +47,7 @@ __all__ = [
     "is_byte_token",
     "piece_bytes",
     "reader_of",
+    "stripped",
 ]
 
 Reader: TypeAlias = Callable[[list[int]], str]
@@ -260,7 +261,7 @@ def changed(step: DecoderStep | SpaceDecoder, tokens: list[str]) -> list[str]:
         case Fuse():
             return ["".join(tokens)]
         case Strip():
-            return [_stripped(step, token) for token in tokens]
+            return [stripped(step, token) for token in tokens]
         case Replace(pattern, content, regex):
             if pattern and not regex:
                 return [token.replace(pattern, content) for token in tokens]
@@ -299,7 +300,8 @@ def _without_pads(step: CTC, token: str) -> str:
     return _cleaned(token).replace(step.word_delimiter_token, " ") if step.cleanup else token
 
 
-def _stripped(step: Strip, token: str) -> str:
+def stripped(step: Strip, token: str) -> str:
+    """Return a token without the character at its ends, as often as the step removes it."""
     if len(step.content) != 1:
         begin = min(step.start, len(token) - len(token.lstrip(step.content)))
         end = min(step.stop, len(token) - len(token.rstrip(step.content)))

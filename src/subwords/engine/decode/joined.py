@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -28,7 +28,7 @@ from subwords.components.decoder import (
 )
 from subwords.components.vocab import Vocab
 from subwords.engine.decode.decode_ids import joined, size_of
-from subwords.engine.decode.decoding import begins_with_space, changed, flat_steps, is_byte_token, piece_bytes
+from subwords.engine.decode.decoding import begins_with_space, changed, flat_steps, is_byte_token, piece_bytes, stripped
 from subwords.kernels.layout import SPAN_BREAK, SPAN_BYTE, SPAN_SIZE
 
 __all__ = ["Joined", "joined_of"]
@@ -76,13 +76,19 @@ class Joined:
             return lambda ids: None
         from subwords.kernels.door_decode import door_of
 
-        between, ended = door_of(self.spans, self.tokens.data), self._ended
-        if self.edge is None and self.finish is None:
-            return between
+        between = door_of(self.spans, self.tokens.data)
+        if self.edge is None:
+            return between if self.finish is None else _followed(between, self.finish)
+        edges, ended, at_end, finish = self._edges, self._ended, self.at_end, self.finish
 
         def quick(ids: Any) -> str | None:
             found = between(ids)
-            return None if found is None else ended(found, ids)
+            if found is None or not ids:
+                return found if found is None or finish is None else finish(found)
+            size, text, goes_on = edges.get(ids[-1 if at_end else 0], NO_TEXT)
+            if goes_on or size < 0 or at_end or finish is not None:
+                return ended(found, ids)
+            return text + found[size:] if text else found[size:]
 
         return quick
 
@@ -214,6 +220,14 @@ def _of_steps(decoder: Decoder, tokens: Sequence[str]) -> Joined | None:
     return Joined(vocab, spans, edge if at_start or at_end else None, at_end, _finisher(after))
 
 
+def _followed(between: Callable[[Any], str | None], finish: Callable[[str], str]) -> Callable[[Any], str | None]:
+    def quick(ids: Any) -> str | None:
+        found = between(ids)
+        return None if found is None else finish(found)
+
+    return quick
+
+
 def _is_alone(step: Any) -> bool:
     return isinstance(step, ALONE) and not (isinstance(step, Replace) and (step.regex or not step.pattern))
 
@@ -225,6 +239,8 @@ def _applied(steps: Sequence[Any], tokens: list[str]) -> list[str]:
 
 
 def _finisher(steps: Sequence[Any]) -> Callable[[str], str] | None:
+    if len(steps) == 1 and isinstance(steps[0], Strip):  # that of Llama; a third of the time of the general way
+        return partial(stripped, steps[0])
     return (lambda text: "".join(_applied(steps, [text]))) if steps else None
 
 

@@ -10,15 +10,19 @@ import numpy as np
 import pytest
 
 import subwords
+from small_data import file_of
 from subwords import formats
 from subwords.errors import FormatError
 from subwords.kernels import stored as store
 from subwords.kernels.stored import stored
 
+FILES = ("gpt2/tokenizer.json", "bert/bert-base-uncased-tokenizer.json", "t5/spiece.model", "phi-3/tokenizer.json")
+
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("SUBWORDS_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(store, "cache_root", lambda: tmp_path / "cache")  # that of kernels stays where it is
+    monkeypatch.setenv(store.SWITCH, "on")
     return tmp_path / "cache" / store.FOLDER
 
 
@@ -91,6 +95,12 @@ def test_what_cannot_be_pickled_is_made_each_time(folder: Path) -> None:
     assert not folder.exists() or not [*folder.iterdir()]
 
 
+def test_the_store_can_be_switched_off(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(store.SWITCH, "off")
+    assert [stored("a", b"", lambda value=value: value) for value in (1, 2)] == [1, 2]
+    assert not folder.exists()
+
+
 def test_errors_are_not_stored(folder: Path) -> None:
     def fail() -> int:
         raise FormatError("no")
@@ -103,7 +113,7 @@ def test_errors_are_not_stored(folder: Path) -> None:
 
 def test_without_a_folder_it_is_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    monkeypatch.setenv("SUBWORDS_CACHE_DIR", str(tmp_path / "file"))  # no folder: nothing can be written there
+    monkeypatch.setattr(store, "cache_root", lambda: tmp_path / "file")  # no folder: nothing can be written there
     assert [stored("a", b"", lambda: 1), stored("a", b"", lambda: 2)] == [1, 2]
     monkeypatch.setattr(store, "cache_root", lambda: None)
     assert stored("a", b"", lambda: 3) == 3
@@ -139,3 +149,34 @@ def test_a_loaded_spec_equals_the_one_that_was_read(
     (tmp_path / "a.json").write_bytes((tmp_path / "a.json").read_bytes()[:-3])
     with pytest.raises(FormatError, match=r"a\.json: expected JSON"):
         subwords.load(tmp_path / "a.json")
+
+
+KINDS = {"spec", "route", "machine", "stages", "trie", "spaces", "links", "plain"}
+PATTERN = r"\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+|\s+"
+
+
+def test_tokenizers_are_the_same_with_and_without(
+    data: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from subwords.bpe import model
+    from subwords.encode import trie
+    from subwords.normalize.plan import stages_of
+    from subwords.split.splitter import _route
+
+    monkeypatch.setattr(formats, "LEAST_STORED", 0)
+    monkeypatch.setattr(model, "LARGE", 0)
+    monkeypatch.setattr(trie, "LARGE", 0)
+    text = "The café costs 12,50 €; 中文 isn't  simple.\n\tİstanbul ﬁne <s>" * 3
+    for name in FILES:
+        made = []
+        for switch in ("off", "on", "on"):
+            monkeypatch.setenv(store.SWITCH, switch)
+            for cached in (stages_of, _route):  # as in a new process
+                cached.cache_clear()
+            tok = subwords.load(file_of(data, name))
+            spans = tok(text).spans.tolist()  # type: ignore[union-attr]
+            made.append((tok.spec.digest, tok.encode(text), tok.encode(text * 50), spans, repr(tok)))
+        assert made[0] == made[1] == made[2], name
+    subwords.splitter(PATTERN).split("a")
+    found = {file.name.partition("-")[0] for file in folder.iterdir()}
+    assert found <= KINDS and {"spec", "route", "stages", "trie"} <= found

@@ -16,12 +16,14 @@ from subwords.components.splitter import Rule
 from subwords.components.vocab import Vocab
 from subwords.errors import FormatError
 from subwords.kernels.layout import CODE_POINTS, ID_BITS, MISSING, MOST_RANK
+from subwords.kernels.stored import stored
 from subwords.support.value import Value, read_only
 
 __all__ = ["BPE"]
 
 MOST_IDS, MOST_MERGES = (1 << ID_BITS) - 1, MOST_RANK  # limits of an 8-byte entry in the encoder's pair table
 LARGEST_ID = MOST_IDS - 1
+LARGE = 1 << 12  # tokens; what is made of fewer takes milliseconds
 # The length of a character in UTF-8 by its first byte; 0 for a byte that begins none.
 WIDTHS = np.repeat(np.array([1, 0, 2, 3, 4, 0]), [128, 64, 32, 16, 8, 8])
 
@@ -264,6 +266,14 @@ class BPE(Value):
         """
         if self.byte_level or self.whole_words or self.marked:
             return ()
+        return stored("spaces", self.digest.encode(), self._space_rule) if self.is_large else self._space_rule()
+
+    @property
+    def is_large(self) -> bool:
+        """Whether what is made of the model is worth keeping on disk."""
+        return len(self.vocab) > LARGE
+
+    def _space_rule(self) -> Rule:
         falls_back = bool(self.byte_ids.min() >= 0)
         tokens = self.alphabet[[ord(SPACE), ord("\n")]].tolist()
         known = [falls_back or (0 <= i < len(self.vocab) and i not in self.unused_ids) for i in tokens]

@@ -45,6 +45,7 @@ from subwords.kernels.layout import (
     BPEWorkspace,
     WordTable,
 )
+from subwords.kernels.stored import stored
 from subwords.results.token_batch import TokenBatch
 from subwords.split.splitter import Splitter
 from subwords.split.word_spans import WordSpans
@@ -111,7 +112,11 @@ class BPESegmenter(Segmenter):
         kept = ~np.isin(model.merges[:, 2], list(model.special_ids))
         merges, ranks = model.merges[kept], self._ranks[kept]
         left, right = np.ascontiguousarray(merges[:, 0]), np.ascontiguousarray(merges[:, 1])
-        links = self._links(merges[:, 2]) if self._by_links else np.zeros((2, 0), np.int64)
+        links = np.zeros((2, 0), np.int64)
+        if self._by_links and model.is_large:
+            links = stored("links", model.digest.encode(), lambda: self._links(merges[:, 2]))
+        elif self._by_links:
+            links = self._links(merges[:, 2])
         pairs = np.full(2 << max(4, (len(merges) + links.shape[1]).bit_length()), NO_PAIR, np.uint64)
         seed = int(self._settings[SEED])
         fill_pairs(links[0], links[1], np.full(links.shape[1], MOST_RANK, np.int64), seed, pairs)

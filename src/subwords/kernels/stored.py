@@ -28,6 +28,7 @@ __all__ = ["cache_root", "stored"]
 Table = TypeVar("Table")
 
 FOLDER = "tables"
+SWITCH = "SUBWORDS_TABLES"  # an environment variable: "off" reads and writes no tables
 CHECKSUM = 32  # bytes of a file before its content, a pickle
 LARGEST_FOLDER = 1 << 28  # of all files; the largest table has 40 MB
 LARGEST = 1 << 26
@@ -65,7 +66,7 @@ def stored(kind: str, source: bytes, make: Callable[[], Table]) -> Table:
 
 def _path(kind: str, source: bytes) -> Path | None:
     root, signature = cache_root(), _signature()
-    if root is None or signature is None:
+    if root is None or signature is None or os.environ.get(SWITCH) == "off":
         return None
     name = hashlib.sha256(signature + kind.encode() + b"\0" + source).hexdigest()[:32]
     return root / FOLDER / f"{kind}-{name}"

@@ -13,6 +13,7 @@ import subwords
 from small_data import file_of
 from subwords import formats
 from subwords.errors import FormatError
+from subwords.kernels import object_cache
 from subwords.kernels import stored as store
 from subwords.kernels.stored import stored
 
@@ -21,7 +22,8 @@ FILES = ("gpt2/tokenizer.json", "bert/bert-base-uncased-tokenizer.json", "t5/spi
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(store, "cache_root", lambda: tmp_path / "cache")  # that of kernels stays where it is
+    assert object_cache.cache_root is store.cache_root  # it is imported by now: the kernels stay where they are
+    monkeypatch.setattr(store, "cache_root", lambda: tmp_path / "cache")
     monkeypatch.setenv(store.SWITCH, "on")
     return tmp_path / "cache" / store.FOLDER
 

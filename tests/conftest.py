@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,9 @@ from hypothesis import settings
 from kernel_cache import compile_kernels, is_large
 from selection import Selection
 from subwords.kernels.jit import MODE
+
+# Tables on disk would hide what makes them, and random patterns would fill the store: `test_stored.py` uses one.
+os.environ["SUBWORDS_TABLES"] = "off"
 
 # No deadline: a first example compiles kernels, and a busy machine is no failure. --hypothesis-profile=sweep: more.
 settings.register_profile("default", deadline=None, max_examples=50, print_blob=True)

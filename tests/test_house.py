@@ -21,7 +21,15 @@ OPENING = {
     *("read_bytes", "read_text", "write_bytes", "write_text", "GzipFile", "OSFile", "ParquetFile", "ParquetWriter"),
     *("np.load", "np.save", "np.savez", "np.loadtxt", "np.savetxt", "pickle.load", "json.load", "tofile"),
 }
-RIM = ("corpus/", "formats/", "cli/", "kernels/object_cache.py", "unicode/tables.py", "support/atomic.py")
+RIM = (
+    "corpus/",
+    "formats/",
+    "cli/",
+    "kernels/object_cache.py",
+    "kernels/stored.py",
+    "unicode/tables.py",
+    "support/atomic.py",
+)
 
 MOST_LINES = 400
 MACHINE_PATHS = [f"/{folder}/" for folder in ("work", "tmp", "root")]

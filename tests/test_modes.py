@@ -82,7 +82,7 @@ def test_kernel_that_is_missing_is_compiled_and_no_other(warm: Path, tmp_path: P
     shutil.copytree(warm, tmp_path / "cache")
     files = machine_code(tmp_path / "cache")
     contents = {file: (file.stat().st_ino, file.read_bytes()) for file in files}
-    (missing,) = [file for file in files if file.stem == "text.decode.decode_ids"]
+    (missing,) = [file for file in files if file.stem == "text.decode.join_ids"]
     missing.unlink()
     assert run([EVERYTHING], tmp_path / "cache") == ("compiled", True)
     assert missing.read_bytes()

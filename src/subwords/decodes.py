@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +19,19 @@ from subwords.support.checks import as_list, check_flag
 
 if TYPE_CHECKING:
     from subwords.engine.decode.decoding import TokenTexts
+    from subwords.engine.decode.joined import Joined
     from subwords.engine.decode.source import Source
     from subwords.engine.decode.stream import DecodeStream
 
 __all__ = ["Decodes"]
 
-_DECODE_ERRORS = ("replace", "strict", "ignore", "backslashreplace", "surrogateescape")
+REPLACE = "replace"
+MOST_AS_LIST = 1 << 9  # ids of an array: with more, a list of them costs more than the call of two kernels
+_DECODE_ERRORS = (REPLACE, "strict", "ignore", "backslashreplace", "surrogateescape")
+
+
+def _never(ids: object) -> None:
+    """Do nothing, so that the other way is taken."""
 
 
 class Decodes(Described):
@@ -45,7 +52,7 @@ class Decodes(Described):
         self,
         ids: Iterable[int] | NDArray[np.integer[Any]],
         *,
-        errors: str = "replace",
+        errors: str = REPLACE,
         skip_special_tokens: bool = False,
     ) -> str:
         """Return the text of the ids.
@@ -54,6 +61,10 @@ class Decodes(Described):
         fallback) accepts only "replace".
         Hazard: ids may end inside a character. The default then writes U+FFFD; errors="strict" raises InputError.
         """
+        if errors is REPLACE and skip_special_tokens is False:
+            few = ids.tolist() if type(ids) is np.ndarray and ids.size <= MOST_AS_LIST else ids
+            if (quick := self._quick(few)) is not None:
+                return quick
         check_flag("skip_special_tokens", skip_special_tokens)
         if not isinstance(errors, str) or errors not in _DECODE_ERRORS:
             raise InputError(f"expected errors to be one of {', '.join(map(repr, _DECODE_ERRORS))}, not {errors!r}")
@@ -62,11 +73,19 @@ class Decodes(Described):
 
             if errors != "replace" and replaces_bytes(self.decoder):
                 raise InputError(f"expected errors='replace', not {errors!r}: this decoder handles bytes itself")
-            return self._texts.decode(as_ids(ids), skip_special_tokens=skip_special_tokens)
+        joined = self._visible if skip_special_tokens else self._joined
+        flat = as_ids(ids)
+        found = None
+        if joined is not None:
+            found = joined.quick(flat.tolist()) if len(flat) <= MOST_AS_LIST else None
+            found = joined.of_array(flat) if found is None else found
+        if found is not None:
+            return found
+        if self.decoder is not None:
+            return self._texts.decode(flat, skip_special_tokens=skip_special_tokens)
         if skip_special_tokens:
-            flat = as_ids(ids)
-            ids = flat[~np.isin(flat, list(self.added_tokens.special_ids))]
-        data = self.decode_bytes(ids)
+            flat = flat[~np.isin(flat, list(self.added_tokens.special_ids))]
+        data = self.decode_bytes(flat)
         try:
             return data.decode("utf-8", errors)
         except UnicodeDecodeError as error:
@@ -89,8 +108,13 @@ class Decodes(Described):
         >>> tok.decode_batch(tok.encode_batch(["ab", "b a"]))
         ['ab', 'b a']
         """
-        lists = as_list(batch, "lists of ids")
-        return [self.decode(ids, errors=errors, skip_special_tokens=skip_special_tokens) for ids in lists]
+        quick = self._quick if errors == REPLACE and skip_special_tokens is False else _never
+        return [
+            self.decode(ids, errors=errors, skip_special_tokens=skip_special_tokens)
+            if (found := quick(ids.tolist() if type(ids) is np.ndarray else ids)) is None
+            else found
+            for ids in as_list(batch, "lists of ids")
+        ]
 
     def stream(self, *, skip_special_tokens: bool = False) -> DecodeStream:
         """Return a new incremental decoder: ids in, text out as soon as no later id can change it; see `decode`.
@@ -136,6 +160,22 @@ class Decodes(Described):
         from subwords.engine.decode.token_source import TokenSource
 
         return TokenSource(self.decoder, self._tokens)
+
+    @cached_property
+    def _quick(self) -> Callable[[Any], str | None]:
+        """The function of most lists of ids to text; None: take the other way."""
+        return _never if self._joined is None else self._joined.quick
+
+    @cached_property
+    def _joined(self) -> Joined | None:
+        from subwords.engine.decode.joined import joined_of
+
+        return joined_of(self.decoder, self._texts_of_ids if self.decoder is None else self._tokens)
+
+    @cached_property
+    def _visible(self) -> Joined | None:
+        """The same, with special tokens left out."""
+        return None if self._joined is None else self._joined.without(self.added_tokens.special_ids)
 
     @cached_property
     def _texts(self) -> TokenTexts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import compress
 from typing import Literal
 
 import numpy as np
@@ -15,12 +16,16 @@ from subwords.components.splitter import Rule
 from subwords.components.vocab import Vocab
 from subwords.errors import FormatError
 from subwords.kernels.layout import CODE_POINTS, ID_BITS, MISSING, MOST_RANK
+from subwords.kernels.stored import stored
 from subwords.support.value import Value, read_only
 
 __all__ = ["BPE"]
 
 MOST_IDS, MOST_MERGES = (1 << ID_BITS) - 1, MOST_RANK  # limits of an 8-byte entry in the encoder's pair table
 LARGEST_ID = MOST_IDS - 1
+LARGE = 1 << 12  # tokens; what is made of fewer takes milliseconds
+# The length of a character in UTF-8 by its first byte; 0 for a byte that begins none.
+WIDTHS = np.repeat(np.array([1, 0, 2, 3, 4, 0]), [128, 64, 32, 16, 8, 8])
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +235,11 @@ class BPE(Value):
         found: dict[int, int] = {}
         marks = len(before) + len(after)
         lengths = np.diff(self.symbols.offsets) - marks
-        for index in np.flatnonzero((lengths >= 1) & (lengths <= (1 if self.byte_level else 4))).tolist():
+        possible = (lengths >= 1) & (lengths <= (1 if self.byte_level else 4))
+        if not marks:  # a token longer than its first byte says is no character
+            widths = WIDTHS[self.symbols.data[self.symbols.offsets[:-1]]]
+            possible &= (lengths == 1) if self.byte_level else (lengths == widths)
+        for index in np.flatnonzero(possible).tolist():
             if index in self.special_ids:
                 continue
             token = self.symbols[index]
@@ -245,8 +254,9 @@ class BPE(Value):
     @cached_property
     def byte_ids(self) -> NDArray[np.int32]:
         """The id of each byte's fallback token, -1 if it has none."""
-        ids = self.vocab.ids if self.byte_fallback and not self.byte_level else {}
-        return np.array([ids.get(b"<0x%02X>" % byte, MISSING) for byte in range(256)], np.int32)
+        pieces = [b"<0x%02X>" % byte for byte in range(256)]
+        ids = self.vocab.find(pieces) if self.byte_fallback and not self.byte_level else {}
+        return np.array([ids.get(piece, MISSING) for piece in pieces], np.int32)
 
     @cached_property
     def space_rule(self) -> Rule:
@@ -256,10 +266,20 @@ class BPE(Value):
         """
         if self.byte_level or self.whole_words or self.marked:
             return ()
+        return stored("spaces", self.digest.encode(), self._space_rule) if self.is_large else self._space_rule()
+
+    @property
+    def is_large(self) -> bool:
+        """Whether what is made of the model is worth keeping on disk."""
+        return len(self.vocab) > LARGE
+
+    def _space_rule(self) -> Rule:
         falls_back = bool(self.byte_ids.min() >= 0)
         tokens = self.alphabet[[ord(SPACE), ord("\n")]].tolist()
         known = [falls_back or (0 <= i < len(self.vocab) and i not in self.unused_ids) for i in tokens]
-        results = [self.vocab[index] for index in np.unique(self.merges[:, 2]).tolist()]
+        made = np.zeros(len(self.vocab), np.bool_)
+        made[self.merges[:, 2]] = True
+        results = [*compress(self.vocab, made.tolist())]
         users = [self.vocab[index] for index in sorted(self.user_ids)]
         return space_rule(results, users, unk_space=not known[0], lines=known[1])
 

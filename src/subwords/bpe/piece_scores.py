@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.bpe.rank_merges import joining_pairs
+from subwords.components.vocab import Vocab
+
 if TYPE_CHECKING:
     from subwords.bpe.model import BPE
 
@@ -26,6 +29,32 @@ def scored_merges(
     longest first. Pieces in `left_out` are ignored.
     """
     ids = {token: i for i, token in enumerate(tokens) if i not in left_out and token}
+    found = _joined(tokens, ids)
+    table, parts = found if found is not None else _one_by_one(tokens, ids)
+    _, ranks = np.unique(-_order(scores)[table[:, 2]], return_inverse=True)
+    lengths = np.array([len(token) for token in tokens], np.int64)
+    order = np.lexsort((table[:, 2], -lengths[table[:, 2]], ranks))
+    return table[order], ranks[order].astype(np.int64), parts
+
+
+def _joined(tokens: Sequence[bytes], ids: dict[bytes, int]) -> tuple[NDArray[np.int64], tuple[bytes, ...]] | None:
+    """Return what `_one_by_one` returns, all merges found at once; None if a token is not UTF-8, or there twice."""
+    kept = [*ids.values()]
+    try:
+        texts = [token.decode() for token in ids]
+    except UnicodeDecodeError:
+        return None
+    if kept != sorted(kept):
+        return None
+    symbols = map(str.encode, dict.fromkeys("".join(text for text in texts if len(text) > 1)))
+    parts = [symbol for symbol in symbols if symbol not in ids]
+    left_out = frozenset(range(len(tokens))).difference(kept)
+    # All are whole characters: so is what two of them join to, and where.
+    return joining_pairs(Vocab([*tokens, *parts]), left_out), tuple(parts)
+
+
+def _one_by_one(tokens: Sequence[bytes], ids: dict[bytes, int]) -> tuple[NDArray[np.int64], tuple[bytes, ...]]:
+    """Return the merges, in order of their result, and the characters that are no pieces."""
     characters = {token: token.decode("utf-8", "surrogateescape") for token in ids}
     parts: dict[bytes, int] = {}
     merges: list[tuple[int, int, int]] = []
@@ -42,11 +71,7 @@ def scored_merges(
                 a, b = ids.get(left, parts.get(left)), ids.get(right, parts.get(right))
                 if a is not None and b is not None:
                     merges.append((a, b, ids[token]))
-    table = np.array(merges, np.int64).reshape(-1, 3)
-    _, ranks = np.unique(-_order(scores)[table[:, 2]], return_inverse=True)
-    lengths = np.array([len(token) for token in tokens], np.int64)
-    order = np.lexsort((table[:, 2], -lengths[table[:, 2]], ranks))
-    return table[order], ranks[order].astype(np.int64), tuple(parts)
+    return np.array(merges, np.int64).reshape(-1, 3), tuple(parts)
 
 
 def _order(scores: Sequence[float]) -> NDArray[np.int64]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import replace
 from functools import cached_property
+from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,6 +48,7 @@ from subwords.kernels.layout import (
     SafeCuts,
     WordTable,
 )
+from subwords.kernels.stored import stored
 from subwords.results.token_batch import TokenBatch
 from subwords.split.splitter import Splitter
 from subwords.split.word_spans import WordSpans
@@ -127,7 +129,11 @@ class BPESegmenter(Segmenter):
         kept = ~np.isin(model.merges[:, 2], list(model.special_ids))
         merges, ranks = model.merges[kept], self._ranks[kept]
         left, right = np.ascontiguousarray(merges[:, 0]), np.ascontiguousarray(merges[:, 1])
-        links = self._links(merges[:, 2]) if self._by_links else np.zeros((2, 0), np.int64)
+        links = np.zeros((2, 0), np.int64)
+        if self._by_links and model.is_large:
+            links = stored("links", model.digest.encode(), lambda: self._links(merges[:, 2]))
+        elif self._by_links:
+            links = self._links(merges[:, 2])
         # At most 4 of 5 slots are used: the sieve answers for most pairs that are in no slot.
         known = len(merges) + links.shape[1]
         pairs = np.full(1 << max(4, (known + known // 4).bit_length()), NO_PAIR, np.uint64)
@@ -190,7 +196,9 @@ class BPESegmenter(Segmenter):
 
     def _links(self, results: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the pairs of character ids that are adjacent in some token, shape (2, n)."""
-        tokens = [self.model.vocab[index].decode("utf-8", "surrogateescape") for index in np.unique(results).tolist()]
+        made = np.zeros(len(self.model.vocab), np.bool_)
+        made[results] = True
+        tokens = [token.decode("utf-8", "surrogateescape") for token in compress(self.model.vocab, made.tolist())]
         codes = np.frombuffer("".join(tokens).encode("utf-32-le", "surrogatepass"), np.uint32)
         inside = np.ones(len(codes), np.bool_)
         inside[np.cumsum(list(map(len, tokens)), dtype=np.int64) - 1] = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from subwords.components.splitter import Rule, Split, escape
@@ -9,6 +10,10 @@ from subwords.components.splitter import Rule, Split, escape
 __all__ = ["SPACE", "parting", "space_rule"]
 
 SPACE = "▁"
+# In tokens between bytes 0xFF: U+2581 after, or before, another character; a line feed beside another character.
+_AFTER_OTHER = re.compile(rb"(?<!\xff)(?<!\xe2\x96\x81)\xe2\x96\x81")
+_BEFORE_OTHER = re.compile(rb"\xe2\x96\x81(?!\xff|\xe2\x96\x81)")
+_MIXED_LINE = re.compile(rb"\n(?![\xff\n])|(?<![\xff\n])\n")
 
 
 def parting(symbols: Iterable[str]) -> Rule:
@@ -41,13 +46,13 @@ def space_rule(
     first = parting(alone)
     if unk_space:
         return first
-    texts = [token.decode("utf-8", "replace") for token in tokens]
-    spaced = [text for text in [*texts, *alone] if SPACE in text]
-    run = "+" if any(SPACE * 2 in text for text in spaced) else ""
-    line = lines and all(set(text) == {"\n"} for text in [*texts, *alone] if "\n" in text)
+    # One search over all tokens: no byte of UTF-8 is 0xFF.
+    joined = b"".join(b"\xff" + token + b"\xff" for token in [*tokens, *(symbol.encode() for symbol in alone)])
+    run = "+" if SPACE.encode() * 2 in joined else ""
+    line = lines and not _MIXED_LINE.search(joined)
     feeds, other = ("\n+|", f"[^{SPACE}\n]") if line else ("", f"[^{SPACE}]")
-    if all(SPACE not in text.lstrip(SPACE) for text in spaced):
+    if not _AFTER_OTHER.search(joined):
         return (*first, Split(f"{feeds}{SPACE}{run}{other}*|{other}+"))
-    if all(SPACE not in text.rstrip(SPACE) for text in spaced):
+    if not _BEFORE_OTHER.search(joined):
         return (*first, Split(f"{feeds}{other}*{SPACE}{run}|{other}+"))
     return first

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 
@@ -10,9 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import InputError
+from subwords.kernels.layout import SPAN_START
 from subwords.support.value import Value, read_only
 
 __all__ = ["Vocab"]
+
+
+class _Known(dict[int, bytes]):
+    def __init__(self, vocab: Vocab) -> None:
+        self._vocab = vocab
+
+    def __missing__(self, index: int) -> bytes:
+        self[index] = token = self._vocab[index]
+        return token
 
 
 class Vocab(Value, Sequence[bytes]):
@@ -61,4 +71,39 @@ class Vocab(Value, Sequence[bytes]):
             found = {}
             for index, token in enumerate(self):
                 found.setdefault(token, index)
+        return found
+
+    @cached_property
+    def known(self) -> dict[int, bytes]:
+        """The tokens by id, each made when it is first asked for."""
+        return _Known(self)
+
+    @cached_property
+    def spans(self) -> NDArray[np.int64]:
+        """The bytes of every token, as `kernels/text/decode.py` reads them."""
+        return self.offsets[:-1] << SPAN_START | np.diff(self.offsets)
+
+    def find(self, tokens: Collection[bytes]) -> dict[bytes, int]:
+        """Return the ids of those of some tokens that exist, as in `ids`, without making a dict of all tokens."""
+        if "ids" in self.__dict__:
+            return {token: self.ids[token] for token in tokens if token in self.ids}
+        found: dict[bytes, int] = {}
+        wanted = {token: int.from_bytes(token[:8].ljust(8, b"\0"), "little") for token in tokens}
+        if not len(self):
+            return found
+        lengths = np.diff(self.offsets)
+        for length in {*map(len, wanted)}:
+            ids = np.flatnonzero(lengths == length)
+            heads = self.heads(ids, length)
+            keys = [key for token, key in wanted.items() if len(token) == length]
+            for index in ids[np.isin(heads, np.array(keys, np.uint64))].tolist():
+                if (token := self[index]) in wanted:
+                    found.setdefault(token, index)
+        return found
+
+    def heads(self, ids: NDArray[np.int64], length: int) -> NDArray[np.uint64]:
+        """Return the first 8 bytes of some tokens of one length, as little-endian integers; missing ones are 0."""
+        found = np.zeros(len(ids), np.uint64)
+        for k in range(min(length, 8)):
+            found |= self.data[self.offsets[ids] + k].astype(np.uint64) << np.uint64(8 * k)
         return found

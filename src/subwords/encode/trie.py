@@ -7,12 +7,23 @@ from numpy.typing import NDArray
 
 from subwords.components.vocab import Vocab
 from subwords.kernels.layout import MISSING, NO_EDGE, UNIT_BLOCK, Children, TrieNodes
+from subwords.kernels.stored import stored
+from subwords.support.value import digest_of
 
 __all__ = ["units_of"]
+
+LARGE = 1 << 12  # tokens; the trie of fewer takes milliseconds
 
 
 def units_of(vocab: Vocab, ids: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint64]]:
     """Return the double array of some tokens, its links and its records; see kernels/trie/double_array.py."""
+    if len(ids) < LARGE:
+        return _units_of(vocab, ids)
+    source = digest_of((vocab.data, vocab.offsets, ids)).encode()
+    return stored("trie", source, lambda: _units_of(vocab, ids))
+
+
+def _units_of(vocab: Vocab, ids: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint64]]:
     from subwords.kernels.trie.double_array import fill_links, fill_units
     from subwords.kernels.trie.edges import build_edges
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from subwords.encode.batch import Batches, read_places
 from subwords.encode.encoder import Encoder, Segmenter
 from subwords.engine.find_strings import MOST_IN_REGEX, RegexFinder
 from subwords.engine.short import Short
+from subwords.kernels.stored import stored
 from subwords.results.token_batch import TokenBatch
 from subwords.split.splitter import Splitter
 from subwords.support.checks import encode_text
@@ -79,14 +80,20 @@ def plain_spaces(model: object, steps: Steps, rule: Rule) -> PlainSpaces | None:
     if prefix is None or not isinstance(model, BPE) or model.byte_level or model.words_only or model.marked:
         return None
     finer = rule or model.space_rule
-    if SPACE.encode() not in model.vocab.ids or b" " in model.vocab.data.tobytes() or not all(map(_may_change, finer)):
+    if not model.vocab.find([SPACE.encode()]) or b" " in model.vocab.data.tobytes() or not all(map(_may_change, finer)):
         return None
-    tokens = Vocab([token.replace(SPACE.encode(), b" ") for token in model.vocab])
-    parts = tuple(part.replace(SPACE.encode(), b" ") for part in model.parts)
-    segmenter = BPESegmenter(replace(model, vocab=tokens, parts=parts))
+    made = stored("plain", model.digest.encode(), partial(_plain, model)) if model.is_large else _plain(model)
+    segmenter = BPESegmenter(made)
     symbols = [model.vocab[index].decode() for index in sorted(model.user_ids)]
     known = len(symbols) <= MOST_IN_REGEX and finer[:1] == parting(symbols)
     return PlainSpaces(segmenter, tuple(map(_with_spaces, finer)), prefix, symbols if known else [])
+
+
+def _plain(model: BPE) -> BPE:
+    """Return the model with spaces for U+2581."""
+    tokens = Vocab([token.replace(SPACE.encode(), b" ") for token in model.vocab])
+    parts = tuple(part.replace(SPACE.encode(), b" ") for part in model.parts)
+    return replace(model, vocab=tokens, parts=parts)
 
 
 def _prefix(steps: Steps) -> bytes | None:

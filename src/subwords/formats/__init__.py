@@ -10,11 +10,14 @@ from pathlib import Path
 from subwords.components.openai import encoding_named
 from subwords.components.splitter import Rule
 from subwords.errors import FormatError, InputError
-from subwords.formats.recognize import BESIDE, GGUF, MERGES, VOCABS, kind_of
+from subwords.formats.recognize import BESIDE, GGUF, MERGES, VOCABS, Kind, kind_of
+from subwords.kernels.stored import stored
 from subwords.spec import TokenizerSpec
 from subwords.support.atomic import as_path, atomic_write
 from subwords.support.checks import check_flag
+from subwords.support.value import digest_of
 
+LEAST_STORED = 1 << 16  # bytes of a file; a smaller one is read in less time than its stored spec
 _WRITTEN = (".json", ".model", ".tiktoken", ".gguf", ".txt")
 
 __all__ = ["json_of", "read_file", "write_file"]
@@ -74,6 +77,24 @@ def _read(data: bytes, file: Path, splitter: Rule | None, special_tokens: Mappin
     kind = kind_of(data, file)
     if kind is not None and kind not in ("ranks", "merges", "vocab.json"):
         _refuse(str(file), splitter, special_tokens)
+    if len(data) < LEAST_STORED or kind in (None, "merges", "vocab.json") or not _plain(splitter, special_tokens):
+        return _read_as(kind, data, file, splitter, special_tokens)
+    options = splitter, None if special_tokens is None else tuple(special_tokens.items())
+    source = digest_of((kind, data, *options)).encode()
+    return stored("spec", source, lambda: _read_as(kind, data, file, splitter, special_tokens))
+
+
+def _plain(splitter: object, special_tokens: object) -> bool:
+    """Whether the options are of types that name a stored spec; the reader sees to others."""
+    if special_tokens is not None and not isinstance(special_tokens, dict):
+        return False
+    pairs = (special_tokens or {}).items()
+    return isinstance(splitter, tuple | None) and all(type(key) is str and type(i) is int for key, i in pairs)
+
+
+def _read_as(
+    kind: Kind | None, data: bytes, file: Path, splitter: Rule | None, special_tokens: Mapping[str, int] | None
+) -> TokenizerSpec:
     match kind:
         case "ranks":
             from subwords.formats import tiktoken

@@ -47,6 +47,10 @@ def read_ranks(data: bytes, name: str) -> dict[bytes, int]:
     >>> read_ranks(b"YQ== 0\\nYg== 1\\nYWI= 2\\n", "ab.tiktoken")
     {b'a': 0, b'b': 1, b'ab': 2}
     """
+    regular = _regular_ranks(data)
+    if regular is not None:
+        check_gaps(max(regular.values(), default=0), regular, name, "ranks")
+        return regular
     ranks: dict[bytes, int] = {}
     taken: dict[int, bytes] = {}
     for number, line in enumerate(data.splitlines(), 1):
@@ -60,6 +64,24 @@ def read_ranks(data: bytes, name: str) -> dict[bytes, int]:
             raise FormatError(f"{where}: expected each token once, not {token!r}, which also has rank {ranks[token]}")
     check_gaps(max(ranks.values(), default=0), ranks, name, "ranks")
     return ranks
+
+
+def _regular_ranks(data: bytes) -> dict[bytes, int] | None:
+    """Return the ranks of a file whose lines all are as usual, read at once; None for any other, to read by line."""
+    words = data.split()
+    tokens, numbers = words[::2], words[1::2]
+    lines = b"\n".join(map(b" ".join, zip(tokens, numbers, strict=False)))
+    if len(words) % 2 or lines != data.removesuffix(b"\n") or not b"".join(numbers).isdigit():
+        return None
+    if max(map(len, numbers)) > len(str(LARGEST_ID)):
+        return None
+    try:
+        texts = [a2b_base64(token, strict_mode=True) for token in tokens]
+    except Error:
+        return None
+    ranks = dict(zip(texts, map(int, numbers), strict=True))
+    distinct = len(ranks) == len(tokens) == len({*ranks.values()})
+    return ranks if distinct and b"" not in ranks and max(ranks.values()) <= LARGEST_ID else None
 
 
 def _parsed(line: bytes, where: str) -> tuple[bytes, int]:

@@ -42,13 +42,13 @@ _FUNCTIONS = (
     *("Py_IncRef", "Py_DecRef", "PyErr_Clear", "PyList_New", "PyList_SetItem", "PyList_GetItem", "PyList_Size"),
     *("PyLong_FromLongLong", "PyLong_AsLongLong", "PyUnicode_GetLength", "PyUnicode_AsUTF8AndSize"),
     *("PyUnicode_AsUTF8String", "PyUnicode_DecodeUTF8", "PyBytes_AsString", "PyBytes_Size", "PyList_Append"),
-    *("PyGC_Disable", "PyGC_Enable"),
+    *("PyGC_Disable", "PyGC_Enable", "PyBytes_FromStringAndSize"),
 )
 TAKE, RELEASE, CLEAR, LIST_NEW, LIST_SET, LIST_GET, LIST_SIZE = range(7)
 INT_NEW, INT_VALUE, STR_LENGTH, STR_UTF8, STR_ENCODED, STR_NEW, BYTES_DATA, BYTES_SIZE, LIST_APPEND = range(7, 16)
-GC_OFF, GC_ON = 16, 17
+GC_OFF, GC_ON, BYTES_NEW = 16, 17, 18
 # After the functions: None, True, False and types; then how to see that a string is ASCII.
-NONE, YES, NO, STR_TYPE, BYTES_TYPE, INT_TYPE, LIST_TYPE, ASCII_PLACE, ASCII_BIT = range(18, 27)
+NONE, YES, NO, STR_TYPE, BYTES_TYPE, INT_TYPE, LIST_TYPE, ASCII_PLACE, ASCII_BIT = range(19, 28)
 
 # ------------------------------------------------------------------ primitives: they exist only as machine code
 
@@ -86,6 +86,12 @@ def store_id_at(address, value):
 @primitive
 def store_byte_at(address, value):
     """Write a byte to an address."""
+    raise NotImplementedError
+
+
+@primitive
+def copy_at(target, source):
+    """Copy 16 bytes from one address to another."""
     raise NotImplementedError
 
 
@@ -248,7 +254,7 @@ def door(function: Callable[..., int]) -> Kernel:
 def every_door() -> list[Kernel]:
     """Import every file of doors, and return all; none where there are no doors."""
     if opens():
-        for name in ("door_encode", "door_batch"):
+        for name in ("door_encode", "door_decode", "door_batch"):
             import_module(f"{__package__}.{name}")
     return DOORS if opens() else []
 

@@ -37,6 +37,13 @@ RUN = 1 << 31
 PLACE = RUN - 1  # the other bits: where the word ends
 MOST_BYTES = RUN - LANES  # of texts split in one call
 
+# ------------------------------------------------------------------ what an id gives (text/decode.py)
+
+SPAN_START = 32  # from this bit on: the place of its bytes
+SPAN_SIZE = (1 << 30) - 1  # the number of its bytes
+SPAN_BYTE, SPAN_BREAK = 1 << 30, 1 << 31  # flags
+NO_SIZE = -(1 << 62)  # in place of a size: a break separates single bytes
+
 # ------------------------------------------------------------------ the table of words (table/)
 
 KEY_LOW, KEY_HIGH, VALUE_LOW, VALUE_HIGH, SLOT_ROW = range(5)  # of a slot, uint64

@@ -60,6 +60,19 @@ def store_byte_at(typingctx, address, value):
 
 
 @intrinsic
+def copy_at(typingctx, target, source):
+    """Copy 16 bytes, wherever they are."""
+
+    def codegen(context, builder, signature, args):
+        place = ir.VectorType(ir.IntType(8), 16).as_pointer()
+        value = builder.load(builder.inttoptr(args[1], place), align=1)
+        builder.store(value, builder.inttoptr(args[0], place), align=1)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), codegen
+
+
+@intrinsic
 def call_at(typingctx, address, *arguments):
     """Call the C function at an address with integers and addresses."""
 
@@ -85,5 +98,6 @@ ADDRESSES: dict[str, Any] = {
     "store_at": store_at,
     "store_id_at": store_id_at,
     "store_byte_at": store_byte_at,
+    "copy_at": copy_at,
     "call_at": call_at,
 }

@@ -16,7 +16,6 @@ import os
 import platform
 import re
 import sys
-import tempfile
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,6 +28,7 @@ from llvmlite import binding
 from subwords.errors import SubwordsError
 from subwords.kernels.layout import CountTable
 from subwords.kernels.notice import NOTICES
+from subwords.kernels.stored import cache_root
 
 if TYPE_CHECKING:
     from subwords.kernels.jit import Bound, Kernel
@@ -39,19 +39,6 @@ TESTED = "0.61 to 0.68"  # versions of Numba; the range in pyproject.toml
 CHECKSUM = 32  # bytes of a file before its content: identity, name of the C function, object file
 # Names in an object file that Numba would provide. Only code that raises exceptions uses them; kernels raise none.
 FOREIGN = re.compile(rb"\0((?:numba|NRT|nrt)_\w+)")
-
-
-def cache_root() -> Path | None:
-    """The folder of machine code, or None if there is no home folder. `SUBWORDS_CACHE_DIR` overrides it."""
-    if chosen := os.environ.get("SUBWORDS_CACHE_DIR"):
-        return Path(chosen)
-    with contextlib.suppress(RuntimeError):
-        if sys.platform == "win32":
-            return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData/Local") / "subwords" / "cache"
-        if sys.platform == "darwin":
-            return Path.home() / "Library/Caches/subwords"
-        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "subwords"
-    return None
 
 
 def load(kernel: Kernel) -> Bound:
@@ -160,6 +147,8 @@ def _write(kernel: Kernel, name: str, body: bytes) -> None:
     if path is None:
         NOTICES.unwritable(None, "there is no home folder")
         return
+    import tempfile
+
     content = b"\n".join((_identity(kernel), name.encode(), body))
     try:
         # 0o700: files from here are executed, so nobody else may write here.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,11 @@ class Pipeline:
     def __init__(self, normalizer: Normalizer, splitter: Splitter) -> None:
         self.normalizer = normalizer
         self.splitter = splitter
-        self.growth = normalizer.growth * splitter.growth
+
+    @cached_property
+    def growth(self) -> int:
+        """The maximum output length as a multiple of the input length."""
+        return self.normalizer.growth * self.splitter.growth
 
     def __reduce__(self) -> tuple[type[Pipeline], tuple[Normalizer, Splitter]]:
         return Pipeline, (self.normalizer, self.splitter)

@@ -27,6 +27,7 @@ from subwords.components.normalizer import (
 from subwords.errors import InputError
 from subwords.kernels.layout import INVALID
 from subwords.kernels.normalize.characters import char_spans
+from subwords.kernels.stored import stored
 from subwords.normalize.char_table import CharMap
 from subwords.normalize.characters import (
     chinese,
@@ -50,6 +51,7 @@ from subwords.normalize.stages import (
     StripStage,
     fits,
 )
+from subwords.support.value import digest_of
 
 __all__ = ["aligned", "applied", "safe", "stages_of"]
 
@@ -108,6 +110,10 @@ def stages_of(steps: Steps, *, fused: bool) -> tuple[Stage, ...]:
         from subwords.normalize.sentencepiece import SpacedStage
 
         return (SpacedStage(keeps_end=steps == STRIPPED),)
+    return stored("stages", digest_of((steps, fused)).encode(), lambda: _stages_of(steps, fused))
+
+
+def _stages_of(steps: Steps, fused: bool) -> tuple[Stage, ...]:
     parts = _parts(steps)
     stages: list[Stage] = []
     while parts:

@@ -203,7 +203,7 @@ class MachineRoute(_Scanner):
         from subwords.split.transducer_tables import cutter, tables_of
 
         self._tables = tables_of(machine)
-        self._cutter = cutter(machine)
+        self._cutter = cutter(machine)._replace(classes=self._tables.classes)
 
     @cached_property
     def _split(self) -> Kernel:

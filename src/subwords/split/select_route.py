@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subwords.components.splitter import PATTERNS, Rule, Split
 from subwords.kernels.layout import CODE_POINTS
+from subwords.kernels.stored import stored
 from subwords.split.finders import finder, removed
 from subwords.split.literals import SymbolsRoute, symbols_of
 from subwords.split.pattern import Chars, Either, Node, Outside, Repeat, Then, parse
 from subwords.split.routes import MachineRoute, MaskRoute, Route
 from subwords.split.step_routes import DroppingRoute, StepsRoute
 from subwords.split.transducer import Machine, composed, unsplit
+from subwords.support.value import digest_of
 
 __all__ = ["machine_of", "route"]
 
@@ -23,20 +25,24 @@ MUCH = 100  # pattern length in characters above which a trie is better than a m
 
 def route(rule: Rule) -> Route:
     """Return the fastest exact route of a rule that does not end with ByteChars."""
+    return stored("route", digest_of(rule).encode(), lambda: _compiled(rule)) or StepsRoute(rule)
+
+
+def _compiled(rule: Rule) -> Route | None:
     try:
         if rule and isinstance(rule[0], Split) and removed(rule[0]):
-            machine = machine_of((Split(rule[0].pattern), *rule[1:]))
+            machine = _machine_of((Split(rule[0].pattern), *rule[1:]))
             return DroppingRoute(machine, _dropped(rule[0]).astype(np.uint8), rule)
         if rule and isinstance(rule[0], Split) and (len(rule) > 1 or len(rule[0].pattern) > MUCH):
             symbols = symbols_of(rule[0])
             if symbols:
-                return SymbolsRoute(symbols, MachineRoute(machine_of(rule[1:])))
-        machine = machine_of(rule)
+                return SymbolsRoute(symbols, MachineRoute(_machine_of(rule[1:])))
+        machine = _machine_of(rule)
         if machine.identity == _gpt2_identity():
-            return MaskRoute(lambda: machine)
+            return MaskRoute(partial(machine_of, rule))
         return MachineRoute(machine)
     except Outside:
-        return StepsRoute(rule)
+        return None
 
 
 @cache
@@ -46,6 +52,10 @@ def _gpt2_identity() -> bytes:
 
 def machine_of(rule: Rule) -> Machine:
     """Return one machine for a whole rule; raises Outside if there is none."""
+    return stored("machine", digest_of(rule).encode(), lambda: _machine_of(rule))
+
+
+def _machine_of(rule: Rule) -> Machine:
     if not rule:
         return unsplit()
     made: Machine | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -170,7 +170,7 @@ class Splitter:
 def _route(rule: Rule) -> Route:
     # GPT-2's rule needs its automaton only for text that is not ASCII: this saves 12 ms at start.
     if rule == NAMED["gpt2"]:
-        return MaskRoute(lambda: _machine_of(rule))
+        return MaskRoute(partial(_machine_of, rule))
     from subwords.split.select_route import route
 
     return route(rule)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -126,7 +127,11 @@ class DroppingRoute(MachineRoute):
     def __init__(self, machine: Machine, drops: NDArray[np.uint8], rule: Rule) -> None:
         super().__init__(machine)
         self._drops = drops
-        self._by_steps = StepsRoute(rule)
+        self._rule = rule
+
+    @cached_property
+    def _by_steps(self) -> StepsRoute:
+        return StepsRoute(self._rule)
 
     def texts(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[WordChunk]:
         """Split many texts; yield only the words that are kept."""

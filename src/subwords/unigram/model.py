@@ -70,7 +70,7 @@ class Unigram(Value):
     @cached_property
     def byte_ids(self) -> NDArray[np.int32]:
         """The id of each byte's piece, -1 if it does not exist; int32, shape (256,)."""
-        ids = self.vocab.ids if self.byte_fallback else {}
+        ids = self.vocab.find(BYTE_PIECES) if self.byte_fallback else {}
         return np.array([ids.get(piece, -1) for piece in BYTE_PIECES], np.int32)
 
     @cached_property

@@ -11,22 +11,37 @@ from numpy.typing import NDArray
 
 from subwords.components.vocab import Vocab
 from subwords.errors import InputError
+from subwords.kernels.layout import LANES, NO_SIZE
 
-__all__ = ["as_ids", "decode_bytes"]
+__all__ = ["as_ids", "decode_bytes", "joined", "size_of"]
 
 
 def decode_bytes(vocab: Vocab, ids: Iterable[int] | NDArray[np.integer[Any]]) -> bytes:
     """Return the joined token bytes of the ids."""
-    from subwords.kernels.text.decode import bytes_of_ids, decode_ids
+    flat, spans = as_ids(ids), vocab.spans
+    size = size_of(flat, spans)
+    assert size is not None, "no flags"
+    return joined(flat, size, spans, vocab.data).tobytes()
 
-    flat = as_ids(ids)
-    size = bytes_of_ids.sized(len(flat))(flat, vocab.offsets)
-    if size < 0:
+
+def size_of(ids: NDArray[np.int64], spans: NDArray[np.int64]) -> int | None:
+    """Return the number of bytes of ids, see `kernels/text/decode.py`; None if a break separates single bytes."""
+    from subwords.kernels.text.decode import size_of_ids
+
+    size = size_of_ids.sized(len(ids))(ids, spans)
+    if size < 0 and size != NO_SIZE:
         at = -1 - size
-        raise InputError(f"expected ids from 0 to {len(vocab) - 1}; ids[{at}] is {flat[at]}")
-    out = np.empty(size, np.uint8)
-    decode_ids.sized(size)(flat, vocab.data, vocab.offsets, out)
-    return out.tobytes()
+        raise InputError(f"expected ids from 0 to {len(spans) - 1}; ids[{at}] is {ids[at]}")
+    return None if size < 0 else size
+
+
+def joined(ids: NDArray[np.int64], size: int, spans: NDArray[np.int64], data: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return the bytes of valid ids, of which there are `size`."""
+    from subwords.kernels.text.decode import join_ids
+
+    out = np.empty(size + LANES, np.uint8)
+    join_ids.sized(size)(ids, spans, data, out)
+    return out[:size]
 
 
 def as_ids(ids: Iterable[int] | NDArray[np.integer[Any]]) -> NDArray[np.int64]:

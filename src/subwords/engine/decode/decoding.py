@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import groupby
 from typing import Any, TypeAlias, assert_never
@@ -41,9 +41,13 @@ __all__ = [
     "TokenTexts",
     "begins_with_space",
     "bytes_of_letters",
+    "changed",
     "decode_tokens",
+    "flat_steps",
+    "is_byte_token",
     "piece_bytes",
     "reader_of",
+    "stripped",
 ]
 
 Reader: TypeAlias = Callable[[list[int]], str]
@@ -210,18 +214,28 @@ def _sequence(steps: Sequence[DecoderStep], tokens: Sequence[str]) -> Reader:
     texts, rest = [*tokens], [*steps]
     # Steps that change each token independently are applied to the vocabulary once.
     while rest and isinstance(rest[0], (ReplaceTokens, Strip, Replace)) and not getattr(rest[0], "regex", False):
-        texts = _changed(rest.pop(0), texts)
+        texts = changed(rest.pop(0), texts)
 
     def read(ids: list[int]) -> str:
         found = [texts[index] for index in ids]
         for step in rest:
-            found = _changed(step, found)
+            found = changed(step, found)
         return "".join(found)
 
     return read
 
 
-def _changed(step: DecoderStep, tokens: list[str]) -> list[str]:
+def flat_steps(decoder: Any) -> Iterator[Any]:
+    """Yield the steps of a decoder, also those of sequences in it."""
+    if not isinstance(decoder, DecoderSequence):
+        yield decoder
+        return
+    for step in decoder.steps:
+        yield from flat_steps(step)
+
+
+def changed(step: DecoderStep | SpaceDecoder, tokens: list[str]) -> list[str]:
+    """Return the tokens after a step."""
     match step:
         case ByteDecoder(byte_level):
             return [
@@ -230,6 +244,8 @@ def _changed(step: DecoderStep, tokens: list[str]) -> list[str]:
         case WordPieceDecoder(prefix, cleanup):
             tokens = tokens[:1] + [_continued(token, prefix) for token in tokens[1:]]
             return list(map(_cleaned, tokens)) if cleanup else tokens
+        case SpaceDecoder():
+            return tokens[:1] + [f" {token}" for token in tokens[1:]]
         case BPEDecoder(suffix):
             return [token.replace(suffix, " ") for token in tokens[:-1]] + [
                 token.replace(suffix, "") for token in tokens[-1:]
@@ -245,7 +261,7 @@ def _changed(step: DecoderStep, tokens: list[str]) -> list[str]:
         case Fuse():
             return ["".join(tokens)]
         case Strip():
-            return [_stripped(step, token) for token in tokens]
+            return [stripped(step, token) for token in tokens]
         case Replace(pattern, content, regex):
             if pattern and not regex:
                 return [token.replace(pattern, content) for token in tokens]
@@ -255,14 +271,19 @@ def _changed(step: DecoderStep, tokens: list[str]) -> list[str]:
             return [content if token in known_tokens else token for token in tokens]
         case DecoderSequence(steps):
             for inner in steps:
-                tokens = _changed(inner, tokens)
+                tokens = changed(inner, tokens)
             return tokens
     assert_never(step)
 
 
+def is_byte_token(token: str) -> bool:
+    """Whether a token is a byte in hexadecimal, as HF reads it."""
+    return len(token) == 6 and BYTE_TOKEN.fullmatch(token) is not None
+
+
 def _bytes_joined(tokens: list[str]) -> list[str]:
     found: list[str] = []
-    for is_byte, run in groupby(tokens, lambda token: len(token) == 6 and BYTE_TOKEN.fullmatch(token) is not None):
+    for is_byte, run in groupby(tokens, is_byte_token):
         if not is_byte:
             found += run
             continue
@@ -279,10 +300,19 @@ def _without_pads(step: CTC, token: str) -> str:
     return _cleaned(token).replace(step.word_delimiter_token, " ") if step.cleanup else token
 
 
-def _stripped(step: Strip, token: str) -> str:
-    begin = min(step.start, len(token) - len(token.lstrip(step.content)))
-    end = min(step.stop, len(token) - len(token.rstrip(step.content)))
-    return token[begin : max(begin, len(token) - end)]
+def stripped(step: Strip, token: str) -> str:
+    """Return a token without the character at its ends, as often as the step removes it."""
+    if len(step.content) != 1:
+        begin = min(step.start, len(token) - len(token.lstrip(step.content)))
+        end = min(step.stop, len(token) - len(token.rstrip(step.content)))
+        return token[begin : max(begin, len(token) - end)]
+    begin, end = 0, len(token)
+    while begin < min(step.start, len(token)) and token[begin] == step.content:
+        begin += 1
+    least = max(begin, len(token) - step.stop)
+    while end > least and token[end - 1] == step.content:
+        end -= 1
+    return token[begin:end]
 
 
 def _replaced(step: Replace, token: str) -> str:

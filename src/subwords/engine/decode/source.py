@@ -15,6 +15,10 @@ class Source(ABC):
 
     size: int
 
+    def text(self, index: int) -> str:
+        """Take the next id; return the text that is final, for callers that need no places."""
+        return self.feed(index, (0, 1)).text
+
     @abstractmethod
     def feed(self, index: int, place: Place) -> Traced:
         """Take the next id; return the text that is final."""
@@ -29,12 +33,16 @@ class ByteSource(Source):
 
     def __init__(self, vocab: Vocab) -> None:
         self.size = len(vocab)
-        self._vocab = vocab
+        self._tokens = vocab.known
         self._utf8 = Utf8("replace")
 
     def feed(self, index: int, place: Place) -> Traced:
         """Return the complete characters."""
-        return self._utf8.feed(self._vocab[index], place)
+        return self._utf8.feed(self._tokens[index], place)
+
+    def text(self, index: int) -> str:
+        """Return the complete characters."""
+        return self._utf8.text(self._tokens[index])
 
     def finish(self) -> Traced:
         """Return U+FFFD for an incomplete character."""

@@ -47,6 +47,9 @@ class DecodeStream:
         """
         if self._is_finished:
             raise InputError("expected no ids after finish(): tok.stream() returns a new stream")
+        if type(ids) is int and 0 <= ids < self._source.size:
+            self._count += 1
+            return "" if ids in self._skipped else self._source.text(ids)
         return joined([self._source.feed(index, (at, at + 1)) for at, index in self._checked(ids)]).text
 
     def _checked(self, ids: int | Iterable[int] | NDArray[np.integer[Any]]) -> list[tuple[int, int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from subwords.components.decoder import (
     ByteDecoder,
     ByteFallback,
     Decoder,
-    DecoderSequence,
     Fuse,
     Metaspace,
     Replace,
@@ -24,7 +23,14 @@ from subwords.components.decoder import (
     WordPieceDecoder,
 )
 from subwords.engine.decode import text_stages, token_stages
-from subwords.engine.decode.decoding import BYTE_TOKEN, CLEANED, begins_with_space, bytes_of_letters, piece_bytes
+from subwords.engine.decode.decoding import (
+    BYTE_TOKEN,
+    CLEANED,
+    begins_with_space,
+    bytes_of_letters,
+    flat_steps,
+    piece_bytes,
+)
 from subwords.engine.decode.source import Source
 from subwords.engine.decode.traced import NOTHING, Place, Token, Traced, Utf8, joined
 
@@ -51,7 +57,7 @@ class TokenSource(Source):
             self._join = _SentencePiece(decoder)
             self._texts = [text_stages.Held(_Normalized(decoder))] if decoder.steps else []
         else:
-            steps = [*_flat(decoder)]
+            steps = [*flat_steps(decoder)]
             at = next((i for i, step in enumerate(steps) if isinstance(step, Fuse | ByteDecoder)), len(steps))
             splits = at == len(steps) or steps[at] in (Fuse(), ByteDecoder(byte_level=False))
             self._lists = [_list_stage(step, splits=splits and i == at - 1) for i, step in enumerate(steps[:at])]
@@ -86,14 +92,6 @@ class TokenSource(Source):
         for stage in self._texts:
             text = joined((stage.feed(text) if text.text else NOTHING, stage.finish()))
         return text
-
-
-def _flat(decoder: Any) -> Iterator[Any]:
-    if not isinstance(decoder, DecoderSequence):
-        yield decoder
-        return
-    for step in decoder.steps:
-        yield from _flat(step)
 
 
 def _list_stage(step: Any, *, splits: bool) -> token_stages.ListStage:

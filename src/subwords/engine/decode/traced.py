@@ -107,6 +107,16 @@ class Utf8:
         """Take bytes; return the characters that are complete."""
         return self.feed_all(data, [place] * len(data))
 
+    def text(self, data: bytes) -> str:
+        """Take bytes as `feed` does, with errors="replace", for callers that need no places."""
+        if not self._data and data.isascii():
+            return data.decode()
+        data = self._data + data
+        text, used = codecs.utf_8_decode(data, self._errors, False)
+        self._data = data[used:]
+        self._places = [(0, 0)] * len(self._data)
+        return text
+
     def feed_all(self, data: bytes, places: list[Place]) -> Traced:
         """Take bytes with a place each; return the characters that are complete."""
         if not self._data and data.isascii():

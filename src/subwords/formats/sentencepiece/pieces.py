@@ -102,7 +102,15 @@ def check(message: Any, pieces: Sequence[bytes], types: NDArray[np.int64], score
 
 
 def _check_pieces(pieces: Sequence[bytes], types: NDArray[np.int64], *, byte_fallback: bool) -> None:
-    for i, piece in enumerate(pieces):
+    lengths = np.fromiter(map(len, pieces), np.int64, len(pieces))
+    joined = np.frombuffer(b"".join(pieces), np.uint8)
+    if ((lengths > 0) & (lengths < LONGEST)).all():
+        nul = np.searchsorted(np.cumsum(lengths), np.flatnonzero(joined == 0), side="right")
+        odd = np.unique(nul).tolist()
+    else:
+        odd = [*range(len(pieces))]
+    for i in odd:
+        piece = pieces[i]
         if not 0 < len(piece) < LONGEST:
             raise FormatError(f"expected pieces of 1 to {LONGEST - 1} bytes; piece {i} has {len(piece)}")
         if NUL in piece:
@@ -111,9 +119,9 @@ def _check_pieces(pieces: Sequence[bytes], types: NDArray[np.int64], *, byte_fal
             if piece != NUL or types[i] != Piece.UNUSED:
                 raise FormatError(f"expected pieces without NUL; piece {i} is {piece!r:.60}")
     try:
-        b"".join(pieces).decode()
-        for piece in pieces:
-            piece.decode()
+        joined.tobytes().decode()
+        if (joined[np.cumsum(lengths) - lengths] & 0xC0 == 0x80).any():  # a character across two pieces
+            [piece.decode() for piece in pieces]
     except UnicodeDecodeError:
         wrong = next(i for i, piece in enumerate(pieces) if piece != piece.decode("utf-8", "replace").encode())
         raise FormatError(f"expected pieces in UTF-8; piece {wrong} is {pieces[wrong]!r:.60}") from None

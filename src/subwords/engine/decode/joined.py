@@ -1,0 +1,254 @@
+"""Decoders that join bytes: most ids give the same bytes wherever they are, and their text is joined by a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.components.byte_alphabet import CHARACTERS, tokens_from_text
+from subwords.components.decoder import (
+    BPEDecoder,
+    ByteDecoder,
+    ByteFallback,
+    Decoder,
+    Fuse,
+    Metaspace,
+    Replace,
+    ReplaceTokens,
+    SentencePieceDecoder,
+    SpaceDecoder,
+    Strip,
+    WordPieceDecoder,
+)
+from subwords.components.vocab import Vocab
+from subwords.engine.decode.decode_ids import joined, size_of
+from subwords.engine.decode.decoding import begins_with_space, changed, flat_steps, is_byte_token, piece_bytes, stripped
+from subwords.kernels.layout import SPAN_BREAK, SPAN_BYTE, SPAN_SIZE
+
+__all__ = ["Joined", "joined_of"]
+
+# What replaces the text that the first id, or the last, gives elsewhere: its number of characters and another text; and
+# whether the next id is then the first one.
+Edge: TypeAlias = tuple[int, str, bool]
+NO_TEXT = (0, "", True)
+UNCHANGED = (0, "", False)
+UNSURE = (-1, "", False)  # it depends on other ids
+# Steps that change each token alone, given whether it is the first or the last.
+ALONE = (BPEDecoder, Metaspace, Replace, ReplaceTokens, SpaceDecoder, Strip, WordPieceDecoder)
+
+
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """Joins the bytes that ids give, then changes one end of the text, then the whole text.
+
+    Not exact, so that its methods return None, for bytes that are not UTF-8, and where an id with SPAN_BREAK, which
+    gives no bytes, separates some with SPAN_BYTE, which are single bytes of a character.
+
+    tokens, spans: the bytes of each id between others. edge: what changes for the first id, or for the last one if
+    `at_end`. finish: the change of the whole text. None: nothing changes.
+    """
+
+    tokens: Vocab
+    spans: NDArray[np.int64]
+    edge: Callable[[int], Edge] | None = None
+    at_end: bool = False
+    finish: Callable[[str], str] | None = None
+
+    def without(self, hidden: AbstractSet[int]) -> Joined:
+        """Return one that leaves out some ids."""
+        spans, edge = self.spans.copy(), self.edge
+        spans[sorted(hidden)] &= ~np.int64(SPAN_SIZE | SPAN_BYTE | SPAN_BREAK)
+        visible = None if edge is None else lambda index: NO_TEXT if index in hidden else edge(index)
+        return Joined(self.tokens, spans, visible, self.at_end, self.finish)
+
+    @cached_property
+    def quick(self) -> Callable[[Any], str | None]:
+        """The function of a list of ids to text; None for any other object too, and where there are no doors."""
+        from subwords.kernels.door import opens
+
+        if not opens():
+            return lambda ids: None
+        from subwords.kernels.door_decode import door_of
+
+        between = door_of(self.spans, self.tokens.data)
+        if self.edge is None:
+            return between if self.finish is None else _followed(between, self.finish)
+        edges, ended, at_end, finish = self._edges, self._ended, self.at_end, self.finish
+
+        def quick(ids: Any) -> str | None:
+            found = between(ids)
+            if found is None or not ids:
+                return found if found is None or finish is None else finish(found)
+            size, text, goes_on = edges.get(ids[-1 if at_end else 0], NO_TEXT)
+            if goes_on or size < 0 or at_end or finish is not None:
+                return ended(found, ids)
+            return text + found[size:] if text else found[size:]
+
+        return quick
+
+    def of_array(self, ids: NDArray[np.int64]) -> str | None:
+        """Return the text of ids; InputError for an id out of range, with its position."""
+        size = size_of(ids, self.spans)
+        if size is None:
+            return None
+        try:
+            found = str(joined(ids, size, self.spans, self.tokens.data).data, "utf-8")
+        except UnicodeDecodeError:
+            return None
+        return self._ended(found, ids)
+
+    def _ended(self, found: str, ids: Sequence[int] | NDArray[np.int64]) -> str | None:
+        if self.edge is not None:
+            size, text = self._edge_of(ids[::-1] if self.at_end else ids)
+            if size < 0:
+                return None
+            if size or text:
+                found = found[: len(found) - size] + text if self.at_end else text + found[size:]
+        return found if self.finish is None else self.finish(found)
+
+    def _edge_of(self, ids: Sequence[int] | NDArray[np.int64]) -> tuple[int, str]:
+        edges, size = self._edges, 0
+        for index in ids:
+            if index not in edges:
+                assert self.edge is not None
+                edges[int(index)] = self.edge(int(index))
+            more, text, goes_on = edges[index]
+            if not goes_on:
+                return (size + more if more >= 0 else more), text
+            size += more
+        return size, ""
+
+    @cached_property
+    def _edges(self) -> dict[int, Edge]:
+        return {}
+
+
+def joined_of(decoder: Decoder | None, tokens: Sequence[str] | Vocab) -> Joined | None:
+    """Return how to join the text of ids, given the tokens that a decoder gets; None for decoders that do more.
+
+    Without a decoder, `tokens` are the bytes of the ids.
+
+    >>> from subwords.engine.decode.decoding import decode_tokens
+    >>> joined_of(WordPieceDecoder(), ["play", "##ing", "well"]).of_array(np.array([0, 1, 2]))
+    'playing well'
+    """
+    if decoder is None or isinstance(tokens, Vocab):
+        assert isinstance(tokens, Vocab)
+        return Joined(tokens, tokens.spans)
+    try:
+        return _of_pieces(decoder, tokens) if isinstance(decoder, SentencePieceDecoder) else _of_steps(decoder, tokens)
+    except UnicodeEncodeError:  # a decoder of the caller with a lone surrogate
+        return None
+
+
+def _of_pieces(decoder: SentencePieceDecoder, tokens: Sequence[str]) -> Joined:
+    texts = Vocab([piece_bytes(decoder, token) for token in tokens])
+    spans = texts.spans.copy()
+    if decoder.byte_fallback:
+        _flag(
+            spans,
+            SPAN_BYTE,
+            [is_byte_token(token) and len(text) == 1 for token, text in zip(tokens, texts, strict=True)],
+        )
+        _flag(spans, SPAN_BREAK, [token in decoder.control for token in tokens])
+
+    def edge(index: int) -> Edge:
+        token, data = tokens[index], texts[index]
+        if not data:
+            return NO_TEXT
+        # After a lone space, the next one may be dropped too.
+        return (1, "", len(data) == 1 and decoder.drops_leading) if begins_with_space(decoder, token) else UNCHANGED
+
+    drops = decoder.drops_first or decoder.drops_leading
+    return Joined(texts, spans, edge if drops else None, finish=_normalizer(decoder))
+
+
+def _normalizer(decoder: SentencePieceDecoder) -> Callable[[str], str] | None:
+    if not decoder.steps:
+        return None
+    from subwords.normalize.normalizer import Normalizer
+
+    return Normalizer(decoder.steps).normalize
+
+
+def _of_steps(decoder: Decoder, tokens: Sequence[str]) -> Joined | None:
+    steps = [*flat_steps(decoder)]
+    count = next((k for k, step in enumerate(steps) if not _is_alone(step)), len(steps))
+    alone, rest = steps[:count], steps[count:]
+    is_fallback = bool(rest) and isinstance(rest[0], ByteFallback)
+    join, *after = rest[is_fallback:] or [Fuse()]
+    at_start = any(isinstance(step, Metaspace | SpaceDecoder | WordPieceDecoder) for step in alone)
+    at_end = any(isinstance(step, BPEDecoder) for step in alone)
+    is_letters = isinstance(join, ByteDecoder) and join.byte_level
+    if not isinstance(join, Fuse | ByteDecoder) or (at_start and at_end) or (is_fallback and is_letters):
+        return None
+
+    def bytes_of(texts: list[str]) -> list[bytes]:
+        return _letters(texts) if is_letters else [text.encode() for text in texts]
+
+    found = _applied(alone, ["", *tokens, ""])[1:-1]
+    texts = [text if token else "" for text, token in zip(found, tokens, strict=True)]
+    is_byte = [is_fallback and len(text) == 6 and is_byte_token(text) for text in texts]
+    data = bytes_of(texts)
+    for k in np.flatnonzero(is_byte).tolist():
+        data[k] = bytes([int(texts[k][3:5], 16)])
+    vocab = Vocab(data)
+    spans = vocab.spans.copy()
+    _flag(spans, SPAN_BYTE, is_byte)
+    if is_fallback:
+        _flag(spans, SPAN_BREAK, [bool(token) and not text for text, token in zip(texts, tokens, strict=True)])
+
+    def edge(index: int) -> Edge:
+        if not tokens[index]:
+            return NO_TEXT
+        text = _applied(alone, ["", tokens[index]])[1] if at_end else _applied(alone, [tokens[index], ""])[0]
+        if text == texts[index]:
+            return UNCHANGED
+        if is_byte[index] or (is_fallback and is_byte_token(text)):
+            return UNSURE
+        try:
+            return len(vocab[index].decode()), bytes_of([text])[0].decode(), False
+        except UnicodeDecodeError:
+            return UNSURE
+
+    return Joined(vocab, spans, edge if at_start or at_end else None, at_end, _finisher(after))
+
+
+def _followed(between: Callable[[Any], str | None], finish: Callable[[str], str]) -> Callable[[Any], str | None]:
+    def quick(ids: Any) -> str | None:
+        found = between(ids)
+        return None if found is None else finish(found)
+
+    return quick
+
+
+def _is_alone(step: Any) -> bool:
+    return isinstance(step, ALONE) and not (isinstance(step, Replace) and (step.regex or not step.pattern))
+
+
+def _applied(steps: Sequence[Any], tokens: list[str]) -> list[str]:
+    for step in steps:
+        tokens = changed(step, tokens)
+    return tokens
+
+
+def _finisher(steps: Sequence[Any]) -> Callable[[str], str] | None:
+    if len(steps) == 1 and isinstance(steps[0], Strip):  # that of Llama; a third of the time of the general way
+        return partial(stripped, steps[0])
+    return (lambda text: "".join(_applied(steps, [text]))) if steps else None
+
+
+def _letters(texts: Sequence[str]) -> list[bytes]:
+    """Return the bytes that the characters of each text represent; its UTF-8 if a character represents none."""
+    spelled = tokens_from_text([text if CHARACTERS.issuperset(text) else "" for text in texts])
+    return [data or text.encode() for data, text in zip(spelled, texts, strict=True)]
+
+
+def _flag(spans: NDArray[np.int64], flag: int, chosen: Sequence[bool]) -> None:
+    spans[np.flatnonzero(chosen)] |= np.int64(flag)

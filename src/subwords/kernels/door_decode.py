@@ -1,0 +1,154 @@
+"""The door of decoding: a list of ids to text, in one call; see `door.py`. Its twin is `Joined.of_array`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.kernels.door import (
+    API,
+    BYTES_DATA,
+    BYTES_NEW,
+    CLEAR,
+    INT_TYPE,
+    INT_VALUE,
+    LIST_GET,
+    LIST_SIZE,
+    LIST_TYPE,
+    RELEASE,
+    SIZES,
+    TYPE,
+    api,
+    api_of,
+    built_in,
+    call_at,
+    copy_at,
+    data_of,
+    door,
+    id_at,
+    item,
+    load_at,
+    new_text,
+    nothing,
+    store_id_at,
+)
+from subwords.kernels.jit import I64, Int, helper, inlined
+from subwords.kernels.layout import LANES, SPAN_SIZE, SPAN_START
+from subwords.kernels.text.decode import FLAGS, run_after
+
+__all__ = ["door_of"]
+
+# Items of what the built-in function carries, after the table of Python's functions. SCRATCH: of FEW ids and SHORT
+# bytes; nobody else can use it meanwhile, since no Python code runs before the text is made or given up.
+SPANS, BYTES, SCRATCH = API + 1, API + 2, API + 3
+FEW, SHORT = 1 << 10, 1 << 14
+
+
+@inlined
+def count_of(array):
+    """The length of an array."""
+    return load_at(load_at(array + SIZES))
+
+
+@inlined
+def room_for(carried, size):
+    """New bytes, to be written to; 0 after an exception."""
+    return call_at(api_of(carried, BYTES_NEW), I64(0), size)
+
+
+@inlined
+def given_up(carried, room):
+    """Release bytes, forget an exception, and return None: the caller takes the other way."""
+    if room != 0:
+        call_at(api_of(carried, RELEASE), room)
+    call_at(api_of(carried, CLEAR))
+    return nothing(carried)
+
+
+@helper
+def read_list(carried, ids, n, out):
+    """Write the n ids of a list to an address, 32 bits each; the number of their bytes, or -1: take the other way.
+
+    -1 for an item of another type than int, for one out of range, and if a break separates single bytes.
+    """
+    spans, count = data_of(item(carried, SPANS)), count_of(item(carried, SPANS))
+    get, value_of = api_of(carried, LIST_GET), api_of(carried, INT_VALUE)
+    kind = api_of(carried, INT_TYPE)
+    total, run = I64(0), I64(0)
+    for k in range(n):
+        number = call_at(get, ids, k)
+        if load_at(number + TYPE) != kind:
+            return I64(-1)
+        value = call_at(value_of, number)
+        if value < 0 or value >= count:
+            return I64(-1)
+        span = load_at(spans + 8 * value)
+        store_id_at(out + 4 * k, value)
+        total += span & SPAN_SIZE
+        if span & FLAGS != 0 or run != 0:
+            run = run_after(run, span)
+            if run < 0:
+                return I64(-1)
+    return total
+
+
+@helper
+def copy_tokens(carried, ids, n, out):
+    """Write the bytes of n ids, which are at an address, to another one, and up to LANES bytes more."""
+    spans, tokens = data_of(item(carried, SPANS)), data_of(item(carried, BYTES))
+    for k in range(n):
+        span = load_at(spans + 8 * id_at(ids + 4 * k))
+        source, size = tokens + (span >> SPAN_START), span & SPAN_SIZE
+        copy_at(out, source)
+        for more in range(16, size, 16):
+            copy_at(out + more, source + more)
+        out += size
+    return I64(0)
+
+
+@helper
+def text_of(carried, ids, n, total):
+    """The text of n ids at an address, which give `total` bytes; None if it is not UTF-8."""
+    if total <= SHORT:
+        room, out = I64(0), data_of(item(carried, SCRATCH)) + 4 * FEW
+    else:
+        room = room_for(carried, total + LANES)
+        if room == 0:
+            return given_up(carried, room)
+        out = call_at(api_of(carried, BYTES_DATA), room)
+    copy_tokens(carried, ids, n, out)
+    text = new_text(carried, out, total, I64(0))
+    if text == 0:
+        return given_up(carried, room)
+    if room != 0:
+        call_at(api_of(carried, RELEASE), room)
+    return text
+
+
+@door
+def decode_door(carried: Int, ids: Int) -> Int:
+    """The text of a list of ids; None if the other way must be taken."""
+    if load_at(ids + TYPE) != api_of(carried, LIST_TYPE):
+        return nothing(carried)
+    n = call_at(api_of(carried, LIST_SIZE), ids)
+    if n <= FEW:
+        room, places = I64(0), data_of(item(carried, SCRATCH))
+    else:
+        room = room_for(carried, 4 * n)
+        if room == 0:
+            return given_up(carried, room)
+        places = call_at(api_of(carried, BYTES_DATA), room)
+    total = read_list(carried, ids, n, places)
+    if total < 0:
+        return given_up(carried, room)
+    text = text_of(carried, places, n, total)
+    if room != 0:
+        call_at(api_of(carried, RELEASE), room)
+    return text
+
+
+def door_of(spans: NDArray[np.int64], tokens: NDArray[np.uint8]) -> Callable[[object], str | None]:
+    """Return the function that decodes lists of ids, whose bytes are these spans of the tokens' bytes."""
+    return built_in(decode_door, (api(), spans, tokens, np.empty(4 * FEW + SHORT + LANES, np.uint8)))

@@ -1,0 +1,143 @@
+"""Tables on disk: what takes long to make from a file or a pattern, kept beside the machine code of kernels.
+
+A file is named by a digest of what its table is made from: the content of a tokenizer file with the options of the
+reader, or a pattern, and every source file of this package with the versions of Python and NumPy. So it is never stale.
+A file begins with a checksum of its content and is replaced whole. The store is never a reason to fail: a table that
+cannot be read is made, and one that cannot be written is made again next time. Its folder has a limited size: the
+tables that were not used for the longest time are deleted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import pickle
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import TypeVar, cast
+
+import numpy as np
+
+from subwords.kernels.declared import MODE
+
+__all__ = ["cache_root", "stored"]
+
+Table = TypeVar("Table")
+
+FOLDER = "tables"
+SWITCH = "SUBWORDS_TABLES"  # an environment variable: "off" reads and writes no tables
+CHECKSUM = 32  # bytes of a file before its content, a pickle
+LARGEST_FOLDER = 1 << 28  # of all files; the largest table has 40 MB
+LARGEST = 1 << 26
+
+
+def cache_root() -> Path | None:
+    """The folder of machine code and tables, or None if there is no home folder. `SUBWORDS_CACHE_DIR` overrides it."""
+    if chosen := os.environ.get("SUBWORDS_CACHE_DIR"):
+        return Path(chosen)
+    with contextlib.suppress(RuntimeError):
+        if sys.platform == "win32":
+            return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData/Local") / "subwords" / "cache"
+        if sys.platform == "darwin":
+            return Path.home() / "Library/Caches/subwords"
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "subwords"
+    return None
+
+
+def stored(kind: str, source: bytes, make: Callable[[], Table]) -> Table:
+    """Return make(), or an equal object from the store, which keeps it under its kind and the bytes it is made from.
+
+    Hazard: the object must be a function of `kind` and `source` alone, and of types that a pickle restores. What `make`
+    raises is not stored.
+    """
+    path = _path(kind, source)
+    if path is None:
+        return make()
+    found = _read(path)
+    if found is not None:
+        return cast("Table", found[0])
+    made = make()
+    _write(path, made)
+    return made
+
+
+def _path(kind: str, source: bytes) -> Path | None:
+    root, signature = cache_root(), _signature()
+    if root is None or signature is None or os.environ.get(SWITCH) == "off":
+        return None
+    name = hashlib.sha256(signature + kind.encode() + b"\0" + source).hexdigest()[:32]
+    return root / FOLDER / f"{kind}-{name}"
+
+
+@cache
+def _signature() -> bytes | None:
+    """A digest of all that may change a table besides its source; None if the sources of this package are no files.
+
+    A source file is known by its size and its time, as Python knows it when it looks for its bytecode.
+    """
+    state = hashlib.sha256(repr((sys.version, np.__version__, sys.byteorder, MODE)).encode())
+    try:
+        for path, size, time in _sources(str(Path(__file__).parents[1])):
+            state.update(f"{path} {size} {time}\n".encode())
+    except OSError:
+        return None
+    return state.digest()
+
+
+def _sources(folder: str) -> Iterator[tuple[str, int, int]]:
+    with os.scandir(folder) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            if entry.name.endswith(".py"):
+                found = entry.stat()
+                yield entry.path, found.st_size, found.st_mtime_ns
+            elif "." not in entry.name and entry.name != "__pycache__":
+                yield from _sources(entry.path)
+
+
+def _read(path: Path) -> tuple[object] | None:
+    with contextlib.suppress(Exception):  # whatever a damaged pickle raises
+        raw = path.read_bytes() if path.is_file() else b""
+        body = memoryview(raw)[CHECKSUM:]
+        if raw and hashlib.sha256(body).digest() == raw[:CHECKSUM]:
+            table = pickle.loads(body)
+            with contextlib.suppress(OSError):
+                os.utime(path)
+            return (table,)
+    return None
+
+
+def _write(path: Path, table: object) -> None:
+    import tempfile
+
+    with contextlib.suppress(OSError, pickle.PicklingError, AttributeError, TypeError):
+        body = pickle.dumps(table, protocol=5)
+        if len(body) > LARGEST:
+            return
+        # 0o700: pickles from here are loaded, so nobody else may write here.
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_room(path.parent, len(body))
+        handle, temporary = tempfile.mkstemp(dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(hashlib.sha256(body).digest())
+                file.write(body)
+            Path(temporary).replace(path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+
+
+def _make_room(folder: Path, size: int) -> None:
+    """Delete the tables that were not used for the longest time, if another one would be too many."""
+    with os.scandir(folder) as entries:
+        files = [(found.st_mtime, found.st_size, entry.path) for entry in entries if (found := entry.stat())]
+    total = size + sum(length for _, length, _ in files)
+    for _, length, name in sorted(files):
+        if total <= LARGEST_FOLDER:
+            return
+        with contextlib.suppress(OSError):
+            Path(name).unlink()
+            total -= length

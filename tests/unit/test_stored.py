@@ -1,0 +1,184 @@
+"""Tables on disk: equal to those that are made, never stale, never a reason to fail."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import subwords
+from small_data import file_of
+from subwords import formats
+from subwords.errors import FormatError
+from subwords.kernels import object_cache
+from subwords.kernels import stored as store
+from subwords.kernels.stored import stored
+
+FILES = ("gpt2/tokenizer.json", "bert/bert-base-uncased-tokenizer.json", "t5/spiece.model", "phi-3/tokenizer.json")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    assert object_cache.cache_root is store.cache_root  # it is imported by now: the kernels stay where they are
+    monkeypatch.setattr(store, "cache_root", lambda: tmp_path / "cache")
+    monkeypatch.setenv(store.SWITCH, "on")
+    return tmp_path / "cache" / store.FOLDER
+
+
+def made(value: object, times: list[int]) -> object:
+    times.append(1)
+    return value
+
+
+def test_a_table_is_made_once() -> None:
+    times: list[int] = []
+    for _ in range(3):
+        found = stored("a", b"source", lambda: made((np.arange(3), "x"), times))
+        assert found[0].tolist() == [0, 1, 2] and found[1] == "x"
+    assert len(times) == 1
+
+
+def test_kind_and_source_name_a_table() -> None:
+    assert [stored(kind, source, lambda: kind + str(source)) for kind in "ab" for source in (b"", b"c")] == [
+        *("ab''", "ab'c'", "bb''", "bb'c'")
+    ]
+
+
+def test_none_is_a_table() -> None:
+    times: list[int] = []
+    assert [stored("a", b"", lambda: made(None, times)) for _ in range(2)] == [None, None]
+    assert len(times) == 1
+
+
+def test_an_edit_of_the_package_makes_it_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    stored("a", b"", lambda: 1)
+    monkeypatch.setattr(store, "_signature", lambda: b"another")
+    assert stored("a", b"", lambda: 2) == 2
+
+
+def test_the_signature_is_that_of_all_sources(tmp_path: Path) -> None:
+    package = Path(store.__file__).parents[1]
+    names = {path for path, _, _ in store._sources(str(package))}
+    assert names == {str(path) for path in package.rglob("*.py")}
+    file = tmp_path / "a.py"
+    file.write_text("1")
+    before = [*store._sources(str(tmp_path))]
+    os.utime(file, (1, 1))
+    assert [*store._sources(str(tmp_path))] != before
+
+
+@pytest.mark.parametrize("length", [0, 5, 32, 40, -1])
+def test_a_damaged_file_is_made_anew(folder: Path, length: int) -> None:
+    stored("a", b"", lambda: [*range(99)])
+    (file,) = folder.iterdir()
+    content = file.read_bytes()
+    for damaged in (content[:length], content[:length] + b"!" * (len(content) - len(content[:length]))):
+        file.write_bytes(damaged)
+        assert stored("a", b"", lambda: [3]) == [3]
+        assert stored("a", b"", lambda: [4]) == [3]
+
+
+def test_a_pickle_that_cannot_be_loaded_is_made_anew(folder: Path) -> None:
+    import hashlib
+
+    stored("a", b"", lambda: 1)
+    (file,) = folder.iterdir()
+    body = b"csubwords.no_such_module\nThing\n."
+    file.write_bytes(hashlib.sha256(body).digest() + body)
+    assert stored("a", b"", lambda: 2) == 2
+
+
+def test_what_cannot_be_pickled_is_made_each_time(folder: Path) -> None:
+    for value in (1, 2):
+        assert stored("a", b"", lambda value=value: lambda: value)() == value  # type: ignore[misc]
+    assert not folder.exists() or not [*folder.iterdir()]
+
+
+def test_the_store_can_be_switched_off(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(store.SWITCH, "off")
+    assert [stored("a", b"", lambda value=value: value) for value in (1, 2)] == [1, 2]
+    assert not folder.exists()
+
+
+def test_errors_are_not_stored(folder: Path) -> None:
+    def fail() -> int:
+        raise FormatError("no")
+
+    for _ in range(2):
+        with pytest.raises(FormatError, match="no"):
+            stored("a", b"", fail)
+    assert not folder.exists()
+
+
+def test_without_a_folder_it_is_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(store, "cache_root", lambda: tmp_path / "file")  # no folder: nothing can be written there
+    assert [stored("a", b"", lambda: 1), stored("a", b"", lambda: 2)] == [1, 2]
+    monkeypatch.setattr(store, "cache_root", lambda: None)
+    assert stored("a", b"", lambda: 3) == 3
+
+
+def test_the_oldest_tables_are_deleted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "LARGEST_FOLDER", 5000)
+    for k in range(8):
+        stored(str(k), b"", lambda: bytes(1000))
+        for file in folder.glob(f"{k}-*"):
+            os.utime(file, (time.time() - 100 + k,) * 2)
+    assert sorted(file.name[0] for file in folder.iterdir()) == ["4", "5", "6", "7"]
+    monkeypatch.setattr(store, "LARGEST", 1000)
+    stored("large", b"", lambda: bytes(2000))
+    assert not [*folder.glob("large*")]
+
+
+def test_a_loaded_spec_equals_the_one_that_was_read(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(formats, "LEAST_STORED", 0)
+    tok = subwords.train(["ab abc été"] * 3, vocab_size=264)
+    for name in ("a.json", "a.tiktoken"):
+        tok.save(tmp_path / name)
+        options = {"splitter": "gpt2", "special_tokens": {"<|x|>": 300}} if name == "a.tiktoken" else {}
+        first, second = (subwords.load(tmp_path / name, **options) for _ in range(2))  # type: ignore[arg-type]
+        assert first == second and first.spec.digest == second.spec.digest
+        assert not second.spec.model.merges.flags.writeable and not second.spec.model.vocab.offsets.flags.writeable
+        assert first.encode("ab été <|x|>", special="allow") == second.encode("ab été <|x|>", special="allow")
+    assert len([*folder.glob("spec-*")]) == 2
+    other = subwords.load(tmp_path / "a.tiktoken", splitter="cl100k", special_tokens={"<|x|>": 300})
+    assert other.splitter.name == "cl100k"
+    (tmp_path / "a.json").write_bytes((tmp_path / "a.json").read_bytes()[:-3])
+    with pytest.raises(FormatError, match=r"a\.json: expected JSON"):
+        subwords.load(tmp_path / "a.json")
+
+
+KINDS = {"spec", "route", "machine", "stages", "trie", "spaces", "links", "plain"}
+PATTERN = r"\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+|\s+"
+
+
+def test_tokenizers_are_the_same_with_and_without(
+    data: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from subwords.bpe import model
+    from subwords.encode import trie
+    from subwords.normalize.plan import stages_of
+    from subwords.split.splitter import _route
+
+    monkeypatch.setattr(formats, "LEAST_STORED", 0)
+    monkeypatch.setattr(model, "LARGE", 0)
+    monkeypatch.setattr(trie, "LARGE", 0)
+    text = "The café costs 12,50 €; 中文 isn't  simple.\n\tİstanbul ﬁne <s>" * 3
+    for name in FILES:
+        made = []
+        for switch in ("off", "on", "on"):
+            monkeypatch.setenv(store.SWITCH, switch)
+            for cached in (stages_of, _route):  # as in a new process
+                cached.cache_clear()
+            tok = subwords.load(file_of(data, name))
+            spans = tok(text).spans.tolist()  # type: ignore[union-attr]
+            made.append((tok.spec.digest, tok.encode(text), tok.encode(text * 50), spans, repr(tok)))
+        assert made[0] == made[1] == made[2], name
+    subwords.splitter(PATTERN).split("a")
+    found = {file.name.partition("-")[0] for file in folder.iterdir()}
+    assert found <= KINDS and {"spec", "route", "stages", "trie"} <= found

@@ -12,7 +12,8 @@ from subwords.wordpiece.model import SPECIAL_TOKENS
 
 if TYPE_CHECKING:
     from subwords.bpe.model import BPE
-    from subwords.encode.encoder import Encoder, Segmenter, WordSource
+    from subwords.encode.encoder import Encoder
+    from subwords.encode.segmenter import Segmenter, WordSource
     from subwords.unigram.model import Unigram
     from subwords.wordlevel.model import WordLevel
     from subwords.wordpiece.model import WordPiece

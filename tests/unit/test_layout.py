@@ -102,5 +102,6 @@ def test_a_kernel_reads_a_field_by_its_name() -> None:
         seeds=np.zeros(8, np.uint64),
         ids=np.zeros(3, np.int32),
         text=np.zeros(2, np.uint8),
+        chars=np.zeros(0, np.uint64),
     )
     assert Kernel(lengths)(table, np.zeros(1, np.uint8), 10) == 231

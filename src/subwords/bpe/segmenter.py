@@ -15,7 +15,8 @@ from subwords.bpe.model import BPE
 from subwords.bpe.plain import Pairs, pairs_of
 from subwords.bpe.ranges import Unfused, symbol_ranges
 from subwords.components.splitter import Rule
-from subwords.encode.encoder import Encoder, Segmenter, TokenWords
+from subwords.encode.encoder import Encoder
+from subwords.encode.segmenter import Segmenter, TokenWords
 from subwords.errors import InputError
 from subwords.kernels.layout import (
     BPE_SETTINGS,
@@ -106,7 +107,7 @@ class BPESegmenter(Segmenter):
         return self.model.knows_all and not self.model.marked and (self.model.byte_level or self._by_links)
 
     @cached_property
-    def cuts(self) -> SafeCuts:  # type: ignore[override]
+    def cuts(self) -> SafeCuts:
         """The safe cuts."""
         from subwords.encode.safe_cuts import safe_cuts
 

@@ -1,28 +1,21 @@
-"""Encoding: the state of a thread, and the loop that feeds words to the kernel of a model family."""
+"""Encoding: the loop that feeds words to the kernel of a model family."""
 
 from __future__ import annotations
 
-import secrets
-from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.components.splitter import Rule
 from subwords.encode.batch import parts_of
-from subwords.errors import InputError
+from subwords.encode.segmenter import Segmenter, WordSource
+from subwords.encode.state import State
 from subwords.kernels.layout import (
     BEGIN,
-    BYTES_USED,
-    CHAR_ROW,
-    COUNTERS,
-    IDS_USED,
     JOINED,
-    KEYS,
     NEED_ARENA,
     NEED_OUT,
     NEED_SCRATCH,
@@ -31,222 +24,25 @@ from subwords.kernels.layout import (
     NEXT_WORD,
     OUT_PADDING,
     PLACE,
-    SEEDS,
     SHORT_TEXT,
     SHORT_WORD,
-    SLOT_ROW,
-    SLOTS_USED,
     UNKNOWN_AT,
     WRITTEN,
-    SafeCuts,
-    WordTable,
 )
 from subwords.results.token_batch import TokenBatch
-from subwords.split.routes import CHUNK_WORDS, Direct, SplitBuffers, WordChunk
-from subwords.split.word_spans import WordSpans
-from subwords.support.memory import Spare, zeros
+from subwords.split.routes import CHUNK_WORDS, WordChunk
+from subwords.support.memory import Spare
 from subwords.support.threads import check_stopped, in_threads, thread_count
 
 if TYPE_CHECKING:
     from subwords.kernels.door_encode import Door
-    from subwords.kernels.jit import Kernel
 
-__all__ = ["Encoder", "Segmenter", "TokenWords", "WordSource"]
+__all__ = ["Encoder"]
 
-FIRST_SLOTS = 1 << 10  # 32 KB: a first short text costs microseconds
-MOST_SLOTS = 1 << 20  # 32 MB; when half full, the table is emptied
-MOST_ARENA = 1 << 23  # entries of each arena, 40 MB in all
 LONGEST_SCRATCH = 1 << 16  # bytes of a word; buffers for a longer word are freed after the text
 POOL = 64  # states kept for reuse
 LARGE_TEXT = 1 << 20  # bytes for which the table is sized ahead
 CUT_TEXT = 1 << 14  # bytes of text for which the table of safe cuts is made
-
-
-class TokenWords(NamedTuple):
-    """Tokens that are looked up as whole words (E2): joined bytes, the end of each token in them, and ids."""
-
-    data: NDArray[np.uint8]
-    ends: NDArray[np.int64]
-    ids: NDArray[np.int32]
-
-
-class WordSource(Protocol):
-    """Splits text into words: a splitter, with or without a normalizer before it."""
-
-    def texts(self, text: NDArray[np.uint8], bounds: NDArray[np.int64], buffers: SplitBuffers) -> Iterator[WordChunk]:
-        """Split many texts, text[bounds[i]:bounds[i + 1]], in order."""
-
-    def short(self, text: NDArray[np.uint8], buffers: SplitBuffers) -> int | None:
-        """Split a text shorter than a chunk in one step, if possible; see `Route.short`."""
-
-    def direct(self, buffers: SplitBuffers) -> Direct | None:
-        """Return the kernel that does the work of `short`, if one does; see `Route.direct`."""
-
-    def word_spans(self, text: NDArray[np.uint8]) -> WordSpans:
-        """Return the words of one text, with their positions in it."""
-
-
-class Segmenter(ABC):
-    """The part of encoding that depends on the model family: kernel, model arrays and buffers."""
-
-    has_cuts = False  # whether `cuts` are known
-    isolates = False  # whether a character between two safe cuts has the same ids everywhere
-    joins = False  # whether `joined` changes anything
-    whole_words: TokenWords | None = None
-    unk_id: int | None = None  # the id of unknown symbols
-    shows_unknown = False  # whether an unknown token is shown as its text, as SentencePiece does
-
-    @property
-    @abstractmethod
-    def kernel(self) -> Kernel:
-        """The kernel; see `kernels/table/encode.py`."""
-
-    @property
-    @abstractmethod
-    def arrays(self) -> Any:
-        """The model in the layout of the kernel: a class of `kernels/layout.py`."""
-
-    def joined(self, batch: TokenBatch) -> TokenBatch:
-        """Return the ids of texts, given the concatenated ids of their words."""
-        return batch
-
-    def joined_words(self, batch: TokenBatch) -> TokenBatch:
-        """Return the ids of the words of one text."""
-        return batch
-
-    @property
-    def cuts(self) -> SafeCuts:
-        """The safe cuts by vocabulary (E9), see `encode/safe_cuts.py`, if it has any."""
-        raise NotImplementedError
-
-    def finer(self, rule: Rule) -> Rule:
-        """Return an equivalent rule with more cache hits, or `rule` itself."""
-        return rule
-
-    @abstractmethod
-    def scratch(self, length: int, before: Any) -> Any:
-        """Return buffers for a word of `length` bytes, a class of `kernels/layout.py`; `before`: the last ones."""
-
-    @abstractmethod
-    def workspace(self, table: WordTable, scratch: Any, counters: NDArray[np.int64]) -> Any:
-        """Return everything that the kernel works on: a class of `kernels/layout.py`."""
-
-    @abstractmethod
-    def token_ends(
-        self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], word_spans: WordSpans
-    ) -> NDArray[np.int64]:
-        """Return the end of each id's bytes in word_spans.text; word i has the ids offsets[i]:offsets[i + 1]."""
-
-    def token_ranges(
-        self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], word_spans: WordSpans
-    ) -> NDArray[np.int64]:
-        """Return the byte range of each id in word_spans.text, int64, shape (2, n)."""
-        ends = self.token_ends(ids, offsets, word_spans)
-        begins = np.concatenate([np.zeros(1, np.int64), ends])[: len(ends)]
-        filled = np.diff(offsets) > 0
-        begins[offsets[:-1][filled]] = word_spans.words[:-1][filled]
-        return np.stack([begins, ends])
-
-    @abstractmethod
-    def unknown(self, text: NDArray[np.uint8], at: int) -> InputError:
-        """Return the error for a word that cannot be encoded because of the symbol at byte `at`."""
-
-
-class _State:
-    """The state of one encoding thread: word cache, buffers and counters. Never shared while in use."""
-
-    def __init__(self, segmenter: Segmenter) -> None:
-        from subwords.kernels.table.keys import key_masks
-
-        self.segmenter = segmenter
-        self.whole_words = segmenter.whole_words
-        self.buffers = SplitBuffers()
-        random = [secrets.randbits(64) | 1 for _ in range(SEEDS)]
-        self.seeds = np.concatenate([np.array(random, np.uint64), key_masks()])
-        self.counters = np.zeros(COUNTERS, np.int64)
-        self.counters[BEGIN] = 1
-        self.scratch: Any = None
-        self.out = np.empty(SHORT_TEXT + OUT_PADDING, np.uint32)
-        self.none = np.zeros(0, np.int64)
-        self.chars = np.zeros(0, np.uint64)
-        self.many: Any = None  # what batches work with
-        self.clear()
-        self.fit_word(SHORT_WORD)
-
-    def clear(self) -> None:
-        """Empty the word cache."""
-        self.slots = zeros(SLOT_ROW * FIRST_SLOTS, np.uint64, random=True)
-        self.ids = np.empty(1 << 12, np.int32)
-        self.arena = np.empty((1 << 12) + 8, np.uint8)
-        self.counters[[SLOTS_USED, IDS_USED, BYTES_USED]] = 0
-        if self.whole_words:
-            self.add_whole_words(self.whole_words)
-        if self.scratch is not None:
-            self.set_workspace()
-
-    def add_whole_words(self, words: TokenWords) -> None:
-        """Store every token as a word, so that a word that is a token is found in the cache, not segmented (E2)."""
-        from subwords.kernels.table.encode import add_tokens
-
-        self.slots = zeros(SLOT_ROW << (3 * len(words.ends)).bit_length(), np.uint64, random=True)
-        self.ids = np.empty(2 * len(words.ends) + (1 << 12), np.int32)
-        self.arena = np.empty(len(words.data) + (1 << 12), np.uint8)
-        add_tokens(words.data, words.ends, words.ids, self.table, np.empty(KEYS, np.uint64), self.counters)
-
-    @property
-    def table(self) -> WordTable:
-        """The table in the layout of the kernels."""
-        return WordTable(self.slots, self.seeds, self.ids, self.arena, self.chars)
-
-    def use_cuts(self) -> None:
-        """Cut words where the vocabulary allows it (E9)."""
-        if self.segmenter.has_cuts and not self.buffers.cuts:
-            self.buffers.cuts, self.buffers.runs = lambda: self.segmenter.cuts, self.segmenter.isolates
-            if self.segmenter.isolates:
-                self.chars = np.zeros(CHAR_ROW << 16, np.uint64)  # the system provides pages when they are used
-            self.set_workspace()
-
-    def set_workspace(self) -> None:
-        """Bundle the arrays for the kernel; call it after any of them was replaced."""
-        self.workspace = self.segmenter.workspace(self.table, self.scratch, self.counters)
-
-    def expect(self, size: int) -> None:
-        """Make room for the words of a text of this many bytes: doubling step by step costs 8 % of a first pass."""
-        distinct = 3.4 * size**0.62  # Heaps' law for English
-        slots = min(MOST_SLOTS, 1 << int(2 * distinct).bit_length())
-        if not self.counters[SLOTS_USED] and slots > len(self.slots) // SLOT_ROW:
-            self.slots = zeros(SLOT_ROW * slots, np.uint64, random=True)
-            self.set_workspace()
-
-    def fit_word(self, length: int) -> None:
-        """Make room to segment a word of this many bytes."""
-        self.fits = length
-        self.scratch = self.segmenter.scratch(length, self.scratch)
-        self.set_workspace()
-
-    def grow_slots(self) -> None:
-        """Double the table, or empty it if it has its maximum size."""
-        from subwords.kernels.table.keys import rehash
-
-        count = len(self.slots) // SLOT_ROW
-        if count >= max(MOST_SLOTS, 4 * len(self.whole_words.ends) if self.whole_words else 0):
-            self.clear()
-            return
-        slots = zeros(2 * len(self.slots), np.uint64, random=True)
-        rehash(self.slots, slots, self.seeds)
-        self.slots = slots
-        self.set_workspace()
-
-    def grow_arena(self, length: int) -> None:
-        """Make room for a word of this many bytes, or empty the table if the arenas have their maximum size."""
-        if len(self.ids) >= max(MOST_ARENA, 8 * len(self.whole_words.data) if self.whole_words else 0):
-            self.clear()
-        size = 2 * (max(len(self.ids), len(self.arena)) + length)
-        ids, arena = zeros(size, np.int32, random=True), zeros(size + 8, np.uint8, random=True)
-        ids[: self.counters[IDS_USED]] = self.ids[: self.counters[IDS_USED]]
-        arena[: self.counters[BYTES_USED]] = self.arena[: self.counters[BYTES_USED]]
-        self.ids, self.arena = ids, arena
-        self.set_workspace()
 
 
 class Encoder:
@@ -255,7 +51,7 @@ class Encoder:
     def __init__(self, segmenter: Segmenter, splitter: WordSource) -> None:
         self.segmenter = segmenter
         self.splitter = splitter
-        self._pool: deque[_State] = deque(maxlen=POOL)
+        self._pool: deque[State] = deque(maxlen=POOL)
         self._door: Door | None = None
         self._spare = Spare()
 
@@ -331,7 +127,7 @@ class Encoder:
         return self.segmenter.joined(TokenBatch(out[:written] if large else out[:written].copy(), offsets))
 
     def _run(
-        self, state: _State, chunk: WordChunk, out: NDArray[np.uint32], written: int, *, whole: bool = False
+        self, state: State, chunk: WordChunk, out: NDArray[np.uint32], written: int, *, whole: bool = False
     ) -> tuple[int, NDArray[np.uint32]]:
         """Append the ids of a chunk to `out`; see `_resume`."""
         text, base, ends, text_ends, _ = chunk
@@ -341,7 +137,7 @@ class Encoder:
 
     def _resume(
         self,
-        state: _State,
+        state: State,
         chunk: WordChunk,
         words: int,
         out: NDArray[np.uint32],
@@ -395,17 +191,17 @@ class Encoder:
             self._door = door_of(self.segmenter, self.splitter, prefixed=prefixed, marked=marked)
         return self._door
 
-    def _take(self) -> _State:
+    def _take(self) -> State:
         hand = self._door.take() if self._door is not None else None
         if hand is not None:
-            state: _State = hand.state
+            state: State = hand.state
             return state
         try:
             return self._pool.pop()
         except IndexError:
-            return _State(self.segmenter)
+            return State(self.segmenter)
 
-    def _give(self, state: _State) -> None:
+    def _give(self, state: State) -> None:
         """Put a state back into the pool; never after an exception, which may have left it inconsistent."""
         if state.fits > LONGEST_SCRATCH:
             state.fit_word(SHORT_WORD)

@@ -10,7 +10,7 @@ from subwords.kernels.layout import LANES, PROGRESS, SHORT_TEXT, Normalized
 from subwords.split.routes import Direct, DirectStage, SplitBuffers
 
 if TYPE_CHECKING:
-    from subwords.encode.encoder import Segmenter, WordSource
+    from subwords.encode.segmenter import Segmenter, WordSource
     from subwords.kernels.door_encode import Door, Hand, Kept, Plan, Working
 
 MOST_STAGES = 4  # of a normalizer

@@ -16,7 +16,8 @@ from subwords.components.normalizer import Form
 from subwords.components.space_rule import SPACE
 from subwords.components.trusted import Input, source_of
 from subwords.encode.batch import Batches, read_places
-from subwords.encode.encoder import Encoder, WordSource
+from subwords.encode.encoder import Encoder
+from subwords.encode.segmenter import WordSource
 from subwords.engine.added_tokens import AddedTokens
 from subwords.engine.short import Short
 from subwords.errors import InputError

@@ -17,7 +17,8 @@ from subwords.components.space_rule import SPACE, parting
 from subwords.components.splitter import Rule, Split
 from subwords.components.vocab import Vocab
 from subwords.encode.batch import Batches, read_places
-from subwords.encode.encoder import Encoder, Segmenter
+from subwords.encode.encoder import Encoder
+from subwords.encode.segmenter import Segmenter
 from subwords.engine.find_strings import MOST_IN_REGEX, RegexFinder
 from subwords.engine.short import Short
 from subwords.kernels.stored import stored

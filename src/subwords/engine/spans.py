@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from subwords.split.word_spans import WordSpans, character_spans
 
 if TYPE_CHECKING:
-    from subwords.encode.encoder import Encoder, WordSource
+    from subwords.encode.encoder import Encoder
+    from subwords.encode.segmenter import WordSource
     from subwords.engine.engine import Route
     from subwords.engine.text_parts import Part
 

@@ -48,33 +48,25 @@ __all__ = [
     "advance",
     "bit_mask",
     "char_at",
-    "classify",
-    "classify_members",
     "clear64",
     "copy16",
     "copy64",
     "deposit",
     "every_kernel",
-    "few_lanes",
     "fold_mask",
     "helper",
     "inlined",
     "kernel",
     "leading_zeros",
     "load64",
-    "lowest_lane",
-    "many_lanes",
     "mix",
     "pointer",
     "popcount",
     "prefetch",
-    "put_lane",
     "range_mask",
     "spliced",
     "store64",
     "trailing_zeros",
-    "write_bits",
-    "write_flagged_bits",
 ]
 
 F32 = np.float32
@@ -296,31 +288,6 @@ def char_at(p, i):
 
 
 @primitive
-def classify(q, n, classes, p, i, starts):
-    """Write classes[c] to q from index n on for the characters c at p + i + k, for every set bit k of `starts`.
-
-    Characters have one to three bytes. Reads 66 bytes; up to 64 elements are overwritten.
-    """
-    while starts != U64(0):
-        q[n] = classes[char_at(p, i + trailing_zeros(starts))]
-        starts &= starts - U64(1)
-        n += 1
-
-
-@primitive
-def classify_members(q, r, codes, n, classes, p, i, starts):
-    """The same with classes of 16 bits, whose upper halves go to r; and the characters' code points.
-
-    Up to 64 elements of each are overwritten.
-    """
-    while starts != U64(0):
-        code = char_at(p, i + trailing_zeros(starts))
-        q[n], r[n], codes[n] = I64(classes[code]) & 0xFF, I64(classes[code]) >> 8, code
-        starts &= starts - U64(1)
-        n += 1
-
-
-@primitive
 def clear64(p, i):
     """Write 64 zero bytes."""
     for k in range(64):
@@ -382,55 +349,3 @@ def mix(a, b):
     middle = (p00 >> half) + (p01 & low) + (p10 & low)
     high = p11 + (p01 >> half) + (p10 >> half) + (middle >> half)
     return high ^ ((p00 & low) | (middle << half))
-
-
-@primitive
-def few_lanes(p):
-    """The first 16 elements of p, uint32, as a value that is never changed in place."""
-    return p[:16].copy()
-
-
-@primitive
-def many_lanes(p):
-    """The same of 64 elements."""
-    return p[:64].copy()
-
-
-@primitive
-def lowest_lane(lanes):
-    """The smallest lane."""
-    return U64(lanes.min())
-
-
-@primitive
-def put_lane(lanes, i, value):
-    """The same lanes with `value` in lane i."""
-    changed = lanes.copy()
-    changed[i] = value
-    return changed
-
-
-@primitive
-def write_flagged_bits(p, i, base, mask, flags):
-    """The same with bit 31 set for the set bits of `flags`."""
-    start = i
-    stop = write_bits(p, i, base, mask)
-    while mask != U64(0):
-        low = mask & (U64(0) - mask)
-        if flags & low != U64(0):
-            p[start] |= 1 << 31
-        mask ^= low
-        start += 1
-    return stop
-
-
-@primitive
-def write_bits(p, i, base, mask):
-    """Write base + k to p from index i on for every set bit k of mask; the index after. Overwrites up to 64."""
-    stop = i + popcount(mask)
-    while mask != U64(0):
-        for k in range(4):  # four at a time: the loop's end is mispredicted less often
-            p[i + k] = base + trailing_zeros(mask)
-            mask &= mask - U64(1)
-        i += 4
-    return stop

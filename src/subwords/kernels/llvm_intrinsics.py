@@ -9,7 +9,9 @@ from numba import types
 from numba.extending import intrinsic
 
 from subwords.kernels.llvm_addresses import ADDRESSES
+from subwords.kernels.llvm_bytes import declared, loaded, splat
 from subwords.kernels.llvm_lanes import LANES
+from subwords.kernels.llvm_packing import PACKING
 
 # PyArrayObject: the object's head, then data, number of dimensions, and the place of the dimensions.
 DATA = object.__basicsize__
@@ -24,12 +26,6 @@ def field(builder, array, offset):
     return builder.gep(array, [ir.Constant(ir.IntType(64), offset)])
 
 
-def _declared(builder, name, returns, arguments):
-    """The LLVM intrinsic of this name."""
-    found = builder.module.globals.get(name)
-    return found or ir.Function(builder.module, ir.FunctionType(returns, arguments), name)
-
-
 @intrinsic
 def pointer(typingctx, array):
     """The typed pointer to an array's data."""
@@ -41,25 +37,12 @@ def pointer(typingctx, array):
     return types.CPointer(array.dtype)(array), codegen
 
 
-def _lanes(builder, p, i):
-    """Load 64 bytes at p + i, however aligned, as a vector."""
-    vector = ir.VectorType(ir.IntType(8), 64)
-    address = builder.bitcast(builder.gep(p, [i]), vector.as_pointer())
-    return builder.load(address, align=1)
-
-
-def _splat(builder, value):
-    zero = ir.Constant(ir.VectorType(ir.IntType(8), 64), None)
-    one_lane = builder.insert_element(zero, value, ir.Constant(ir.IntType(32), 0))
-    return builder.shuffle_vector(one_lane, zero, ir.Constant(ir.VectorType(ir.IntType(32), 64), None))
-
-
 def _range(builder, lanes, lo, hi):
     """Bit k is set if lo <= lanes[k] <= hi, by one subtraction and one unsigned comparison."""
     byte = ir.IntType(8)
     lo, hi = builder.trunc(lo, byte), builder.trunc(hi, byte)
-    shifted = builder.sub(lanes, _splat(builder, lo))
-    inside = builder.icmp_unsigned("<=", shifted, _splat(builder, builder.sub(hi, lo)))
+    shifted = builder.sub(lanes, splat(builder, lo))
+    inside = builder.icmp_unsigned("<=", shifted, splat(builder, builder.sub(hi, lo)))
     return builder.bitcast(inside, ir.IntType(64))
 
 
@@ -68,7 +51,7 @@ def range_mask(typingctx, p, i, lo, hi):
     """Bit k is set if lo <= p[i + k] <= hi, for 64 bytes."""
 
     def codegen(context, builder, signature, args):
-        return _range(builder, _lanes(builder, args[0], args[1]), args[2], args[3])
+        return _range(builder, loaded(builder, args[0], args[1]), args[2], args[3])
 
     return types.uint64(p, types.int64, types.int64, types.int64), codegen
 
@@ -78,8 +61,8 @@ def fold_mask(typingctx, p, i, lo, hi):
     """Bit k is set if lo <= (p[i + k] | 32) <= hi, for 64 bytes: a range of ASCII letters in either case."""
 
     def codegen(context, builder, signature, args):
-        lanes = _lanes(builder, args[0], args[1])
-        return _range(builder, builder.or_(lanes, _splat(builder, ir.Constant(ir.IntType(8), 32))), args[2], args[3])
+        lanes = loaded(builder, args[0], args[1])
+        return _range(builder, builder.or_(lanes, splat(builder, ir.Constant(ir.IntType(8), 32))), args[2], args[3])
 
     return types.uint64(p, types.int64, types.int64, types.int64), codegen
 
@@ -89,8 +72,8 @@ def bit_mask(typingctx, p, i, bit):
     """Bit k is set if p[i + k] has `bit`, for 64 bytes."""
 
     def codegen(context, builder, signature, args):
-        lanes = _lanes(builder, args[0], args[1])
-        bits = builder.and_(lanes, _splat(builder, builder.trunc(args[2], ir.IntType(8))))
+        lanes = loaded(builder, args[0], args[1])
+        bits = builder.and_(lanes, splat(builder, builder.trunc(args[2], ir.IntType(8))))
         return builder.bitcast(builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, None)), ir.IntType(64))
 
     return types.uint64(p, types.int64, types.int64), codegen
@@ -158,8 +141,8 @@ def copy16(typingctx, q, j, p, i, n):
         place = vector.as_pointer()
         to = builder.bitcast(builder.gep(args[0], [args[1]]), place)
         at = builder.bitcast(builder.gep(args[2], [args[3]]), place)
-        load = _declared(builder, "llvm.masked.load.v16i32.p0v16i32", vector, [place, word, flags, vector])
-        store = _declared(builder, "llvm.masked.store.v16i32.p0v16i32", ir.VoidType(), [vector, place, word, flags])
+        load = declared(builder, "llvm.masked.load.v16i32.p0v16i32", vector, [place, word, flags, vector])
+        store = declared(builder, "llvm.masked.store.v16i32.p0v16i32", ir.VoidType(), [vector, place, word, flags])
         value = builder.call(load, [at, ir.Constant(word, 4), mask, some])
         builder.call(store, [value, to, ir.Constant(word, 4), mask])
         return context.get_dummy_value()
@@ -180,7 +163,7 @@ def char_at(typingctx, p, i):
         bytes_ = builder.bswap(bytes_)
         kind = builder.lshr(bytes_, ir.Constant(word, 28))
         mask = builder.load(builder.gep(table, [ir.Constant(word, 0), kind], inbounds=True))
-        function = _declared(builder, "llvm.x86.bmi.pext.32", word, [word, word])
+        function = declared(builder, "llvm.x86.bmi.pext.32", word, [word, word])
         return builder.zext(builder.call(function, [bytes_, mask]), ir.IntType(64))
 
     return types.int64(p, types.int64), codegen
@@ -192,7 +175,7 @@ def deposit(typingctx, x, mask):
 
     def codegen(context, builder, signature, args):
         word = ir.IntType(64)
-        function = _declared(builder, "llvm.x86.bmi.pdep.64", word, [word, word])
+        function = declared(builder, "llvm.x86.bmi.pdep.64", word, [word, word])
         return builder.call(function, args)
 
     return types.uint64(types.uint64, types.uint64), codegen
@@ -205,7 +188,7 @@ def prefetch(typingctx, p, i):
     def codegen(context, builder, signature, args):
         byte = ir.IntType(8).as_pointer()
         word = ir.IntType(32)
-        function = _declared(builder, "llvm.prefetch.p0i8", ir.VoidType(), [byte, word, word, word])
+        function = declared(builder, "llvm.prefetch.p0i8", ir.VoidType(), [byte, word, word, word])
         address = builder.bitcast(builder.gep(args[0], [args[1]]), byte)
         builder.call(function, [address, word(0), word(3), word(1)])
         return context.get_dummy_value()
@@ -257,131 +240,6 @@ def mix(typingctx, a, b):
     return types.uint64(types.uint64, types.uint64), codegen
 
 
-def _compress(builder, lanes, mask):
-    """The lanes whose bits are set, packed together; zeros after them."""
-    flags = builder.bitcast(mask, ir.VectorType(ir.IntType(1), 64))
-    function = _declared(
-        builder, "llvm.x86.avx512.mask.compress.v64i8", lanes.type, [lanes.type, lanes.type, flags.type]
-    )
-    return builder.call(function, [lanes, ir.Constant(lanes.type, None), flags])
-
-
-@intrinsic
-def write_bits(typingctx, p, i, base, mask):
-    """Write base + k to p from index i on for every set bit k of mask; the index after. Overwrites 64 elements."""
-
-    def codegen(context, builder, signature, args):
-        byte, word = ir.IntType(8), ir.IntType(32)
-        every = ir.Constant(ir.VectorType(byte, 64), [ir.Constant(byte, k) for k in range(64)])
-        packed = _compress(builder, every, args[3])
-        start = builder.trunc(args[2], word)
-        for part in range(4):
-            chosen = ir.Constant(ir.VectorType(word, 16), [word(16 * part + k) for k in range(16)])
-            wide = builder.zext(builder.shuffle_vector(packed, packed, chosen), ir.VectorType(word, 16))
-            splat = builder.insert_element(ir.Constant(wide.type, None), start, word(0))
-            splat = builder.shuffle_vector(splat, splat, ir.Constant(ir.VectorType(word, 16), None))
-            address = builder.gep(args[0], [builder.add(args[1], ir.Constant(ir.IntType(64), 16 * part))])
-            builder.store(builder.add(wide, splat), builder.bitcast(address, wide.type.as_pointer()), align=4)
-        return builder.add(args[1], builder.ctpop(args[3]))
-
-    return types.int64(p, types.int64, types.int64, types.uint64), codegen
-
-
-@intrinsic
-def write_flagged_bits(typingctx, p, i, base, mask, flags):
-    """The same with bit 31 set for the set bits of `flags`: bit 7 of a position says so until it has 32 bits."""
-
-    def codegen(context, builder, signature, args):
-        byte, word = ir.IntType(8), ir.IntType(32)
-        wide = ir.VectorType(word, 16)
-        chosen = builder.bitcast(args[4], ir.VectorType(ir.IntType(1), 64))
-        plain, marked = (ir.Constant(ir.VectorType(byte, 64), [byte(k | flag) for k in range(64)]) for flag in (0, 128))
-        packed = _compress(builder, builder.select(chosen, marked, plain), args[3])
-        start = builder.insert_element(ir.Constant(wide, None), builder.trunc(args[2], word), word(0))
-        start = builder.shuffle_vector(start, start, ir.Constant(wide, None))
-        for part in range(4):
-            some = ir.Constant(wide, [word(16 * part + k) for k in range(16)])
-            places = builder.zext(builder.shuffle_vector(packed, packed, some), wide)
-            flag = builder.shl(builder.and_(places, ir.Constant(wide, [128] * 16)), ir.Constant(wide, [24] * 16))
-            ends = builder.add(builder.and_(places, ir.Constant(wide, [63] * 16)), start)
-            address = builder.gep(args[0], [builder.add(args[1], ir.Constant(ir.IntType(64), 16 * part))])
-            builder.store(builder.or_(ends, flag), builder.bitcast(address, wide.as_pointer()), align=4)
-        return builder.add(args[1], builder.ctpop(args[3]))
-
-    return types.int64(p, types.int64, types.int64, types.uint64, types.uint64), codegen
-
-
-def _code_points(builder, lead, second, third):
-    """The code points of characters of up to three bytes, in lanes of 32 bits."""
-
-    def bits(value, mask, shift):
-        lane = value.type
-        return builder.shl(builder.and_(value, ir.Constant(lane, [mask] * 16)), ir.Constant(lane, [shift] * 16))
-
-    of_three = builder.or_(builder.or_(bits(lead, 0x0F, 12), bits(second, 0x3F, 6)), bits(third, 0x3F, 0))
-    of_two = builder.or_(bits(lead, 0x1F, 6), bits(second, 0x3F, 0))
-    least = [ir.Constant(lead.type, [value] * 16) for value in (0xE0, 0x80)]
-    longer = builder.select(builder.icmp_unsigned("<", lead, least[0]), of_two, of_three)
-    return builder.select(builder.icmp_unsigned("<", lead, least[1]), lead, longer)
-
-
-def _char_parts(builder, p, i, starts):
-    """Yield (number of the first, code points of 16 characters) for the characters of a block."""
-    wide, place = ir.VectorType(ir.IntType(32), 16), ir.IntType(64)
-    bytes_ = [_compress(builder, _lanes(builder, p, builder.add(i, ir.Constant(place, k))), starts) for k in range(3)]
-    count = builder.ctpop(starts)
-    for part in range(4):
-        with builder.if_then(builder.icmp_unsigned(">", count, ir.Constant(place, 16 * part))):
-            chosen = ir.Constant(wide, [16 * part + k for k in range(16)])
-            parts = [builder.zext(builder.shuffle_vector(lanes, lanes, chosen), wide) for lanes in bytes_]
-            yield ir.Constant(place, 16 * part), _code_points(builder, *parts)
-
-
-def _gather(builder, table, codes, width):
-    """The elements of `width` bytes of a table by code point, in lanes of 32 bits with other bits above."""
-    word, some = ir.IntType(32), ir.VectorType(ir.IntType(1), 16)
-    kinds = [codes.type, table.type, codes.type, some, word]
-    function = _declared(builder, "llvm.x86.avx512.mask.gather.dpi.512", codes.type, kinds)
-    every = ir.Constant(some, [1] * 16)
-    return builder.call(function, [ir.Constant(codes.type, None), table, codes, every, word(width)])
-
-
-def _store_parts(builder, array, at, values, bits):
-    """Store lanes of 32 bits as elements of `bits` bits."""
-    small = builder.trunc(values, ir.VectorType(ir.IntType(bits), 16))
-    builder.store(small, builder.bitcast(builder.gep(array, [at]), small.type.as_pointer()), align=bits // 8)
-
-
-@intrinsic
-def classify(typingctx, q, n, classes, p, i, starts):
-    """Write the classes of 16 characters at a time."""
-
-    def codegen(context, builder, signature, args):
-        q, n, classes, p, i, starts = args
-        for first, codes in _char_parts(builder, p, i, starts):
-            _store_parts(builder, q, builder.add(n, first), _gather(builder, classes, codes, 1), 8)
-        return context.get_dummy_value()
-
-    return types.void(q, types.int64, classes, p, types.int64, types.uint64), codegen
-
-
-@intrinsic
-def classify_members(typingctx, q, r, codes, n, classes, p, i, starts):
-    """Write the classes, the upper halves and the code points of 16 characters at a time."""
-
-    def codegen(context, builder, signature, args):
-        q, r, kept, n, classes, p, i, starts = args
-        table = builder.bitcast(classes, ir.IntType(8).as_pointer())
-        for first, codes in _char_parts(builder, p, i, starts):
-            at, found = builder.add(n, first), _gather(builder, table, codes, 2)
-            _store_parts(builder, q, at, found, 8)
-            _store_parts(builder, r, at, builder.lshr(found, ir.Constant(found.type, [8] * 16)), 8)
-            _store_parts(builder, kept, at, codes, 16)
-        return context.get_dummy_value()
-
-    return types.void(q, r, codes, types.int64, classes, p, types.int64, types.uint64), codegen
-
-
 @intrinsic
 def clear64(typingctx, p, i):
     """Write 64 zero bytes."""
@@ -415,11 +273,6 @@ INSTRUCTIONS: dict[str, Any] = {
     **ADDRESSES,
 }
 if PACKS_BYTES:
-    INSTRUCTIONS |= {
-        "write_bits": write_bits,
-        "write_flagged_bits": write_flagged_bits,
-        "classify": classify,
-        "classify_members": classify_members,
-    }
+    INSTRUCTIONS |= PACKING
 if DEPOSITS_BITS:
     INSTRUCTIONS |= {"char_at": char_at, "deposit": deposit}

@@ -8,6 +8,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, models, register_model
 
+from subwords.kernels.llvm_bytes import declared
+
 WORD = ir.IntType(32)
 
 
@@ -23,12 +25,6 @@ class Lanes(types.Type):
 class _LanesModel(models.PrimitiveModel):
     def __init__(self, dmm, fe_type):
         super().__init__(dmm, fe_type, ir.VectorType(WORD, fe_type.count))
-
-
-def _declared(builder, name, returns, arguments):
-    """The LLVM intrinsic of this name."""
-    found = builder.module.globals.get(name)
-    return found or ir.Function(builder.module, ir.FunctionType(returns, arguments), name)
 
 
 def _loaded(count):
@@ -49,7 +45,7 @@ def lowest_lane(typingctx, lanes):
 
     def codegen(context, builder, signature, args):
         name = f"llvm.vector.reduce.umin.v{lanes.count}i32"
-        least = builder.call(_declared(builder, name, WORD, [args[0].type]), [args[0]])
+        least = builder.call(declared(builder, name, WORD, [args[0].type]), [args[0]])
         return builder.zext(least, ir.IntType(64))
 
     return types.uint64(lanes), codegen

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from subwords.components.splitter import Rule, Split
 from subwords.components.vocab import Vocab
-from subwords.encode.encoder import Segmenter
+from subwords.encode.segmenter import Segmenter
 from subwords.encode.trie import units_of
 from subwords.errors import InputError
 from subwords.kernels.layout import (

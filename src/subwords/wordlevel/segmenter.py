@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.encode.encoder import Segmenter, TokenWords
+from subwords.encode.segmenter import Segmenter, TokenWords
 from subwords.errors import InputError
 from subwords.kernels.layout import (
     BPE_SETTINGS,

@@ -15,7 +15,8 @@ from subwords.kernels.layout import (
     TIED,
     BPEWorkspace,
 )
-from subwords.kernels.table.encode import Family, encode_all, never_fleeting, opened, settled
+from subwords.kernels.table.emit import opened
+from subwords.kernels.table.encode import Family, encode_all, never_fleeting, settled
 
 
 @inlined

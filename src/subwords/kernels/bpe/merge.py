@@ -18,18 +18,15 @@ from subwords.kernels.jit import (
     Int,
     U64s,
     advance,
-    few_lanes,
     helper,
     inlined,
     kernel,
     leading_zeros,
-    lowest_lane,
-    many_lanes,
     mix,
     pointer,
-    put_lane,
     trailing_zeros,
 )
+from subwords.kernels.lanes import few_lanes, lowest_lane, many_lanes, put_lane
 from subwords.kernels.layout import ID_BITS, MOST_RANK, NO_PAIR, PAIR_LANES, RANK_BITS, SHORT_WORD
 
 NONE = U64(NO_PAIR)

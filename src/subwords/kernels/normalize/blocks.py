@@ -12,7 +12,6 @@ from subwords.kernels.jit import (
     I64,
     U64,
     char_at,
-    classify,
     deposit,
     helper,
     inlined,
@@ -24,6 +23,7 @@ from subwords.kernels.jit import (
 )
 from subwords.kernels.layout import BOTH, FIRST, JOINS_ASCII, JOINS_HIGH, LANES, MAPPED_SECOND, MAPPED_SPACE, RANGES
 from subwords.kernels.normalize.characters import valid_starts, width
+from subwords.kernels.packing import classify
 from subwords.kernels.split.pack import low_bits
 
 LEAF, FAR_UNIT, VALUE, LABEL = U64(1 << 8), U64(1 << 9), U64((1 << 31) - 1), U64(1 << 31 | 0xFF)

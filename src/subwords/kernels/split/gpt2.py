@@ -28,9 +28,9 @@ from subwords.kernels.jit import (
     pointer,
     range_mask,
     trailing_zeros,
-    write_bits,
 )
 from subwords.kernels.layout import LANES, LETTER, MOST_BYTES, NUMBER, SPACE
+from subwords.kernels.packing import write_bits
 from subwords.kernels.split.pack import low_bits
 from subwords.kernels.text.utf8 import decode_at
 

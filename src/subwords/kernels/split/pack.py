@@ -12,8 +12,6 @@ from subwords.kernels.jit import (
     I64,
     U64,
     char_at,
-    classify,
-    classify_members,
     clear64,
     copy64,
     deposit,
@@ -22,10 +20,9 @@ from subwords.kernels.jit import (
     popcount,
     range_mask,
     trailing_zeros,
-    write_bits,
-    write_flagged_bits,
 )
 from subwords.kernels.layout import INVALID, LANES, MEMBERS
+from subwords.kernels.packing import classify, classify_members, write_bits, write_flagged_bits
 from subwords.kernels.text.utf8 import decode_at
 
 PLAIN_RUN = 512  # ASCII bytes after which text is no longer packed
@@ -135,6 +132,20 @@ def pack(q, p, start, stop, limit):
         if mask != ALL:
             last = i
     return n, blocks, min(i + popcount(carry), stop)
+
+
+@helper
+def plain_length(p, i, stop):
+    """The number of ASCII bytes at the start of p[i:stop]."""
+    k = i
+    while k + LANES <= stop:
+        high = range_mask(p, k, 128, 255)
+        if high != ZERO:
+            return k + trailing_zeros(high) - i
+        k += LANES
+    while k < stop and p[k] < 128:
+        k += 1
+    return k - i
 
 
 @inlined

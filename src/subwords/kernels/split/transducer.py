@@ -30,9 +30,7 @@ from subwords.kernels.jit import (
     kernel,
     load64,
     pointer,
-    range_mask,
     trailing_zeros,
-    write_bits,
 )
 from subwords.kernels.layout import (
     BLOCKS,
@@ -51,7 +49,8 @@ from subwords.kernels.layout import (
     USES_SAVED,
     Transducer,
 )
-from subwords.kernels.split.pack import Packed, pack, unpack, unpack_runs
+from subwords.kernels.packing import write_bits
+from subwords.kernels.split.pack import Packed, pack, plain_length, unpack, unpack_runs
 from subwords.kernels.split.safe_cuts import Cuts, add_cuts, join_runs, last_border
 from subwords.kernels.text.utf8 import decode_at
 
@@ -262,20 +261,6 @@ def split_packed(m, p, start, stop, limit, base, ends, count):
             join_runs(m.cuts, m.borders, m.runs, last)
             return unpack_runs(q, m.borders, m.runs, blocks + 1, base, ends, count), whole
     return unpack(q, m.borders, blocks + 1, base, ends, count), whole
-
-
-@helper
-def plain_length(p, i, stop):
-    """The number of ASCII bytes at the start of p[i:stop]."""
-    k = i
-    while k + LANES <= stop:
-        high = range_mask(p, k, 128, 255)
-        if high != ZERO:
-            return k + trailing_zeros(high) - i
-        k += LANES
-    while k < stop and p[k] < 128:
-        k += 1
-    return k - i
 
 
 @helper

@@ -41,7 +41,8 @@ from subwords.kernels.layout import (
     UnigramScratch,
     UnigramWorkspace,
 )
-from subwords.kernels.table.encode import WARY, Family, encode_all, opened
+from subwords.kernels.table.emit import opened
+from subwords.kernels.table.encode import WARY, Family, encode_all
 from subwords.kernels.trie.double_array import ROOT, step
 from subwords.kernels.unigram.viterbi import DEEPEST, NO_PIECE, RESET, best_path, opened_model
 

@@ -24,7 +24,8 @@ from subwords.kernels.jit import (
     pointer,
 )
 from subwords.kernels.layout import DONE, MOST_CHARS, SEED, UNK, TrieNodes, WordPieceModel, WordPieceWorkspace
-from subwords.kernels.table.encode import Family, encode_all, never_fleeting, opened, settled
+from subwords.kernels.table.emit import opened
+from subwords.kernels.table.encode import Family, encode_all, never_fleeting, settled
 from subwords.kernels.trie.edges import AFTER, CHILD, FREE, ROOT, edge_slot
 
 NO_NODE = -1

@@ -1,0 +1,115 @@
+"""What encoding needs of a model family, and of what splits texts into words."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.components.splitter import Rule
+from subwords.errors import InputError
+from subwords.kernels.layout import (
+    SafeCuts,
+    WordTable,
+)
+from subwords.results.token_batch import TokenBatch
+from subwords.split.routes import Direct, SplitBuffers, WordChunk
+from subwords.split.word_spans import WordSpans
+
+if TYPE_CHECKING:
+    from subwords.kernels.jit import Kernel
+
+__all__ = ["Segmenter", "TokenWords", "WordSource"]
+
+
+class TokenWords(NamedTuple):
+    """Tokens that are looked up as whole words (E2): joined bytes, the end of each token in them, and ids."""
+
+    data: NDArray[np.uint8]
+    ends: NDArray[np.int64]
+    ids: NDArray[np.int32]
+
+
+class WordSource(Protocol):
+    """Splits text into words: a splitter, with or without a normalizer before it."""
+
+    def texts(self, text: NDArray[np.uint8], bounds: NDArray[np.int64], buffers: SplitBuffers) -> Iterator[WordChunk]:
+        """Split many texts, text[bounds[i]:bounds[i + 1]], in order."""
+
+    def short(self, text: NDArray[np.uint8], buffers: SplitBuffers) -> int | None:
+        """Split a text shorter than a chunk in one step, if possible; see `Route.short`."""
+
+    def direct(self, buffers: SplitBuffers) -> Direct | None:
+        """Return the kernel that does the work of `short`, if one does; see `Route.direct`."""
+
+    def word_spans(self, text: NDArray[np.uint8]) -> WordSpans:
+        """Return the words of one text, with their positions in it."""
+
+
+class Segmenter(ABC):
+    """The part of encoding that depends on the model family: kernel, model arrays and buffers."""
+
+    has_cuts = False  # whether `cuts` are known
+    isolates = False  # whether a character between two safe cuts has the same ids everywhere
+    joins = False  # whether `joined` changes anything
+    whole_words: TokenWords | None = None
+    unk_id: int | None = None  # the id of unknown symbols
+    shows_unknown = False  # whether an unknown token is shown as its text, as SentencePiece does
+
+    @property
+    @abstractmethod
+    def kernel(self) -> Kernel:
+        """The kernel; see `kernels/table/encode.py`."""
+
+    @property
+    @abstractmethod
+    def arrays(self) -> Any:
+        """The model in the layout of the kernel: a class of `kernels/layout.py`."""
+
+    def joined(self, batch: TokenBatch) -> TokenBatch:
+        """Return the ids of texts, given the concatenated ids of their words."""
+        return batch
+
+    def joined_words(self, batch: TokenBatch) -> TokenBatch:
+        """Return the ids of the words of one text."""
+        return batch
+
+    @property
+    def cuts(self) -> SafeCuts:
+        """The safe cuts by vocabulary (E9), see `encode/safe_cuts.py`, if it has any."""
+        raise NotImplementedError
+
+    def finer(self, rule: Rule) -> Rule:
+        """Return an equivalent rule with more cache hits, or `rule` itself."""
+        return rule
+
+    @abstractmethod
+    def scratch(self, length: int, before: Any) -> Any:
+        """Return buffers for a word of `length` bytes, a class of `kernels/layout.py`; `before`: the last ones."""
+
+    @abstractmethod
+    def workspace(self, table: WordTable, scratch: Any, counters: NDArray[np.int64]) -> Any:
+        """Return everything that the kernel works on: a class of `kernels/layout.py`."""
+
+    @abstractmethod
+    def token_ends(
+        self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], word_spans: WordSpans
+    ) -> NDArray[np.int64]:
+        """Return the end of each id's bytes in word_spans.text; word i has the ids offsets[i]:offsets[i + 1]."""
+
+    def token_ranges(
+        self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], word_spans: WordSpans
+    ) -> NDArray[np.int64]:
+        """Return the byte range of each id in word_spans.text, int64, shape (2, n)."""
+        ends = self.token_ends(ids, offsets, word_spans)
+        begins = np.concatenate([np.zeros(1, np.int64), ends])[: len(ends)]
+        filled = np.diff(offsets) > 0
+        begins[offsets[:-1][filled]] = word_spans.words[:-1][filled]
+        return np.stack([begins, ends])
+
+    @abstractmethod
+    def unknown(self, text: NDArray[np.uint8], at: int) -> InputError:
+        """Return the error for a word that cannot be encoded because of the symbol at byte `at`."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from subwords.components.splitter import Rule
 from subwords.encode.batch import parts_of
+from subwords.encode.short import door_of, hand_of
 from subwords.errors import InputError
 from subwords.kernels.layout import (
     BEGIN,
@@ -45,7 +46,7 @@ from subwords.support.memory import Spare, zeros
 from subwords.support.threads import check_stopped, in_threads, thread_count
 
 if TYPE_CHECKING:
-    from subwords.kernels.door_encode import Door
+    from subwords.kernels.door_encode import Door, Hand
     from subwords.kernels.jit import Kernel
 
 __all__ = ["Encoder", "Segmenter", "TokenWords", "WordSource"]
@@ -157,6 +158,7 @@ class _State:
         self.out = np.empty(SHORT_TEXT + OUT_PADDING, np.uint32)
         self.none = np.zeros(0, np.int64)
         self.many: Any = None  # what batches work with
+        self.hand: Hand | None = None
         self.clear()
         self.fit_word(SHORT_WORD)
 
@@ -367,8 +369,6 @@ class Encoder:
     def door(self, *, prefixed: bool = False, marked: bool = False) -> Door | None:
         """Return built-in functions for short texts, see `short.door_of`; any of them may return None."""
         if self._door is None and not self.segmenter.joins:
-            from subwords.encode.short import door_of
-
             self._door = door_of(self.segmenter, self.splitter, prefixed=prefixed, marked=marked)
         return self._door
 
@@ -376,6 +376,7 @@ class Encoder:
         hand = self._door.take() if self._door is not None else None
         if hand is not None:
             state: _State = hand.state
+            state.hand = hand
             return state
         try:
             return self._pool.pop()
@@ -386,9 +387,6 @@ class Encoder:
         """Put a state back into the pool; never after an exception, which may have left it inconsistent."""
         if state.fits > LONGEST_SCRATCH:
             state.fit_word(SHORT_WORD)
-        if self._door is not None:
-            from subwords.encode.short import hand_of
-
-            if self._door.put(hand_of(state, self.splitter)):
-                return
+        if self._door is not None and self._door.put(hand_of(state, self.splitter)):
+            return
         self._pool.append(state)

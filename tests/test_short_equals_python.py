@@ -139,6 +139,7 @@ def test_batches_of_bytes(many: list[str | bytes]) -> None:
     assert tok.encode_batch(many).to_lists() == [tok.encode_to_numpy(text).tolist() for text in many]
 
 
+@pytest.mark.skipif(MODE != "compiled", reason="slow, and there are no doors")
 @pytest.mark.parametrize("family", [name for name in FAMILIES if name not in ("ordinary", "normalized")])
 def test_large_batches(family: str) -> None:
     """Texts around the size of the buffer, more texts than it takes, and tables that grow meanwhile."""
@@ -152,6 +153,7 @@ def test_large_batches(family: str) -> None:
         assert MADE[family]().encode_batch(many, threads=threads).to_lists() == expected
 
 
+@pytest.mark.skipif(MODE != "compiled", reason="slow, and there are no doors")
 @pytest.mark.rotating(4, always=("gpt2",))
 @pytest.mark.parametrize("name", FILES)
 def test_files(name: str, shared_data: Path) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from subwords.kernels.door_encode import Plan
 
 Offsets = NDArray[np.int64]
+Encoded = tuple[NDArray[np.uint32], Offsets]
 
 __all__ = ["Batches", "Places", "parts_of", "read_places"]
 
@@ -95,14 +96,19 @@ class Batches:
         """Return the ids of texts."""
         ends = np.cumsum(places.lengths)
         total = int(ends[-1]) if len(ends) else 0
-        cuts = np.searchsorted(ends, np.arange(PART, total, PART)) + 1
-        bounds = np.unique(np.concatenate([[0], cuts, [len(ends)]])).tolist()
+        bounds = [0, len(ends)] if len(ends) else [0]
+        if total > PART:
+            cuts = np.searchsorted(ends, np.arange(PART, total, PART)) + 1
+            bounds = np.unique(np.concatenate([cuts, bounds])).tolist()
         tasks = [_Task(places, first, last) for first, last in pairwise(bounds)]
         count = min(len(tasks), thread_count(threads))
-        return TokenBatch.join([*map(self._part, tasks)] if count <= 1 else in_threads(self._part, tasks, count))
+        if len(tasks) == 1:
+            ids, offsets = self._part(tasks[0])
+            return TokenBatch(ids.copy(), offsets)
+        return _joined([*map(self._part, tasks)] if count <= 1 else in_threads(self._part, tasks, count))
 
-    def _part(self, task: _Task) -> TokenBatch:
-        """Return the ids of some texts."""
+    def _part(self, task: _Task) -> Encoded:
+        """Return the ids of some texts, and where those of each end."""
         from subwords.kernels.door_batch import (
             ADDRESSES_AT,
             FILLED_IDS,
@@ -122,45 +128,44 @@ class Batches:
         plan, work = state.many.plan, state.many.work
         size = int(places.lengths[first:last].sum())
         offsets, out = np.zeros(last - first + 1, np.int64), np.empty(size // BYTES_PER_ID + (1 << 12), np.uint32)
-        plan[[NEXT, LAST, FILLED_IDS]] = first, last, 0
-        plan[[ADDRESSES_AT, LENGTHS_AT]] = places.addresses.ctypes.data, places.lengths.ctypes.data
+        plan[NEXT], plan[LAST], plan[FILLED_IDS] = first, last, 0
+        plan[ADDRESSES_AT], plan[LENGTHS_AT] = places.addresses.ctypes.data, places.lengths.ctypes.data
+        offsets_at = offsets.ctypes.data + 8
         while True:
-            done = 1 + int(plan[NEXT]) - first
-            plan[OFFSETS_AT] = offsets.ctypes.data + 8 * done
-            plan[[OUT, WORKSPACE]] = id(out), id(state.workspace)
-            if self._kernel(id(work), plan.ctypes.data) == DONE:
+            plan[OFFSETS_AT] = offsets_at + 8 * (plan[NEXT] - first)
+            plan[OUT], plan[WORKSPACE] = id(out), id(state.workspace)
+            if self._kernel(id(work), state.many.plan_at) == DONE:
                 break
-            done = 1 + int(plan[NEXT]) - first
-            out = self._rest(state, places, offsets[done:], out)
+            out = self._rest(state, places, offsets[1 + plan[NEXT] - first :], out)
             check_stopped()
-        written = int(plan[FILLED_IDS])
+        written = plan[FILLED_IDS]
         encoder._give(state)
-        return TokenBatch(out[:written], offsets)
+        return out[:written], offsets
 
     def _rest(self, state: Any, places: Places, offsets: Offsets, out: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Encode the texts that the kernel did not; return the array of ids, which may be a new one."""
         from subwords.kernels.door_batch import FILLED_IDS, NEXT, SIZE, STATUS, UPTO, WORDS
 
         plan, work, encoder = state.many.plan, state.many.work, self._encoder
-        first, upto, written, done = int(plan[NEXT]), int(plan[UPTO]), int(plan[FILLED_IDS]), 0
+        first, upto, written, done = plan[NEXT], plan[UPTO], plan[FILLED_IDS], 0
         if plan[STATUS]:
             ends, text_ends = state.many.word_ends, work.text_ends[1 : upto - first + 1]
             chunk = WordChunk(state.many.split_text, 0, ends, text_ends, True)
-            written, out = encoder._resume(state, chunk, int(plan[WORDS]), out, int(plan[STATUS]))
+            written, out = encoder._resume(state, chunk, plan[WORDS], out, plan[STATUS])
             offsets[: upto - first] = text_ends
         else:
             if upto == first:
                 text, upto = self._long_text(places, first), first + 1
                 bounds = np.array([0, len(text)], np.int64)
             else:
-                text, bounds = work.buffer[: int(plan[SIZE])], work.bounds[: upto - first + 1]
+                text, bounds = work.buffer[: plan[SIZE]], work.bounds[: upto - first + 1]
             for chunk in encoder.splitter.texts(text, bounds, state.buffers):
                 written, out = encoder._run(state, chunk, out, written)
                 offsets[done : done + len(chunk.text_ends)] = chunk.text_ends
                 done += len(chunk.text_ends) if chunk.complete else 0
                 state.counters[BEGIN] = chunk.complete
                 check_stopped()
-        plan[[NEXT, FILLED_IDS]] = upto, written
+        plan[NEXT], plan[FILLED_IDS] = upto, written
         return out
 
     def _long_text(self, places: Places, index: int) -> NDArray[np.uint8]:
@@ -168,6 +173,10 @@ class Batches:
 
         text = string_at(int(places.addresses[index]), int(places.lengths[index]))
         return np.frombuffer(b" " + text if self._plan.prefixed else text, np.uint8)
+
+
+def _joined(parts: list[Encoded]) -> TokenBatch:
+    return TokenBatch.join([TokenBatch(*part) for part in parts])
 
 
 class _Task(NamedTuple):
@@ -179,7 +188,8 @@ class _Task(NamedTuple):
 class _Tools(NamedTuple):
     """What a thread's state keeps for batches."""
 
-    plan: NDArray[np.int64]
+    plan: memoryview  # of int64; NumPy is slower for single numbers
+    plan_at: int
     work: ManyWork
     split_text: NDArray[np.uint8]  # the text that words are of, at most
     word_ends: NDArray[np.uint32]
@@ -206,7 +216,8 @@ class _Tools(NamedTuple):
             stages=stages,
         )
         text = kept if drops else stages[-1].out.text if stages else work.buffer
-        return cls(plan_of(plan), work, text, work.kept_ends if drops else work.ends)
+        fields = plan_of(plan)
+        return cls(memoryview(fields.data), fields.ctypes.data, work, text, work.kept_ends if drops else work.ends)
 
 
 def _working(stage: DirectStage) -> ManyStage:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from subwords.encode.batch import parts_of
 from subwords.encode.segmenter import Segmenter, WordSource
+from subwords.encode.short import door_of, hand_of
 from subwords.encode.state import State
 from subwords.kernels.layout import (
     BEGIN,
@@ -186,8 +187,6 @@ class Encoder:
     def door(self, *, prefixed: bool = False, marked: bool = False) -> Door | None:
         """Return built-in functions for short texts, see `short.door_of`; any of them may return None."""
         if self._door is None and not self.segmenter.joins:
-            from subwords.encode.short import door_of
-
             self._door = door_of(self.segmenter, self.splitter, prefixed=prefixed, marked=marked)
         return self._door
 
@@ -195,6 +194,7 @@ class Encoder:
         hand = self._door.take() if self._door is not None else None
         if hand is not None:
             state: State = hand.state
+            state.hand = hand
             return state
         try:
             return self._pool.pop()
@@ -205,9 +205,6 @@ class Encoder:
         """Put a state back into the pool; never after an exception, which may have left it inconsistent."""
         if state.fits > LONGEST_SCRATCH:
             state.fit_word(SHORT_WORD)
-        if self._door is not None:
-            from subwords.encode.short import hand_of
-
-            if self._door.put(hand_of(state, self.splitter)):
-                return
+        if self._door is not None and self._door.put(hand_of(state, self.splitter)):
+            return
         self._pool.append(state)

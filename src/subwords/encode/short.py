@@ -53,7 +53,12 @@ def door_of(segmenter: Segmenter, splitter: WordSource, *, prefixed: bool, marke
 
 
 def hand_of(state: Any, splitter: WordSource) -> Hand:
-    """Return what a door needs of the state of a thread."""
+    """Return what a door needs of the state of a thread: the hand that came from the door, if it is still right."""
+    # A state has its hand only while it is in use: otherwise the two would keep each other.
+    hand: Hand | None = state.hand
+    state.hand = None
+    if hand is not None and hand.workspace is state.workspace:
+        return hand
     from subwords.kernels.door_encode import Hand
 
     buffers = state.buffers

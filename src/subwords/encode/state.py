@@ -54,6 +54,7 @@ class State:
         self.none = np.zeros(0, np.int64)
         self.chars = np.zeros(0, np.uint64)
         self.many: Any = None  # what batches work with
+        self.hand: Hand | None = None
         self.clear()
         self.fit_word(SHORT_WORD)
 

@@ -349,7 +349,7 @@ def opened(transducer):
         packed=packed,
         parts=words,
         borders=advance(words, 4 * PART_WORDS),
-        cuts=Cuts(pointer(cuts.bits), U64(len(cuts.bits) - 1), pointer(cuts.found), pointer(cuts.codes)),
+        cuts=Cuts(pointer(cuts.bits), U64(max(len(cuts.bits), 1) - 1), pointer(cuts.found), pointer(cuts.codes)),
         runs=advance(words, 6 * PART_WORDS + 2 * BLOCKS),
         has_runs=len(transducer.runs) > 0,
         recent=pointer(transducer.recent),

@@ -176,6 +176,7 @@ def open_pair(t, left, right, side, neighbour):
 def settle(t, left, right, merged, side, filled, touched):
     """Move the counts of one side's old pairs to the new ones, and give the live ones their postings and heap entry."""
     tokens, step, live = t.tokens, 1 if side == LEFT else -1, 0
+    # Prefetching the entries of the pairs gains nothing.
     start, first = (I64(0), I64(0)) if side == LEFT else (t.most_touched - 1, t.buffer_size - 1)
     for k in range(touched):
         neighbour = I64(t.touched[start + step * k])

@@ -154,6 +154,7 @@ def prefetch_long(table, keys, first):
 def opened(table):
     """The table's pointers and limits."""
     count = len(table.slots) // SLOT_ROW
+    # A table at most half full: as fast on English, 15 % slower on Chinese.
     return Counts(
         slots=pointer(table.slots),
         mask=U64(count - 1),

@@ -27,7 +27,7 @@ from subwords.split.routes import SplitBuffers
 from subwords.support.memory import zeros
 
 if TYPE_CHECKING:
-    pass
+    from subwords.kernels.door_encode import Hand
 
 __all__ = ["State"]
 

@@ -99,9 +99,8 @@ class State:
         """Make room for the words of a text of this many bytes: doubling step by step costs 8 % of a first pass."""
         distinct = 3.4 * size**0.62  # Heaps' law for English
         slots = min(MOST_SLOTS, 1 << int(2 * distinct).bit_length())
-        if not self.counters[SLOTS_USED] and slots > len(self.slots) // SLOT_ROW:
-            self.slots = zeros(SLOT_ROW * slots, np.uint64, random=True)
-            self.set_workspace()
+        if self.counters[SLOTS_USED] < FIRST_SLOTS and slots > len(self.slots) // SLOT_ROW:
+            self.move_slots(slots)
 
     def fit_word(self, length: int) -> None:
         """Make room to segment a word of this many bytes."""
@@ -111,13 +110,17 @@ class State:
 
     def grow_slots(self) -> None:
         """Double the table, or empty it if it has its maximum size."""
-        from subwords.kernels.table.keys import rehash
-
         count = len(self.slots) // SLOT_ROW
         if count >= max(MOST_SLOTS, 4 * len(self.whole_words.ends) if self.whole_words else 0):
             self.clear()
             return
-        slots = zeros(2 * len(self.slots), np.uint64, random=True)
+        self.move_slots(2 * count)
+
+    def move_slots(self, count: int) -> None:
+        """Move the words to a table of `count` slots."""
+        from subwords.kernels.table.keys import rehash
+
+        slots = zeros(SLOT_ROW * count, np.uint64, random=True)
         rehash(self.slots, slots, self.seeds)
         self.slots = slots
         self.set_workspace()

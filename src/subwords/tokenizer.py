@@ -206,11 +206,9 @@ class Tokenizer(Shapes):
         check_flag("template", template)
         own = self.template or Template()
         pad = self.roles.get("pad") if padding is not None else None
-        return Framing(
-            own if template else own.bare,
-            truncation_of(truncation, self.spec.truncation),
-            padding_of(padding, self.spec.padding, None if pad is None else (pad, self.id_to_token(pad) or "")),
-        )
+        filler = None if pad is None else (pad, self.id_to_token(pad) or "")
+        cut, filled = truncation_of(truncation, self.spec.truncation), padding_of(padding, self.spec.padding, filler)
+        return Framing(own if template else own.bare, cut, filled)
 
     def encode(self, text: Input, *, special: SpecialPolicy = TEXT, template: bool = False) -> list[int]:
         """Return the ids of a text; `template=True` adds the ids of the template.
@@ -230,9 +228,15 @@ class Tokenizer(Shapes):
         ids: list[int] = self.encode_to_numpy(text, special=special).tolist()
         return self.template.apply(ids) if template and self.template else ids
 
-    def encode_to_numpy(self, text: Input, *, special: SpecialPolicy = "text") -> NDArray[np.uint32]:
-        """Return the ids of a text as a uint32 array; see `encode`."""
-        return self._engine.encode(text, special)
+    def encode_to_numpy(
+        self, text: Input, *, special: SpecialPolicy = "text", threads: int | None = None
+    ) -> NDArray[np.uint32]:
+        """Return the ids of a text as a uint32 array; see `encode`.
+
+        threads: a text of several megabytes is cut at word borders; None uses one thread per processor. The ids are the
+        same for every number of threads.
+        """
+        return self._engine.encode(text, special, threads)
 
     def encode_batch(
         self,

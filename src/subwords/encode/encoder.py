@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,7 +44,11 @@ __all__ = ["Encoder"]
 LONGEST_SCRATCH = 1 << 16  # bytes of a word; buffers for a longer word are freed after the text
 POOL = 64  # states kept for reuse
 LARGE_TEXT = 1 << 20  # bytes for which the table is sized ahead
+THREAD_TEXT = 1 << 21  # bytes of one text that are worth a thread
+CREWS = 2  # groups of states for such texts that are kept
 CUT_TEXT = 1 << 14  # bytes of text for which the table of safe cuts is made
+
+SPARE = Spare()  # of all encoders, whose results are alike
 
 
 class Encoder:
@@ -53,14 +58,45 @@ class Encoder:
         self.segmenter = segmenter
         self.splitter = splitter
         self._pool: deque[State] = deque(maxlen=POOL)
+        self._crews: deque[list[State]] = deque(maxlen=CREWS)
         self._door: Door | None = None
-        self._spare = Spare()
 
-    def encode(self, data: bytes) -> NDArray[np.uint32]:
-        """Return the ids of a text, uint32."""
+    def encode(self, data: bytes, threads: int | None = 1) -> NDArray[np.uint32]:
+        """Return the ids of a text, uint32: the same for every number of threads."""
         if len(data) <= SHORT_TEXT and not self.segmenter.joins:
             return self._encode_short(data)
-        return self._encode(np.frombuffer(data, np.uint8), np.array([0, len(data)], np.int64)).ids
+        text = np.frombuffer(data, np.uint8)
+        if threads is not None:
+            thread_count(threads)  # raises InputError
+        if len(data) >= 2 * THREAD_TEXT and self.segmenter.apart and (count := thread_count(threads)) > 1:
+            return self._encode_large(text, min(count, len(data) // THREAD_TEXT))
+        return self._encode(text, np.array([0, len(text)], np.int64)).ids
+
+    def _encode_large(self, text: NDArray[np.uint8], threads: int) -> NDArray[np.uint32]:
+        """Encode one text on several threads, cut where a cut changes no word (S4).
+
+        The parts of equal number meet the same state in every call: it remembers their words.
+        """
+        cuts = {self.splitter.cut(text, len(text) * k // threads) for k in range(1, threads)}
+        places = [*sorted(cuts | {0}), len(text)]
+        states = self._crews.pop() if self._crews else []
+        states += [State(self.segmenter) for _ in range(len(places) - 1 - len(states))]
+
+        def encoded(part: tuple[State, tuple[int, int]]) -> NDArray[np.uint32]:
+            state, (start, stop) = part
+            bounds = np.array([0, stop - start], np.int64)
+            return self._ids_of(state, text[start:stop], bounds, begins=start == 0, ends=stop == len(text)).ids
+
+        arrays = in_threads(encoded, zip(states, pairwise(places), strict=False), threads)
+        self._crews.append(states)
+        stops = np.cumsum([len(array) for array in arrays])
+        ids = SPARE.empty(int(stops[-1]) + OUT_PADDING, np.uint32)[: stops[-1]]
+
+        def copied(number: int) -> None:
+            ids[stops[number] - len(arrays[number]) : stops[number]] = arrays[number]
+
+        in_threads(copied, range(len(arrays)), threads)
+        return self.segmenter.joined(TokenBatch(ids, np.array([0, len(ids)], np.int64))).ids
 
     def _encode_short(self, data: bytes) -> NDArray[np.uint32]:
         """Encode a short text with as little Python as possible."""
@@ -110,6 +146,20 @@ class Encoder:
 
     def _encode(self, text: NDArray[np.uint8], bounds: NDArray[np.int64]) -> TokenBatch:
         state = self._take()
+        batch = self._ids_of(state, text, bounds)
+        self._give(state)
+        return self.segmenter.joined(batch)
+
+    def _ids_of(
+        self,
+        state: State,
+        text: NDArray[np.uint8],
+        bounds: NDArray[np.int64],
+        *,
+        begins: bool = True,
+        ends: bool = True,
+    ) -> TokenBatch:
+        """Return the ids of texts, not joined; begins, ends: whether the first text begins and the last ends here."""
         offsets = np.zeros(len(bounds), np.int64)
         out = np.empty(min(len(text), 1 << 16) + OUT_PADDING, np.uint32)
         if len(text) > LARGE_TEXT:
@@ -117,15 +167,17 @@ class Encoder:
         if len(text) > CUT_TEXT:
             state.use_cuts()
         written, done = 0, 1
-        for chunk in self.splitter.texts(text, bounds, state.buffers):
+        for chunk in self.splitter.texts(text, bounds, state.buffers, begins=begins, ends=ends):
             written, out = self._run(state, chunk, out, written, whole=chunk.text is text)
             offsets[done : done + len(chunk.text_ends)] = chunk.text_ends
             done += len(chunk.text_ends) if chunk.complete else 0
             state.counters[BEGIN] = chunk.complete
             check_stopped()
-        self._give(state)
+        state.counters[BEGIN] = 1
+        if state.fits > LONGEST_SCRATCH:
+            state.fit_word(SHORT_WORD)
         large = written > 1 << 16 and written > len(out) // 2
-        return self.segmenter.joined(TokenBatch(out[:written] if large else out[:written].copy(), offsets))
+        return TokenBatch(out[:written] if large else out[:written].copy(), offsets)
 
     def _run(
         self, state: State, chunk: WordChunk, out: NDArray[np.uint32], written: int, *, whole: bool = False
@@ -172,7 +224,7 @@ class Encoder:
     def _larger(self, out: NDArray[np.uint32], filled: int, needed: int, expansion: float) -> NDArray[np.uint32]:
         # Sized by the ids per byte so far. `resize` would clear the new memory: -25 % throughput on a large text.
         size = max(needed, int(filled * max(expansion * 1.1, 1.25))) + 1024
-        larger = self._spare.empty(size, np.uint32) if size > 1 << 16 else np.empty(size, np.uint32)
+        larger = SPARE.empty(size, np.uint32) if size > 1 << 16 else np.empty(size, np.uint32)
         larger[:filled] = out[:filled]
         return larger
 

@@ -36,8 +36,22 @@ class TokenWords(NamedTuple):
 class WordSource(Protocol):
     """Splits text into words: a splitter, with or without a normalizer before it."""
 
-    def texts(self, text: NDArray[np.uint8], bounds: NDArray[np.int64], buffers: SplitBuffers) -> Iterator[WordChunk]:
-        """Split many texts, text[bounds[i]:bounds[i + 1]], in order."""
+    def texts(
+        self,
+        text: NDArray[np.uint8],
+        bounds: NDArray[np.int64],
+        buffers: SplitBuffers,
+        *,
+        begins: bool = True,
+        ends: bool = True,
+    ) -> Iterator[WordChunk]:
+        """Split many texts, text[bounds[i]:bounds[i + 1]], in order.
+
+        begins, ends: False if the first text is the continuation of another, or the last one continues.
+        """
+
+    def cut(self, text: NDArray[np.uint8], at: int) -> int:
+        """Return a position in text[:at] where a cut changes no word, whatever follows, or 0 (S4)."""
 
     def short(self, text: NDArray[np.uint8], buffers: SplitBuffers) -> int | None:
         """Split a text shorter than a chunk in one step, if possible; see `Route.short`."""
@@ -54,6 +68,7 @@ class Segmenter(ABC):
 
     has_cuts = False  # whether `cuts` are known
     isolates = False  # whether a character between two safe cuts has the same ids everywhere
+    apart = True  # whether a word's ids never depend on the words before it
     joins = False  # whether `joined` changes anything
     whole_words: TokenWords | None = None
     unk_id: int | None = None  # the id of unknown symbols

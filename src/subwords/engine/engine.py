@@ -112,15 +112,15 @@ class Engine:
 
     # ------------------------------------------------------------------ encoding
 
-    def encode(self, text: Input, special: str | AbstractSet[str]) -> NDArray[np.uint32]:
+    def encode(self, text: Input, special: str | AbstractSet[str], threads: int | None = None) -> NDArray[np.uint32]:
         """Return the ids of a text, uint32."""
         if not isinstance(text, str | bytes):
-            return self._encode_parts(text, special)
+            return self._encode_parts(text, special, threads)
         if self._always_whole and isinstance(special, str) and special == "text":
-            return self._encode_whole(text)
+            return self._encode_whole(text, threads)
         if isinstance(text, str) and self._is_whole(text, special):
-            return self._encode_whole(text)
-        return self._encode_parts(text, special)
+            return self._encode_whole(text, threads)
+        return self._encode_parts(text, special, threads)
 
     @cached_property
     def short(self) -> Short:
@@ -142,13 +142,13 @@ class Engine:
             return Short.never()
         return found.unless(finder.literal, ascii_only=changed).unless(finder.normalized)
 
-    def _encode_whole(self, text: str | bytes) -> NDArray[np.uint32]:
+    def _encode_whole(self, text: str | bytes, threads: int | None) -> NDArray[np.uint32]:
         if isinstance(text, bytes):
-            return self.encoder.encode(text)
+            return self.encoder.encode(text, threads)
         plain = self._plain
         if plain is not None and isinstance(text, str) and SPACE not in text:
-            return plain.encode(text)
-        return self.encoder.encode(encode_text(text))
+            return plain.encode(text, threads)
+        return self.encoder.encode(encode_text(text), threads)
 
     @cached_property
     def _plain(self) -> PlainSpaces | None:
@@ -159,8 +159,8 @@ class Engine:
 
         return plain_spaces(self._model, self._normalizer.steps, self._splitter.rule)
 
-    def _encode_parts(self, text: Input, special: str | AbstractSet[str]) -> NDArray[np.uint32]:
-        arrays = [self._encode_part(part) for part in self.parts.cut(text, special)]
+    def _encode_parts(self, text: Input, special: str | AbstractSet[str], threads: int | None) -> NDArray[np.uint32]:
+        arrays = [self._encode_part(part, threads) for part in self.parts.cut(text, special)]
         return np.concatenate(arrays) if arrays else np.zeros(0, np.uint32)
 
     def _is_whole(self, text: str, special: str | AbstractSet[str]) -> bool:
@@ -170,10 +170,10 @@ class Engine:
             return False
         return not finder.literal.occurs(text) and not finder.normalized.occurs(text)
 
-    def _encode_part(self, part: Part) -> NDArray[np.uint32]:
+    def _encode_part(self, part: Part, threads: int | None) -> NDArray[np.uint32]:
         if part.id is not None:
             return np.array([part.id], np.uint32)
-        return self.route_of(part).encoder.encode(part.data)
+        return self.route_of(part).encoder.encode(part.data, threads)
 
     def encode_batch(self, texts: Sequence[Input], special: str | AbstractSet[str], threads: int | None) -> TokenBatch:
         """Return the ids of many texts."""

@@ -47,9 +47,9 @@ class PlainSpaces:
         self._symbols = RegexFinder(symbols) if symbols else None
         self._without = Encoder(segmenter, Splitter(rule[1:])) if symbols else self._encoder
 
-    def encode(self, text: str) -> NDArray[np.uint32]:
+    def encode(self, text: str, threads: int | None) -> NDArray[np.uint32]:
         """Return the ids of a text."""
-        return self._encoder_of(text).encode(self._prefix + encode_text(text) if text else b"")
+        return self._encoder_of(text).encode(self._prefix + encode_text(text) if text else b"", threads)
 
     def short(self) -> Short | None:
         """Return functions for short texts, which refuse those with U+2581 or a user-defined piece; None: no door."""

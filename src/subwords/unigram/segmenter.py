@@ -49,6 +49,11 @@ class UnigramSegmenter(Segmenter):
         self.unk_id = model.unk_id
 
     @property
+    def apart(self) -> bool:  # type: ignore[override]
+        """Whether no sum of scores runs across words, or rounding does not matter."""
+        return self.model.exact or not self.model.running
+
+    @property
     def kernel(self) -> Kernel:
         """The kernel."""
         from subwords.kernels.unigram.encode import encode_words

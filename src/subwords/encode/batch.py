@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from ctypes import string_at
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,13 +13,14 @@ from numpy.typing import NDArray
 
 from subwords.kernels.layout import BEGIN, DONE, LANES, PROGRESS, Normalized
 from subwords.results.token_batch import TokenBatch
-from subwords.split.routes import CHUNK_TEXTS, CHUNK_WORDS, Direct, DirectStage, WordChunk
+from subwords.split.routes import CHUNK_TEXTS, CHUNK_WORDS, Direct, DirectStage, SplitBuffers, WordChunk, gains_by_cuts
 from subwords.support.threads import check_stopped, in_threads, thread_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from subwords.encode.encoder import Encoder
+    from subwords.encode.state import State
     from subwords.kernels.door_batch import ManyStage, ManyWork
     from subwords.kernels.door_encode import Plan
 
@@ -27,6 +29,8 @@ Encoded = tuple[NDArray[np.uint32], Offsets]
 
 __all__ = ["Batches", "Places", "parts_of", "read_places"]
 
+SAMPLED, SAMPLE = 8, 512  # texts of a part that show its script, and bytes of each
+LEAST_SAMPLED = 1 << 14  # bytes of texts
 PART = 1 << 18  # bytes of short texts per task of a thread
 BYTES_PER_ID = 3  # of the first guess of a part's ids
 
@@ -123,9 +127,8 @@ class Batches:
         places, first, last = task
         encoder = self._encoder
         state = encoder._take()
-        if state.many is None:
-            state.many = _Tools.of(encoder.splitter.direct(state.buffers), self._plan, state.buffers)
-        plan, work = state.many.plan, state.many.work
+        tools = self._tools(state, task)
+        plan, work = tools.plan, tools.work
         size = int(places.lengths[first:last].sum())
         offsets, out = np.zeros(last - first + 1, np.int64), np.empty(size // BYTES_PER_ID + (1 << 12), np.uint32)
         plan[NEXT], plan[LAST], plan[FILLED_IDS] = first, last, 0
@@ -134,23 +137,39 @@ class Batches:
         while True:
             plan[OFFSETS_AT] = offsets_at + 8 * (plan[NEXT] - first)
             plan[OUT], plan[WORKSPACE] = id(out), id(state.workspace)
-            if self._kernel(id(work), state.many.plan_at) == DONE:
+            if self._kernel(id(work), tools.plan_at) == DONE:
                 break
-            out = self._rest(state, places, offsets[1 + plan[NEXT] - first :], out)
+            out = self._rest(state, tools, places, offsets[1 + plan[NEXT] - first :], out)
             check_stopped()
         written = plan[FILLED_IDS]
         encoder._give(state)
         return out[:written], offsets
 
-    def _rest(self, state: Any, places: Places, offsets: Offsets, out: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    def _tools(self, state: State, task: _Task) -> _Tools:
+        """Return the tools of a state, with safe cuts if the texts gain by them."""
+        encoder, (places, first, last) = self._encoder, task
+        cuts = encoder.segmenter.has_cuts and gains_by_cuts(_sampled(places, first, last))
+        if cuts:
+            state.use_cuts()
+        if cuts not in state.many:
+            direct = encoder.splitter.direct(state.buffers, cuts=cuts)
+            assert direct is not None
+            plan = self._plan._replace(split=direct.many, tables=len(direct.tables))
+            state.many[cuts] = _Tools.of(direct, plan, state.buffers)
+        tools: _Tools = state.many[cuts]
+        return tools
+
+    def _rest(
+        self, state: State, tools: _Tools, places: Places, offsets: Offsets, out: NDArray[np.uint32]
+    ) -> NDArray[np.uint32]:
         """Encode the texts that the kernel did not; return the array of ids, which may be a new one."""
         from subwords.kernels.door_batch import FILLED_IDS, NEXT, SIZE, STATUS, UPTO, WORDS
 
-        plan, work, encoder = state.many.plan, state.many.work, self._encoder
+        plan, work, encoder = tools.plan, tools.work, self._encoder
         first, upto, written, done = plan[NEXT], plan[UPTO], plan[FILLED_IDS], 0
         if plan[STATUS]:
-            ends, text_ends = state.many.word_ends, work.text_ends[1 : upto - first + 1]
-            chunk = WordChunk(state.many.split_text, 0, ends, text_ends, True)
+            ends, text_ends = tools.word_ends, work.text_ends[1 : upto - first + 1]
+            chunk = WordChunk(tools.split_text, 0, ends, text_ends, True)
             written, out = encoder._resume(state, chunk, plan[WORDS], out, plan[STATUS])
             offsets[: upto - first] = text_ends
         else:
@@ -169,10 +188,17 @@ class Batches:
         return out
 
     def _long_text(self, places: Places, index: int) -> NDArray[np.uint8]:
-        from ctypes import string_at
-
         text = string_at(int(places.addresses[index]), int(places.lengths[index]))
         return np.frombuffer(b" " + text if self._plan.prefixed else text, np.uint8)
+
+
+def _sampled(places: Places, first: int, last: int) -> NDArray[np.uint8]:
+    """Return the first bytes of some texts; none of few short ones, which gain nothing."""
+    if places.lengths[first:last].sum() < LEAST_SAMPLED:
+        return np.zeros(0, np.uint8)
+    chosen = range(first, last, max(1, (last - first) // SAMPLED))
+    texts = [string_at(int(places.addresses[i]), min(int(places.lengths[i]), SAMPLE)) for i in chosen]
+    return np.frombuffer(b"".join(texts), np.uint8)
 
 
 def _joined(parts: list[Encoded]) -> TokenBatch:
@@ -195,11 +221,10 @@ class _Tools(NamedTuple):
     word_ends: NDArray[np.uint32]
 
     @classmethod
-    def of(cls, direct: Direct | None, plan: Plan, buffers: Any) -> _Tools:
+    def of(cls, direct: Direct, plan: Plan, buffers: SplitBuffers) -> _Tools:
         """Return the tools for a state with these buffers."""
         from subwords.kernels.door_batch import BUFFER, ManyWork, plan_of
 
-        assert direct is not None
         stages = tuple(map(_working, direct.stages))
         drops = direct.drops is not None
         kept = np.empty(BUFFER + LANES if drops else 0, np.uint8)

@@ -56,7 +56,7 @@ class WordSource(Protocol):
     def short(self, text: NDArray[np.uint8], buffers: SplitBuffers) -> int | None:
         """Split a text shorter than a chunk in one step, if possible; see `Route.short`."""
 
-    def direct(self, buffers: SplitBuffers) -> Direct | None:
+    def direct(self, buffers: SplitBuffers, *, cuts: bool = False) -> Direct | None:
         """Return the kernel that does the work of `short`, if one does; see `Route.direct`."""
 
     def word_spans(self, text: NDArray[np.uint8]) -> WordSpans:

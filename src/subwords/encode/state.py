@@ -53,7 +53,7 @@ class State:
         self.out = np.empty(SHORT_TEXT + OUT_PADDING, np.uint32)
         self.none = np.zeros(0, np.int64)
         self.chars = np.zeros(0, np.uint64)
-        self.many: Any = None  # what batches work with
+        self.many: dict[bool, Any] = {}  # what batches work with, without and with cuts
         self.hand: Hand | None = None
         self.clear()
         self.fit_word(SHORT_WORD)

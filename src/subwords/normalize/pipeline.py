@@ -97,9 +97,9 @@ class Pipeline:
         # A step may insert any amount of text, and the buffers of a chunk are limited.
         return self.splitter.short(part, buffers) if len(part) < CHUNK_WORDS // 2 else None
 
-    def direct(self, buffers: SplitBuffers) -> Direct | None:
+    def direct(self, buffers: SplitBuffers, *, cuts: bool = False) -> Direct | None:
         """Return the kernels of the normalizer and the splitter, if each stage of them is one call."""
-        found, stages = self.splitter.direct(buffers), self.normalizer.direct()
+        found, stages = self.splitter.direct(buffers, cuts=cuts), self.normalizer.direct()
         if found is None or stages is None:
             return None
         return found._replace(stages=stages, marked=any(stage.marked for stage in stages))

@@ -19,7 +19,17 @@ if TYPE_CHECKING:
     from subwords.kernels.jit import Kernel
     from subwords.split.transducer import Machine
 
-__all__ = ["Direct", "DirectStage", "MachineRoute", "MaskRoute", "Route", "SplitBuffers", "WordChunk", "word_bounds"]
+__all__ = [
+    "Direct",
+    "DirectStage",
+    "MachineRoute",
+    "MaskRoute",
+    "Route",
+    "SplitBuffers",
+    "WordChunk",
+    "gains_by_cuts",
+    "word_bounds",
+]
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
@@ -124,8 +134,8 @@ class Route(ABC):
         """
         return None
 
-    def direct(self, buffers: SplitBuffers) -> Direct | None:
-        """Return the kernel that does the work of `short`; None if there is more to do."""
+    def direct(self, buffers: SplitBuffers, *, cuts: bool = False) -> Direct | None:
+        """Return the kernel that does the work of `short`; None if there is more to do. cuts: use buffers.cuts."""
         return None
 
     @abstractmethod
@@ -211,10 +221,10 @@ class MachineRoute(_Scanner):
 
         return split_text
 
-    def _transducer(self, sample: Bytes, buffers: SplitBuffers) -> Transducer:
+    def _transducer(self, buffers: SplitBuffers, *, cuts: bool) -> Transducer:
         from subwords.split.transducer_tables import NO_CUTS, with_scratch
 
-        if buffers.cuts is not None and _gains_by_cuts(sample):
+        if cuts and buffers.cuts is not None:
             if buffers.cutter is None:
                 buffers.cutter = with_scratch(self._tables, buffers.cuts() or NO_CUTS, runs=buffers.runs)
             return buffers.cutter
@@ -223,19 +233,20 @@ class MachineRoute(_Scanner):
         return buffers.transducer
 
     def _one(self, text: Bytes, start: int, stop: int, buffers: SplitBuffers) -> int:
-        transducer = self._transducer(_sampled(text, start, stop), buffers)
+        transducer = self._transducer(buffers, cuts=gains_by_cuts(_sampled(text, start, stop)))
         return self._split.sized(stop - start)(text, start, stop, transducer, buffers.ends)
 
-    def direct(self, buffers: SplitBuffers) -> Direct | None:
+    def direct(self, buffers: SplitBuffers, *, cuts: bool = False) -> Direct | None:
         """Return the kernel of the machine."""
         from subwords.kernels.split.transducer import split_texts
 
-        return Direct(self._split, split_texts, (self._transducer(np.zeros(0, np.uint8), buffers),))
+        return Direct(self._split, split_texts, (self._transducer(buffers, cuts=cuts),))
 
     def _many(self, text: Bytes, bounds: Offsets, first: int, buffers: SplitBuffers) -> int:
         from subwords.kernels.split.transducer import split_texts
 
-        transducer = self._transducer(_sampled(text, int(bounds[first]), int(bounds[-1])), buffers)
+        gains = gains_by_cuts(_sampled(text, int(bounds[first]), int(bounds[-1])))
+        transducer = self._transducer(buffers, cuts=gains)
         return split_texts(text, bounds, first, transducer, buffers.ends, buffers.text_ends)
 
     def cut(self, text: Bytes, at: int) -> int:
@@ -265,8 +276,10 @@ class MaskRoute(_Scanner):
             return self._by_machine._one(text, start, stop, buffers)
         return self._split.sized(stop - start)(text, start, stop, self._classes, buffers.tail, buffers.ends)
 
-    def direct(self, buffers: SplitBuffers) -> Direct | None:
-        """Return the kernel of the masks."""
+    def direct(self, buffers: SplitBuffers, *, cuts: bool = False) -> Direct | None:
+        """Return the kernel of the masks, or that of the machine for cuts."""
+        if cuts:
+            return self._by_machine.direct(buffers, cuts=True)
         from subwords.kernels.split.gpt2 import split_gpt2_many
 
         return Direct(self._split, split_gpt2_many, (self._classes, buffers.tail))
@@ -301,15 +314,17 @@ def _sampled(text: Bytes, start: int, stop: int) -> Bytes:
     return text[start : start + 4 * step].reshape(4, step)[:, : SAMPLE // 4].ravel()
 
 
-def _gains_by_cuts(sample: Bytes) -> bool:
+def gains_by_cuts(sample: Bytes) -> bool:
     """Whether many characters have safe cuts: Chinese, Japanese and Korean ones (E3 to ED), and Thai ones (E0 B8)."""
     found = np.count_nonzero(sample - np.uint8(0xE3) < 11)
-    if found <= SAMPLE // 64:
+    if found <= len(sample) // 64:
         found += np.count_nonzero((sample[:-1] == 0xE0) & (sample[1:] >= 0xB8))
-    return bool(found > SAMPLE // 64)
+    return bool(found > len(sample) // 64)
 
 
 def _much_is_high(sample: Bytes, buffers: SplitBuffers) -> bool:
     """Whether a quarter of the text is not ASCII, or an eighth if it has safe cuts."""
     high = np.count_nonzero(sample > 127)
-    return bool(high > SAMPLE // 4 or (high > SAMPLE // 8 and buffers.cuts is not None and _gains_by_cuts(sample)))
+    return bool(
+        high > len(sample) // 4 or (high > len(sample) // 8 and buffers.cuts is not None and gains_by_cuts(sample))
+    )

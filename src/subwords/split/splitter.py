@@ -115,9 +115,9 @@ class Splitter:
         """Split a text shorter than a chunk in one step, if possible; see `Route.short`."""
         return self.route.short(text, buffers)
 
-    def direct(self, buffers: SplitBuffers) -> Direct | None:
+    def direct(self, buffers: SplitBuffers, *, cuts: bool = False) -> Direct | None:
         """Return the kernel that does the work of `short`, if one does; see `Route.direct`."""
-        return self.route.direct(buffers)
+        return self.route.direct(buffers, cuts=cuts)
 
     def word_spans(self, text: Bytes) -> WordSpans:
         """Return the words of one text, with their origin in it."""

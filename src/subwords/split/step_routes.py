@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.components.splitter import ByteChars, Prefix, Replace, Rule, Split
-from subwords.kernels.layout import LANES
+from subwords.kernels.layout import LANES, Transducer
 from subwords.split.finders import Finder, finder
 from subwords.split.routes import CHUNK_TEXTS, CHUNK_WORDS, Direct, MachineRoute, Route, SplitBuffers, WordChunk
 from subwords.split.transducer import Machine
@@ -139,7 +139,10 @@ class DroppingRoute(MachineRoute):
             self._keep(chunk.text, chunk.base, chunk.ends, chunk.text_ends, buffers)
             yield WordChunk(buffers.kept_text, 0, buffers.kept_ends, chunk.text_ends, chunk.complete)
 
-    def direct(self, buffers: SplitBuffers) -> Direct | None:
+    def _transducer(self, buffers: SplitBuffers, *, cuts: bool) -> Transducer:
+        return super()._transducer(buffers, cuts=False)  # the kernel that drops words knows no RUN
+
+    def direct(self, buffers: SplitBuffers, *, cuts: bool = False) -> Direct | None:
         """Return the kernel of the machine, and the words to drop."""
         found = super().direct(buffers)
         return found and found._replace(drops=self._drops)

@@ -54,7 +54,7 @@ from subwords.kernels.split.pack import Packed, pack, plain_length, unpack, unpa
 from subwords.kernels.split.safe_cuts import Cuts, add_cuts, join_runs, last_border
 from subwords.kernels.text.utf8 import decode_at
 
-SHORT = 192  # bytes of a text that is not worth a stream
+SHORT, SHORT_CUT = 192, 48  # bytes of a text that is not worth a stream, without and with cuts
 ZERO, ONE, LOW, HALF = U64(0), U64(1), U64(0xFFFFFFFF), U64(32)
 BORDERS = U64((1 << TOP_BORDER + 1) - 1)
 SAVES_BIT, EMITS_BIT, USES_BIT = U64(SAVES), U64(EMITS_SAVED), U64(USES_SAVED)
@@ -306,15 +306,16 @@ def walk(m, p, start, i, stop, ends, count):
 def scan(m, p, start, stop, ends, count, capacity):
     """Write the ends of the words of p[start:stop], relative to `start`; stop early when `ends` is nearly full."""
     i, ended, first = start, start == stop, count
+    short = SHORT_CUT if m.packed.with_members else SHORT
     while not ended:
         room = capacity - count - 2 * LANES
         if count > first and room < min(STREAM, stop - i):
             break
         more = count
-        if stop - i > SHORT:
+        if stop - i > short:
             limit = min(stop, i + min(STREAM, room))
             plain = plain_length(p, i, limit)
-            if plain >= SHORT or i + plain == stop:
+            if plain >= short or i + plain == stop:
                 more, ended = split_plain(m, advance(p, i), plain, i + plain == stop, i - start, ends, count)
             else:
                 more, ended = split_packed(m, p, i, stop, limit, i - start, ends, count)

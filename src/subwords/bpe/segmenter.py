@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from itertools import compress
@@ -104,14 +105,34 @@ class BPESegmenter(Segmenter):
     @property
     def has_cuts(self) -> bool:  # type: ignore[override]
         """Whether every symbol has an id, and none changes with its place."""
-        return self.model.knows_all and not self.model.marked and (self.model.byte_level or self._by_links)
+        model = self.model
+        return model.knows_all and not (model.marked or model.words_only) and (model.byte_level or self._by_links)
 
     @cached_property
     def cuts(self) -> SafeCuts:
         """The safe cuts."""
         from subwords.encode.safe_cuts import safe_cuts
 
-        return safe_cuts(self.model.symbols)
+        return safe_cuts(self.model.symbols, self._unreached())
+
+    def _unreached(self) -> list[bytes]:
+        """Return the tokens that are looked up as whole words although no merges yield them.
+
+        Only those that begin or end with a character of several bytes matter to `safe_cuts`.
+        """
+        words = self.whole_words
+        if words is None:
+            return []
+        begins = np.concatenate([np.zeros(1, np.int64), words.ends])
+        kept = (words.data[begins[:-1]] >= 0xE0) | (words.data[words.ends - 1] >= 0x80)
+        lengths, ids = np.diff(begins), words.ids[kept]
+        data, ends = words.data[np.repeat(kept, lengths)], np.cumsum(lengths[kept])
+        merging = copy(self)
+        merging.whole_words = None
+        made = Encoder(merging, Splitter(())).encode_words(data, np.concatenate([np.zeros(1, np.int64), ends]))
+        reached = np.diff(made.offsets) == 1
+        reached[reached] = made.ids[made.offsets[:-1][reached]] == ids[reached]
+        return list(compress(self.model.vocab, np.isin(np.arange(len(self.model.vocab)), ids[~reached])))
 
     @property
     def kernel(self) -> Kernel:

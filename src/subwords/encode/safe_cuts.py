@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from subwords.components.vocab import Vocab
@@ -24,8 +26,12 @@ CUT = (
 )
 
 
-def safe_cuts(tokens: Vocab) -> SafeCuts:
-    """Return which places between two characters of three bytes a token may span."""
+def safe_cuts(tokens: Vocab, unreached: Iterable[bytes] = ()) -> SafeCuts:
+    """Return which places between two characters of three bytes a token may span.
+
+    unreached: tokens that only whole words become (E2). What lies between two cuts must not be taken for such a word,
+    so nothing is cut beside their outer characters.
+    """
     from subwords.kernels.split.safe_cuts import enter_tokens
 
     members, none = np.zeros(MEMBERS + 1, np.uint16), (np.zeros(0, np.uint8), np.zeros(0, np.uint16))
@@ -35,4 +41,9 @@ def safe_cuts(tokens: Vocab) -> SafeCuts:
     enter_tokens(tokens.data, tokens.offsets, SafeCuts(bits, members, *none))
     for first, last in CUT:
         members[first : last + 1] |= MAY_CUT
+    for token in unreached:
+        text = token.decode("utf-8", "surrogateescape")
+        for char in (text[:1], text[-1:]):
+            if char and ord(char) < MEMBERS:
+                members[ord(char)] &= ~np.uint16(MAY_CUT)
     return SafeCuts(bits, members, *none)

@@ -233,8 +233,7 @@ class Tokenizer(Shapes):
     ) -> NDArray[np.uint32]:
         """Return the ids of a text as a uint32 array; see `encode`.
 
-        threads: a text of several megabytes is cut at word borders; None uses one thread per processor. The ids are the
-        same for every number of threads.
+        threads: for a text of several megabytes; None uses one per processor. Their number changes no id.
         """
         return self._engine.encode(text, special, threads)
 

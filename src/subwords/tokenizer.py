@@ -396,6 +396,5 @@ def load(
         from subwords.resolve import splitter as resolved
 
         rule = resolved(splitter).rule
-    return Tokenizer(
-        read_file(path, splitter=rule, special_tokens=special_tokens, revision=revision, download=download)
-    )
+    spec = read_file(path, splitter=rule, special_tokens=special_tokens, revision=revision, download=download)
+    return Tokenizer(spec)

@@ -41,7 +41,7 @@ from subwords.kernels.layout import (
     Rules,
 )
 from subwords.kernels.normalize.sentencepiece import rule_texts
-from subwords.normalize.stages import WHOLE, Bytes, Offsets, Part, Result, Stage, written
+from subwords.normalize.stages import WHOLE, Bytes, Offsets, Origin, Part, Result, Stage, written
 from subwords.unicode.tables import WHITE_SPACE
 
 __all__ = ["RulesStage", "SpacedStage", "fields_of", "ranges_of", "replacement"]
@@ -104,16 +104,21 @@ class RulesStage(Stage):
             bounds,
             tracked=tracked,
             spare=spare + (len(text) // 4 if self._step.escape_whitespaces else 0),
-            more=1,
+            closes=True,
         )
-        if result is not None and tracked and not part.ends:
-            result[2][-1] = bounds[-1]
+        if result is not None and tracked and not part.ends and len(result[0]):
+            result[2][1, -1] = bounds[-1]
         return result
 
-    def origin(self, source: Offsets, before: Offsets) -> Offsets:
+    def origin(self, result: Result, before: Origin, bounds: Offsets, starts: Offsets) -> Origin:
         """Return origins in which every byte's range ends where the next byte's begins, as in SentencePiece."""
-        ends = np.append(before[0], before[1, -1] if before.shape[1] else 0)
-        found: Offsets = ends[np.stack([source[:-1], source[1:]])]
+        _, ends, (source, after) = result
+        begins = np.append(before[0], 0)
+        found = begins[source], begins[after]
+        stops = np.repeat(bounds[1:], np.diff(ends))  # the end of a text is not where the next one begins
+        for places, sources in zip(found, (source, after), strict=True):
+            at = np.flatnonzero(sources == stops)
+            places[at] = np.append(before[1], 0)[stops[at] - 1]
         return found
 
     # ------------------------------------------------------------------ characters

@@ -44,6 +44,7 @@ __all__ = [
     "ByteStage",
     "CharStage",
     "FormStage",
+    "Origin",
     "Part",
     "PatternStage",
     "PrependStage",
@@ -58,6 +59,8 @@ Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
 # The concatenated texts, their bounds and, if tracked, for every byte the offset of its source byte.
 Result = tuple[Bytes, Offsets, Offsets]
+# Where the range of bytes begins that each byte comes from, and where it ends.
+Origin = tuple[Offsets, Offsets]
 Kernel = Callable[[Normalized, Offsets], int]
 
 WIDER = np.array([0x80, 0x800, 0x10000])  # first code points of 2, 3 and 4 bytes in UTF-8
@@ -89,10 +92,17 @@ class Stage(ABC):
         tracked: also return the source of every byte. part: the position of a stretch in a longer text.
         """
 
-    def origin(self, source: Offsets, before: Offsets) -> Offsets:
-        """Return the origin of each byte of the result, (2, n); `before`: the origins of the stage's input."""
-        found: Offsets = np.where(source < 0, 0, before[:, source])
-        return found
+    def origin(self, result: Result, before: Origin, bounds: Offsets, starts: Offsets) -> Origin:
+        """Return the origin of each byte of the result.
+
+        before, bounds: the origin of the stage's input, and its bounds. starts: the bounds of the given texts.
+        """
+        _, ends, source = result
+        if not len(source) or source.min() >= 0:
+            return before[0][source], before[1][source]
+        lost, nowhere = source < 0, np.repeat(starts[:-1], np.diff(ends))
+        known = np.where(lost, 0, source)
+        return np.where(lost, nowhere, before[0][known]), np.where(lost, nowhere, before[1][known])
 
     def safe(self) -> Bytes:
         """Return for every code point the flags that `last_safe` takes: where a text may be cut."""
@@ -365,20 +375,29 @@ def _sums(sizes: Offsets) -> Offsets:
 
 
 def written(
-    call: Kernel, text: Bytes, bounds: Offsets, *, tracked: bool, spare: int = 2 * BLOCK_GROWTH, more: int = 0
+    call: Kernel, text: Bytes, bounds: Offsets, *, tracked: bool, spare: int = 2 * BLOCK_GROWTH, closes: bool = False
 ) -> Result | None:
     """Run a kernel, with larger buffers as long as it needs them.
 
-    spare: initial buffer size in bytes, added to 5/4 of the text's; more: entries of the source beyond one per byte.
+    spare: initial buffer size in bytes, added to 5/4 of the text's. closes: the kernel also writes, after the ends, the
+    source of the end of every text; the source of the result then has two rows: of each byte and of the next one.
     """
     size = int(bounds[-1] - bounds[0])
     out = np.empty(size + size // 4 + spare, np.uint8)
     source = np.empty(len(out) if tracked else 0, np.int64)
-    ends = np.zeros(len(bounds), np.int64)
+    ends = np.zeros(len(bounds) << (tracked and closes), np.int64)
     progress = np.zeros(PROGRESS, np.int64)
     progress[AT_BYTE] = bounds[0]
     while (status := call(Normalized(out, source, ends), progress)) == NEED_OUT:
         out = np.concatenate([out, np.empty_like(out)])
         source = np.concatenate([source, np.empty_like(source)])
     size = progress[AT_OUT]
-    return None if status == UNKNOWN else (out[:size], ends, source[: size + more if tracked else 0])
+    if status == UNKNOWN:
+        return None
+    if not tracked or not closes:
+        return out[:size], ends, source[: size if tracked else 0]
+    ends, last = ends[: len(bounds)], ends[len(bounds) :]
+    after = source[1 : size + 1].copy()
+    filled = ends[1:] > ends[:-1]
+    after[ends[1:][filled] - 1] = last[1:][filled]
+    return out[:size], ends, np.stack([source[:size], after])

@@ -19,7 +19,16 @@ if TYPE_CHECKING:
     from subwords.kernels.jit import Kernel
     from subwords.split.transducer import Machine
 
-__all__ = ["MachineRoute", "MaskRoute", "Route", "SplitBuffers", "WordChunk", "word_bounds"]
+__all__ = [
+    "NO_OFFSETS",
+    "MachineRoute",
+    "MaskRoute",
+    "Route",
+    "SplitBuffers",
+    "TracedChunk",
+    "WordChunk",
+    "word_bounds",
+]
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
@@ -35,18 +44,37 @@ class WordChunk(NamedTuple):
     complete: bool  # False: the last text continues in the next chunk
 
 
+class TracedChunk(NamedTuple):
+    """The words of the next texts, and where they come from. Hazard: all arrays are reused for the next chunk."""
+
+    chunk: WordChunk
+    begins: Offsets  # where the words begin in the text; empty if each begins where the previous one ends
+    origin: Offsets | None = None  # (2, n): the range that each byte of chunk.text comes from; None if unchanged
+
+
 # Words written by one kernel call: few enough that their ends stay in the L2 cache.
 CHUNK_WORDS = 65536
 CHUNK_TEXTS = 1024
 # Offsets are relative to a chunk and have 32 bits.
 WINDOW = MOST_BYTES
+NO_OFFSETS = np.zeros(0, np.int64)
 SAMPLE = 4096  # bytes that decide between the masks (fast for ASCII) and the machine (all scripts)
 
 
 class SplitBuffers:
     """Reusable buffers for the word ends of one chunk, owned by one thread and one route at a time."""
 
-    __slots__ = ("ends", "kept_ends", "kept_text", "short_ends", "short_text", "tail", "text_ends", "transducer")
+    __slots__ = (
+        "ends",
+        "kept_begins",
+        "kept_ends",
+        "kept_text",
+        "short_ends",
+        "short_text",
+        "tail",
+        "text_ends",
+        "transducer",
+    )
 
     def __init__(self, words: int = CHUNK_WORDS) -> None:
         self.ends = np.empty(words + 1, np.uint32)
@@ -55,6 +83,7 @@ class SplitBuffers:
         self.transducer: Transducer | None = None
         # The words that remain after dropping, and their ends.
         self.kept_text, self.kept_ends = np.empty(0, np.uint8), np.empty(0, np.uint32)
+        self.kept_begins = np.empty(0, np.int64)  # where they begin in the text
         # The result of `Route.short`.
         self.short_text: Bytes = self.kept_text
         self.short_ends = self.ends
@@ -83,6 +112,21 @@ class Route(ABC):
         Their text and ends are buffers.short_text and buffers.short_ends: a tuple would cost 3 % on short texts.
         """
         return None
+
+    def traced(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[TracedChunk]:
+        """Split many texts as `texts` does; also say where the words come from."""
+        for chunk in self.texts(text, bounds, buffers):
+            yield TracedChunk(chunk, NO_OFFSETS)
+
+    def short_traced(self, text: Bytes, buffers: SplitBuffers) -> TracedChunk | None:
+        """Split a short text as `short` does; also say where the words come from."""
+        words = self.short(text, buffers)
+        if words is None:
+            return None
+        buffers.text_ends[0] = words
+        return TracedChunk(
+            WordChunk(buffers.short_text, 0, buffers.short_ends, buffers.text_ends[:1], True), NO_OFFSETS
+        )
 
     @abstractmethod
     def cut(self, text: Bytes, at: int) -> int:

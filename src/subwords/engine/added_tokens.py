@@ -116,6 +116,8 @@ class AddedTokens(Sequence[AddedToken]):
 
     def finder(self, special: str | AbstractSet[str]) -> Finder:
         """Return the finder of the tokens that `special` allows (see `split`); InputError for invalid values."""
+        if isinstance(special, str) and special in self._finders:
+            return self._finders[special]
         if not isinstance(special, (str, AbstractSet)):
             raise InputError(f"{_EXPECTED_SPECIAL}, not {special!r}")
         key = special if isinstance(special, str) else frozenset(special)

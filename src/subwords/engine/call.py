@@ -48,6 +48,8 @@ class Framing:
 
 def is_one_text(text: object) -> TypeGuard[Input]:
     """Whether an argument is one text, not several: also a list of Text and Special."""
+    if isinstance(text, str):
+        return True
     if isinstance(text, list | tuple):
         return bool(text) and isinstance(text[0], Text | Special)
     return not isinstance(text, Iterable) or isinstance(text, str | bytes)

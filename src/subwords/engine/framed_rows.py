@@ -196,5 +196,7 @@ class RowFrame:
 
 
 def _plain(found: Placement, tokens: _Tokens) -> Rows:
+    for array in (found.ids, found.byte_spans, found.spans):
+        array.flags.writeable = False
     row = Row(found.ids, found.byte_spans, found.spans, found.words, found.names, *NO_ROW[5:])
     return Rows(row, found.offsets, *tokens, names=found.tokens)

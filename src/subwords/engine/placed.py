@@ -33,6 +33,7 @@ from subwords.kernels.place_layout import (
 )
 from subwords.kernels.text.locate import count_characters, gather_pieces, place_ids
 from subwords.normalize.normalizer import Normalizer
+from subwords.normalize.stages import Origin
 from subwords.split.routes import NO_OFFSETS
 from subwords.split.splitter import Splitter
 from subwords.support.threads import in_threads, thread_count
@@ -46,10 +47,9 @@ __all__ = ["NO_ROW", "Placement", "Placer", "Spelling", "gathered", "merged"]
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
-Origin = tuple[Offsets, Offsets]
 
 NO_CHARS = np.zeros(0, np.int32)
-NOWHERE = (NO_OFFSETS, NO_OFFSETS)
+NOWHERE = Origin(NO_OFFSETS, NO_OFFSETS)
 _KINDS = (np.uint32, np.int64, np.int64, np.int32, np.int32, np.uint32, np.uint8, np.uint8)
 NO_ROW = Row(*(np.zeros(0, kind) for kind in _KINDS))
 
@@ -111,11 +111,11 @@ class Placer:
         sizes: IdSizes,
         spelling: Spelling,
     ) -> None:
-        self._encoder = encoder
-        self._splitter = splitter
-        self._finer = finer
-        self._normalizer = normalizer
-        self._sizes = sizes
+        self.encoder = encoder
+        self.splitter = splitter
+        self.finer = finer
+        self.normalizer = normalizer
+        self.sizes = sizes
         self._spelling = spelling
 
     def place(
@@ -151,13 +151,13 @@ class Placer:
     def _encoded(self, texts: Sequence[str], added: Pass) -> _Part | None:
         source, bounds = _bytes_of(texts)
         data, stops, origin = source, bounds, NOWHERE
-        if self._normalizer is not None:
-            data, stops, origin = self._normalizer.traced(source, bounds)
+        if self.normalizer is not None:
+            data, stops, origin = self.normalizer.traced(source, bounds)
         if added and added.occurs(data.tobytes().decode("utf-8", "surrogateescape")):
             return None
-        ids, offsets, words = encode_traced(self._encoder, self._finer, data, stops)
-        if self._finer is not self._splitter:
-            words = words_of(self._splitter, data, stops)
+        ids, offsets, words = encode_traced(self.encoder, self.finer, data, stops)
+        if self.finer is not self.splitter:
+            words = words_of(self.splitter, data, stops)
         return _Part(source, bounds, ids, offsets, words, origin)
 
     def _placed(self, job: tuple[_Part, Placed, Trimmer | None]) -> int:
@@ -174,9 +174,9 @@ class Placer:
             texts = len(words.word_ends)
             start[WORD_BASE], start[FIRST_TEXT], start[ENDS_TEXT] = words.base, first, words.complete
             id_words = IdWords(words.ends, words.begins, words.word_ends, part.offsets[first + 1 : first + 1 + texts])
-            origin = NOWHERE if words.origin is None else words.origin
-            origins = Origins(origin[0], origin[1], part.origin[0], part.origin[1])
-            odd += kernel(part.ids, id_words, self._sizes, origins, source, out, start)
+            begins, ends = (NO_OFFSETS, NO_OFFSETS) if words.origin is None else words.origin
+            origins = Origins(begins, ends, part.origin.begins, part.origin.ends)
+            odd += kernel(part.ids, id_words, self.sizes, origins, source, out, start)
             first += texts if words.complete else texts - 1
         return odd + trimmer.trim(part.ids, part.offsets, part.source, part.bounds, out) if trimmer else odd
 
@@ -241,6 +241,8 @@ def gathered(found: Placement, pieces: Offsets, size: int) -> Row:
     )
     row = Row(found.ids, found.byte_spans, found.spans, found.words, found.names, *NO_ROW[5:])
     gather_pieces.sized(size)(pieces, row, out)
+    for array in out:
+        array.flags.writeable = False
     return out
 
 
@@ -274,7 +276,7 @@ def _bytes_of(texts: Sequence[str]) -> tuple[Bytes, Offsets]:
 
 
 def _is_ascii(data: Bytes) -> bool:
-    return not len(data) or int(data.max()) < 0x80
+    return data.tobytes().isascii()
 
 
 def _joined(parts: Sequence[_Part]) -> tuple[NDArray[np.uint32], Offsets]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from subwords.components.template import Template
 from subwords.engine.framed import sliced
 from subwords.engine.framed_rows import RowFrame
 from subwords.engine.placed import Placement, Placer, Spelling, merged
+from subwords.engine.placed_one import OnePlacer
 from subwords.engine.spelling import file_tokens_of, tokens_of
 from subwords.engine.trimmed import Trimmer
 from subwords.results.rows import Rows
@@ -32,6 +33,8 @@ class Rich:
         byte_level = getattr(model, "byte_level", False)
         self._spelling = Spelling(tokens, file_tokens_of(model.vocab) if byte_level else tokens, len(model.vocab))
         self._placer = self._made()
+        one = None if self._placer is None else OnePlacer(self._placer)
+        self._one = one if one is not None and one.usable else None
         self._trimmers: dict[tuple[bool, ...], Trimmer] = {}
 
     def _made(self) -> Placer | None:
@@ -39,8 +42,8 @@ class Rich:
         if segmenter.id_sizes is None:
             return None
         source = engine.encoder.splitter
-        finer: Splitter = getattr(source, "splitter", source)
-        finer = engine.splitter if finer == engine.splitter else finer
+        found: Any = getattr(source, "splitter", source)  # a splitter, or a normalizer with one
+        finer: Splitter = engine.splitter if found == engine.splitter else found
         return Placer(engine.encoder, engine.splitter, finer, engine.normalizer, segmenter.id_sizes, self._spelling)
 
     def rows(
@@ -56,6 +59,10 @@ class Rich:
             return None
         locate, trimmer = self._alone(frame.template, special), self._trimmer(frame.template)
         found: Placement | None
+        if len(texts) == 1 and self._one is not None and not (finder.literal and finder.literal.occurs(texts[0])):
+            found = self._one.place(texts[0], finder.normalized, trimmer)
+            if found is not None:
+                return frame.rows(found, self._spelling.tokens, self._spelling.file_tokens)
         if finder.literal and finder.literal.occurs(texts[0] if len(texts) == 1 else "\n".join(texts)):
             has = [finder.literal.occurs(text) for text in texts]
             found = None

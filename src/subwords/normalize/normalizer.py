@@ -112,7 +112,7 @@ class Normalizer:
         (b'e!', [[0, 2], [2, 3]])
         """
         data, _, origin = self.traced(text, np.array([0, len(text)]), part)
-        return data, np.stack(origin)
+        return data, np.stack([origin.begins, origin.ends])
 
     def traced(self, text: Bytes, bounds: Offsets, part: Part = WHOLE) -> tuple[Bytes, Offsets, Origin]:
         """Return the normalized texts text[bounds[i]:bounds[i + 1]], their bounds, and their origin in `text`.

@@ -89,12 +89,12 @@ def aligned(
 
 def _characters(text: Bytes) -> Origin:
     """Return for every byte the range of its character."""
-    if not len(text) or text.max() < 0x80:
+    if text.tobytes().isascii():
         places = np.arange(len(text) + 1)
-        return places[:-1], places[1:]
+        return Origin(places[:-1], places[1:], whole=True, single=True)
     spans = np.empty(2 * len(text), np.int64)
     char_spans.sized(len(text))(text, spans)
-    return spans[: len(text)], spans[len(text) :]
+    return Origin(spans[: len(text)], spans[len(text) :], whole=True)
 
 
 def safe(stages: tuple[Stage, ...]) -> Bytes:

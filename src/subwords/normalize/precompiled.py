@@ -46,6 +46,8 @@ __all__ = ["GraphemeStage"]
 class GraphemeStage(Stage):
     """Replaces graphemes and characters by a charsmap."""
 
+    loses = True
+
     def __init__(self, step: Precompiled) -> None:
         self._map = read_charsmap(step.charsmap)
         self._kinds = grapheme_classes()

@@ -113,12 +113,14 @@ class RulesStage(Stage):
     def origin(self, result: Result, before: Origin, bounds: Offsets, starts: Offsets) -> Origin:
         """Return origins in which every byte's range ends where the next byte's begins, as in SentencePiece."""
         _, ends, (source, after) = result
-        begins = np.append(before[0], 0)
-        found = begins[source], begins[after]
+        if before.whole:  # the sources are where characters begin, or the end of a text
+            return Origin(source, after)
+        begins = np.append(before.begins, 0)
+        found = Origin(begins[source], begins[after])
         stops = np.repeat(bounds[1:], np.diff(ends))  # the end of a text is not where the next one begins
-        for places, sources in zip(found, (source, after), strict=True):
+        for places, sources in ((found.begins, source), (found.ends, after)):
             at = np.flatnonzero(sources == stops)
-            places[at] = np.append(before[1], 0)[stops[at] - 1]
+            places[at] = np.append(before.ends, 0)[stops[at] - 1]
         return found
 
     # ------------------------------------------------------------------ characters

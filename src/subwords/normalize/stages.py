@@ -59,8 +59,6 @@ Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
 # The concatenated texts, their bounds and, if tracked, for every byte the offset of its source byte.
 Result = tuple[Bytes, Offsets, Offsets]
-# Where the range of bytes begins that each byte comes from, and where it ends.
-Origin = tuple[Offsets, Offsets]
 Kernel = Callable[[Normalized, Offsets], int]
 
 WIDER = np.array([0x80, 0x800, 0x10000])  # first code points of 2, 3 and 4 bytes in UTF-8
@@ -78,10 +76,24 @@ class Part(NamedTuple):
 WHOLE = Part()
 
 
+class Origin(NamedTuple):
+    """The range of bytes that each byte comes from.
+
+    whole: each byte comes from its own character of the given text; single: all these are one byte long.
+    """
+
+    begins: Offsets
+    ends: Offsets
+    whole: bool = False
+    single: bool = False
+
+
 class Stage(ABC):
     """One stage of a normalizer."""
 
     growth = 12  # maximum output length as a multiple of the input length; U+FDFA grows 11-fold in NFKC
+
+    loses = False  # whether bytes of the result may have no source: it is then -1
 
     sees_ends = False  # whether the result depends on where a text begins or ends
 
@@ -98,11 +110,14 @@ class Stage(ABC):
         before, bounds: the origin of the stage's input, and its bounds. starts: the bounds of the given texts.
         """
         _, ends, source = result
-        if not len(source) or source.min() >= 0:
-            return before[0][source], before[1][source]
+        if before.single and not self.loses:
+            return Origin(source, source + 1)
+        if not self.loses or not len(source) or source.min() >= 0:
+            return Origin(before.begins[source], before.ends[source])
         lost, nowhere = source < 0, np.repeat(starts[:-1], np.diff(ends))
         known = np.where(lost, 0, source)
-        return np.where(lost, nowhere, before[0][known]), np.where(lost, nowhere, before[1][known])
+        begins, stops = before.begins[known], before.ends[known]
+        return Origin(np.where(lost, nowhere, begins), np.where(lost, nowhere, stops))
 
     def safe(self) -> Bytes:
         """Return for every code point the flags that `last_safe` takes: where a text may be cut."""
@@ -245,7 +260,7 @@ class StripStage(Stage):
 class PrependStage(Stage):
     """Inserts a text before others; it has the origin of their first character."""
 
-    sees_ends = True
+    sees_ends = loses = True
 
     def __init__(self, step: Prepend) -> None:
         self._prefix = np.frombuffer(step.text.encode(), np.uint8)
@@ -305,6 +320,8 @@ class ByteStage(Stage):
 
 class PatternStage(Stage):
     """Replaces matches, found by Python or by the `regex` package."""
+
+    loses = True
 
     def __init__(self, step: Replace) -> None:
         self._step = step
@@ -397,7 +414,9 @@ def written(
     if not tracked or not closes:
         return out[:size], ends, source[: size if tracked else 0]
     ends, last = ends[: len(bounds)], ends[len(bounds) :]
-    after = source[1 : size + 1].copy()
-    filled = ends[1:] > ends[:-1]
-    after[ends[1:][filled] - 1] = last[1:][filled]
-    return out[:size], ends, np.stack([source[:size], after])
+    both = np.empty((2, size), np.int64)
+    both[0], both[1] = source[:size], source[1 : size + 1]
+    if len(bounds) > 2:
+        filled = ends[1:] > ends[:-1]
+        both[1, ends[1:][filled] - 1] = last[1:][filled]
+    return out[:size], ends, both

@@ -30,7 +30,7 @@ _TYPES, _SPECIAL, _ATTENTION = _constant(0, np.uint32), _constant(0, np.uint8), 
 
 
 class Rows:
-    """Encodings of many texts: row i has the entries bounds[i] to bounds[i + 1] of the arrays, which are read-only.
+    """Encodings of many texts: row i has the entries bounds[i] to bounds[i + 1] of the arrays, which must be read-only.
 
     row: the arrays; empty `spans` equal `byte_spans`, empty `names` are all -1, and empty `types`, `special` and
     `attention` are all 0, 0 and 1. names: the tokens that row.names numbers. tokens, file_tokens: the token of every
@@ -51,8 +51,6 @@ class Rows:
         ranges: NDArray[np.int64] | None = None,
         overflow: Mapping[int, tuple[int, int]] | None = None,
     ) -> None:
-        for array in row:
-            array.flags.writeable = False
         self.row, self.bounds, self.names, self.ranges = row, bounds, names, ranges
         self.tokens, self.file_tokens, self.overflow = tokens, file_tokens, overflow or {}
 

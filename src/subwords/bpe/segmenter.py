@@ -50,6 +50,7 @@ from subwords.kernels.layout import (
     SafeCuts,
     WordTable,
 )
+from subwords.kernels.place_layout import UNSURE, IdSizes
 from subwords.kernels.stored import stored
 from subwords.results.token_batch import TokenBatch
 from subwords.split.splitter import Splitter
@@ -325,6 +326,16 @@ class BPESegmenter(Segmenter):
                 found = symbol_ranges(self.model, ids[a:b].tolist(), text, pairs)
             ranges[:, a:b] = begin + np.array(found, np.int64).T
         return ranges
+
+    @cached_property
+    def id_sizes(self) -> IdSizes | None:  # type: ignore[override]
+        """The bytes that each id covers; None if they may add up by chance, or if an id stands for several words."""
+        if self.joins or self._doubtful:
+            return None
+        sizes = (self._lengths + len(self.model.prefix)).astype(np.int32)
+        if self.unk_id is not None:
+            sizes[self.unk_id] = UNSURE
+        return IdSizes(sizes, np.array([len(self.model.prefix), len(self.model.suffix)], np.int64))
 
     @cached_property
     def _lengths(self) -> NDArray[np.int64]:

@@ -13,7 +13,7 @@ from subwords.errors import InputError
 from subwords.results.token_batch import TokenBatch
 from subwords.unicode.tables import WHITESPACE
 
-__all__ = ["LARGEST", "Inserted", "Piece", "Slot", "Template", "bert"]
+__all__ = ["LARGEST", "Inserted", "Piece", "Slot", "Template", "bert", "whitespace_around"]
 
 MOST_ADDED = 1 << 16  # tokens around a text
 LARGEST = 2**32 - 1  # maximum of ids and of type ids
@@ -170,8 +170,7 @@ class Template:
         """
         if not self.trims or not len(spans):
             return spans
-        begun = np.array([len(token) - len(token.lstrip(_SPACES)) for token in tokens])
-        ended = np.array([len(token) - len(token.rstrip(_SPACES)) for token in tokens])
+        begun, ended = np.array([whitespace_around(token) for token in tokens]).T
         start, stop = spans[:, 0].copy(), spans[:, 1].copy()
         for keeps_prefix in self.trims:
             first = start == 0
@@ -179,6 +178,11 @@ class Template:
             start = np.minimum(start + np.where(first & (begun == 1) & keeps_prefix, 0, begun), stop)
             stop = np.where(stop >= ended, np.maximum(stop - ended, start), stop)
         return np.stack([start, stop], 1)
+
+
+def whitespace_around(token: str) -> tuple[int, int]:
+    """Return how many characters of whitespace a token begins and ends with; Ġ is a space."""
+    return len(token) - len(token.lstrip(_SPACES)), len(token) - len(token.rstrip(_SPACES))
 
 
 def bert(cls_id: int, sep_id: int, cls_token: str = "[CLS]", sep_token: str = "[SEP]") -> Template:

@@ -21,6 +21,7 @@ from subwords.split.word_spans import WordSpans
 
 if TYPE_CHECKING:
     from subwords.kernels.jit import Kernel
+    from subwords.kernels.place_layout import IdSizes
 
 __all__ = ["Segmenter", "TokenWords", "WordSource"]
 
@@ -73,6 +74,7 @@ class Segmenter(ABC):
     whole_words: TokenWords | None = None
     unk_id: int | None = None  # the id of unknown symbols
     shows_unknown = False  # whether an unknown token is shown as its text, as SentencePiece does
+    id_sizes: IdSizes | None = None  # for `kernels/text/locate.py`; None if ids are not in the order of their bytes
 
     @property
     @abstractmethod

@@ -13,7 +13,7 @@ from subwords.errors import InputError
 from subwords.support.names import nearest
 from subwords.unicode.tables import WHITESPACE, property_members
 
-__all__ = ["AddedTokens", "Finder"]
+__all__ = ["AddedTokens", "Finder", "Pass"]
 
 _WHITESPACE_RUN = re.compile(f"[{WHITESPACE}]*")
 # Number of sets of allowed tokens whose finders are cached.
@@ -116,6 +116,8 @@ class AddedTokens(Sequence[AddedToken]):
 
     def finder(self, special: str | AbstractSet[str]) -> Finder:
         """Return the finder of the tokens that `special` allows (see `split`); InputError for invalid values."""
+        if isinstance(special, str) and special in self._finders:
+            return self._finders[special]
         if not isinstance(special, (str, AbstractSet)):
             raise InputError(f"{_EXPECTED_SPECIAL}, not {special!r}")
         key = special if isinstance(special, str) else frozenset(special)
@@ -160,7 +162,7 @@ class Finder:
             if text:
                 # If two tokens normalize to one text, HF finds either, by hash table order; here the first.
                 contents[token.normalized].setdefault(text, token)
-        self.literal, self.normalized = map(_Pass, contents)
+        self.literal, self.normalized = map(Pass, contents)
         self._refuse_special = refuse_special
 
     def __bool__(self) -> bool:
@@ -175,7 +177,7 @@ class Finder:
             )
 
 
-class _Pass:
+class Pass:
     """One search over a text."""
 
     def __init__(self, tokens: dict[str, AddedToken]) -> None:

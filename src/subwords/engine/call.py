@@ -4,32 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, NamedTuple, TypeGuard
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeGuard
 
 from subwords.components.padding import Padding, Truncation
 from subwords.components.template import Template
 from subwords.components.trusted import Input, Special, Text
 from subwords.engine.engine import Engine
 from subwords.engine.framed import framed, padded
+from subwords.engine.framed_rows import RowFrame
 from subwords.engine.spans import Located
 from subwords.errors import InputError
 from subwords.results.encoding import Encoding
 from subwords.results.encoding_batch import EncodingBatch
 from subwords.support.checks import as_list
+from subwords.support.threads import thread_count
 
 __all__ = ["Framing", "encoding_of", "encodings_of", "is_one_text"]
 
+_TEXT = frozenset({str})
 
-class Framing(NamedTuple):
+
+@dataclass(frozen=True)
+class Framing:
     """What is done with the ids of texts: a template around them, truncation, padding; None does nothing."""
 
     template: Template
     truncation: Truncation | None
     padding: Padding | None
 
+    @cached_property
+    def single(self) -> RowFrame:
+        """The same for single texts in bulk."""
+        return RowFrame(self.template, self.truncation, self.padding, pair=False)
+
+    @cached_property
+    def pair(self) -> RowFrame:
+        """The same for pairs in bulk."""
+        return RowFrame(self.template, self.truncation, self.padding, pair=True)
+
 
 def is_one_text(text: object) -> TypeGuard[Input]:
     """Whether an argument is one text, not several: also a list of Text and Special."""
+    if isinstance(text, str):
+        return True
     if isinstance(text, list | tuple):
         return bool(text) and isinstance(text[0], Text | Special)
     return not isinstance(text, Iterable) or isinstance(text, str | bytes)
@@ -39,23 +59,39 @@ def encoding_of(
     engine: Engine, framing: Framing, text: Input, pair: Input | None, special: str | AbstractSet[str]
 ) -> Encoding:
     """Return the encoding of a text or pair."""
+    if isinstance(text, str) and (pair is None or isinstance(pair, str)):
+        with suppress(InputError):  # the long way below says more
+            rows = (
+                engine.rich.rows(framing.single, (text,), special, 1)
+                if pair is None
+                else engine.rich.rows(framing.pair, (text, pair), special, 1)
+            )
+            if rows is not None:
+                return Encoding.of_row(rows, 0)
     encoding = _unpadded(engine, framing, [text] if pair is None else [text, pair], special)
     return next(padded([encoding], framing.padding)) if framing.padding else encoding
 
 
 def encodings_of(
-    engine: Engine, framing: Framing, texts: Any, pairs: Any, special: str | AbstractSet[str]
+    engine: Engine, framing: Framing, texts: Any, pairs: Any, special: str | AbstractSet[str], threads: int | None
 ) -> EncodingBatch:
     """Return the encodings of many texts, or of the pairs of two lists; an error names the number of its text."""
-    firsts = as_list(texts, "texts")
-    rows: list[list[Any]] = [[text] for text in firsts]
+    firsts, seconds = as_list(texts, "texts"), None
+    thread_count(threads)
     if pairs is not None:
         if is_one_text(pairs):
-            raise InputError(f"expected a list of {len(rows)} second texts, not {type(pairs).__name__}")
+            raise InputError(f"expected a list of {len(firsts)} second texts, not {type(pairs).__name__}")
         seconds = as_list(pairs, "texts")
         if len(seconds) != len(firsts):
             raise InputError(f"expected as many second texts as first texts, not {len(firsts)} and {len(seconds)}")
-        rows = [[first, second] for first, second in zip(firsts, seconds, strict=True)]
+    every = [*firsts, *(seconds or ())]
+    if every and _TEXT.issuperset(map(type, every)):
+        with suppress(InputError):  # the long way below says which text
+            frame = framing.single if seconds is None else framing.pair
+            made = engine.rich.rows(frame, every, special, threads)
+            if made is not None:
+                return EncodingBatch.of_rows(made, len(firsts))
+    rows: list[Any] = [[text] for text in firsts] if seconds is None else [*zip(firsts, seconds, strict=True)]
     found = []
     for number, row in enumerate(rows):
         try:

@@ -28,6 +28,7 @@ from subwords.support.checks import encode_text
 
 if TYPE_CHECKING:
     from subwords.engine.plain_spaces import PlainSpaces
+    from subwords.engine.rich import Rich
     from subwords.engine.spans import Located
     from subwords.engine.text_parts import Part, TextParts
     from subwords.normalize.normalizer import Normalizer
@@ -62,10 +63,10 @@ class Engine:
     def __init__(
         self, model: Model, splitter: Splitter, normalizer: Normalizer | None, added_tokens: AddedTokens
     ) -> None:
-        self._model = model
-        self._splitter = splitter
-        self._normalizer = normalizer
-        self._added = added_tokens
+        self.model = model
+        self.splitter = splitter
+        self.normalizer = normalizer
+        self.added = added_tokens
         self.segmenter = segmenter_of(model)
         self._whole = self._route(splitter, normalizer)
         self.encoder = self._whole.encoder
@@ -79,17 +80,17 @@ class Engine:
     @cached_property
     def _normalized(self) -> Route:
         """The route for text that is already normalized."""
-        return self._whole if self._normalizer is None else self._route(self._splitter, None)
+        return self._whole if self.normalizer is None else self._route(self.splitter, None)
 
     @cached_property
     def _inside(self) -> Route:
         """The route for normalized text that is not at the start of the input, if that makes a difference."""
-        inside = self._splitter.inside
-        return self._normalized if inside is self._splitter else self._route(inside, None)
+        inside = self.splitter.inside
+        return self._normalized if inside is self.splitter else self._route(inside, None)
 
     def route_of(self, part: Part) -> Route:
         """Return the route for a part that is text."""
-        if not part.at_start and self._splitter.inside is not self._splitter:
+        if not part.at_start and self.splitter.inside is not self.splitter:
             return self._inside
         return self._whole if part.origin is None else self._normalized
 
@@ -98,17 +99,17 @@ class Engine:
         """The object that splits texts at added tokens."""
         from subwords.engine.text_parts import TextParts
 
-        return TextParts(self._added, self._normalizer, normalizes=self._sees_start)
+        return TextParts(self.added, self.normalizer, normalizes=self._sees_start)
 
     @cached_property
     def _always_whole(self) -> bool:
         """Whether every text is a single part if special tokens are read as ordinary text."""
-        return not self._added.ordinary and not self._sees_start
+        return not self.added.ordinary and not self._sees_start
 
     @cached_property
     def _sees_start(self) -> bool:
         """Whether words depend on where the input begins, beyond its normalized text."""
-        return self._normalizer is not None and self._splitter.inside is not self._splitter
+        return self.normalizer is not None and self.splitter.inside is not self.splitter
 
     # ------------------------------------------------------------------ encoding
 
@@ -125,10 +126,10 @@ class Engine:
     @cached_property
     def short(self) -> Short:
         """Functions for most short texts, special tokens read as text."""
-        finder = self._added.finder("text")
-        changed = bool(finder.normalized) and self._normalizer is not None
+        finder = self.added.finder("text")
+        changed = bool(finder.normalized) and self.normalizer is not None
         # A normal form leaves ASCII as it is: then tokens in the text and in the normalized text are the same.
-        forms = self._normalizer is not None and all(isinstance(step, Form) for step in self._normalizer.steps)
+        forms = self.normalizer is not None and all(isinstance(step, Form) for step in self.normalizer.steps)
         if self._sees_start or (changed and not forms):
             return Short.never()
         # The encoder that the other way takes for these texts: it makes room for the words that a door refuses.
@@ -153,11 +154,11 @@ class Engine:
     @cached_property
     def _plain(self) -> PlainSpaces | None:
         """The encoder that needs no normalizer, for models of SentencePiece whose normalizer only escapes spaces."""
-        if self._normalizer is None:
+        if self.normalizer is None:
             return None
         from subwords.engine.plain_spaces import plain_spaces
 
-        return plain_spaces(self._model, self._normalizer.steps, self._splitter.rule)
+        return plain_spaces(self.model, self.normalizer.steps, self.splitter.rule)
 
     def _encode_parts(self, text: Input, special: str | AbstractSet[str], threads: int | None) -> NDArray[np.uint32]:
         arrays = [self._encode_part(part, threads) for part in self.parts.cut(text, special)]
@@ -165,8 +166,8 @@ class Engine:
 
     def _is_whole(self, text: str, special: str | AbstractSet[str]) -> bool:
         """Whether one search shows that a text is a single part; most texts are."""
-        finder = self._added.finder(special)
-        if self._sees_start or (finder.normalized and self._normalizer):
+        finder = self.added.finder(special)
+        if self._sees_start or (finder.normalized and self.normalizer):
             return False
         return not finder.literal.occurs(text) and not finder.normalized.occurs(text)
 
@@ -237,6 +238,13 @@ class Engine:
         except InputError as error:
             raise InputError(f"text {index}: {error}") from None
 
+    @cached_property
+    def rich(self) -> Rich:
+        """What makes encodings with places in bulk."""
+        from subwords.engine.rich import Rich
+
+        return Rich(self)
+
     def locate(self, text: Input, special: str | AbstractSet[str]) -> Located:
         """Return the ids of a text, their positions in it, and their tokens."""
         from subwords.engine.spans import located
@@ -255,7 +263,7 @@ class Engine:
 
     @cached_property
     def _tokens(self) -> Tokens:
-        return Tokens(self._model)
+        return Tokens(self.model)
 
     def words(self, text: str) -> WordSpans:
         """Return the words of a text without added tokens, with their positions in the text."""
@@ -263,9 +271,9 @@ class Engine:
 
     def _spelled(self, ids: NDArray[np.uint32]) -> tuple[list[str], list[str]]:
         """Return the tokens of ids as text, and as files spell them."""
-        tokens = [self._model.vocab[index] for index in ids.tolist()]
+        tokens = [self.model.vocab[index] for index in ids.tolist()]
         texts = [token.decode("utf-8", "replace") for token in tokens]
-        return texts, (tokens_to_text(tokens) if getattr(self._model, "byte_level", False) else [*texts])
+        return texts, (tokens_to_text(tokens) if getattr(self.model, "byte_level", False) else [*texts])
 
 
 def _source(splitter: Splitter, normalizer: Normalizer | None) -> WordSource:

@@ -16,7 +16,7 @@ from subwords.engine.truncated import pieces_of
 from subwords.errors import InputError
 from subwords.results.encoding import Encoding
 
-__all__ = ["framed", "padded"]
+__all__ = ["combinations", "framed", "padded", "sliced"]
 
 MOST_PIECES = 1 << 20  # combinations of the pieces of two texts
 MOST_TOKENS = 1 << 24  # of a padded text with its overflow
@@ -37,11 +37,11 @@ def framed(template: Template, texts: Sequence[Located], truncation: Truncation 
     if truncation is not None:
         ranges = pieces_of([len(text.ids) for text in texts], truncation, template.added(pair))
     slots = ["AB".index(piece.text) for piece in template.pieces(pair) if isinstance(piece, Slot)]
-    first, *others = (_encoding(template, texts, chosen) for chosen in _combinations(slots, ranges))
+    first, *others = (_encoding(template, texts, chosen) for chosen in combinations(slots, ranges))
     return replace(first, overflow=tuple(others)) if others else first
 
 
-def _combinations(slots: Sequence[int], ranges: Sequence[Sequence[_Range]]) -> list[tuple[_Range, ...]]:
+def combinations(slots: Sequence[int], ranges: Sequence[Sequence[_Range]]) -> list[tuple[_Range, ...]]:
     """Return a range of tokens for each slot: first the kept pieces, then their combinations in HF's order."""
     rows: list[tuple[_Range, ...]] = [()]
     for text in slots:
@@ -64,7 +64,7 @@ def _encoding(template: Template, texts: Sequence[Located], chosen: Sequence[_Ra
         if isinstance(piece, Inserted):
             parts.append((_inserted(piece), piece.type_id, 1))
         else:
-            parts.append((_sliced(template, texts["AB".index(piece.text)], *next(taken)), piece.type_id, 0))
+            parts.append((sliced(template, texts["AB".index(piece.text)], *next(taken)), piece.type_id, 0))
             ranges[piece.text] = range(at, at + len(parts[-1][0].ids))
         at += len(parts[-1][0].ids)
     if len(parts) == 1:
@@ -94,7 +94,8 @@ def _inserted(piece: Inserted) -> Located:
     return Located(np.array(piece.ids, np.uint32), places, places, words, [*piece.tokens], [*piece.tokens])
 
 
-def _sliced(template: Template, text: Located, start: int, stop: int) -> Located:
+def sliced(template: Template, text: Located, start: int, stop: int) -> Located:
+    """Return a range of the ids of a text, with spans as the template says."""
     part = text if (start, stop) == (0, len(text.ids)) else text.sliced(start, stop)
     if not template.trims or not len(part.ids):
         return part

@@ -3,7 +3,7 @@
 A class is a tuple of arrays that a kernel takes as one argument; its annotations are the machine types of `jit.py`. A
 constant ..._ROW is how many elements a table's row has; the constants before it are its columns. The file of the
 kernel that fills a table says what the columns mean. This file imports neither NumPy nor Numba, nor anything of ours.
-The layouts of training are in `train_layout.py`.
+The layouts of training are in `train_layout.py`, those of encodings in `place_layout.py`.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from subwords.errors import InputError
 from subwords.kernels.normalize.characters import last_safe
 from subwords.normalize.characters import UNICODE_VERSION
 from subwords.normalize.plan import aligned, applied, safe, stages_of
-from subwords.normalize.stages import WHOLE, Part, Stage
+from subwords.normalize.stages import WHOLE, Origin, Part, Stage
 from subwords.split.routes import DirectStage
 from subwords.support.checks import encode_text
 
@@ -112,8 +112,17 @@ class Normalizer:
         >>> text.tobytes(), origin.tolist()
         (b'e!', [[0, 2], [2, 3]])
         """
+        data, _, origin = self.traced(text, np.array([0, len(text)]), part)
+        return data, np.stack([origin.begins, origin.ends])
+
+    def traced(self, text: Bytes, bounds: Offsets, part: Part = WHOLE) -> tuple[Bytes, Offsets, Origin]:
+        """Return the normalized texts text[bounds[i]:bounds[i + 1]], their bounds, and their origin in `text`.
+
+        bounds: from 0 to len(text). The origin is where the range of each byte begins, and where it ends, both int64;
+        see `aligned`. Bytes without an origin have the empty range where their text starts.
+        """
         text = np.ascontiguousarray(text)
-        found = aligned(self._fused, text, part) or aligned(self._stages, text, part)
+        found = aligned(self._fused, text, bounds, part) or aligned(self._stages, text, bounds, part)
         assert found is not None, "only fused stages return None"
         return found
 

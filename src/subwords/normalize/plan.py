@@ -44,6 +44,7 @@ from subwords.normalize.stages import (
     ByteStage,
     CharStage,
     FormStage,
+    Origin,
     Part,
     PatternStage,
     PrependStage,
@@ -74,18 +75,28 @@ def applied(
     return text, bounds
 
 
-def aligned(stages: tuple[Stage, ...], text: Bytes, part: Part = WHOLE) -> tuple[Bytes, Offsets] | None:
-    """Return a normalized text and its origin, see `Normalizer.aligned`; None if a fused stage fails."""
-    spans = np.empty(2 * len(text), np.int64)
-    char_spans(text, spans)
-    origin, bounds = spans.reshape(2, -1), np.array([0, len(text)])
+def aligned(
+    stages: tuple[Stage, ...], text: Bytes, bounds: Offsets, part: Part = WHOLE
+) -> tuple[Bytes, Offsets, Origin] | None:
+    """Return the normalized texts, their bounds and their origin, see `Normalizer.traced`; None if a stage fails."""
+    origin, starts = _characters(text), bounds
     for stage in stages:
         result = stage.apply(text, bounds, tracked=True, part=part)
         if result is None:
             return None
-        text, bounds, source = result
-        origin = stage.origin(source, origin)
-    return text, np.ascontiguousarray(origin)
+        origin = stage.origin(result, origin, bounds, starts)
+        text, bounds, _ = result
+    return text, bounds, origin
+
+
+def _characters(text: Bytes) -> Origin:
+    """Return for every byte the range of its character."""
+    if text.tobytes().isascii():
+        places = np.arange(len(text) + 1)
+        return Origin(places[:-1], places[1:], whole=True, single=True)
+    spans = np.empty(2 * len(text), np.int64)
+    char_spans.sized(len(text))(text, spans)
+    return Origin(spans[: len(text)], spans[len(text) :], whole=True)
 
 
 def safe(stages: tuple[Stage, ...]) -> Bytes:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from subwords.components.normalizer import Precompiled
@@ -45,6 +47,8 @@ __all__ = ["GraphemeStage"]
 class GraphemeStage(Stage):
     """Replaces graphemes and characters by a charsmap."""
 
+    loses = True
+
     def __init__(self, step: Precompiled) -> None:
         self._map = read_charsmap(step.charsmap)
         self._kinds = grapheme_classes()
@@ -74,6 +78,8 @@ class GraphemeStage(Stage):
 
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
         """Replace graphemes and characters."""
+        if tracked and len(bounds) > 2:
+            return self._each(text, bounds)
         stream = np.empty(3 * LANES, np.uint8)
         lost = 0
 
@@ -94,6 +100,15 @@ class GraphemeStage(Stage):
     def direct(self) -> DirectStage | None:
         """Return the kernel."""
         return DirectStage(grapheme_texts, self._rules, np.empty(3 * LANES, np.uint8), -1)
+
+    def _each(self, text: Bytes, bounds: Offsets) -> Result:
+        """Replace in many whole texts, one by one."""
+        texts = pairwise(bounds.tolist())
+        found = [self.apply(text[a:b], np.array([0, b - a]), tracked=True) for a, b in texts]
+        data, ends, sources = zip(*(each for each in found if each is not None), strict=True)
+        moved = [np.where(source < 0, -1, source + a) for source, a in zip(sources, bounds.tolist(), strict=False)]
+        sizes = np.concatenate([np.zeros(1, np.int64), *(end[1:] for end in ends)])
+        return np.concatenate(data), np.cumsum(sizes), np.concatenate(moved)
 
     def safe(self) -> Bytes:
         """Allow cuts before a character that always begins a grapheme, except after a PREPEND character."""

@@ -41,7 +41,7 @@ from subwords.kernels.layout import (
     Rules,
 )
 from subwords.kernels.normalize.sentencepiece import rule_texts
-from subwords.normalize.stages import WHOLE, Bytes, Offsets, Part, Result, Stage, written
+from subwords.normalize.stages import WHOLE, Bytes, Offsets, Origin, Part, Result, Stage, written
 from subwords.split.routes import DirectStage
 from subwords.unicode.tables import WHITE_SPACE
 
@@ -105,20 +105,27 @@ class RulesStage(Stage):
             bounds,
             tracked=tracked,
             spare=spare + (len(text) // 4 if self._step.escape_whitespaces else 0),
-            more=1,
+            closes=True,
         )
-        if result is not None and tracked and not part.ends:
-            result[2][-1] = bounds[-1]
+        if result is not None and tracked and not part.ends and len(result[0]):
+            result[2][1, -1] = bounds[-1]
         return result
 
     def direct(self) -> DirectStage | None:
         """Return the kernel."""
         return DirectStage(rule_texts, self._by_part[WHOLE], np.empty(3 * LANES, np.uint8))
 
-    def origin(self, source: Offsets, before: Offsets) -> Offsets:
+    def origin(self, result: Result, before: Origin, bounds: Offsets, starts: Offsets) -> Origin:
         """Return origins in which every byte's range ends where the next byte's begins, as in SentencePiece."""
-        ends = np.append(before[0], before[1, -1] if before.shape[1] else 0)
-        found: Offsets = ends[np.stack([source[:-1], source[1:]])]
+        _, ends, (source, after) = result
+        if before.whole:  # the sources are where characters begin, or the end of a text
+            return Origin(source, after)
+        begins = np.append(before.begins, 0)
+        found = Origin(begins[source], begins[after])
+        stops = np.repeat(bounds[1:], np.diff(ends))  # the end of a text is not where the next one begins
+        for places, sources in ((found.begins, source), (found.ends, after)):
+            at = np.flatnonzero(sources == stops)
+            places[at] = np.append(before.ends, 0)[stops[at] - 1]
         return found
 
     # ------------------------------------------------------------------ characters

@@ -45,6 +45,7 @@ __all__ = [
     "ByteStage",
     "CharStage",
     "FormStage",
+    "Origin",
     "Part",
     "PatternStage",
     "PrependStage",
@@ -76,10 +77,24 @@ class Part(NamedTuple):
 WHOLE = Part()
 
 
+class Origin(NamedTuple):
+    """The range of bytes that each byte comes from.
+
+    whole: each byte comes from its own character of the given text; single: all these are one byte long.
+    """
+
+    begins: Offsets
+    ends: Offsets
+    whole: bool = False
+    single: bool = False
+
+
 class Stage(ABC):
     """One stage of a normalizer."""
 
     growth = 12  # maximum output length as a multiple of the input length; U+FDFA grows 11-fold in NFKC
+
+    loses = False  # whether bytes of the result may have no source: it is then -1
 
     sees_ends = False  # whether the result depends on where a text begins or ends
 
@@ -94,10 +109,20 @@ class Stage(ABC):
         """Return the kernel that does the work of `apply` for one whole text; it may refuse. None if there is more."""
         return None
 
-    def origin(self, source: Offsets, before: Offsets) -> Offsets:
-        """Return the origin of each byte of the result, (2, n); `before`: the origins of the stage's input."""
-        found: Offsets = np.where(source < 0, 0, before[:, source])
-        return found
+    def origin(self, result: Result, before: Origin, bounds: Offsets, starts: Offsets) -> Origin:
+        """Return the origin of each byte of the result.
+
+        before, bounds: the origin of the stage's input, and its bounds. starts: the bounds of the given texts.
+        """
+        _, ends, source = result
+        if before.single and not self.loses:
+            return Origin(source, source + 1)
+        if not self.loses or not len(source) or source.min() >= 0:
+            return Origin(before.begins[source], before.ends[source])
+        lost, nowhere = source < 0, np.repeat(starts[:-1], np.diff(ends))
+        known = np.where(lost, 0, source)
+        begins, stops = before.begins[known], before.ends[known]
+        return Origin(np.where(lost, nowhere, begins), np.where(lost, nowhere, stops))
 
     def safe(self) -> Bytes:
         """Return for every code point the flags that `last_safe` takes: where a text may be cut."""
@@ -248,7 +273,7 @@ class StripStage(Stage):
 class PrependStage(Stage):
     """Inserts a text before others; it has the origin of their first character."""
 
-    sees_ends = True
+    sees_ends = loses = True
 
     def __init__(self, step: Prepend) -> None:
         self._prefix = np.frombuffer(step.text.encode(), np.uint8)
@@ -308,6 +333,8 @@ class ByteStage(Stage):
 
 class PatternStage(Stage):
     """Replaces matches, found by Python or by the `regex` package."""
+
+    loses = True
 
     def __init__(self, step: Replace) -> None:
         self._step = step
@@ -378,20 +405,31 @@ def _sums(sizes: Offsets) -> Offsets:
 
 
 def written(
-    call: Kernel, text: Bytes, bounds: Offsets, *, tracked: bool, spare: int = 2 * BLOCK_GROWTH, more: int = 0
+    call: Kernel, text: Bytes, bounds: Offsets, *, tracked: bool, spare: int = 2 * BLOCK_GROWTH, closes: bool = False
 ) -> Result | None:
     """Run a kernel, with larger buffers as long as it needs them.
 
-    spare: initial buffer size in bytes, added to 5/4 of the text's; more: entries of the source beyond one per byte.
+    spare: initial buffer size in bytes, added to 5/4 of the text's. closes: the kernel also writes, after the ends, the
+    source of the end of every text; the source of the result then has two rows: of each byte and of the next one.
     """
     size = int(bounds[-1] - bounds[0])
     out = np.empty(size + size // 4 + spare, np.uint8)
     source = np.empty(len(out) if tracked else 0, np.int64)
-    ends = np.zeros(len(bounds), np.int64)
+    ends = np.zeros(len(bounds) << (tracked and closes), np.int64)
     progress = np.zeros(PROGRESS, np.int64)
     progress[AT_BYTE] = bounds[0]
     while (status := call(Normalized(out, source, ends), progress)) == NEED_OUT:
         out = np.concatenate([out, np.empty_like(out)])
         source = np.concatenate([source, np.empty_like(source)])
     size = progress[AT_OUT]
-    return None if status == UNKNOWN else (out[:size], ends, source[: size + more if tracked else 0])
+    if status == UNKNOWN:
+        return None
+    if not tracked or not closes:
+        return out[:size], ends, source[: size if tracked else 0]
+    ends, last = ends[: len(bounds)], ends[len(bounds) :]
+    both = np.empty((2, size), np.int64)
+    both[0], both[1] = source[:size], source[1 : size + 1]
+    if len(bounds) > 2:
+        filled = ends[1:] > ends[:-1]
+        both[1, ends[1:][filled] - 1] = last[1:][filled]
+    return out[:size], ends, both

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from dataclasses import field as _field
 from html import escape
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import InputError
+from subwords.results.rows import FIELDS, Rows
 from subwords.support.value import Value, read_only
 
 __all__ = ["Encoding"]
@@ -45,11 +48,31 @@ class Encoding(Value):
     special_tokens_mask: NDArray[np.uint8]
     attention_mask: NDArray[np.uint8]
     ranges: tuple[range, ...]
-    overflow: tuple[Encoding, ...] = ()
+    overflow: tuple[Encoding, ...] = _field(default_factory=tuple)  # no default: `of_row` sets it later
 
     def __post_init__(self) -> None:
         for name in ("ids", "spans", "byte_spans", "type_ids", "special_tokens_mask", "attention_mask"):
             object.__setattr__(self, name, read_only(getattr(self, name)))
+
+    @classmethod
+    def of_row(cls, rows: Rows, index: int) -> Encoding:
+        """Return the encoding of one row; its fields are made when they are first read."""
+        found = object.__new__(cls)
+        found.__dict__["_row"] = rows, index
+        return found
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            own = self.__dict__
+            if name not in FIELDS or "_row" not in own:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            rows, index = own["_row"]
+            value = own[name] = rows.field(name, index)
+            return value
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in FIELDS}
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import InputError
 from subwords.results.encoding import Encoding
+from subwords.results.rows import Rows
 from subwords.support.value import Value
 
 __all__ = ["EncodingBatch"]
@@ -32,8 +33,33 @@ class EncodingBatch(Value, Sequence[Encoding]):
     encodings: tuple[Encoding, ...]
     texts: tuple[int, ...]
 
+    @classmethod
+    def of_rows(cls, rows: Rows, count: int) -> EncodingBatch:
+        """Return the encodings of the first `count` rows, one for each text; they are made when they are first read."""
+        found = object.__new__(cls)
+        found.__dict__["_rows"] = rows, count
+        return found
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            own = self.__dict__
+            if name not in ("encodings", "texts") or "_rows" not in own:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            rows, count = own["_rows"]
+            if name == "texts":
+                value = tuple(range(count))
+            else:
+                value = tuple([Encoding.of_row(rows, index) for index in range(count)])
+            own[name] = value
+            return value
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"encodings": self.encodings, "texts": self.texts}
+
     def __len__(self) -> int:
-        return len(self.encodings)
+        rows = self.__dict__.get("_rows")
+        return rows[1] if rows else len(self.encodings)
 
     @overload
     def __getitem__(self, index: SupportsIndex) -> Encoding: ...

@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     from subwords.split.transducer import Machine
 
 __all__ = [
+    "NO_OFFSETS",
     "Direct",
     "DirectStage",
     "MachineRoute",
     "MaskRoute",
     "Route",
     "SplitBuffers",
+    "TracedChunk",
     "WordChunk",
     "gains_by_cuts",
     "word_bounds",
@@ -66,11 +68,20 @@ class DirectStage(NamedTuple):
     marked: bool = False
 
 
+class TracedChunk(NamedTuple):
+    """The words of the next texts, and where they come from. Hazard: all arrays are reused for the next chunk."""
+
+    chunk: WordChunk
+    begins: Offsets  # where the words begin in the text; empty if each begins where the previous one ends
+    origin: Offsets | None = None  # (2, n): the range that each byte of chunk.text comes from; None if unchanged
+
+
 # Words written by one kernel call: few enough that their ends stay in the L2 cache.
 CHUNK_WORDS = 65536
 CHUNK_TEXTS = 1024
 # Offsets are relative to a chunk and have 32 bits.
 WINDOW = MOST_BYTES
+NO_OFFSETS = np.zeros(0, np.int64)
 SAMPLE = 4096  # bytes that decide between the masks (fast for ASCII) and the machine (all scripts)
 SAMPLED = 1 << 18  # bytes that the sample stands for
 
@@ -83,6 +94,7 @@ class SplitBuffers:
         "cutter",
         "direct",
         "ends",
+        "kept_begins",
         "kept_ends",
         "kept_text",
         "runs",
@@ -105,6 +117,7 @@ class SplitBuffers:
         self.direct: Any = None  # what a door works with, see encode/short.py
         # The words that remain after dropping, and their ends.
         self.kept_text, self.kept_ends = np.empty(0, np.uint8), np.empty(0, np.uint32)
+        self.kept_begins = np.empty(0, np.int64)  # where they begin in the text
         # The result of `Route.short`.
         self.short_text: Bytes = self.kept_text
         self.short_ends = self.ends
@@ -137,6 +150,27 @@ class Route(ABC):
     def direct(self, buffers: SplitBuffers, *, cuts: bool = False) -> Direct | None:
         """Return the kernel that does the work of `short`; None if there is more to do. cuts: use buffers.cuts."""
         return None
+
+    def traced(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[TracedChunk]:
+        """Split many texts as `texts` does, without cuts; also say where the words come from."""
+        cuts, buffers.cuts = buffers.cuts, None
+        try:
+            for chunk in self.texts(text, bounds, buffers):
+                yield TracedChunk(chunk, NO_OFFSETS)
+        finally:
+            buffers.cuts = cuts
+
+    def short_traced(self, text: Bytes, buffers: SplitBuffers) -> TracedChunk | None:
+        """Split a short text as `short` does, without cuts; also say where the words come from."""
+        cuts, buffers.cuts = buffers.cuts, None
+        words = self.short(text, buffers)
+        buffers.cuts = cuts
+        if words is None:
+            return None
+        buffers.text_ends[0] = words
+        return TracedChunk(
+            WordChunk(buffers.short_text, 0, buffers.short_ends, buffers.text_ends[:1], True), NO_OFFSETS
+        )
 
     @abstractmethod
     def cut(self, text: Bytes, at: int) -> int:

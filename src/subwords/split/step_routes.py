@@ -12,7 +12,17 @@ from numpy.typing import NDArray
 from subwords.components.splitter import ByteChars, Prefix, Replace, Rule, Split
 from subwords.kernels.layout import LANES, Transducer
 from subwords.split.finders import Finder, finder
-from subwords.split.routes import CHUNK_TEXTS, CHUNK_WORDS, Direct, MachineRoute, Route, SplitBuffers, WordChunk
+from subwords.split.routes import (
+    CHUNK_TEXTS,
+    CHUNK_WORDS,
+    NO_OFFSETS,
+    Direct,
+    MachineRoute,
+    Route,
+    SplitBuffers,
+    TracedChunk,
+    WordChunk,
+)
 from subwords.split.transducer import Machine
 from subwords.split.word_spans import WordSpans, add_prefix, put_bytes_back, replace_character, start, write_byte_chars
 from subwords.unicode.tables import UNICODE_VERSION
@@ -88,6 +98,23 @@ class StepsRoute(Route):
                 yield from self._long_text(text, int(bounds[first]), int(bounds[first + 1]))
                 last = first + 1
             first = last
+
+    def traced(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[TracedChunk]:
+        """Split many texts, a stretch of whole texts at a time, with the origin of every byte."""
+        first = 0
+        while first < len(bounds) - 1:
+            last = max(first + 1, int(np.searchsorted(bounds, bounds[first] + STRETCH, side="right")) - 1)
+            part, base = bounds[first : last + 1], int(bounds[first])
+            stretch = start(text[base : int(part[-1])], part - base, np.ones(last - first, np.bool_), tracked=True)
+            found = self._applied(stretch)
+            text_ends = np.searchsorted(found.words, found.texts[1:]).astype(np.int64)
+            data, ends = np.ascontiguousarray(found.text), found.words[1:].astype(np.uint32)
+            yield TracedChunk(WordChunk(data, 0, ends, text_ends, True), NO_OFFSETS, found.origin + base)
+            first = last
+
+    def short_traced(self, text: Bytes, buffers: SplitBuffers) -> TracedChunk | None:
+        """Split one text."""
+        return next(self.traced(text, np.array([0, len(text)], np.int64), buffers))
 
     def _long_text(self, text: Bytes, at: int, stop: int) -> Iterator[WordChunk]:
         leads = True
@@ -166,6 +193,28 @@ class DroppingRoute(MachineRoute):
         if len(buffers.kept_text) < size + LANES or len(buffers.kept_ends) < words + 1:
             buffers.kept_text, buffers.kept_ends = np.empty(size + LANES, np.uint8), np.empty(len(ends), np.uint32)
         keep_words.sized(size)(text, base, ends, text_ends, self._drops, buffers.kept_text, buffers.kept_ends)
+
+    def traced(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[TracedChunk]:
+        """Split many texts; also say where the kept words begin."""
+        for chunk in super().texts(text, bounds, buffers):
+            yield self._kept_traced(chunk, buffers)
+
+    def short_traced(self, text: Bytes, buffers: SplitBuffers) -> TracedChunk | None:
+        """Split a short text in one call."""
+        buffers.text_ends[0] = self._one(text, 0, len(text), buffers)
+        return self._kept_traced(WordChunk(text, 0, buffers.ends, buffers.text_ends[:1], True), buffers)
+
+    def _kept_traced(self, chunk: WordChunk, buffers: SplitBuffers) -> TracedChunk:
+        from subwords.kernels.split.drop import kept_begins
+
+        text, base, ends, text_ends, complete = chunk
+        words = int(text_ends[-1])
+        self._keep(text, base, ends, text_ends, buffers)
+        if len(buffers.kept_begins) < words:
+            buffers.kept_begins = np.empty(len(ends), np.int64)
+        kept_begins.sized(len(text))(text, base, ends, words, self._drops, buffers.kept_begins)
+        kept = WordChunk(buffers.kept_text, 0, buffers.kept_ends, text_ends, complete)
+        return TracedChunk(kept, buffers.kept_begins)
 
     def word_spans(self, text: Bytes) -> WordSpans:
         """Return the words of one text."""

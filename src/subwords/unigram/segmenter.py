@@ -28,6 +28,7 @@ from subwords.kernels.layout import (
     UnigramWorkspace,
     WordTable,
 )
+from subwords.kernels.place_layout import SIZE_MARKS, UNSURE, IdSizes
 from subwords.split.word_spans import WordSpans
 from subwords.unigram.model import BYTE_PIECES, Unigram
 
@@ -141,6 +142,15 @@ class UnigramSegmenter(Segmenter):
         first = np.flatnonzero(np.append(True, ~joined)[: len(ids)])
         last = np.append(first[1:] - 1, len(ids) - 1)[: len(first)]
         return np.stack([ranges[0, first[run]], ranges[1, last[run]]])
+
+    @cached_property
+    def id_sizes(self) -> IdSizes:  # type: ignore[override]
+        """The bytes that each id covers; those of unk, and of byte pieces that share a range, depend on the word."""
+        model, sizes = self.model, np.diff(self.model.vocab.offsets).astype(np.int32)
+        sizes[model.byte_ids[model.byte_ids >= 0]] = 1 if model.running else UNSURE
+        if model.unk_id is not None:
+            sizes[model.unk_id] = UNSURE
+        return IdSizes(sizes, np.zeros(SIZE_MARKS, np.int64))
 
     def unknown(self, text: NDArray[np.uint8], at: int) -> InputError:
         """Return the error for an unknown character."""

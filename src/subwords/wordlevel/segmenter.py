@@ -28,6 +28,7 @@ from subwords.kernels.layout import (
     BPEWorkspace,
     WordTable,
 )
+from subwords.kernels.place_layout import SIZE_MARKS, WHOLE_WORD, IdSizes
 from subwords.split.word_spans import WordSpans
 from subwords.wordlevel.model import WordLevel
 
@@ -97,6 +98,11 @@ class WordLevelSegmenter(Segmenter):
     ) -> NDArray[np.int64]:
         """Return the end of each id's bytes: those of its word."""
         return word_spans.words[1:][np.diff(offsets) > 0]
+
+    @cached_property
+    def id_sizes(self) -> IdSizes:  # type: ignore[override]
+        """Each id covers a word."""
+        return IdSizes(np.full(len(self.model.vocab), WHOLE_WORD, np.int32), np.zeros(SIZE_MARKS, np.int64))
 
     @property
     def unk_id(self) -> int | None:  # type: ignore[override]

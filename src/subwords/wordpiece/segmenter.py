@@ -25,6 +25,7 @@ from subwords.kernels.layout import (
     WordPieceWorkspace,
     WordTable,
 )
+from subwords.kernels.place_layout import UNSURE, WHOLE_WORD, IdSizes
 from subwords.split.word_spans import WordSpans
 from subwords.wordpiece.model import WordPiece
 
@@ -109,6 +110,13 @@ class WordPieceSegmenter(Segmenter):
         unknown = words[ids[offsets[words]] == self.model.unk_id]
         lengths[offsets[unknown]] = np.diff(word_spans.words)[unknown]
         return np.cumsum(lengths)
+
+    @cached_property
+    def id_sizes(self) -> IdSizes:  # type: ignore[override]
+        """The bytes that each id covers; an unknown word is one id."""
+        sizes = np.diff(self.model.vocab.offsets).astype(np.int32)
+        sizes[self.model.unk_id] = WHOLE_WORD if self.model.unk_id in self.model.special_ids else UNSURE
+        return IdSizes(sizes, np.array([len(self.model.prefix.encode()), 0], np.int64))
 
     def unknown(self, text: NDArray[np.uint8], at: int) -> InputError:
         """Never called: unknown words become unk_id."""

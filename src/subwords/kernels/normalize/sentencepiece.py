@@ -275,7 +275,7 @@ def rule_texts(text: U8s, bounds: I64s, rules: Rules, stream: U8s, out: Normaliz
     """Write the normalized texts text[bounds[t] : bounds[t + 1]]: DONE or NEED_OUT.
 
     stream: scratch of 3 * LANES bytes. progress also has SPACED, a space came last; BEGUN, the text has begun; FILLED,
-    it has more than spaces.
+    it has more than spaces. With sources, `out.ends` has the ends of the texts, and then the source of each end.
     """
     p, b, s, ends = pointer(text), pointer(bounds), pointer(progress), pointer(out.ends)
     r, w = opened_rules(rules), opened_target(text, stream, out)
@@ -295,6 +295,8 @@ def rule_texts(text: U8s, bounds: I64s, rules: Rules, stream: U8s, out: Normaliz
             break
         if r.settings[ENDS] != 0 and filled:
             j = closed(r, w, ends[t], i, j)
+            if w.tracked:
+                ends[len(bounds) + t + 1] = w.source[j]
         begun, t = False, t + 1
         ends[t] = j
     s[AT_TEXT], s[AT_BYTE], s[AT_OUT] = t, i, j

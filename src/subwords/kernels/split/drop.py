@@ -30,6 +30,19 @@ def copy_bytes(q, j, p, i, stop, room):
 
 
 @kernel
+def kept_begins(text: U8s, start: Int, ends: U32s, words: Int, drops: U8s, begins: I64s) -> Int:
+    """Write where the words begin in the text that `keep_words` keeps; their number."""
+    p, e, d, b = pointer(text), pointer(ends), pointer(drops), pointer(begins)
+    at, count = I64(start), I64(0)
+    for w in range(words):
+        b[count] = at
+        stop = I64(start) + I64(e[w])
+        count += 1 if stop > at and first_class(p, at, stop, d) == 0 else 0
+        at = stop
+    return count
+
+
+@kernel
 def keep_words(text: U8s, start: Int, ends: U32s, text_ends: I64s, drops: U8s, out: U8s, kept: U32s) -> Int:
     """Copy the words that do not begin with a character of `drops` to `out` and write their ends; their number.
 

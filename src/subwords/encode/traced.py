@@ -1,0 +1,76 @@
+"""Words to ids, many texts at once, with a copy of where the words are."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.encode.encoder import Encoder
+from subwords.kernels.layout import BEGIN, OUT_PADDING, SHORT_TEXT
+from subwords.split.routes import NO_OFFSETS, SplitBuffers, TracedChunk
+from subwords.split.splitter import Splitter
+from subwords.support.threads import check_stopped
+
+__all__ = ["Words", "encode_traced", "words_of"]
+
+Bytes = NDArray[np.uint8]
+Offsets = NDArray[np.int64]
+
+
+class Words(NamedTuple):
+    """The words of some texts, one after the other: the arrays of a `TracedChunk`, copied."""
+
+    base: int
+    ends: NDArray[np.uint32]
+    begins: Offsets
+    word_ends: Offsets
+    complete: bool
+    origin: Offsets | None
+
+
+def _kept(traced: TracedChunk) -> Words:
+    chunk = traced.chunk
+    count = int(chunk.text_ends[-1])
+    begins = traced.begins[:count].copy() if len(traced.begins) else NO_OFFSETS
+    return Words(chunk.base, chunk.ends[:count].copy(), begins, chunk.text_ends.copy(), chunk.complete, traced.origin)
+
+
+def encode_traced(
+    encoder: Encoder, splitter: Splitter, text: Bytes, bounds: Offsets
+) -> tuple[NDArray[np.uint32], Offsets, list[Words]]:
+    """Return the ids of the texts text[bounds[i]:bounds[i + 1]], the offsets of the ids of each text, and the words.
+
+    splitter: has the words of the encoder's own one, which may have a normalizer before it.
+    """
+    state = encoder._take()
+    offsets = np.zeros(len(bounds), np.int64)
+    out = np.empty(min(len(text), 1 << 16) + OUT_PADDING, np.uint32)
+    words = []
+    written, done = 0, 1
+    if len(bounds) == 2 and len(text) <= SHORT_TEXT:
+        traced = splitter.route.short_traced(text, state.buffers)
+        chunks = iter([traced] if traced else splitter.route.traced(text, bounds, state.buffers))
+    else:
+        if len(text) > 1 << 20:
+            state.expect(len(text))
+        chunks = splitter.route.traced(text, bounds, state.buffers)
+    for traced in chunks:
+        chunk = traced.chunk
+        words.append(_kept(traced))
+        written, out = encoder._run(state, chunk, out, written)
+        offsets[done : done + len(chunk.text_ends)] = chunk.text_ends
+        done += len(chunk.text_ends) if chunk.complete else 0
+        state.counters[BEGIN] = chunk.complete
+        check_stopped()
+    encoder._give(state)
+    return out[:written].copy() if written < len(out) // 2 else out[:written], offsets, words
+
+
+def words_of(splitter: Splitter, text: Bytes, bounds: Offsets) -> list[Words]:
+    """Return the words of texts."""
+    if not splitter.rule:
+        filled = bounds[1:] > bounds[:-1]
+        return [Words(0, bounds[1:][filled].astype(np.uint32), NO_OFFSETS, np.cumsum(filled), True, None)]
+    return [_kept(traced) for traced in splitter.route.traced(text, bounds, SplitBuffers())]

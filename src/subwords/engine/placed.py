@@ -1,0 +1,298 @@
+"""Many texts to ids with their places, by kernels.
+
+Texts are joined, normalized, split and encoded together; then a kernel finds the places of all ids. A text whose ids do
+not add up to its words is located alone, by `spans.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.encode.batch import PART
+from subwords.encode.encoder import Encoder
+from subwords.encode.traced import Words, encode_traced, words_of
+from subwords.errors import InputError
+from subwords.kernels.layout import MOST_BYTES
+from subwords.kernels.place_layout import (
+    ENDS_TEXT,
+    FIRST_TEXT,
+    PIECE_FROM,
+    PIECE_ROW,
+    PIECE_SIZE,
+    PLACE_START,
+    WORD_BASE,
+    IdSizes,
+    IdWords,
+    Origins,
+    Placed,
+    Row,
+    Source,
+)
+from subwords.kernels.text.locate import count_characters, gather_pieces, place_ids
+from subwords.normalize.normalizer import Normalizer
+from subwords.normalize.stages import Origin
+from subwords.split.routes import NO_OFFSETS
+from subwords.split.splitter import Splitter
+from subwords.support.threads import in_threads, thread_count
+
+if TYPE_CHECKING:
+    from subwords.engine.added_tokens import Pass
+    from subwords.engine.spans import Located
+    from subwords.engine.trimmed import Trimmer
+
+__all__ = ["NO_ROW", "Placement", "Placer", "Spelling", "gathered", "merged"]
+
+Bytes = NDArray[np.uint8]
+Offsets = NDArray[np.int64]
+
+NO_CHARS = np.zeros(0, np.int32)
+NOWHERE = Origin(NO_OFFSETS, NO_OFFSETS)
+_KINDS = (np.uint32, np.int64, np.int64, np.int32, np.int32, np.uint32, np.uint8, np.uint8)
+NO_ROW = Row(*(np.zeros(0, kind) for kind in _KINDS))
+
+
+class Placement(NamedTuple):
+    """The ids of many texts and their places: text i has the entries offsets[i] to offsets[i + 1].
+
+    byte_spans, spans: ranges, flat; `spans` is empty if all texts are ASCII. words: by id, the word in the text. names:
+    by id, the index in `tokens` of a token that is not in the vocabulary, or -1; empty if there is none.
+    """
+
+    ids: NDArray[np.uint32]
+    offsets: Offsets
+    byte_spans: Offsets
+    spans: Offsets
+    words: NDArray[np.int32]
+    names: NDArray[np.int32]
+    tokens: list[str]
+
+
+class Spelling(NamedTuple):
+    """The tokens of a vocabulary of `size` ids, as text and as files spell them."""
+
+    tokens: Mapping[int, str]
+    file_tokens: Mapping[int, str]
+    size: int
+
+    def name(self, one: Located, names: NDArray[np.int32], tokens: list[str]) -> None:
+        """Append the tokens of a text that are not those of its ids to `tokens`, and write their numbers to `names`."""
+        for place, (index, *both) in enumerate(zip(one.ids.tolist(), one.tokens, one.file_tokens, strict=True)):
+            if index >= self.size or both != [self.tokens[index], self.file_tokens[index]]:
+                names[place] = len(tokens)
+                tokens.append(both[0])
+
+
+class _Part(NamedTuple):
+    """Some of the texts, encoded."""
+
+    source: Bytes
+    bounds: Offsets
+    ids: NDArray[np.uint32]
+    offsets: Offsets
+    words: list[Words]
+    origin: Origin
+
+
+class Placer:
+    """Encodes texts without added tokens, with places.
+
+    encoder: splits text by `finer`, which yields the same ids as `splitter`. sizes, spelling: of the encoder's ids.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        splitter: Splitter,
+        finer: Splitter,
+        normalizer: Normalizer | None,
+        sizes: IdSizes,
+        spelling: Spelling,
+    ) -> None:
+        self.encoder = encoder
+        self.splitter = splitter
+        self.finer = finer
+        self.normalizer = normalizer
+        self.sizes = sizes
+        self._spelling = spelling
+
+    def place(
+        self,
+        texts: Sequence[str],
+        alone: Callable[[str], Located],
+        added: Pass,
+        trimmer: Trimmer | None,
+        threads: int | None,
+    ) -> Placement | None:
+        """Return the ids of texts with their places; None if `added` occurs in their normalized text.
+
+        alone: locates one text the long way, and trims its spans. trimmer: trims those of all others.
+        """
+        sizes = [*map(len, texts)] if len(texts) > 1 else [0]
+        groups = [texts] if sum(sizes) <= PART else [*_groups(texts, sizes)]
+        count = min(len(groups), thread_count(threads))
+        made = [self._encoded(texts, added)] if count == 1 == len(groups) else []
+        made = made or in_threads(lambda group: self._encoded(group, added), groups, count)
+        parts = [part for part in made if part is not None]
+        if len(parts) < len(groups):
+            return None
+        ids, offsets = _joined(parts)
+        wide = any(not _is_ascii(part.source) for part in parts)
+        byte_spans, words = np.empty(2 * len(ids), np.int64), np.empty(len(ids), np.int32)
+        spans = np.empty(2 * len(ids), np.int64) if wide else NO_OFFSETS
+        found = Placement(ids, offsets, byte_spans, spans, words, NO_CHARS, [])
+        odd = np.zeros(len(texts), np.uint8)
+        jobs = [(part, out, trimmer) for part, out in _jobs(parts, found, odd)]
+        strange = self._placed(jobs[0]) if len(jobs) == 1 else sum(in_threads(self._placed, jobs, count))
+        return self._with_alone(found, texts, odd, alone) if strange else found
+
+    def _encoded(self, texts: Sequence[str], added: Pass) -> _Part | None:
+        source, bounds = _bytes_of(texts)
+        data, stops, origin = source, bounds, NOWHERE
+        if self.normalizer is not None:
+            data, stops, origin = self.normalizer.traced(source, bounds)
+        if added and added.occurs(data.tobytes().decode("utf-8", "surrogateescape")):
+            return None
+        ids, offsets, words = encode_traced(self.encoder, self.finer, data, stops)
+        if self.finer is not self.splitter:
+            words = words_of(self.splitter, data, stops)
+        return _Part(source, bounds, ids, offsets, words, origin)
+
+    def _placed(self, job: tuple[_Part, Placed, Trimmer | None]) -> int:
+        """Write the places of the ids of a part; the number of texts whose places are not written."""
+        part, out, trimmer = job
+        size = len(part.source)
+        chars = NO_CHARS
+        if len(out.spans):
+            chars = np.empty(size + 1, np.int32)
+            count_characters.sized(size)(part.source, chars)
+        source, start, kernel = Source(part.bounds, chars), np.zeros(PLACE_START, np.int64), place_ids.sized(size)
+        odd, first = 0, 0
+        for words in part.words:
+            texts = len(words.word_ends)
+            start[WORD_BASE], start[FIRST_TEXT], start[ENDS_TEXT] = words.base, first, words.complete
+            id_words = IdWords(words.ends, words.begins, words.word_ends, part.offsets[first + 1 : first + 1 + texts])
+            begins, ends = (NO_OFFSETS, NO_OFFSETS) if words.origin is None else words.origin
+            origins = Origins(begins, ends, part.origin.begins, part.origin.ends)
+            odd += kernel(part.ids, id_words, self.sizes, origins, source, out, start)
+            first += texts if words.complete else texts - 1
+        return odd + trimmer.trim(part.ids, part.offsets, part.source, part.bounds, out) if trimmer else odd
+
+    def _with_alone(
+        self, found: Placement, texts: Sequence[str], odd: NDArray[np.uint8], alone: Callable[[str], Located]
+    ) -> Placement:
+        """Return the placement with the places of the odd texts."""
+        names, tokens = np.full(len(found.ids), -1, np.int32), [*found.tokens]
+        for number in np.flatnonzero(odd).tolist():
+            start, stop = found.offsets[number : number + 2].tolist()
+            one = alone(texts[number])
+            assert np.array_equal(one.ids, found.ids[start:stop]), "a text has the same ids alone"
+            found.byte_spans[2 * start : 2 * stop] = one.byte_spans.ravel()
+            if len(found.spans):
+                found.spans[2 * start : 2 * stop] = one.spans.ravel()
+            found.words[start:stop] = one.words
+            self._spelling.name(one, names[start:stop], tokens)
+        return found._replace(names=names, tokens=tokens) if tokens else found
+
+
+def merged(found: Placement, others: dict[int, Located], spelling: Spelling) -> Placement:
+    """Return the places of all texts, in order: of those in `found`, and of the others, by their numbers."""
+    located, first = [*others.values()], len(found.ids)
+    sizes = np.array([len(one.ids) for one in located], np.int64)
+    starts = first + np.cumsum(sizes) - sizes
+    names, tokens = np.full(int(sizes.sum()), -1, np.int32), [*found.tokens]
+    for one, start, size in zip(located, starts.tolist(), sizes.tolist(), strict=True):
+        spelling.name(one, names[start - first : start - first + size], tokens)
+    spans = found.spans if len(found.spans) else found.byte_spans
+    known = found.names if len(found.names) else np.full(first, -1, np.int32)
+    both = Placement(
+        np.concatenate([found.ids, *(one.ids for one in located)]),
+        found.offsets,
+        np.concatenate([found.byte_spans, *(one.byte_spans.ravel() for one in located)]),
+        np.concatenate([spans, *(one.spans.ravel() for one in located)]),
+        np.concatenate([found.words, *(one.words.astype(np.int32) for one in located)]),
+        np.concatenate([known, names]),
+        tokens,
+    )
+    count = len(found.offsets) - 1 + len(others)
+    plain = np.ones(count, np.bool_)
+    plain[[*others]] = False
+    pieces = np.zeros((count, PIECE_ROW), np.int64)
+    pieces[plain, PIECE_FROM], pieces[plain, PIECE_SIZE] = found.offsets[:-1], np.diff(found.offsets)
+    pieces[~plain, PIECE_FROM], pieces[~plain, PIECE_SIZE] = starts, sizes
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(pieces[:, PIECE_SIZE])])
+    row = gathered(both, pieces.ravel(), int(offsets[-1]))
+    return Placement(row.ids, offsets, row.byte_spans, row.spans, row.words, row.names, tokens)
+
+
+def gathered(found: Placement, pieces: Offsets, size: int) -> Row:
+    """Return the entries of rows of pieces."""
+    out = Row(
+        np.empty(size, np.uint32),
+        np.empty(2 * size, np.int64),
+        np.empty(2 * size if len(found.spans) else 0, np.int64),
+        np.empty(size, np.int32),
+        np.empty(size, np.int32),
+        np.empty(size, np.uint32),
+        np.empty(size, np.uint8),
+        np.empty(size, np.uint8),
+    )
+    row = Row(found.ids, found.byte_spans, found.spans, found.words, found.names, *NO_ROW[5:])
+    gather_pieces.sized(size)(pieces, row, out)
+    for array in out:
+        array.flags.writeable = False
+    return out
+
+
+def _groups(texts: Sequence[str], sizes: list[int]) -> Iterator[Sequence[str]]:
+    """Yield the texts in groups of about PART characters."""
+    first, size = 0, 0
+    for k, length in enumerate(sizes):
+        if size >= PART:
+            yield texts[first:k]
+            first, size = k, 0
+        size += length
+    yield texts[first:]
+
+
+def _bytes_of(texts: Sequence[str]) -> tuple[Bytes, Offsets]:
+    """Return the joined UTF-8 of texts, and its bounds; InputError for lone surrogates and for too much text."""
+    string = texts[0] if len(texts) == 1 else "".join(texts)
+    try:
+        data = string.encode()
+    except UnicodeEncodeError:
+        raise InputError("expected text without lone surrogates") from None
+    if len(data) > MOST_BYTES:
+        raise InputError(f"expected at most {MOST_BYTES} bytes of text")
+    bounds = np.zeros(len(texts) + 1, np.int64)
+    if len(texts) == 1:
+        bounds[1] = len(data)
+    else:
+        sizes = map(len, texts) if len(data) == len(string) else (len(text.encode()) for text in texts)
+        np.cumsum(np.fromiter(sizes, np.int64, len(texts)), out=bounds[1:])
+    return np.frombuffer(data, np.uint8), bounds
+
+
+def _is_ascii(data: Bytes) -> bool:
+    return data.tobytes().isascii()
+
+
+def _joined(parts: Sequence[_Part]) -> tuple[NDArray[np.uint32], Offsets]:
+    if len(parts) == 1:
+        return parts[0].ids, parts[0].offsets
+    shifts = np.cumsum([0, *(len(part.ids) for part in parts)])
+    offsets = [part.offsets[1:] + shift for part, shift in zip(parts, shifts, strict=False)]
+    return np.concatenate([part.ids for part in parts]), np.concatenate([np.zeros(1, np.int64), *offsets])
+
+
+def _jobs(parts: Sequence[_Part], found: Placement, odd: NDArray[np.uint8]) -> Iterator[tuple[_Part, Placed]]:
+    """Yield each part with its share of the result."""
+    start = first = 0
+    for part in parts:
+        stop, last = start + len(part.ids), first + len(part.bounds) - 1
+        two = slice(2 * start, 2 * stop)
+        yield part, Placed(found.byte_spans[two], found.spans[two], found.words[start:stop], odd[first:last])
+        start, first = stop, last

@@ -1,0 +1,121 @@
+"""One short text to ids with their places: what `placed.py` does, with as little Python as possible."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.encode.encoder import POOL
+from subwords.engine.placed import NO_CHARS, NOWHERE, Placement, Placer
+from subwords.errors import InputError
+from subwords.kernels.layout import SHORT_TEXT
+from subwords.kernels.place_layout import ENDS_TEXT, NEXT_ID, PLACE_START, IdWords, Origins, Placed, Source
+from subwords.kernels.text.locate import count_characters, place_ids
+from subwords.split.routes import NO_OFFSETS, TracedChunk, WordChunk
+
+if TYPE_CHECKING:
+    from subwords.engine.added_tokens import Pass
+    from subwords.engine.trimmed import Trimmer
+    from subwords.normalize.stages import Origin
+
+__all__ = ["OnePlacer"]
+
+
+class _Room(NamedTuple):
+    """Small arrays of a call: bounds of the text, bounds of its ids, the number of words, `start`, and `odd`."""
+
+    bounds: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    words: NDArray[np.int64]
+    start: NDArray[np.int64]
+    odd: NDArray[np.uint8]
+
+
+def _room() -> _Room:
+    bounds, offsets, words = np.zeros((3, 2), np.int64)
+    start = np.zeros(PLACE_START, np.int64)
+    start[ENDS_TEXT] = 1
+    return _Room(bounds, offsets, words[:1], start, np.zeros(1, np.uint8))
+
+
+class OnePlacer:
+    """Encodes short texts, one at a time, with a placer's parts."""
+
+    def __init__(self, placer: Placer) -> None:
+        self._encoder = placer.encoder
+        self._route = placer.finer.route
+        self._unsplit = not placer.splitter.rule
+        self.usable = placer.finer is placer.splitter or self._unsplit
+        self._normalizer = placer.normalizer
+        self._sizes = placer.sizes
+        self._rooms: deque[_Room] = deque(maxlen=POOL)
+
+    def place(self, text: str, added: Pass, trimmer: Trimmer | None) -> Placement | None:
+        """Return the ids of a text with their places; None if it is long or odd, or if `added` occurs."""
+        try:
+            data = text.encode()
+        except UnicodeEncodeError:
+            raise InputError("expected text without lone surrogates") from None
+        size = len(data)
+        if size > SHORT_TEXT:
+            return None
+        try:
+            room = self._rooms.pop()
+        except IndexError:
+            room = _room()
+        room.bounds[1] = size
+        source = part = np.frombuffer(data, np.uint8)
+        origin = NOWHERE
+        if self._normalizer is not None:
+            part, _, origin = self._normalizer.traced(source, room.bounds)
+        if len(part) > SHORT_TEXT or (added and added.occurs(part.tobytes().decode("utf-8", "surrogateescape"))):
+            return None
+        chars = NO_CHARS
+        if size != len(text):
+            chars = np.empty(size + 1, np.int32)
+            count_characters.held()(source, chars)
+        return self._encoded(room, part, Source(room.bounds, chars), origin, trimmer, source)
+
+    def _encoded(
+        self,
+        room: _Room,
+        part: NDArray[np.uint8],
+        source: Source,
+        origin: Origin,
+        trimmer: Trimmer | None,
+        text: NDArray[np.uint8],
+    ) -> Placement | None:
+        encoder = self._encoder
+        state = encoder._take()
+        traced = self._route.short_traced(part, state.buffers)
+        if traced is None:
+            encoder._give(state)
+            return None
+        chunk = traced.chunk
+        words, out = int(chunk.text_ends[0]), state.out
+        count = encoder._held_kernel(chunk.text, 0, chunk.ends, words, state.none, 0, out, 0, state.workspace)
+        if count < 0:
+            count, out = encoder._resume(state, chunk._replace(text_ends=state.none), words, out, -count)
+        ids = out[:count].copy()
+        byte_spans, numbers = np.empty(2 * count, np.int64), np.empty(count, np.int32)
+        spans = np.empty(2 * count, np.int64) if len(source.chars) else NO_OFFSETS
+        room.offsets[1], room.words[0], room.odd[0] = count, words, 0
+        room.start[NEXT_ID] = 0
+        if self._unsplit and words:
+            room.words[0] = 1
+            traced = TracedChunk(WordChunk(part, 0, np.array([len(part)], np.uint32), room.words, True), NO_OFFSETS)
+        begins, more = (NO_OFFSETS, NO_OFFSETS) if traced.origin is None else traced.origin
+        id_words = IdWords(traced.chunk.ends, traced.begins, room.words, room.offsets[1:])
+        placed = Placed(byte_spans, spans, numbers, room.odd)
+        origins = Origins(begins, more, origin.begins, origin.ends)
+        odd = place_ids.held()(ids, id_words, self._sizes, origins, source, placed, room.start)
+        # Give the state back last: the words belong to it, and another thread may take it at once.
+        encoder._pool.append(state)
+        if trimmer is not None:
+            odd += trimmer.trim(ids, room.offsets, text, room.bounds, placed)
+        offsets = room.offsets.copy()
+        self._rooms.append(room)
+        return None if odd else Placement(ids, offsets, byte_spans, spans, numbers, NO_CHARS, [])

@@ -1,0 +1,81 @@
+"""The layouts of encodings with positions, which `text/locate.py` fills; see `layout.py`."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+# One-dimensional contiguous arrays, by the type of their elements.
+U8s = Any
+U32s = Any
+I32s = Any
+I64s = Any
+
+# Fields of `start`: the place before the first word; the numbers of the first text, the next id, and its word in the
+# text; whether the last text ends with the words.
+WORD_BASE, FIRST_TEXT, NEXT_ID, NEXT_NUMBER, ENDS_TEXT, PLACE_START = range(6)
+LEADING, TRAILING, SIZE_MARKS = range(3)  # bytes of an id's size that only the first id of a word has, and the last not
+WHOLE_WORD, UNSURE = -1, -2  # in place of the size of an id
+NO_WORD = -1
+PIECE_FROM, PIECE_SIZE, PIECE_ID, PIECE_TYPE, PIECE_FLAGS, PIECE_NAME, PIECE_ROW = range(7)
+
+
+class IdWords(NamedTuple):
+    """The words of some texts, and how many ids the texts have."""
+
+    ends: U32s
+    begins: I64s  # empty if each word begins where the previous one ends
+    word_ends: I64s  # by text: the number of words up to its end
+    id_ends: I64s  # by text: the number of ids up to its end
+
+
+class IdSizes(NamedTuple):
+    """How many bytes of a word each id covers."""
+
+    sizes: I32s
+    marks: I64s
+
+
+class Origins(NamedTuple):
+    """By byte: the range it comes from. First for the words, then for the normalized text; empty if unchanged."""
+
+    word_begins: I64s
+    word_ends: I64s
+    text_begins: I64s
+    text_ends: I64s
+
+
+class Source(NamedTuple):
+    """The given texts."""
+
+    bounds: I64s
+    chars: I32s  # for every byte and the end: how many characters begin before it; empty if all are ASCII
+
+
+class Placed(NamedTuple):
+    """The result, by id; `spans` may be empty if there are no `chars`."""
+
+    byte_spans: I64s
+    spans: I64s
+    words: I32s
+    odd: U8s  # by text
+
+
+class Trims(NamedTuple):
+    """By id: the whitespace that its token begins and ends with, in characters; `keeps`: see `Template.trims`."""
+
+    begun: I32s
+    ended: I32s
+    keeps: U8s
+
+
+class Row(NamedTuple):
+    """The entries of encodings; `spans` is empty if it equals `byte_spans`; of a source, some may be empty."""
+
+    ids: U32s
+    byte_spans: I64s
+    spans: I64s
+    words: I32s
+    names: I32s  # of tokens that are not in the vocabulary; -1 for the others
+    types: U32s
+    special: U8s
+    attention: U8s

@@ -1,0 +1,242 @@
+"""The places of ids in their texts: in bytes, in characters, and by word.
+
+Ids and words cover the same bytes in the same order, so the lengths of the ids say to which word each belongs. A text
+where they do not add up (characters without an id, or an id of unknown length) is marked as odd, for Python.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from subwords.kernels.jit import I64, I32s, I64s, Int, U8s, U32s, inlined, kernel, pointer
+from subwords.kernels.place_layout import (
+    ENDS_TEXT,
+    FIRST_TEXT,
+    LEADING,
+    NEXT_ID,
+    NEXT_NUMBER,
+    NO_WORD,
+    PIECE_FLAGS,
+    PIECE_FROM,
+    PIECE_ID,
+    PIECE_NAME,
+    PIECE_ROW,
+    PIECE_SIZE,
+    PIECE_TYPE,
+    TRAILING,
+    UNSURE,
+    WHOLE_WORD,
+    WORD_BASE,
+    IdSizes,
+    IdWords,
+    Origins,
+    Placed,
+    Row,
+    Source,
+    Trims,
+)
+
+NONE = -1
+
+
+class Ways(NamedTuple):
+    """The pointers of `Origins` and `Source`."""
+
+    word_begins: object
+    word_ends: object
+    text_begins: object
+    text_ends: object
+    by_word: bool
+    by_text: bool
+    chars: object
+    wide: bool
+
+
+@inlined
+def opened(origins, source):
+    """The pointers, and which of them are used."""
+    return Ways(
+        word_begins=pointer(origins.word_begins),
+        word_ends=pointer(origins.word_ends),
+        text_begins=pointer(origins.text_begins),
+        text_ends=pointer(origins.text_ends),
+        by_word=len(origins.word_begins) > 0,
+        by_text=len(origins.text_begins) > 0,
+        chars=pointer(source.chars),
+        wide=len(source.chars) > 0,
+    )
+
+
+@inlined
+def put_place(ways, begin, end, base, stop, spans, byte_spans, k):
+    """Write the ranges of one id, of the bytes begin to end, in a text of the bytes base to stop."""
+    if ways.by_word:
+        begin, end = ways.word_begins[begin], ways.word_ends[end - 1]
+    if ways.by_text:
+        begin, end = ways.text_begins[begin], ways.text_ends[end - 1]
+    byte_spans[2 * k], byte_spans[2 * k + 1] = begin - base, end - base
+    if ways.wide:
+        chars = ways.chars
+        first = I64(chars[begin + 1]) - 1 if begin < stop else I64(chars[begin])
+        spans[2 * k], spans[2 * k + 1] = first - I64(chars[base]), I64(chars[end]) - I64(chars[base])
+
+
+@inlined
+def size_of(sizes, known, marks, index, first, rest):
+    """The bytes of a word that an id covers, at the word's first byte or not, if `rest` bytes remain; or NONE."""
+    if index >= known:
+        return I64(NONE)
+    size = I64(sizes[index])
+    if size == WHOLE_WORD:
+        return rest if first else I64(NONE)
+    if size == UNSURE:
+        return I64(NONE)
+    if not first:
+        size -= marks[LEADING]
+    if size - marks[TRAILING] == rest:
+        return I64(rest)
+    return size if 0 < size < rest else I64(NONE)
+
+
+@kernel
+def count_characters(text: U8s, chars: I32s) -> Int:
+    """Write for every byte, and for the end, how many characters begin before it."""
+    p, c, n = pointer(text), pointer(chars), I64(0)
+    for i in range(len(text)):
+        c[i] = n
+        n += I64(p[i] >> 6 != 2)
+    c[len(text)] = n
+    return n
+
+
+@kernel
+def place_ids(
+    ids: U32s, words: IdWords, sizes: IdSizes, origins: Origins, source: Source, out: Placed, start: I64s
+) -> Int:
+    """Write the places of the ids of some texts; the number of odd texts, whose places are not written.
+
+    Text t of the call has the words up to words.word_ends[t] and the ids up to words.id_ends[t]; word w ends at byte
+    start[WORD_BASE] + words.ends[w] of the text that is split into words. It begins at words.begins[w], or where the
+    previous one ends if there are no `begins`. Same as `tests.locating.places`.
+    """
+    i, e, b = pointer(ids), pointer(words.ends), pointer(words.begins)
+    word_ends, id_ends = pointer(words.word_ends), pointer(words.id_ends)
+    s, marks, known = pointer(sizes.sizes), pointer(sizes.marks), len(sizes.sizes)
+    spans, byte_spans, numbers, odd = pointer(out.spans), pointer(out.byte_spans), pointer(out.words), pointer(out.odd)
+    ways, bounds, apart = opened(origins, source), pointer(source.bounds), len(words.begins) > 0
+    f = pointer(start)
+    text, k, number, word_base = f[FIRST_TEXT], f[NEXT_ID], f[NEXT_NUMBER], f[WORD_BASE]
+    w, at, found, count = I64(0), word_base, I64(0), len(words.word_ends)
+    for t in range(count):
+        base, stop, last, fine = bounds[text + t], bounds[text + t + 1], id_ends[t], True
+        while w < word_ends[t]:
+            end = word_base + I64(e[w])
+            if apart:
+                at, end = b[w], b[w] + I64(e[w]) - (I64(e[w - 1]) if w > 0 else I64(0))
+            first = True
+            while at < end and fine:
+                size = I64(NONE)
+                if k < last:
+                    size = size_of(s, known, marks, I64(i[k]), first, end - at)
+                fine = size > 0
+                if fine:
+                    put_place(ways, at, at + size, base, stop, spans, byte_spans, k)
+                    numbers[k] = number
+                    at, k, first = at + size, k + 1, False
+            at, w, number = end, w + 1, number + 1
+        whole = t < count - 1 or f[ENDS_TEXT] != 0
+        if not fine or (whole and k != last):
+            odd[text + t] = 1
+            found += 1
+        if whole:
+            k, number = last, I64(0)
+    f[NEXT_ID], f[NEXT_NUMBER] = k, number
+    return found
+
+
+@kernel
+def gather_pieces(pieces: I64s, row: Row, out: Row) -> Int:
+    """Write the entries of rows that consist of pieces: ranges of `row`, or one inserted id, repeated; their number.
+
+    PIECE_FROM is where a range begins, or -1 for the id PIECE_ID, whose name is PIECE_NAME. PIECE_FLAGS: bit 0 for the
+    special mask, bit 1 for the attention mask. Same as `tests.locating.gathered`.
+    """
+    p, n = pointer(pieces), I64(0)
+    ids, spans, byte_spans = pointer(row.ids), pointer(row.spans), pointer(row.byte_spans)
+    words, names = pointer(row.words), pointer(row.names)
+    to_ids, to_spans, to_bytes = pointer(out.ids), pointer(out.spans), pointer(out.byte_spans)
+    to_words, to_names = pointer(out.words), pointer(out.names)
+    types, special, attention = pointer(out.types), pointer(out.special), pointer(out.attention)
+    named, wide = len(row.names) > 0, len(out.spans) > 0
+    for m in range(len(pieces) // PIECE_ROW):
+        piece = m * PIECE_ROW
+        first, size, flags = p[piece + PIECE_FROM], p[piece + PIECE_SIZE], p[piece + PIECE_FLAGS]
+        for k in range(n, n + size):
+            types[k], special[k], attention[k] = p[piece + PIECE_TYPE], flags & 1, flags >> 1 & 1
+        if first < 0:
+            for k in range(n, n + size):
+                to_ids[k], to_words[k], to_names[k] = p[piece + PIECE_ID], NO_WORD, p[piece + PIECE_NAME]
+                to_bytes[2 * k] = to_bytes[2 * k + 1] = 0
+                if wide:
+                    to_spans[2 * k] = to_spans[2 * k + 1] = 0
+        else:
+            for k in range(size):
+                to_ids[n + k], to_words[n + k] = ids[first + k], words[first + k]
+                to_names[n + k] = names[first + k] if named else NONE
+            for k in range(2 * size):
+                to_bytes[2 * n + k] = byte_spans[2 * first + k]
+            if wide:
+                for k in range(2 * size):
+                    to_spans[2 * n + k] = spans[2 * first + k]
+        n += size
+    return n
+
+
+@inlined
+def trimmed(start, stop, begun, ended, keeps, times, leads):
+    """The range of a token without its whitespace; `leads`: it is the first one of its text."""
+    for k in range(times):
+        moved = I64(0) if keeps[k] != 0 and begun == 1 and (leads or start == 0) else begun
+        start = min(start + moved, stop)
+        if stop >= ended:
+            stop = max(stop - ended, start)
+    return start, stop
+
+
+@inlined
+def is_ascii(text, start, stop):
+    """Whether the bytes from start to stop are ASCII."""
+    while start < stop and text[start] < 0x80:
+        start += 1
+    return start >= stop
+
+
+@kernel
+def trim_spans(ids: U32s, offsets: I64s, trims: Trims, text: U8s, bounds: I64s, out: Placed) -> Int:
+    """Remove whitespace from the ranges of the ids of each text; the number of texts that are marked as odd instead.
+
+    Text t has the ids offsets[t] to offsets[t + 1], counted from offsets[0]. Odd are texts in which other characters
+    than ASCII would be removed. Same as `Template.trimmed`.
+    """
+    i, o, p, b = pointer(ids), pointer(offsets), pointer(text), pointer(bounds)
+    begun, ended, keeps, times = pointer(trims.begun), pointer(trims.ended), pointer(trims.keeps), len(trims.keeps)
+    spans, byte_spans, odd, found = pointer(out.spans), pointer(out.byte_spans), pointer(out.odd), I64(0)
+    wide = len(out.spans) > 0
+    for t in range(len(offsets) - 1):
+        strange = odd[t] != 0
+        for k in range(o[t] - o[0], o[t + 1] - o[0]):
+            if strange:
+                break
+            index, at = I64(i[k]), 2 * k
+            first, last = byte_spans[at], byte_spans[at + 1]
+            start, stop = (spans[at], spans[at + 1]) if wide else (first, last)
+            before, after = trimmed(start, stop, I64(begun[index]), I64(ended[index]), keeps, times, k == o[t] - o[0])
+            to, upto = first + before - start, last + after - stop
+            if wide:
+                strange = not (is_ascii(p, b[t] + first, b[t] + to) and is_ascii(p, b[t] + upto, b[t] + last))
+                spans[at], spans[at + 1] = before, after
+            byte_spans[at], byte_spans[at + 1] = to, upto
+        if strange:
+            odd[t] = 1
+            found += 1
+    return found

@@ -38,6 +38,7 @@ from subwords.normalize.characters import (
     nmt,
     nonspacing_marks,
 )
+from subwords.normalize.end_stages import PrependStage, StripStage
 from subwords.normalize.stages import (
     WHOLE,
     ByteStage,
@@ -46,9 +47,7 @@ from subwords.normalize.stages import (
     Origin,
     Part,
     PatternStage,
-    PrependStage,
     Stage,
-    StripStage,
     fits,
 )
 

@@ -15,8 +15,9 @@ from subwords.support.names import looks_like_name, named, nearest
 if TYPE_CHECKING:
     from subwords.components import normalizer as normalizers
     from subwords.normalize.normalizer import Normalizer
+    from subwords.spec import TokenizerSpec
 
-__all__ = ["NormalizerLike", "SplitterLike", "normalizer", "splitter"]
+__all__ = ["NormalizerLike", "SplitterLike", "fields_of", "normalizer", "splitter"]
 
 SplitterLike: TypeAlias = "str | Splitter | splitters.Step | Mapping[str, Any] | Sequence[SplitterLike] | None"
 NormalizerLike: TypeAlias = "str | Normalizer | normalizers.Step | Mapping[str, Any] | Sequence[NormalizerLike] | None"
@@ -133,3 +134,19 @@ def _steps(rule: Any) -> normalizers.Steps:
         f"expected a normalizer's name ({', '.join(names)}), a step, a tokenizer.json or a list of these, "
         f"not {type(rule).__name__}"
     )
+
+
+def fields_of(changes: Mapping[str, Any], spec: TokenizerSpec) -> dict[str, Any]:
+    """Return the fields of a changed spec, given the arguments of `Tokenizer.with_`."""
+    fields = dict(changes)
+    if "splitter" in changes:
+        fields["splitter"] = splitter(changes["splitter"]).rule
+    if "normalizer" in changes:
+        fields["normalizer"] = normalizer(changes["normalizer"]).steps
+    if "template" in changes:
+        from subwords.components.template_text import template_of
+
+        fields["template"] = template_of(changes["template"], spec.index_of)
+    if "roles" in changes:
+        fields["roles"] = spec.roles_of(changes["roles"])
+    return fields

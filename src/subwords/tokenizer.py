@@ -89,22 +89,9 @@ class Tokenizer(Shapes):
         >>> tok.with_(normalizer="lowercase").tokenize("AB") == tok.tokenize("ab")
         True
         """
-        fields: dict[str, Any] = dict(changes)
-        if "splitter" in changes:
-            from subwords.resolve import splitter
+        from subwords.resolve import fields_of
 
-            fields["splitter"] = splitter(changes["splitter"]).rule
-        if "normalizer" in changes:
-            from subwords.resolve import normalizer
-
-            fields["normalizer"] = normalizer(changes["normalizer"]).steps
-        if "template" in changes:
-            from subwords.components.template_text import template_of
-
-            fields["template"] = template_of(changes["template"], self.spec.index_of)
-        if "roles" in changes:
-            fields["roles"] = self.spec.roles_of(changes["roles"])
-        return Tokenizer(self.spec.with_(fields))
+        return Tokenizer(self.spec.with_(fields_of(changes, self.spec)))
 
     def with_tokens(
         self,
@@ -184,10 +171,8 @@ class Tokenizer(Shapes):
         special: as in `encode`. template: False leaves out the tokens of the template. truncation: None does what the
         tokenizer's file says, as HF does; False does not cut; True cuts as the file says; a number is the `max_length`,
         template included; or a `Truncation`. `Encoding.overflow` has what is cut off. padding: None does what the file
-        says; False does not pad; True pads to the longest text; a number is the length; or a `Padding`. threads: for
-        lists of texts, as in `encode_batch`.
-        A list of texts is encoded at once: ten times as fast as its texts one by one. Tokens and other Python objects
-        of an encoding are made when they are first read.
+        says; False does not pad; True pads to the longest text; a number is the length; or a `Padding`. threads: for a
+        list, as in `encode_batch`. A list is far faster than its texts one by one: Python objects are made on reading.
         Raises InputError for invalid values, and for two lists of different lengths.
 
         >>> import subwords
@@ -201,15 +186,10 @@ class Tokenizer(Shapes):
 
         as_usual = template is True and truncation is None and padding is None
         framing = self._usual_framing if as_usual else self._framing(template, truncation, padding)
-        if not is_one_text(text):
-            return encodings_of(self._engine, framing, text, pair, special, threads)
-        if threads is not None:
-            raise InputError("threads is an option for a list of texts; this is one text")
-        return encoding_of(self._engine, framing, text, pair, special)
+        run = encoding_of if is_one_text(text) else encodings_of
+        return run(self._engine, framing, text, pair, special, threads)
 
-    @cached_property
-    def _usual_framing(self) -> Framing:
-        return self._framing(True, None, None)
+    _usual_framing = cached_property(lambda self: self._framing(True, None, None))  # made for each call: 3 us
 
     def _framing(self, template: bool, truncation: Truncation | int | None, padding: Padding | int | None) -> Framing:
         from subwords.components.padding import padding_of, truncation_of

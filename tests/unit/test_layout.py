@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import subwords
-from subwords.kernels import layout, train_layout
+from subwords.kernels import layout, place_layout, train_layout
 from subwords.kernels.jit import Int, Kernel, U8s, every_kernel
 from subwords.kernels.layout import WordTable
 
 SOURCE = Path(subwords.__file__).parent
-LAYOUTS = (layout, train_layout)
+LAYOUTS = (layout, place_layout, train_layout)
 FILES = [file for file in sorted(SOURCE.rglob("*.py")) if not file.name.endswith("layout.py")]
 ARRAYS = {"U8s", "U16s", "U32s", "U64s", "I32s", "I64s", "F64s"}
 NAMES = {name: value for module in LAYOUTS for name, value in vars(module).items()}

@@ -56,9 +56,16 @@ def is_one_text(text: object) -> TypeGuard[Input]:
 
 
 def encoding_of(
-    engine: Engine, framing: Framing, text: Input, pair: Input | None, special: str | AbstractSet[str]
+    engine: Engine,
+    framing: Framing,
+    text: Input,
+    pair: Input | None,
+    special: str | AbstractSet[str],
+    threads: int | None = None,
 ) -> Encoding:
-    """Return the encoding of a text or pair."""
+    """Return the encoding of a text or pair; InputError if a number of threads is given."""
+    if threads is not None:
+        raise InputError("threads is an option for a list of texts; this is one text")
     if isinstance(text, str) and (pair is None or isinstance(pair, str)):
         with suppress(InputError):  # the long way below says more
             rows = (

@@ -99,15 +99,15 @@ class Engine:
         """The object that splits texts at added tokens."""
         from subwords.engine.text_parts import TextParts
 
-        return TextParts(self.added, self.normalizer, normalizes=self._sees_start)
+        return TextParts(self.added, self.normalizer, normalizes=self.sees_start)
 
     @cached_property
     def _always_whole(self) -> bool:
         """Whether every text is a single part if special tokens are read as ordinary text."""
-        return not self.added.ordinary and not self._sees_start
+        return not self.added.ordinary and not self.sees_start
 
     @cached_property
-    def _sees_start(self) -> bool:
+    def sees_start(self) -> bool:
         """Whether words depend on where the input begins, beyond its normalized text."""
         return self.normalizer is not None and self.splitter.inside is not self.splitter
 
@@ -167,7 +167,7 @@ class Engine:
     def _is_whole(self, text: str, special: str | AbstractSet[str]) -> bool:
         """Whether one search shows that a text is a single part; most texts are."""
         finder = self.added.finder(special)
-        if self._sees_start or (finder.normalized and self.normalizer):
+        if self.sees_start or (finder.normalized and self.normalizer):
             return False
         return not finder.literal.occurs(text) and not finder.normalized.occurs(text)
 

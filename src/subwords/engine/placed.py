@@ -6,7 +6,7 @@ not add up to its words is located alone, by `spans.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from subwords.encode.batch import PART
 from subwords.encode.encoder import Encoder
 from subwords.encode.traced import Words, encode_traced, words_of
+from subwords.engine.spelling import Spelling
 from subwords.errors import InputError
 from subwords.kernels.layout import MOST_BYTES
 from subwords.kernels.place_layout import (
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from subwords.engine.spans import Located
     from subwords.engine.trimmed import Trimmer
 
-__all__ = ["NO_ROW", "Placement", "Placer", "Spelling", "gathered", "merged"]
+__all__ = ["NO_ROW", "Placement", "Placer", "begins", "gathered", "merged"]
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
@@ -71,21 +72,6 @@ class Placement(NamedTuple):
     tokens: list[str]
 
 
-class Spelling(NamedTuple):
-    """The tokens of a vocabulary of `size` ids, as text and as files spell them."""
-
-    tokens: Mapping[int, str]
-    file_tokens: Mapping[int, str]
-    size: int
-
-    def name(self, one: Located, names: NDArray[np.int32], tokens: list[str]) -> None:
-        """Append the tokens of a text that are not those of its ids to `tokens`, and write their numbers to `names`."""
-        for place, (index, *both) in enumerate(zip(one.ids.tolist(), one.tokens, one.file_tokens, strict=True)):
-            if index >= self.size or both != [self.tokens[index], self.file_tokens[index]]:
-                names[place] = len(tokens)
-                tokens.append(both[0])
-
-
 class _Part(NamedTuple):
     """Some of the texts, encoded."""
 
@@ -101,7 +87,10 @@ class Placer:
     """Encodes texts without added tokens, with places.
 
     encoder: splits text by `finer`, which yields the same ids as `splitter`. sizes, spelling: of the encoder's ids.
+    sees_start: whether words depend on where the input begins, beyond its normalized text.
     """
+
+    sees_start = False
 
     def __init__(
         self,
@@ -127,7 +116,7 @@ class Placer:
         trimmer: Trimmer | None,
         threads: int | None,
     ) -> Placement | None:
-        """Return the ids of texts with their places; None if `added` occurs in their normalized text.
+        """Return the ids of texts with their places; None if `added` occurs in their normalized text, or see `begins`.
 
         alone: locates one text the long way, and trims its spans. trimmer: trims those of all others.
         """
@@ -154,6 +143,8 @@ class Placer:
         data, stops, origin = source, bounds, NOWHERE
         if self.normalizer is not None:
             data, stops, origin = self.normalizer.traced(source, bounds)
+            if self.sees_start and not begins(stops, origin, bounds):
+                return None
         if added and added.occurs(data.tobytes().decode("utf-8", "surrogateescape")):
             return None
         ids, offsets, words = encode_traced(self.encoder, self.finer, data, stops)
@@ -175,8 +166,8 @@ class Placer:
             texts = len(words.word_ends)
             start[WORD_BASE], start[FIRST_TEXT], start[ENDS_TEXT] = words.base, first, words.complete
             id_words = IdWords(words.ends, words.begins, words.word_ends, part.offsets[first + 1 : first + 1 + texts])
-            begins, ends = (NO_OFFSETS, NO_OFFSETS) if words.origin is None else words.origin
-            origins = Origins(begins, ends, part.origin.begins, part.origin.ends)
+            firsts, lasts = (NO_OFFSETS, NO_OFFSETS) if words.origin is None else words.origin
+            origins = Origins(firsts, lasts, part.origin.begins, part.origin.ends)
             odd += kernel(part.ids, id_words, self.sizes, origins, source, out, start)
             first += texts if words.complete else texts - 1
         return odd + trimmer.trim(part.ids, part.offsets, part.source, part.bounds, out) if trimmer else odd
@@ -245,6 +236,12 @@ def gathered(found: Placement, pieces: Offsets, size: int) -> Row:
     for array in out:
         array.flags.writeable = False
     return out
+
+
+def begins(stops: Offsets, origin: Origin, bounds: Offsets) -> bool:
+    """Whether each normalized text begins with the text that it comes from: `stops` are the bounds of the former."""
+    filled = stops[:-1] < stops[1:]
+    return bool((origin.begins[stops[:-1][filled]] == bounds[:-1][filled]).all())
 
 
 def _groups(texts: Sequence[str], sizes: list[int]) -> Iterator[Sequence[str]]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.encode.encoder import POOL
-from subwords.engine.placed import NO_CHARS, NOWHERE, Placement, Placer
+from subwords.engine.placed import NO_CHARS, NOWHERE, Placement, Placer, begins
 from subwords.errors import InputError
 from subwords.kernels.layout import SHORT_TEXT
 from subwords.kernels.place_layout import ENDS_TEXT, NEXT_ID, PLACE_START, IdWords, Origins, Placed, Source
@@ -51,6 +51,7 @@ class OnePlacer:
         self.usable = placer.finer is placer.splitter or self._unsplit
         self._normalizer = placer.normalizer
         self._sizes = placer.sizes
+        self._sees_start = placer.sees_start
         self._rooms: deque[_Room] = deque(maxlen=POOL)
 
     def place(self, text: str, added: Pass, trimmer: Trimmer | None) -> Placement | None:
@@ -70,7 +71,9 @@ class OnePlacer:
         source = part = np.frombuffer(data, np.uint8)
         origin = NOWHERE
         if self._normalizer is not None:
-            part, _, origin = self._normalizer.traced(source, room.bounds)
+            part, stops, origin = self._normalizer.traced(source, room.bounds)
+            if self._sees_start and not begins(stops, origin, room.bounds):
+                return None
         if len(part) > SHORT_TEXT or (added and added.occurs(part.tobytes().decode("utf-8", "surrogateescape"))):
             return None
         chars = NO_CHARS
@@ -107,10 +110,10 @@ class OnePlacer:
         if self._unsplit and words:
             room.words[0] = 1
             traced = TracedChunk(WordChunk(part, 0, np.array([len(part)], np.uint32), room.words, True), NO_OFFSETS)
-        begins, more = (NO_OFFSETS, NO_OFFSETS) if traced.origin is None else traced.origin
+        firsts, lasts = (NO_OFFSETS, NO_OFFSETS) if traced.origin is None else traced.origin
         id_words = IdWords(traced.chunk.ends, traced.begins, room.words, room.offsets[1:])
         placed = Placed(byte_spans, spans, numbers, room.odd)
-        origins = Origins(begins, more, origin.begins, origin.ends)
+        origins = Origins(firsts, lasts, origin.begins, origin.ends)
         odd = place_ids.held()(ids, id_words, self._sizes, origins, source, placed, room.start)
         # Give the state back last: the words belong to it, and another thread may take it at once.
         encoder._pool.append(state)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from subwords.components.template import Template
 from subwords.engine.framed import sliced
 from subwords.engine.framed_rows import RowFrame
-from subwords.engine.placed import Placement, Placer, Spelling, merged
+from subwords.engine.placed import Placement, Placer, merged
 from subwords.engine.placed_one import OnePlacer
-from subwords.engine.spelling import file_tokens_of, tokens_of
+from subwords.engine.spelling import Spelling, file_tokens_of, tokens_of
 from subwords.engine.trimmed import Trimmer
 from subwords.results.rows import Rows
 from subwords.split.splitter import Splitter
@@ -44,7 +44,9 @@ class Rich:
         source = engine.encoder.splitter
         found: Any = getattr(source, "splitter", source)  # a splitter, or a normalizer with one
         finer: Splitter = engine.splitter if found == engine.splitter else found
-        return Placer(engine.encoder, engine.splitter, finer, engine.normalizer, segmenter.id_sizes, self._spelling)
+        placer = Placer(engine.encoder, engine.splitter, finer, engine.normalizer, segmenter.id_sizes, self._spelling)
+        placer.sees_start = engine.sees_start
+        return placer
 
     def rows(
         self, frame: RowFrame, texts: Sequence[str], special: str | AbstractSet[str], threads: int | None

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from subwords.components.byte_alphabet import tokens_to_text
 from subwords.components.vocab import Vocab
 
-__all__ = ["Spelled", "file_tokens_of", "tokens_of"]
+if TYPE_CHECKING:
+    from subwords.engine.spans import Located
+
+__all__ = ["Spelled", "Spelling", "file_tokens_of", "tokens_of"]
 
 
 class Spelled(dict[int, str]):
@@ -38,3 +45,18 @@ def file_tokens_of(vocab: Vocab) -> Spelled:
     'Ġa'
     """
     return Spelled(lambda index: tokens_to_text([vocab[index]])[0])
+
+
+class Spelling(NamedTuple):
+    """The tokens of a vocabulary of `size` ids, as text and as files spell them."""
+
+    tokens: Mapping[int, str]
+    file_tokens: Mapping[int, str]
+    size: int
+
+    def name(self, one: Located, names: NDArray[np.int32], tokens: list[str]) -> None:
+        """Append the tokens of a text that are not those of its ids to `tokens`, and write their numbers to `names`."""
+        for place, (index, *both) in enumerate(zip(one.ids.tolist(), one.tokens, one.file_tokens, strict=True)):
+            if index >= self.size or both != [self.tokens[index], self.file_tokens[index]]:
+                names[place] = len(tokens)
+                tokens.append(both[0])

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.components.template import Template, whitespace_around
-from subwords.engine.placed import Spelling
+from subwords.engine.spelling import Spelling
 from subwords.kernels.place_layout import Placed, Trims
 from subwords.kernels.text.locate import trim_spans
 

@@ -39,6 +39,7 @@ from subwords.normalize.characters import (
     nmt,
     nonspacing_marks,
 )
+from subwords.normalize.end_stages import PrependStage, StripStage
 from subwords.normalize.stages import (
     WHOLE,
     ByteStage,
@@ -47,9 +48,7 @@ from subwords.normalize.stages import (
     Origin,
     Part,
     PatternStage,
-    PrependStage,
     Stage,
-    StripStage,
     fits,
 )
 from subwords.support.value import digest_of

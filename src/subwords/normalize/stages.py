@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.components.byte_alphabet import tokens_to_text
-from subwords.components.normalizer import Form, Prepend, Replace, Strip
+from subwords.components.normalizer import Form, Replace
 from subwords.errors import InputError
 from subwords.kernels.layout import (
     AT_BYTE,
@@ -34,10 +34,10 @@ from subwords.kernels.layout import (
     Normalized,
     Replacements,
 )
-from subwords.kernels.normalize.characters import map_texts, trim_ends
+from subwords.kernels.normalize.characters import map_texts
 from subwords.kernels.normalize.forms import form_texts
 from subwords.normalize.char_table import CharMap
-from subwords.normalize.characters import combining_classes, compositions, decompositions, whitespace
+from subwords.normalize.characters import combining_classes, compositions, decompositions
 from subwords.split.routes import DirectStage
 
 __all__ = [
@@ -48,11 +48,10 @@ __all__ = [
     "Origin",
     "Part",
     "PatternStage",
-    "PrependStage",
     "Result",
     "Stage",
-    "StripStage",
     "fits",
+    "sums",
     "written",
 ]
 
@@ -241,68 +240,6 @@ class FormStage(Stage):
         return np.where(self._kinds[codes] & STARTS, self._heads[codes], -1)
 
 
-class StripStage(Stage):
-    """Removes whitespace at the ends of texts."""
-
-    sees_ends = True
-
-    def __init__(self, step: Strip) -> None:
-        self._step = step
-
-    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
-        """Remove the whitespace."""
-        begins, stops = np.empty(len(bounds) - 1, np.int64), np.empty(len(bounds) - 1, np.int64)
-        trim_ends.sized(len(text))(text, bounds, whitespace(), begins, stops)
-        left, right = self._step.left and part.begins, self._step.right and part.ends
-        kept = begins < stops if left or right else np.ones(len(begins), np.bool_)
-        if not left:
-            begins[kept] = bounds[:-1][kept]
-        if not right:
-            stops[kept] = bounds[1:][kept]
-        change = np.zeros(len(text) + 1, np.int64)
-        np.add.at(change, begins, 1)
-        np.add.at(change, stops, -1)
-        inside = np.cumsum(change[:-1]) > 0
-        return text[inside], _sums(stops - begins), np.flatnonzero(inside) if tracked else np.empty(0, np.int64)
-
-    def heads(self, codes: Offsets) -> Offsets:
-        """Return the character itself, unless it is whitespace."""
-        return np.where(whitespace()[codes], -1, codes)
-
-
-class PrependStage(Stage):
-    """Inserts a text before others; it has the origin of their first character."""
-
-    sees_ends = loses = True
-
-    def __init__(self, step: Prepend) -> None:
-        self._prefix = np.frombuffer(step.text.encode(), np.uint8)
-        self.growth = 1 + len(self._prefix)
-
-    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
-        """Insert the text."""
-        sizes = np.diff(bounds)
-        filled = (sizes > 0) | (not part.ends)
-        filled &= part.begins
-        places = _sums(sizes + len(self._prefix) * filled)
-        at = (places[:-1][filled][:, None] + np.arange(len(self._prefix))).ravel()
-        old = np.ones(int(places[-1]), np.bool_)
-        old[at] = False
-        out, source = np.empty(len(old), np.uint8), np.empty(len(old) if tracked else 0, np.int64)
-        out[old], out[at] = text[bounds[0] : bounds[-1]], np.tile(self._prefix, int(filled.sum()))
-        if tracked:
-            source[old] = np.arange(bounds[0], bounds[-1])
-            source[at] = np.repeat(np.where(sizes > 0, bounds[:-1], -1)[filled], len(self._prefix))
-            if not len(self._prefix) and part.begins:  # in HF the first characters then have no origin
-                for first in _first_characters(text, bounds):
-                    source[first.start - bounds[0] : first.stop - bounds[0]] = -1
-        return out, places, source
-
-    def heads(self, codes: Offsets) -> Offsets:
-        """Return the character itself."""
-        return codes
-
-
 class ByteStage(Stage):
     """Replaces bytes by their characters in GPT-2's table."""
 
@@ -314,7 +251,7 @@ class ByteStage(Stage):
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
         """Replace the bytes; each character has the origin of its byte."""
         first, text = bounds[0], text[bounds[0] : bounds[-1]]
-        places = _sums(np.where(self._codes < 0x80, 1, 2)[text])
+        places = sums(np.where(self._codes < 0x80, 1, 2)[text])
         source = np.repeat(np.arange(len(text)), np.diff(places))
         codes = self._codes[text]
         wide = codes >= 0x80
@@ -356,7 +293,7 @@ class PatternStage(Stage):
                     places.append(np.arange(begin + first, begin + last))
             sizes.append(size)
         out = np.frombuffer(b"".join(parts), np.uint8)
-        return out, _sums(np.array(sizes, np.int64)), np.concatenate([np.empty(0, np.int64), *places])
+        return out, sums(np.array(sizes, np.int64)), np.concatenate([np.empty(0, np.int64), *places])
 
     def heads(self, codes: Offsets) -> Offsets:
         """Return the character itself if no match can contain it; always -1 for a regex."""
@@ -378,7 +315,7 @@ class PatternStage(Stage):
                 f"pattern too slow: {self._step.pattern!r:.80} took more than {limit:.0f} s for {len(string)} "
                 "characters; expected a pattern without excessive backtracking"
             ) from None
-        ends = _sums(np.array([len(char.encode("utf-8", "surrogateescape")) for char in string], np.int64)).tolist()
+        ends = sums(np.array([len(char.encode("utf-8", "surrogateescape")) for char in string], np.int64)).tolist()
         return [(ends[first], ends[last], matches) for first, last, matches in found]
 
 
@@ -392,15 +329,8 @@ def _found(data: bytes, pattern: bytes) -> list[tuple[int, int, bool]]:
     return segments
 
 
-def _first_characters(text: Bytes, bounds: Offsets) -> Iterator[slice]:
-    """Yield the position of the first character of each text that is not empty."""
-    for start, stop in pairwise(bounds.tolist()):
-        head = text[start : min(start + 4, stop)].tobytes().decode("utf-8", "surrogateescape")[:1]
-        if head:
-            yield slice(start, start + len(head.encode("utf-8", "surrogateescape")))
-
-
-def _sums(sizes: Offsets) -> Offsets:
+def sums(sizes: Offsets) -> Offsets:
+    """Return the sums of the first sizes, from none to all."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
 
 

@@ -68,8 +68,10 @@ class Encoding(Value):
             if name not in FIELDS or "_row" not in own:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             rows, index = own["_row"]
-            value = own[name] = rows.field(name, index)
-            return value
+            value = rows.field(name, index)
+            if name == "overflow":
+                value = tuple([Encoding.of_row(rows, number) for number in value])
+            return own.setdefault(name, value)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in FIELDS}

@@ -51,8 +51,7 @@ class EncodingBatch(Value, Sequence[Encoding]):
                 value = tuple(range(count))
             else:
                 value = tuple([Encoding.of_row(rows, index) for index in range(count)])
-            own[name] = value
-            return value
+            return own.setdefault(name, value)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"encodings": self.encodings, "texts": self.texts}

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subwords.kernels.place_layout import NO_WORD, Row
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from subwords.results.encoding import Encoding
 
 __all__ = ["FIELDS", "Rows"]
 
@@ -102,10 +97,9 @@ class Rows:
         places = self.ranges[index].tolist()
         return tuple(range(a, b) for a, b in zip(places[::2], places[1::2], strict=True))
 
-    def _overflow(self, index: int, start: int, stop: int) -> tuple[Encoding, ...]:
-        from subwords.results.encoding import Encoding
-
-        return tuple(Encoding.of_row(self, number) for number in range(*self.overflow.get(index, (0, 0))))
+    def _overflow(self, index: int, start: int, stop: int) -> range:
+        """Return the rows of the pieces that are cut off; `Encoding` makes encodings of them."""
+        return range(*self.overflow.get(index, (0, 0)))
 
 
 def _part(array: NDArray[Any], start: int, stop: int, constant: NDArray[Any]) -> NDArray[Any]:

@@ -1,0 +1,60 @@
+"""Plain twins of `kernels/text/locate.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from subwords.kernels.place_layout import UNSURE, WHOLE_WORD
+
+
+class Place(NamedTuple):
+    byte_span: tuple[int, int]
+    span: tuple[int, int]
+    word: int
+
+
+def places(
+    text: bytes, words: Sequence[tuple[int, int]], ids: Sequence[int], sizes: Sequence[int], marks: tuple[int, int]
+) -> list[Place] | None:
+    """The places of the ids of a text, whose words are ranges of its bytes; None if they do not add up."""
+    found, rest = [], [*ids]
+    for number, (begin, end) in enumerate(words):
+        at = begin
+        while at < end:
+            size = covered(sizes[rest.pop(0)] if rest else UNSURE, marks, at == begin, end - at)
+            if size is None:
+                return None
+            found.append(
+                Place((at, at + size), (characters(text[: at + 1]) - 1, characters(text[: at + size])), number)
+            )
+            at += size
+    return None if rest else found
+
+
+def covered(size: int, marks: tuple[int, int], first: bool, rest: int) -> int | None:
+    """The bytes of a word that an id covers if `rest` of them remain."""
+    leading, trailing = marks
+    if size == WHOLE_WORD and first:
+        return rest
+    if size < 0:
+        return None
+    size -= 0 if first else leading
+    if size - trailing == rest:
+        return rest
+    return size if 0 < size < rest else None
+
+
+def characters(data: bytes) -> int:
+    """How many characters begin in some bytes."""
+    return sum(byte >> 6 != 2 for byte in data)
+
+
+def gathered(pieces: Sequence[Sequence[int]], row: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The entries (id, byte span, span, word, name, type, special, attention) of rows of pieces."""
+    found: list[tuple[Any, ...]] = []
+    for first, size, index, kind, flags, name in pieces:
+        masks = kind, flags & 1, flags >> 1
+        inserted = (index, (0, 0), (0, 0), -1, name)
+        found += [(*entry, *masks) for entry in (row[first : first + size] if first >= 0 else [inserted] * size)]
+    return found

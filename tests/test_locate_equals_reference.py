@@ -1,0 +1,299 @@
+"""The kernels of `kernels/text/locate.py` equal plain twins, and encodings in bulk those that are made one by one."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from functools import cache
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import subwords
+from locating import gathered, places
+from strategies import texts
+from subwords import Encoding, EncodingBatch, InputError, Tokenizer
+from subwords.components.padding import Padding, Truncation
+from subwords.components.template import Template
+from subwords.engine.call import Framing, _unpadded
+from subwords.engine.framed import padded
+from subwords.kernels.place_layout import (
+    ENDS_TEXT,
+    PIECE_ROW,
+    PLACE_START,
+    UNSURE,
+    WHOLE_WORD,
+    IdSizes,
+    IdWords,
+    Origins,
+    Placed,
+    Row,
+    Source,
+    Trims,
+)
+from subwords.kernels.text.locate import count_characters, gather_pieces, place_ids, trim_spans
+from subwords.results.rows import FIELDS
+
+NONE = np.zeros(0, np.int64)
+Ints = NDArray[np.int64]
+
+
+def ints(values: Any) -> Ints:
+    return np.array([*values], np.int64)
+
+
+# ------------------------------------------------------------------ kernels and twins
+
+
+@st.composite
+def located(draw: st.DrawFn) -> tuple[list[bytes], list[list[int]], list[list[int]], list[int], tuple[int, int]]:
+    """Texts, the lengths of their words, their ids, the sizes of ids, and the marks; often the ids fit."""
+    marks = draw(st.sampled_from([(0, 0), (0, 0), (2, 0), (0, 1), (1, 2)]))
+    sizes = [0, 1, 2, 3, 4, 5, UNSURE, WHOLE_WORD]
+    given = [draw(texts(12)).encode() for _ in range(draw(st.integers(1, 3)))]
+    words, ids = [], []
+    for text in given:
+        cuts = sorted({0, len(text), *draw(st.lists(st.integers(0, len(text)), max_size=3))})
+        lengths = [b - a for a, b in pairwise(cuts)]
+        row = []
+        for length in lengths:
+            left = length
+            while left > 0 and draw(st.integers(0, 9)):
+                size = draw(st.integers(1, min(left, 3)))
+                row.append(min(5, size + marks[0] * (left < length) + marks[1] * (size == left)))
+                left -= size
+        if not draw(st.integers(0, 4)):
+            row.insert(draw(st.integers(0, len(row))), draw(st.integers(0, 7)))
+        words.append(lengths)
+        ids.append(row)
+    return given, words, ids, sizes, marks
+
+
+@given(located(), st.booleans(), st.booleans())
+def test_places_are_those_of_the_twin(case: Any, apart: bool, mapped: bool) -> None:
+    given, words, ids, sizes, marks = case
+    text = np.frombuffer(b"".join(given), np.uint8)
+    bounds, flat = ints(accumulate(map(len, given), initial=0)), [index for row in ids for index in row]
+    ends = np.cumsum([length for row in words for length in row], dtype=np.int64)
+    begins = ends - ints(length for row in words for length in row)
+    word_ends, id_ends = (ints(accumulate(map(len, rows))) for rows in (words, ids))
+    chars = np.empty(len(text) + 1, np.int32)
+    assert count_characters(text, chars) == len(text.tobytes().decode())
+    bytes_at = np.arange(len(text) + 1) if mapped else np.zeros(1, np.int64)
+    out = Placed(
+        np.zeros(2 * len(flat), np.int64),
+        np.zeros(2 * len(flat), np.int64),
+        np.zeros(len(flat), np.int32),
+        np.zeros(len(given), np.uint8),
+    )
+    start = np.zeros(PLACE_START, np.int64)
+    start[ENDS_TEXT] = 1
+    found = place_ids(
+        np.array(flat, np.uint32),
+        IdWords(ends.astype(np.uint32), begins if apart else NONE, word_ends, id_ends),
+        IdSizes(np.array(sizes, np.int32), ints(marks)),
+        Origins(bytes_at[:-1], bytes_at[1:], bytes_at[:-1], bytes_at[1:]),
+        Source(bounds, chars),
+        out,
+        start,
+    )
+    expected = []
+    for data, row, some in zip(given, words, ids, strict=True):
+        cuts = [*accumulate(row, initial=0)]
+        expected.append(places(data, [*pairwise(cuts)], some, sizes, marks))
+    assert [bool(flag) for flag in out.odd] == [row is None for row in expected]
+    assert found == sum(out.odd.tolist())
+    for row, stop, count in zip(expected, id_ends.tolist(), map(len, ids), strict=True):
+        if row is not None:
+            part = slice(stop - count, stop)
+            assert out.byte_spans.reshape(-1, 2)[part].tolist() == [[*place.byte_span] for place in row]
+            assert out.spans.reshape(-1, 2)[part].tolist() == [[*place.span] for place in row]
+            assert out.words[part].tolist() == [place.word for place in row]
+
+
+@given(st.lists(st.tuples(st.integers(-1, 3), st.integers(0, 3), *[st.integers(0, 3)] * 4), max_size=6), st.booleans())
+def test_pieces_are_gathered_as_by_the_twin(pieces: list[tuple[int, ...]], wide: bool) -> None:
+    row = [(k, (k, k + 1), (9 + k, 10 + k) if wide else (), k, k - 1) for k in range(6)]
+    size = sum(piece[1] for piece in pieces)
+
+    def made(count: int, fill: bool) -> Row:
+        sizes = (count, 2 * count, 2 * count if wide else 0, count, count, count, count, count)
+        kinds = (np.uint32, np.int64, np.int64, np.int32, np.int32, np.uint32, np.uint8, np.uint8)
+        arrays = [np.zeros(n, kind) for n, kind in zip(sizes, kinds, strict=True)]
+        if fill:
+            for place in range(5):
+                arrays[place][:] = np.array([entry[place] for entry in row]).ravel()
+        return Row(*arrays)
+
+    out = made(size, False)
+    flat = ints(value for piece in pieces for value in piece)
+    assert len(flat) == PIECE_ROW * len(pieces)
+    assert gather_pieces(flat, made(6, True), out) == size
+    spans = out.spans.reshape(-1, 2).tolist() if wide else [()] * size
+    got = zip(out.ids, out.byte_spans.reshape(-1, 2).tolist(), spans, *out[3:], strict=True)
+    expected = [(a, [*b], [*c] if wide else (), *more) for a, b, c, *more in gathered(pieces, row)]
+    assert [(int(a), b, c, *map(int, more)) for a, b, c, *more in got] == expected
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 2)), max_size=6),
+    st.lists(st.booleans(), min_size=1, max_size=2),
+)
+def test_spans_are_trimmed_as_by_the_template(rows: list[tuple[int, int, int]], keeps: list[bool]) -> None:
+    tokens = ["Ġ" * begun + "a" * length + "Ġ" * ended for begun, ended, length in rows]
+    cuts = [*accumulate(map(len, tokens), initial=0)]
+    spans = np.array([*pairwise(cuts)], np.int64).reshape(-1, 2)
+    expected = Template(trims=tuple(keeps)).trimmed(spans, tokens)
+    around = [(len(token) - len(token.lstrip("Ġ")), len(token) - len(token.rstrip("Ġ"))) for token in tokens]
+    begun, ended = np.array([*around, (0, 0)], np.int32).T
+    trims = Trims(np.ascontiguousarray(begun), np.ascontiguousarray(ended), np.array(keeps, np.uint8))
+    text, bounds, ids = np.full(cuts[-1], 97, np.uint8), ints([0, cuts[-1]]), np.arange(len(rows), dtype=np.uint32)
+    for wide in (False, True):
+        both = [np.ascontiguousarray(spans).ravel().copy() for _ in range(2)]
+        out = Placed(both[0], both[1] if wide else NONE, np.zeros(len(rows), np.int32), np.zeros(1, np.uint8))
+        assert trim_spans(ids, ints([0, len(rows)]), trims, text, bounds, out) == 0
+        assert [each.reshape(-1, 2).tolist() for each in both[: 1 + wide]] == [expected.tolist()] * (1 + wide)
+
+
+# ------------------------------------------------------------------ in bulk and one by one
+
+LINES = ["A line of some words: low, lower, lowest and it's 2024.", "naïve 文字 ĳ", "  spaces\tand\n lines "] * 9
+
+
+def trained(normalizer: Any = None, template: Any = None, **options: Any) -> Tokenizer:
+    tok = subwords.train(LINES, special_tokens=["<s>", "</s>", "<pad>", "<unk>", "[UNK]"], **options)
+    tok = tok.with_(roles={"pad": "<pad>"})
+    tok = tok.with_(normalizer=normalizer) if normalizer else tok
+    return tok.with_(template=template) if template else tok
+
+
+# A prefix at the start of the input, which the normalizer may remove.
+FIRST = '[{"step": "Prefix", "text": "x", "scheme": "first"}, {"step": "Split", "pattern": " ?\\\\w+"}]'
+
+
+def trimming(keeps: bool) -> Tokenizer:
+    tok = trained(vocab_size=320, template="<s> $A </s>")
+    assert tok.template is not None
+    return tok.with_(template=Template(tok.template.single, tok.template.pair, (keeps,)))
+
+
+FAMILIES: dict[str, Callable[[], Tokenizer]] = {
+    "bpe": lambda: trained(vocab_size=320),
+    "bpe-machine": lambda: trained(vocab_size=320, splitter="llama3"),
+    "bpe-steps": lambda: trained(vocab_size=320, splitter="falcon"),
+    "bpe-nfkc": lambda: trained(vocab_size=320, normalizer="nfkc", template=("<s> $A </s>", "<s> $A $B </s>")),
+    "bpe-trims": lambda: trimming(False),
+    "bpe-trims-keeps": lambda: trimming(True),
+    "bpe-added": lambda: trained(vocab_size=320, normalizer="lowercase").with_tokens(
+        ["low", " of"], special=False, normalized=True
+    ),
+    "bpe-first": lambda: trained("strip", vocab_size=320).with_(splitter=FIRST),
+    "wordpiece": lambda: trained("bert-uncased", "<s> $A </s>", vocab_size=99, algorithm="wordpiece"),
+    "unigram": lambda: trained(vocab_size=70, algorithm="unigram"),
+    "unigram-bert": lambda: trained("bert-uncased", vocab_size=50, algorithm="unigram"),
+    "wordlevel": lambda: trained(vocab_size=30, algorithm="wordlevel"),
+}
+made = cache(lambda name: FAMILIES[name]())
+
+
+def the_long_way(tok: Tokenizer, framing: Framing, rows: list[list[str]], special: str) -> list[Encoding]:
+    found = [_unpadded(tok._engine, framing, row, special) for row in rows]
+    return [*padded(found, framing.padding)] if framing.padding else found
+
+
+def check(tok: Tokenizer, rows: list[list[str]], special: str, truncation: Any, padding: Any, threads: int) -> None:
+    given: list[Any] = [list(column) for column in zip(*rows, strict=True)]
+    options: Any = {"special": special, "truncation": truncation, "padding": padding}
+    framing = tok._framing(True, truncation, padding)
+    try:
+        expected = the_long_way(tok, framing, rows, special)
+    except InputError as error:
+        with pytest.raises(InputError) as caught:
+            tok(*given, **options, threads=threads)
+        assert str(caught.value).endswith(str(error))
+        return
+    got = tok(*given, **options, threads=threads)
+    assert [*got] == expected
+    assert [repr(each) for each in got] == [repr(each) for each in expected]
+    alone = tok(*rows[0], special=special, truncation=truncation, padding=False)
+    assert alone == the_long_way(tok, tok._framing(True, truncation, False), rows[:1], special)[0]
+
+
+PARTS = ["<s>", "low", " of", "a", " ", "é", "LOW"]
+GIVEN = st.one_of(texts(8), st.lists(st.sampled_from(PARTS), max_size=5).map("".join))
+# A pair has a piece for every combination of the pieces of its texts: small lengths take long.
+TRUNCATIONS = st.sampled_from([None, None, 16, Truncation(18, stride=2), Truncation(17, direction="left")])
+PADDINGS = st.sampled_from([None, True, 8, Padding(direction="left", multiple_of=4, pad_token="P")])
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@given(
+    rows=st.integers(1, 2).flatmap(lambda n: st.lists(st.lists(GIVEN, min_size=n, max_size=n), min_size=1, max_size=3)),
+    special=st.sampled_from(["text", "allow"]),
+    truncation=TRUNCATIONS,
+    padding=PADDINGS,
+)
+@example(rows=[["low 文字 of"], [""], ["LOW\u0301 <s>low"]], special="allow", truncation=None, padding=None)
+@example(rows=[["low 文字 of", "it's"], ["", "文"]], special="text", truncation=None, padding=True)
+def test_encodings_in_bulk_are_those_made_one_by_one(
+    name: str, rows: list[list[str]], special: str, truncation: Any, padding: Any
+) -> None:
+    check(made(name), rows, special, truncation, padding, threads=1)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_parts_and_chunks_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("subwords.engine.placed.PART", 40)
+    rows = [[line] for line in [*LINES, *LINES, "low " * 2000, "文字" * 900]]
+    check(made(name), rows, "text", None, None, threads=2)
+
+
+# ------------------------------------------------------------------ the objects
+
+
+def test_fields_are_made_when_they_are_read_and_stay() -> None:
+    tok = made("bpe")
+    batch = tok(["low, lower", "naïve"])
+    assert isinstance(batch, EncodingBatch)
+    assert len(batch) == 2
+    first = batch[0]
+    assert "tokens" not in vars(first)
+    assert first.tokens is first.tokens
+    assert batch[0] is first
+    assert not first.ids.flags.writeable
+    assert not first.spans.flags.writeable
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        first.nothing  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(AttributeError):
+        first.ids = np.zeros(1, np.uint32)  # type: ignore[misc]
+
+
+def test_encodings_from_rows_are_values() -> None:
+    tok = made("wordpiece")
+    batch = tok(["low, lower", "naïve"], truncation=4)
+    same = pickle.loads(pickle.dumps(batch))
+    assert same == batch
+    assert same[0].overflow == batch[0].overflow != ()
+    assert {*batch} == {*same}
+    assert batch == EncodingBatch(tuple(Encoding(**{f: getattr(e, f) for f in FIELDS}) for e in batch), (0, 1))
+
+
+def test_threads_are_an_option_for_lists() -> None:
+    tok = made("bpe")
+    with pytest.raises(InputError, match="threads is an option for a list of texts"):
+        tok("low", threads=2)  # type: ignore[call-overload]
+    with pytest.raises(InputError, match="expected threads to be a positive integer"):
+        tok(["low"], threads=0)
+    assert len(tok([], threads=2)) == 0
+
+
+def test_an_error_names_its_text() -> None:
+    with pytest.raises(InputError, match="text 1: "):
+        made("bpe")(["low", "\ud800"])
+    with pytest.raises(InputError, match="text 2: expected text"):
+        made("bpe")(["low", "a", 3])  # type: ignore[list-item]

@@ -130,7 +130,7 @@ class Engine:
         changed = bool(finder.normalized) and self.normalizer is not None
         # A normal form leaves ASCII as it is: then tokens in the text and in the normalized text are the same.
         forms = self.normalizer is not None and all(isinstance(step, Form) for step in self.normalizer.steps)
-        if self._sees_start or (changed and not forms):
+        if self.sees_start or (changed and not forms):
             return Short.never()
         # The encoder that the other way takes for these texts: it makes room for the words that a door refuses.
         route = self._normalized if changed else self._whole

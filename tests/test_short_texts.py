@@ -59,9 +59,8 @@ def test_short_texts_keep_the_gil(family: str, released: Callable[[], list[str]]
 @pytest.mark.skipif(MODE != "compiled", reason="the two are one")
 def test_long_texts_release_the_gil(released: Callable[[], list[str]]) -> None:
     tok = FAMILIES["bpe"]()
-    ids = tok.encode(LINE * 200)
-    tok.decode(ids)
+    tok.decode(tok.encode(LINE * 200))  # what is not loaded cannot be watched
     names = released()
-    assert tok.encode(LINE * 200) == ids
-    tok.decode(ids)
+    tok = FAMILIES["bpe"]()
+    tok.decode(tok.encode(LINE * 200))
     assert {"split.gpt2.split_gpt2_many", "bpe.encode.encode_words", "text.decode.decode_ids"} <= set(names)

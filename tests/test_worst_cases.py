@@ -14,7 +14,7 @@ import subwords
 from building import tokenizer_of
 from seeds import sweep_seed
 from small_data import is_small
-from subwords.encode import encoder as encoding
+from subwords.encode import state as states
 from subwords.reference import bpe as reference
 from subwords.tokenizer import Tokenizer
 
@@ -144,8 +144,8 @@ def test_lone_surrogate_is_an_error(tok: Tokenizer) -> None:
 def test_words_that_never_repeat_do_not_grow_the_table_for_ever(
     tok: Tokenizer, length: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(encoding, "MOST_SLOTS", 1 << 12)
-    monkeypatch.setattr(encoding, "MOST_ARENA", 1 << 15)
+    monkeypatch.setattr(states, "MOST_SLOTS", 1 << 12)
+    monkeypatch.setattr(states, "MOST_ARENA", 1 << 15)
     hostile = fresh(tok)
     for start in range(0, 60_000, 20_000):
         data = b"".join(b" %0*x" % (length, n) for n in range(start, start + 20_000))

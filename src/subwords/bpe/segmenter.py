@@ -117,15 +117,14 @@ class BPESegmenter(Segmenter):
         return safe_cuts(self.model.symbols, self._unreached())
 
     def _unreached(self) -> list[bytes]:
-        """Return the tokens that are looked up as whole words although no merges yield them.
+        """Return the tokens that are words where they lie between two cuts, but that no merges yield."""
+        from subwords.encode.safe_cuts import may_lie_between_cuts
 
-        Only those that begin or end with a character of several bytes matter to `safe_cuts`.
-        """
         words = self.whole_words
         if words is None:
             return []
         begins = np.concatenate([np.zeros(1, np.int64), words.ends])
-        kept = (words.data[begins[:-1]] >= 0xE0) | (words.data[words.ends - 1] >= 0x80)
+        kept = may_lie_between_cuts(words.data, begins)
         lengths, ids = np.diff(begins), words.ids[kept]
         data, ends = words.data[np.repeat(kept, lengths)], np.cumsum(lengths[kept])
         merging = copy(self)
@@ -133,7 +132,7 @@ class BPESegmenter(Segmenter):
         made = Encoder(merging, Splitter(())).encode_words(data, np.concatenate([np.zeros(1, np.int64), ends]))
         reached = np.diff(made.offsets) == 1
         reached[reached] = made.ids[made.offsets[:-1][reached]] == ids[reached]
-        return list(compress(self.model.vocab, np.isin(np.arange(len(self.model.vocab)), ids[~reached])))
+        return [self.model.vocab[index] for index in ids[~reached].tolist()]
 
     @property
     def kernel(self) -> Kernel:

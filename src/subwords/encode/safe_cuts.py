@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from subwords.components.vocab import Vocab
 from subwords.kernels.layout import MAY_CUT, MEMBERS, SafeCuts
 
-__all__ = ["safe_cuts"]
+__all__ = ["may_lie_between_cuts", "safe_cuts"]
 
 LEAST, MOST = 1 << 9, 1 << 15  # elements, 4 KB and 256 KB: the filter should stay in the second cache
 # Thai, Lao and Tibetan; Burmese; Jamo; Khmer; Chinese, Japanese, their punctuation; Korean; more Chinese; wide forms
@@ -47,3 +48,15 @@ def safe_cuts(tokens: Vocab, unreached: Iterable[bytes] = ()) -> SafeCuts:
             if char and ord(char) < MEMBERS:
                 members[ord(char)] &= ~np.uint16(MAY_CUT)
     return SafeCuts(bits, members, *none)
+
+
+def may_lie_between_cuts(data: NDArray[np.uint8], begins: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which of the words data[begins[i]:begins[i + 1]] begin or end with a character that may be cut off."""
+    long, padded = np.diff(begins) >= 3, np.concatenate([data, np.zeros(3, np.uint8)])
+    found = np.zeros(len(long), np.bool_)
+    for at in (begins[:-1], np.maximum(begins[1:] - 3, 0)):
+        lead, second, third = (padded[at + k].astype(np.int64) for k in range(3))
+        code = (lead & 0xF) << 12 | (second & 0x3F) << 6 | third & 0x3F
+        for first, last in CUT:
+            found |= (lead >> 4 == 0xE) & (code >= first) & (code <= last)
+    return found & long

@@ -1,0 +1,131 @@
+"""Words of up to SHORT_WORD symbols, whose pairs stay in registers, and the table of pairs: equal to the textbook."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from strategies import Pair, model_of
+from subwords.bpe.model import BPE
+from subwords.components.vocab import Vocab
+from subwords.families import encoder_of
+from subwords.kernels.bpe.merge import fill_pairs
+from subwords.kernels.layout import FIRST_RESULT, MISSING, MOST_RANK, NO_PAIR, RANK_BITS, SHORT_WORD, TIED
+from subwords.reference import bpe as reference
+from subwords.resolve import splitter
+
+WHOLE = splitter(r"(?s:.+)")
+BYTES = [bytes([byte]) for byte in range(256)]
+FALLBACK = [b"<0x%02X>" % byte for byte in range(256)]
+EDGES = (1, 2, 3, 15, 16, 17, 18, SHORT_WORD - 1, SHORT_WORD, SHORT_WORD + 1, SHORT_WORD + 2)
+LETTERS = {"bytes": ["a", "b", "c"], "characters": ["a", "é", "文"]}
+EXAMPLES = settings(max_examples=settings.default.max_examples // 2)
+ALL = (1 << 64) - 1
+
+
+def pairs_from(rng: random.Random, letters: list[bytes], count: int, *, once: bool) -> list[Pair]:
+    """Merges in any order; with `once`, no two have the same result."""
+    tokens, pairs = list(letters), dict[Pair, None]()
+    for _ in range(count):
+        pair = rng.choice(tokens), rng.choice(tokens)
+        if len(b"".join(pair)) <= 40 and not (once and b"".join(pair) in tokens):
+            pairs[pair] = None
+            tokens.append(b"".join(pair))
+    return rng.sample(list(pairs), len(pairs))
+
+
+def words_from(rng: random.Random, letters: list[bytes]) -> list[bytes]:
+    lengths = [*EDGES, *rng.sample(range(4, SHORT_WORD), 4)]
+    return [b"".join(rng.choices(letters[: rng.choice([1, 2, 3])], k=length)) for length in lengths]
+
+
+def check(model: BPE, words: list[bytes], merges: list[Pair] | Mapping[Pair, int]) -> None:
+    ids = {token: index for index, token in enumerate(model.vocab)}
+    encoder, by_letters = encoder_of(model, WHOLE), not model.byte_level
+    tokens = [reference.encode_word(word, merges, byte_level=not by_letters) for word in words]
+    assert encoder.encode_batch(words, 1).to_lists() == [[ids[token] for token in each] for each in tokens]
+
+
+@EXAMPLES
+@given(seed=st.integers(0, 2**32), kind=st.sampled_from(["all bytes", "few bytes", "links", "no links"]))
+def test_short_words(seed: int, kind: str) -> None:
+    rng = random.Random(seed)
+    by_byte = kind.endswith("bytes")
+    letters = [letter.encode() for letter in LETTERS["bytes" if by_byte else "characters"]]
+    base = {"all bytes": BYTES, "links": [*FALLBACK, *letters]}.get(kind, letters)
+    fields = {"byte_level": by_byte, "byte_fallback": kind == "links"}
+    pairs = pairs_from(rng, letters, rng.choice([0, 3, 10, 40]), once=rng.random() < 0.5)
+    check(model_of(base, pairs, **fields), words_from(rng, letters), pairs)
+
+
+@EXAMPLES
+@given(seed=st.integers(0, 2**32))
+def test_ids_are_ranks_and_a_constant_or_not(seed: int) -> None:
+    rng = random.Random(seed)
+    letters = [letter.encode() for letter in LETTERS["bytes"]]
+    pairs = pairs_from(rng, letters, 20, once=True)
+    model, words = model_of(BYTES, pairs), words_from(rng, letters)
+    check(model, words, pairs)
+    assert encoder_of(model, WHOLE).segmenter.arrays.settings[FIRST_RESULT] == 256
+    tokens = rng.sample(list(model.vocab), len(model.vocab))
+    ids = {token: index for index, token in enumerate(tokens)}
+    merges = np.array([(ids[a], ids[b], ids[a + b]) for a, b in pairs], np.int64)
+    other = BPE(Vocab(tokens), merges)
+    steps = {index - rank for rank, index in enumerate(merges[:, 2].tolist())}
+    if len(steps) > 1:
+        assert encoder_of(other, WHOLE).segmenter.arrays.settings[FIRST_RESULT] == MISSING
+    check(other, words, pairs)
+
+
+@EXAMPLES
+@given(seed=st.integers(0, 2**32), kind=st.sampled_from(["bytes", "characters"]))
+def test_tied_priorities(seed: int, kind: str) -> None:
+    # Among pairs of equal rank the leftmost is merged first, whatever it yields.
+    rng = random.Random(seed)
+    letters = [letter.encode() for letter in LETTERS[kind]]
+    pairs = pairs_from(rng, letters, rng.choice([3, 10, 40]), once=False)
+    ranks = sorted(rng.choices(range(rng.choice([1, 3, 20])), k=len(pairs)))
+    fields = {"byte_level": kind == "bytes", "ranks": np.array(ranks, np.int64)}
+    model = model_of(BYTES if kind == "bytes" else [*letters, b"<unk>"], pairs, **fields)
+    if len(set(ranks)) < len({pair[0] + pair[1] for pair in pairs}):
+        assert encoder_of(model, WHOLE).segmenter.arrays.settings[TIED] == 1
+    check(model, words_from(rng, letters), dict(zip(pairs, ranks, strict=True)))
+
+
+# ------------------------------------------------------------------ the table of pairs and its sieve
+
+
+def spread_of(left: int, right: int, seed: int) -> int:
+    product = ((left << 21 | right) ^ seed) * 0x9E3779B97F4A7C15
+    return product >> 64 ^ product & ALL
+
+
+@given(
+    pairs=st.lists(st.tuples(st.integers(0, 1 << 20), st.integers(0, 1 << 20)), max_size=40),
+    seed=st.integers(0, 2**62 - 1),
+    size=st.sampled_from([1, 2, 8]),
+)
+def test_every_pair_is_in_the_table_and_in_the_sieve(pairs: list[tuple[int, int]], seed: int, size: int) -> None:
+    ranks = [rank % MOST_RANK for rank in range(len(pairs))]
+    table, sieve = np.full(64, NO_PAIR, np.uint64), np.zeros(size, np.uint64)
+    columns = np.array([(*pair, rank) for pair, rank in zip(pairs, ranks, strict=True)], np.int64).reshape(-1, 3).T
+    fill_pairs(*map(np.ascontiguousarray, columns), seed, table, sieve)
+    entries = {int(entry) >> RANK_BITS: int(entry) & MOST_RANK for entry in table if entry != NO_PAIR}
+    assert entries == {left << 21 | right: rank for (left, right), rank in zip(pairs, ranks, strict=True)}
+    bits = [0] * size
+    for left, right in pairs:
+        spread = spread_of(left, right, seed)
+        bits[spread >> 32 & (size - 1)] |= 1 << (spread >> 58) | 1 << (spread >> 52 & 63)
+    assert sieve.tolist() == bits
+
+
+@pytest.mark.parametrize("length", EDGES)
+def test_one_letter(length: int) -> None:
+    pairs = [(b"a" * (1 << n), b"a" * (1 << n)) for n in range(6)]
+    check(model_of(BYTES, pairs), [b"a" * length], pairs)
+    check(model_of(BYTES, pairs[::-1]), [b"a" * length], pairs[::-1])

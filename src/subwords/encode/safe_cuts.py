@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from subwords.components.vocab import Vocab
 from subwords.kernels.layout import MAY_CUT, MEMBERS, SafeCuts
@@ -24,8 +25,8 @@ CUT = (
 )
 
 
-def safe_cuts(tokens: Vocab) -> SafeCuts:
-    """Return which places between two characters of three bytes a token may span."""
+def safe_cuts(tokens: Vocab, chars: NDArray[np.int64] | None = None) -> SafeCuts:
+    """Return which places between two characters of three bytes a token may span; `chars`: only between these."""
     from subwords.kernels.split.safe_cuts import enter_tokens
 
     members, none = np.zeros(MEMBERS + 1, np.uint16), (np.zeros(0, np.uint8), np.zeros(0, np.uint16))
@@ -33,6 +34,9 @@ def safe_cuts(tokens: Vocab) -> SafeCuts:
     # 16 to 32 bits for each entry, of which two are set: at most 2 % of the safe cuts are missed.
     bits = np.zeros(min(max(1 << (entries // 4).bit_length(), LEAST), MOST), np.uint64)
     enter_tokens(tokens.data, tokens.offsets, SafeCuts(bits, members, *none))
+    allowed = np.full(len(members), 0 if chars is not None else MAY_CUT, np.uint16)
+    if chars is not None:
+        allowed[chars] = MAY_CUT
     for first, last in CUT:
-        members[first : last + 1] |= MAY_CUT
+        members[first : last + 1] |= allowed[first : last + 1]
     return SafeCuts(bits, members, *none)

@@ -15,7 +15,6 @@ from typing import NamedTuple
 from subwords.kernels.jit import (
     I64,
     U64,
-    char_at,
     copy16,
     helper,
     inlined,
@@ -154,8 +153,9 @@ def emit_slot(slots, ids, at, out, count):
 
 @inlined
 def char_row(text, at):
-    """Where the ids of a character of three bytes are."""
-    return CHAR_ROW * char_at(text, at)
+    """Where the ids of a character of three bytes are. Reads no more: the text may end there."""
+    code = (I64(text[at]) & 0xF) << 12 | (I64(text[at + 1]) & 0x3F) << 6 | I64(text[at + 2]) & 0x3F
+    return CHAR_ROW * code
 
 
 @inlined

@@ -11,7 +11,7 @@ from subwords.families import encoder_of
 tok = subwords.train(["文字和词 文字 词和 字和 ไทยคำ คำไทย", "the words"] * 3, vocab_size=280)
 rng = random.Random(7)
 words = ("文字和词文字", "人", "字", "ไทยคำไทย", "的一是不了人", "the", "é文😀字", "和" * 40)
-text = " ".join(rng.choices(words, k=250)).encode() + b"\xe4\xb8 \xe6\x96\x87"
+text = " ".join(rng.choices(words, k=250)).encode() + b"\xe4\xb8 " + "人是人是人".encode()
 ids = []
 for limit in (len(text), 0):
     encoders.CUT_TEXT = limit

@@ -172,7 +172,7 @@ def test_interpreted(tmp_path: Path, name: str, value: str) -> None:
 
 
 def test_no_kernel_indexes_before_its_arrays(tmp_path: Path) -> None:
-    programs = [GUARDED, EVERYTHING, "nothing_left"]
+    programs = [GUARDED, EVERYTHING, "nothing_left", "safe_cuts"]
     assert run(programs, tmp_path, SUBWORDS_KERNELS="interpreted") == ("interpreted", False)
 
 

@@ -15,7 +15,6 @@ from typing import NamedTuple
 from subwords.kernels.jit import (
     I64,
     U64,
-    char_at,
     copy16,
     helper,
     inlined,
@@ -154,8 +153,9 @@ def emit_slot(slots, ids, at, out, count):
 
 @inlined
 def char_row(text, at):
-    """Where the ids of a character of three bytes are."""
-    return CHAR_ROW * char_at(text, at)
+    """Where the ids of a character of three bytes are. Reads no more: the text may end there."""
+    code = (I64(text[at]) & 0xF) << 12 | (I64(text[at + 1]) & 0x3F) << 6 | I64(text[at + 2]) & 0x3F
+    return CHAR_ROW * code
 
 
 @inlined
@@ -236,7 +236,7 @@ def fill_gaps(ids, out, gaps, far):
 
 @helper
 def resolve_odd(table, text, start, ends, first, keys):
-    """Find the slots of the odd words; a word without a slot gets a key that no slot has."""
+    """Find the slots of the odd words; a long word without a slot gets a key that no slot has."""
     slots = table.slots
     for n in range(I64(keys[ODD_COUNT])):
         k = KEY_ROW * (I64(keys[ODD_WORDS + n]) - first)
@@ -256,7 +256,7 @@ def resolve_odd(table, text, start, ends, first, keys):
         ):
             slot = find(table, text, at, length, low, high, slot)
             keys[k + 2] = U64(slot)
-            if slots[slot * SLOT_ROW + KEY_HIGH] == ZERO:
+            if high & LENGTH == ZERO and slots[slot * SLOT_ROW + KEY_HIGH] == ZERO:
                 keys[k + 1] = UNKNOWN_KEY
 
 

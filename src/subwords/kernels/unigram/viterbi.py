@@ -19,7 +19,7 @@ NO_PIECE, UNREACHED = MISSING, -1
 LEAST, HUGE = F64(-1e300), F64(1e300)
 RESET = F64(100000.0)
 DEEPEST = F64(1000.0)  # a word may be kept in the table if no sum differs more from the sum before it
-ROUNDING = F64(0.015625)  # twice the distance of 32-bit floats at RESET, see `best_path`
+ROUNDING = F64(0.03125)  # four times the distance of 32-bit floats at RESET
 
 
 class Lattice(NamedTuple):
@@ -171,11 +171,7 @@ def find_paths_anew(m, text, at, length, base):
 
 @helper
 def best_path(m, text, at, length, base):
-    """Find the best path through a word and fill `nexts`; whether the path is the same after any sum.
-
-    An addition errs by at most half the distance of two floats. So n additions change the lead of one path over another
-    by at most n distances, and the lead found here is off by as much. No path has more pieces than characters.
-    """
+    """Find the best path through a word and fill `nexts`; whether the path is the same after any sum."""
     chars, low, high = find_paths(m, text, at, length, base)
     if m.settings[RUNNING] != 0 and (low < -RESET or high > RESET):
         find_paths_anew(m, text, at, length, base)
@@ -183,7 +179,7 @@ def best_path(m, text, at, length, base):
     while k > 0:
         m.nexts[m.starts[k]] = k
         k = I64(m.starts[k])
-    return m.leads[length] > F64(chars + 1) * ROUNDING and base - low < DEEPEST and high - base < DEEPEST
+    return m.leads[length] > F64(chars + 2) * ROUNDING and base - low < DEEPEST and high - base < DEEPEST
 
 
 @inlined

@@ -44,7 +44,7 @@ from subwords.kernels.layout import (
 from subwords.kernels.table.emit import opened
 from subwords.kernels.table.encode import WARY, Family, encode_all
 from subwords.kernels.trie.double_array import ROOT, step
-from subwords.kernels.unigram.viterbi import DEEPEST, NO_PIECE, RESET, best_path, character, opened_model
+from subwords.kernels.unigram.viterbi import DEEPEST, NO_PIECE, RESET, best_path, opened_model
 
 NEAR = RESET - DEEPEST - F64(100.0)
 FAR_AWAY = F64(80000.0)  # below this sum no small block comes near RESET
@@ -147,39 +147,16 @@ def settled_sum(m, counters, out, upto):
     return True
 
 
-@inlined
-def segment_unknown(m, counters, text, at, length, out, count):
-    """Write the ids of a word of a running model if no character begins a piece: their number, or 0 if one does.
-
-    Also 0 if the sum leaves the range or there is no id. The sum of the ids before out[count] is made.
-    """
-    i, total, unknown, root = I64(0), F32(m.sums[TOTAL_SCORE]), F32(m.unk_score), m.units[ROOT]
-    least, most = total, total
-    while i < length and step(m.units, root, text[at + i]) < 0:
-        total = total + unknown
-        i += character(text, at, i, length, True)
-    least, most = min(least, total), max(most, total)
-    if i < length or F64(least) < -RESET or F64(most) > RESET:
-        return I64(0)
-    n = write_unknown(m, text, at, at + length, out, count)
-    if n > 0:
-        m.sums[TOTAL_SCORE], counters[SUMMED] = F64(total), count + n
-    return n
-
-
 @helper
 def segment(m, counters, text, at, length, out, count):
     """Write the ids of a word from out[count] on: (DONE or ONCE, their number), or (another status, 0)."""
-    running, base = m.settings[RUNNING] != 0, F64(0.0)
-    if running:
-        sum_up(m, counters, out, count)
-        n = segment_unknown(m, counters, text, at, length, out, count)
-        if n > 0:
-            return ONCE, n
-        base = m.sums[TOTAL_SCORE]
     if length >= m.room:
         counters[NEEDED] = length
         return NEED_SCRATCH, 0
+    running, base = m.settings[RUNNING] != 0, F64(0.0)
+    if running:
+        sum_up(m, counters, out, count)
+        base = m.sums[TOTAL_SCORE]
     certain = best_path(m, text, at, length, base)
     n, all_pieces = write_path(m, text, at, length, out, count)
     if n < 0:

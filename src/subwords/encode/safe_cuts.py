@@ -27,8 +27,8 @@ CUT = (
 )
 
 
-def safe_cuts(tokens: Vocab, unreached: Iterable[bytes] = (), chars: NDArray[np.int64] | None = None) -> SafeCuts:
-    """Return which places between two characters of three bytes a token may span; `chars`: only between these.
+def safe_cuts(tokens: Vocab, unreached: Iterable[bytes] = ()) -> SafeCuts:
+    """Return which places between two characters of three bytes a token may span.
 
     unreached: tokens that only whole words become (E2). What lies between two cuts must not be taken for such a word,
     so nothing is cut beside their outer characters.
@@ -40,11 +40,8 @@ def safe_cuts(tokens: Vocab, unreached: Iterable[bytes] = (), chars: NDArray[np.
     # 16 to 32 bits for each entry, of which two are set: at most 2 % of the safe cuts are missed.
     bits = np.zeros(min(max(1 << (entries // 4).bit_length(), LEAST), MOST), np.uint64)
     enter_tokens(tokens.data, tokens.offsets, SafeCuts(bits, members, *none))
-    allowed = np.full(len(members), 0 if chars is not None else MAY_CUT, np.uint16)
-    if chars is not None:
-        allowed[chars] = MAY_CUT
     for first, last in CUT:
-        members[first : last + 1] |= allowed[first : last + 1]
+        members[first : last + 1] |= MAY_CUT
     for token in unreached:
         text = token.decode("utf-8", "surrogateescape")
         for char in (text[:1], text[-1:]):

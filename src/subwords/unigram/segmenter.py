@@ -23,7 +23,6 @@ from subwords.kernels.layout import (
     SUMS,
     UNIGRAM_SETTINGS,
     UNK,
-    SafeCuts,
     UnigramModel,
     UnigramScratch,
     UnigramWorkspace,
@@ -44,7 +43,6 @@ _SPACED: dict[str, Rule] = {run: (Split(f"▁{run}[^▁]*|[^▁]+"),) for run in
 class UnigramSegmenter(Segmenter):
     """Segments words by the greatest sum of scores (U5)."""
 
-    isolates = True
     shows_unknown = True
 
     def __init__(self, model: Unigram) -> None:
@@ -84,9 +82,11 @@ class UnigramSegmenter(Segmenter):
         Only if sums run across words or are exact; otherwise restarting the sum could round differently.
         """
         run = next((run for run, spaced in _SPACED.items() if rule == spaced), None)
-        if run is None or not self.has_cuts:
+        if run is None or not (self.model.running or self.model.exact):
             return rule
         special = self.model.special_ids
+        if self.model.unk_id is not None and self.model.unk_id not in special:  # its text joins with unknown neighbours
+            return rule
         vocab, sizes = self.model.vocab, np.diff(self.model.vocab.offsets)
         usable = np.ones(len(vocab), np.bool_)
         usable[list(special)] = False
@@ -97,23 +97,6 @@ class UnigramSegmenter(Segmenter):
             return rule
         inside = "".join(map(ranged, runs_of(sorted(map(ord, known - {"▁"})))))
         return (Split(f"▁{run}[{inside}]*|[{inside}]+|[^▁{inside}]+"),)
-
-    @property
-    def has_cuts(self) -> bool:  # type: ignore[override]
-        """Whether sums run across words or are exact, and no piece joins with unknown neighbours."""
-        model = self.model
-        return (model.running or model.exact) and (model.unk_id is None or model.unk_id in model.special_ids)
-
-    @cached_property
-    def cuts(self) -> SafeCuts:
-        """The safe cuts between characters that are pieces: other ones may be unknown and must stay together."""
-        from subwords.encode.safe_cuts import safe_cuts
-
-        vocab, sizes = self.model.vocab, np.diff(self.model.vocab.offsets)
-        sizes[list(self.model.special_ids)] = 0
-        data = vocab.data[vocab.offsets[:-1][sizes == 3, None] + np.arange(3)].astype(np.int64)
-        data = data[data[:, 0] >> 4 == 0xE] & (0xF, 0x3F, 0x3F)
-        return safe_cuts(vocab, chars=data @ (1 << 12, 1 << 6, 1))
 
     def scratch(self, length: int, before: UnigramScratch | None) -> UnigramScratch:
         """Return buffers for the keys, for each position of a word, and for the sums of a text."""

@@ -125,17 +125,14 @@ def emit_new(family, model, table, text, at, length, key, out, count):
 @helper
 def spell_run(family, model, table, text, at, length, out, count):
     """Write the ids of each character of a RUN; segment and store those that are new: (status, new count)."""
-    counters, segment, alone = table.counters, family.segment, table.counters[ALONE] > 0
+    counters, segment = table.counters, family.segment
     for i in range(at, at + length, 3):
         row = char_row(text, i)
         n = I64(table.chars[row + 1] >> HALF)
-        if n == 0 or alone:
+        if n == 0:
             status, n = segment(model, counters, text, i, I64(3), out, count)
             if status != DONE and status != ONCE:
                 return status, count
-            if status == ONCE or alone:
-                count += n
-                continue
             for k in range(n, 3):
                 out[count + k] = 0
             table.chars[row] = U64(out[count]) | U64(out[count + 1]) << HALF

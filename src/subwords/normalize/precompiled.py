@@ -133,4 +133,5 @@ def _char_starts(text: Bytes) -> Offsets:
 
     spans = np.empty(2 * len(text), np.int64)
     char_spans(text, spans)
-    return np.unique(spans[: len(text)])
+    begins = spans[: len(text)]
+    return begins[begins == np.arange(len(text))]

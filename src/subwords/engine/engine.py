@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.components.byte_alphabet import tokens_to_text
 from subwords.components.normalizer import Form
 from subwords.components.space_rule import SPACE
 from subwords.components.trusted import Input, source_of
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from subwords.engine.plain_spaces import PlainSpaces
     from subwords.engine.rich import Rich
     from subwords.engine.spans import Located
+    from subwords.engine.spelling import Spelling
     from subwords.engine.text_parts import Part, TextParts
     from subwords.normalize.normalizer import Normalizer
     from subwords.split.word_spans import WordSpans
@@ -271,9 +271,16 @@ class Engine:
 
     def _spelled(self, ids: NDArray[np.uint32]) -> tuple[list[str], list[str]]:
         """Return the tokens of ids as text, and as files spell them."""
-        tokens = [self.model.vocab[index] for index in ids.tolist()]
-        texts = [token.decode("utf-8", "replace") for token in tokens]
-        return texts, (tokens_to_text(tokens) if getattr(self.model, "byte_level", False) else [*texts])
+        tokens, file_tokens, _ = self.spelling
+        given = ids.tolist()
+        return [tokens[index] for index in given], [file_tokens[index] for index in given]
+
+    @cached_property
+    def spelling(self) -> Spelling:
+        """The tokens of the vocabulary, as text and as files spell them."""
+        from subwords.engine.spelling import spelling_of
+
+        return spelling_of(self.model.vocab, byte_level=getattr(self.model, "byte_level", False))
 
 
 def _source(splitter: Splitter, normalizer: Normalizer | None) -> WordSource:

@@ -11,7 +11,6 @@ from subwords.engine.framed import sliced
 from subwords.engine.framed_rows import RowFrame
 from subwords.engine.placed import Placement, Placer, merged
 from subwords.engine.placed_one import OnePlacer
-from subwords.engine.spelling import Spelling, file_tokens_of, tokens_of
 from subwords.engine.trimmed import Trimmer
 from subwords.results.rows import Rows
 from subwords.split.splitter import Splitter
@@ -28,10 +27,7 @@ class Rich:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        model = engine.model
-        tokens = tokens_of(model.vocab)
-        byte_level = getattr(model, "byte_level", False)
-        self._spelling = Spelling(tokens, file_tokens_of(model.vocab) if byte_level else tokens, len(model.vocab))
+        self._spelling = engine.spelling
         self._placer = self._made()
         one = None if self._placer is None else OnePlacer(self._placer)
         self._one = one if one is not None and one.usable else None

@@ -14,7 +14,7 @@ from subwords.components.vocab import Vocab
 if TYPE_CHECKING:
     from subwords.engine.spans import Located
 
-__all__ = ["Spelled", "Spelling", "file_tokens_of", "tokens_of"]
+__all__ = ["Spelled", "Spelling", "spelling_of"]
 
 
 class Spelled(dict[int, str]):
@@ -29,24 +29,6 @@ class Spelled(dict[int, str]):
         return token
 
 
-def tokens_of(vocab: Vocab) -> Spelled:
-    """Return the tokens as text; bytes that are not a complete character show as U+FFFD.
-
-    >>> tokens_of(Vocab([b"a", b"\\xc3"]))[1]
-    '\N{REPLACEMENT CHARACTER}'
-    """
-    return Spelled(lambda index: vocab[index].decode("utf-8", "replace"))
-
-
-def file_tokens_of(vocab: Vocab) -> Spelled:
-    """Return the tokens of a byte-level vocabulary as files spell them.
-
-    >>> file_tokens_of(Vocab([b" a"]))[0]
-    'Ġa'
-    """
-    return Spelled(lambda index: tokens_to_text([vocab[index]])[0])
-
-
 class Spelling(NamedTuple):
     """The tokens of a vocabulary of `size` ids, as text and as files spell them."""
 
@@ -56,7 +38,21 @@ class Spelling(NamedTuple):
 
     def name(self, one: Located, names: NDArray[np.int32], tokens: list[str]) -> None:
         """Append the tokens of a text that are not those of its ids to `tokens`, and write their numbers to `names`."""
-        for place, (index, *both) in enumerate(zip(one.ids.tolist(), one.tokens, one.file_tokens, strict=True)):
-            if index >= self.size or both != [self.tokens[index], self.file_tokens[index]]:
+        given = one.ids.tolist()
+        spelled = [(self.tokens[index], self.file_tokens[index]) if index < self.size else None for index in given]
+        for place, both in enumerate(zip(one.tokens, one.file_tokens, strict=True)):
+            if both != spelled[place]:
                 names[place] = len(tokens)
                 tokens.append(both[0])
+
+
+def spelling_of(vocab: Vocab, *, byte_level: bool) -> Spelling:
+    """Return the tokens of a vocabulary; bytes that are not a complete character show as U+FFFD.
+
+    >>> tokens, file_tokens, _ = spelling_of(Vocab([b" a"]), byte_level=True)
+    >>> tokens[0], file_tokens[0]
+    (' a', 'Ġa')
+    """
+    tokens = Spelled(lambda index: vocab[index].decode("utf-8", "replace"))
+    in_files = Spelled(lambda index: tokens_to_text([vocab[index]])[0]) if byte_level else tokens
+    return Spelling(tokens, in_files, len(vocab))

@@ -133,5 +133,5 @@ def _char_starts(text: Bytes) -> Offsets:
 
     spans = np.empty(2 * len(text), np.int64)
     char_spans(text, spans)
-    begins = spans[: len(text)]
-    return begins[begins == np.arange(len(text))]
+    found: Offsets = np.flatnonzero(spans[: len(text)] == np.arange(len(text)))
+    return found

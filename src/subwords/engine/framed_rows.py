@@ -196,7 +196,8 @@ class RowFrame:
 
 
 def _plain(found: Placement, tokens: _Tokens) -> Rows:
-    for array in (found.ids, found.byte_spans, found.spans):
-        array.flags.writeable = False
+    found.ids.flags.writeable = found.byte_spans.flags.writeable = False
+    if len(found.spans):  # the empty one is shared
+        found.spans.flags.writeable = False
     row = Row(found.ids, found.byte_spans, found.spans, found.words, found.names, *NO_ROW[5:])
     return Rows(row, found.offsets, *tokens, names=found.tokens)

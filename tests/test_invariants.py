@@ -22,7 +22,10 @@ import subwords
 from building import tokenizer_of
 from strategies import FRAGMENTS, INVALID, byte_texts, texts
 from subwords.bpe.model import BPE
+from subwords.encode import batch as batching
 from subwords.encode import encoder as encoding
+from subwords.encode import state as states
+from subwords.errors import InputError
 from subwords.tokenizer import Tokenizer
 from subwords.training import count as training
 
@@ -114,8 +117,8 @@ def test_a_used_tokenizer_gives_the_same_ids(tok: Tokenizer, documents: list[byt
 def test_batch_in_any_order_on_any_threads(
     tok: Tokenizer, documents: list[bytes], expected: list[list[int]], threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for part in (1, 1 << 10, 1 << 14, encoding.PART):
-        monkeypatch.setattr(encoding, "PART", part)
+    for part in (1, 1 << 10, 1 << 14, batching.PART):
+        monkeypatch.setattr(batching, "PART", part)
         order = random.Random(part).sample(range(len(documents)), len(documents))
         got = fresh(tok).encode_batch([documents[n] for n in order], threads=threads)
         assert got.to_lists() == [expected[n] for n in order]
@@ -133,11 +136,11 @@ def test_growing_and_clearing_the_table(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cleared = []
-    clear = encoding._State.clear
-    monkeypatch.setattr(encoding._State, "clear", lambda state: (cleared.append(1), clear(state))[1])
-    monkeypatch.setattr(encoding, "FIRST_SLOTS", 1 << 4)
-    monkeypatch.setattr(encoding, "MOST_SLOTS", slots)
-    monkeypatch.setattr(encoding, "MOST_ARENA", arena)
+    clear = states.State.clear
+    monkeypatch.setattr(states.State, "clear", lambda state: (cleared.append(1), clear(state))[1])
+    monkeypatch.setattr(states, "FIRST_SLOTS", 1 << 4)
+    monkeypatch.setattr(states, "MOST_SLOTS", slots)
+    monkeypatch.setattr(states, "MOST_ARENA", arena)
     small = fresh(tok)
     assert ids_of(small, documents) == expected
     assert small.encode_batch(documents, threads=1).to_lists() == expected
@@ -208,7 +211,18 @@ def test_what_is_returned_is_the_callers_own(tok: Tokenizer, opticks: str) -> No
         assert used.encode_batch([text, text]).to_lists() == [fresh(tok).encode(text)] * 2
 
 
-STEPS = [(encoding._State, "grow_slots"), (encoding._State, "grow_arena"), (encoding.Encoder, "_larger")]
+def test_one_text_on_several_threads(tok: Tokenizer, opticks: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoding, "THREAD_TEXT", 1 << 12)
+    text = opticks[:40_000] + "中文字符串没有空格" * 3000 + opticks[40_000:60_000]
+    for used in (tok, fresh(tok).with_(normalizer="lowercase"), fresh(tok).with_(splitter=r"\w+|\W")):
+        ref = used.encode_to_numpy(text, threads=1).tolist()
+        for threads in (2, 3, 7, None, 2):
+            assert used.encode_to_numpy(text, threads=threads).tolist() == ref
+    with pytest.raises(InputError, match="threads"):
+        tok.encode_to_numpy(text, threads=0)
+
+
+STEPS = [(states.State, "grow_slots"), (states.State, "grow_arena"), (encoding.Encoder, "_larger")]
 
 
 @pytest.mark.parametrize("step", STEPS, ids=[name for _, name in STEPS])

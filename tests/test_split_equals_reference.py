@@ -206,7 +206,7 @@ def test_window_of_a_huge_text_cuts_no_word(data: bytes, longest: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(routes, "WINDOW", longest)
         ref = reference_ends(data)
-        # A word that long is refused, see below; after a run of blanks, which may be two words, `cut` gives no place but
+        # A word that long is refused, see below; after a run of blanks (up to two words) `cut` gives no place but
         # before the run.
         borders = np.array([0, 0, 0, *ref])
         if max(borders[3:] - borders[:-3], default=0) >= longest - 8:

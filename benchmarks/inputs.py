@@ -47,7 +47,7 @@ class Inputs:
         return found
 
     def file(self, corpus: str, limit: int | None = None) -> Path:
-        """Return the path of a corpus, or of several joined by "+", of which at most `limit` bytes are taken."""
+        """Return the path of a corpus, or of several joined by "+". At most `limit` bytes of each are used."""
         path = self._joined(corpus) if "+" in corpus else self._corpus(corpus)
         if limit is None or path.stat().st_size <= limit:
             return path

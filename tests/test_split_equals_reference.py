@@ -206,8 +206,8 @@ def test_window_of_a_huge_text_cuts_no_word(data: bytes, longest: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(routes, "WINDOW", longest)
         ref = reference_ends(data)
-        # A word that long is refused, see below; after a run of blanks (up to two words) `cut` gives no place but
-        # before the run.
+        # A word that long is refused, see below. A run of whitespace is up to two words, and `cut` only finds the place
+        # before it.
         borders = np.array([0, 0, 0, *ref])
         if max(borders[3:] - borders[:-3], default=0) >= longest - 8:
             return

@@ -1,4 +1,4 @@
-"""Built-in functions made of machine code: what they give back, who may call them, and what they leave behind."""
+"""Built-in functions made of machine code: their results, calls from threads and the collector, and their memory."""
 
 from __future__ import annotations
 

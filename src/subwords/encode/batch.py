@@ -90,7 +90,7 @@ class Batches:
 
     @classmethod
     def of(cls, encoder: Encoder, *, prefixed: bool = False, marked: bool = False) -> Batches | None:
-        """Return the batches of an encoder, see `short.plan_of`; None if there are none."""
+        """Return what encodes batches by address; None if the encoder cannot. See `short.plan_of`."""
         from subwords.encode.short import plan_of
 
         plan = plan_of(encoder.segmenter, encoder.splitter, prefixed=prefixed, marked=marked, many=True)

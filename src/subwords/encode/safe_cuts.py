@@ -37,7 +37,7 @@ def safe_cuts(tokens: Vocab, unreached: Iterable[bytes] = ()) -> SafeCuts:
 
     members, none = np.zeros(MEMBERS + 1, np.uint16), (np.zeros(0, np.uint8), np.zeros(0, np.uint16))
     entries = enter_tokens(tokens.data, tokens.offsets, SafeCuts(np.zeros(1, np.uint64), members, *none))
-    # 16 to 32 bits for each entry, of which two are set: at most 2 % of the safe cuts are missed.
+    # An entry sets two bits, and the filter has 16 to 32 bits for each: it misses at most 2 % of the safe cuts.
     bits = np.zeros(min(max(1 << (entries // 4).bit_length(), LEAST), MOST), np.uint64)
     enter_tokens(tokens.data, tokens.offsets, SafeCuts(bits, members, *none))
     for first, last in CUT:

@@ -60,7 +60,7 @@ class Placement(NamedTuple):
     """The ids of many texts and their places: text i has the entries offsets[i] to offsets[i + 1].
 
     byte_spans, spans: ranges, flat; `spans` is empty if all texts are ASCII. words: by id, the word in the text. names:
-    by id, the index in `tokens` of a token that is not in the vocabulary, or -1; empty if there is none.
+    by id, the index in `tokens` of a token outside the vocabulary, or -1; empty if all tokens are in it.
     """
 
     ids: NDArray[np.uint32]

@@ -1,4 +1,4 @@
-"""Functions for short texts: the doors of encoders, behind the checks that a tokenizer needs before them."""
+"""Functions for short texts: they check what a tokenizer must check, then call the door of its encoder."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Many texts in one call: where they are, read with the GIL, and their ids, made without it; see `door.py`.
 
 Threads share nothing but the addresses of the texts. Each copies some texts at a time into a buffer that stays in its
-cache, behind each other, as the kernels of normalizers and splitters want them.
+cache, one after another, as the kernels of normalizers and splitters expect them.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ def point_to(plan, address, size):
 
 @helper
 def prefixed(hand, address, size):
-    """Copy a text, not an empty one, behind a space: (address, size)."""
+    """Copy a text after a space: (address, size). The text is not empty."""
     to = data_of(item(hand, BEFORE))
     if size == 0:
         return to, size

@@ -36,7 +36,7 @@ def size_of(ids: NDArray[np.int64], spans: NDArray[np.int64]) -> int | None:
 
 
 def joined(ids: NDArray[np.int64], size: int, spans: NDArray[np.int64], data: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return the bytes of valid ids, of which there are `size`."""
+    """Return the `size` bytes of valid ids."""
     from subwords.kernels.text.decode import join_ids
 
     out = np.empty(size + LANES, np.uint8)

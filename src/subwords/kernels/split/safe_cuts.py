@@ -91,7 +91,7 @@ def spanned_places(cuts, at, pairs, tails):
 
 @inlined
 def last_border(borders, chars):
-    """The last place of a stream of so many characters where a word ends; 0 if there is none."""
+    """The last place where a word ends in a stream of `chars` characters, or 0."""
     k = chars >> 6
     while k > 0 and borders[k] == ZERO:
         k -= 1

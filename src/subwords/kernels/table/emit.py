@@ -262,7 +262,7 @@ def resolve_odd(table, text, start, ends, first, keys):
 
 @inlined
 def emit_words(table, text, keys, k, stop, out, count):
-    """Write the ids of words, none of which is a RUN, until one is not in the table; see `emit_known`."""
+    """Write the ids of words until one is not in the table. The words contain no RUN. See `emit_known`."""
     return emit_known(table.slots, table.mask, table.ids, table.chars, text, keys, k, stop, out, count, False)
 
 

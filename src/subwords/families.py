@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from weakref import WeakValueDictionary
 
 from subwords.support.checks import check_choice
 from subwords.wordpiece.model import SPECIAL_TOKENS
@@ -95,6 +96,7 @@ FAMILIES = {
     )
 }
 _BY_CLASS = {family.model_class: family for family in FAMILIES.values()}
+_SEGMENTERS: WeakValueDictionary[int, Segmenter] = WeakValueDictionary()  # by the id of the model, which they hold
 
 
 def family_named(name: object) -> Family:
@@ -114,9 +116,11 @@ def family_of(model: Model) -> Family:
 
 
 def segmenter_of(model: Model) -> Segmenter:
-    """Return a new segmenter, which holds the model in the layout of its kernel."""
-    segmenter: Segmenter = family_of(model).segmenter(model)
-    return segmenter
+    """Return the segmenter of a model, which holds it in the layout of its kernel; all its encoders share it."""
+    found = _SEGMENTERS.get(id(model))
+    if found is None or found.model is not model:
+        found = _SEGMENTERS[id(model)] = family_of(model).segmenter(model)
+    return found
 
 
 def encoder_of(model: Model, words: WordSource) -> Encoder:

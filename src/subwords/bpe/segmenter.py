@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from subwords.bpe.model import BPE
 from subwords.bpe.plain import Pairs, pairs_of
 from subwords.bpe.ranges import Unfused, symbol_ranges
+from subwords.bpe.whole_words import as_words, lost_words
 from subwords.components.splitter import Rule
 from subwords.encode.encoder import Encoder
 from subwords.encode.segmenter import Segmenter, TokenWords
@@ -65,6 +66,7 @@ __all__ = ["BPESegmenter"]
 class BPESegmenter(Segmenter):
     """Segments words by merges."""
 
+    model: BPE
     isolates = True
 
     def __init__(self, model: BPE) -> None:
@@ -114,25 +116,17 @@ class BPESegmenter(Segmenter):
         """The safe cuts."""
         from subwords.encode.safe_cuts import safe_cuts
 
-        return safe_cuts(self.model.symbols, self._unreached())
+        return safe_cuts(self.model.symbols, self._between_cuts())
 
-    def _unreached(self) -> list[bytes]:
-        """Return the tokens that are words where they lie between two cuts, but that no merges yield."""
+    def _between_cuts(self) -> list[bytes]:
+        """Return the tokens that only whole words become and that may lie between two cuts."""
         from subwords.encode.safe_cuts import may_lie_between_cuts
 
         words = self.whole_words
         if words is None:
             return []
-        begins = np.concatenate([np.zeros(1, np.int64), words.ends])
-        kept = may_lie_between_cuts(words.data, begins)
-        lengths, ids = np.diff(begins), words.ids[kept]
-        data, ends = words.data[np.repeat(kept, lengths)], np.cumsum(lengths[kept])
-        merging = copy(self)
-        merging.whole_words = None
-        made = Encoder(merging, Splitter(())).encode_words(data, np.concatenate([np.zeros(1, np.int64), ends]))
-        reached = np.diff(made.offsets) == 1
-        reached[reached] = made.ids[made.offsets[:-1][reached]] == ids[reached]
-        return [self.model.vocab[index] for index in ids[~reached].tolist()]
+        kept = may_lie_between_cuts(words.data, np.concatenate([np.zeros(1, np.int64), words.ends]))
+        return [self.model.vocab[index] for index in words.ids[kept].tolist()]
 
     @property
     def kernel(self) -> Kernel:
@@ -201,8 +195,10 @@ class BPESegmenter(Segmenter):
     @cached_property
     def _classes(self) -> NDArray[np.int64]:
         """The priority of each merge, as an integer below the number of merges."""
-        ranks = self.model.ranks
-        return np.arange(len(self.model.merges)) if ranks is None else np.searchsorted(ranks, ranks)
+        numbers, ranks = np.arange(len(self.model.merges)), self.model.ranks
+        if ranks is None or not len(ranks):
+            return numbers
+        return np.maximum.accumulate(np.where(np.diff(ranks, prepend=ranks[0] - 1) != 0, numbers, 0))
 
     @property
     def _ranks(self) -> NDArray[np.int64]:
@@ -258,18 +254,23 @@ class BPESegmenter(Segmenter):
 
     @cached_property
     def whole_words(self) -> TokenWords | None:  # type: ignore[override]
-        """The tokens that are looked up as whole words."""
+        """The tokens that are looked up as whole words, without those that merges make anyway."""
         model = self.model
-        if not model.whole_words and not model.user_ids:
-            return None
-        offsets = model.vocab.offsets
-        kept = np.diff(offsets) > 0 if model.whole_words else np.zeros(len(model.vocab), np.bool_)
-        kept[list(model.user_ids)] = True
+        if not model.whole_words:
+            return as_words(model.vocab, np.array(sorted(model.user_ids - model.special_ids - model.unused_ids), int))
+        kept = np.diff(model.vocab.offsets) > 0
         kept[list(model.special_ids | model.unused_ids)] = False
         ids = np.flatnonzero(kept)
-        lengths = np.diff(offsets)
-        data = self.model.vocab.data[: offsets[-1]][np.repeat(kept, lengths)]
-        return TokenWords(data, np.cumsum(lengths[ids]), ids.astype(np.int32))
+        if model.knows_all and model.is_large:
+            ids = stored("whole-words", model.digest.encode(), lambda: self._lost(ids))
+        elif model.knows_all:
+            ids = self._lost(ids)
+        return as_words(model.vocab, ids)
+
+    def _lost(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        merging = copy(self)
+        vars(merging).update(arrays=self.arrays, whole_words=None)
+        return lost_words(merging, self.model.vocab, ids)
 
     def scratch(self, length: int, before: BPEScratch | None) -> BPEScratch:
         """Return buffers for a word."""

@@ -67,6 +67,7 @@ class WordSource(Protocol):
 class Segmenter(ABC):
     """The part of encoding that depends on the model family: kernel, model arrays and buffers."""
 
+    model: Any  # a model of the family; subclasses say which
     has_cuts = False  # whether `cuts` are known
     isolates = False  # whether a character between two safe cuts has the same ids everywhere
     apart = True  # whether a word's ids never depend on the words before it

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from subwords.bpe.model import BPE
-from subwords.families import encoder_of
-from subwords.split.splitter import Splitter
+from subwords.bpe.whole_words import lost_words
+from subwords.families import segmenter_of
 
 __all__ = ["makes_all", "not_made"]
 
@@ -31,12 +31,6 @@ def not_made(model: BPE, ids: Iterable[int]) -> bytes | None:
     >>> import subwords
     >>> not_made(subwords.train(["ab ab"], vocab_size=257).model, range(257))
     """
-    tokens = {i: token for i in ids if (token := model.vocab[i])}  # thousands of empty words would be slow
-    words = np.concatenate([np.zeros(1, np.int64), np.cumsum([*map(len, tokens.values())], dtype=np.int64)])
-    text = np.frombuffer(b"".join(tokens.values()), np.uint8)
-    batch = encoder_of(model, Splitter(())).encode_words(text, words)
-    expected = np.array([*tokens], np.int64)
-    whole = np.diff(batch.offsets) == 1
-    whole[whole] = batch.ids[batch.offsets[:-1][whole]] == expected[whole]
-    wrong = np.flatnonzero(~whole)
-    return tokens[int(expected[wrong[0]])] if len(wrong) else None
+    wanted = np.array(sorted(i for i in ids if model.vocab[i]), np.int64)  # thousands of empty words would be slow
+    lost = lost_words(segmenter_of(model), model.vocab, wanted)
+    return model.vocab[int(lost[0])] if len(lost) else None

@@ -41,6 +41,8 @@ __all__ = ["WordLevelSegmenter"]
 class WordLevelSegmenter(Segmenter):
     """Gives each word one id (L1)."""
 
+    model: WordLevel
+
     def __init__(self, model: WordLevel) -> None:
         self.model = model
         self._settings = np.zeros(BPE_SETTINGS, np.int64)

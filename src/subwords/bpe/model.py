@@ -253,14 +253,14 @@ class BPE(Value):
                 found[symbol] = index
         return found
 
-    def _alone(self, ids: NDArray[np.int64]) -> NDArray[np.integer] | None:
+    def _alone(self, ids: NDArray[np.int64]) -> NDArray[np.int64] | None:
         """Return the byte or code point of tokens as long as their first bytes say; None if one is not UTF-8."""
         starts, data = self.symbols.offsets[ids], self.symbols.data
         if self.byte_level:
-            return data[starts]
+            return np.asarray(data[starts], np.int64)
         chosen = data[_ranges(starts, self.symbols.offsets[ids + 1])]
         try:
-            return np.frombuffer(chosen.tobytes().decode().encode("utf-32-le"), np.uint32)
+            return np.frombuffer(chosen.tobytes().decode().encode("utf-32-le"), np.uint32).astype(np.int64)
         except UnicodeDecodeError:
             return None
 

@@ -101,6 +101,25 @@ def test_sums_that_are_set_back() -> None:
     check(scores, ["".join(rng.choices(letters + "é", k=3000))], running=True)
 
 
+def test_words_of_unknown_characters_alone() -> None:
+    # As `finer` cuts; the sums pass 100,000 in known words and in unknown ones.
+    seed = 10
+    print(f"seed {seed}")
+    rng, rule = random.Random(seed), splitter("[ab]+|[^ab]+")
+    scores = {"a": -310.7, "b": -95.3, "ab": -400.1, "ba": -406.5}
+    parts = ["".join(rng.choices("é文😀", k=rng.choice([1, 2, 40]))) for _ in range(30)]
+    parts += ["".join(rng.choices("ab", k=rng.randint(1, 9))) for _ in range(30)]
+    model = model_of(scores, running=True)
+    encoder = encoder_of(model, rule)
+    for text in ("".join(rng.choices(parts, k=k)) for k in (1, 30, 900, 900)):
+        ref = reference.encode(text, scores, rule.split(text), running=True)
+        for _ in range(2):
+            assert tokens_of(model, encoder.encode(text.encode()).tolist()) == ref
+    nameless = Unigram(Vocab([b"a"]), np.array([-1.0]), None, running=True)
+    with pytest.raises(InputError, match=r"'文' \(byte 1\) is not in the vocabulary"):
+        encoder_of(nameless, splitter("a+|[^a]+")).encode("a文é".encode())
+
+
 def test_words_the_table_has_many_times() -> None:
     seed = 9
     print(f"seed {seed}")

@@ -239,9 +239,11 @@ class BPE(Value):
         if not marks:  # a token longer than its first byte says is no character
             widths = WIDTHS[self.symbols.data[self.symbols.offsets[:-1]]]
             possible &= (lengths == 1) if self.byte_level else (lengths == widths)
-        for index in np.flatnonzero(possible).tolist():
-            if index in self.special_ids:
-                continue
+        ids = np.flatnonzero(possible)
+        ids = ids[~np.isin(ids, list(self.special_ids))]
+        if not marks and (symbols := self._alone(ids)) is not None:
+            return dict(zip(symbols.tolist(), ids.tolist(), strict=True))
+        for index in ids.tolist():
             token = self.symbols[index]
             if marks and not (token.startswith(before) and token.endswith(after)):
                 continue
@@ -250,6 +252,17 @@ class BPE(Value):
             if symbol is not None:
                 found[symbol] = index
         return found
+
+    def _alone(self, ids: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Return the byte or code point of tokens as long as their first bytes say; None if one is not UTF-8."""
+        starts, data = self.symbols.offsets[ids], self.symbols.data
+        if self.byte_level:
+            return np.asarray(data[starts], np.int64)
+        chosen = data[_ranges(starts, self.symbols.offsets[ids + 1])]
+        try:
+            return np.frombuffer(chosen.tobytes().decode().encode("utf-32-le"), np.uint32).astype(np.int64)
+        except UnicodeDecodeError:
+            return None
 
     @cached_property
     def byte_ids(self) -> NDArray[np.int32]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.components.space_rule import SPACE
 from subwords.components.splitter import Rule, Split
 from subwords.components.vocab import Vocab
 from subwords.encode.segmenter import Segmenter
@@ -72,7 +73,8 @@ class UnigramSegmenter(Segmenter):
         ids = np.flatnonzero(np.diff(model.vocab.offsets) > 0)
         ids = ids[~np.isin(ids, list(model.special_ids))]
         units, links, records = units_of(model.vocab, ids)
-        return UnigramModel(units, links, records, scores, model.byte_ids, settings)
+        entries = np.stack([records, scores[:-1].view(np.uint64)], axis=1).ravel()
+        return UnigramModel(units, links, records, scores, entries, entries.view(np.float64), model.byte_ids, settings)
 
     def finer(self, rule: Rule) -> Rule:
         """Also cut around characters that no piece contains: every path has a boundary there.
@@ -93,9 +95,10 @@ class UnigramSegmenter(Segmenter):
         leads = vocab.data[vocab.offsets[:-1]]
         single = sizes == 1 + (leads >= 0xC0).astype(np.int64) + (leads >= 0xE0) + (leads >= 0xF0)
         known, alone = _characters(vocab, usable), _characters(vocab, usable & single)
-        if not alone >= known > {"▁"}:
+        others = known[known != ord(SPACE)]
+        if not 0 < len(others) < len(known) or not np.isin(known, alone).all():
             return rule
-        inside = "".join(map(ranged, runs_of(sorted(map(ord, known - {"▁"})))))
+        inside = "".join(map(ranged, runs_of(others.tolist())))
         return (Split(f"▁{run}[{inside}]*|[{inside}]+|[^▁{inside}]+"),)
 
     def scratch(self, length: int, before: UnigramScratch | None) -> UnigramScratch:
@@ -158,10 +161,14 @@ class UnigramSegmenter(Segmenter):
         return InputError(f"{shown} (byte {at}) is not in the vocabulary and the model has no unk token")
 
 
-def _characters(vocab: Vocab, chosen: NDArray[np.bool_]) -> set[str]:
-    """Return the characters in some tokens."""
+def _characters(vocab: Vocab, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the code points in some tokens, in order."""
     data = vocab.data[: vocab.offsets[-1]]
-    return set(data[np.repeat(chosen, np.diff(vocab.offsets))].tobytes().decode())
+    text = data[np.repeat(chosen, np.diff(vocab.offsets))].tobytes().decode()
+    codes = np.frombuffer(text.encode("utf-32-le"), np.uint32)
+    seen = np.zeros(int(codes.max(initial=0)) + 1, np.bool_)
+    seen[codes] = True
+    return np.flatnonzero(seen)
 
 
 def runs_of(codes: list[int]) -> list[tuple[int, int]]:

@@ -44,7 +44,7 @@ from subwords.kernels.layout import (
 from subwords.kernels.table.emit import opened
 from subwords.kernels.table.encode import WARY, Family, encode_all
 from subwords.kernels.trie.double_array import ROOT, step
-from subwords.kernels.unigram.viterbi import DEEPEST, NO_PIECE, RESET, best_path, opened_model
+from subwords.kernels.unigram.viterbi import DEEPEST, NO_PIECE, RESET, added, best_path, opened_model, unknown_run
 
 NEAR = RESET - DEEPEST - F64(100.0)
 FAR_AWAY = F64(80000.0)  # below this sum no small block comes near RESET
@@ -147,6 +147,25 @@ def settled_sum(m, counters, out, upto):
     return True
 
 
+@inlined
+def unknown_sum(m, text, at, length, base):
+    """The sum after a word in which no character begins a piece: (whether the word is one, its sum)."""
+    n, stop = unknown_run(m, text, at, I64(0), length, True)
+    value = added(m, base, n, True) if stop == length else base
+    return stop == length and min(base, value) >= -RESET and base <= RESET, value
+
+
+@helper
+def segment_unknown(m, counters, text, at, length, out, count, value):
+    """Write the ids of a word of which all is unknown, after which the sum is `value`; returns as `segment`."""
+    n = write_unknown(m, text, at, at + length, out, count)
+    if n == 0:
+        counters[UNKNOWN_AT] = at
+        return UNKNOWN, 0
+    m.sums[TOTAL_SCORE], counters[SUMMED] = value, count + n
+    return ONCE, n
+
+
 @helper
 def segment(m, counters, text, at, length, out, count):
     """Write the ids of a word from out[count] on: (DONE or ONCE, their number), or (another status, 0)."""
@@ -157,6 +176,9 @@ def segment(m, counters, text, at, length, out, count):
     if running:
         sum_up(m, counters, out, count)
         base = m.sums[TOTAL_SCORE]
+        unknown, value = unknown_sum(m, text, at, length, base)
+        if unknown:
+            return segment_unknown(m, counters, text, at, length, out, count, value)
     certain = best_path(m, text, at, length, base)
     n, all_pieces = write_path(m, text, at, length, out, count)
     if n < 0:

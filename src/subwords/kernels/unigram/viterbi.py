@@ -29,6 +29,8 @@ class Lattice(NamedTuple):
     links: object
     records: object
     scores: object  # float64, by id
+    entries: object  # of piece i: its record at 2 * i
+    entry_scores: object  # its score at 2 * i + 1
     unk_score: object
     byte_ids: object
     settings: object
@@ -112,9 +114,9 @@ def find_paths(m, text, at, length, base):
         piece, start, best, second, size = NO_PIECE, i, LEAST, LEAST, I64(0)
         found = piece_of(m.units[slot])
         while found >= 0:
-            record = m.records[found]
+            record = m.entries[2 * found]
             size = length_of(record)
-            value = rounded(m.best[stop - size] + m.scores[found], running)
+            value = rounded(m.best[stop - size] + m.entry_scores[2 * found + 1], running)
             if value > best:
                 piece, start, best, second = found, stop - size, value, best
             else:
@@ -192,6 +194,8 @@ def opened_model(model, scratch):
         links=pointer(model.links),
         records=pointer(model.records),
         scores=scores,
+        entries=pointer(model.entries),
+        entry_scores=pointer(model.entry_scores),
         unk_score=scores[known],
         byte_ids=pointer(model.byte_ids),
         settings=pointer(model.settings),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache, partial
 
 import numpy as np
@@ -32,7 +33,7 @@ def _compiled(rule: Rule) -> Route | None:
     try:
         if rule and isinstance(rule[0], Split) and removed(rule[0]):
             machine = _machine_of((Split(rule[0].pattern), *rule[1:]))
-            return DroppingRoute(machine, _dropped(rule[0]).astype(np.uint8), rule)
+            return DroppingRoute(machine, _dropped(rule[0], alone=len(rule) == 1).astype(np.uint8), rule)
         if rule and isinstance(rule[0], Split) and (len(rule) > 1 or len(rule[0].pattern) > MUCH):
             symbols = symbols_of(rule[0])
             if symbols:
@@ -68,8 +69,10 @@ def _machine_of(rule: Rule) -> Machine:
     return made
 
 
-def _dropped(step: Split) -> NDArray[np.bool_]:
+def _dropped(step: Split, *, alone: bool) -> NDArray[np.bool_]:
     """Return the characters with which only dropped words begin; raises Outside if there is no such set.
+
+    alone: no other step splits the words that are kept.
 
     Without `invert`, matches are dropped: each of them must be a run of some characters. With `invert`, the gaps are
     dropped: if every first character of a match is also a match by itself, gaps consist of the remaining characters.
@@ -87,7 +90,21 @@ def _dropped(step: Split) -> NDArray[np.bool_]:
         first = branch.items[0] if isinstance(branch, Then) else branch
         if not isinstance(first, Chars) or (first.members & ~found).any():
             raise Outside("a match begins with a character that is dropped elsewhere")
+        if not alone and any((members & ~found).any() for members in _sets(branch)):
+            raise Outside("a match contains a character that is dropped elsewhere")
     return ~found
+
+
+def _sets(node: Node) -> Iterator[NDArray[np.bool_]]:
+    """Yield the characters of all sets of a pattern that a match may contain."""
+    match node:
+        case Chars():
+            yield node.members
+        case Repeat():
+            yield from _sets(node.item)
+        case Then() | Either():
+            for part in node.items if isinstance(node, Then) else node.branches:
+                yield from _sets(part)
 
 
 def _run(node: Node) -> NDArray[np.bool_] | None:

@@ -261,14 +261,13 @@ def composed(first: Machine, second: Machine) -> Machine:
         if len(numbers.items) > MOST_STATES:
             raise Outside(f"splitting needs more than {MOST_STATES} states")
     columns = [np.array([[cell[k] for cell in row] for row in rows]) for k in range(4)]
-    moves, borders_, saves, emits_ = columns
     return _smallest(
         Machine(
             order[classes.ravel()].astype(np.uint8),
-            moves.astype(np.int32),
-            borders_.astype(np.uint32),
-            saves.astype(np.bool_),
-            emits_.astype(np.bool_),
+            columns[0].astype(np.int32),
+            columns[1].astype(np.uint32),
+            columns[2].astype(np.bool_),
+            columns[3].astype(np.bool_),
         )
     )
 

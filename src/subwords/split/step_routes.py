@@ -237,19 +237,7 @@ class DroppingRoute(MachineRoute):
         return self._by_steps.word_spans(text)
 
 
-class _PlacedBySteps(DroppingRoute):
-    """Finds the words by a machine and a kernel, and where they come from step by step."""
-
-    def traced(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[TracedChunk]:
-        """Split many texts, step by step: with the origin of every byte."""
-        return self._by_steps.traced(text, bounds, buffers)
-
-    def short_traced(self, text: Bytes, buffers: SplitBuffers) -> TracedChunk | None:
-        """Split one text."""
-        return self._by_steps.short_traced(text, buffers)
-
-
-class PrefixingRoute(_PlacedBySteps):
+class PrefixingRoute(DroppingRoute):
     """For rules that drop words, and put a character before the others that is then cut before: T5's.
 
     One machine finds all words. A kept word that does not begin with the prefix was the first one after a dropped word.
@@ -266,15 +254,20 @@ class PrefixingRoute(_PlacedBySteps):
 
         return keep_prefixed
 
+    def traced(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[TracedChunk]:
+        """Split many texts, step by step: with the origin of every byte."""
+        return self._by_steps.traced(text, bounds, buffers)
 
-class NumbersRoute(_PlacedBySteps):
+    def short_traced(self, text: Bytes, buffers: SplitBuffers) -> TracedChunk | None:
+        """Split one text."""
+        return self._by_steps.short_traced(text, buffers)
+
+
+class NumbersRoute(DroppingRoute):
     """For rules that last cut words, as bytes, around numbers and into groups of three digits: Falcon's.
 
-    `kinds`, uint8 of shape (256,): see `cut_numbers`.
+    `drops`, uint8 of shape (256,), has the kinds of bytes for `cut_numbers`. No word is dropped.
     """
-
-    def __init__(self, machine: Machine, kinds: NDArray[np.uint8], rule: Rule) -> None:
-        super().__init__(machine, kinds, rule)
 
     @cached_property
     def _keeper(self) -> Kernel:
@@ -284,3 +277,7 @@ class NumbersRoute(_PlacedBySteps):
 
     def _most_kept(self, size: int, words: int) -> int:
         return size + 1
+
+    def _kept_traced(self, chunk: WordChunk, buffers: SplitBuffers) -> TracedChunk:
+        self._keep(chunk.text, chunk.base, chunk.ends, chunk.text_ends, buffers)
+        return TracedChunk(chunk._replace(ends=buffers.kept_ends), NO_OFFSETS)

@@ -16,7 +16,11 @@ PARTS = st.lists(st.sampled_from([b" ", b"a", "é".encode(), "☃".encode(), "�
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-@given(st.lists(PARTS.map(b"".join), min_size=1, max_size=4), st.sampled_from(["", "x", "▁▁"]), st.binary(max_size=3))
+@given(
+    st.lists(PARTS.map(b"".join), min_size=1, max_size=4),
+    st.sampled_from(["", "x", "▁▁", " ", "a"]),
+    st.binary(max_size=3),
+)
 def test_runs(pattern: str, texts: list[bytes], content: str, before: bytes) -> None:
     step = Replace(pattern, content, regex=True)
     stage, plain = run_stage(step), PatternStage(step)

@@ -26,8 +26,7 @@ STEPS, REGEX = "compiled automata, step by step", "regex package"
 # A rule not named here is one machine.
 ROUTES = {
     **dict.fromkeys(("gpt2", "gpt-neox", "r50k", "p50k"), MASKS),
-    **dict.fromkeys(("deepseek-coder", "falcon", "viking", "clip"), STEPS),
-    **dict.fromkeys(("metaspace", "t5"), STEPS),
+    "metaspace": STEPS,
     **dict.fromkeys(("deepseek-llm", "chameleon", "superbpe", "tiny-aya"), REGEX),
 }
 

@@ -227,7 +227,7 @@ class _Tools(NamedTuple):
 
         stages = tuple(map(_working, direct.stages))
         drops = direct.drops is not None
-        kept = np.empty(BUFFER + LANES if drops else 0, np.uint8)
+        kept = np.empty(BUFFER * (1 + direct.widens) + LANES if drops else 0, np.uint8)
         work = ManyWork(
             buffer=np.empty(BUFFER + LANES, np.uint8),
             bounds=np.zeros(CHUNK_TEXTS + 1, np.int64),

@@ -29,13 +29,12 @@ def plan_of(segmenter: Segmenter, splitter: WordSource, *, prefixed: bool, marke
     if direct is None or len(direct.stages) > MOST_STAGES:
         return None
     from subwords.kernels.door_encode import Plan, StagePlan
-    from subwords.kernels.split.drop import keep_words
 
     return Plan(
         stages=tuple(StagePlan(stage.kernel, stage.scratch is not None, stage.fourth) for stage in direct.stages),
         split=direct.many if many else direct.kernel,
         tables=len(direct.tables),
-        keep=None if direct.drops is None else keep_words,
+        keep=direct.keep,
         encode=segmenter.kernel,
         prefixed=prefixed,
         marked=marked or direct.marked,
@@ -88,7 +87,8 @@ def _kept(direct: Direct) -> Kept | None:
         return None
     from subwords.kernels.door_encode import ROOM, Kept
 
-    return Kept(np.zeros(1, np.int64), direct.drops, np.empty(ROOM + LANES, np.uint8), np.empty(ROOM, np.uint32))
+    text = np.empty(ROOM * (1 + direct.widens) + LANES, np.uint8)
+    return Kept(np.zeros(1, np.int64), direct.drops, text, np.empty(ROOM, np.uint32))
 
 
 def _working(stage: DirectStage) -> Working:

@@ -53,7 +53,9 @@ class Direct(NamedTuple):
     kernel: Kernel
     many: Kernel  # the same for many texts
     tables: tuple[object, ...]  # what they take besides the texts and the ends
-    drops: Bytes | None = None  # by code point: words that begin with it are dropped
+    keep: Kernel | None = None  # drops words, see `kernels/split/drop.py`
+    drops: Bytes | None = None  # the table that `keep` takes
+    widens: int = 0  # bytes that `keep` adds to a word, at most
     stages: tuple[DirectStage, ...] = ()  # of the normalizer, before
     marked: bool = False  # a text with U+2581 may need more
 

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.components.splitter import PATTERNS, Rule, Split
+from subwords.components.byte_alphabet import tokens_to_text
+from subwords.components.splitter import PATTERNS, ByteChars, Prefix, Replace, Rule, Split, escape
 from subwords.kernels.layout import CODE_POINTS
 from subwords.kernels.stored import stored
 from subwords.split.finders import finder, removed
 from subwords.split.literals import SymbolsRoute, symbols_of
 from subwords.split.pattern import Chars, Either, Node, Outside, Repeat, Then, parse
 from subwords.split.routes import MachineRoute, MaskRoute, Route
-from subwords.split.step_routes import DroppingRoute, StepsRoute
+from subwords.split.step_routes import DroppingRoute, NumbersRoute, PrefixingRoute, StepsRoute
 from subwords.split.transducer import Machine, composed, unsplit
 from subwords.support.value import digest_of
 
 __all__ = ["machine_of", "route"]
 
+DIGITS = slice(ord("0"), ord("9") + 1)
 MUCH = 100  # pattern length in characters above which a trie is better than a machine
 
 
@@ -30,9 +33,19 @@ def route(rule: Rule) -> Route:
 
 def _compiled(rule: Rule) -> Route | None:
     try:
+        if parts := _prefixed(rule):
+            first, prefix, last = parts
+            drops = _dropped(first, alone=False)
+            if drops[ord(prefix)]:
+                return None
+            machine = _machine_of((Split(first.pattern), last))
+            return PrefixingRoute(machine, drops.astype(np.uint8), prefix.encode(), rule)
+        if found := _numbered(rule):
+            before, kinds = found
+            return NumbersRoute(_machine_of(before), kinds, rule)
         if rule and isinstance(rule[0], Split) and removed(rule[0]):
             machine = _machine_of((Split(rule[0].pattern), *rule[1:]))
-            return DroppingRoute(machine, _dropped(rule[0]).astype(np.uint8), rule)
+            return DroppingRoute(machine, _dropped(rule[0], alone=len(rule) == 1).astype(np.uint8), rule)
         if rule and isinstance(rule[0], Split) and (len(rule) > 1 or len(rule[0].pattern) > MUCH):
             symbols = symbols_of(rule[0])
             if symbols:
@@ -43,6 +56,31 @@ def _compiled(rule: Rule) -> Route | None:
         return MachineRoute(machine)
     except Outside:
         return None
+
+
+def _prefixed(rule: Rule) -> tuple[Split, str, Split] | None:
+    """Return the step that drops words, the prefix, and the step that cuts before it; None for another rule."""
+    match rule:
+        case (Split() as first, Replace(" ", _), Prefix(prefix, "always"), Split(pattern) as last):
+            spaces = not first.invert and first.pattern in (r"\s", r"\s+")  # then there is nothing to replace
+            cuts = pattern == escape(prefix) and last.behavior == "merged_with_next" and not last.invert
+            if removed(first) and spaces and len(prefix) == 1 and cuts:
+                return first, prefix, last
+    return None
+
+
+def _numbered(rule: Rule) -> tuple[Rule, NDArray[np.uint8]] | None:
+    """Return the steps before the last cuts around numbers, and the kind of each byte; None for another rule."""
+    match rule:
+        case (*before, ByteChars(), Split(pattern, "contiguous", invert), Split("[0-9][0-9][0-9]", "isolated", False)):
+            node = parse(pattern)
+            if invert or not isinstance(node, Chars) or not node.members[DIGITS].all():
+                return None
+            characters = tokens_to_text([bytes([byte]) for byte in range(256)])
+            kinds = node.members[[ord(character) for character in characters]].astype(np.uint8)
+            kinds[DIGITS] = 2
+            return tuple(before), kinds
+    return None
 
 
 @cache
@@ -68,8 +106,10 @@ def _machine_of(rule: Rule) -> Machine:
     return made
 
 
-def _dropped(step: Split) -> NDArray[np.bool_]:
+def _dropped(step: Split, *, alone: bool) -> NDArray[np.bool_]:
     """Return the characters with which only dropped words begin; raises Outside if there is no such set.
+
+    alone: no other step splits the words that are kept.
 
     Without `invert`, matches are dropped: each of them must be a run of some characters. With `invert`, the gaps are
     dropped: if every first character of a match is also a match by itself, gaps consist of the remaining characters.
@@ -87,7 +127,21 @@ def _dropped(step: Split) -> NDArray[np.bool_]:
         first = branch.items[0] if isinstance(branch, Then) else branch
         if not isinstance(first, Chars) or (first.members & ~found).any():
             raise Outside("a match begins with a character that is dropped elsewhere")
+        if not alone and any((members & ~found).any() for members in _sets(branch)):
+            raise Outside("a match contains a character that is dropped elsewhere")
     return ~found
+
+
+def _sets(node: Node) -> Iterator[NDArray[np.bool_]]:
+    """Yield the characters of all sets of a pattern that a match may contain."""
+    match node:
+        case Chars():
+            yield node.members
+        case Repeat():
+            yield from _sets(node.item)
+        case Then() | Either():
+            for part in node.items if isinstance(node, Then) else node.branches:
+                yield from _sets(part)
 
 
 def _run(node: Node) -> NDArray[np.bool_] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,10 @@ from subwords.split.transducer import Machine
 from subwords.split.word_spans import WordSpans, add_prefix, put_bytes_back, replace_character, start, write_byte_chars
 from subwords.unicode.tables import UNICODE_VERSION
 
-__all__ = ["DroppingRoute", "StepsRoute"]
+if TYPE_CHECKING:
+    from subwords.kernels.jit import Kernel
+
+__all__ = ["DroppingRoute", "NumbersRoute", "PrefixingRoute", "StepsRoute"]
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
@@ -151,10 +155,18 @@ class DroppingRoute(MachineRoute):
     `drops`, uint8 of shape (0x110001,), marks the characters with which only dropped words begin.
     """
 
+    _widens = 0  # bytes added to a word, at most
+
     def __init__(self, machine: Machine, drops: NDArray[np.uint8], rule: Rule) -> None:
         super().__init__(machine)
         self._drops = drops
         self._rule = rule
+
+    @cached_property
+    def _keeper(self) -> Kernel:
+        from subwords.kernels.split.drop import keep_words
+
+        return keep_words
 
     @cached_property
     def _by_steps(self) -> StepsRoute:
@@ -172,7 +184,7 @@ class DroppingRoute(MachineRoute):
     def direct(self, buffers: SplitBuffers, *, cuts: bool = False) -> Direct | None:
         """Return the kernel of the machine, and the words to drop."""
         found = super().direct(buffers)
-        return found and found._replace(drops=self._drops)
+        return found and found._replace(keep=self._keeper, drops=self._drops, widens=self._widens)
 
     def short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
         """Split a short text in one call."""
@@ -186,13 +198,17 @@ class DroppingRoute(MachineRoute):
         self, text: Bytes, base: int, ends: NDArray[np.uint32], text_ends: Offsets, buffers: SplitBuffers
     ) -> None:
         """Write the kept words to the buffers, and their numbers to `text_ends`."""
-        from subwords.kernels.split.drop import keep_words
-
         words = int(text_ends[-1])
         size = int(ends[words - 1]) if words else 0
-        if len(buffers.kept_text) < size + LANES or len(buffers.kept_ends) < words + 1:
-            buffers.kept_text, buffers.kept_ends = np.empty(size + LANES, np.uint8), np.empty(len(ends), np.uint32)
-        keep_words.sized(size)(text, base, ends, text_ends, self._drops, buffers.kept_text, buffers.kept_ends)
+        room = size + words * self._widens + LANES
+        kept = self._most_kept(size, words)
+        if len(buffers.kept_text) < room or len(buffers.kept_ends) < kept:
+            buffers.kept_text, buffers.kept_ends = np.empty(room, np.uint8), np.empty(max(kept, len(ends)), np.uint32)
+        self._keeper.sized(size)(text, base, ends, text_ends, self._drops, buffers.kept_text, buffers.kept_ends)
+
+    def _most_kept(self, size: int, words: int) -> int:
+        """Return how many ends need room."""
+        return words + 1
 
     def traced(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[TracedChunk]:
         """Split many texts; also say where the kept words begin."""
@@ -219,3 +235,49 @@ class DroppingRoute(MachineRoute):
     def word_spans(self, text: Bytes) -> WordSpans:
         """Return the words of one text."""
         return self._by_steps.word_spans(text)
+
+
+class PrefixingRoute(DroppingRoute):
+    """For rules that drop words, and put a character before the others that is then cut before: T5's.
+
+    One machine finds all words. A kept word that does not begin with the prefix was the first one after a dropped word.
+    """
+
+    def __init__(self, machine: Machine, drops: NDArray[np.uint8], prefix: bytes, rule: Rule) -> None:
+        super().__init__(machine, np.concatenate([drops, np.frombuffer(prefix, np.uint8)]), rule)
+        self._widens = len(prefix)
+        self.growth = 1 + len(prefix)
+
+    @cached_property
+    def _keeper(self) -> Kernel:
+        from subwords.kernels.split.drop import keep_prefixed
+
+        return keep_prefixed
+
+    def traced(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[TracedChunk]:
+        """Split many texts, step by step: with the origin of every byte."""
+        return self._by_steps.traced(text, bounds, buffers)
+
+    def short_traced(self, text: Bytes, buffers: SplitBuffers) -> TracedChunk | None:
+        """Split one text."""
+        return self._by_steps.short_traced(text, buffers)
+
+
+class NumbersRoute(DroppingRoute):
+    """For rules that last cut words, as bytes, around numbers and into groups of three digits: Falcon's.
+
+    `drops`, uint8 of shape (256,), has the kinds of bytes for `cut_numbers`. No word is dropped.
+    """
+
+    @cached_property
+    def _keeper(self) -> Kernel:
+        from subwords.kernels.split.drop import cut_numbers
+
+        return cut_numbers
+
+    def _most_kept(self, size: int, words: int) -> int:
+        return size + 1
+
+    def _kept_traced(self, chunk: WordChunk, buffers: SplitBuffers) -> TracedChunk:
+        self._keep(chunk.text, chunk.base, chunk.ends, chunk.text_ends, buffers)
+        return TracedChunk(chunk._replace(ends=buffers.kept_ends), NO_OFFSETS)

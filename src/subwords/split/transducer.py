@@ -234,45 +234,111 @@ def machine(automaton: Automaton, emits: str = "borders", *, last: bool = True) 
 
 
 def composed(first: Machine, second: Machine) -> Machine:
-    """Return the machine that splits the words of `first` by `second`; Outside if `first` emits any border late."""
-    if (first.borders > 1).any() or first.saves.any():
-        raise Outside("a step before another emits its word ends late")
+    """Return the machine that splits the words of `first` by `second`; raises `Outside` if there is none small enough.
+
+    If `first` may still emit a border before some of the last characters, `second` reads these later.
+    """
+    if first.saves.any():
+        raise Outside("a step before another saves word ends")
+    late = _lateness(first)
+    if late.any() and second.saves.any():
+        raise Outside("a step saves word ends, and one before it emits them late")
     pairs = first.classes.astype(np.int64) * second.count + second.classes
     found, where, classes = np.unique(pairs, return_index=True, return_inverse=True)
     if len(found) > MOST_CLASSES:
         raise Outside(f"splitting needs more than {MOST_CLASSES} classes")
     order = np.argsort(np.argsort(where))
-    found = found[np.argsort(where)]
-    numbers = Numbers((0, 0))
+    maker = _Composer(first, second, late.tolist())
+    numbers = Numbers(_Composed(0, 0, ()))
     rows = []
-    for a, b in numbers.items:
+    for state in numbers.items:
         row = []
-        for pair in found.tolist():
-            c, d = divmod(pair, second.count)
-            borders, emits = 0, False
-            if first.borders[a, c]:
-                borders, emits, b_before = int(second.borders[b, -1]) | 1, bool(second.emits[b, -1]), 0
-            else:
-                b_before = b
-            after = int(first.moves[a, c]), int(second.moves[b_before, d])
-            borders |= int(second.borders[b_before, d])
-            emits |= bool(second.emits[b_before, d])
-            row.append((numbers(after), borders, bool(second.saves[b_before, d]), emits))
-        row.append((0, int(second.borders[b, -1]), False, bool(second.emits[b, -1])))
+        for pair in found[np.argsort(where)].tolist():
+            after, borders, saves, emits = maker.step(state, *divmod(pair, second.count))
+            row.append((numbers(after), borders, saves, emits))
+        row.append((0, *maker.finish(state)))
         rows.append(row)
         if len(numbers.items) > MOST_STATES:
             raise Outside(f"splitting needs more than {MOST_STATES} states")
     columns = [np.array([[cell[k] for cell in row] for row in rows]) for k in range(4)]
-    moves, borders_, saves, emits_ = columns
     return _smallest(
         Machine(
             order[classes.ravel()].astype(np.uint8),
-            moves.astype(np.int32),
-            borders_.astype(np.uint32),
-            saves.astype(np.bool_),
-            emits_.astype(np.bool_),
+            columns[0].astype(np.int32),
+            columns[1].astype(np.uint32),
+            columns[2].astype(np.bool_),
+            columns[3].astype(np.bool_),
         )
     )
+
+
+def _lateness(made: Machine) -> NDArray[np.int64]:
+    """Return for each state before how many of the last characters a border may still be emitted."""
+    own = np.zeros(len(made.moves), np.int64)
+    for d in range(1, REACH + 1):
+        own[(made.borders >> np.uint32(d) & np.uint32(1)).any(axis=1)] = d
+    late = own
+    while True:
+        more = np.maximum(own, late[made.moves[:, :-1]].max(axis=1) - 1)
+        if np.array_equal(more, late):
+            return late
+        late = more
+
+
+class _Composed(NamedTuple):
+    """A state of two machines: `waiting`, classes of the second's next characters, and whether a word begins there."""
+
+    first: int
+    second: int
+    waiting: tuple[tuple[int, bool], ...]
+
+
+class _Composer:
+    """Transitions of two machines of which the second splits the words of the first."""
+
+    def __init__(self, first: Machine, second: Machine, late: list[int]) -> None:
+        self.late = late
+        self.first = first.moves.tolist(), first.borders.tolist()
+        self.second = second.moves.tolist(), second.borders.tolist(), second.saves.tolist(), second.emits.tolist()
+
+    def step(self, state: _Composed, c: int, d: int) -> tuple[_Composed, int, bool, bool]:
+        """Return the state after a character of these classes, its borders, and whether it saves and emits."""
+        moves, borders = self.first
+        after = moves[state.first][c]
+        waiting = _begun([*state.waiting, (d, False)], borders[state.first][c])
+        ready = max(0, len(waiting) - self.late[after])
+        b, found, saves, emits = self._read(state.second, waiting[:ready], len(waiting) - 1)
+        return _Composed(after, b, tuple(waiting[ready:])), found, saves, emits
+
+    def finish(self, state: _Composed) -> tuple[int, bool, bool]:
+        """Return the borders at the end of the text, and whether it saves and emits."""
+        waiting = _begun([*state.waiting, (0, False)], self.first[1][state.first][-1])[:-1]
+        b, found, _, emits = self._read(state.second, waiting, len(waiting))
+        return found | self.second[1][b][-1], False, emits or self.second[3][b][-1]
+
+    def _read(self, b: int, waiting: list[tuple[int, bool]], ago: int) -> tuple[int, int, bool, bool]:
+        """Let the second machine read characters, the first of them `ago` characters back."""
+        moves, borders, saving, emitting = self.second
+        found, saves, emits = 0, False, False
+        for d, begins in waiting:
+            if begins:
+                found |= (borders[b][-1] | 1) << ago
+                emits |= emitting[b][-1]
+                b = 0
+            found |= borders[b][d] << ago
+            saves, emits = saving[b][d], emits or emitting[b][d]
+            b = moves[b][d]
+            ago -= 1
+        if found >> REACH + 1:
+            raise Outside("words depend on characters too far after them")
+        return b, found, saves, emits
+
+
+def _begun(waiting: list[tuple[int, bool]], borders: int) -> list[tuple[int, bool]]:
+    """Return the characters with the borders that the last one emits."""
+    if borders >> len(waiting):
+        raise Outside("a border before the text")
+    return [(d, begins or borders >> len(waiting) - 1 - k & 1 > 0) for k, (d, begins) in enumerate(waiting)]
 
 
 def _smallest(big: Machine) -> Machine:

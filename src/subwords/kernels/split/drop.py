@@ -1,8 +1,8 @@
-"""Dropping the words that begin with a character of a set, such as whitespace."""
+"""Dropping the words that begin with a character of a set, such as whitespace; a prefix for the others."""
 
 from __future__ import annotations
 
-from subwords.kernels.jit import I64, I64s, Int, U8s, U32s, copy64, helper, kernel, pointer
+from subwords.kernels.jit import I64, I64s, Int, U8s, U32s, advance, copy64, helper, kernel, pointer
 from subwords.kernels.layout import INVALID, LANES
 from subwords.kernels.text.utf8 import decode_at
 
@@ -68,4 +68,76 @@ def keep_words(text: U8s, start: Int, ends: U32s, text_ends: I64s, drops: U8s, o
             w += 1
         m[i] = count
     copy_bytes(q, filled - (at - run), p, run, at, size)
+    return count
+
+
+@helper
+def has_prefix(p, i, stop, prefix, width):
+    """Whether p[i:stop] begins with a prefix of some bytes."""
+    k = 0
+    while k < width and i + k < stop and p[i + k] == prefix[k]:
+        k += 1
+    return k == width
+
+
+@kernel
+def keep_prefixed(text: U8s, start: Int, ends: U32s, text_ends: I64s, drops: U8s, out: U8s, kept: U32s) -> Int:
+    """Do as `keep_words`, and write a prefix before the kept words that do not begin with it.
+
+    The prefix follows the table in `drops`. out has room for it before each word, for the words, and for LANES bytes.
+    """
+    p, e, m, d = pointer(text), pointer(ends), pointer(text_ends), pointer(drops)
+    q, k = pointer(out), pointer(kept)
+    width, before = len(drops) - (INVALID + 1), advance(d, INVALID + 1)
+    size, w, count, at, filled = len(text), I64(0), I64(0), I64(start), I64(0)
+    for i in range(len(text_ends)):
+        while w < m[i]:
+            stop = I64(start) + I64(e[w])
+            if first_class(p, at, stop, d) == 0:
+                if not has_prefix(p, at, stop, before, width):
+                    for b in range(width):
+                        q[filled + b] = before[b]
+                    filled += width
+                copy_bytes(q, filled, p, at, stop, size)
+                filled += stop - at
+                k[count] = filled
+                count += 1
+            at = stop
+            w += 1
+        m[i] = count
+    return count
+
+
+@kernel
+def cut_numbers(text: U8s, start: Int, ends: U32s, text_ends: I64s, kinds: U8s, out: U8s, kept: U32s) -> Int:
+    """Copy words to `out` and write their ends, and those of the numbers in them; their number.
+
+    kinds: by byte, 0, or 1 if it is of a number, or 2 if it is a digit. A run of bytes of numbers becomes a word, but
+    each three digits in it, from its start on, are words. Otherwise as `keep_words`; `kept` has room for an end a byte.
+    """
+    p, e, m, d = pointer(text), pointer(ends), pointer(text_ends), pointer(kinds)
+    q, k = pointer(out), pointer(kept)
+    base, w, count, at = I64(start), I64(0), I64(0), I64(start)
+    for i in range(len(text_ends)):
+        while w < m[i]:
+            stop, done, last = base + I64(e[w]), at, d[p[at]]
+            while at < stop:
+                kind = d[p[at]]
+                group = kind == 2 and at + 2 < stop and d[p[at + 1]] == 2 and d[p[at + 2]] == 2
+                if at > done and (group or (kind != 0) != (last != 0)):
+                    k[count] = at - base
+                    count += 1
+                    done = at
+                last = kind
+                at += 3 if group else 1
+                if group:
+                    k[count] = at - base
+                    count += 1
+                    done = at
+            if at > done:
+                k[count] = at - base
+                count += 1
+            w += 1
+        m[i] = count
+    copy_bytes(q, I64(0), p, base, at, len(text))
     return count

@@ -1,0 +1,108 @@
+"""Rules of several steps that run as one machine, with a kernel behind it: the words are those of step by step."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from strategies import byte_texts
+from subwords.components.splitter import NAMED, PATTERNS, ByteChars, Prefix, Replace, Rule, Split
+from subwords.split.routes import MachineRoute, Route, SplitBuffers, WordChunk
+from subwords.split.select_route import route
+from subwords.split.step_routes import DroppingRoute, NumbersRoute, PrefixingRoute, StepsRoute
+
+RULES: dict[str, tuple[Rule, type[Route]]] = {
+    "clip": (NAMED["clip"], DroppingRoute),
+    "t5": (NAMED["t5"], PrefixingRoute),
+    "falcon": (NAMED["falcon"], NumbersRoute),
+    "deepseek-coder": (NAMED["deepseek-coder"], MachineRoute),
+    "viking": (NAMED["viking"], MachineRoute),
+    "late and late": ((Split("abc|a|b+"), Split("b1|ab| <+"), Split(PATTERNS["gpt2"])), MachineRoute),
+    "late and dropped": ((Split("abc|[abc]", "removed", invert=True), Split("ab")), DroppingRoute),
+    # The second step leaves words of the first that begin with a dropped character.
+    "a match with a dropped character": (
+        (Split("a b|[ab]", "removed", invert=True), Split("a")),
+        StepsRoute,
+    ),
+    "another prefix": (
+        (Split(r"\s+", "removed"), Replace(" ", "-"), Prefix("-"), Split("-", "merged_with_next")),
+        PrefixingRoute,
+    ),
+    "spaces stay": (
+        (Split("b", "removed"), Replace(" ", "-"), Prefix("-"), Split("-", "merged_with_next")),
+        StepsRoute,
+    ),
+    "numbers first": ((ByteChars(), Split(r"\p{N}", "contiguous"), Split("[0-9][0-9][0-9]")), NumbersRoute),
+    "other digits": ((ByteChars(), Split("[2-9]", "contiguous"), Split("[0-9][0-9][0-9]")), StepsRoute),
+}
+PIECES = (
+    "<|startoftext|>,<|endoftext|>,<|start,'s,'re, ,  ,"
+    "\n,\t,a,ab,abc,Bc,é,中,12,3,4567,²,½,१,.,!?,-,▁,<,|,\u3000,ア,ò,$,b1"
+)
+texts = st.lists(st.sampled_from(PIECES.split(",")), max_size=30).map(lambda parts: "".join(parts).encode())
+
+
+def words_of(chunks: list[WordChunk]) -> list[list[bytes]]:
+    """The words of each text."""
+    made: list[list[bytes]] = [[]]
+    for text, base, ends, text_ends, complete in chunks:
+        data, at, first = text.tobytes()[base:], 0, 0
+        for k, upto in enumerate(text_ends.tolist()):
+            for end in ends[first:upto].tolist():
+                made[-1].append(data[at:end])
+                at = end
+            first = upto
+            if complete or k < len(text_ends) - 1:
+                made.append([])
+    return made[:-1]
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_route(name: str) -> None:
+    rule, kind = RULES[name]
+    assert type(route(rule)) is kind
+
+
+def copied(chunk: WordChunk) -> WordChunk:
+    """A chunk whose arrays are its own."""
+    return WordChunk(chunk.text.copy(), chunk.base, chunk.ends.copy(), chunk.text_ends.copy(), chunk.complete)
+
+
+def check(name: str, batch: list[bytes]) -> None:
+    """The words of some texts, one at a time and together."""
+    rule, _ = RULES[name]
+    made, steps = route(rule), StepsRoute(rule)
+    data = np.frombuffer(b"".join(batch), np.uint8)
+    bounds = np.cumsum([0, *map(len, batch)])
+    found = words_of([copied(chunk) for chunk in made.texts(data, bounds, SplitBuffers())])
+    assert found == words_of([copied(chunk) for chunk in steps.texts(data, bounds, SplitBuffers())])
+    for text, words in zip(batch, found, strict=True):
+        array, buffers = np.frombuffer(text, np.uint8), SplitBuffers()
+        spans, reference = made.word_spans(array), steps.word_spans(array)
+        assert spans.words.tolist() == reference.words.tolist()
+        assert spans.origin.tolist() == reference.origin.tolist()
+        count = made.short(array, buffers)
+        if count is not None:
+            one = WordChunk(buffers.short_text, 0, buffers.short_ends, np.array([count]), True)
+            assert words_of([one]) == [words]
+        cut = made.cut(array, len(array) // 2)
+        parts = np.array([0, cut, len(array)])
+        halves = words_of([copied(chunk) for chunk in made.texts(array, parts, SplitBuffers())])
+        assert [*chain(*halves)] == words
+
+
+@given(st.sampled_from([*RULES]), st.lists(texts | byte_texts(), max_size=5))
+@example("t5", [b"a", b"", b"b"])
+@example("falcon", ["x\u00b2123456ò7".encode(), b"12", b"34"])
+def test_words(name: str, batch: list[bytes]) -> None:
+    check(name, batch)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_words_of_many_texts(name: str) -> None:
+    line = "It's 12345 ▁▁a—b <|startoftext|><|startoftex 7890²é\u3000中文, abcab1 -x!?".encode()
+    check(name, [line[k:] + line[:k] for k in range(0, len(line), 3)] * 3 + [line * 40])

@@ -81,6 +81,7 @@ CALLS: list[Callable[[Any], Any]] = [
     lambda tok: [seen(tok.encode(text, other)) for text, other in pairwise(TEXTS)],
     lambda tok: [*map(seen, tok.encode_batch(TEXTS))],
     lambda tok: [*map(seen, tok.encode_batch([("a b", "c"), "d", ["e", "f"]], add_special_tokens=False))],
+    lambda tok: [*map(seen, tok.encode_batch([("a b", "c"), ["e", "f g"]]))],
     lambda tok: [found.ids for found in tok.encode_batch_fast(TEXTS)],
     lambda tok: tok.encode_batch([]),
     lambda tok: repr(tok.encode("a b")),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,10 @@ class HFShape:
         if isinstance(input, str) or not isinstance(input, Sequence | np.ndarray):
             raise WrongTypeError(f"expected a list of texts, not {type(input).__name__}")
         rows = [_texts(item) for item in input]
+        if len({*map(len, rows)}) == 1:
+            with suppress(InputError):  # the errors of the way below name no text, as HF's
+                columns = [[*column] for column in zip(*rows, strict=True)]
+                return [*map(HFEncoding, self._tok(*columns, special=self._special, template=add_special_tokens))]
         found = [self._unpadded(row, add_special_tokens) for row in rows]
         padding = self._tok.spec.padding
         if padding is not None and found:
@@ -242,9 +247,13 @@ def _check_whole(is_pretokenized: object) -> None:
 
 
 def _text(text: object) -> str:
-    if not isinstance(text, str) or any("\ud800" <= character <= "\udfff" for character in text):
-        what = "a lone surrogate" if isinstance(text, str) else type(text).__name__
-        raise WrongTypeError(f"expected text as str without lone surrogates, not {what}")
+    if not isinstance(text, str):
+        raise WrongTypeError(f"expected text as str without lone surrogates, not {type(text).__name__}")
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise WrongTypeError("expected text as str without lone surrogates, not a lone surrogate") from None
     return text
 
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from subwords.engine.added_tokens import AddedTokens
     from subwords.families import Model
     from subwords.normalize.normalizer import Normalizer
-    from subwords.results.encoding import Encoding
     from subwords.results.token_batch import TokenBatch
     from subwords.spec import TokenizerSpec
 
@@ -60,14 +59,14 @@ class Tok(Protocol):
 
     def __call__(
         self,
-        text: str,
-        pair: str | None = None,
+        text: Any,
+        pair: Any = None,
         *,
         special: Any = "text",
         template: bool = True,
         truncation: Any = None,
         padding: Any = None,
-    ) -> Encoding:
+    ) -> Any:
         """See `Tokenizer`."""
 
     def encode(self, text: str | bytes, *, special: Any = "text", template: bool = False) -> list[int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import random
 from typing import Any
 
@@ -49,6 +51,22 @@ def test_trimmed_positions_in_bytes() -> None:
     for (a, b), (first, last) in zip(found.spans.tolist(), found.byte_spans.tolist(), strict=True):
         assert text.encode()[first:last].decode("utf-8", "ignore") == ("" if text[a:b] == "é" else text[a:b])
     assert found.spans.tolist()[-1] == [5, 6] and found.byte_spans.tolist()[-1] == [6, 7]
+
+
+@pytest.mark.parametrize("text", ["", "low naïve<|end|> \u3000é", "lower " * 900])
+@pytest.mark.parametrize("normalizer", [None, "nfd", "lowercase"])
+def test_places_that_wait_are_those_of_a_list(tok: Tokenizer, text: str, normalizer: str | None) -> None:
+    each = tok.with_(normalizer=normalizer)
+    (listed,) = each([text])
+    for read in ("spans", "ids", "ranges"):  # whichever is read first; twice, since a door refuses new words
+        found = each(text)
+        getattr(found, read)
+        assert not found.ids.flags.writeable and not found.spans.flags.writeable
+        assert found.ids.tolist() == each.encode(text)
+        assert found == listed and hash(found) == hash(listed)
+        assert pickle.loads(pickle.dumps(each(text))) == copy.deepcopy(each(text)) == listed
+    with pytest.raises(AttributeError, match="no attribute 'places'"):
+        each(text).places  # type: ignore[attr-defined] # noqa: B018
 
 
 def test_tokens_are_text_and_as_files_spell_them(tok: Tokenizer) -> None:

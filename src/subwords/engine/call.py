@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeGuard
 
 from subwords.components.padding import Padding, Truncation
@@ -17,6 +17,7 @@ from subwords.engine.framed import framed, padded
 from subwords.engine.framed_rows import RowFrame
 from subwords.engine.spans import Located
 from subwords.errors import InputError
+from subwords.kernels.layout import SHORT_TEXT
 from subwords.results.encoding import Encoding
 from subwords.results.encoding_batch import EncodingBatch
 from subwords.support.checks import as_list
@@ -34,6 +35,11 @@ class Framing:
     template: Template
     truncation: Truncation | None
     padding: Padding | None
+
+    @cached_property
+    def only_adds(self) -> bool:
+        """Whether the ids of a text stay as they are, with those of the template around them."""
+        return self.truncation is None and self.padding is None
 
     @cached_property
     def single(self) -> RowFrame:
@@ -66,6 +72,27 @@ def encoding_of(
     """Return the encoding of a text or pair; InputError if a number of threads is given."""
     if threads is not None:
         raise InputError("threads is an option for a list of texts; this is one text")
+    if pair is None and type(text) is str and framing.only_adds and isinstance(special, str) and special == "text":
+        ids = _quick_ids(engine, text)
+        if ids is not None:  # the text is valid, and nothing below can fail: it may wait until it is asked for
+            return Encoding.of_ids(framing.template.apply(ids), partial(_whole, engine, framing, text, None, special))
+    return _whole(engine, framing, text, pair, special)
+
+
+def _quick_ids(engine: Engine, text: str) -> list[int] | None:
+    """Return the ids of a short text; None if they cost as much as the places do, or if the text is invalid."""
+    short = engine.short
+    ids = short.encode(text)
+    if ids is None and short.works and len(text) <= SHORT_TEXT:
+        with suppress(InputError):
+            ids = engine.encode(text, "text").tolist()  # makes room for the words that the door refuses
+    return ids
+
+
+def _whole(
+    engine: Engine, framing: Framing, text: Input, pair: Input | None, special: str | AbstractSet[str]
+) -> Encoding:
+    """Return the encoding of a text or pair, with its places."""
     if isinstance(text, str) and (pair is None or isinstance(pair, str)):
         with suppress(InputError):  # the long way below says more
             rows = (

@@ -116,7 +116,7 @@ class OnePlacer:
         origins = Origins(firsts, lasts, origin.begins, origin.ends)
         odd = place_ids.held()(ids, id_words, self._sizes, origins, source, placed, room.start)
         # Give the state back last: the words belong to it, and another thread may take it at once.
-        encoder._pool.append(state)
+        encoder._give(state)
         if trimmer is not None:
             odd += trimmer.trim(ids, room.offsets, text, room.bounds, placed)
         offsets = room.offsets.copy()

@@ -26,6 +26,11 @@ class Short(NamedTuple):
         """Return functions that always return None."""
         return cls(_nothing, _nothing)
 
+    @property
+    def works(self) -> bool:
+        """Whether the functions ever return a result."""
+        return self.encode is not _nothing
+
     def unless(self, found: Finds | None, *, ascii_only: bool = False) -> Short:
         """Return the functions for texts in which strings do not occur, and for ASCII texts only."""
         if not found and not ascii_only:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from dataclasses import field as _field
 from html import escape
@@ -61,10 +62,25 @@ class Encoding(Value):
         found.__dict__["_row"] = rows, index
         return found
 
+    @classmethod
+    def of_ids(cls, ids: list[int], make: Callable[[], Encoding]) -> Encoding:
+        """Return an encoding of which the ids are known; `make` is called when another field is first read."""
+        found = object.__new__(cls)
+        array = np.array(ids, np.uint32)
+        array.flags.writeable = False
+        own = found.__dict__
+        own["ids"], own["_make"] = array, make
+        return found
+
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
             own = self.__dict__
+            if name in FIELDS and "_made" in own:
+                return own.setdefault(name, getattr(own["_made"], name))
+            if name in FIELDS and "_make" in own:
+                made = own.setdefault("_made", own["_make"]())
+                return own.setdefault(name, getattr(made, name))
             if name not in FIELDS or "_row" not in own:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             rows, index = own["_row"]

@@ -76,11 +76,12 @@ class Encoding(Value):
 
         def __getattr__(self, name: str) -> Any:
             own = self.__dict__
-            if name in FIELDS and "_made" in own:
-                return own.setdefault(name, getattr(own["_made"], name))
-            if name in FIELDS and "_make" in own:
-                made = own.setdefault("_made", own["_make"]())
-                return own.setdefault(name, getattr(made, name))
+            if name in FIELDS and (make := own.get("_make")) is not None:
+                for key, value in vars(make()).items():
+                    own.setdefault(key, value)
+                own["_make"] = None  # lets go of what it holds
+            if name in own:  # made above, or meanwhile by another thread
+                return own[name]
             if name not in FIELDS or "_row" not in own:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             rows, index = own["_row"]

@@ -174,8 +174,6 @@ class UnigramModel(NamedTuple):
     links: I32s
     records: U64s
     scores: F64s  # by id, and last that of an unknown character
-    entries: U64s  # by id: the record, then room for the score: one cache line has both
-    entry_scores: F64s  # the same memory as numbers: the score of an id is at 2 * id + 1
     byte_ids: I32s  # the id of every byte, or MISSING
     settings: I64s
 

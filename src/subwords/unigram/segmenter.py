@@ -73,8 +73,7 @@ class UnigramSegmenter(Segmenter):
         ids = np.flatnonzero(np.diff(model.vocab.offsets) > 0)
         ids = ids[~np.isin(ids, list(model.special_ids))]
         units, links, records = units_of(model.vocab, ids)
-        entries = np.stack([records, scores[:-1].view(np.uint64)], axis=1).ravel()
-        return UnigramModel(units, links, records, scores, entries, entries.view(np.float64), model.byte_ids, settings)
+        return UnigramModel(units, links, records, scores, model.byte_ids, settings)
 
     def finer(self, rule: Rule) -> Rule:
         """Also cut around characters that no piece contains: every path has a boundary there.

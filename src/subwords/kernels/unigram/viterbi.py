@@ -3,6 +3,8 @@
 For every place in a word where a character ends, `Lattice` has the best sum of pieces up to there and the last piece.
 Of two equal sums the first one found stays, which has the longer last piece. Following the links from the longest piece
 that ends at a place to shorter ones takes half the time of searching the pieces that begin there.
+
+Tried and dropped: the record and the score of a piece side by side in one array: 0.92 to 1.02 of the speed.
 """
 
 from __future__ import annotations
@@ -29,8 +31,6 @@ class Lattice(NamedTuple):
     links: object
     records: object
     scores: object  # float64, by id
-    entries: object  # of piece i: its record at 2 * i
-    entry_scores: object  # its score at 2 * i + 1
     unk_score: object
     byte_ids: object
     settings: object
@@ -114,9 +114,9 @@ def find_paths(m, text, at, length, base):
         piece, start, best, second, size = NO_PIECE, i, LEAST, LEAST, I64(0)
         found = piece_of(m.units[slot])
         while found >= 0:
-            record = m.entries[2 * found]
+            record = m.records[found]
             size = length_of(record)
-            value = rounded(m.best[stop - size] + m.entry_scores[2 * found + 1], running)
+            value = rounded(m.best[stop - size] + m.scores[found], running)
             if value > best:
                 piece, start, best, second = found, stop - size, value, best
             else:
@@ -194,8 +194,6 @@ def opened_model(model, scratch):
         links=pointer(model.links),
         records=pointer(model.records),
         scores=scores,
-        entries=pointer(model.entries),
-        entry_scores=pointer(model.entry_scores),
         unk_score=scores[known],
         byte_ids=pointer(model.byte_ids),
         settings=pointer(model.settings),

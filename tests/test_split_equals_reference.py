@@ -20,7 +20,8 @@ from subwords.reference.bpe import GPT2_PATTERN, split, split_bytes
 from subwords.resolve import splitter
 from subwords.split import routes
 from subwords.split.finders import MachineFinder, RegexFinder
-from subwords.split.routes import CHUNK_WORDS, MachineRoute, MaskRoute, Route, SplitBuffers
+from subwords.split.mask_routes import MaskRoute
+from subwords.split.routes import CHUNK_WORDS, MachineRoute, Route, SplitBuffers
 from subwords.split.word_spans import start
 from subwords.unicode.tables import CATEGORIES, LETTER, NUMBER, OTHER, SPACE, categories, gpt2_classes
 

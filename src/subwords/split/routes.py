@@ -1,4 +1,4 @@
-"""Routes that split unchanged text: masks for GPT-2's rule, one machine for most others; more in `step_routes.py`."""
+"""Routes that split unchanged text by one machine; others are in `mask_routes.py` and `step_routes.py`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from subwords.errors import InputError
 from subwords.kernels.layout import LANES, MOST_BYTES, PLACE, SafeCuts, Transducer
 from subwords.split.word_spans import WordSpans, start
-from subwords.unicode.tables import UNICODE_VERSION, gpt2_classes
+from subwords.unicode.tables import UNICODE_VERSION
 
 if TYPE_CHECKING:
     from subwords.kernels.jit import Kernel
@@ -24,12 +24,14 @@ __all__ = [
     "Direct",
     "DirectStage",
     "MachineRoute",
-    "MaskRoute",
     "Route",
+    "Scanner",
     "SplitBuffers",
     "TracedChunk",
     "WordChunk",
     "gains_by_cuts",
+    "much_is_high",
+    "sampled",
     "word_bounds",
 ]
 
@@ -187,7 +189,7 @@ class Route(ABC):
         return UNICODE_VERSION
 
 
-class _Scanner(Route):
+class Scanner(Route):
     """A route whose kernel writes the word ends of the unchanged text."""
 
     compiled = True
@@ -240,7 +242,7 @@ class _Scanner(Route):
         return whole.cut(word_bounds(self.texts(text, whole.texts, SplitBuffers())))
 
 
-class MachineRoute(_Scanner):
+class MachineRoute(Scanner):
     """Splits by one machine for the whole rule."""
 
     name = "compiled automaton"
@@ -269,7 +271,7 @@ class MachineRoute(_Scanner):
         return buffers.transducer
 
     def _one(self, text: Bytes, start: int, stop: int, buffers: SplitBuffers) -> int:
-        transducer = self._transducer(buffers, cuts=gains_by_cuts(_sampled(text, start, stop)))
+        transducer = self._transducer(buffers, cuts=gains_by_cuts(sampled(text, start, stop)))
         return self._split.sized(stop - start)(text, start, stop, transducer, buffers.ends)
 
     def direct(self, buffers: SplitBuffers, *, cuts: bool = False) -> Direct | None:
@@ -281,7 +283,7 @@ class MachineRoute(_Scanner):
     def _many(self, text: Bytes, bounds: Offsets, first: int, buffers: SplitBuffers) -> int:
         from subwords.kernels.split.transducer import split_texts
 
-        gains = gains_by_cuts(_sampled(text, int(bounds[first]), int(bounds[-1])))
+        gains = gains_by_cuts(sampled(text, int(bounds[first]), int(bounds[-1])))
         transducer = self._transducer(buffers, cuts=gains)
         return split_texts(text, bounds, first, transducer, buffers.ends, buffers.text_ends)
 
@@ -292,57 +294,7 @@ class MachineRoute(_Scanner):
         return last_cut(text, at, *self._cutter)
 
 
-class MaskRoute(_Scanner):
-    """Splits by GPT-2's rule, with boundary algebra on bit masks."""
-
-    name = "compiled masks"
-
-    def __init__(self, machine: Callable[[], Machine]) -> None:
-        self._machine = machine
-        self._classes = gpt2_classes()
-
-    @cached_property
-    def _split(self) -> Kernel:
-        from subwords.kernels.split.gpt2 import split_gpt2
-
-        return split_gpt2
-
-    def _one(self, text: Bytes, start: int, stop: int, buffers: SplitBuffers) -> int:
-        if _much_is_high(_sampled(text, start, stop), buffers):
-            return self._by_machine._one(text, start, stop, buffers)
-        return self._split.sized(stop - start)(text, start, stop, self._classes, buffers.tail, buffers.ends)
-
-    def direct(self, buffers: SplitBuffers, *, cuts: bool = False) -> Direct | None:
-        """Return the kernel of the masks, or that of the machine for cuts."""
-        if cuts:
-            return self._by_machine.direct(buffers, cuts=True)
-        from subwords.kernels.split.gpt2 import split_gpt2_many
-
-        return Direct(self._split, split_gpt2_many, (self._classes, buffers.tail))
-
-    def _many(self, text: Bytes, bounds: Offsets, first: int, buffers: SplitBuffers) -> int:
-        if _much_is_high(_sampled(text, int(bounds[first]), int(bounds[-1])), buffers):
-            return self._by_machine._many(text, bounds, first, buffers)
-        from subwords.kernels.split.gpt2 import split_gpt2_many
-
-        return split_gpt2_many(text, bounds, first, self._classes, buffers.tail, buffers.ends, buffers.text_ends)
-
-    def cut(self, text: Bytes, at: int) -> int:
-        """Cut before an ASCII space after an ASCII non-space: a run of whitespace always starts a word."""
-        for width in (256, 65536):
-            window = text[max(0, at - width) : at]
-            space = (window == 32) | ((window >= 9) & (window <= 13))
-            cuts = np.flatnonzero(space[1:] & ~space[:-1] & (window[:-1] < 128))
-            if len(cuts):
-                return int(at - len(window) + cuts[-1] + 1)
-        return self._by_machine.cut(text, at)
-
-    @cached_property
-    def _by_machine(self) -> MachineRoute:
-        return MachineRoute(self._machine())
-
-
-def _sampled(text: Bytes, start: int, stop: int) -> Bytes:
+def sampled(text: Bytes, start: int, stop: int) -> Bytes:
     """Return SAMPLE of the next SAMPLED bytes, from four places; nothing of a shorter text."""
     if stop - start < SAMPLE:
         return text[:0]
@@ -358,7 +310,7 @@ def gains_by_cuts(sample: Bytes) -> bool:
     return bool(found > len(sample) // 64)
 
 
-def _much_is_high(sample: Bytes, buffers: SplitBuffers) -> bool:
+def much_is_high(sample: Bytes, buffers: SplitBuffers) -> bool:
     """Whether a quarter of the text is not ASCII, or an eighth if it has safe cuts."""
     high = np.count_nonzero(sample > 127)
     return bool(

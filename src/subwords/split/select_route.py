@@ -14,8 +14,9 @@ from subwords.kernels.layout import CODE_POINTS
 from subwords.kernels.stored import stored
 from subwords.split.finders import finder, removed
 from subwords.split.literals import SymbolsRoute, symbols_of
+from subwords.split.mask_routes import MaskRoute
 from subwords.split.pattern import Chars, Either, Node, Outside, Repeat, Then, parse
-from subwords.split.routes import MachineRoute, MaskRoute, Route
+from subwords.split.routes import MachineRoute, Route
 from subwords.split.step_routes import DroppingRoute, NumbersRoute, PrefixingRoute, StepsRoute
 from subwords.split.transducer import Machine, composed, unsplit
 from subwords.support.value import digest_of

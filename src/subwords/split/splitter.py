@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from subwords.components.identity import looks_like_steps, to_text
 from subwords.components.splitter import ALIASES, NAMED, Behavior, ByteChars, Prefix, Replace, Rule, Split, Step
 from subwords.errors import InputError
-from subwords.split.routes import Direct, MaskRoute, Route, SplitBuffers, WordChunk
+from subwords.split.mask_routes import by_masks
+from subwords.split.routes import Direct, Route, SplitBuffers, WordChunk
 from subwords.split.word_spans import WordSpans, character_spans
 from subwords.support.checks import encode_text
 from subwords.support.names import looks_like_name, named
@@ -168,9 +169,10 @@ class Splitter:
 
 @lru_cache(maxsize=MOST_ROUTES)
 def _route(rule: Rule) -> Route:
-    # GPT-2's rule needs its automaton only for text that is not ASCII: this saves 12 ms at start.
-    if rule == NAMED["gpt2"]:
-        return MaskRoute(partial(_machine_of, rule))
+    # Masks need the automaton only for text that is not ASCII: this saves 12 ms at start.
+    found = by_masks(rule, partial(_machine_of, rule))
+    if found is not None:
+        return found
     from subwords.split.select_route import route
 
     return route(rule)

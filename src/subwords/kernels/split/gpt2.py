@@ -13,10 +13,7 @@ No rule looks backward, so a scan can start at any word's end (S4).
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from subwords.kernels.jit import (
-    I64,
     U64,
     I64s,
     Int,
@@ -29,71 +26,13 @@ from subwords.kernels.jit import (
     range_mask,
     trailing_zeros,
 )
-from subwords.kernels.layout import LANES, LETTER, MOST_BYTES, NUMBER, SPACE
+from subwords.kernels.layout import LANES, MOST_BYTES
 from subwords.kernels.packing import write_bits
+from subwords.kernels.split.masks import Classes, classify_high, is_space_at, move_bit
 from subwords.kernels.split.pack import low_bits
-from subwords.kernels.text.utf8 import decode_at
 
 ZERO, ONE = U64(0), U64(1)
 LAST = U64(63)
-
-
-class Classes(NamedTuple):
-    """Class masks of one block, and the part of its last character that is in the next block."""
-
-    letters: object
-    numbers: object
-    spaces: object
-    lone: object  # starts of non-ASCII whitespace characters that end their run
-    rest: object  # bytes of the next block that belong to this one's last character
-    rest_class: object
-
-
-@helper
-def is_space_at(p, i, stop, classes):
-    """Whether whitespace or the end of the text is at i: the negation of \\S there."""
-    if i >= stop:
-        return True
-    if p[i] < 0x80:
-        return p[i] == 32 or 9 <= p[i] <= 13
-    code, _ = decode_at(p, i, stop)
-    return code >= 0 and classes[code] == SPACE
-
-
-@helper
-def add_class(found, member, bits):
-    """Put `bits` into the mask of their class."""
-    letters, numbers, spaces, lone, rest, rest_class = found
-    if member == LETTER:
-        letters |= bits
-    elif member == NUMBER:
-        numbers |= bits
-    elif member == SPACE:
-        spaces |= bits
-    return Classes(letters, numbers, spaces, lone, rest, rest_class)
-
-
-@helper
-def classify_high(p, i, stop, classes, high, found):
-    """Add the non-ASCII characters of a block to its masks, one character at a time."""
-    carried = low_bits(found.rest)
-    found = add_class(found, found.rest_class, carried)
-    high &= ~carried
-    rest, rest_class = 0, 0
-    while high != ZERO:
-        k = trailing_zeros(high)
-        code, length = decode_at(p, i + k, stop)
-        member = 0
-        if code >= 0:
-            member = I64(classes[code])
-        bits = low_bits(length) << U64(k)
-        found = add_class(found, member, bits)
-        if member == SPACE and not is_space_at(p, i + k + length, stop, classes):
-            found = Classes(found.letters, found.numbers, found.spaces, found.lone | ONE << U64(k), 0, 0)
-        if k + length > LANES:
-            rest, rest_class = k + length - LANES, member
-        high &= ~bits
-    return Classes(found.letters, found.numbers, found.spaces, found.lone, rest, rest_class)
 
 
 @helper
@@ -132,8 +71,8 @@ def scan(p, start, stop, classes, tail, ends, count, capacity):
         high = range_mask(block, at, 128, 255)
         ascii_blanks, lone = blanks, ZERO
         if high != ZERO or rest > 0:
-            found = Classes(letters, numbers, blanks, ZERO, rest, rest_class)
-            letters, numbers, blanks, lone, rest, rest_class = classify_high(p, i, stop, classes, high, found)
+            found = Classes(letters, numbers, blanks, ZERO, ZERO, rest, rest_class)
+            letters, numbers, blanks, lone, _, rest, rest_class = classify_high(p, i, stop, classes, high, found)
         others = ~(letters | numbers | blanks)
 
         after_space = space << ONE | was_space
@@ -167,14 +106,6 @@ def scan(p, start, stop, classes, tail, ends, count, capacity):
         ends[count] = stop - start
         count += 1
     return count
-
-
-@helper
-def move_bit(now, later, k):
-    """Set bit k of this block's mask, or of the next one's."""
-    if k < LANES:
-        return now | ONE << U64(k), later
-    return now, later | ONE << U64(k - LANES)
 
 
 @kernel

@@ -1,0 +1,119 @@
+"""Routes that split by boundary algebra on bit masks: the rules that most tokenizers of language models have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.components.splitter import NAMED, Rule
+from subwords.split.routes import Direct, MachineRoute, Scanner, SplitBuffers, much_is_high, sampled
+from subwords.unicode.tables import gpt2_classes
+
+if TYPE_CHECKING:
+    from subwords.kernels.jit import Kernel
+    from subwords.split.transducer import Machine
+
+__all__ = ["MaskRoute", "by_masks"]
+
+Bytes = NDArray[np.uint8]
+Offsets = NDArray[np.int64]
+
+# For the rules of kernels/split/cl100k.py: how many numbers make a word, and whether `\s++$` comes first.
+SETTINGS: dict[Rule, tuple[int, int]] = {
+    NAMED["cl100k"]: (3, 1),
+    NAMED["llama3"]: (3, 0),
+    NAMED["qwen2"]: (1, 0),
+}
+
+
+def by_masks(rule: Rule, machine: Callable[[], Machine]) -> MaskRoute | None:
+    """Return the route of a rule by masks; None if there is none. `machine` makes the rule's machine."""
+    if rule == NAMED["gpt2"]:
+        return MaskRoute(machine)
+    return GapsRoute(machine, SETTINGS[rule]) if rule in SETTINGS else None
+
+
+class MaskRoute(Scanner):
+    """Splits by GPT-2's rule, with boundary algebra on bit masks."""
+
+    name = "compiled masks"
+
+    def __init__(self, machine: Callable[[], Machine]) -> None:
+        self._machine = machine
+        self._classes = gpt2_classes()
+
+    @cached_property
+    def _split(self) -> Kernel:
+        from subwords.kernels.split.gpt2 import split_gpt2
+
+        return split_gpt2
+
+    @cached_property
+    def _split_many(self) -> Kernel:
+        from subwords.kernels.split.gpt2 import split_gpt2_many
+
+        return split_gpt2_many
+
+    def _one(self, text: Bytes, start: int, stop: int, buffers: SplitBuffers) -> int:
+        if much_is_high(sampled(text, start, stop), buffers):
+            return self._by_machine._one(text, start, stop, buffers)
+        return self._split.sized(stop - start)(text, start, stop, self._classes, buffers.tail, buffers.ends)
+
+    def direct(self, buffers: SplitBuffers, *, cuts: bool = False) -> Direct | None:
+        """Return the kernel of the masks, or that of the machine for cuts."""
+        if cuts:
+            return self._by_machine.direct(buffers, cuts=True)
+        return Direct(self._split, self._split_many, (self._classes, buffers.tail))
+
+    def _many(self, text: Bytes, bounds: Offsets, first: int, buffers: SplitBuffers) -> int:
+        if much_is_high(sampled(text, int(bounds[first]), int(bounds[-1])), buffers):
+            return self._by_machine._many(text, bounds, first, buffers)
+        return self._split_many(text, bounds, first, self._classes, buffers.tail, buffers.ends, buffers.text_ends)
+
+    def cut(self, text: Bytes, at: int) -> int:
+        """Cut before ASCII whitespace after an ASCII character that is none: a run of whitespace starts a word."""
+        for width in (256, 65536):
+            window = text[max(0, at - width) : at]
+            space = (window == 32) | ((window >= 9) & (window <= 13))
+            begins = space[1:] & self._begins(window[1:])
+            cuts = np.flatnonzero(begins & ~space[:-1] & (window[:-1] < 128))
+            if len(cuts):
+                return int(at - len(window) + cuts[-1] + 1)
+        return self._by_machine.cut(text, at)
+
+    @cached_property
+    def _by_machine(self) -> MachineRoute:
+        return MachineRoute(self._machine())
+
+    def _begins(self, data: Bytes) -> NDArray[np.bool_]:
+        """Return which bytes of whitespace always start a word if they start a run."""
+        return np.ones(len(data), np.bool_)
+
+
+class GapsRoute(MaskRoute):
+    """Splits by the rule of GPT-4, Llama 3 or Qwen."""
+
+    def __init__(self, machine: Callable[[], Machine], settings: tuple[int, int]) -> None:
+        super().__init__(machine)
+        self._classes = np.concatenate([self._classes, np.array(settings, np.uint8)])
+
+    @cached_property
+    def _split(self) -> Kernel:
+        from subwords.kernels.split.cl100k import split_cl100k
+
+        return split_cl100k
+
+    @cached_property
+    def _split_many(self) -> Kernel:
+        from subwords.kernels.split.cl100k import split_cl100k_many
+
+        return split_cl100k_many
+
+    def _begins(self, data: Bytes) -> NDArray[np.bool_]:
+        # Newlines may belong to the word before them.
+        begins: NDArray[np.bool_] = (data != ord("\n")) & (data != ord("\r"))
+        return begins

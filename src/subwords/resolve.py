@@ -35,7 +35,7 @@ def splitter(rule: SplitterLike) -> Splitter:
     >>> subwords.splitter(r"\w+|\W").split("no, no")
     ['no', ',', ' ', 'no']
     >>> subwords.splitter("cl100k")
-    Splitter('cl100k', route: compiled automaton)
+    Splitter('cl100k', route: compiled masks)
     """
     return rule if isinstance(rule, Splitter) else Splitter(_rule(rule))
 

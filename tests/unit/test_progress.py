@@ -102,7 +102,10 @@ def test_progress_ends_when_the_body_raises(monkeypatch: pytest.MonkeyPatch) -> 
             raise KeyError("mine")
 
     assert "reading" in shown_on_a_terminal(run, monkeypatch)
-    assert not [thread for thread in threading.enumerate() if "Refresh" in type(thread).__name__]
+    for thread in threading.enumerate():
+        if "Refresh" in type(thread).__name__:  # told to stop; it may be about to
+            thread.join(5)
+            assert not thread.is_alive()
 
 
 def test_progress_switched_off_on_a_terminal_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:

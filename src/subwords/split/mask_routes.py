@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from subwords.components.splitter import NAMED, Rule
 from subwords.split.routes import Direct, MachineRoute, Scanner, SplitBuffers, much_is_high, sampled
+from subwords.support.value import digest_of
 from subwords.unicode.tables import gpt2_classes
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ SETTINGS: dict[Rule, tuple[int, int]] = {
 def by_masks(rule: Rule, machine: Callable[[], Machine]) -> MaskRoute | None:
     """Return the route of a rule by masks; None if there is none. `machine` makes the rule's machine."""
     if rule == NAMED["gpt2"]:
-        return MaskRoute(machine)
-    return GapsRoute(machine, SETTINGS[rule]) if rule in SETTINGS else None
+        return MaskRoute(rule, machine)
+    return GapsRoute(rule, machine) if rule in SETTINGS else None
 
 
 class MaskRoute(Scanner):
@@ -42,8 +43,8 @@ class MaskRoute(Scanner):
 
     name = "compiled masks"
 
-    def __init__(self, machine: Callable[[], Machine]) -> None:
-        self._machine = machine
+    def __init__(self, rule: Rule, machine: Callable[[], Machine]) -> None:
+        self._rule, self._machine = rule, machine
         self._classes = gpt2_classes()
 
     @cached_property
@@ -87,7 +88,7 @@ class MaskRoute(Scanner):
 
     @cached_property
     def _by_machine(self) -> MachineRoute:
-        return MachineRoute(self._machine())
+        return MachineRoute.kept(digest_of(self._rule), self._machine)
 
     def _begins(self, data: Bytes) -> NDArray[np.bool_]:
         """Return which bytes of whitespace always start a word if they start a run."""
@@ -97,9 +98,9 @@ class MaskRoute(Scanner):
 class GapsRoute(MaskRoute):
     """Splits by the rule of GPT-4, Llama 3 or Qwen."""
 
-    def __init__(self, machine: Callable[[], Machine], settings: tuple[int, int]) -> None:
-        super().__init__(machine)
-        self._classes = np.concatenate([self._classes, np.array(settings, np.uint8)])
+    def __init__(self, rule: Rule, machine: Callable[[], Machine]) -> None:
+        super().__init__(rule, machine)
+        self._classes = np.concatenate([self._classes, np.array(SETTINGS[rule], np.uint8)])
 
     @cached_property
     def _split(self) -> Kernel:

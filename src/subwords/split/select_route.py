@@ -53,7 +53,7 @@ def _compiled(rule: Rule) -> Route | None:
                 return SymbolsRoute(symbols, MachineRoute(_machine_of(rule[1:])))
         machine = _machine_of(rule)
         if machine.identity == _gpt2_identity():
-            return MaskRoute(partial(machine_of, rule))
+            return MaskRoute(rule, partial(machine_of, rule))
         return MachineRoute(machine)
     except Outside:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,9 @@ from subwords.kernels.layout import (
     SafeCuts,
     Transducer,
 )
-from subwords.split.pattern import Outside
-from subwords.split.transducer import Machine
+
+if TYPE_CHECKING:
+    from subwords.split.transducer import Machine
 
 __all__ = ["NO_CUTS", "Cutter", "Tables", "cutter", "tables_of", "with_scratch"]
 
@@ -55,6 +56,8 @@ def tables_of(machine: Machine) -> Tables:
     n, states = machine.count, len(machine.moves)
     width = n * n + n + 1
     if states * width > MOST_ENTRIES:
+        from subwords.split.pattern import Outside
+
         raise Outside(f"its table needs more than {MOST_ENTRIES} entries")
     of_byte = np.concatenate([machine.classes[:128], np.arange(128) % n]).astype(np.uint32)
     pairs = (of_byte * n + of_byte[:, None]).astype(np.uint16)  # index: second byte, first byte (little-endian)

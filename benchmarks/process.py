@@ -66,7 +66,15 @@ class Launcher:
 
 # The host of a virtual machine takes back what is free: using it again costs up to 20 times as much as on a machine of
 # its own, or nothing, by chance. So the system gets it back just before a measurement, the same for every engine.
-_TOUCH = "import sys; pages = bytearray(int(sys.argv[1])); pages[::4096] = bytes(len(pages[::4096]))"
+_TOUCH = """
+import mmap, sys
+private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
+pages = mmap.mmap(-1, int(sys.argv[1]), **private)
+if hasattr(mmap, "MADV_HUGEPAGE"):
+    pages.madvise(mmap.MADV_HUGEPAGE)  # the memory that engines get in large pieces
+for page in range(0, len(pages), 4096):
+    pages[page] = 1
+"""
 
 
 def without_folders(message: str) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from llvmlite import ir
-from numba import cfunc, njit, types
+from numba import njit, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
@@ -99,14 +99,41 @@ def _not_executed() -> Iterator[Any]:
             del context.get_executable
 
 
-def machine_code(kernel: Kernel) -> tuple[str, bytes]:
-    """Compile a kernel: the name of its C function, and the object file."""
-    _activate()
+def machine_code(kernel: Kernel) -> bytes:
+    """Compile a kernel for this process: an object file with one function, named `kernel.symbol`."""
     with _not_executed() as codegen:
-        compiled = cfunc(types.int64(*map(_type, kernel.parameters)), **OPTIONS)(kernel.function)
-    library = compiled._library
+        return codegen._tm.emit_object(_module(kernel, codegen))
+
+
+def intermediate_code(kernel: Kernel) -> str:
+    """Compile a kernel to LLVM's optimised intermediate code, for the features that Numba is told of."""
+    with _not_executed() as codegen:
+        return str(_module(kernel, codegen))
+
+
+def _module(kernel: Kernel, codegen: Any) -> Any:
+    """Return the optimised module of a kernel.
+
+    Kernels raise nothing. Without code that would report exceptions, a module needs no function of Numba or Python.
+    """
+    _activate()
+    parameters = tuple(map(_type, kernel.parameters))
+    dispatcher = njit(**INNER, **OPTIONS)(kernel.function)
+    dispatcher.compile(types.int64(*parameters))
+    compiled = dispatcher.overloads[parameters]
+    context, module, word = compiled.target_context, ir.Module(kernel.name), ir.IntType(64)
+    places = [word if each == "Int" else ir.IntType(8).as_pointer() for each in kernel.parameters]
+    function = ir.Function(module, ir.FunctionType(word, places), kernel.symbol)
+    builder = ir.IRBuilder(function.append_basic_block())
+    inner = context.declare_function(module, compiled.fndesc)
+    _, result = context.call_conv.call_function(builder, inner, types.int64, parameters, function.args)
+    builder.ret(result)
+    library = codegen.create_library(kernel.name)
+    library.add_ir_module(module)
+    library.add_linking_library(compiled.library)
+    library.finalize()
     JITCodeLibrary._optimize_final_module(library)
-    return compiled.native_name, codegen._tm.emit_object(library._final_module)
+    return library._final_module
 
 
 def checked(kernel: Kernel) -> Callable[..., int]:

@@ -98,6 +98,7 @@ class Kernel:
     def __init__(self, function: Callable[..., int]) -> None:
         self.function = function
         self.name = f"{function.__module__.removeprefix(f'{__package__}.')}.{function.__name__}"
+        self.symbol = f"subwords_{self.name.replace('.', '_')}"
         annotations = {**function.__annotations__}
         annotations.pop("return", None)
         self.parameters = tuple(_parameter(str(name), function.__globals__) for name in annotations.values())

@@ -14,7 +14,6 @@ import ctypes
 import hashlib
 import os
 import platform
-import re
 import sys
 from functools import cache
 from importlib.util import find_spec
@@ -36,9 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["cache_root", "load"]
 
 TESTED = "0.61 to 0.68"  # versions of Numba; the range in pyproject.toml
-CHECKSUM = 32  # bytes of a file before its content: identity, name of the C function, object file
-# Names in an object file that Numba would provide. Only code that raises exceptions uses them; kernels raise none.
-FOREIGN = re.compile(rb"\0((?:numba|NRT|nrt)_\w+)")
+CHECKSUM = 32  # bytes of a file before its content: identity, object file
 
 
 def load(kernel: Kernel) -> Bound:
@@ -47,21 +44,18 @@ def load(kernel: Kernel) -> Bound:
     if code is None:
         NOTICES.compile()
         code = _compile(kernel)
-        _write(kernel, *code)
-    name, body = code
+        _write(kernel, code)
     engine = _engine()
-    for foreign in set(FOREIGN.findall(body)):
-        binding.add_symbol(foreign.decode(), _stop_address())
-    engine.add_object_file(binding.ObjectFileRef.from_data(body))
+    engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    address = engine.get_function_address(name)
+    address = engine.get_function_address(kernel.symbol)
     types = [ctypes.c_int64 if parameter == "Int" else ctypes.py_object for parameter in kernel.parameters]
     # PYFUNCTYPE keeps the GIL; kernels raise no Python exceptions.
     free, held = (kind(ctypes.c_int64, *types) for kind in (ctypes.CFUNCTYPE, ctypes.PYFUNCTYPE))
     return free(address), held(address)
 
 
-def _compile(kernel: Kernel) -> tuple[str, bytes]:
+def _compile(kernel: Kernel) -> bytes:
     try:
         from subwords.kernels.compile import machine_code
 
@@ -74,11 +68,6 @@ def _compile(kernel: Kernel) -> tuple[str, bytes]:
             f"numba {version('numba')} cannot compile kernels; tested are {TESTED} ({type(error).__name__}: {error}). "
             "Install one of these, or set SUBWORDS_KERNELS=checked, which is slower"
         ) from error
-
-
-@cache
-def _stop_address() -> int:
-    return ctypes.cast(ctypes.pythonapi.Py_FatalError, ctypes.c_void_p).value or 0
 
 
 @cache
@@ -132,24 +121,24 @@ def _identity(kernel: Kernel) -> bytes:
     return f"{kernel.name}{kernel.parameters} {_digest()}".encode()
 
 
-def _read(kernel: Kernel) -> tuple[str, bytes] | None:
+def _read(kernel: Kernel) -> bytes | None:
     with contextlib.suppress(OSError, ValueError):
         path = _path(kernel)
         raw = path.read_bytes() if path and path.is_file() else b""  # opening a pipe would wait for its writer
         if hashlib.sha256(raw[CHECKSUM:]).digest() == raw[:CHECKSUM]:
-            identity, name, body = raw[CHECKSUM:].split(b"\n", 2)
-            return (name.decode(), body) if identity == _identity(kernel) else None
+            identity, _, body = raw[CHECKSUM:].partition(b"\n")
+            return body if identity == _identity(kernel) else None
     return None
 
 
-def _write(kernel: Kernel, name: str, body: bytes) -> None:
+def _write(kernel: Kernel, body: bytes) -> None:
     path = _path(kernel)
     if path is None:
         NOTICES.unwritable(None, "there is no home folder")
         return
     import tempfile
 
-    content = b"\n".join((_identity(kernel), name.encode(), body))
+    content = _identity(kernel) + b"\n" + body
     try:
         # 0o700: files from here are executed, so nobody else may write here.
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -11,6 +11,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +24,8 @@ from numba.core.typing.templates import AttributeTemplate
 from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, models, overload, register_model
 
 from subwords.kernels.declared import HELPERS, INLINED, MODE, PRIMITIVES, SPLICED
-from subwords.kernels.llvm_intrinsics import DIMENSIONS, INSTRUCTIONS, field
+from subwords.kernels.llvm_intrinsics import instructions
+from subwords.kernels.llvm_objects import item_of, length_of
 
 if TYPE_CHECKING:
     from subwords.kernels.jit import Kernel, Parameter
@@ -65,8 +67,7 @@ class _BundleField(AttributeTemplate):
 
 @lower_getattr_generic(Bundle)
 def _lower_field(context: Any, builder: Any, bundle: Bundle, value: Any, name: str) -> Any:
-    item = field(builder, value, tuple.__basicsize__ + 8 * list(bundle.fields).index(name))
-    return builder.load(builder.bitcast(item, ir.IntType(8).as_pointer().as_pointer()))
+    return item_of(builder, value, list(bundle.fields).index(name))
 
 
 class _Source(JITCodeLibrary):
@@ -178,9 +179,16 @@ def _activate() -> None:
                     setattr(module, key, _COMPILED[value])
 
 
+@cache
+def _instructions() -> dict[str, Any]:
+    # The features of the processor that Numba compiles for: NUMBA_CPU_NAME may name another than this one.
+    features = cpu_target.target_context.codegen()._tm_features
+    return instructions({each[1:] for each in features.split(",") if each.startswith("+")})
+
+
 def _compiled(function: Callable[..., Any]) -> Any:
-    if MODE == "compiled" and function in PRIMITIVES and function.__name__ in INSTRUCTIONS:
-        return INSTRUCTIONS[function.__name__]
+    if MODE == "compiled" and function in PRIMITIVES and function.__name__ in _instructions():
+        return _instructions()[function.__name__]
     if function in SPLICED:
         return njit(inline="always", **INNER, **OPTIONS)(function)
     # Checked code need not be fast: not inlined it compiles in half the time.
@@ -193,8 +201,7 @@ _COMPILED: dict[Callable[..., Any], Any] = {}
 @intrinsic
 def _length(typingctx, array):
     def codegen(context, builder, signature, args):
-        place = ir.IntType(64).as_pointer().as_pointer()
-        return builder.load(builder.load(builder.bitcast(field(builder, args[0], DIMENSIONS), place)))
+        return length_of(builder, args[0])
 
     return types.int64(array), codegen
 

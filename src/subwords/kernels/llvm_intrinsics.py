@@ -4,26 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import binding, ir
+from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
 from subwords.kernels.llvm_addresses import ADDRESSES
 from subwords.kernels.llvm_bytes import declared, loaded, splat
 from subwords.kernels.llvm_lanes import LANES
+from subwords.kernels.llvm_objects import data_of, tuple_head
 from subwords.kernels.llvm_packing import PACKING
-
-# PyArrayObject: the object's head, then data, number of dimensions, and the place of the dimensions.
-DATA = object.__basicsize__
-DIMENSIONS = DATA + 16
-# Whether one instruction packs the positions of a mask; otherwise LLVM would emit code for each byte.
-PACKS_BYTES = bool(binding.get_host_cpu_features().get("avx512vbmi2"))
-DEPOSITS_BITS = bool(binding.get_host_cpu_features().get("bmi2"))
-
-
-def field(builder, array, offset):
-    """The place `offset` bytes into an object."""
-    return builder.gep(array, [ir.Constant(ir.IntType(64), offset)])
 
 
 @intrinsic
@@ -31,8 +20,7 @@ def pointer(typingctx, array):
     """The typed pointer to an array's data."""
 
     def codegen(context, builder, signature, args):
-        target = context.get_data_type(signature.return_type).as_pointer()
-        return builder.load(builder.bitcast(field(builder, args[0], DATA), target))
+        return data_of(builder, args[0], context.get_data_type(signature.return_type))
 
     return types.CPointer(array.dtype)(array), codegen
 
@@ -253,7 +241,7 @@ def clear64(typingctx, p, i):
     return types.void(p, types.int64), codegen
 
 
-INSTRUCTIONS: dict[str, Any] = {
+_EVERYWHERE: dict[str, Any] = {
     **LANES,
     "pointer": pointer,
     "bit_mask": bit_mask,
@@ -271,8 +259,16 @@ INSTRUCTIONS: dict[str, Any] = {
     "popcount": popcount,
     "mix": mix,
     **ADDRESSES,
+    "tuple_head": tuple_head,
 }
-if PACKS_BYTES:
-    INSTRUCTIONS |= PACKING
-if DEPOSITS_BITS:
-    INSTRUCTIONS |= {"char_at": char_at, "deposit": deposit}
+
+
+def instructions(features: set[str]) -> dict[str, Any]:
+    """Return the primitives that are a few instructions on processors with these features, by name."""
+    found = dict(_EVERYWHERE)
+    if "avx512vbmi2" in features:
+        # One instruction packs the positions of a mask; otherwise LLVM would emit code for each byte.
+        found |= PACKING
+    if "bmi2" in features:
+        found |= {"char_at": char_at, "deposit": deposit}
+    return found

@@ -25,7 +25,7 @@ import numpy as np
 from llvmlite import binding
 
 from subwords.errors import SubwordsError
-from subwords.kernels.layout import CountTable
+from subwords.kernels.heads import check_heads
 from subwords.kernels.notice import NOTICES
 from subwords.kernels.stored import cache_root
 
@@ -72,28 +72,17 @@ def _compile(kernel: Kernel) -> bytes:
 
 @cache
 def _engine() -> Any:
-    _check_layout()
+    check_heads()
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     machine = binding.Target.from_default_triple().create_target_machine(jit=True)
     return binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
 
 
-def _check_layout() -> None:
-    # Kernels read an array's address and length from the array object, and a tuple's items from the tuple (compile.py).
-    probe = np.arange(7)
-    head = object.__basicsize__
-    data = ctypes.c_void_p.from_address(id(probe) + head).value
-    shape = ctypes.c_void_p.from_address(id(probe) + head + 16).value
-    items = CountTable(probe, 1, 2, 3, 4)
-    first = ctypes.c_void_p.from_address(id(items) + tuple.__basicsize__).value
-    if data != probe.ctypes.data or not shape or ctypes.c_ssize_t.from_address(shape).value != 7 or first != id(probe):
-        raise ImportError("expected arrays and tuples laid out as in CPython; set SUBWORDS_KERNELS=checked")
-
-
 @cache
 def _digest() -> str:
-    processor = (platform.machine(), binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten())
+    chosen = (os.environ.get("NUMBA_CPU_NAME"), os.environ.get("NUMBA_CPU_FEATURES"))
+    processor = (platform.machine(), binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten(), chosen)
     versions = (sys.version, _numba_version(), llvmlite.__version__, np.__version__)
     state = hashlib.sha256(repr((processor, versions)).encode())
     folder = Path(__file__).parent

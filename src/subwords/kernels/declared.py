@@ -7,18 +7,22 @@ from collections.abc import Callable
 from typing import Any
 
 MODES = ("compiled", "checked", "interpreted")
+LEVELS = ("v4-vbmi2", "v4", "v3", "v2")  # of x86-64, as a wheel has machine code for them, the best first
 
 
-def _mode() -> str:
+def _chosen() -> str:
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         return "interpreted"
-    mode = os.environ.get("SUBWORDS_KERNELS", "compiled")
-    if mode not in MODES:
-        raise ImportError(f"expected SUBWORDS_KERNELS to be one of {', '.join(MODES)}, not {mode!r}")
-    return mode
+    chosen = os.environ.get("SUBWORDS_KERNELS", "compiled")
+    if chosen not in (*MODES, "jit", *LEVELS):
+        raise ImportError(
+            f"expected SUBWORDS_KERNELS to be one of {', '.join((*MODES, 'jit', *LEVELS))}, not {chosen!r}"
+        )
+    return chosen
 
 
-MODE = _mode()
+CHOSEN = _chosen()  # "jit": compile here what the package may have compiled; a level: its code, not the best
+MODE = CHOSEN if CHOSEN in MODES else "compiled"
 
 HELPERS: list[Callable[..., Any]] = []
 INLINED: list[Callable[..., Any]] = []

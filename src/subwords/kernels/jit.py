@@ -6,7 +6,9 @@ arrays, or of such tuples. A call costs 0.1 microseconds for each argument: arra
 Three modes run the same source:
 
 *compiled* (the default): arrays become typed pointers when the kernel is entered; no bounds checks, no reference
-counts. The machine code is stored on disk; a process that finds it there never imports Numba.
+counts. A wheel has the machine code (`shipped.py`); otherwise it is stored on disk, and a process that finds it there
+never imports Numba. `SUBWORDS_KERNELS=jit` compiles here even if a wheel has it; `v2`, `v3`, `v4` and `v4-vbmi2` take
+the wheel's code for that level of x86-64.
 *checked* (`SUBWORDS_KERNELS=checked`): the pointer is the array itself, and Numba checks every access.
 *interpreted* (`SUBWORDS_KERNELS=interpreted`, or `NUMBA_DISABLE_JIT=1`): Python runs the functions as they are.
 
@@ -23,6 +25,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from subwords.errors import SubwordsError
 from subwords.kernels.declared import HELPERS, INLINED, MODE, PRIMITIVES, SPLICED
 from subwords.kernels.guard import undisturbed
 from subwords.kernels.layout import F64s, I32s, I64s, U8s, U16s, U32s, U64s
@@ -134,13 +137,25 @@ class Kernel:
         if MODE == "interpreted":
             function = _quiet(self.function)
             return function, function
-        if MODE == "checked":
-            from subwords.kernels.compile import checked
+        from subwords.kernels.shipped import shipped
 
-            function = checked(self)
-            return function, function
-        from subwords.kernels.object_cache import load
+        if MODE == "compiled" and (found := shipped(self)) is not None:
+            return found
+        try:
+            if MODE == "checked":
+                from subwords.kernels.compile import checked
 
+                function = checked(self)
+                return function, function
+            from subwords.kernels.object_cache import load
+        except ModuleNotFoundError as error:
+            if error.name not in ("numba", "llvmlite"):
+                raise
+            why = NOTICES.without or "this package came without machine code"
+            raise SubwordsError(
+                f"{why}, and {error.name} is not installed, which compiles kernels: pip install 'subwords[jit]', "
+                "or set SUBWORDS_KERNELS=interpreted, which is very slow"
+            ) from error
         return load(self)
 
     def __call__(self, *args: Any) -> int:

@@ -20,8 +20,9 @@ class Notices:
     def __init__(self) -> None:
         self.compiling = False  # whether this process has compiled a kernel
         self.shown = False  # whether the user has seen it: as a line or as a progress bar
+        self.without = ""  # why machine code that came with the package is not used
         self._unwritable = ""
-        self._warned = False
+        self._warned = self._told = False
 
     def compile(self) -> None:
         """Write that kernels are compiled, if standard error is a terminal.
@@ -44,7 +45,14 @@ class Notices:
         self._unwritable = self._unwritable or f"{place}: {reason}"
 
     def warn(self) -> None:
-        """Warn if the cache cannot be written."""
+        """Warn if machine code is there but not used, or if the cache cannot be written."""
+        if self.without and not self._told:
+            self._told = True
+            warnings.warn(
+                f"the machine code of this package is not used: {self.without}. Numba compiles the kernels instead",
+                SubwordsWarning,
+                stacklevel=_depth(),
+            )
         if self._unwritable and not self._warned:
             self._warned = True
             warnings.warn(

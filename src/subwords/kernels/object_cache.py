@@ -10,7 +10,6 @@ be written is a warning.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import hashlib
 import os
 import platform
@@ -27,6 +26,7 @@ from llvmlite import binding
 from subwords.errors import SubwordsError
 from subwords.kernels.heads import check_heads
 from subwords.kernels.notice import NOTICES
+from subwords.kernels.shipped import bound
 from subwords.kernels.stored import cache_root
 
 if TYPE_CHECKING:
@@ -48,11 +48,7 @@ def load(kernel: Kernel) -> Bound:
     engine = _engine()
     engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    address = engine.get_function_address(kernel.symbol)
-    types = [ctypes.c_int64 if parameter == "Int" else ctypes.py_object for parameter in kernel.parameters]
-    # PYFUNCTYPE keeps the GIL; kernels raise no Python exceptions.
-    free, held = (kind(ctypes.c_int64, *types) for kind in (ctypes.CFUNCTYPE, ctypes.PYFUNCTYPE))
-    return free(address), held(address)
+    return bound(kernel, engine.get_function_address(kernel.symbol))
 
 
 def _compile(kernel: Kernel) -> bytes:

@@ -1,0 +1,29 @@
+"""Puts machine code of the kernels into a wheel, if the environment variable SUBWORDS_MACHINE_CODE asks for it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+class MachineCodeHook(BuildHookInterface):  # type: ignore[type-arg]
+    """With SUBWORDS_MACHINE_CODE=build the code is compiled; otherwise it names a folder that has it."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Add the folder of machine code to the wheel."""
+        asked = os.environ.get("SUBWORDS_MACHINE_CODE")
+        if not asked or version == "editable":
+            return
+        if asked == "build":
+            sys.path[:0] = [self.root, str(Path(self.root) / "src")]
+            from tools.machine_code import TARGETS, build
+
+            asked = tempfile.mkdtemp(prefix="subwords-machine-code-")
+            build(Path(asked), [*TARGETS])
+        for file in sorted(Path(asked).iterdir()):
+            build_data["force_include"][str(file)] = f"subwords/kernels/machine/{file.name}"

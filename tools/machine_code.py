@@ -1,0 +1,170 @@
+"""The machine code of all kernels for other processors: one shared library for each, made on one machine.
+
+    python -m tools.machine_code FOLDER [TARGET ...]
+
+Numba compiles every kernel to LLVM's intermediate code once for each set of features, in a process of its own. LLVM
+makes objects of it for each target, and ziglang, which has a linker for every system, links them. The folder gets the
+libraries and `code.json`: the digest of the sources of kernels, and the checksum of each library.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+SSE = "+cx16,+crc32,+popcnt,+sahf,+sse3,+ssse3,+sse4.1,+sse4.2"
+AVX2 = f"{SSE},+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+xsave"
+AVX512 = f"{AVX2},+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl"
+VBMI2 = f"{AVX512},+avx512bitalg,+avx512ifma,+avx512vbmi,+avx512vbmi2,+avx512vnni,+avx512vpopcntdq"
+
+
+class Source(NamedTuple):
+    """What Numba is told to compile for."""
+
+    processor: str
+    features: str
+
+
+SOURCES = {
+    "v2": Source("x86-64-v2", SSE),
+    "v3": Source("x86-64-v3", AVX2),
+    "v4": Source("x86-64-v4", AVX512),
+    "v4-vbmi2": Source("x86-64-v4", VBMI2),
+}
+
+
+class Target(NamedTuple):
+    """A kind of processor and system: the code that Numba makes for it, and what LLVM and the linker call it."""
+
+    source: str
+    triple: str
+    processor: str
+    features: str
+    linker: str
+    suffix: str
+
+
+def _x86(level: str, triple: str, linker: str, suffix: str) -> Target:
+    return Target(level, triple, *SOURCES[level], linker, suffix)
+
+
+TARGETS = {
+    **{
+        f"linux-x86_64-{level}": _x86(level, "x86_64-unknown-linux-gnu", "x86_64-linux-gnu.2.28", "so")
+        for level in SOURCES
+    },
+    **{
+        f"windows-x86_64-{level}": _x86(level, "x86_64-pc-windows-gnu", "x86_64-windows-gnu", "dll")
+        for level in ("v2", "v3")
+    },
+    # Code made for x86-64-v2 has no instruction of its own in the intermediate code.
+    "linux-aarch64": Target("v2", "aarch64-unknown-linux-gnu", "generic", "+neon", "aarch64-linux-gnu.2.28", "so"),
+    "macos-arm64": Target("v2", "arm64-apple-macosx11.0.0", "apple-m1", "", "aarch64-macos.11.0", "dylib"),
+}
+# Kernels of all targets read the heads of Python's objects from these variables, which the loader sets.
+HEADS = """
+@subwords_array_head = hidden global i64 0
+@subwords_tuple_head = hidden global i64 0
+define void @subwords_set_heads(i64 %array, i64 %tuple) {
+  store i64 %array, ptr @subwords_array_head
+  store i64 %tuple, ptr @subwords_tuple_head
+  ret void
+}
+"""
+ATTRIBUTES = re.compile(r' "(?:target-cpu|target-features|tune-cpu)"="[^"]*"')
+HEADER = re.compile(r'^target (?:datalayout|triple) = ".*"\n', re.MULTILINE)
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["--intermediate"]:
+        _write_intermediate(Path(sys.argv[2]))
+        return
+    folder, names = Path(sys.argv[1]), sys.argv[2:] or [*TARGETS]
+    build(folder, names)
+
+
+def build(folder: Path, names: list[str]) -> None:
+    """Write the libraries of these targets, and `code.json`, into a folder."""
+    from subwords.kernels.shipped import sources_digest
+
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as work:
+        needed = sorted({TARGETS[name].source for name in names})
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(lambda source: _compile(source, Path(work) / source), needed))
+        libraries = {}
+        for name in names:
+            file = folder / f"{name}.{TARGETS[name].suffix}"
+            _link(TARGETS[name], _objects(TARGETS[name], Path(work)), file)
+            libraries[file.name] = hashlib.sha256(file.read_bytes()).hexdigest()
+            print(f"{file.name}: {file.stat().st_size:,} bytes")
+    content = {"sources": sources_digest(), "libraries": libraries}
+    (folder / "code.json").write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", "utf-8")
+
+
+def _compile(source: str, folder: Path) -> None:
+    """Have Numba compile every kernel for a set of features, in a process of its own."""
+    folder.mkdir()
+    processor, features = SOURCES[source]
+    environment = {**os.environ, "NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": features, "PYTHONHASHSEED": "0"}
+    environment.pop("SUBWORDS_KERNELS", None)
+    subprocess.run(
+        [sys.executable, "-m", "tools.machine_code", "--intermediate", str(folder)], check=True, env=environment
+    )
+
+
+def _write_intermediate(folder: Path) -> None:
+    from subwords.kernels import llvm_objects
+    from subwords.kernels.compile import intermediate_code
+    from subwords.kernels.door import every_door
+    from subwords.kernels.jit import every_kernel
+
+    llvm_objects.PORTABLE = True
+    for kernel in every_kernel() + every_door():
+        (folder / f"{kernel.name}.ll").write_text(intermediate_code(kernel), "utf-8")
+
+
+def _objects(target: Target, work: Path) -> list[Path]:
+    """Return object files of a target's kernels."""
+    from llvmlite import binding
+
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
+    machine = binding.Target.from_triple(target.triple).create_target_machine(
+        cpu=target.processor, features=target.features, opt=3, reloc="pic", codemodel="small"
+    )
+    header = f'target datalayout = "{machine.target_data}"\ntarget triple = "{target.triple}"\n'
+    made = []
+    texts = {path.stem: path.read_text("utf-8") for path in sorted((work / target.source).glob("*.ll"))}
+    for name, text in {**texts, "heads": HEADS}.items():
+        text = header + HEADER.sub("", ATTRIBUTES.sub("", text))
+        text = re.sub(r"^(@subwords_\w+_head) = external ", r"\1 = external hidden ", text, flags=re.MULTILINE)
+        module = binding.parse_assembly(text)
+        for value in (*module.functions, *module.global_variables):
+            if not value.is_declaration and not value.name.startswith("subwords_"):
+                value.linkage = "internal"
+        path = work / f"{target.linker}-{target.source}-{name}.o"
+        path.write_bytes(machine.emit_object(module))
+        made.append(path)
+    return made
+
+
+def _link(target: Target, objects: list[Path], file: Path) -> None:
+    """Link objects to one shared library without debugging information."""
+    command = [sys.executable, "-m", "ziglang", "cc", "-target", target.linker, "-shared", "-s", "-O2"]
+    with tempfile.TemporaryDirectory() as work:  # for Windows the linker also writes a library to link with
+        made = Path(work) / file.name
+        subprocess.run([*command, "-o", str(made), *map(str, objects)], check=True)
+        file.write_bytes(made.read_bytes())
+
+
+if __name__ == "__main__":
+    main()

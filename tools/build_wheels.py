@@ -1,4 +1,4 @@
-"""Build the wheel, with the machine code of all kernels for all targets, into a folder (`dist` unless another is given).
+"""Build the wheel, with the machine code of all kernels for all targets, into a folder: `dist`, or the one given.
 
     python -m pip install ".[jit]" --group wheels
     python -m tools.build_wheels [FOLDER] [--code FOLDER]

@@ -1,0 +1,148 @@
+"""Machine code that came with the package: which library is taken, and what is done without one."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from subwords.errors import SubwordsWarning
+from subwords.kernels import shipped
+from subwords.kernels.notice import NOTICES
+
+OLD = dict.fromkeys(("SSSE3", "SSE41", "SSE42", "POPCNT"), True)
+HASWELL = OLD | dict.fromkeys(("AVX", "AVX2", "F16C", "FMA3", "BMI", "BMI2", "LZCNT", "MOVBE"), True)
+SKYLAKE = HASWELL | dict.fromkeys(("AVX512F", "AVX512BW", "AVX512CD", "AVX512DQ", "AVX512VL"), True)
+ZEN4 = SKYLAKE | dict.fromkeys(
+    ("AVX512BITALG", "AVX512IFMA", "AVX512VBMI", "AVX512VBMI2", "AVX512VNNI", "AVX512VPOPCNTDQ"), True
+)
+
+
+def names(
+    monkeypatch: pytest.MonkeyPatch, features: dict[str, bool], machine: str = "x86_64", system: str = "linux"
+) -> list[str]:
+    monkeypatch.setattr(shipped.platform, "machine", lambda: machine)
+    monkeypatch.setattr(shipped.sys, "platform", system)
+    monkeypatch.setattr(shipped, "processor_features", lambda: features)
+    return [name.removeprefix("linux-x86_64-") for name in shipped._names()]
+
+
+@pytest.mark.parametrize(
+    ("features", "expected"),
+    [
+        ({}, []),
+        (OLD, ["v2"]),
+        (HASWELL, ["v3", "v2"]),
+        (SKYLAKE, ["v4", "v3", "v2"]),
+        (ZEN4, ["v4-vbmi2", "v4", "v3", "v2"]),
+        (ZEN4 | {"BMI2": False}, ["v2"]),
+        (SKYLAKE | {"AVX2": False}, ["v2"]),
+        ({name: has for name, has in HASWELL.items() if name not in shipped.BESIDES}, ["v3", "v2"]),
+    ],
+)
+def test_a_level_needs_all_its_features(
+    monkeypatch: pytest.MonkeyPatch, features: dict[str, bool], expected: list[str]
+) -> None:
+    assert names(monkeypatch, features) == [f"{level}.so" for level in expected]
+
+
+def test_other_systems_and_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert names(monkeypatch, HASWELL, "AMD64", "win32") == ["windows-x86_64-v3.dll", "windows-x86_64-v2.dll"]
+    assert names(monkeypatch, {}, "arm64", "darwin") == ["macos-arm64.dylib"]
+    assert names(monkeypatch, {}, "aarch64") == ["linux-aarch64.so"]
+    for machine, system in (("x86_64", "darwin"), ("ppc64le", "linux"), ("aarch64", "win32"), ("x86_64", "freebsd14")):
+        assert names(monkeypatch, ZEN4, machine, system) == []
+
+
+def test_a_level_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shipped, "CHOSEN", "v3")
+    assert names(monkeypatch, ZEN4) == ["v3.so"]
+    assert names(monkeypatch, OLD) == []
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of machine code whose libraries are two that the system has."""
+    monkeypatch.setattr(shipped, "FOLDER", tmp_path)
+    monkeypatch.setattr(shipped, "_names", lambda: ["best.so", "other.so"])
+    monkeypatch.setattr(NOTICES, "without", "")
+    (tmp_path / "best.so").write_bytes(b"no library")
+    (tmp_path / "other.so").write_bytes(b"neither")
+    checksums = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in tmp_path.iterdir()}
+    content = {"sources": shipped.sources_digest(), "libraries": checksums}
+    (tmp_path / "code.json").write_text(json.dumps(content), "utf-8")
+    return tmp_path
+
+
+def library() -> ctypes.CDLL | None:
+    return shipped._library.__wrapped__()
+
+
+def test_without_machine_code_nothing_is_said(folder: Path) -> None:
+    (folder / "code.json").unlink()
+    assert library() is None and NOTICES.without == ""
+
+
+def test_a_library_that_cannot_be_loaded_is_reported(folder: Path) -> None:
+    assert library() is None
+    assert NOTICES.without.startswith("other.so cannot be loaded: ")
+
+
+def test_a_damaged_library_is_not_loaded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "best.so").write_bytes(b"changed")
+    (folder / "other.so").write_bytes(b"changed too")
+    monkeypatch.setattr(shipped.ctypes, "CDLL", lambda path: pytest.fail("loaded"))
+    assert library() is None
+    assert NOTICES.without == "other.so is damaged: its checksum is another"
+
+
+def test_code_of_other_sources_is_not_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shipped, "sources_digest", lambda: "another")
+    assert library() is None
+    assert NOTICES.without == "the sources of kernels were changed after it was made"
+
+
+def test_a_processor_that_no_library_is_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shipped, "_names", list)
+    assert library() is None
+    assert NOTICES.without.startswith("it has none for this processor (")
+
+
+def test_jit_takes_no_library(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shipped, "CHOSEN", "jit")
+    assert library() is None and NOTICES.without == ""
+
+
+def test_a_reason_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(NOTICES, "without", "it has none for this processor")
+    monkeypatch.setattr(NOTICES, "_told", False)
+    with pytest.warns(SubwordsWarning, match="is not used: it has none for this processor. Numba compiles"):
+        NOTICES.warn()
+    NOTICES.warn()
+
+
+def test_without_code_and_without_numba_the_error_says_what_to_install(tmp_path: Path) -> None:
+    program = (
+        "import sys; sys.modules['llvmlite'] = sys.modules['numba'] = None\n"
+        "import subwords\n"
+        "subwords.splitter('gpt2').split('a b')\n"
+    )
+    package = str(Path(shipped.__file__).parents[2])
+    environment = {**os.environ, "PYTHONPATH": package, "SUBWORDS_CACHE_DIR": str(tmp_path), "SUBWORDS_KERNELS": "jit"}
+    got = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=False)
+    assert got.returncode == 1
+    assert "SubwordsError: this package came without machine code, and llvmlite is not installed" in got.stderr
+    assert "pip install 'subwords[jit]'" in got.stderr
+
+
+def test_every_library_of_the_tool_can_be_chosen() -> None:
+    machine_code = pytest.importorskip("tools.machine_code")
+    assert {name.removeprefix("linux-x86_64-") for name in machine_code.TARGETS if "linux-x86_64" in name} == {
+        *shipped.FEATURES
+    }

@@ -180,4 +180,20 @@ def test_unknown_mode_is_an_error_that_names_the_known_ones(tmp_path: Path) -> N
     process = started([ONE_KERNEL], tmp_path, SUBWORDS_KERNELS="fast")
     _, err = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert "expected SUBWORDS_KERNELS to be one of compiled, checked, interpreted, not 'fast'" in err
+    assert "expected SUBWORDS_KERNELS to be one of compiled, checked, interpreted, jit, v4-vbmi2, v4, v3, v2, not 'fast'" in err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="POSIX permissions")
+def test_a_cache_that_others_can_write_to_is_not_read(tmp_path: Path) -> None:
+    assert run([ONE_KERNEL], tmp_path) == ("compiled", True)
+    (file,) = machine_code(tmp_path)
+    for place in (file, file.parent):
+        before = place.stat().st_mode
+        place.chmod(0o777)
+        if place == file:  # it is replaced by a file of this user's own
+            assert run([ONE_KERNEL], tmp_path) == ("compiled", True)
+            assert run([ONE_KERNEL], tmp_path) == ("compiled", False)
+        else:
+            assert run([UNWRITABLE, ONE_KERNEL], tmp_path) == ("compiled", True)
+        place.chmod(before & 0o777 & ~0o022)
+    assert run([ONE_KERNEL], tmp_path) == ("compiled", False)

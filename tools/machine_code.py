@@ -96,6 +96,7 @@ def build(folder: Path, names: list[str]) -> None:
     from subwords.kernels.shipped import sources_digest
 
     folder.mkdir(parents=True, exist_ok=True)
+    sources = sources_digest()  # before, so that an edit meanwhile is noticed
     with tempfile.TemporaryDirectory() as work:
         needed = sorted({TARGETS[name].source for name in names})
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -106,7 +107,7 @@ def build(folder: Path, names: list[str]) -> None:
             _link(TARGETS[name], _objects(TARGETS[name], Path(work)), file)
             libraries[file.name] = hashlib.sha256(file.read_bytes()).hexdigest()
             print(f"{file.name}: {file.stat().st_size:,} bytes")
-    content = {"sources": sources_digest(), "libraries": libraries}
+    content = {"sources": sources, "libraries": libraries}
     (folder / "code.json").write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", "utf-8")
 
 

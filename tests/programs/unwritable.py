@@ -1,7 +1,7 @@
-"""The warning about a cache that cannot be written is expected."""
+"""The warning about a cache that cannot be used is expected."""
 
 from __future__ import annotations
 
 import warnings
 
-warnings.filterwarnings("ignore", "kernel cache cannot be written")
+warnings.filterwarnings("ignore", "kernel cache cannot be used")

@@ -173,14 +173,14 @@ def test_cache_that_cannot_be_written_is_one_warning(
         assert both() == (9, 5)
         assert both() == (9, 5)
     (warning,) = caught
-    assert str(warning.message).startswith(f"kernel cache cannot be written in {tmp_path / 'place'}")
+    assert str(warning.message).startswith(f"kernel cache cannot be used in {tmp_path / 'place'}")
     assert str(warning.message).endswith("set SUBWORDS_CACHE_DIR to a folder that can be written")
     assert warning.filename == __file__
 
 
 def test_no_home_is_a_warning(monkeypatch: pytest.MonkeyPatch, fresh_notices: notice.Notices) -> None:
     monkeypatch.setattr(object_cache, "cache_root", lambda: None)
-    with pytest.warns(SubwordsWarning, match=r"^kernel cache cannot be written: there is no home folder\. Every"):
+    with pytest.warns(SubwordsWarning, match=r"^kernel cache cannot be used: there is no home folder\. Every"):
         assert both() == (9, 5)
 
 

@@ -56,8 +56,8 @@ class Notices:
         if self._unwritable and not self._warned:
             self._warned = True
             warnings.warn(
-                f"kernel cache cannot be written{self._unwritable}. Every process will compile its kernels again, "
-                "which takes seconds: set SUBWORDS_CACHE_DIR to a folder that can be written",
+                f"kernel cache cannot be used{self._unwritable}. Every process will compile its kernels again, "
+                "which takes seconds: set SUBWORDS_CACHE_DIR to a folder that you, and only you, can write to",
                 SubwordsWarning,
                 stacklevel=_depth(),
             )

@@ -27,7 +27,7 @@ from subwords.errors import SubwordsError
 from subwords.kernels.heads import check_heads
 from subwords.kernels.notice import NOTICES
 from subwords.kernels.shipped import bound
-from subwords.kernels.stored import cache_root
+from subwords.kernels.stored import cache_root, private
 
 if TYPE_CHECKING:
     from subwords.kernels.jit import Bound, Kernel
@@ -109,7 +109,8 @@ def _identity(kernel: Kernel) -> bytes:
 def _read(kernel: Kernel) -> bytes | None:
     with contextlib.suppress(OSError, ValueError):
         path = _path(kernel)
-        raw = path.read_bytes() if path and path.is_file() else b""  # opening a pipe would wait for its writer
+        usable = path is not None and path.is_file() and private(path)  # opening a pipe would wait for its writer
+        raw = path.read_bytes() if path is not None and usable else b""
         if hashlib.sha256(raw[CHECKSUM:]).digest() == raw[:CHECKSUM]:
             identity, _, body = raw[CHECKSUM:].partition(b"\n")
             return body if identity == _identity(kernel) else None
@@ -135,5 +136,7 @@ def _write(kernel: Kernel, body: bytes) -> None:
         except BaseException:
             Path(temporary).unlink()
             raise
+        if not private(path):
+            NOTICES.unwritable(path.parent, "others may write there, so what is read from it could be theirs")
     except OSError as error:
         NOTICES.unwritable(path.parent, error.strerror or str(error))

@@ -23,7 +23,7 @@ import numpy as np
 
 from subwords.kernels.declared import MODE
 
-__all__ = ["cache_root", "stored"]
+__all__ = ["cache_root", "private", "stored"]
 
 Table = TypeVar("Table")
 
@@ -97,9 +97,17 @@ def _sources(folder: str) -> Iterator[tuple[str, int, int]]:
                 yield from _sources(entry.path)
 
 
+def private(path: Path) -> bool:
+    """Whether nobody but this user and root can have written a file: what is in it will run as this user."""
+    if os.name != "posix":
+        return True
+    found = (path.stat(), path.parent.stat())
+    return all(each.st_uid in (os.geteuid(), 0) and each.st_mode & 0o022 == 0 for each in found)
+
+
 def _read(path: Path) -> tuple[object] | None:
     with contextlib.suppress(Exception):  # whatever a damaged pickle raises
-        raw = path.read_bytes() if path.is_file() else b""
+        raw = path.read_bytes() if path.is_file() and private(path) else b""
         body = memoryview(raw)[CHECKSUM:]
         if raw and hashlib.sha256(body).digest() == raw[:CHECKSUM]:
             table = pickle.loads(body)

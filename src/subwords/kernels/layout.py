@@ -235,6 +235,7 @@ class Children(NamedTuple):
 # ------------------------------------------------------------------ splitting (split/)
 
 LETTER, NUMBER, SPACE = 1, 2, 3  # classes of GPT-2's rule
+UPPER_BIT, CASELESS_BIT, MARK_BIT = 2, 3, 4  # of LETTER, for GPT-4o's rule: a mark is a letter without case
 # An entry of a boundary transducer: the next row in its high half; below, border bits and flags.
 REACH = 26  # characters by which a word end may be reported late
 TOP_BORDER = REACH + 1  # bit TOP_BORDER - d: a word ends d characters before the step's last one

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.kernels.layout import CASELESS_BIT, MARK_BIT, UPPER_BIT
 from subwords.kernels.layout import CODE_POINTS as CODE_POINTS
 from subwords.kernels.layout import LETTER as LETTER
 from subwords.kernels.layout import NUMBER as NUMBER
@@ -93,6 +94,18 @@ def gpt2_classes() -> NDArray[np.uint8]:
     of_category = np.array([{"L": LETTER, "N": NUMBER}.get(name[0], OTHER) for name in CATEGORIES], np.uint8)
     classes = of_category[categories()]
     classes[list(WHITE_SPACE)] = SPACE
+    classes.flags.writeable = False
+    return classes
+
+
+@cache
+def cased_classes() -> NDArray[np.uint8]:
+    r"""As `gpt2_classes`, with marks as letters, and with the bits of layout.py for kinds of letters."""
+    upper, caseless, mark = (1 << bit for bit in (UPPER_BIT, CASELESS_BIT, MARK_BIT))
+    kinds = {"Lu": upper, "Lt": upper, "Lm": caseless, "Lo": caseless, "M": caseless | mark}
+    of_category = [kinds.get(name, kinds.get(name[0], 0)) for name in CATEGORIES]
+    letters = np.array([LETTER | kind if kind else 0 for kind in of_category], np.uint8)
+    classes = gpt2_classes() | letters[categories()]
     classes.flags.writeable = False
     return classes
 

@@ -38,7 +38,7 @@ from subwords.kernels.jit import (
 from subwords.kernels.layout import CASELESS_BIT, CODE_POINTS, LANES, MARK_BIT, NUMBER, SPACE, UPPER_BIT
 from subwords.kernels.packing import write_bits
 from subwords.kernels.split.cl100k import after_character, contraction_length, gap_starts, number_starts
-from subwords.kernels.split.masks import is_space_at, move_bit
+from subwords.kernels.split.masks import carried, is_space_at, move_bit
 from subwords.kernels.split.pack import low_bits
 from subwords.kernels.text.utf8 import decode_at
 
@@ -125,28 +125,6 @@ def suffixes(p, i, stop, apostrophes, on):
 
 
 @helper
-def tails(newlines, slashes, begins, joining):
-    """Runs of newlines and slashes that begin at `begins`: their bytes, where they end, whether one reaches the end.
-
-    joining: such a run reached the end of the block before.
-    """
-    inside, ends = ZERO, ZERO
-    if joining:
-        begins |= ONE
-        joining = False
-    either = newlines | slashes
-    while begins != ZERO:
-        k = U64(trailing_zeros(begins))
-        end = I64(k) + trailing_zeros(~(either >> k))
-        if end >= LANES:
-            return inside | ~low_bits(I64(k)), ends, True
-        inside |= low_bits(end) & ~low_bits(I64(k))
-        ends |= ONE << U64(end)
-        begins &= ~low_bits(end) & (begins - ONE)
-    return inside, ends, joining
-
-
-@helper
 def scan(p, start, stop, classes, tail, ends, count, capacity):
     """Write the ends of the words of p[start:stop], relative to `start`; stop early when `ends` is nearly full.
 
@@ -156,7 +134,7 @@ def scan(p, start, stop, classes, tail, ends, count, capacity):
     group, contracts = I64(classes[CODE_POINTS]), classes[CODE_POINTS + 1] != 0
     was_letter, was_lower, was_caseless, was_number = ZERO, ZERO, ZERO, ZERO
     was_other, was_space, was_blank, was_gap, was_newline = ZERO, ZERO, ZERO, ZERO, ZERO
-    pending, joining, phase = ZERO, False, I64(0)
+    pending, joining, phase = ZERO, ZERO, I64(0)
     off, on = ONE, ZERO  # starts that the previous block removes from this one or adds; 0 is not a word end
     rest, rest_class = I64(0), I64(0)
     i = start
@@ -184,18 +162,16 @@ def scan(p, start, stop, classes, tail, ends, count, capacity):
         after_letter = letters << ONE | was_letter
 
         # Contractions, others, and newlines after them.
-        off_later, later, tail_bytes, tail_ends = ZERO, ZERO, ZERO, ZERO
+        off_later, later = ZERO, ZERO
         apostrophes = range_mask(block, at, 39, 39) & after_letter
         if contracts and apostrophes != ZERO:
             more_off, on, off_later, later = suffixes(p, i, stop, apostrophes, on)
             off |= more_off
-        begins = newlines & after_other
-        if joining or begins != ZERO:
-            slashes = range_mask(block, at, 47, 47)
-            tail_bytes, tail_ends, joining = tails(newlines, slashes, begins, joining)
-            off |= tail_bytes
-            on |= tail_ends
-        starts = others & ~after_other & ~(space << ONE | was_space) & ~tail_bytes | others & tail_ends
+        runs = newlines | range_mask(block, at, 47, 47)
+        joined, joined_ends, joining = carried(runs, newlines & after_other, joining)
+        off |= joined
+        on |= joined_ends
+        starts = others & ~after_other & ~(space << ONE | was_space) & ~joined | others & joined_ends
         nexts, pending = after_character(starts, inner, pending)
 
         # Whitespace, letters and numbers.

@@ -11,11 +11,11 @@ Words start as in `cl100k.py`, with three differences:
 - newlines and slashes after a run of others belong to its word, from the first newline on (slashes before it are in the
   run). Whatever follows them starts a word, even in the middle of a run of others.
 
-Two places need more than the characters around them, and a scan stops before the block of one:
-- an upper-case letter after a letter without case or a mark (`\p{Lm}\p{Lo}\p{M}`): whether a word starts there depends
-  on how the run of letters goes on;
-- a mark after one of the others: either a letter or one of the others, depending on how many came before.
-Elsewhere a mark is a letter without case.
+A mark (`\p{M}`) is a letter without case, as `\p{Lm}` and `\p{Lo}` are. But after others that are no prefix of a word
+of letters, because a space comes before them or they are two or more, it is one of the others.
+
+One place needs more than the characters around it, and a scan stops before its block: an upper-case letter after a
+letter without case. Whether a word starts there depends on how the run of letters goes on.
 """
 
 from __future__ import annotations
@@ -125,6 +125,23 @@ def suffixes(p, i, stop, apostrophes, on):
 
 
 @helper
+def marks_of_others(marks, others, was_other, after_space, newlines, runs, joining, inner, pending):
+    """The marks that are others, because they follow others that are no prefix of a word of letters."""
+    found = ZERO
+    while True:  # from left to right: each may change what comes after it
+        after_other = others << ONE | was_other
+        joined, joined_ends, _ = carried(runs, newlines & after_other, joining)
+        starts = others & (~after_other & ~after_space & ~joined | joined_ends)
+        nexts, _ = after_character(starts, inner, pending)
+        more = marks & ~found & after_other & ~nexts & ~joined_ends
+        if more == ZERO:
+            return found
+        more, _, _ = carried(marks, more & (ZERO - more), ZERO)
+        found |= more
+        others |= more
+
+
+@helper
 def scan(p, start, stop, classes, tail, ends, count, capacity):
     """Write the ends of the words of p[start:stop], relative to `start`; stop early when `ends` is nearly full.
 
@@ -157,7 +174,14 @@ def scan(p, start, stop, classes, tail, ends, count, capacity):
             letters, uppers, caseless, marks, numbers, blanks, lone, inner, rest, rest_class = found
         others, gaps = ~(letters | numbers | blanks), blanks & ~newlines
         after_other = others << ONE | was_other
-        if uppers & (caseless << ONE | was_caseless) | marks & after_other != ZERO:
+        after_space, runs = space << ONE | was_space, newlines | range_mask(block, at, 47, 47)
+        if marks & after_other != ZERO:
+            turned = marks_of_others(marks, others, was_other, after_space, newlines, runs, joining, inner, pending)
+            letters, caseless, others = letters & ~turned, caseless & ~turned, others | turned
+            after_other = others << ONE | was_other
+            if rest > 0 and turned >> LAST != ZERO:
+                rest_class = I64(0)
+        if uppers & (caseless << ONE | was_caseless) != ZERO:
             return count
         after_letter = letters << ONE | was_letter
 
@@ -167,11 +191,10 @@ def scan(p, start, stop, classes, tail, ends, count, capacity):
         if contracts and apostrophes != ZERO:
             more_off, on, off_later, later = suffixes(p, i, stop, apostrophes, on)
             off |= more_off
-        runs = newlines | range_mask(block, at, 47, 47)
         joined, joined_ends, joining = carried(runs, newlines & after_other, joining)
         off |= joined
         on |= joined_ends
-        starts = others & ~after_other & ~(space << ONE | was_space) & ~joined | others & joined_ends
+        starts = others & (~after_other & ~after_space & ~joined | joined_ends)
         nexts, pending = after_character(starts, inner, pending)
 
         # Whitespace, letters and numbers.

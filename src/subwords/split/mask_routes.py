@@ -145,7 +145,7 @@ class CasedRoute(MaskRoute):
     def _one(self, text: Bytes, start: int, stop: int, buffers: SplitBuffers) -> int:
         sample = sampled(text, start, stop)
         if len(sample) and not much_is_high(sample, buffers):
-            count = self._split(text, start, stop, self._table, buffers.tail, buffers.ends)
+            count = self._split.sized(stop - start)(text, start, stop, self._table, buffers.tail, buffers.ends)
             if count and (buffers.ends[count - 1] >= WORTH or start + buffers.ends[count - 1] == stop):
                 return count
         return self._by_machine._one(text, start, stop, buffers)

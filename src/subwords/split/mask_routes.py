@@ -144,7 +144,7 @@ class CasedRoute(MaskRoute):
 
     def _one(self, text: Bytes, start: int, stop: int, buffers: SplitBuffers) -> int:
         sample = sampled(text, start, stop)
-        if len(sample) and not much_is_high(sample, buffers):
+        if len(sample) and np.count_nonzero(sample > 127) <= len(sample) // 8:  # a quarter: Vietnamese 10 % slower
             count = self._split.sized(stop - start)(text, start, stop, self._table, buffers.tail, buffers.ends)
             if count and (buffers.ends[count - 1] >= WORTH or start + buffers.ends[count - 1] == stop):
                 return count
@@ -155,6 +155,8 @@ class CasedRoute(MaskRoute):
         return self._by_machine.direct(buffers, cuts=cuts)
 
     def _many(self, text: Bytes, bounds: Offsets, first: int, buffers: SplitBuffers) -> int:
+        if bounds[first + 1] - bounds[first] >= len(buffers.ends):  # the machine says so too, but must be loaded
+            return first
         return self._by_machine._many(text, bounds, first, buffers)
 
     def cut(self, text: Bytes, at: int) -> int:

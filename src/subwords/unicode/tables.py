@@ -101,11 +101,11 @@ def gpt2_classes() -> NDArray[np.uint8]:
 @cache
 def cased_classes() -> NDArray[np.uint8]:
     r"""As `gpt2_classes`, with marks as letters, and with the bits of layout.py for kinds of letters."""
-    upper, caseless, mark = (1 << bit for bit in (UPPER_BIT, CASELESS_BIT, MARK_BIT))
-    kinds = {"Lu": upper, "Lt": upper, "Lm": caseless, "Lo": caseless, "M": caseless | mark}
-    of_category = [kinds.get(name, kinds.get(name[0], 0)) for name in CATEGORIES]
-    letters = np.array([LETTER | kind if kind else 0 for kind in of_category], np.uint8)
-    classes = gpt2_classes() | letters[categories()]
+    upper, caseless, mark = (LETTER | 1 << bit for bit in (UPPER_BIT, CASELESS_BIT, MARK_BIT))
+    kinds = {"N": NUMBER, "Ll": LETTER, "Lu": upper, "Lt": upper, "Lm": caseless, "Lo": caseless, "M": caseless | mark}
+    of_category = np.array([kinds.get(name, kinds.get(name[0], OTHER)) for name in CATEGORIES], np.uint8)
+    classes = of_category[categories()]
+    classes[list(WHITE_SPACE)] = SPACE
     classes.flags.writeable = False
     return classes
 

@@ -64,6 +64,11 @@ def contraction_length(p, i, stop):
 @helper
 def end_of_gap(p, i, stop, classes):
     """What comes after the whitespace from i on that is no newline."""
+    while i + LANES <= stop:  # mostly indentation
+        spaces = trailing_zeros(~range_mask(p, i, 32, 32))
+        i += spaces
+        if spaces < LANES:
+            break
     while i < stop:
         if p[i] == 10 or p[i] == 13:
             return NEWLINE_ENDS

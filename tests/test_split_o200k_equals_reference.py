@@ -162,3 +162,13 @@ def test_a_scan_may_start_at_any_word(name: str, data: bytes, draw: st.DataObjec
     ends = reference_ends(data, name)
     at = draw.draw(st.sampled_from([0, *ends]))
     assert ends_of(name, data, start=at) == [end for end in ends if end > at]
+
+
+@names
+@pytest.mark.parametrize("repeats", [1, 100, 3000, 9000])
+def test_masks_that_stop_soon_leave_much_to_the_machine(
+    name: str, repeats: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mask_routes, "WORTH", 1 << 14)
+    data = ("Plain text!\n" * repeats + "文Aa文A ").encode() * 3
+    assert ends_of(name, data) == reference_ends(data, name)

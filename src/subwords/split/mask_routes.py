@@ -146,7 +146,8 @@ class CasedRoute(MaskRoute):
         sample = sampled(text, start, stop)
         if len(sample) and np.count_nonzero(sample > 127) <= len(sample) // 8:  # a quarter: Vietnamese 10 % slower
             count = self._split.sized(stop - start)(text, start, stop, self._table, buffers.tail, buffers.ends)
-            if count and (buffers.ends[count - 1] >= WORTH or start + buffers.ends[count - 1] == stop):
+            done = int(buffers.ends[count - 1]) if count else 0
+            if done >= WORTH or start + done == stop:
                 return count
         return self._by_machine._one(text, start, stop, buffers)
 

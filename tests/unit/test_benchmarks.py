@@ -20,7 +20,7 @@ from benchmarks.engines.bytelevel import bytes_to_text, text_to_bytes
 from benchmarks.engines.calls import flat
 from benchmarks.engines.calls import run as run_call
 from benchmarks.engines.gigatoken import Gigatoken
-from benchmarks.engines.protocol import Engine, NoSuchCallError, RefusedError, other_text, strings_of
+from benchmarks.engines.protocol import ASCII_WORDS, Engine, NoSuchCallError, RefusedError, other_text, strings_of
 from benchmarks.engines.regex import Regex
 from benchmarks.engines.subwords import Subwords
 from benchmarks.engines.tiktoken import Tiktoken
@@ -86,8 +86,9 @@ def test_fresh_text_is_no_corpus_that_anything_is_trained_on() -> None:
 
 def test_words_that_warm_an_engine_are_in_no_text() -> None:
     words = other_text().split()
-    assert len(words) == len(set(words)) == 3000
+    assert len(words) == len(set(words)) == ASCII_WORDS + 2500
     assert max(map(len, words)) == 12
+    assert " ".join(words[:ASCII_WORDS]).isascii()
     text = (ROOT / "examples" / "opticks.txt").read_text("utf-8")
     assert not [word for word in words if word in text]
     assert other_text() == other_text()

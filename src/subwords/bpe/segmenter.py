@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -56,6 +55,7 @@ from subwords.kernels.stored import stored
 from subwords.results.token_batch import TokenBatch
 from subwords.split.splitter import Splitter
 from subwords.split.word_spans import WordSpans
+from subwords.support.light import random_bits
 
 if TYPE_CHECKING:
     from subwords.kernels.jit import Kernel
@@ -74,7 +74,7 @@ class BPESegmenter(Segmenter):
         self._tied = bool(np.any((np.diff(self._classes) == 0) & (np.diff(model.merges[:, 2]) != 0)))
         self._settings = np.zeros(BPE_SETTINGS, np.int64)
         self._settings[UNK] = MISSING if model.unk_id is None else model.unk_id
-        self._settings[SEED] = secrets.randbits(62)
+        self._settings[SEED] = random_bits(62)
         self._settings[FUSE_UNK] = model.fuse_unk
         self._settings[DROP_UNKNOWN] = model.unknown == "drop"
         self._settings[MARKS] = (WITH_PREFIX if model.prefix else 0) | (WITH_SUFFIX if model.suffix else 0)

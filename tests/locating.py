@@ -35,6 +35,8 @@ def places(
 
 def covered_text(text: bytes, ids: Sequence[int], sizes: Sequence[int], prefix: int) -> list[Place] | None:
     """The places of ids that cover a text and the byte before it, if there is one; None if they do not."""
+    if not text:
+        return None
     found, at = [], -1 if prefix else 0
     whole = [*accumulate(len(char.encode()) for char in text.decode())]
     for index in ids:
@@ -50,7 +52,7 @@ def covered_text(text: bytes, ids: Sequence[int], sizes: Sequence[int], prefix: 
             inside = [place for place in [0, *whole] if (place >= end if prefix == FIRST_PREFIX else place <= end)]
             end = min(inside) if prefix == FIRST_PREFIX else max(inside)
         found.append(Place((begin, end), (characters(text[: begin + 1]) - 1, characters(text[:end])), 0))
-    return found if text and at == len(text) else None
+    return found if at == len(text) else None
 
 
 def covered(size: int, marks: tuple[int, int], first: bool, rest: int) -> int | None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from subwords.kernels.bpe.merge import NO_LANE, ask_pairs, lane_code, merge_codes, merge_runs, merge_word
+from subwords.kernels.bpe.merge import ask_pairs, merge_runs, merge_word
+from subwords.kernels.bpe.pairs import LOW
+from subwords.kernels.bpe.short import lane_code, merge_known
 from subwords.kernels.jit import I64, U64, helper
 from subwords.kernels.layout import (
     COMPLETE,
@@ -17,7 +19,6 @@ from subwords.kernels.layout import (
     MISSING,
     NEED_SCRATCH,
     NEEDED,
-    NO_RANK,
     PARTED,
     SHORT_WORD,
     UNK,
@@ -30,7 +31,7 @@ from subwords.kernels.text.utf8 import decode_at
 
 LARGE = 1 << 12  # bytes of a window if small windows share no token: half the second cache
 
-HALF, FIRST_NONE = U64(32), U64(NO_RANK)
+HALF = U64(32)
 
 
 class Model(NamedTuple):
@@ -105,13 +106,15 @@ def first_symbols(model, text, at, length):
 def window(model, text, at, length):
     """Segment text[at : at + length], every byte a symbol, into the model's symbols; their number."""
     merges = model.merges
-    for k in range(length):
-        merges.symbols[k] = model.alphabet[text[at + k]]
     if length <= SHORT_WORD:
+        for k in range(length):
+            merges.symbols[k + 1] = model.alphabet[text[at + k]]
         for k in range(length - 1):
             rank = U64(model.first_ranks[I64(text[at + k]) << 8 | I64(text[at + k + 1])])
-            merges.codes[k] = NO_LANE if rank == FIRST_NONE else lane_code(rank, k)
-        return merge_codes(merges, length)
+            merges.codes[k + 1] = lane_code(rank, k + 1) & LOW  # NO_RANK becomes a lane that is no merge
+        return merge_known(merges, length)
+    for k in range(length):
+        merges.symbols[k] = model.alphabet[text[at + k]]
     for k in range(length - 1):
         rank = U64(model.first_ranks[I64(text[at + k]) << 8 | I64(text[at + k + 1])])
         merges.ranks[k] = rank << HALF | rank  # no rank: NONE; the lower half is not compared

@@ -95,15 +95,15 @@ def merge_lanes(merges, n, lanes):
             before = 63 - leading_zeros(below)
             lanes = put_lane(lanes, before, lane_rank(merges, symbols[before], merged, before))
         best = lowest_lane(lanes)
-    return left_over(symbols, alive)
+    return left_over(symbols, alive, symbols, 0)
 
 
 @inlined
-def left_over(symbols, alive):
-    """Move the symbols that are alive to the front; their number."""
+def left_over(symbols, alive, out, at):
+    """Write the symbols that are alive to `out`, from `at` on; their number."""
     count = 0
     while alive != ZERO:
-        symbols[count] = symbols[trailing_zeros(alive)]
+        out[at + count] = symbols[trailing_zeros(alive)]
         count += 1
         alive &= alive - ONE
     return count
@@ -111,7 +111,7 @@ def left_over(symbols, alive):
 
 @helper
 def merge_known(merges, n):
-    """Merge at most SHORT_WORD symbols by a perfect table; the number left, from symbols[0] on.
+    """Merge at most SHORT_WORD symbols by a perfect table; a bit for each position that begins one.
 
     The symbols are at positions 1..n, and codes[k] is the lane of the pair at k, from 1 on.
     """
@@ -140,7 +140,7 @@ def known_lane(known, left, right, k):
 
 @helper
 def merge_known_lanes(merges, n, lanes):
-    """Merge the symbols at 1..n; `lanes` holds the value of each pair. The number left.
+    """Merge the symbols at 1..n; `lanes` holds the value of each pair. A bit for each that is left.
 
     A BORDER on both sides makes every symbol one between others. A rank is certain only after a look at its halves,
     which nothing waits for.
@@ -170,4 +170,4 @@ def merge_known_lanes(merges, n, lanes):
         value = known_lane(known, symbols[before], merged, before)
         lanes = put_lane(lanes, before, value)
         best = min(best, value)
-    return left_over(symbols, alive & ((ONE << U64(n + 1)) - U64(2)))
+    return alive & ((ONE << U64(n + 1)) - U64(2))

@@ -17,8 +17,6 @@ from subwords.bpe.merge_tables import MergeTables, open_tables, perfect_tables, 
 from subwords.bpe.model import BPE
 from subwords.bpe.segmenter import BPESegmenter
 from subwords.families import encoder_of
-from subwords.kernels.bpe.pairs import NONE, Known, known_rank
-from subwords.kernels.jit import U64
 from subwords.kernels.layout import MISSING, SHORT_WORD
 from subwords.reference import bpe as reference
 from subwords.resolve import splitter
@@ -26,28 +24,21 @@ from subwords.resolve import splitter
 WHOLE = splitter(r"(?s:.+)")
 BYTES = [bytes([byte]) for byte in range(256)]
 LETTERS = [b"a", b"b", b"c"]
-LARGEST = (1 << 21) - 2
+LARGEST, ALL = (1 << 21) - 2, (1 << 64) - 1
 EXAMPLES = settings(max_examples=settings.default.max_examples // 2)
 Rows = NDArray[np.int64]
 
 
-def known_of(tables: MergeTables) -> Known:
-    shift = 64 - (len(tables.pilots) - 1).bit_length()
-    return Known(
-        pilots=tables.pilots,
-        shift=U64(shift),
-        entries=tables.entries,
-        mask=U64(len(tables.entries) - 1),
-        seed=U64(tables.seed),
-        bits=U64(tables.known_bits),
-        halves=tables.halves,
-    )
-
-
 def rank_in(tables: MergeTables, left: int, right: int) -> int | None:
-    with np.errstate(over="ignore"):
-        rank = known_rank(known_of(tables), left, right)
-    return None if rank == NONE else int(rank)
+    """`known_rank` in Python, on integers of any size."""
+    product = ((left << 21 | right) ^ tables.seed) * 0x9E3779B97F4A7C15
+    spread = product >> 64 ^ product & ALL
+    pilot = int(tables.pilots[spread * len(tables.pilots) >> 64])
+    entry = int(tables.entries[(spread >> (pilot & 15) ^ pilot >> 4) & (len(tables.entries) - 1)])
+    rank = entry & ((1 << tables.known_bits) - 1)
+    if entry != (spread >> 33 << tables.known_bits | rank) & 0xFFFFFFFF:
+        return None
+    return rank if tables.halves[2 * rank : 2 * rank + 2].tolist() == [left, right] else None
 
 
 def rows_of(pairs: list[tuple[int, int]], results: list[int]) -> Rows:

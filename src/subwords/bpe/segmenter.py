@@ -199,7 +199,7 @@ class BPESegmenter(Segmenter):
         if len(np.unique(merges[:, 2])) < len(merges):
             from subwords.bpe.last_parts import last_parts
 
-            # Of the pairs that join to a token, only the last two parts of this token ever meet (E9).
+            # Of the pairs that join to a token, only its last two parts ever meet.
             arrays = self._arrays(open_tables(merges, ranks, np.zeros((2, 0), np.int64)))
             merges = merges[(last_parts(self.model.vocab, arrays)[merges[:, 2]] == merges[:, :2]).all(1)]
         return perfect_tables(merges)

@@ -143,8 +143,8 @@ def merge_known_lanes(merges, n, lanes):
     """Merge the symbols at 1..n; `lanes` holds the value of each pair. A bit for each that is left.
 
     A BORDER on both sides makes every symbol one between others. A rank is certain only after a look at its halves,
-    which nothing waits for; neither does the lowest of the other lanes wait for the two new ones (+15 % speed). A branch
-    for pairs that are no merge instead: -30 % where it is hard to predict.
+    which nothing waits for. Nor does the lowest of the other lanes wait for the two new ones (+15 % speed). Branches
+    for pairs that are no merge: -30 % where they are hard to predict.
     """
     symbols, known = merges.symbols, merges.known
     symbols[0], symbols[n + 1] = BORDER, BORDER

@@ -72,6 +72,9 @@ class WordLevelSegmenter(Segmenter):
             fallback=np.full(256, MISSING, np.int32),
             parted=none,
             forms=none,
+            pilots=np.zeros(1, np.uint16),
+            entries=np.zeros(1, np.uint32),
+            halves=none,
         )
 
     @cached_property

@@ -8,6 +8,7 @@ from typing import Any
 
 from benchmarks.adversarial import adversarial_summary
 from benchmarks.definition import read_folder
+from benchmarks.front import front_page
 from benchmarks.inputs import ROOT
 from benchmarks.record import caption, latest, versions_of
 from benchmarks.report import engine_label, notes, peers_of, per_byte, rate, report, seconds, versus
@@ -15,12 +16,13 @@ from benchmarks.summary import SHOWN
 from benchmarks.tables import number, spread, table
 from benchmarks.wide import brief_table, calls_table, encode_table, memory_table, startup_table
 
-__all__ = ["PAGE", "RECORDS", "RESULTS", "TABLES", "TEMPLATE", "measured", "pages", "write_pages"]
+__all__ = ["PAGE", "README", "RECORDS", "RESULTS", "TABLES", "TEMPLATE", "measured", "pages", "write_pages"]
 
 Record = dict[str, Any]
 Row = dict[str, Any]
 
 PAGE = ROOT / "BENCHMARKS.md"
+README = ROOT / "README.md"
 RECORDS = ROOT / "benchmarks" / "records"
 RESULTS = ROOT / "benchmarks" / "results"
 TEMPLATE = ROOT / "benchmarks" / "page.md"
@@ -41,7 +43,7 @@ def pages(records: dict[str, Record]) -> dict[Path, str]:
         if missing := [one for one in needed if one not in records]:
             parts.append(f"Not measured since this table was defined: {', '.join(missing)}.")
         text = text.replace(marker, "\n\n".join(parts))
-    made = {PAGE: text}
+    made = {PAGE: text, README: front_page(README.read_text("utf-8"), records)}
     for name, record in records.items():
         head = "<!-- Made from the records by `python -m benchmarks page`. -->"
         made[RESULTS / f"{name}.md"] = f"{head}\n\n{report(record)}\n\n{caption(record)}\n"

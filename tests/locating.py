@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
-from subwords.kernels.place_layout import UNSURE, WHOLE_WORD
+from subwords.kernels.place_layout import FIRST_PREFIX, UNSURE, WHOLE_WORD
 
 
 class Place(NamedTuple):
@@ -30,6 +31,28 @@ def places(
             )
             at += size
     return None if rest else found
+
+
+def covered_text(text: bytes, ids: Sequence[int], sizes: Sequence[int], prefix: int) -> list[Place] | None:
+    """The places of ids that cover a text and the byte before it, if there is one; None if they do not."""
+    if not text:
+        return None
+    found, at = [], -1 if prefix else 0
+    whole = [*accumulate(len(char.encode()) for char in text.decode())]
+    for index in ids:
+        if sizes[index] <= 0 or at + sizes[index] > len(text):
+            return None
+        begin, end, at = at, at + sizes[index], at + sizes[index]
+        if prefix and end <= 0:
+            found.append(Place((0, whole[0]), (0, 1), 0) if prefix == FIRST_PREFIX else Place((0, 0), (0, 0), 0))
+            continue
+        begin = max(begin, 0)
+        if prefix:
+            begin = max([0, *(place for place in whole if place <= begin)])
+            inside = [place for place in [0, *whole] if (place >= end if prefix == FIRST_PREFIX else place <= end)]
+            end = min(inside) if prefix == FIRST_PREFIX else max(inside)
+        found.append(Place((begin, end), (characters(text[: begin + 1]) - 1, characters(text[:end])), 0))
+    return found if at == len(text) else None
 
 
 def covered(size: int, marks: tuple[int, int], first: bool, rest: int) -> int | None:

@@ -101,16 +101,6 @@ def test_guide_lists_every_page() -> None:
     assert [name for name in GUIDE if name != "docs/README.md" and f"]({Path(name).name})" not in index] == []
 
 
-def test_figures_of_the_readme_are_recorded() -> None:
-    rows = re.findall(r"^\| (?:encode|new process|the same|train) .*\|$", (ROOT / "README.md").read_text("utf-8"), re.M)
-    recorded = "".join(path.read_text("utf-8") for path in sorted((ROOT / "benchmarks" / "results").glob("*.md")))
-    known = {word.rstrip("×") for word in re.findall(r"[\d,.]+\d×?", recorded)}
-    figures = [number for row in rows for cell in row.split("|")[2:5] for number in re.findall(r"\d[\d.,]*", cell)]
-    assert len(rows) > 10
-    # A first use is in no ratio of the tables.
-    assert [number for number in figures if number not in known] == ["0.0215"]
-
-
 def test_quickstart_prints_what_it_did_and_says_where_it_saved(workplace: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(subwords.__file__).parents[1])}
     got = subprocess.run(

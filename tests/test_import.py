@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import subwords
+from small_data import file_of
 
 SOURCE = Path(subwords.__file__).parents[1]
 PUBLIC = {
@@ -66,6 +67,13 @@ def test_help_imports_no_numba_and_no_numpy() -> None:
     code = "sys.argv = ['subwords', '--help']\nfrom subwords.cli import main\nmain(standalone_mode=False)"
     assert "Usage: " in run("-m", "subwords", "--help")
     assert not {"numpy", "numba", "llvmlite"} & {*imported_by(code, "numpy", "numba", "llvmlite")}
+
+
+def test_loading_imports_little(data: Path) -> None:
+    unneeded = ("difflib", "secrets", "random", "json", "numpy.ma", "numba", "llvmlite")
+    file = str(file_of(data, "t5/spiece.model"))
+    off = "import os\nos.environ['SUBWORDS_TABLES'] = 'off'"  # as on the first day
+    assert imported_by(f"{off}\nimport subwords\nsubwords.load({file!r})", *unneeded) == []
 
 
 def test_public_names() -> None:

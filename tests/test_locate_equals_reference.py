@@ -15,15 +15,18 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import subwords
-from locating import gathered, places
+from locating import covered_text, gathered, places
 from strategies import texts
 from subwords import Encoding, EncodingBatch, InputError, Tokenizer
 from subwords.components.padding import Padding, Truncation
 from subwords.components.template import Template
-from subwords.engine.call import Framing, _unpadded
+from subwords.engine.call import Framing, _unpadded, _whole
 from subwords.engine.framed import padded
 from subwords.kernels.place_layout import (
+    EMPTY_PREFIX,
     ENDS_TEXT,
+    FIRST_PREFIX,
+    NO_PREFIX,
     PIECE_ROW,
     PLACE_START,
     UNSURE,
@@ -36,7 +39,7 @@ from subwords.kernels.place_layout import (
     Source,
     Trims,
 )
-from subwords.kernels.text.locate import count_characters, gather_pieces, place_ids, trim_spans
+from subwords.kernels.text.locate import count_characters, cover_text, gather_pieces, place_ids, trim_spans
 from subwords.results.rows import FIELDS
 
 NONE = np.zeros(0, np.int64)
@@ -114,6 +117,46 @@ def test_places_are_those_of_the_twin(case: Any, apart: bool, mapped: bool) -> N
             assert out.byte_spans.reshape(-1, 2)[part].tolist() == [[*place.byte_span] for place in row]
             assert out.spans.reshape(-1, 2)[part].tolist() == [[*place.span] for place in row]
             assert out.words[part].tolist() == [place.word for place in row]
+
+
+@given(texts(12), st.sampled_from([NO_PREFIX, FIRST_PREFIX, EMPTY_PREFIX]), st.data())
+def test_ids_cover_a_text_as_in_the_twin(text: str, prefix: int, data: st.DataObject) -> None:
+    given, sizes, ids = text.encode(), [UNSURE, 1, 2, 3, 4, 5, 0], []
+    left = len(given) + (prefix != NO_PREFIX)
+    while left > 0:
+        ids.append(data.draw(st.integers(1, min(left, 5))))
+        left -= ids[-1]
+    if not data.draw(st.integers(0, 4)):
+        ids.insert(data.draw(st.integers(0, len(ids))), data.draw(st.integers(0, 6)))
+    expected = covered_text(given, ids, sizes, prefix)
+    for wide in {True, not text.isascii()}:
+        byte_spans, spans = np.zeros(2 * len(ids), np.int64), np.zeros(2 * len(ids) * wide, np.int64)
+        arrays = np.array(ids, np.uint32), np.array(sizes, np.int32), np.frombuffer(given, np.uint8)
+        assert cover_text(*arrays, prefix, byte_spans, spans) == (expected is not None)
+        if expected is not None:
+            assert byte_spans.reshape(-1, 2).tolist() == [[*place.byte_span] for place in expected]
+            assert not wide or spans.reshape(-1, 2).tolist() == [[*place.span] for place in expected]
+
+
+@cache
+def covering(kind: str) -> Tokenizer:
+    """A tokenizer of which `cover` finds the places: without a normalizer or with a form."""
+    corpus = ["the cat, naïve Ünï 日本 \u0301a"] * 9
+    tok = subwords.train(corpus, vocab_size=280, special_tokens=["<s>", "</s>"])
+    tok = tok.with_(normalizer="nfc" if kind == "form" else None)
+    return tok.with_(template="<s> $A </s>") if kind == "template" else tok
+
+
+@pytest.mark.parametrize("kind", ["plain", "template", "form"])
+@given(texts(20))
+def test_spans_of_known_ids_are_those_of_the_words(kind: str, text: str) -> None:
+    tok = covering(kind)
+    made, whole = tok(text), _whole(tok._engine, tok._usual_framing, text, None, "text")
+    for name in ("byte_spans", "spans"):
+        assert getattr(made, name).tolist() == getattr(whole, name).tolist()
+        assert not getattr(made, name).flags.writeable
+    assert made == whole
+    assert text == "" or not text.isascii() or tok._engine.cover is not None
 
 
 @given(st.lists(st.tuples(st.integers(-1, 3), st.integers(0, 3), *[st.integers(0, 3)] * 4), max_size=6), st.booleans())

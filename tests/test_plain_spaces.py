@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from subwords.bpe.model import BPE
 from subwords.components.normalizer import Prepend, Replace, SentencePiece, Steps
 from subwords.components.splitter import Rule, Split
+from subwords.engine.call import _whole
 from subwords.engine.plain_spaces import plain_spaces
 from subwords.spec import TokenizerSpec
 from subwords.tokenizer import Tokenizer
@@ -42,11 +43,15 @@ def test_same_ids(name: str, crossing: bool, byte_fallback: bool, texts: list[st
     bpe = model(byte_fallback=byte_fallback, crossing=crossing)
     tok = Tokenizer(TokenizerSpec(model=bpe, normalizer=STEPS[name], splitter=bpe.space_rule))
     engine = tok._engine
-    assert engine._plain is not None
+    assert engine.plain is not None
     general = [engine.encoder.encode(text.encode()).tolist() for text in texts]
     assert [tok.encode(text) for text in texts] == general
     assert tok.encode_batch(texts).to_lists() == general
     assert [tok(text).ids.tolist() for text in texts] == general
+    for text in texts:
+        whole = _whole(engine, tok._usual_framing, text, None, "text")
+        assert tok(text).spans.tolist() == whole.spans.tolist()
+        assert tok(text) == whole
 
 
 @pytest.mark.parametrize(

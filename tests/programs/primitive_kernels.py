@@ -25,7 +25,7 @@ from subwords.kernels.jit import (
     store64,
     trailing_zeros,
 )
-from subwords.kernels.lanes import few_lanes, lowest_lane, many_lanes, put_lane
+from subwords.kernels.lanes import few_lanes, lowest_lane, many_lanes, put_lane, some_lanes
 from subwords.kernels.packing import classify, classify_members, write_bits, write_flagged_bits
 
 
@@ -69,13 +69,18 @@ def classes(text: U8s, i: Int, starts: U64s, small: U8s, wide: U16s, n: Int, q: 
     return 0
 
 
-def lowest(codes: U32s, many: Int, i: Int, value: Int, out: U64s) -> Int:
+def lowest(codes: U32s, count: Int, i: Int, value: Int, out: U64s) -> Int:
     p, o = pointer(codes), pointer(out)
-    if many != 0:
-        lanes = many_lanes(p)
-        o[0] = lowest_lane(lanes)
-        o[1] = lowest_lane(put_lane(lanes, i, U64(value)))
-        o[2] = lowest_lane(lanes)
+    if count == 64:
+        many = many_lanes(p)
+        o[0] = lowest_lane(many)
+        o[1] = lowest_lane(put_lane(many, i, U64(value)))
+        o[2] = lowest_lane(many)
+    elif count == 32:
+        some = some_lanes(p)
+        o[0] = lowest_lane(some)
+        o[1] = lowest_lane(put_lane(some, i, U64(value)))
+        o[2] = lowest_lane(some)
     else:
         few = few_lanes(p)
         o[0] = lowest_lane(few)

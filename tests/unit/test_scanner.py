@@ -25,7 +25,7 @@ MASKS, MACHINE = "compiled masks", "compiled automaton"
 STEPS, REGEX = "compiled automata, step by step", "regex package"
 # A rule not named here is one machine.
 ROUTES = {
-    **dict.fromkeys(("gpt2", "gpt-neox", "r50k", "p50k", "cl100k", "llama3", "qwen2"), MASKS),
+    **dict.fromkeys(("gpt2", "gpt-neox", "r50k", "p50k", "cl100k", "llama3", "qwen2", "o200k", "tekken"), MASKS),
     "metaspace": STEPS,
     **dict.fromkeys(("deepseek-llm", "chameleon", "superbpe", "tiny-aya"), REGEX),
 }

@@ -11,6 +11,7 @@ from tokenizers import Regex, normalizers
 
 from characters import members_in_regex, settled
 from seeds import sweep_seed
+from subwords.kernels.layout import CASELESS_BIT, MARK_BIT, UPPER_BIT
 from subwords.unicode import tables as unicode
 from subwords.unicode.tables import (
     CATEGORIES,
@@ -23,6 +24,7 @@ from subwords.unicode.tables import (
     UNICODE_VERSION,
     WHITE_SPACE,
     case_folds,
+    cased_classes,
     categories,
     first_names,
     gpt2_classes,
@@ -63,6 +65,17 @@ def test_classes_cover_all_code_points_and_cannot_be_changed() -> None:
     classes = gpt2_classes()
     assert classes.shape == (0x110000,) and not classes.flags.writeable
     assert np.flatnonzero(classes == SPACE).tolist() == sorted(WHITE_SPACE)
+
+
+def test_cased_classes_are_those_of_gpt2_with_kinds_of_letters() -> None:
+    classes, categories_of = cased_classes(), np.array(CATEGORIES)[categories()]
+    letters = classes & LETTER == LETTER
+    letters &= (classes != SPACE) & (classes != NUMBER)
+    assert np.array_equal(np.where(letters, LETTER, classes), np.where(property_members("M"), LETTER, gpt2_classes()))
+    assert np.array_equal(letters & (classes >> UPPER_BIT & 1 == 1), np.isin(categories_of, ["Lu", "Lt"]))
+    caseless = property_members("M") | np.isin(categories_of, ["Lm", "Lo"])
+    assert np.array_equal(letters & (classes >> CASELESS_BIT & 1 == 1), caseless)
+    assert np.array_equal(letters & (classes >> MARK_BIT & 1 == 1), property_members("M"))
 
 
 NAMES = [

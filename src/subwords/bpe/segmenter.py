@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import secrets
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.bpe.merge_tables import MergeTables, links_of, open_tables, perfect_tables, without_repeats
 from subwords.bpe.model import BPE
 from subwords.bpe.plain import Pairs, pairs_of
 from subwords.bpe.ranges import Unfused, symbol_ranges
@@ -27,12 +26,11 @@ from subwords.kernels.layout import (
     FIRST_RESULT,
     FUSE_UNK,
     KEYS,
+    KNOWN_BITS,
     LINKS,
     MARKS,
     MERGE_PADDING,
     MISSING,
-    MOST_RANK,
-    NO_PAIR,
     NO_RANK,
     PAIR_LANES,
     PARTED,
@@ -56,6 +54,7 @@ from subwords.kernels.stored import stored
 from subwords.results.token_batch import TokenBatch
 from subwords.split.splitter import Splitter
 from subwords.split.word_spans import WordSpans
+from subwords.support.light import random_bits
 
 if TYPE_CHECKING:
     from subwords.kernels.jit import Kernel
@@ -74,7 +73,7 @@ class BPESegmenter(Segmenter):
         self._tied = bool(np.any((np.diff(self._classes) == 0) & (np.diff(model.merges[:, 2]) != 0)))
         self._settings = np.zeros(BPE_SETTINGS, np.int64)
         self._settings[UNK] = MISSING if model.unk_id is None else model.unk_id
-        self._settings[SEED] = secrets.randbits(62)
+        self._settings[SEED] = random_bits(62)
         self._settings[FUSE_UNK] = model.fuse_unk
         self._settings[DROP_UNKNOWN] = model.unknown == "drop"
         self._settings[MARKS] = (WITH_PREFIX if model.prefix else 0) | (WITH_SUFFIX if model.suffix else 0)
@@ -138,50 +137,72 @@ class BPESegmenter(Segmenter):
     @cached_property
     def arrays(self) -> BPEModel:
         """The model in the layout of the kernel."""
-        from subwords.kernels.bpe.merge import fill_pairs
-
         model = self.model
-        # Leave out merges that yield a special token: no text yields one (A3).
-        kept = ~np.isin(model.merges[:, 2], list(model.special_ids))
-        merges, ranks = model.merges[kept], self._ranks[kept]
-        left, right = np.ascontiguousarray(merges[:, 0]), np.ascontiguousarray(merges[:, 1])
-        links = np.zeros((2, 0), np.int64)
-        if self._by_links and model.is_large:
-            links = stored("links", model.digest.encode(), lambda: self._links(merges[:, 2]))
-        elif self._by_links:
-            links = self._links(merges[:, 2])
-        # At most 4 of 5 slots are used: the sieve answers for most pairs that are in no slot.
-        known = len(merges) + links.shape[1]
-        pairs = np.full(1 << max(4, (known + known // 4).bit_length()), NO_PAIR, np.uint64)
-        sieve = np.zeros(1 << max(0, known.bit_length() - 3), np.uint64)
-        seed = int(self._settings[SEED])
-        fill_pairs(links[0], links[1], np.full(links.shape[1], MOST_RANK, np.int64), seed, pairs, sieve)
-        fill_pairs(left, right, ranks, seed, pairs, sieve)
-        results = np.zeros(len(self._ranks) + 1, np.int32)
-        results[ranks] = merges[:, 2]
-        steps = merges[:, 2] - ranks
-        even = len(steps) and (steps == steps[0]).all()
-        self._settings[FIRST_RESULT] = steps[0] if even and steps[0] >= 0 else MISSING
-        spans = np.diff(model.symbols.offsets).astype(np.int32)
-        first_ranks = np.full(1 << 16 if model.byte_level else 1, NO_RANK, np.uint32)
-        if model.byte_level:
-            of_bytes = (spans[left] == 1) & (spans[right] == 1)
-            data, offsets = model.vocab.data.astype(np.int64), model.vocab.offsets
-            first_ranks[data[offsets[left[of_bytes]]] << 8 | data[offsets[right[of_bytes]]]] = ranks[of_bytes]
+        if not self._settings[COMPLETE]:
+            return self._arrays(self._open_tables())
+        if model.is_large:
+            return self._arrays(stored("merges", model.digest.encode(), self._perfect_tables))
+        return self._arrays(self._perfect_tables())
+
+    def _arrays(self, tables: MergeTables) -> BPEModel:
+        model = self.model
+        self._settings[[SEED, FIRST_RESULT, KNOWN_BITS]] = tables.seed, tables.first_result, tables.known_bits
         alphabet, forms = self._alphabet()
         return BPEModel(
             alphabet=alphabet,
-            pairs=pairs,
-            sieve=sieve,
-            results=results,
-            classes=self._classes.astype(np.int32),
+            pairs=tables.pairs,
+            sieve=tables.sieve,
+            results=tables.results,
+            classes=self._classes.astype(np.int32) if self._tied else np.zeros(1, np.int32),
             settings=self._settings,
-            first_ranks=first_ranks,
-            spans=spans,
+            first_ranks=self._first_ranks(tables),
+            spans=np.diff(model.symbols.offsets).astype(np.int32),
             fallback=model.byte_ids,
             parted=self._parted(),
+            pilots=tables.pilots,
+            entries=tables.entries,
+            halves=tables.halves,
             forms=forms,
         )
+
+    def _first_ranks(self, tables: MergeTables) -> NDArray[np.uint32]:
+        """Return the rank of each two bytes, at first << 8 | second."""
+        if not tables.known_bits:
+            return np.full(1, NO_RANK, np.uint32)
+        found = np.full(1 << 16, NO_RANK, np.uint32)
+        byte_of = np.full(len(self.model.vocab) + 1, MISSING, np.int32)
+        byte_of[self.model.alphabet] = np.arange(256)
+        first, second = byte_of[tables.halves].reshape(-1, 2).T
+        ranks = np.flatnonzero((first >= 0) & (second >= 0))
+        found[first[ranks] << 8 | second[ranks]] = ranks
+        return found
+
+    @property
+    def _merges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Merges and their ranks, without those that yield a special token: no text yields one (A3)."""
+        kept = ~np.isin(self.model.merges[:, 2], list(self.model.special_ids))
+        return self.model.merges[kept], self._ranks[kept]
+
+    def _open_tables(self) -> MergeTables:
+        merges, ranks = self._merges
+        links = np.zeros((2, 0), np.int64)
+        if self._by_links and self.model.is_large:
+            links = stored("links", self.model.digest.encode(), lambda: links_of(self.model, merges[:, 2]))
+        elif self._by_links:
+            links = links_of(self.model, merges[:, 2])
+        return open_tables(merges, ranks, links)
+
+    def _perfect_tables(self) -> MergeTables:
+        merges, ranks = self._merges
+        kept = without_repeats(merges)
+        merges, ranks = merges[kept], ranks[kept]
+        if len(np.unique(merges[:, 2])) < len(merges):
+            from subwords.bpe.last_parts import last_parts
+
+            # Of the pairs that join to a token, only its last two parts ever meet.
+            arrays = self._arrays(open_tables(merges, ranks, np.zeros((2, 0), np.int64)))
+            merges = merges[(last_parts(self.model.vocab, arrays)[merges[:, 2]] == merges[:, :2]).all(1)]
+        return perfect_tables(merges)
 
     def _alphabet(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the id of each byte or code point; with marks, its row in `forms`; and `forms`."""
@@ -211,19 +232,6 @@ class BPESegmenter(Segmenter):
         model = self.model
         others = [*model.byte_ids[model.byte_ids >= 0].tolist(), *([] if model.unk_id is None else [model.unk_id])]
         return not (model.byte_level or model.marked) and not np.isin(model.merges[:, :2], others).any()
-
-    def _links(self, results: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the pairs of character ids that are adjacent in some token, shape (2, n)."""
-        made = np.zeros(len(self.model.vocab), np.bool_)
-        made[results] = True
-        tokens = [token.decode("utf-8", "surrogateescape") for token in compress(self.model.vocab, made.tolist())]
-        codes = np.frombuffer("".join(tokens).encode("utf-32-le", "surrogatepass"), np.uint32)
-        inside = np.ones(len(codes), np.bool_)
-        inside[np.cumsum(list(map(len, tokens)), dtype=np.int64) - 1] = False
-        ids = self.model.alphabet[codes].astype(np.int64)
-        places = np.flatnonzero(inside[:-1] & (ids[:-1] >= 0) & (ids[1:] >= 0))
-        keys = np.unique(ids[places] << 32 | ids[places + 1])
-        return np.stack([keys >> 32, keys & 0xFFFFFFFF])
 
     @cached_property
     def _replaced(self) -> dict[int, list[int]]:
@@ -276,7 +284,7 @@ class BPESegmenter(Segmenter):
         """Return buffers for a word."""
         chains = np.zeros(0, np.int32) if before is None else before.chains
         if length > SHORT_WORD and not len(chains):
-            chains = np.full(RANK_SCRATCH * (len(self._ranks) + 1), -1, np.int32)
+            chains = np.full(RANK_SCRATCH * (len(self.arrays.results) + 1), -1, np.int32)
         room = KEYS + length + MERGE_PADDING + (TIED_SCRATCH * length if self._tied else 0)
         symbols, codes = np.empty(SYMBOL_SCRATCH * length, np.int32), np.empty(PAIR_LANES, np.uint32)
         return BPEScratch(np.empty(room, np.uint64), symbols, codes, chains)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
 from dataclasses import fields
 from importlib import import_module
 from typing import Any, Literal
@@ -24,12 +22,16 @@ def to_text(steps: tuple[Any, ...]) -> str:
     """
     if not steps:
         return "null"
+    import json
+
     return json.dumps([{"step": type(step).__name__} | _fields(step) for step in steps], ensure_ascii=False)
 
 
 def _fields(step: Any) -> dict[str, Any]:
+    from base64 import b64encode
+
     found = {field.name: getattr(step, field.name) for field in fields(step)}
-    return {name: base64.b64encode(value).decode() if name in _BYTES else value for name, value in found.items()}
+    return {name: b64encode(value).decode() if name in _BYTES else value for name, value in found.items()}
 
 
 def looks_like_steps(text: str) -> bool:
@@ -43,6 +45,8 @@ def from_text(text: str, room: Literal["splitter", "normalizer"]) -> tuple[Any, 
     >>> from_text('[{"step": "Lowercase"}]', "normalizer")
     (Lowercase(),)
     """
+    import json
+
     try:
         kinds = {kind.__name__: kind for kind in import_module(f"subwords.components.{room}").STEPS}
         return tuple(_step(dict(entry), kinds) for entry in json.loads(text))
@@ -53,11 +57,13 @@ def from_text(text: str, room: Literal["splitter", "normalizer"]) -> tuple[Any, 
 
 
 def _step(entry: dict[str, Any], kinds: dict[str, type]) -> Any:
+    from base64 import b64decode
+
     kind = kinds[entry.pop("step")]
     expected = {field.name: str(field.type) for field in fields(kind)}
     for name, value in entry.items():
         if name in _BYTES:
-            entry[name] = base64.b64decode(value, validate=True)
+            entry[name] = b64decode(value, validate=True)
         elif isinstance(value, list):
             entry[name] = tuple(value)
         wanted = bool if "bool" in expected[name] else tuple if "tuple" in expected[name] else str

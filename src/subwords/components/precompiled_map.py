@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import FormatError, InputError
+from subwords.support.light import distinct
 from subwords.unicode.tables import CODE_POINTS
 
 __all__ = ["Charsmap", "read_charsmap", "write_charsmap"]
@@ -64,8 +65,8 @@ class Charsmap:
             values.append(self._value(below[self._leaf[below]]))
             _, codes, below = self._after(below)
             self.later |= _members(codes)
-            below = np.unique(below[~seen[below]])
-        self.values = np.unique(np.concatenate(values))
+            below = distinct(below[~seen[below]])
+        self.values = distinct(np.concatenate(values))
         for value in self.values.tolist():
             if self.text[value] & 0xC0 == 0x80:
                 raise FormatError(f"invalid precompiled charsmap: the replacement at {value} starts inside a character")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from subwords.kernels.layout import (
     WordTable,
 )
 from subwords.split.routes import SplitBuffers
+from subwords.support.light import random_bits
 from subwords.support.memory import zeros
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class State:
         self.segmenter = segmenter
         self.whole_words = segmenter.whole_words
         self.buffers = SplitBuffers()
-        random = [secrets.randbits(64) | 1 for _ in range(SEEDS)]
+        random = [random_bits(64) | 1 for _ in range(SEEDS)]
         self.seeds = np.concatenate([np.array(random, np.uint64), key_masks()])
         self.counters = np.zeros(COUNTERS, np.int64)
         self.counters[BEGIN] = 1

@@ -7,10 +7,13 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
 
 from subwords.components.padding import Padding, Truncation
-from subwords.components.template import Template
+from subwords.components.template import Inserted, Slot, Template
 from subwords.components.trusted import Input, Special, Text
 from subwords.engine.engine import Engine
 from subwords.engine.framed import framed, padded
@@ -22,6 +25,9 @@ from subwords.results.encoding import Encoding
 from subwords.results.encoding_batch import EncodingBatch
 from subwords.support.checks import as_list
 from subwords.support.threads import thread_count
+
+if TYPE_CHECKING:
+    from subwords.engine.covered import Places
 
 __all__ = ["Framing", "encoding_of", "encodings_of", "is_one_text"]
 
@@ -40,6 +46,16 @@ class Framing:
     def only_adds(self) -> bool:
         """Whether the ids of a text stay as they are, with those of the template around them."""
         return self.truncation is None and self.padding is None
+
+    @cached_property
+    def around(self) -> tuple[int, int] | None:
+        """How many ids come before and after those of a single text; None if its spans are changed too."""
+        pieces = self.template.pieces(False)
+        at = [place for place, piece in enumerate(pieces) if isinstance(piece, Slot)]
+        if self.template.trims or len(at) != 1:
+            return None
+        sizes = [len(piece.ids) if isinstance(piece, Inserted) else 0 for piece in pieces]
+        return sum(sizes[: at[0]]), sum(sizes[at[0] :])
 
     @cached_property
     def single(self) -> RowFrame:
@@ -75,7 +91,8 @@ def encoding_of(
     if pair is None and type(text) is str and framing.only_adds and isinstance(special, str) and special == "text":
         ids = _quick_ids(engine, text)
         if ids is not None:  # the text is valid, and nothing below can fail: it may wait until it is asked for
-            return Encoding.of_ids(framing.template.apply(ids), partial(_whole, engine, framing, text, None, special))
+            make, find = partial(_whole, engine, framing, text, None, special), partial(_places, engine, framing, text)
+            return Encoding.of_ids(framing.template.apply(ids), make, find)
     return _whole(engine, framing, text, pair, special)
 
 
@@ -87,6 +104,14 @@ def _quick_ids(engine: Engine, text: str) -> list[int] | None:
         with suppress(InputError):
             ids = engine.encode(text, "text").tolist()  # makes room for the words that the door refuses
     return ids
+
+
+def _places(engine: Engine, framing: Framing, text: str, ids: NDArray[np.uint32]) -> Places | None:
+    """Return the places of the ids of a text, in bytes and in characters; None if `_whole` must find them."""
+    cover, around = engine.cover, framing.around
+    if cover is None or around is None or not engine.is_whole(text, "text"):
+        return None
+    return cover.places(text, around, ids)
 
 
 def _whole(

@@ -26,6 +26,7 @@ from subwords.split.splitter import Splitter
 from subwords.support.checks import encode_text
 
 if TYPE_CHECKING:
+    from subwords.engine.covered import Cover
     from subwords.engine.plain_spaces import PlainSpaces
     from subwords.engine.rich import Rich
     from subwords.engine.spans import Located
@@ -119,7 +120,7 @@ class Engine:
             return self._encode_parts(text, special, threads)
         if self._always_whole and isinstance(special, str) and special == "text":
             return self._encode_whole(text, threads)
-        if isinstance(text, str) and self._is_whole(text, special):
+        if isinstance(text, str) and self.is_whole(text, special):
             return self._encode_whole(text, threads)
         return self._encode_parts(text, special, threads)
 
@@ -134,8 +135,8 @@ class Engine:
             return Short.never()
         # The encoder that the other way takes for these texts: it makes room for the words that a door refuses.
         route = self._normalized if changed else self._whole
-        if self._plain is not None:
-            found = self._plain.short()
+        if self.plain is not None:
+            found = self.plain.short()
         else:
             door = route.encoder.door()
             found = None if door is None else Short(door.encode, door.count_ids)
@@ -146,13 +147,13 @@ class Engine:
     def _encode_whole(self, text: str | bytes, threads: int | None) -> NDArray[np.uint32]:
         if isinstance(text, bytes):
             return self.encoder.encode(text, threads)
-        plain = self._plain
+        plain = self.plain
         if plain is not None and isinstance(text, str) and SPACE not in text:
             return plain.encode(text, threads)
         return self.encoder.encode(encode_text(text), threads)
 
     @cached_property
-    def _plain(self) -> PlainSpaces | None:
+    def plain(self) -> PlainSpaces | None:
         """The encoder that needs no normalizer, for models of SentencePiece whose normalizer only escapes spaces."""
         if self.normalizer is None:
             return None
@@ -164,7 +165,7 @@ class Engine:
         arrays = [self._encode_part(part, threads) for part in self.parts.cut(text, special)]
         return np.concatenate(arrays) if arrays else np.zeros(0, np.uint32)
 
-    def _is_whole(self, text: str, special: str | AbstractSet[str]) -> bool:
+    def is_whole(self, text: str, special: str | AbstractSet[str]) -> bool:
         """Whether one search shows that a text is a single part; most texts are."""
         finder = self.added.finder(special)
         if self.sees_start or (finder.normalized and self.normalizer):
@@ -179,7 +180,7 @@ class Engine:
     def encode_batch(self, texts: Sequence[Input], special: str | AbstractSet[str], threads: int | None) -> TokenBatch:
         """Return the ids of many texts."""
         if not has_parts(texts) and self._all_whole(texts, special):
-            plain = self._plain
+            plain = self.plain
             if plain is not None and all_plain(texts):
                 with suppress(InputError):  # a lone surrogate: the error below names its text
                     return plain.encode_batch(texts, threads)
@@ -228,7 +229,7 @@ class Engine:
         if special == "text" and self._always_whole:
             return True
         try:
-            return self._is_whole("\n".join(texts), special)  # type: ignore[arg-type]
+            return self.is_whole("\n".join(texts), special)  # type: ignore[arg-type]
         except TypeError:  # bytes
             return False
 
@@ -237,6 +238,13 @@ class Engine:
             return list(self.parts.cut(text, special))
         except InputError as error:
             raise InputError(f"text {index}: {error}") from None
+
+    @cached_property
+    def cover(self) -> Cover | None:
+        """What finds the places of ids that `short` made of a text, if anything does."""
+        from subwords.engine.covered import cover_of
+
+        return cover_of(self)
 
     @cached_property
     def rich(self) -> Rich:

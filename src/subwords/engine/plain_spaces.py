@@ -41,6 +41,8 @@ class PlainSpaces:
     """
 
     def __init__(self, segmenter: Segmenter, rule: Rule, prefix: bytes, symbols: Sequence[str]) -> None:
+        self.segmenter = segmenter
+        self.prefixed = bool(prefix)
         self._encoder = Encoder(segmenter, Splitter(rule))
         self._prefix = prefix
         # Most texts have no user-defined piece: then the step that isolates these can be left out.

@@ -6,13 +6,19 @@ import numpy as np
 
 from subwords.kernels.jit import U64, primitive
 
-__all__ = ["few_lanes", "lowest_lane", "many_lanes", "put_lane"]
+__all__ = ["few_lanes", "lowest_lane", "many_lanes", "put_lane", "some_lanes"]
 
 
 @primitive
 def few_lanes(p):
     """The first 16 elements of p, uint32, as a value that is never changed in place."""
     return np.array([p[k] for k in range(16)], np.uint32)
+
+
+@primitive
+def some_lanes(p):
+    """The same of 32 elements."""
+    return np.array([p[k] for k in range(32)], np.uint32)
 
 
 @primitive

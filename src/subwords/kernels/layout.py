@@ -89,7 +89,8 @@ class CountTable(NamedTuple):
 
 # Fields of `settings`. SEED is that of a hash table.
 UNK, SEED = range(2)
-FUSE_UNK, DROP_UNKNOWN, COMPLETE, TIED, LINKS, PARTED, MARKS, FIRST_RESULT, BPE_SETTINGS = range(2, 11)
+# KNOWN_BITS: bits of a rank in `entries`; 0 for a model whose merges are in `pairs`.
+FUSE_UNK, DROP_UNKNOWN, COMPLETE, TIED, LINKS, PARTED, MARKS, FIRST_RESULT, KNOWN_BITS, BPE_SETTINGS = range(2, 12)
 MOST_CHARS, WORDPIECE_SETTINGS = range(2, 4)
 RUNNING, UNIGRAM_SETTINGS = range(2, 4)
 
@@ -120,6 +121,9 @@ class BPEModel(NamedTuple):
     spans: I32s  # the number of bytes of every symbol
     fallback: I32s  # the id of each byte of an unknown character, or MISSING
     parted: I32s  # by symbol: 0, or where in this array its ids are: their number, then the ids
+    pilots: U16s  # a perfect hash table, see bpe/pairs.py: by the first bits of a pair's hash
+    entries: U32s  # by place; a power of two of elements
+    halves: I32s  # by rank: the two symbols that merge
     forms: I32s  # with MARKS, an id of `alphabet` is a row here: FORMS ids by place in the word, see first_symbols
 
 
@@ -235,6 +239,7 @@ class Children(NamedTuple):
 # ------------------------------------------------------------------ splitting (split/)
 
 LETTER, NUMBER, SPACE = 1, 2, 3  # classes of GPT-2's rule
+UPPER_BIT, CASELESS_BIT, MARK_BIT = 2, 3, 4  # of LETTER, for GPT-4o's rule: a mark is a letter without case
 # An entry of a boundary transducer: the next row in its high half; below, border bits and flags.
 REACH = 26  # characters by which a word end may be reported late
 TOP_BORDER = REACH + 1  # bit TOP_BORDER - d: a word ends d characters before the step's last one

@@ -72,6 +72,7 @@ def put_lane(typingctx, lanes, i, value):
 
 LANES: dict[str, Any] = {
     "few_lanes": _loaded(16),
+    "some_lanes": _loaded(32),
     "many_lanes": _loaded(64),
     "lowest_lane": lowest_lane,
     "put_lane": put_lane,

@@ -16,6 +16,7 @@ WORD_BASE, FIRST_TEXT, NEXT_ID, NEXT_NUMBER, ENDS_TEXT, PLACE_START = range(6)
 LEADING, TRAILING, SIZE_MARKS = range(3)  # bytes of an id's size that only the first id of a word has, and the last not
 WHOLE_WORD, UNSURE = -1, -2  # in place of the size of an id
 NO_WORD = -1
+NO_PREFIX, FIRST_PREFIX, EMPTY_PREFIX = range(3)  # what stands before a text, and its place: see `cover_text`
 PIECE_FROM, PIECE_SIZE, PIECE_ID, PIECE_TYPE, PIECE_FLAGS, PIECE_NAME, PIECE_ROW = range(7)
 
 

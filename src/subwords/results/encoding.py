@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from dataclasses import field as _field
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ __all__ = ["Encoding"]
 _MOST_SHOWN = 1000  # tokens
 _COLOURS = ("#cfe8ff", "#d9f2d0", "#ffe3c2", "#f3d6f5", "#fff3b0")
 _SPECIAL_COLOUR = "#dddddd"
+
+_Ids: TypeAlias = NDArray[np.uint32]
+_Places: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -63,23 +66,31 @@ class Encoding(Value):
         return found
 
     @classmethod
-    def of_ids(cls, ids: list[int], make: Callable[[], Encoding]) -> Encoding:
-        """Return an encoding of which the ids are known; `make` is called when another field is first read."""
+    def of_ids(cls, ids: list[int], make: Callable[[], Encoding], find: Callable[[_Ids], _Places | None]) -> Encoding:
+        """Return an encoding of which the ids are known; `make` is called when another field is first read.
+
+        find: gives byte_spans and spans, both read-only, or None if `make` must.
+        """
         found = object.__new__(cls)
         array = np.array(ids, np.uint32)
         array.flags.writeable = False
         own = found.__dict__
-        own["ids"], own["_make"] = array, make
+        own["ids"], own["_make"], own["_find"] = array, make, find
         return found
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
             own = self.__dict__
+            find = own.pop("_find", None) if name in ("spans", "byte_spans") else None
+            if find is not None and (places := find(own["ids"])) is not None:
+                own.setdefault("byte_spans", places[0])
+                own.setdefault("spans", places[1])
+                return own[name]
             if name in FIELDS and (make := own.get("_make")) is not None:
                 for key, value in vars(make()).items():
                     own.setdefault(key, value)
-                own["_make"] = None  # lets go of what it holds
+                own["_make"] = own["_find"] = None  # lets go of what they hold
             if name in own:  # made above, or meanwhile by another thread
                 return own[name]
             if name not in FIELDS or "_row" not in own:

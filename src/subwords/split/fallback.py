@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from subwords.errors import InputError
 from subwords.split.rewrite import Ranges, Reader, ranges_of
 from subwords.split.sets import INVALID
+from subwords.support.light import distinct
 from subwords.unicode.tables import UNICODE_VERSION
 
 __all__ = ["Fallback", "Segment", "behaved", "compiled", "find"]
@@ -135,7 +136,7 @@ def _merged(segments: list[Segment]) -> list[Segment]:
 
 def _classified(sets: dict[bytes, Ranges]) -> tuple[NDArray[np.uint16], dict[bytes, str]]:
     """Return the class of every code point, and each set as a set of classes."""
-    bounds = np.unique(np.concatenate([np.array([0, INVALID + 1]), *(part.ravel() for part in sets.values())]))
+    bounds = distinct(np.concatenate([np.array([0, INVALID + 1]), *(part.ravel() for part in sets.values())]))
     rows = np.zeros((max(1, len(sets)), len(bounds) - 1), np.bool_)
     for row, part in zip(rows, sets.values(), strict=False):
         row[:] = np.searchsorted(part.ravel(), bounds[:-1], side="right") % 2 == 1

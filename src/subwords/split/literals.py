@@ -12,6 +12,7 @@ from subwords.components.splitter import Split
 from subwords.kernels.layout import Literals
 from subwords.split.routes import Route, SplitBuffers, WordChunk, word_bounds
 from subwords.split.word_spans import WordSpans, start
+from subwords.support.light import distinct
 
 __all__ = ["SymbolsRoute", "symbols_of"]
 
@@ -111,7 +112,7 @@ class SymbolsRoute(Route):
 def _trie(symbols: Sequence[bytes]) -> Literals:
     """Return the symbols as a trie for `kernels/split/literals.py`."""
     columns = np.zeros(256, np.uint8)
-    used = np.unique(np.frombuffer(b"".join(symbols), np.uint8))
+    used = distinct(np.frombuffer(b"".join(symbols), np.uint8))
     # Some bytes never occur in UTF-8, so column 0 is free.
     columns[used] = np.arange(1, len(used) + 1)
     edges: dict[tuple[int, int], int] = {}

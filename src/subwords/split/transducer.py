@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from subwords.kernels.layout import CODE_POINTS, REACH
 from subwords.split.automaton import DEAD, MOST_CLASSES, Automaton, Numbers, merged_classes, merged_states
 from subwords.split.pattern import Outside
+from subwords.support.light import distinct
 
 __all__ = ["Machine", "composed", "machine", "unsplit"]
 
@@ -57,7 +58,7 @@ class Machine:
         same &= (self.emits[:, :n] == self.emits[:, n:]) & ~self.saves[:, :n] & (self.moves[:, :n] == self.moves[0, :n])
         same &= self.borders[0, :n] == 0
         for before in range(n):
-            safe[before] = same[np.unique(self.moves[:, before])].all(axis=0)
+            safe[before] = same[distinct(self.moves[:, before])].all(axis=0)
         return safe
 
     def uses_saved(self) -> NDArray[np.bool_]:

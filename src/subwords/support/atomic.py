@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -76,7 +75,7 @@ def _write(path: Path, mode: str, options: dict[str, Any]) -> Iterator[IO[Any]]:
         _sweep(target.parent)
         # A short name, independent of the target's: names are limited to 255 bytes.
         while lock < 0:
-            temporary = target.with_name(f"{_BEGIN}{secrets.token_hex(8)}{_END}")
+            temporary = target.with_name(f"{_BEGIN}{os.urandom(8).hex()}{_END}")
             temporary.open("xb").close()
             lock = _locked(temporary)
         assert temporary is not None

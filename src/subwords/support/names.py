@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 
 __all__ = ["looks_like_name", "named", "nearest"]
 
@@ -40,6 +39,8 @@ def nearest(text: str, names: Iterable[str]) -> str:
     >>> nearest("lama3", ["llama3", "gpt2"])
     "; did you mean 'llama3'?"
     """
+    from difflib import get_close_matches
+
     spellings: dict[str, str] = {}
     for name in names:
         spellings.setdefault(_squashed(name), name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -30,6 +29,7 @@ from subwords.kernels.layout import (
 )
 from subwords.kernels.place_layout import SIZE_MARKS, WHOLE_WORD, IdSizes
 from subwords.split.word_spans import WordSpans
+from subwords.support.light import random_bits
 from subwords.wordlevel.model import WordLevel
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class WordLevelSegmenter(Segmenter):
         self.model = model
         self._settings = np.zeros(BPE_SETTINGS, np.int64)
         unk_id = MISSING if model.unk_id is None else model.unk_id
-        self._settings[[UNK, SEED, FUSE_UNK]] = unk_id, secrets.randbits(62), 1
+        self._settings[[UNK, SEED, FUSE_UNK]] = unk_id, random_bits(62), 1
 
     @property
     def kernel(self) -> Kernel:
@@ -72,6 +72,9 @@ class WordLevelSegmenter(Segmenter):
             fallback=np.full(256, MISSING, np.int32),
             parted=none,
             forms=none,
+            pilots=np.zeros(1, np.uint16),
+            entries=np.zeros(1, np.uint32),
+            halves=none,
         )
 
     @cached_property

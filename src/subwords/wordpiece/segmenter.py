@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -27,6 +26,7 @@ from subwords.kernels.layout import (
 )
 from subwords.kernels.place_layout import UNSURE, WHOLE_WORD, IdSizes
 from subwords.split.word_spans import WordSpans
+from subwords.support.light import random_bits
 from subwords.wordpiece.model import WordPiece
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class WordPieceSegmenter(Segmenter):
     def __init__(self, model: WordPiece) -> None:
         self.model = model
         self._settings = np.zeros(WORDPIECE_SETTINGS, np.int64)
-        self._settings[[UNK, SEED, MOST_CHARS]] = model.unk_id, secrets.randbits(62), model.max_chars
+        self._settings[[UNK, SEED, MOST_CHARS]] = model.unk_id, random_bits(62), model.max_chars
 
     @property
     def kernel(self) -> Kernel:

@@ -14,6 +14,7 @@ from subwords.components.space_rule import space_rule
 from subwords.components.splitter import Rule, Split
 from subwords.errors import FormatError
 from subwords.formats.sentencepiece.proto import Kind, Piece
+from subwords.support.light import distinct
 from subwords.unigram.model import BYTE_PIECES
 
 __all__ = ["NUL", "PieceTable", "check", "cut_rule"]
@@ -106,7 +107,7 @@ def _check_pieces(pieces: Sequence[bytes], types: NDArray[np.int64], *, byte_fal
     joined = np.frombuffer(b"".join(pieces), np.uint8)
     if ((lengths > 0) & (lengths < LONGEST)).all():
         nul = np.searchsorted(np.cumsum(lengths), np.flatnonzero(joined == 0), side="right")
-        odd = np.unique(nul).tolist()
+        odd = distinct(nul).tolist()
     else:
         odd = [*range(len(pieces))]
     for i in odd:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from subwords.kernels.bpe.merge import Merges
+from subwords.kernels.bpe.pairs import Known
 from subwords.kernels.bpe.segment import Model, segment
-from subwords.kernels.jit import U64, I64s, Int, U8s, U32s, advance, inlined, kernel, pointer
+from subwords.kernels.jit import U64, I64s, Int, U8s, U32s, advance, inlined, kernel, leading_zeros, pointer
 from subwords.kernels.layout import (
     FIRST_RESULT,
     KEYS,
+    KNOWN_BITS,
     MERGE_PADDING,
     RANK_SCRATCH,
     SEED,
@@ -25,12 +27,22 @@ def opened_model(model, scratch):
     keys, symbols, chains = pointer(scratch.keys), pointer(scratch.symbols), pointer(scratch.chains)
     room, ranks = len(scratch.symbols) // SYMBOL_SCRATCH, len(scratch.chains) // RANK_SCRATCH
     settings = pointer(model.settings)
+    known = Known(
+        pilots=pointer(model.pilots),
+        shift=U64(leading_zeros(U64(len(model.pilots) - 1))),
+        entries=pointer(model.entries),
+        mask=U64(len(model.entries) - 1),
+        seed=U64(settings[SEED]),
+        bits=U64(settings[KNOWN_BITS]),
+        halves=pointer(model.halves),
+    )
     merges = Merges(
         pairs=pointer(model.pairs),
         mask=U64(len(model.pairs) - 1),
         seed=U64(settings[SEED]),
         sieve=pointer(model.sieve),
         sieve_mask=U64(len(model.sieve) - 1),
+        known=known,
         first_result=settings[FIRST_RESULT],
         results=pointer(model.results),
         classes=pointer(model.classes),

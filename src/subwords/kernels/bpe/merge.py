@@ -1,9 +1,7 @@
 """BPE inside one word (E1): lowest rank first, leftmost first, one at a time.
 
-The pair table is open addressing with linear probing. An entry is one uint64, left << 43 | right << 22 | rank, so that
-50,000 merges stay in the second cache; NONE marks a free slot, rank MOST_RANK two symbols that meet inside a token but
-are no merge. results[rank] is the id of the merged token. If merges with different results have equal priority,
-classes[rank] is the priority of a rank; otherwise the rank is the priority.
+pairs.py finds the rank of a pair. results[rank] is the id of the merged token. If merges with different results have
+equal priority, classes[rank] is the priority of a rank; otherwise the rank is the priority.
 """
 
 from __future__ import annotations
@@ -11,35 +9,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from subwords.kernels.bpe.heap import heap_pop, heap_push
-from subwords.kernels.jit import (
-    I64,
-    U64,
-    I64s,
-    Int,
-    U64s,
-    advance,
-    helper,
-    inlined,
-    kernel,
-    leading_zeros,
-    mix,
-    pointer,
-    trailing_zeros,
-)
-from subwords.kernels.lanes import few_lanes, lowest_lane, many_lanes, put_lane
-from subwords.kernels.layout import ID_BITS, MOST_RANK, NO_PAIR, PAIR_LANES, RANK_BITS, SHORT_WORD
+from subwords.kernels.bpe.pairs import HALF, LOW, NO_MERGE, NONE, pair_rank
+from subwords.kernels.bpe.short import fill_codes, merge_codes
+from subwords.kernels.jit import I64, U64, advance, helper, inlined
+from subwords.kernels.layout import SHORT_WORD
 
-NONE = U64(NO_PAIR)
-ID_SHIFT, RANK_SHIFT = U64(ID_BITS), U64(RANK_BITS)
-NO_MERGE = U64(MOST_RANK)
-SPREAD = U64(0x9E3779B97F4A7C15)
-HALF = U64(32)
-LOW = U64(0xFFFFFFFF)
 LINKED = NO_MERGE << HALF  # in `ranks`: from this value on there is nothing to merge
-ZERO, ONE = U64(0), U64(1)
-FEW, MANY = 16, PAIR_LANES  # lanes: the number of pairs is one less than that of symbols
-LANE_SHIFT, LANE = U64(6), U64(63)  # a lane's value is priority << 6 | position
-NO_LANE, LINKED_LANE = U64(0xFFFFFFFF), NO_MERGE << LANE_SHIFT
 
 
 class Merges(NamedTuple):
@@ -50,11 +25,12 @@ class Merges(NamedTuple):
     seed: object
     sieve: object  # uint64: two bits of each pair, see find_rank
     sieve_mask: object
+    known: object  # the perfect table, `Known`
     first_result: object  # the id that rank 0 yields, if rank r yields the id r more; else negative
     results: object  # int32: the id that each rank yields
     classes: object  # int32: the priority of each rank
     tied: object  # whether priorities are not the ranks
-    codes: object  # uint32[MANY]: the lanes of a short word's pairs
+    codes: object  # uint32[PAIR_LANES]: the lanes of a short word's pairs
     symbols: object  # int32[n]: the word's symbols, in and out
     ranks: object  # uint64[n + MERGE_PADDING]: priority << 32 | rank of each adjacent pair; LINKED or more: no merge
     links: object  # int32[2n]: previous and next of each symbol, -1 at the ends
@@ -71,136 +47,9 @@ def merge_word(merges, n):
     if n < 2:
         return n
     if n <= SHORT_WORD:
-        for k in range(n - 1):
-            merges.codes[k] = lane_code(merges.ranks[k] >> HALF, k) if merges.ranks[k] != NONE else NO_LANE
+        fill_codes(merges, n)
         return merge_codes(merges, n)
-    return merge_long(merges, n) if merges.tied == 0 else merge_tied(merges, n)
-
-
-@inlined
-def lane_code(priority, k):
-    """A lane's value: the lowest one is the next pair to merge, the leftmost of its rank."""
-    return priority << LANE_SHIFT | U64(k)
-
-
-@inlined
-def sieve_bits(spread):
-    """The two bits of a pair in its element of the sieve."""
-    return ONE << (spread >> U64(58)) | ONE << (spread >> U64(52) & U64(63))
-
-
-@inlined
-def find_rank(merges, left, right):
-    """The rank of the pair (left, right); NO_MERGE if its symbols only meet inside a token, NONE if not even that.
-
-    Nearly all pairs that are asked for are no merge. The sieve, which fits the second cache, answers most of these.
-    """
-    key = U64(left) << ID_SHIFT | U64(right)
-    spread = mix(key ^ merges.seed, SPREAD)
-    bits = sieve_bits(spread)
-    if merges.sieve[I64(spread >> HALF & merges.sieve_mask)] & bits != bits:
-        return NONE
-    slot = spread & merges.mask
-    while True:
-        entry = merges.pairs[I64(slot)]
-        if entry >> RANK_SHIFT == key:
-            return entry & NO_MERGE
-        if entry == NONE:
-            return NONE
-        slot = (slot + ONE) & merges.mask
-
-
-@inlined
-def pair_rank(merges, left, right):
-    """Priority and rank of the pair (left, right), as `ranks` has them.
-
-    LINKED or more if the pair is no merge, NONE if its symbols meet inside no token.
-    """
-    rank = find_rank(merges, left, right)
-    if rank == NONE:
-        return NONE
-    if merges.tied != 0 and rank != NO_MERGE:
-        return U64(merges.classes[I64(rank)]) << HALF | rank
-    return rank << HALF | rank
-
-
-@inlined
-def lane_rank(merges, left, right, k):
-    """The lane's value for the pair (left, right) at symbol k."""
-    rank = find_rank(merges, left, right)
-    if rank == NONE:
-        return NO_LANE
-    if merges.tied != 0 and rank != NO_MERGE:
-        merges.ranks[k] = rank
-        return lane_code(U64(merges.classes[I64(rank)]), k)
-    return lane_code(rank, k)
-
-
-@kernel
-def fill_pairs(lefts: I64s, rights: I64s, ranks: I64s, seed: Int, table: U64s, bits: U64s) -> Int:
-    """Put the pairs into the empty `table` and sieve `bits` (powers of two); if a pair occurs twice, the last stays."""
-    left, right, rank, pairs, sieve = pointer(lefts), pointer(rights), pointer(ranks), pointer(table), pointer(bits)
-    mask, sieve_mask = U64(len(table) - 1), U64(len(bits) - 1)
-    for k in range(len(lefts)):
-        key = U64(left[k]) << ID_SHIFT | U64(right[k])
-        spread = mix(key ^ U64(seed), SPREAD)
-        sieve[I64(spread >> HALF & sieve_mask)] |= sieve_bits(spread)
-        slot = spread & mask
-        while pairs[I64(slot)] != NONE and pairs[I64(slot)] >> RANK_SHIFT != key:
-            slot = (slot + ONE) & mask
-        pairs[I64(slot)] = key << RANK_SHIFT | U64(rank[k])
-    return 0
-
-
-@helper
-def merge_codes(merges, n):
-    """Merge at most SHORT_WORD symbols in place, given their lanes in `codes`; the number left."""
-    codes = merges.codes
-    for k in range(n - 1, FEW if n <= FEW else MANY):
-        codes[k] = NO_LANE
-    if n <= FEW:
-        return merge_lanes(merges, n, few_lanes(codes))
-    return merge_lanes(merges, n, many_lanes(codes))
-
-
-@helper
-def merge_lanes(merges, n, lanes):
-    """Merge n symbols in place; `lanes` holds the value of each pair. The number left.
-
-    Bit k of `alive` says that a symbol begins at position k: neighbours are found by counting zeros, nothing is moved.
-    """
-    symbols = merges.symbols
-    alive = (ONE << U64(n)) - ONE
-    best = lowest_lane(lanes)
-    while best < LINKED_LANE:
-        at = I64(best & LANE)
-        rank = I64(best >> LANE_SHIFT)
-        if merges.tied != 0:
-            rank = I64(merges.ranks[at] & LOW)
-        merged = rank + merges.first_result
-        if merges.first_result < 0:
-            merged = I64(merges.results[rank])
-        symbols[at] = merged
-        above = alive & ~((U64(2) << U64(at)) - ONE)
-        gone = trailing_zeros(above)
-        alive &= ~(ONE << U64(gone))
-        above &= alive
-        lanes = put_lane(lanes, gone, NO_LANE)
-        value = NO_LANE
-        if above != ZERO:
-            value = lane_rank(merges, merged, symbols[trailing_zeros(above)], at)
-        lanes = put_lane(lanes, at, value)
-        below = alive & ((ONE << U64(at)) - ONE)
-        if below != ZERO:
-            before = 63 - leading_zeros(below)
-            lanes = put_lane(lanes, before, lane_rank(merges, symbols[before], merged, before))
-        best = lowest_lane(lanes)
-    count = 0
-    while alive != ZERO:
-        symbols[count] = symbols[trailing_zeros(alive)]
-        count += 1
-        alive &= alive - ONE
-    return count
+    return merge_long(merges, n) if merges.tied == 0 else merge_tied(merges, n, 1)
 
 
 @helper
@@ -305,17 +154,20 @@ def wait_pair(merges, at, following, size):
 
 
 @helper
-def merge_tied(merges, n):
-    """The same if different pairs have equal priority, in O(n log n): one heap holds all pairs."""
+def merge_tied(merges, n, least):
+    """The same if different pairs have equal priority, in O(n log n): one heap holds all pairs.
+
+    Stops when `least` symbols are left.
+    """
     symbols, ranks, links, waiting = merges.symbols, merges.ranks, merges.links, merges.waiting
-    size = I64(0)
+    size, left = I64(0), n
     ranks[n - 1] = NONE
     for k in range(n):
         links[2 * k], links[2 * k + 1] = k - 1, k + 1
         if ranks[k] < LINKED:
             size = heap_push(waiting, size, ranks[k] >> HALF << HALF | U64(k))
     links[2 * n - 1] = -1
-    while size > 0:
+    while size > 0 and left > least:
         best, at = waiting[0], I64(waiting[0] & LOW)
         size = heap_pop(waiting, size)
         if ranks[at] >> HALF != best >> HALF:  # a stale entry: merged since, or another pair now
@@ -323,6 +175,7 @@ def merge_tied(merges, n):
         gone = I64(links[2 * at + 1])
         following = I64(links[2 * gone + 1])
         symbols[at] = merges.results[I64(ranks[at] & LOW)]
+        left -= 1
         links[2 * at + 1] = following
         ranks[gone] = NONE
         ranks[at] = NONE
@@ -365,6 +218,7 @@ def shifted(merges, start):
         seed=merges.seed,
         sieve=merges.sieve,
         sieve_mask=merges.sieve_mask,
+        known=merges.known,
         first_result=merges.first_result,
         results=merges.results,
         classes=merges.classes,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from subwords.kernels.bpe.merge import NO_LANE, ask_pairs, lane_code, merge_codes, merge_runs, merge_word
+from subwords.kernels.bpe.merge import ask_pairs, merge_runs, merge_word
+from subwords.kernels.bpe.pairs import LOW
+from subwords.kernels.bpe.short import lane_code, left_over, merge_known
 from subwords.kernels.jit import I64, U64, helper
 from subwords.kernels.layout import (
     COMPLETE,
@@ -17,7 +19,6 @@ from subwords.kernels.layout import (
     MISSING,
     NEED_SCRATCH,
     NEEDED,
-    NO_RANK,
     PARTED,
     SHORT_WORD,
     UNK,
@@ -30,7 +31,7 @@ from subwords.kernels.text.utf8 import decode_at
 
 LARGE = 1 << 12  # bytes of a window if small windows share no token: half the second cache
 
-HALF, FIRST_NONE = U64(32), U64(NO_RANK)
+HALF = U64(32)
 
 
 class Model(NamedTuple):
@@ -102,16 +103,26 @@ def first_symbols(model, text, at, length):
 
 
 @helper
+def short_window(model, text, at, length):
+    """Merge text[at : at + length], every byte a symbol, at most SHORT_WORD: see `merge_known`."""
+    merges, before = model.merges, I64(0)
+    for k in range(1, length + 1):
+        byte = I64(text[at + k - 1])
+        merges.symbols[k] = model.alphabet[byte]
+        # The lane of the first pair begins before the word; `merge_known` replaces it. NO_RANK becomes no merge.
+        merges.codes[k - 1] = lane_code(U64(model.first_ranks[before << 8 | byte]), k - 1) & LOW
+        before = byte
+    return merge_known(merges, length)
+
+
+@helper
 def window(model, text, at, length):
     """Segment text[at : at + length], every byte a symbol, into the model's symbols; their number."""
     merges = model.merges
+    if length <= SHORT_WORD:
+        return left_over(merges.symbols, short_window(model, text, at, length), merges.symbols, 0)
     for k in range(length):
         merges.symbols[k] = model.alphabet[text[at + k]]
-    if length <= SHORT_WORD:
-        for k in range(length - 1):
-            rank = U64(model.first_ranks[I64(text[at + k]) << 8 | I64(text[at + k + 1])])
-            merges.codes[k] = NO_LANE if rank == FIRST_NONE else lane_code(rank, k)
-        return merge_codes(merges, length)
     for k in range(length - 1):
         rank = U64(model.first_ranks[I64(text[at + k]) << 8 | I64(text[at + k + 1])])
         merges.ranks[k] = rank << HALF | rank  # no rank: NONE; the lower half is not compared
@@ -194,7 +205,9 @@ def write_parted(model, n, out, count):
 def segment(model, counters, text, at, length, out, count):
     """Write the ids of a word from out[count] on: (DONE, their number), or (another status, 0)."""
     symbols = model.merges.symbols
-    if model.settings[COMPLETE] != 0 and length > SHORT_WORD:
+    if model.settings[COMPLETE] != 0 and length <= SHORT_WORD:
+        return DONE, left_over(symbols, short_window(model, text, at, length), out, count)
+    if model.settings[COMPLETE] != 0:
         n = segment_windows(model, text, at, length, out, count, I64(SHORT_WORD))
         if n < 0 and model.scratch >= min(length, LARGE):
             n = segment_windows(model, text, at, length, out, count, I64(min(length, model.scratch)))
@@ -205,15 +218,12 @@ def segment(model, counters, text, at, length, out, count):
     if length > model.scratch:
         counters[NEEDED] = length
         return NEED_SCRATCH, 0
-    if model.settings[COMPLETE] != 0:
-        n = window(model, text, at, length)
-    else:
-        n = first_symbols(model, text, at, length)
-        if n < 0:
-            counters[UNKNOWN_AT] = at + MISSING - n
-            return UNKNOWN, 0
-        ask_pairs(model.merges, n)
-        n = merge_runs(model.merges, n) if model.settings[LINKS] != 0 else merge_word(model.merges, n)
+    n = first_symbols(model, text, at, length)
+    if n < 0:
+        counters[UNKNOWN_AT] = at + MISSING - n
+        return UNKNOWN, 0
+    ask_pairs(model.merges, n)
+    n = merge_runs(model.merges, n) if model.settings[LINKS] != 0 else merge_word(model.merges, n)
     if model.settings[PARTED] != 0:
         return DONE, write_parted(model, n, out, count)
     for k in range(n):

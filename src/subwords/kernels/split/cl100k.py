@@ -27,13 +27,14 @@ from subwords.kernels.jit import (
     helper,
     inlined,
     kernel,
+    leading_zeros,
     pointer,
     range_mask,
     trailing_zeros,
 )
 from subwords.kernels.layout import CODE_POINTS, LANES, MOST_BYTES, SPACE
 from subwords.kernels.packing import write_bits
-from subwords.kernels.split.masks import Classes, classify_high, is_space_at, move_bit
+from subwords.kernels.split.masks import Classes, carried, classify_high, is_space_at, move_bit
 from subwords.kernels.split.pack import low_bits
 from subwords.kernels.text.utf8 import decode_at
 
@@ -63,6 +64,11 @@ def contraction_length(p, i, stop):
 @helper
 def end_of_gap(p, i, stop, classes):
     """What comes after the whitespace from i on that is no newline."""
+    while i + LANES <= stop:  # mostly indentation
+        spaces = trailing_zeros(~range_mask(p, i, 32, 32))
+        i += spaces
+        if spaces < LANES:
+            break
     while i < stop:
         if p[i] == 10 or p[i] == 13:
             return NEWLINE_ENDS
@@ -83,7 +89,11 @@ def gap_starts(p, after, stop, classes, gaps, newlines, after_newline, whole):
 
     after: the first character after the block.
     """
-    found, candidates = ZERO, gaps & after_newline
+    candidates = gaps & after_newline
+    total = gaps + candidates
+    if total >= gaps and total & ~gaps & newlines == ZERO:  # each run ends in this block, and not at a newline
+        return candidates
+    found = ZERO
     while candidates != ZERO:
         k = U64(trailing_zeros(candidates))
         candidates &= candidates - ONE
@@ -99,10 +109,8 @@ def gap_starts(p, after, stop, classes, gaps, newlines, after_newline, whole):
 
 
 @helper
-def number_starts(numbers, run_starts, inner, phase, group):
-    """Where the groups of numbers start, and the number of characters in the last group so far."""
-    if group == 1:
-        return numbers & ~inner, I64(0)
+def counted_starts(numbers, run_starts, inner, phase, group):
+    """`number_starts` by counting characters: for those of several bytes."""
     found, rest = ZERO, numbers & ~inner
     while rest != ZERO:
         bit = rest & (ZERO - rest)
@@ -113,6 +121,27 @@ def number_starts(numbers, run_starts, inner, phase, group):
             found |= bit
         phase += 1
     return found, I64(phase)
+
+
+@helper
+def number_starts(numbers, run_starts, inner, phase, group):
+    """Where the groups of numbers start, and the number of characters in the last group so far."""
+    if group == 1:
+        return numbers & ~inner, I64(0)
+    if group != 3 or numbers & inner != ZERO:
+        return counted_starts(numbers, run_starts, inner, phase, group)
+    found = run_starts
+    if numbers & ~run_starts & ONE != ZERO:  # the run goes on from the block before
+        first = ONE << U64(3 - phase)
+        if ~numbers & (first | first - ONE) == ZERO:
+            found |= first
+    fourth = numbers & numbers << ONE
+    fourth &= fourth << U64(2)
+    more = found << U64(3) & fourth
+    while more != ZERO:
+        found |= more
+        more = more << U64(3) & fourth
+    return found, I64(leading_zeros(found)) + 1  # of use if a number is the last byte
 
 
 @inlined
@@ -134,7 +163,7 @@ def scan(p, start, stop, classes, tail, ends, count, capacity):
     """
     group, whole = I64(classes[CODE_POINTS]), I64(classes[CODE_POINTS + 1])
     was_letter, was_number, was_other, was_space, was_blank = ZERO, ZERO, ZERO, ZERO, ZERO
-    was_gap, was_newline, pending, joining, phase = ZERO, ZERO, ZERO, False, I64(0)
+    was_gap, was_newline, pending, joining, phase = ZERO, ZERO, ZERO, ZERO, I64(0)
     moved_on = ZERO  # starts that the previous block adds to this one
     off = ONE  # the start of the text is no word end
     rest, rest_class = 0, 0
@@ -169,19 +198,9 @@ def scan(p, start, stop, classes, tail, ends, count, capacity):
             length = contraction_length(p, i + k, stop)
             if length > 0:
                 on, moved_on = move_bit(on, moved_on, k + length)
-        joined = newlines & after_other & ~(blanks << ONE | was_blank)
+        joined, joined_ends, joining = carried(newlines, newlines & after_other, joining)
         off |= joined
-        if joining:
-            joined |= ONE
-            joining = False
-        while joined != ZERO:
-            k = U64(trailing_zeros(joined))
-            joined &= joined - ONE
-            end = I64(k) + trailing_zeros(~(newlines >> k))
-            if end >= LANES:
-                joining = True
-            else:
-                on |= gaps & ONE << U64(end)
+        on |= gaps & joined_ends
 
         # Whitespace, letters and numbers.
         after_newline = newlines << ONE | was_newline

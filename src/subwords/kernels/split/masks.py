@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from subwords.kernels.jit import I64, U64, helper, trailing_zeros
+from subwords.kernels.jit import I64, U64, helper, inlined, trailing_zeros
 from subwords.kernels.layout import LANES, LETTER, NUMBER, SPACE
 from subwords.kernels.split.pack import low_bits
 from subwords.kernels.text.utf8 import decode_at
@@ -79,3 +79,15 @@ def move_bit(now, later, k):
     if k < LANES:
         return now | ONE << U64(k), later
     return now, later | ONE << U64(k - LANES)
+
+
+@inlined
+def carried(runs, begins, joining):
+    """The ends of runs from some of their bits on: (the bits from there on, the bits after them, whether one goes on).
+
+    joining: 1 if the last run of the block before goes on; returned for this block. A sum carries each of `begins` to
+    the end of its run.
+    """
+    once = runs + begins
+    total = once + joining
+    return runs & ~total | begins, total & ~runs, U64(once < runs) | U64(total < once)

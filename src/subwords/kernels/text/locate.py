@@ -11,10 +11,12 @@ from typing import NamedTuple
 from subwords.kernels.jit import I64, I32s, I64s, Int, U8s, U32s, inlined, kernel, pointer
 from subwords.kernels.place_layout import (
     ENDS_TEXT,
+    FIRST_PREFIX,
     FIRST_TEXT,
     LEADING,
     NEXT_ID,
     NEXT_NUMBER,
+    NO_PREFIX,
     NO_WORD,
     PIECE_FLAGS,
     PIECE_FROM,
@@ -152,6 +154,43 @@ def place_ids(
             k, number = last, I64(0)
     f[NEXT_ID], f[NEXT_NUMBER] = k, number
     return found
+
+
+@kernel
+def cover_text(ids: U32s, sizes: I32s, text: U8s, prefix: Int, byte_spans: I64s, spans: I64s) -> Int:
+    """Write the ranges of ids that cover a text one after the other: 1, or 0 if their sizes are not those of the text.
+
+    prefix: unless it is NO_PREFIX, the ids also cover one byte before the text, and their ranges are whole characters.
+    FIRST_PREFIX: that byte has the range of the first character, and every byte that of its own one. EMPTY_PREFIX: it
+    has the empty range at the start, as the bytes of a character have, but for the last one, at theirs. `spans` is
+    empty if the text is ASCII. Same as `tests.locating.covered_text`.
+    """
+    i, s, p, known, size = pointer(ids), pointer(sizes), pointer(text), len(sizes), I64(len(text))
+    to_bytes, to_spans, wide, whole = pointer(byte_spans), pointer(spans), len(spans) > 0, prefix != NO_PREFIX
+    least, toward = (I64(1), I64(1)) if prefix == FIRST_PREFIX else (I64(0), I64(-1))
+    at, counted, chars = I64(0) - I64(whole), I64(0), I64(0)  # `chars` begin before the byte `counted`
+    if size == 0:
+        return 0
+    for k in range(len(ids)):
+        covered = I64(s[i[k]]) if I64(i[k]) < known else I64(NONE)
+        if covered <= 0 or covered > size - at:
+            return 0
+        begin, end = max(at, 0), max(at + covered, least)
+        at += covered
+        while whole and begin > 0 and p[begin] >> 6 == 2:
+            begin -= 1
+        while whole and 0 < end < size and p[end] >> 6 == 2:
+            end += toward
+        to_bytes[2 * k], to_bytes[2 * k + 1] = begin, end
+        if wide:
+            while counted < begin:
+                chars += I64(p[counted] >> 6 != 2)
+                counted += 1
+            last = chars
+            for j in range(begin, end):
+                last += I64(p[j] >> 6 != 2)
+            to_spans[2 * k], to_spans[2 * k + 1] = chars - I64(p[begin] >> 6 == 2), last
+    return I64(at == size)
 
 
 @kernel

@@ -5,6 +5,8 @@ Of two equal sums the first one found stays, which has the longer last piece. Fo
 that ends at a place to shorter ones takes half the time of searching the pieces that begin there.
 
 Tried and dropped: the record and the score of a piece side by side in one array: 0.92 to 1.02 of the speed.
+Searching from each place to later ones, one step for a character of three bytes and a set of the pairs of characters
+that begin a piece: 0.99 of the speed in Chinese, 1.1 in Japanese, for tables of 3 MB.
 """
 
 from __future__ import annotations

@@ -1,0 +1,111 @@
+"""The merges of a BPE model as the tables of its kernel."""
+
+from __future__ import annotations
+
+import secrets
+from itertools import compress
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.kernels.layout import ID_BITS, MISSING, MOST_RANK, NO_PAIR
+
+if TYPE_CHECKING:
+    from subwords.bpe.model import BPE
+
+__all__ = ["MergeTables", "links_of", "open_tables", "perfect_tables", "without_repeats"]
+
+Numbers = NDArray[np.int64]
+GROUP = 4  # pairs of a pilot, at most, on average
+
+
+class MergeTables(NamedTuple):
+    """The merges that the kernel makes, and where it finds them; see `kernels/bpe/pairs.py`."""
+
+    results: NDArray[np.int32]  # by rank
+    first_result: int  # if rank r yields the id r more, else MISSING
+    seed: int
+    pairs: NDArray[np.uint64]
+    sieve: NDArray[np.uint64]
+    known_bits: int = 0
+    pilots: NDArray[np.uint16] = np.zeros(1, np.uint16)
+    entries: NDArray[np.uint32] = np.zeros(1, np.uint32)
+    halves: NDArray[np.int32] = np.zeros(2, np.int32)
+
+
+def open_tables(merges: Numbers, ranks: Numbers, links: Numbers) -> MergeTables:
+    """Return the open table of merges, shape (n, 3), and of the pairs in `links`, shape (2, m)."""
+    from subwords.kernels.bpe.pairs import fill_pairs
+
+    left, right = _columns(merges)
+    # At most 4 of 5 slots are used: the sieve answers for most pairs that are in no slot.
+    known, seed = len(merges) + links.shape[1], secrets.randbits(62)
+    pairs = np.full(1 << max(4, (known + known // 4).bit_length()), NO_PAIR, np.uint64)
+    sieve = np.zeros(1 << max(0, known.bit_length() - 3), np.uint64)
+    fill_pairs(links[0], links[1], np.full(links.shape[1], MOST_RANK, np.int64), seed, pairs, sieve)
+    fill_pairs(left, right, ranks, seed, pairs, sieve)
+    return MergeTables(*_results(merges, ranks), seed, pairs, sieve)
+
+
+def perfect_tables(merges: Numbers) -> MergeTables:
+    """Return the perfect table of merges of distinct pairs, shape (n, 3), in order of rank."""
+    from subwords.kernels.bpe.pairs import place_pairs, spread_pairs
+
+    ranks = np.arange(len(merges))
+    results = merges[:, 2] - merges[:1, 2]
+    if (np.diff(results) > 0).all() and results[-1:].sum() <= 2 * len(merges):
+        ranks = results  # the order is the same, and no table of results is read
+    bits = max(4, (len(merges) + len(merges) // 4).bit_length())
+    left, right = _columns(merges)
+    spreads, placed = np.empty(len(merges), np.uint64), 0
+    while not placed:
+        seed = secrets.randbits(62)
+        pilots, entries = np.zeros((1 << bits) // GROUP, np.uint16), np.zeros(1 << bits, np.uint32)
+        known_bits = max(1, int(ranks[-1:].sum()).bit_length())
+        spread_pairs(left, right, seed, spreads)
+        groups = (spreads >> np.uint64(65 - len(pilots).bit_length())).astype(np.int64)
+        sizes = np.bincount(groups, minlength=len(pilots))
+        starts, order = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), np.argsort(groups, kind="stable")
+        largest = np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes)]
+        used = np.zeros(1 << bits, np.uint8)
+        placed = place_pairs(spreads[order], ranks[order], starts, largest, known_bits, used, pilots, entries)
+    results, first = _results(merges, ranks)
+    halves = np.full((len(results), 2), MISSING, np.int32)
+    halves[ranks] = merges[:, :2]
+    none = np.zeros(1, np.uint64)
+    return MergeTables(results, first, seed, none, none, known_bits, pilots, entries, halves.ravel())
+
+
+def without_repeats(merges: Numbers) -> NDArray[np.bool_]:
+    """Return which merges are left if of those of one pair only the last counts."""
+    keys = merges[::-1, 0] << ID_BITS | merges[::-1, 1]
+    kept = np.zeros(len(merges), np.bool_)
+    kept[len(merges) - 1 - np.unique(keys, return_index=True)[1]] = True
+    return kept
+
+
+def links_of(model: BPE, results: Numbers) -> Numbers:
+    """Return the pairs of character ids that are adjacent in some token that merges yield, shape (2, n)."""
+    made = np.zeros(len(model.vocab), np.bool_)
+    made[results] = True
+    tokens = [token.decode("utf-8", "surrogateescape") for token in compress(model.vocab, made.tolist())]
+    codes = np.frombuffer("".join(tokens).encode("utf-32-le", "surrogatepass"), np.uint32)
+    inside = np.ones(len(codes), np.bool_)
+    inside[np.cumsum(list(map(len, tokens)), dtype=np.int64) - 1] = False
+    ids = model.alphabet[codes].astype(np.int64)
+    places = np.flatnonzero(inside[:-1] & (ids[:-1] >= 0) & (ids[1:] >= 0))
+    keys = np.unique(ids[places] << 32 | ids[places + 1])
+    return np.stack([keys >> 32, keys & 0xFFFFFFFF])
+
+
+def _columns(merges: Numbers) -> tuple[Numbers, Numbers]:
+    return np.ascontiguousarray(merges[:, 0]), np.ascontiguousarray(merges[:, 1])
+
+
+def _results(merges: Numbers, ranks: Numbers) -> tuple[NDArray[np.int32], int]:
+    results = np.zeros(int(ranks.max(initial=0)) + 1, np.int32)
+    results[ranks] = merges[:, 2]
+    steps = merges[:, 2] - ranks
+    even = len(steps) and (steps == steps[0]).all() and steps[0] >= 0
+    return results, int(steps[0]) if even else MISSING

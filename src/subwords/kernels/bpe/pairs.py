@@ -1,0 +1,180 @@
+"""The rank of a pair of symbols: two tables.
+
+*Open* table: open addressing with linear probing. An entry is one uint64, left << 43 | right << 22 | rank; NONE marks a
+free slot, rank MOST_RANK two symbols that meet inside a token but are no merge.
+
+*Perfect* table, for models that know every byte: each pair has a place of its own, found without a search or a branch.
+The first bits of a pair's hash choose a pilot, which moves the pairs of these bits to free places. An entry is one
+uint32: a rank in its low bits, bits of the pair's hash above. So 100,000 merges fit the second cache. A pair that is no
+merge may have these bits too: whoever uses a rank compares the two symbols with halves[2 * rank] and the next one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from subwords.kernels.jit import I64, U64, I64s, Int, U8s, U16s, U32s, U64s, helper, inlined, kernel, mix, pointer
+from subwords.kernels.layout import ID_BITS, MOST_RANK, NO_PAIR, RANK_BITS
+
+NONE = U64(NO_PAIR)
+ID_SHIFT, RANK_SHIFT = U64(ID_BITS), U64(RANK_BITS)
+NO_MERGE = U64(MOST_RANK)
+SPREAD = U64(0x9E3779B97F4A7C15)
+HALF = U64(32)
+LOW = U64(0xFFFFFFFF)
+ZERO, ONE = U64(0), U64(1)
+# A pilot: by how much the hash is shifted, and what it is combined with. CHECK: where the bits of an entry begin.
+TURN, TURN_BITS, CHECK = U64(15), U64(4), U64(33)
+PILOTS = 1 << 16
+
+
+class Known(NamedTuple):
+    """The pointers of a perfect table."""
+
+    pilots: object
+    shift: object  # of a hash, to the bits that choose its pilot
+    entries: object
+    mask: object
+    seed: object
+    bits: object  # of a rank in an entry; 0 if there is no such table
+    halves: object  # int32: the two symbols of each rank, -1 for no rank
+
+
+@inlined
+def spread_pair(seed, left, right):
+    """The hash of a pair."""
+    return mix((U64(left) << ID_SHIFT | U64(right)) ^ seed, SPREAD)
+
+
+@inlined
+def sieve_bits(spread):
+    """The two bits of a pair in its element of the sieve."""
+    return ONE << (spread >> U64(58)) | ONE << (spread >> U64(52) & U64(63))
+
+
+@inlined
+def find_rank(merges, left, right):
+    """The rank of the pair (left, right); NO_MERGE if its symbols only meet inside a token, NONE if not even that.
+
+    Nearly all pairs that are asked for are no merge. The sieve, which fits the second cache, answers most of these.
+    """
+    key = U64(left) << ID_SHIFT | U64(right)
+    spread = mix(key ^ merges.seed, SPREAD)
+    bits = sieve_bits(spread)
+    if merges.sieve[I64(spread >> HALF & merges.sieve_mask)] & bits != bits:
+        return NONE
+    slot = spread & merges.mask
+    while True:
+        entry = merges.pairs[I64(slot)]
+        if entry >> RANK_SHIFT == key:
+            return entry & NO_MERGE
+        if entry == NONE:
+            return NONE
+        slot = (slot + ONE) & merges.mask
+
+
+@inlined
+def pilot_place(spread, pilot, mask):
+    """The place of a pair."""
+    return I64((spread >> (pilot & TURN) ^ pilot >> TURN_BITS) & mask)
+
+
+@inlined
+def maybe_rank(known, left, right):
+    """The rank of the pair (left, right), or that of another one; 1 << known.bits or more if it is no merge."""
+    spread = spread_pair(known.seed, left, right)
+    pilot = U64(known.pilots[I64(spread >> known.shift)])
+    return (spread >> CHECK << known.bits ^ U64(known.entries[pilot_place(spread, pilot, known.mask)])) & LOW
+
+
+@inlined
+def is_half(known, rank, left, right):
+    """Whether the rank is that of the pair (left, right)."""
+    return I64(known.halves[2 * rank]) == left and I64(known.halves[2 * rank + 1]) == right
+
+
+@helper
+def known_rank(known, left, right):
+    """The rank of the pair (left, right), or NONE."""
+    rank = maybe_rank(known, left, right)
+    if rank >> known.bits == ZERO and is_half(known, I64(rank), I64(left), I64(right)):
+        return rank
+    return NONE
+
+
+@inlined
+def pair_rank(merges, left, right):
+    """Priority and rank of the pair (left, right), as `ranks` has them.
+
+    LINKED or more if the pair is no merge, NONE if its symbols meet inside no token.
+    """
+    rank = known_rank(merges.known, left, right) if merges.known.bits != ZERO else find_rank(merges, left, right)
+    if rank == NONE:
+        return NONE
+    if merges.tied != 0 and rank != NO_MERGE:
+        return U64(merges.classes[I64(rank)]) << HALF | rank
+    return rank << HALF | rank
+
+
+@kernel
+def fill_pairs(lefts: I64s, rights: I64s, ranks: I64s, seed: Int, table: U64s, bits: U64s) -> Int:
+    """Put the pairs into the empty `table` and sieve `bits` (powers of two); if a pair occurs twice, the last stays."""
+    left, right, rank, pairs, sieve = pointer(lefts), pointer(rights), pointer(ranks), pointer(table), pointer(bits)
+    mask, sieve_mask = U64(len(table) - 1), U64(len(bits) - 1)
+    for k in range(len(lefts)):
+        key = U64(left[k]) << ID_SHIFT | U64(right[k])
+        spread = mix(key ^ U64(seed), SPREAD)
+        sieve[I64(spread >> HALF & sieve_mask)] |= sieve_bits(spread)
+        slot = spread & mask
+        while pairs[I64(slot)] != NONE and pairs[I64(slot)] >> RANK_SHIFT != key:
+            slot = (slot + ONE) & mask
+        pairs[I64(slot)] = key << RANK_SHIFT | U64(rank[k])
+    return 0
+
+
+@kernel
+def spread_pairs(lefts: I64s, rights: I64s, seed: Int, spreads: U64s) -> Int:
+    """Write the hash of every pair."""
+    left, right, out = pointer(lefts), pointer(rights), pointer(spreads)
+    for k in range(len(lefts)):
+        out[k] = spread_pair(U64(seed), left[k], right[k])
+    return 0
+
+
+@helper
+def try_pilot(pilot, spread, first, last, taken, mask):
+    """Take the places of the pairs first..last with this pilot: whether all are free; otherwise none is taken."""
+    k = first
+    while k < last and taken[pilot_place(spread[k], pilot, mask)] == 0:
+        taken[pilot_place(spread[k], pilot, mask)] = 1
+        k += 1
+    if k == last:
+        return True
+    for j in range(first, k):
+        taken[pilot_place(spread[j], pilot, mask)] = 0
+    return False
+
+
+@kernel
+def place_pairs(
+    spreads: U64s, ranks: I64s, starts: I64s, order: I64s, bits: Int, used: U8s, pilots: U16s, entries: U32s
+) -> Int:
+    """Fill a perfect table: 1, or 0 if some pairs have no free places. See `known_rank`.
+
+    Group g is the pairs starts[g] to starts[g + 1] - 1, whose pilot is pilots[g]. order: of the groups, largest first.
+    """
+    spread, rank, start, groups = pointer(spreads), pointer(ranks), pointer(starts), pointer(order)
+    taken, pilot_of, entry = pointer(used), pointer(pilots), pointer(entries)
+    mask = U64(len(entries) - 1)
+    for n in range(len(order)):
+        group = groups[n]
+        first, last, pilot = start[group], start[group + 1], 0
+        while pilot < PILOTS and not try_pilot(U64(pilot), spread, first, last, taken, mask):
+            pilot += 1
+        if pilot == PILOTS:
+            return 0
+        pilot_of[group] = pilot
+        for k in range(first, last):
+            place = pilot_place(spread[k], U64(pilot), mask)
+            entry[place] = (spread[k] >> CHECK << U64(bits) | U64(rank[k])) & LOW
+    return 1

@@ -1,0 +1,35 @@
+"""Small functions instead of modules whose import takes longer than the work: loading a tokenizer needs no other."""
+
+from __future__ import annotations
+
+import os
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["distinct", "random_bits"]
+
+Item = TypeVar("Item", bound=np.generic)
+
+
+def distinct(array: NDArray[Item]) -> NDArray[Item]:
+    """Return the distinct elements in order, as `np.unique`, which imports `numpy.ma`.
+
+    >>> import numpy as np
+    >>> distinct(np.array([[3, 1], [1, 2]])).tolist()
+    [1, 2, 3]
+    """
+    ordered = np.sort(array, axis=None)
+    first = np.ones(len(ordered), np.bool_)
+    first[1:] = ordered[1:] != ordered[:-1]
+    return ordered[first]
+
+
+def random_bits(count: int) -> int:
+    """Return a number of up to 64 unpredictable bits, as `secrets.randbits`.
+
+    >>> 0 <= random_bits(8) < 256
+    True
+    """
+    return int.from_bytes(os.urandom(8), "little") >> 64 - count

@@ -20,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
+ROOT = Path(__file__).resolve().parents[1]
 SSE = "+cx16,+crc32,+popcnt,+sahf,+sse3,+ssse3,+sse4.1,+sse4.2"
 AVX2 = f"{SSE},+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+xsave"
 AVX512 = f"{AVX2},+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl"
@@ -115,11 +116,10 @@ def _compile(source: str, folder: Path) -> None:
     """Have Numba compile every kernel for a set of features, in a process of its own."""
     folder.mkdir()
     processor, features = SOURCES[source]
-    environment = {**os.environ, "NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": features, "PYTHONHASHSEED": "0"}
-    environment.pop("SUBWORDS_KERNELS", None)
-    subprocess.run(
-        [sys.executable, "-m", "tools.machine_code", "--intermediate", str(folder)], check=True, env=environment
-    )
+    chosen = {"NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": features, "SUBWORDS_KERNELS": "jit"}
+    environment = {**os.environ, **chosen, "PYTHONHASHSEED": "0", "PYTHONPATH": str(ROOT / "src")}
+    command = [sys.executable, "-m", "tools.machine_code", "--intermediate", str(folder)]
+    subprocess.run(command, check=True, env=environment, cwd=ROOT)
 
 
 def _write_intermediate(folder: Path) -> None:

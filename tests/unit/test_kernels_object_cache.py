@@ -174,7 +174,7 @@ def test_cache_that_cannot_be_written_is_one_warning(
         assert both() == (9, 5)
     (warning,) = caught
     assert str(warning.message).startswith(f"kernel cache cannot be used in {tmp_path / 'place'}")
-    assert str(warning.message).endswith("set SUBWORDS_CACHE_DIR to a folder that can be written")
+    assert str(warning.message).endswith("set SUBWORDS_CACHE_DIR to a folder that you, and only you, can write to")
     assert warning.filename == __file__
 
 

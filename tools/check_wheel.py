@@ -1,0 +1,66 @@
+"""Check a wheel where nothing else is installed: no Numba, no compiler, no folder to write to.
+
+    python -m tools.check_wheel WHEEL [PYTHON ...]
+
+Each Python (the present one unless others are given) gets an environment with the wheel and what it depends on. There
+`tools/results.py` runs with the machine code of every level that this processor has. All results must equal those of
+kernels that Numba compiles here. Exit code 1 if one differs.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from subwords.kernels.declared import LEVELS
+from subwords.kernels.shipped import FEATURES, processor_features
+
+ROOT = Path(__file__).resolve().parents[1]
+PROGRAM = [str(ROOT / "tools" / "results.py"), str(ROOT / "examples" / "opticks.txt")]
+GPT2 = ROOT.parent / "shared" / "data" / "tokenizers" / "gpt2" / "tokenizer.json"
+FIRST_ID = "import subwords, sys; subwords.load(sys.argv[1]).encode('Hello')"
+
+
+def main() -> int:
+    wheel, pythons = Path(sys.argv[1]), sys.argv[2:] or [sys.executable]
+    print(f"{wheel.name}: {wheel.stat().st_size:,} bytes")
+    expected = _run([sys.executable, *PROGRAM], {"SUBWORDS_KERNELS": "jit", "PYTHONPATH": str(ROOT / "src")})
+    print(f"compiled here: {expected}")
+    return 0 if all([_check(wheel, python, expected.split()[0]) for python in pythons]) else 1
+
+
+def _check(wheel: Path, python: str, expected: str) -> bool:
+    features = processor_features()
+    levels = [level for level in LEVELS if all(map(features.get, FEATURES[level]))]
+    with tempfile.TemporaryDirectory() as place:
+        subprocess.run([python, "-m", "venv", f"{place}/venv"], check=True)
+        own = f"{place}/venv/bin/python" if os.name == "posix" else rf"{place}\venv\Scripts\python.exe"
+        subprocess.run([own, "-m", "pip", "install", "--quiet", str(wheel)], check=True)
+        size = sum(file.stat().st_size for file in Path(place, "venv").rglob("site-packages/**/*") if file.is_file())
+        print(f"{python}: {size / 1e6:.0f} MB installed, pip included")
+        found = []
+        for level in levels or ["compiled"]:
+            got = _run([own, *PROGRAM], {"SUBWORDS_KERNELS": level, "SUBWORDS_CACHE_DIR": "/dev/null"}, place)
+            print(f"  {level}: {got}")
+            found.append(got.split()[0] == expected and "neither" in got)
+        if GPT2.exists():
+            begin = time.perf_counter()
+            _run([own, "-c", FIRST_ID, str(GPT2)], {"SUBWORDS_CACHE_DIR": "/dev/null"}, place)
+            print(f"  process start to the first id of GPT-2's file: {time.perf_counter() - begin:.3f} s")
+        return all(found)
+
+
+def _run(command: list[str], variables: dict[str, str], folder: str | None = None) -> str:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SUBWORDS_", "PYTHONPATH"))}
+    done = subprocess.run(
+        command, env={**kept, **variables}, cwd=folder, capture_output=True, encoding="utf-8", check=False
+    )
+    return " ".join(done.stdout.split("\n")) if done.returncode == 0 else f"failed: {done.stderr[-1500:]}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

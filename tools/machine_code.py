@@ -159,12 +159,12 @@ def _objects(target: Target, work: Path) -> list[Path]:
 
 
 def _link(target: Target, objects: list[Path], file: Path) -> None:
-    """Link objects to one shared library without debugging information."""
+    """Link objects, all of one folder, to one shared library without debugging information."""
     command = [sys.executable, "-m", "ziglang", "cc", "-target", target.linker, "-shared", "-s", "-O2"]
-    with tempfile.TemporaryDirectory() as work:  # for Windows the linker also writes a library to link with
-        made = Path(work) / file.name
-        subprocess.run([*command, "-o", str(made), *map(str, objects)], check=True)
-        file.write_bytes(made.read_bytes())
+    # Names without folders: a library for macOS has its own in it.
+    work = objects[0].parent
+    subprocess.run([*command, "-o", file.name, *(path.name for path in objects)], check=True, cwd=work)
+    file.write_bytes((work / file.name).read_bytes())
 
 
 if __name__ == "__main__":

@@ -30,7 +30,8 @@ def main() -> int:
     print(f"{wheel.name}: {wheel.stat().st_size:,} bytes")
     expected = _run([sys.executable, *PROGRAM], {"SUBWORDS_KERNELS": "jit", "PYTHONPATH": str(ROOT / "src")})
     print(f"compiled here: {expected}")
-    return 0 if all([_check(wheel, python, expected.split()[0]) for python in pythons]) else 1
+    right = [_check(wheel, python, expected.split()[0]) for python in pythons]  # all, also after one that is wrong
+    return 0 if all(right) else 1
 
 
 def _check(wheel: Path, python: str, expected: str) -> bool:

@@ -40,7 +40,6 @@ class RegexFinder:
 
     def __init__(self, strings: Sequence[str]) -> None:
         self._pattern = re.compile(_alternation([*strings], 2))
-        self._capturing = re.compile(f"({self._pattern.pattern})")
 
     def occurs(self, text: str) -> bool:
         """Whether one of the strings occurs."""
@@ -49,6 +48,10 @@ class RegexFinder:
     def ranges(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield where the strings are, in order, without overlaps."""
         return (match.span() for match in self._pattern.finditer(text))
+
+    @cached_property
+    def _capturing(self) -> re.Pattern[str]:
+        return re.compile(f"({self._pattern.pattern})")
 
     def split(self, text: str) -> list[str]:
         """Return the text before each string, the string, and in the end the text after the last one.

@@ -25,7 +25,7 @@ from subwords.kernels.place_layout import (
     Source,
 )
 from subwords.kernels.text.locate import count_characters, place_ids
-from subwords.split.routes import NO_OFFSETS, TracedChunk, WordChunk
+from subwords.split.routes import NO_OFFSETS, SplitBuffers, TracedChunk, WordChunk
 
 if TYPE_CHECKING:
     from subwords.engine.added_tokens import Pass
@@ -39,7 +39,7 @@ FEW = 64  # unknown ids; texts with more go the way of many texts
 
 
 class _Room(NamedTuple):
-    """Small arrays of a call: bounds of the text, bounds of its ids, number of words, `start`, `odd`, and `unknown`."""
+    """Small arrays of a call: bounds of the text, bounds of its ids, number of words, `start`, `odd`, and so on."""
 
     bounds: NDArray[np.int64]
     offsets: NDArray[np.int64]
@@ -47,13 +47,16 @@ class _Room(NamedTuple):
     start: NDArray[np.int64]
     odd: NDArray[np.uint8]
     unknown: NDArray[np.int64]
+    buffers: SplitBuffers  # for the words that are shown, if others are encoded
 
 
 def _room() -> _Room:
     bounds, offsets, words = np.zeros((3, 2), np.int64)
     start = np.zeros(PLACE_START, np.int64)
     start[ENDS_TEXT] = 1
-    return _Room(bounds, offsets, words[:1], start, np.zeros(1, np.uint8), np.zeros(FEW * UNKNOWN_ROW, np.int64))
+    return _Room(
+        bounds, offsets, words[:1], start, np.zeros(1, np.uint8), np.zeros(FEW * UNKNOWN_ROW, np.int64), SplitBuffers()
+    )
 
 
 class OnePlacer:
@@ -63,7 +66,7 @@ class OnePlacer:
         self._encoder = placer.encoder
         self._route = placer.finer.route
         self._unsplit = not placer.splitter.rule
-        self.usable = placer.finer is placer.splitter or self._unsplit
+        self._words = None if self._unsplit or placer.finer is placer.splitter else placer.splitter.route
         self._normalizer = placer.normalizer
         self._sizes = placer.sizes
         self._trimmed_sizes = placer.sizes._replace(kinds=NO_KINDS)
@@ -110,7 +113,8 @@ class OnePlacer:
         encoder = self._encoder
         state = encoder._take()
         traced = self._route.short_traced(part, state.buffers)
-        if traced is None:
+        shown = traced if self._words is None else self._words.short_traced(part, room.buffers)
+        if traced is None or shown is None:
             encoder._give(state)
             return None
         chunk = traced.chunk
@@ -121,6 +125,8 @@ class OnePlacer:
         ids = out[:count].copy()
         byte_spans, numbers = np.empty(2 * count, np.int64), np.empty(count, np.int32)
         spans = np.empty(2 * count, np.int64) if len(source.chars) else NO_OFFSETS
+        if shown is not traced:
+            traced, words = shown, int(shown.chunk.text_ends[0])
         room.offsets[1], room.words[0], room.odd[0] = count, words, 0
         room.start[NEXT_ID] = room.start[NEXT_UNKNOWN] = 0
         if self._unsplit and words:

@@ -76,13 +76,13 @@ class GraphemeStage(Stage):
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
         """Replace graphemes and characters."""
         stream = np.empty(3 * LANES, np.uint8)
-        lost = 0
+        kernel, lost = grapheme_texts.sized(len(text)), 0
 
         def run(out: Normalized, progress: Offsets) -> int:
             nonlocal lost
             if progress[AT_BYTE] == bounds[0]:
                 progress[LAST_CHAR] = -1
-            status = grapheme_texts(text, bounds, self._rules, stream, out, progress)
+            status = kernel(text, bounds, self._rules, stream, out, progress)
             lost = int(progress[LOST])
             return status
 

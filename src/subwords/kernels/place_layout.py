@@ -20,8 +20,8 @@ NO_ENTRIES = np.zeros(0, np.int64)
 WORD_BASE, FIRST_TEXT, NEXT_ID, NEXT_NUMBER, ENDS_TEXT, NEXT_UNKNOWN, PLACE_START = range(7)
 LEADING, TRAILING, SIZE_MARKS = range(3)  # bytes of an id's size that only the first id of a word has, and the last not
 WHOLE_WORD, UNSURE, UNKNOWN_RUN = -1, -2, -3  # in place of the size of an id
-# By code point, for UNKNOWN_RUN: a character that is in no unknown run after its first character, one that continues
-# every run, and one of which only its neighbors tell.
+# By code point, for UNKNOWN_RUN: a character before which every unknown run ends, one that continues every run, and one
+# that does either.
 ENDS_RUN, CONTINUES_RUN, MAY_CONTINUE = range(3)
 UNKNOWN_ID, UNKNOWN_BEGIN, UNKNOWN_END, UNKNOWN_ROW = range(4)
 NO_WORD = -1

@@ -39,7 +39,7 @@ FEW = 64  # unknown ids; texts with more go the way of many texts
 
 
 class _Room(NamedTuple):
-    """Small arrays of a call: bounds of the text, bounds of its ids, the number of words; the rest is of `place_ids`."""
+    """Small arrays of a call: bounds of the text and of its ids, the number of words; the rest is of `place_ids`."""
 
     bounds: NDArray[np.int64]
     offsets: NDArray[np.int64]

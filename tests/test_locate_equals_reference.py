@@ -156,7 +156,7 @@ def test_texts_with_more_unknown_ids_than_there_is_room_for_are_odd(case: Any) -
             IdSizes(np.array(sizes, np.int32), ints(marks), known),
             Origins(NONE, NONE, NONE, NONE),
             Source(bounds, np.zeros(0, np.int32)),
-            Placed(spans, NONE, np.zeros(len(flat), np.int32), odd),
+            Placed(spans, NONE, np.zeros(len(flat), np.int32), odd, NONE),
             start,
         )
         assert start[NEXT_UNKNOWN] == 0
@@ -242,7 +242,7 @@ def test_spans_are_trimmed_as_by_the_template(rows: list[tuple[int, int, int]], 
     text, bounds, ids = np.full(cuts[-1], 97, np.uint8), ints([0, cuts[-1]]), np.arange(len(rows), dtype=np.uint32)
     for wide in (False, True):
         both = [np.ascontiguousarray(spans).ravel().copy() for _ in range(2)]
-        out = Placed(both[0], both[1] if wide else NONE, np.zeros(len(rows), np.int32), np.zeros(1, np.uint8))
+        out = Placed(both[0], both[1] if wide else NONE, np.zeros(len(rows), np.int32), np.zeros(1, np.uint8), NONE)
         assert trim_spans(ids, ints([0, len(rows)]), trims, text, bounds, out) == 0
         assert [each.reshape(-1, 2).tolist() for each in both[: 1 + wide]] == [expected.tolist()] * (1 + wide)
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from subwords.encode.batch import PART
 from subwords.encode.encoder import Encoder
+from subwords.encode.segmenter import NO_KINDS
 from subwords.encode.traced import Words, encode_traced, words_of
 from subwords.engine.spelling import Spelling
 from subwords.errors import InputError
@@ -22,8 +23,6 @@ from subwords.kernels.place_layout import (
     ENDS_TEXT,
     FIRST_TEXT,
     NEXT_UNKNOWN,
-    NO_ENTRIES,
-    NO_KINDS,
     PIECE_FROM,
     PIECE_ROW,
     PIECE_SIZE,
@@ -58,6 +57,7 @@ Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
 
 NO_CHARS = np.zeros(0, np.int32)
+NO_ENTRIES = np.zeros(0, np.int64)
 NOWHERE = Origin(NO_OFFSETS, NO_OFFSETS)
 _KINDS = (np.uint32, np.int64, np.int64, np.int32, np.int32, np.uint32, np.uint8, np.uint8)
 NO_ROW = Row(*(np.zeros(0, kind) for kind in _KINDS))
@@ -343,5 +343,8 @@ def _jobs(parts: Sequence[_Part], found: Placement, odd: NDArray[np.uint8]) -> I
     for part in parts:
         stop, last = start + len(part.ids), first + len(part.bounds) - 1
         two = slice(2 * start, 2 * stop)
-        yield part, Placed(found.byte_spans[two], found.spans[two], found.words[start:stop], odd[first:last])
+        yield (
+            part,
+            Placed(found.byte_spans[two], found.spans[two], found.words[start:stop], odd[first:last], NO_ENTRIES),
+        )
         start, first = stop, last

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.encode.encoder import POOL
+from subwords.encode.segmenter import NO_KINDS
 from subwords.engine.placed import NO_CHARS, NOWHERE, Placement, Placer, Unknown, begins, named_unknown
 from subwords.errors import InputError
 from subwords.kernels.layout import SHORT_TEXT
@@ -16,7 +17,6 @@ from subwords.kernels.place_layout import (
     ENDS_TEXT,
     NEXT_ID,
     NEXT_UNKNOWN,
-    NO_KINDS,
     PLACE_START,
     UNKNOWN_ROW,
     IdWords,

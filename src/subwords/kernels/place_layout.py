@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 # One-dimensional contiguous arrays, by the type of their elements.
 U8s = Any
 U32s = Any
 I32s = Any
 I64s = Any
 
-NO_KINDS = np.zeros(0, np.uint8)
-NO_ENTRIES = np.zeros(0, np.int64)
 
 # Fields of `start`: the place before the first word; the numbers of the first text, the next id, and its word in the
 # text; whether the last text ends with the words; how many entries of `unknown` are written.
@@ -44,7 +40,7 @@ class IdSizes(NamedTuple):
 
     sizes: I32s
     marks: I64s
-    kinds: U8s = NO_KINDS  # by code point, for UNKNOWN_RUN; if it is empty, such ids are UNSURE
+    kinds: U8s  # by code point, for UNKNOWN_RUN; if it is empty, such ids are UNSURE
 
 
 class Origins(NamedTuple):
@@ -70,7 +66,7 @@ class Placed(NamedTuple):
     spans: I64s
     words: I32s
     odd: U8s  # by text
-    unknown: I64s = NO_ENTRIES  # by UNKNOWN_RUN id: its number, and its bytes in the text of the words
+    unknown: I64s  # by UNKNOWN_RUN id: its number, and its bytes in the text of the words
 
 
 class Trims(NamedTuple):

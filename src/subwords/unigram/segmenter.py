@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from subwords.components.space_rule import SPACE
 from subwords.components.splitter import Rule, Split
 from subwords.components.vocab import Vocab
-from subwords.encode.segmenter import Segmenter
+from subwords.encode.segmenter import NO_KINDS, Segmenter
 from subwords.encode.trie import units_of
 from subwords.errors import InputError
 from subwords.kernels.layout import (
@@ -161,10 +161,10 @@ class UnigramSegmenter(Segmenter):
         sizes[model.byte_ids[model.byte_ids >= 0]] = 1 if model.running else UNSURE
         marks = np.zeros(SIZE_MARKS, np.int64)
         if model.unk_id is None:
-            return IdSizes(sizes, marks)
+            return IdSizes(sizes, marks, NO_KINDS)
         if model.unk_id not in model.special_ids:  # its text joins with unknown neighbours
             sizes[model.unk_id] = UNSURE
-            return IdSizes(sizes, marks)
+            return IdSizes(sizes, marks, NO_KINDS)
         sizes[model.unk_id] = UNKNOWN_RUN
         return IdSizes(sizes, marks, self._kinds())
 

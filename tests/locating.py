@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from subwords.kernels.place_layout import FIRST_PREFIX, UNSURE, WHOLE_WORD
+from subwords.kernels.place_layout import (
+    CONTINUES_RUN,
+    ENDS_RUN,
+    FIRST_PREFIX,
+    MAY_CONTINUE,
+    UNKNOWN_RUN,
+    UNSURE,
+    WHOLE_WORD,
+)
 
 
 class Place(NamedTuple):
@@ -16,14 +24,20 @@ class Place(NamedTuple):
 
 
 def places(
-    text: bytes, words: Sequence[tuple[int, int]], ids: Sequence[int], sizes: Sequence[int], marks: tuple[int, int]
+    text: bytes,
+    words: Sequence[tuple[int, int]],
+    ids: Sequence[int],
+    sizes: Sequence[int],
+    marks: tuple[int, int],
 ) -> list[Place] | None:
     """The places of the ids of a text, whose words are ranges of its bytes; None if they do not add up."""
     found, rest = [], [*ids]
     for number, (begin, end) in enumerate(words):
         at = begin
         while at < end:
-            size = covered(sizes[rest.pop(0)] if rest else UNSURE, marks, at == begin, end - at)
+            given = sizes[rest.pop(0)] if rest else UNSURE
+            unknown = given == UNKNOWN_RUN
+            size = unknown_bytes(text[at:end]) if unknown else covered(given, marks, at == begin, end - at)
             if size is None:
                 return None
             found.append(
@@ -31,6 +45,23 @@ def places(
             )
             at += size
     return None if rest else found
+
+
+def kind_of(char: str) -> int:
+    """How some characters continue a run of unknown ones, in tests."""
+    return CONTINUES_RUN if char in "bé文" else ENDS_RUN if char.isascii() else MAY_CONTINUE
+
+
+def unknown_bytes(rest: bytes) -> int | None:
+    """The size of the unknown id with which a rest of a word begins, whose characters are of the kinds of `kind_of`."""
+    chars = rest.decode("utf-8", "surrogateescape")  # a word may begin or end in a character
+    kinds = [kind_of(char) for char in chars]
+    if kinds[0] == ENDS_RUN:
+        return None
+    count = next((k for k, kind in enumerate(kinds) if k and kind != CONTINUES_RUN), len(kinds))
+    if count < len(kinds) and kinds[count] != ENDS_RUN:
+        return None
+    return len(chars[:count].encode("utf-8", "surrogateescape"))
 
 
 def covered_text(text: bytes, ids: Sequence[int], sizes: Sequence[int], prefix: int) -> list[Place] | None:

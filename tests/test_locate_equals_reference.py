@@ -15,20 +15,26 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import subwords
-from locating import covered_text, gathered, places
+from locating import covered_text, gathered, kind_of, places, unknown_bytes
 from strategies import texts
 from subwords import Encoding, EncodingBatch, InputError, Tokenizer
 from subwords.components.padding import Padding, Truncation
 from subwords.components.template import Template
 from subwords.engine.call import Framing, _unpadded, _whole
 from subwords.engine.framed import padded
+from subwords.kernels.layout import INVALID
 from subwords.kernels.place_layout import (
+    CONTINUES_RUN,
     EMPTY_PREFIX,
     ENDS_TEXT,
     FIRST_PREFIX,
+    MAY_CONTINUE,
+    NEXT_UNKNOWN,
     NO_PREFIX,
     PIECE_ROW,
     PLACE_START,
+    UNKNOWN_ROW,
+    UNKNOWN_RUN,
     UNSURE,
     WHOLE_WORD,
     IdSizes,
@@ -57,21 +63,26 @@ def ints(values: Any) -> Ints:
 def located(draw: st.DrawFn) -> tuple[list[bytes], list[list[int]], list[list[int]], list[int], tuple[int, int]]:
     """Texts, the lengths of their words, their ids, the sizes of ids, and the marks; often the ids fit."""
     marks = draw(st.sampled_from([(0, 0), (0, 0), (2, 0), (0, 1), (1, 2)]))
-    sizes = [0, 1, 2, 3, 4, 5, UNSURE, WHOLE_WORD]
+    sizes = [0, 1, 2, 3, 4, 5, UNSURE, WHOLE_WORD, UNKNOWN_RUN]
     given = [draw(texts(12)).encode() for _ in range(draw(st.integers(1, 3)))]
     words, ids = [], []
     for text in given:
         cuts = sorted({0, len(text), *draw(st.lists(st.integers(0, len(text)), max_size=3))})
         lengths = [b - a for a, b in pairwise(cuts)]
-        row = []
-        for length in lengths:
+        row: list[int] = []
+        for first, length in zip(cuts, lengths, strict=False):
             left = length
             while left > 0 and draw(st.integers(0, 9)):
+                unknown = unknown_bytes(text[first + length - left : first + length]) if draw(st.booleans()) else None
+                if unknown is not None:
+                    row.append(8)
+                    left -= unknown
+                    continue
                 size = draw(st.integers(1, min(left, 3)))
                 row.append(min(5, size + marks[0] * (left < length) + marks[1] * (size == left)))
                 left -= size
         if not draw(st.integers(0, 4)):
-            row.insert(draw(st.integers(0, len(row))), draw(st.integers(0, 7)))
+            row.insert(draw(st.integers(0, len(row))), draw(st.integers(0, 8)))
         words.append(lengths)
         ids.append(row)
     return given, words, ids, sizes, marks
@@ -93,13 +104,17 @@ def test_places_are_those_of_the_twin(case: Any, apart: bool, mapped: bool) -> N
         np.zeros(2 * len(flat), np.int64),
         np.zeros(len(flat), np.int32),
         np.zeros(len(given), np.uint8),
+        np.zeros(UNKNOWN_ROW * flat.count(8), np.int64),
     )
     start = np.zeros(PLACE_START, np.int64)
     start[ENDS_TEXT] = 1
+    kinds = np.full(INVALID + 1, MAY_CONTINUE, np.uint8)
+    for char in {*text.tobytes().decode()}:
+        kinds[ord(char)] = kind_of(char)
     found = place_ids(
         np.array(flat, np.uint32),
-        IdWords(ends.astype(np.uint32), begins if apart else NONE, word_ends, id_ends),
-        IdSizes(np.array(sizes, np.int32), ints(marks)),
+        IdWords(ends.astype(np.uint32), begins if apart else NONE, word_ends, id_ends, text),
+        IdSizes(np.array(sizes, np.int32), ints(marks), kinds),
         Origins(bytes_at[:-1], bytes_at[1:], bytes_at[:-1], bytes_at[1:]),
         Source(bounds, chars),
         out,
@@ -117,6 +132,35 @@ def test_places_are_those_of_the_twin(case: Any, apart: bool, mapped: bool) -> N
             assert out.byte_spans.reshape(-1, 2)[part].tolist() == [[*place.byte_span] for place in row]
             assert out.spans.reshape(-1, 2)[part].tolist() == [[*place.span] for place in row]
             assert out.words[part].tolist() == [place.word for place in row]
+    entries = {k: (a, b) for k, a, b in out.unknown.reshape(-1, UNKNOWN_ROW)[: start[NEXT_UNKNOWN]].tolist()}
+    for data, row, begin, stop in zip(expected, ids, bounds.tolist(), id_ends.tolist(), strict=False):
+        for k, index in enumerate(row if data is not None else ()):
+            if index == 8:
+                span = data[k].byte_span
+                assert entries[stop - len(row) + k] == (begin + span[0], begin + span[1])
+
+
+@given(located())
+def test_texts_with_more_unknown_ids_than_there_is_room_for_are_odd(case: Any) -> None:
+    given, words, ids, sizes, marks = case
+    text, flat = np.frombuffer(b"".join(given), np.uint8), [index for row in ids for index in row]
+    ends = np.cumsum([length for row in words for length in row], dtype=np.int64).astype(np.uint32)
+    word_ends, id_ends = (ints(accumulate(map(len, rows))) for rows in (words, ids))
+    bounds, kinds = ints(accumulate(map(len, given), initial=0)), np.full(INVALID + 1, CONTINUES_RUN, np.uint8)
+    for known in (kinds, kinds[:0]):
+        odd, spans = np.zeros(len(given), np.uint8), np.zeros(2 * len(flat), np.int64)
+        start = np.zeros(PLACE_START, np.int64)
+        place_ids(
+            np.array(flat, np.uint32),
+            IdWords(ends, NONE, word_ends, id_ends, text),
+            IdSizes(np.array(sizes, np.int32), ints(marks), known),
+            Origins(NONE, NONE, NONE, NONE),
+            Source(bounds, np.zeros(0, np.int32)),
+            Placed(spans, NONE, np.zeros(len(flat), np.int32), odd, NONE),
+            start,
+        )
+        assert start[NEXT_UNKNOWN] == 0
+        assert all(flag or 8 not in row for row, flag in zip(ids[:-1], odd.tolist(), strict=False))
 
 
 @given(texts(12), st.sampled_from([NO_PREFIX, FIRST_PREFIX, EMPTY_PREFIX]), st.data())
@@ -198,7 +242,7 @@ def test_spans_are_trimmed_as_by_the_template(rows: list[tuple[int, int, int]], 
     text, bounds, ids = np.full(cuts[-1], 97, np.uint8), ints([0, cuts[-1]]), np.arange(len(rows), dtype=np.uint32)
     for wide in (False, True):
         both = [np.ascontiguousarray(spans).ravel().copy() for _ in range(2)]
-        out = Placed(both[0], both[1] if wide else NONE, np.zeros(len(rows), np.int32), np.zeros(1, np.uint8))
+        out = Placed(both[0], both[1] if wide else NONE, np.zeros(len(rows), np.int32), np.zeros(1, np.uint8), NONE)
         assert trim_spans(ids, ints([0, len(rows)]), trims, text, bounds, out) == 0
         assert [each.reshape(-1, 2).tolist() for each in both[: 1 + wide]] == [expected.tolist()] * (1 + wide)
 
@@ -238,6 +282,7 @@ FAMILIES: dict[str, Callable[[], Tokenizer]] = {
     "bpe-first": lambda: trained("strip", vocab_size=320).with_(splitter=FIRST),
     "wordpiece": lambda: trained("bert-uncased", "<s> $A </s>", vocab_size=99, algorithm="wordpiece"),
     "unigram": lambda: trained(vocab_size=70, algorithm="unigram"),
+    "unigram-unknown": lambda: trained("sentencepiece", vocab_size=50, algorithm="unigram"),
     "unigram-bert": lambda: trained("bert-uncased", vocab_size=50, algorithm="unigram"),
     "wordlevel": lambda: trained(vocab_size=30, algorithm="wordlevel"),
 }

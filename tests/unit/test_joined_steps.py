@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import chain
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from strategies import byte_texts
 from subwords.components.splitter import NAMED, PATTERNS, ByteChars, Prefix, Replace, Rule, Split
-from subwords.split.routes import MachineRoute, Route, SplitBuffers, WordChunk
+from subwords.split.routes import CHUNK_WORDS, MachineRoute, Route, SplitBuffers, TracedChunk, WordChunk
 from subwords.split.select_route import route
 from subwords.split.step_routes import DroppingRoute, NumbersRoute, PrefixingRoute, StepsRoute
 
@@ -100,6 +101,48 @@ def check(name: str, batch: list[bytes]) -> None:
 @example("falcon", ["x\u00b2123456ò7".encode(), b"12", b"34"])
 def test_words(name: str, batch: list[bytes]) -> None:
     check(name, batch)
+
+
+def places_of(chunks: Iterable[TracedChunk]) -> list[list[tuple[bytes, list[tuple[int, int]]]]]:
+    """The words of each text, and where each of their bytes comes from."""
+    made: list[list[tuple[bytes, list[tuple[int, int]]]]] = [[]]
+    for (text, base, ends, text_ends, complete), begins, origin in chunks:
+        data, at, first = text.tobytes()[base:], 0, 0
+        for k, upto in enumerate(text_ends.tolist()):
+            for word in range(first, upto):
+                end = int(ends[word])
+                begin = int(begins[word]) if len(begins) else base + at
+                ranges = [(begin + i, begin + i + 1) for i in range(end - at)]
+                if origin is not None:
+                    ranges = [*zip(*origin[:, at:end].tolist(), strict=True)]
+                made[-1].append((data[at:end], ranges))
+                at = end
+            first = upto
+            if complete or k < len(text_ends) - 1:
+                made.append([])
+    return made[:-1]
+
+
+def check_places(name: str, batch: list[bytes]) -> None:
+    rule, _ = RULES[name]
+    made, steps = route(rule), StepsRoute(rule)
+    data, bounds = np.frombuffer(b"".join(batch), np.uint8), np.cumsum([0, *map(len, batch)])
+    expected = places_of(steps.traced(data, bounds, SplitBuffers()))
+    assert places_of(made.traced(data, bounds, SplitBuffers())) == expected
+    for text in filter(lambda text: len(text) < CHUNK_WORDS, batch):
+        array = np.frombuffer(text, np.uint8)
+        one = made.short_traced(array, SplitBuffers())
+        assert one is None or places_of([one]) == places_of([steps.short_traced(array, SplitBuffers())])
+
+
+@given(st.sampled_from(["clip", "t5", "another prefix"]), st.lists(texts | byte_texts(), max_size=5))
+@example("t5", [b"a", b"", "\u4e2d b".encode(), b" ", b"\xe4\xb8 a"])
+def test_places_of_words(name: str, batch: list[bytes]) -> None:
+    check_places(name, batch)
+
+
+def test_places_of_the_words_of_a_text_of_several_chunks() -> None:
+    check_places("t5", ["a \u4e2d ▁ ".encode() * 40_000, b"b c"])
 
 
 @pytest.mark.parametrize("name", RULES)

@@ -6,14 +6,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sentencepiece
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from building import read_model as read
 from normalizing import MAPS, RULES
 from small_data import file_of, is_small
+from strategies import texts
 from subwords.components.normalizer import Precompiled, SentencePiece
 from subwords.components.precompiled_map import read_charsmap, write_charsmap
 from subwords.errors import FormatError, InputError
 from subwords.formats.sentencepiece.proto import Piece, model_class
+from subwords.kernels.layout import INNER
+from subwords.kernels.normalize.graphemes import grapheme_sources
+from subwords.normalize.precompiled import GraphemeStage
 from subwords.reference.normalize import matches
 from subwords.resolve import normalizer
 
@@ -191,3 +197,41 @@ def test_nul_leads_nowhere_in_a_written_map() -> None:
     tok, peer = read(proto, "a.model"), sentencepiece.SentencePieceProcessor(model_proto=proto)
     every = ["\u1680\0\u2009", *("".join(rng.choices("\u1680\u2009\t\0\0ﬁab ", k=6)) for _ in range(1000))]
     assert tok.encode_batch(every).to_lists() == peer.encode(every)
+
+
+@given(st.lists(texts(8) | st.lists(st.sampled_from([*RULES]), max_size=6).map("".join), max_size=4))
+@example(["abé", "ab", "", "\u200b\u0301", "abab\u200b"])
+def test_graphemes_of_many_texts_are_traced_as_those_of_each(batch: list[str]) -> None:
+    stage, given = GraphemeStage(Precompiled(MAP)), [text.encode() for text in batch]
+    bounds = np.cumsum([0, *map(len, given)])
+    many = stage.apply(np.frombuffer(b"".join(given), np.uint8), bounds, tracked=True)
+    assert many is not None
+    for k, text in enumerate(given):
+        one = stage.apply(np.frombuffer(text, np.uint8), np.array([0, len(text)]), tracked=True)
+        assert one is not None
+        start, stop = many[1][k : k + 2].tolist()
+        assert many[0][start:stop].tobytes() == one[0].tobytes()
+        assert many[2][start:stop].tolist() == [at if at < 0 else at + int(bounds[k]) for at in one[2].tolist()]
+
+
+def sources(takes: list[int], text: str, skipped: int) -> list[int]:
+    """Where the character begins that each byte comes from, from the number of characters that each takes."""
+    starts = [len(text[:k].encode()) for k in range(len(text))]
+    found, taken = [-1], skipped
+    for take in takes:
+        index = min(taken - (take == 0), len(text) - 1)
+        found.append(found[-1] if take == INNER else starts[index] if index >= 0 else -1)
+        taken += max(take, 0)
+    return found[1:]
+
+
+@given(st.lists(st.tuples(texts(4), st.lists(st.sampled_from([INNER, 0, 1, 1, 2, 3]), max_size=9))), st.integers(0, 2))
+def test_sources_are_those_of_the_twin(cases: list[tuple[str, list[int]]], skipped: int) -> None:
+    takes = np.array([take for _, some in cases for take in some], np.int64)
+    ends = np.cumsum([0, *(len(some) for _, some in cases)])
+    data = [text.encode() for text, _ in cases]
+    bounds, found = np.cumsum([0, *map(len, data)]), np.empty(len(takes), np.int64)
+    assert grapheme_sources(takes, ends, np.frombuffer(b"".join(data), np.uint8), bounds, skipped, found) == len(takes)
+    expected = [sources(some, text, skipped) for text, some in cases]
+    moved = [at if at < 0 else at + int(begin) for row, begin in zip(expected, bounds, strict=False) for at in row]
+    assert found.tolist() == moved

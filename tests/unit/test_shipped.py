@@ -61,7 +61,7 @@ def test_other_systems_and_processors(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_level_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shipped, "CHOSEN", "v3")
+    monkeypatch.setattr(shipped, "ASKED", "v3")
     assert names(monkeypatch, ZEN4) == ["v3.so"]
     assert names(monkeypatch, OLD) == []
 
@@ -115,7 +115,7 @@ def test_a_processor_that_no_library_is_for(folder: Path, monkeypatch: pytest.Mo
 
 
 def test_jit_takes_no_library(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shipped, "CHOSEN", "jit")
+    monkeypatch.setattr(shipped, "ASKED", "jit")
     assert library() is None and NOTICES.without == ""
 
 

@@ -153,7 +153,7 @@ def test_a_loaded_spec_equals_the_one_that_was_read(
         subwords.load(tmp_path / "a.json")
 
 
-KINDS = {"spec", "route", "machine", "stages", "trie", "spaces", "links", "plain"}
+KINDS = {"spec", "route", "machine", "scanner", "stages", "trie", "spaces", "links", "merges", "plain"}
 PATTERN = r"\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+|\s+"
 
 

@@ -32,6 +32,22 @@ def test_a_model_is_read_and_written() -> None:
     assert tokenizers.Tokenizer.from_buffer(write(tok)).encode("axyb").ids == [1, 0, 3]
 
 
+@pytest.mark.parametrize("special", [True, False])
+def test_places_of_unknown_ids(special: bool) -> None:
+    added = {"id": 0, "content": "<unk>", "special": special, "normalized": False}
+    added |= {"single_word": False, "lstrip": False, "rstrip": False}
+    document = {"model": {"type": "Unigram", "unk_id": 0, "vocab": [*PIECES, ["字", -3], ["cd", -2]]}}
+    data = json.dumps({**document, "added_tokens": [added]}).encode()
+    tok, theirs = read(data, "a.json"), tokenizers.Tokenizer.from_buffer(data)
+    # "d" begins no piece, and "c" a longer one.
+    texts = ["axyb", "xxa☃☃字d", "ddcd", "dcdc", "cda", "ccd", "cx", "xc", "", "<unx", "☃", "字☃▁xé"]
+    for text, one in zip(texts, tok(texts), strict=True):
+        expected = theirs.encode(text)
+        assert one.ids.tolist() == tok(text).ids.tolist() == expected.ids
+        assert [*map(tuple, one.spans.tolist())] == [*map(tuple, tok(text).spans.tolist())] == expected.offsets
+        assert one.tokens == tok(text).tokens == tuple(text[a:b] for a, b in expected.offsets)
+
+
 def test_the_last_of_equal_pieces_counts_as_in_hf() -> None:
     data = document(vocab=[*PIECES, ["a", -0.5]])
     assert read(data, "a.json").encode("a") == tokenizers.Tokenizer.from_buffer(data).encode("a").ids == [5]

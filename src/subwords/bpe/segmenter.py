@@ -17,7 +17,7 @@ from subwords.bpe.ranges import Unfused, symbol_ranges
 from subwords.bpe.whole_words import as_words, lost_words
 from subwords.components.splitter import Rule
 from subwords.encode.encoder import Encoder
-from subwords.encode.segmenter import Segmenter, TokenWords
+from subwords.encode.segmenter import NO_KINDS, Segmenter, TokenWords
 from subwords.errors import InputError
 from subwords.kernels.layout import (
     BPE_SETTINGS,
@@ -343,7 +343,7 @@ class BPESegmenter(Segmenter):
         sizes = (self._lengths + len(self.model.prefix)).astype(np.int32)
         if self.unk_id is not None:
             sizes[self.unk_id] = UNSURE
-        return IdSizes(sizes, np.array([len(self.model.prefix), len(self.model.suffix)], np.int64))
+        return IdSizes(sizes, np.array([len(self.model.prefix), len(self.model.suffix)], np.int64), NO_KINDS)
 
     @cached_property
     def _lengths(self) -> NDArray[np.int64]:

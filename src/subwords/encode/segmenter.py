@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from subwords.kernels.jit import Kernel
     from subwords.kernels.place_layout import IdSizes
 
-__all__ = ["Segmenter", "TokenWords", "WordSource"]
+__all__ = ["NO_KINDS", "Segmenter", "TokenWords", "WordSource"]
+
+NO_KINDS = np.zeros(0, np.uint8)  # of a model whose unknown ids are placed by searching again
 
 
 class TokenWords(NamedTuple):

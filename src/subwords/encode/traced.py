@@ -28,13 +28,15 @@ class Words(NamedTuple):
     word_ends: Offsets
     complete: bool
     origin: Offsets | None
+    text: Bytes | None  # the text of the words, if it has an `origin`
 
 
 def _kept(traced: TracedChunk) -> Words:
     chunk = traced.chunk
     count = int(chunk.text_ends[-1])
     begins = traced.begins[:count].copy() if len(traced.begins) else NO_OFFSETS
-    return Words(chunk.base, chunk.ends[:count].copy(), begins, chunk.text_ends.copy(), chunk.complete, traced.origin)
+    ends, text = chunk.ends[:count].copy(), None if traced.origin is None else chunk.text
+    return Words(chunk.base, ends, begins, chunk.text_ends.copy(), chunk.complete, traced.origin, text)
 
 
 def encode_traced(
@@ -72,5 +74,5 @@ def words_of(splitter: Splitter, text: Bytes, bounds: Offsets) -> list[Words]:
     """Return the words of texts."""
     if not splitter.rule:
         filled = bounds[1:] > bounds[:-1]
-        return [Words(0, bounds[1:][filled].astype(np.uint32), NO_OFFSETS, np.cumsum(filled), True, None)]
+        return [Words(0, bounds[1:][filled].astype(np.uint32), NO_OFFSETS, np.cumsum(filled), True, None, None)]
     return [_kept(traced) for traced in splitter.route.traced(text, bounds, SplitBuffers())]

@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from typing import overload
 
 from subwords.components.added_token import AddedToken, check_added_tokens
-from subwords.engine.find_strings import MOST_IN_REGEX, RegexFinder, TrieFinder
+from subwords.engine.find_strings import MOST_IN_REGEX, RegexFinder, TrieFinder, shortest_within
 from subwords.errors import InputError
 from subwords.support.names import nearest
 from subwords.unicode.tables import WHITESPACE, property_members
@@ -163,14 +163,14 @@ class Finder:
                 # If two tokens normalize to one text, HF finds either, by hash table order; here the first.
                 contents[token.normalized].setdefault(text, token)
         self.literal, self.normalized = map(Pass, contents)
-        self._refuse_special = refuse_special
+        self.refuses = refuse_special
 
     def __bool__(self) -> bool:
         return bool(self.literal or self.normalized)
 
     def check(self, token: AddedToken, at: int) -> None:
         """Raise InputError if special tokens are refused and this token is special; `at` is its character."""
-        if self._refuse_special and token.special:
+        if self.refuses and token.special:
             raise InputError(
                 f"special token {token.content!r} at character {at}: special='text' reads it as ordinary text, "
                 f"special='allow' or {{{token.content!r}}} as id {token.id}"
@@ -184,13 +184,33 @@ class Pass:
         self._tokens = tokens
         kind = RegexFinder if len(tokens) <= MOST_IN_REGEX else TrieFinder
         self._finder = kind([*tokens]) if tokens else None
+        self._shortest = shortest_within([*tokens])
+        self._ids = {text: token.id for text, token in tokens.items()}
+        # Then the tokens are where their texts are.
+        self._plain = not any(token.single_word or token.lstrip or token.rstrip for token in tokens.values())
 
     def __bool__(self) -> bool:
         return bool(self._tokens)
 
     def occurs(self, text: str) -> bool:
         """Whether the text of a token occurs, whatever characters surround it."""
+        if self._shortest:
+            # No generator: `any` takes 0.3 us.
+            for string in self._shortest:  # noqa: SIM110
+                if string in text:
+                    return True
+            return False
         return self._finder is not None and self._finder.occurs(text)
+
+    def cut(self, text: str) -> list[str | int]:
+        """Return the ids of the tokens, and the text between them, in order: `parts` without places."""
+        if not self.occurs(text):
+            return [text] if text else []
+        if self._plain and isinstance(self._finder, RegexFinder):
+            pieces: list[str | int] = [*self._finder.split(text)]
+            pieces[1::2] = map(self._ids.__getitem__, pieces[1::2])  # type: ignore[arg-type]
+            return [piece for piece in pieces if piece != ""]
+        return [text[start:stop] if token is None else token.id for start, stop, token in self.parts(text)]
 
     def parts(self, text: str) -> Iterator[tuple[int, int, AddedToken | None]]:
         """Yield the character ranges of the tokens and of the text between them, in order.

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.components.normalizer import Form
 from subwords.components.space_rule import SPACE
 from subwords.components.trusted import Input, source_of
 from subwords.encode.batch import Batches, read_places
-from subwords.encode.encoder import Encoder
+from subwords.encode.encoder import THREAD_TEXT, Encoder
 from subwords.encode.segmenter import WordSource
 from subwords.engine.added_tokens import AddedTokens
 from subwords.engine.short import Short
@@ -27,6 +26,7 @@ from subwords.support.checks import encode_text
 
 if TYPE_CHECKING:
     from subwords.engine.covered import Cover
+    from subwords.engine.pieces import Pieces
     from subwords.engine.plain_spaces import PlainSpaces
     from subwords.engine.rich import Rich
     from subwords.engine.spans import Located
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["Engine", "Route"]
 
 _PLAIN = {str, bytes}
+FEW_TEXTS = 8  # that are encoded one by one: a batch takes 30 us more
 
 
 class Route(NamedTuple):
@@ -127,22 +128,24 @@ class Engine:
     @cached_property
     def short(self) -> Short:
         """Functions for most short texts, special tokens read as text."""
-        finder = self.added.finder("text")
-        changed = bool(finder.normalized) and self.normalizer is not None
-        # A normal form leaves ASCII as it is: then tokens in the text and in the normalized text are the same.
-        forms = self.normalizer is not None and all(isinstance(step, Form) for step in self.normalizer.steps)
-        if self.sees_start or (changed and not forms):
+        finder, normalizer = self.added.finder("text"), self.normalizer
+        if self.sees_start:
             return Short.never()
+        changed = bool(finder.normalized) and normalizer is not None
         # The encoder that the other way takes for these texts: it makes room for the words that a door refuses.
-        route = self._normalized if changed else self._whole
-        if self.plain is not None:
+        if self.plain is not None and not changed:
             found = self.plain.short()
         else:
-            door = route.encoder.door()
+            door = (self._normalized if changed else self._whole).encoder.door()
             found = None if door is None else Short(door.encode, door.count_ids)
         if found is None:
             return Short.never()
-        return found.unless(finder.literal, ascii_only=changed).unless(finder.normalized)
+        if self.splitter.inside is not self.splitter:  # the text between two tokens goes another way
+            return found.unless(finder.literal).unless(finder.normalized)
+        found = found.around(finder.normalized)
+        if changed and normalizer is not None:
+            found = found.after(normalizer.short)
+        return found.around(finder.literal)
 
     def _encode_whole(self, text: str | bytes, threads: int | None) -> NDArray[np.uint32]:
         if isinstance(text, bytes):
@@ -162,8 +165,37 @@ class Engine:
         return plain_spaces(self.model, self.normalizer.steps, self.splitter.rule)
 
     def _encode_parts(self, text: Input, special: str | AbstractSet[str], threads: int | None) -> NDArray[np.uint32]:
+        pieces = self._pieces(special) if isinstance(text, str | bytes) else None
+        if pieces is not None and isinstance(text, str | bytes):
+            pieces.add(text)
+            return self._encode_pieces(pieces, threads).ids
         arrays = [self._encode_part(part, threads) for part in self.parts.cut(text, special)]
         return np.concatenate(arrays) if arrays else np.zeros(0, np.uint32)
+
+    def _pieces(self, special: str | AbstractSet[str]) -> Pieces | None:
+        """Return what cuts texts at added tokens; None if it matters where the pieces are, or for an error."""
+        if self.splitter.inside is not self.splitter:
+            return None
+        with suppress(InputError):
+            finder = self.added.finder(special)
+            if not finder.refuses:
+                from subwords.engine.pieces import Pieces
+
+                return Pieces(finder, self.normalizer if finder.normalized else None)
+        return None
+
+    def _encode_pieces(self, pieces: Pieces, threads: int | None) -> TokenBatch:
+        """Return the ids of the given texts."""
+        texts, route = pieces.texts, self._whole if pieces.normalizer is None else self._normalized
+        if len(texts) <= FEW_TEXTS or max(map(len, texts)) >= 2 * THREAD_TEXT:
+            arrays = [route.encoder.encode(text, threads) for text in texts]
+            ids = arrays[0] if len(arrays) == 1 else np.concatenate([np.zeros(0, np.uint32), *arrays])
+            return pieces.filled(TokenBatch(ids, np.cumsum([0, *map(len, arrays)], dtype=np.int64)))
+        batches = self._batches if route is self._whole else self._normalized_batches
+        places = read_places(texts, marked=batches.marked) if batches else None
+        if batches and places:
+            return pieces.filled(batches.encode(places, threads))
+        return pieces.filled(route.encoder.encode_batch(texts, threads))
 
     def is_whole(self, text: str, special: str | AbstractSet[str]) -> bool:
         """Whether one search shows that a text is a single part; most texts are."""
@@ -189,6 +221,14 @@ class Engine:
                 return self._batches.encode(places, threads)
             data = [as_bytes(text, i) for i, text in enumerate(texts)]  # type: ignore[arg-type]
             return self.encoder.encode_batch(data, threads)
+        pieces = None if has_parts(texts) else self._pieces(special)
+        if pieces is not None:
+            for i, text in enumerate(texts):
+                try:
+                    pieces.add(text)  # type: ignore[arg-type]
+                except InputError as error:
+                    raise InputError(f"text {i}: {error}") from None
+            return self._encode_pieces(pieces, threads)
         rows = [self._cut(text, i, special) for i, text in enumerate(texts)]
         routes: dict[Route, list[Part]] = {}
         for part in (part for row in rows for part in row if part.id is None):
@@ -221,6 +261,10 @@ class Engine:
     @cached_property
     def _batches(self) -> Batches | None:
         return Batches.of(self.encoder)
+
+    @cached_property
+    def _normalized_batches(self) -> Batches | None:
+        return Batches.of(self._normalized.encoder)
 
     def _all_whole(self, texts: Sequence[Input], special: str | AbstractSet[str]) -> bool:
         """Whether one search shows that every text is a single part."""

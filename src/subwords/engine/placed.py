@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from subwords.encode.batch import PART
 from subwords.encode.encoder import Encoder
+from subwords.encode.segmenter import NO_KINDS
 from subwords.encode.traced import Words, encode_traced, words_of
 from subwords.engine.spelling import Spelling
 from subwords.errors import InputError
@@ -21,10 +22,15 @@ from subwords.kernels.layout import MOST_BYTES
 from subwords.kernels.place_layout import (
     ENDS_TEXT,
     FIRST_TEXT,
+    NEXT_UNKNOWN,
     PIECE_FROM,
     PIECE_ROW,
     PIECE_SIZE,
     PLACE_START,
+    UNKNOWN_BEGIN,
+    UNKNOWN_ID,
+    UNKNOWN_ROW,
+    UNKNOWN_RUN,
     WORD_BASE,
     IdSizes,
     IdWords,
@@ -45,12 +51,13 @@ if TYPE_CHECKING:
     from subwords.engine.spans import Located
     from subwords.engine.trimmed import Trimmer
 
-__all__ = ["NO_ROW", "Placement", "Placer", "begins", "gathered", "merged"]
+__all__ = ["NO_ROW", "Placement", "Placer", "Unknown", "begins", "gathered", "merged", "named_unknown"]
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
 
 NO_CHARS = np.zeros(0, np.int32)
+NO_ENTRIES = np.zeros(0, np.int64)
 NOWHERE = Origin(NO_OFFSETS, NO_OFFSETS)
 _KINDS = (np.uint32, np.int64, np.int64, np.int32, np.int32, np.uint32, np.uint8, np.uint8)
 NO_ROW = Row(*(np.zeros(0, kind) for kind in _KINDS))
@@ -77,10 +84,18 @@ class _Part(NamedTuple):
 
     source: Bytes
     bounds: Offsets
+    data: Bytes  # the normalized texts
     ids: NDArray[np.uint32]
     offsets: Offsets
     words: list[Words]
     origin: Origin
+
+
+class Unknown(NamedTuple):
+    """Entries of unknown ids, see `Placed`, and the text that they are in."""
+
+    entries: Offsets
+    text: Bytes
 
 
 class Placer:
@@ -107,6 +122,7 @@ class Placer:
         self.normalizer = normalizer
         self.sizes = sizes
         self._spelling = spelling
+        self._unknown = np.flatnonzero(sizes.sizes == UNKNOWN_RUN) if len(sizes.kinds) else NO_ENTRIES
 
     def place(
         self,
@@ -135,8 +151,9 @@ class Placer:
         found = Placement(ids, offsets, byte_spans, spans, words, NO_CHARS, [])
         odd = np.zeros(len(texts), np.uint8)
         jobs = [(part, out, trimmer) for part, out in _jobs(parts, found, odd)]
-        strange = self._placed(jobs[0]) if len(jobs) == 1 else sum(in_threads(self._placed, jobs, count))
-        return self._with_alone(found, texts, odd, alone) if strange else found
+        results = [self._placed(jobs[0])] if len(jobs) == 1 else in_threads(self._placed, jobs, count)
+        found = self._with_unknown(found, parts, [unknown for _, unknown in results])
+        return self._with_alone(found, texts, odd, alone) if any(strange for strange, _ in results) else found
 
     def _encoded(self, texts: Sequence[str], added: Pass) -> _Part | None:
         source, bounds = _bytes_of(texts)
@@ -150,11 +167,17 @@ class Placer:
         ids, offsets, words = encode_traced(self.encoder, self.finer, data, stops)
         if self.finer is not self.splitter:
             words = words_of(self.splitter, data, stops)
-        return _Part(source, bounds, ids, offsets, words, origin)
+        return _Part(source, bounds, data, ids, offsets, words, origin)
 
-    def _placed(self, job: tuple[_Part, Placed, Trimmer | None]) -> int:
-        """Write the places of the ids of a part; the number of texts whose places are not written."""
+    def _placed(self, job: tuple[_Part, Placed, Trimmer | None]) -> tuple[int, list[Unknown]]:
+        """Write the places of the ids of a part: the number of texts whose places are not written; unknown ids."""
         part, out, trimmer = job
+        sizes, unknown = self.sizes, []
+        if len(self._unknown) and trimmer is None:
+            count = int(np.count_nonzero(part.ids == self._unknown[0]))
+            out = out._replace(unknown=np.empty(UNKNOWN_ROW * count, np.int64))
+        elif trimmer is not None:  # it does not know their text
+            sizes = sizes._replace(kinds=NO_KINDS)
         size = len(part.source)
         chars = NO_CHARS
         if len(out.spans):
@@ -165,18 +188,36 @@ class Placer:
         for words in part.words:
             texts = len(words.word_ends)
             start[WORD_BASE], start[FIRST_TEXT], start[ENDS_TEXT] = words.base, first, words.complete
-            id_words = IdWords(words.ends, words.begins, words.word_ends, part.offsets[first + 1 : first + 1 + texts])
+            text, before = part.data if words.text is None else words.text, UNKNOWN_ROW * int(start[NEXT_UNKNOWN])
+            id_ends = part.offsets[first + 1 : first + 1 + texts]
+            id_words = IdWords(words.ends, words.begins, words.word_ends, id_ends, text)
             firsts, lasts = (NO_OFFSETS, NO_OFFSETS) if words.origin is None else words.origin
             origins = Origins(firsts, lasts, part.origin.begins, part.origin.ends)
-            odd += kernel(part.ids, id_words, self.sizes, origins, source, out, start)
+            odd += kernel(part.ids, id_words, sizes, origins, source, out, start)
+            if before < (upto := UNKNOWN_ROW * int(start[NEXT_UNKNOWN])):
+                unknown.append(Unknown(out.unknown[before:upto], text))
             first += texts if words.complete else texts - 1
-        return odd + trimmer.trim(part.ids, part.offsets, part.source, part.bounds, out) if trimmer else odd
+        if trimmer is not None:
+            odd += trimmer.trim(part.ids, part.offsets, part.source, part.bounds, out)
+        return odd, unknown
+
+    def _with_unknown(self, found: Placement, parts: Sequence[_Part], unknown: list[list[Unknown]]) -> Placement:
+        """Return the placement with the tokens of unknown ids: their text."""
+        if not any(unknown):
+            return found
+        names, tokens, first = np.full(len(found.ids), -1, np.int32), [*found.tokens], 0
+        for part, groups in zip(parts, unknown, strict=True):
+            named_unknown(groups, names[first : first + len(part.ids)], tokens)
+            first += len(part.ids)
+        return found._replace(names=names, tokens=tokens)
 
     def _with_alone(
         self, found: Placement, texts: Sequence[str], odd: NDArray[np.uint8], alone: Callable[[str], Located]
     ) -> Placement:
         """Return the placement with the places of the odd texts."""
-        names, tokens = np.full(len(found.ids), -1, np.int32), [*found.tokens]
+        names, tokens = found.names, [*found.tokens]
+        if not len(names):
+            names = np.full(len(found.ids), -1, np.int32)
         for number in np.flatnonzero(odd).tolist():
             start, stop = found.offsets[number : number + 2].tolist()
             one = alone(texts[number])
@@ -184,9 +225,20 @@ class Placer:
             found.byte_spans[2 * start : 2 * stop] = one.byte_spans.ravel()
             if len(found.spans):
                 found.spans[2 * start : 2 * stop] = one.spans.ravel()
-            found.words[start:stop] = one.words
+            found.words[start:stop], names[start:stop] = one.words, -1
             self._spelling.name(one, names[start:stop], tokens)
         return found._replace(names=names, tokens=tokens) if tokens else found
+
+
+def named_unknown(groups: Sequence[Unknown], names: NDArray[np.int32], tokens: list[str]) -> None:
+    """Append the text of unknown ids to `tokens`, each once, and write their numbers to `names`."""
+    numbers: dict[bytes, int] = {}
+    first = len(tokens)
+    for entries, text in groups:
+        data, rows = text.data, entries.reshape(-1, UNKNOWN_ROW)
+        given = (data[begin:end].tobytes() for begin, end in rows[:, UNKNOWN_BEGIN:].tolist())
+        names[rows[:, UNKNOWN_ID]] = [numbers.setdefault(each, first + len(numbers)) for each in given]
+    tokens += [each.decode("utf-8", "replace") for each in numbers]
 
 
 def merged(found: Placement, others: dict[int, Located], spelling: Spelling) -> Placement:
@@ -291,5 +343,8 @@ def _jobs(parts: Sequence[_Part], found: Placement, odd: NDArray[np.uint8]) -> I
     for part in parts:
         stop, last = start + len(part.ids), first + len(part.bounds) - 1
         two = slice(2 * start, 2 * stop)
-        yield part, Placed(found.byte_spans[two], found.spans[two], found.words[start:stop], odd[first:last])
+        yield (
+            part,
+            Placed(found.byte_spans[two], found.spans[two], found.words[start:stop], odd[first:last], NO_ENTRIES),
+        )
         start, first = stop, last

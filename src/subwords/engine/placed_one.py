@@ -9,12 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.encode.encoder import POOL
-from subwords.engine.placed import NO_CHARS, NOWHERE, Placement, Placer, begins
+from subwords.encode.segmenter import NO_KINDS
+from subwords.engine.placed import NO_CHARS, NOWHERE, Placement, Placer, Unknown, begins, named_unknown
 from subwords.errors import InputError
 from subwords.kernels.layout import SHORT_TEXT
-from subwords.kernels.place_layout import ENDS_TEXT, NEXT_ID, PLACE_START, IdWords, Origins, Placed, Source
+from subwords.kernels.place_layout import (
+    ENDS_TEXT,
+    NEXT_ID,
+    NEXT_UNKNOWN,
+    PLACE_START,
+    UNKNOWN_ROW,
+    IdWords,
+    Origins,
+    Placed,
+    Source,
+)
 from subwords.kernels.text.locate import count_characters, place_ids
-from subwords.split.routes import NO_OFFSETS, TracedChunk, WordChunk
+from subwords.split.routes import NO_OFFSETS, SplitBuffers, TracedChunk, WordChunk
 
 if TYPE_CHECKING:
     from subwords.engine.added_tokens import Pass
@@ -24,21 +35,28 @@ if TYPE_CHECKING:
 __all__ = ["OnePlacer"]
 
 
+FEW = 64  # unknown ids; texts with more go the way of many texts
+
+
 class _Room(NamedTuple):
-    """Small arrays of a call: bounds of the text, bounds of its ids, the number of words, `start`, and `odd`."""
+    """Small arrays of a call: bounds of the text and of its ids, the number of words; the rest is of `place_ids`."""
 
     bounds: NDArray[np.int64]
     offsets: NDArray[np.int64]
     words: NDArray[np.int64]
     start: NDArray[np.int64]
     odd: NDArray[np.uint8]
+    unknown: NDArray[np.int64]
+    buffers: SplitBuffers  # for the words that are shown, if others are encoded
 
 
 def _room() -> _Room:
     bounds, offsets, words = np.zeros((3, 2), np.int64)
     start = np.zeros(PLACE_START, np.int64)
     start[ENDS_TEXT] = 1
-    return _Room(bounds, offsets, words[:1], start, np.zeros(1, np.uint8))
+    return _Room(
+        bounds, offsets, words[:1], start, np.zeros(1, np.uint8), np.zeros(FEW * UNKNOWN_ROW, np.int64), SplitBuffers()
+    )
 
 
 class OnePlacer:
@@ -48,9 +66,10 @@ class OnePlacer:
         self._encoder = placer.encoder
         self._route = placer.finer.route
         self._unsplit = not placer.splitter.rule
-        self.usable = placer.finer is placer.splitter or self._unsplit
+        self._words = None if self._unsplit or placer.finer is placer.splitter else placer.splitter.route
         self._normalizer = placer.normalizer
         self._sizes = placer.sizes
+        self._trimmed_sizes = placer.sizes._replace(kinds=NO_KINDS)
         self._sees_start = placer.sees_start
         self._rooms: deque[_Room] = deque(maxlen=POOL)
 
@@ -94,7 +113,8 @@ class OnePlacer:
         encoder = self._encoder
         state = encoder._take()
         traced = self._route.short_traced(part, state.buffers)
-        if traced is None:
+        shown = traced if self._words is None else self._words.short_traced(part, room.buffers)
+        if traced is None or shown is None:
             encoder._give(state)
             return None
         chunk = traced.chunk
@@ -105,20 +125,29 @@ class OnePlacer:
         ids = out[:count].copy()
         byte_spans, numbers = np.empty(2 * count, np.int64), np.empty(count, np.int32)
         spans = np.empty(2 * count, np.int64) if len(source.chars) else NO_OFFSETS
+        if shown is not traced:
+            traced, words = shown, int(shown.chunk.text_ends[0])
         room.offsets[1], room.words[0], room.odd[0] = count, words, 0
-        room.start[NEXT_ID] = 0
+        room.start[NEXT_ID] = room.start[NEXT_UNKNOWN] = 0
         if self._unsplit and words:
             room.words[0] = 1
             traced = TracedChunk(WordChunk(part, 0, np.array([len(part)], np.uint32), room.words, True), NO_OFFSETS)
         firsts, lasts = (NO_OFFSETS, NO_OFFSETS) if traced.origin is None else traced.origin
-        id_words = IdWords(traced.chunk.ends, traced.begins, room.words, room.offsets[1:])
-        placed = Placed(byte_spans, spans, numbers, room.odd)
+        words_text = part if traced.origin is None else traced.chunk.text
+        id_words = IdWords(traced.chunk.ends, traced.begins, room.words, room.offsets[1:], words_text)
+        placed = Placed(byte_spans, spans, numbers, room.odd, room.unknown)
         origins = Origins(firsts, lasts, origin.begins, origin.ends)
-        odd = place_ids.held()(ids, id_words, self._sizes, origins, source, placed, room.start)
+        sizes = self._sizes if trimmer is None else self._trimmed_sizes
+        odd = place_ids.held()(ids, id_words, sizes, origins, source, placed, room.start)
+        names, unknown = NO_CHARS, UNKNOWN_ROW * int(room.start[NEXT_UNKNOWN])
+        tokens: list[str] = []
+        if unknown and not odd:
+            names = np.full(count, -1, np.int32)
+            named_unknown([Unknown(room.unknown[:unknown], words_text)], names, tokens)
         # Give the state back last: the words belong to it, and another thread may take it at once.
         encoder._give(state)
         if trimmer is not None:
             odd += trimmer.trim(ids, room.offsets, text, room.bounds, placed)
         offsets = room.offsets.copy()
         self._rooms.append(room)
-        return None if odd else Placement(ids, offsets, byte_spans, spans, numbers, NO_CHARS, [])
+        return None if odd else Placement(ids, offsets, byte_spans, spans, numbers, names, tokens)

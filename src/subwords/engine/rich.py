@@ -29,8 +29,7 @@ class Rich:
         self._engine = engine
         self._spelling = engine.spelling
         self._placer = self._made()
-        one = None if self._placer is None else OnePlacer(self._placer)
-        self._one = one if one is not None and one.usable else None
+        self._one = None if self._placer is None else OnePlacer(self._placer)
         self._trimmers: dict[tuple[bool, ...], Trimmer] = {}
 
     def _made(self) -> Placer | None:

@@ -119,7 +119,7 @@ class TextParts:
             found = origin[:, begin:end]
             at_start = first == 0 and int(found[0, 0]) == 0
             result = Part(part, token.id if token else None, source, first, found, at_start)
-            if token:
+            if token and finder.refuses:
                 finder.check(token, result.span()[0])
             yield result
             begin, done = end, stop

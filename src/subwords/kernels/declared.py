@@ -10,19 +10,19 @@ MODES = ("compiled", "checked", "interpreted")
 LEVELS = ("v4-vbmi2", "v4", "v3", "v2")  # of x86-64, as a wheel has machine code for them, the best first
 
 
-def _chosen() -> str:
+def _asked() -> str:
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         return "interpreted"
-    chosen = os.environ.get("SUBWORDS_KERNELS", "compiled")
+    asked = os.environ.get("SUBWORDS_KERNELS", "compiled")
     if chosen not in (*MODES, "jit", *LEVELS):
         raise ImportError(
-            f"expected SUBWORDS_KERNELS to be one of {', '.join((*MODES, 'jit', *LEVELS))}, not {chosen!r}"
+            f"expected SUBWORDS_KERNELS to be one of {', '.join((*MODES, 'jit', *LEVELS))}, not {asked!r}"
         )
-    return chosen
+    return asked
 
 
-CHOSEN = _chosen()  # "jit": compile here what the package may have compiled; a level: its code, not the best
-MODE = CHOSEN if CHOSEN in MODES else "compiled"
+ASKED = _asked()  # "jit": compile here what the package may have compiled; a level: its code, not the best
+MODE = ASKED if ASKED in MODES else "compiled"
 
 HELPERS: list[Callable[..., Any]] = []
 INLINED: list[Callable[..., Any]] = []

@@ -335,6 +335,14 @@ class Replacements(NamedTuple):
     arena: U8s
 
 
+class Runs(NamedTuple):
+    """The runs of characters that are replaced."""
+
+    members: U8s  # by code point: whether it is in the set
+    low: I64s  # one number: how many characters a run has at least
+    content: U8s  # and LANES bytes more
+
+
 class NormalForm(NamedTuple):
     """A normal form of Unicode."""
 

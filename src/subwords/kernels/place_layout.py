@@ -10,11 +10,16 @@ U32s = Any
 I32s = Any
 I64s = Any
 
+
 # Fields of `start`: the place before the first word; the numbers of the first text, the next id, and its word in the
-# text; whether the last text ends with the words.
-WORD_BASE, FIRST_TEXT, NEXT_ID, NEXT_NUMBER, ENDS_TEXT, PLACE_START = range(6)
+# text; whether the last text ends with the words; how many entries of `unknown` are written.
+WORD_BASE, FIRST_TEXT, NEXT_ID, NEXT_NUMBER, ENDS_TEXT, NEXT_UNKNOWN, PLACE_START = range(7)
 LEADING, TRAILING, SIZE_MARKS = range(3)  # bytes of an id's size that only the first id of a word has, and the last not
-WHOLE_WORD, UNSURE = -1, -2  # in place of the size of an id
+WHOLE_WORD, UNSURE, UNKNOWN_RUN = -1, -2, -3  # in place of the size of an id
+# By code point, for UNKNOWN_RUN: a character before which every unknown run ends, one that continues every run, and one
+# that does either.
+ENDS_RUN, CONTINUES_RUN, MAY_CONTINUE = range(3)
+UNKNOWN_ID, UNKNOWN_BEGIN, UNKNOWN_END, UNKNOWN_ROW = range(4)
 NO_WORD = -1
 NO_PREFIX, FIRST_PREFIX, EMPTY_PREFIX = range(3)  # what stands before a text, and its place: see `cover_text`
 PIECE_FROM, PIECE_SIZE, PIECE_ID, PIECE_TYPE, PIECE_FLAGS, PIECE_NAME, PIECE_ROW = range(7)
@@ -27,6 +32,7 @@ class IdWords(NamedTuple):
     begins: I64s  # empty if each word begins where the previous one ends
     word_ends: I64s  # by text: the number of words up to its end
     id_ends: I64s  # by text: the number of ids up to its end
+    text: U8s  # that is split into words; may be empty if no id has the size UNKNOWN_RUN
 
 
 class IdSizes(NamedTuple):
@@ -34,6 +40,7 @@ class IdSizes(NamedTuple):
 
     sizes: I32s
     marks: I64s
+    kinds: U8s  # by code point, for UNKNOWN_RUN; if it is empty, such ids are UNSURE
 
 
 class Origins(NamedTuple):
@@ -59,6 +66,7 @@ class Placed(NamedTuple):
     spans: I64s
     words: I32s
     odd: U8s  # by text
+    unknown: I64s  # by UNKNOWN_RUN id: its number, and its bytes in the text of the words
 
 
 class Trims(NamedTuple):

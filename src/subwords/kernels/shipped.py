@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from subwords.kernels.declared import CHOSEN, LEVELS
+from subwords.kernels.declared import ASKED, LEVELS
 from subwords.kernels.heads import HEADS, check_heads
 from subwords.kernels.notice import NOTICES
 
@@ -62,7 +62,7 @@ def bound(kernel: Kernel, address: int) -> Bound:
 @cache
 def _library() -> ctypes.CDLL | None:
     """Return the best library for this processor; if there is none, NOTICES.without says why."""
-    if CHOSEN == "jit":
+    if ASKED == "jit":
         return None
     try:
         made: dict[str, Any] = json.loads((FOLDER / "code.json").read_text("utf-8"))
@@ -106,8 +106,8 @@ def _names() -> list[str]:
     able = [level for level, needs in FEATURES.items() if all(map(found.get, needs))]
     if not all(found.get(each, True) for each in BESIDES):
         able = [level for level in able if level == "v2"]
-    if CHOSEN in LEVELS:
-        able = [level for level in able if level == CHOSEN]
+    if ASKED in LEVELS:
+        able = [level for level in able if level == ASKED]
     return [f"{system}-x86_64-{level}.{suffix}" for level in able]
 
 

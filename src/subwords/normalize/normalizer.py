@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from functools import cached_property, lru_cache
 from typing import Any
+from unicodedata import is_normalized
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,6 +90,34 @@ class Normalizer:
         """
         data = np.frombuffer(encode_text(text), np.uint8)
         return self.apply(data, np.array([0, len(data)]))[0].tobytes().decode()
+
+    def keeps(self, text: str) -> bool:
+        """Whether a quick check shows that a text stays as it is; only normal forms have one.
+
+        Python's Unicode is newer than that of the forms, which may be all that differs: a text in the newer form is in
+        the older one. No assigned character changes, and for the older form an unassigned mark blocks compositions.
+        """
+        return self._forms and (text.isascii() or all(is_normalized(step.form, text) for step in self.steps))  # type: ignore[union-attr]
+
+    def escaped(self, text: str) -> str:
+        """Return the normalized text; both have surrogates for bytes that are not UTF-8, as of surrogateescape."""
+        if self.keeps(text):
+            return text
+        data = np.frombuffer(text.encode("utf-8", "surrogateescape"), np.uint8)
+        return self.apply(data, np.array([0, len(data)]))[0].tobytes().decode("utf-8", "surrogateescape")
+
+    def short(self, text: str) -> str | None:
+        """Return the normalized text; None for a lone surrogate."""
+        if self.keeps(text):
+            return text
+        try:
+            return self.normalize(text)
+        except InputError:
+            return None
+
+    @cached_property
+    def _forms(self) -> bool:
+        return all(isinstance(step, Form) for step in self.steps)
 
     def apply(self, text: Bytes, bounds: Offsets, part: Part = WHOLE) -> tuple[Bytes, Offsets]:
         """Return the normalized texts text[bounds[i]:bounds[i + 1]], concatenated, and their bounds, int64.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
 from subwords.components.normalizer import Precompiled
@@ -14,7 +12,6 @@ from subwords.kernels.layout import (
     CR,
     EXTEND,
     FIRST,
-    INNER,
     INVALID,
     JOINS_HIGH,
     LANES,
@@ -35,7 +32,7 @@ from subwords.kernels.layout import (
     Normalized,
     Rules,
 )
-from subwords.kernels.normalize.graphemes import grapheme_texts
+from subwords.kernels.normalize.graphemes import grapheme_sources, grapheme_texts
 from subwords.normalize.graphemes import grapheme_classes
 from subwords.normalize.sentencepiece import fields_of, ranges_of, replacement
 from subwords.normalize.stages import WHOLE, Bytes, Offsets, Part, Result, Stage, written
@@ -78,16 +75,14 @@ class GraphemeStage(Stage):
 
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
         """Replace graphemes and characters."""
-        if tracked and len(bounds) > 2:
-            return self._each(text, bounds)
         stream = np.empty(3 * LANES, np.uint8)
-        lost = 0
+        kernel, lost = grapheme_texts.sized(len(text)), 0
 
         def run(out: Normalized, progress: Offsets) -> int:
             nonlocal lost
             if progress[AT_BYTE] == bounds[0]:
                 progress[LAST_CHAR] = -1
-            status = grapheme_texts(text, bounds, self._rules, stream, out, progress)
+            status = kernel(text, bounds, self._rules, stream, out, progress)
             lost = int(progress[LOST])
             return status
 
@@ -95,20 +90,14 @@ class GraphemeStage(Stage):
         if result is None or not tracked:
             return result
         # HF miscounts characters that become empty at the start of a text.
-        return result[0], result[1], _sources(text, result[2], 0 if part.begins else lost)
+        source = np.empty(len(result[2]), np.int64)
+        skipped = 0 if part.begins else lost
+        grapheme_sources.sized(len(text))(result[2], result[1], text, bounds, skipped, source)
+        return result[0], result[1], source
 
     def direct(self) -> DirectStage | None:
         """Return the kernel."""
         return DirectStage(grapheme_texts, self._rules, np.empty(3 * LANES, np.uint8), -1)
-
-    def _each(self, text: Bytes, bounds: Offsets) -> Result:
-        """Replace in many whole texts, one by one."""
-        texts = pairwise(bounds.tolist())
-        found = [self.apply(text[a:b], np.array([0, b - a]), tracked=True) for a, b in texts]
-        data, ends, sources = zip(*(each for each in found if each is not None), strict=True)
-        moved = [np.where(source < 0, -1, source + a) for source, a in zip(sources, bounds.tolist(), strict=False)]
-        sizes = np.concatenate([np.zeros(1, np.int64), *(end[1:] for end in ends)])
-        return np.concatenate(data), np.cumsum(sizes), np.concatenate(moved)
 
     def safe(self) -> Bytes:
         """Allow cuts before a character that always begins a grapheme, except after a PREPEND character."""
@@ -119,25 +108,3 @@ class GraphemeStage(Stage):
         begins = np.isin(kinds[:INVALID], [OTHER, CR, CONTROL]) & ~hollow
         found[:INVALID][begins] |= SAFE_BEHIND
         return found
-
-
-def _sources(text: Bytes, takes: Offsets, first: int) -> Offsets:
-    """Return the offset of each byte's source character, from the number of characters that each output takes."""
-    starts = _char_starts(text)
-    heads = np.flatnonzero(takes != INNER)
-    weights = takes[heads]
-    index = first + np.cumsum(weights) - weights - (weights == 0)
-    places = np.where(index >= 0, starts[np.minimum(index, len(starts) - 1)], -1)
-    lengths = np.diff(np.append(heads, len(takes)))
-    found: Offsets = np.repeat(places, lengths)
-    return found
-
-
-def _char_starts(text: Bytes) -> Offsets:
-    from subwords.kernels.normalize.characters import char_spans
-
-    spans = np.empty(2 * len(text), np.int64)
-    char_spans(text, spans)
-    begins = spans[: len(text)]
-    found: Offsets = begins[begins == np.arange(len(text))]
-    return found

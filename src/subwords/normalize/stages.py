@@ -114,9 +114,9 @@ class Stage(ABC):
         before, bounds: the origin of the stage's input, and its bounds. starts: the bounds of the given texts.
         """
         _, ends, source = result
-        if before.single and not self.loses:
-            return Origin(source, source + 1)
         if not self.loses or not len(source) or source.min() >= 0:
+            if before.single:
+                return Origin(source, source + 1)
             return Origin(before.begins[source], before.ends[source])
         lost, nowhere = source < 0, np.repeat(starts[:-1], np.diff(ends))
         known = np.where(lost, 0, source)

@@ -254,13 +254,19 @@ class PrefixingRoute(DroppingRoute):
 
         return keep_prefixed
 
-    def traced(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[TracedChunk]:
-        """Split many texts, step by step: with the origin of every byte."""
-        return self._by_steps.traced(text, bounds, buffers)
+    def _kept_traced(self, chunk: WordChunk, buffers: SplitBuffers) -> TracedChunk:
+        from subwords.kernels.split.drop import prefixed_origins
 
-    def short_traced(self, text: Bytes, buffers: SplitBuffers) -> TracedChunk | None:
-        """Split one text."""
-        return self._by_steps.short_traced(text, buffers)
+        text, base, ends, text_ends, complete = chunk
+        words = int(text_ends[-1])
+        self._keep(text, base, ends, text_ends, buffers)
+        kept = int(text_ends[-1])
+        size = int(buffers.kept_ends[kept - 1]) if kept else 0
+        origin = np.empty((2, size), np.int64)
+        prefixed_origins.sized(len(text))(text, base, ends, words, self._drops, origin[0], origin[1])
+        # The text is copied because its buffer is reused before its origin is.
+        found = WordChunk(buffers.kept_text[:size].copy(), 0, buffers.kept_ends, text_ends, complete)
+        return TracedChunk(found, NO_OFFSETS, origin)
 
 
 class NumbersRoute(DroppingRoute):

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from subwords.components.space_rule import SPACE
 from subwords.components.splitter import Rule, Split
 from subwords.components.vocab import Vocab
-from subwords.encode.segmenter import Segmenter
+from subwords.encode.segmenter import NO_KINDS, Segmenter
 from subwords.encode.trie import units_of
 from subwords.errors import InputError
 from subwords.kernels.layout import (
+    INVALID,
     KEYS,
     MISSING,
     PLACE_STEPS,
@@ -29,7 +30,15 @@ from subwords.kernels.layout import (
     UnigramWorkspace,
     WordTable,
 )
-from subwords.kernels.place_layout import SIZE_MARKS, UNSURE, IdSizes
+from subwords.kernels.place_layout import (
+    CONTINUES_RUN,
+    ENDS_RUN,
+    MAY_CONTINUE,
+    SIZE_MARKS,
+    UNKNOWN_RUN,
+    UNSURE,
+    IdSizes,
+)
 from subwords.split.word_spans import WordSpans
 from subwords.unigram.model import BYTE_PIECES, Unigram
 
@@ -147,17 +156,50 @@ class UnigramSegmenter(Segmenter):
 
     @cached_property
     def id_sizes(self) -> IdSizes:  # type: ignore[override]
-        """The bytes that each id covers; those of unk, and of byte pieces that share a range, depend on the word."""
+        """The bytes that each id covers; those of unk depend on the text, those of byte pieces may share a range."""
         model, sizes = self.model, np.diff(self.model.vocab.offsets).astype(np.int32)
         sizes[model.byte_ids[model.byte_ids >= 0]] = 1 if model.running else UNSURE
-        if model.unk_id is not None:
+        marks = np.zeros(SIZE_MARKS, np.int64)
+        if model.unk_id is None:
+            return IdSizes(sizes, marks, NO_KINDS)
+        if model.unk_id not in model.special_ids:  # its text joins with unknown neighbours
             sizes[model.unk_id] = UNSURE
-        return IdSizes(sizes, np.zeros(SIZE_MARKS, np.int64))
+            return IdSizes(sizes, marks, NO_KINDS)
+        sizes[model.unk_id] = UNKNOWN_RUN
+        return IdSizes(sizes, marks, self._kinds())
+
+    def _kinds(self) -> NDArray[np.uint8]:
+        """Return for every character how it continues a run of unknown ones.
+
+        No best path goes to a character alone as an unknown one if it is a piece, nor on from one that begins no piece
+        by anything else. If longer pieces begin with it, the sums decide.
+        """
+        usable = np.ones(len(self.model.vocab), np.bool_)
+        usable[list(self.model.special_ids)] = False
+        codes, single = _first_characters(self.model.vocab, usable)
+        kinds = np.full(INVALID + 1, CONTINUES_RUN, np.uint8)
+        kinds[codes] = MAY_CONTINUE
+        kinds[codes[single]] = ENDS_RUN
+        kinds[INVALID] = MAY_CONTINUE
+        return kinds
 
     def unknown(self, text: NDArray[np.uint8], at: int) -> InputError:
         """Return the error for an unknown character."""
         shown = repr(text[at : at + 4].tobytes().decode("utf-8", "replace")[0])
         return InputError(f"{shown} (byte {at}) is not in the vocabulary and the model has no unk token")
+
+
+def _first_characters(vocab: Vocab, chosen: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the code points with which some tokens begin, and which of them are all of their token."""
+    starts, sizes = vocab.offsets[:-1], np.diff(vocab.offsets)
+    starts, sizes = starts[chosen & (sizes > 0)], sizes[chosen & (sizes > 0)]
+    data = np.append(vocab.data, np.zeros(4, np.uint8))
+    bytes_of = [data[starts + k].astype(np.int64) for k in range(4)]
+    lead, rest = bytes_of[0], [byte & 0x3F for byte in bytes_of[1:]]
+    widths = 1 + (lead >= 0xC0).astype(np.int64) + (lead >= 0xE0) + (lead >= 0xF0)
+    two, three = (lead & 31) << 6 | rest[0], (lead & 15) << 12 | rest[0] << 6 | rest[1]
+    four = (lead & 7) << 18 | rest[0] << 12 | rest[1] << 6 | rest[2]
+    return np.choose(widths - 1, [lead, two, three, four]), widths == sizes
 
 
 def _characters(vocab: Vocab, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.encode.segmenter import Segmenter, TokenWords
+from subwords.encode.segmenter import NO_KINDS, Segmenter, TokenWords
 from subwords.errors import InputError
 from subwords.kernels.layout import (
     BPE_SETTINGS,
@@ -107,7 +107,8 @@ class WordLevelSegmenter(Segmenter):
     @cached_property
     def id_sizes(self) -> IdSizes:  # type: ignore[override]
         """Each id covers a word."""
-        return IdSizes(np.full(len(self.model.vocab), WHOLE_WORD, np.int32), np.zeros(SIZE_MARKS, np.int64))
+        sizes = np.full(len(self.model.vocab), WHOLE_WORD, np.int32)
+        return IdSizes(sizes, np.zeros(SIZE_MARKS, np.int64), NO_KINDS)
 
     @property
     def unk_id(self) -> int | None:  # type: ignore[override]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.encode.segmenter import Segmenter
+from subwords.encode.segmenter import NO_KINDS, Segmenter
 from subwords.errors import InputError
 from subwords.kernels.layout import (
     KEYS,
@@ -116,7 +116,7 @@ class WordPieceSegmenter(Segmenter):
         """The bytes that each id covers; an unknown word is one id."""
         sizes = np.diff(self.model.vocab.offsets).astype(np.int32)
         sizes[self.model.unk_id] = WHOLE_WORD if self.model.unk_id in self.model.special_ids else UNSURE
-        return IdSizes(sizes, np.array([len(self.model.prefix.encode()), 0], np.int64))
+        return IdSizes(sizes, np.array([len(self.model.prefix.encode()), 0], np.int64), NO_KINDS)
 
     def unknown(self, text: NDArray[np.uint8], at: int) -> InputError:
         """Never called: unknown words become unk_id."""

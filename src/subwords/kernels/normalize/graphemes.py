@@ -300,6 +300,27 @@ def grapheme_texts(text: U8s, bounds: I64s, rules: Rules, stream: U8s, out: Norm
             break
         t += 1
         ends[t] = at.j
+        at = Place(at.i, at.j, I64(-1), at.lost, at.alone)
     s[AT_TEXT], s[AT_BYTE], s[AT_OUT] = t, at.i, at.j
     s[LAST_CHAR], s[LOST], s[ALONE_UPTO] = at.last, at.lost, at.alone
     return status
+
+
+@kernel
+def grapheme_sources(takes: I64s, ends: I64s, text: U8s, bounds: I64s, skipped: Int, source: I64s) -> Int:
+    """Write where the character begins that each byte written by `grapheme_texts` comes from; the number of bytes.
+
+    takes: the source that it writes. Text t of the result has the bytes ends[t] to ends[t + 1]. The first `skipped`
+    characters of each text have no result. -1 for a byte that comes from no character.
+    """
+    x, e, p, b, s = pointer(takes), pointer(ends), pointer(text), pointer(bounds), pointer(source)
+    for t in range(len(bounds) - 1):
+        at, stop, before, place, count = b[t], b[t + 1], I64(-1), I64(-1), I64(skipped)
+        for j in range(e[t], e[t + 1]):
+            if x[j] != INNER:
+                while count > 0 and at < stop:
+                    _, size = decode_at(p, at, stop)
+                    before, at, count = at, at + size, count - 1
+                place, count = at if x[j] > 0 and at < stop else before, x[j]
+            s[j] = place
+    return e[len(bounds) - 1]

@@ -109,6 +109,30 @@ def keep_prefixed(text: U8s, start: Int, ends: U32s, text_ends: I64s, drops: U8s
 
 
 @kernel
+def prefixed_origins(text: U8s, start: Int, ends: U32s, words: Int, drops: U8s, begins: I64s, stops: I64s) -> Int:
+    """Write the range of `text` that each byte written by `keep_prefixed` comes from; the number of these bytes.
+
+    A prefix comes from the first character of its word.
+    """
+    p, e, d, b, s = pointer(text), pointer(ends), pointer(drops), pointer(begins), pointer(stops)
+    width, before = len(drops) - (INVALID + 1), advance(d, INVALID + 1)
+    at, n = I64(start), I64(0)
+    for w in range(words):
+        stop = I64(start) + I64(e[w])
+        if first_class(p, at, stop, d) == 0:
+            if not has_prefix(p, at, stop, before, width):
+                _, size = decode_at(p, at, stop)
+                for k in range(n, n + width):
+                    b[k], s[k] = at, at + size
+                n += width
+            for k in range(stop - at):
+                b[n + k], s[n + k] = at + k, at + k + 1
+            n += stop - at
+        at = stop
+    return n
+
+
+@kernel
 def cut_numbers(text: U8s, start: Int, ends: U32s, text_ends: I64s, kinds: U8s, out: U8s, kept: U32s) -> Int:
     """Copy words to `out` and write their ends, and those of the numbers in them; their number.
 

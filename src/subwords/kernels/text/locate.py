@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from subwords.kernels.jit import I64, I32s, I64s, Int, U8s, U32s, inlined, kernel, pointer
+from subwords.kernels.jit import I64, I32s, I64s, Int, U8s, U32s, helper, inlined, kernel, pointer
+from subwords.kernels.layout import INVALID
 from subwords.kernels.place_layout import (
+    CONTINUES_RUN,
+    ENDS_RUN,
     ENDS_TEXT,
     FIRST_PREFIX,
     FIRST_TEXT,
     LEADING,
     NEXT_ID,
     NEXT_NUMBER,
+    NEXT_UNKNOWN,
     NO_PREFIX,
     NO_WORD,
     PIECE_FLAGS,
@@ -26,6 +30,11 @@ from subwords.kernels.place_layout import (
     PIECE_SIZE,
     PIECE_TYPE,
     TRAILING,
+    UNKNOWN_BEGIN,
+    UNKNOWN_END,
+    UNKNOWN_ID,
+    UNKNOWN_ROW,
+    UNKNOWN_RUN,
     UNSURE,
     WHOLE_WORD,
     WORD_BASE,
@@ -37,6 +46,7 @@ from subwords.kernels.place_layout import (
     Source,
     Trims,
 )
+from subwords.kernels.text.utf8 import decode_at
 
 NONE = -1
 
@@ -85,7 +95,10 @@ def put_place(ways, begin, end, base, stop, spans, byte_spans, k):
 
 @inlined
 def size_of(sizes, known, marks, index, first, rest):
-    """The bytes of a word that an id covers, at the word's first byte or not, if `rest` bytes remain; or NONE."""
+    """The bytes of a word that an id covers, at the word's first byte or not, if `rest` bytes remain; or NONE.
+
+    UNKNOWN_RUN stays what it is.
+    """
     if index >= known:
         return I64(NONE)
     size = I64(sizes[index])
@@ -93,11 +106,38 @@ def size_of(sizes, known, marks, index, first, rest):
         return rest if first else I64(NONE)
     if size == UNSURE:
         return I64(NONE)
+    if size == UNKNOWN_RUN:
+        return size
     if not first:
         size -= marks[LEADING]
     if size - marks[TRAILING] == rest:
         return I64(rest)
     return size if 0 < size < rest else I64(NONE)
+
+
+@helper
+def unknown_size(kinds, p, at, end):
+    """The bytes of the unknown characters that begin at p[at], in a word up to `end`; NONE if they do not tell."""
+    i, first = at, True
+    while i < end:
+        code, size = decode_at(p, i, end)
+        kind = I64(kinds[code if code >= 0 else INVALID])
+        if kind == ENDS_RUN:
+            return i - at if i > at else I64(NONE)
+        if kind != CONTINUES_RUN and not first:
+            return I64(NONE)
+        i, first = i + size, False
+    return i - at
+
+
+@inlined
+def note_unknown(out, n, room, k, begin, size):
+    """Write the entry n of an unknown id, if there is room: whether there is."""
+    if size < 0 or (n + 1) * UNKNOWN_ROW > room:
+        return False
+    entry = n * UNKNOWN_ROW
+    out[entry + UNKNOWN_ID], out[entry + UNKNOWN_BEGIN], out[entry + UNKNOWN_END] = k, begin, begin + size
+    return True
 
 
 @kernel
@@ -119,14 +159,17 @@ def place_ids(
 
     Text t of the call has the words up to words.word_ends[t] and the ids up to words.id_ends[t]; word w ends at byte
     start[WORD_BASE] + words.ends[w] of the text that is split into words. It begins at words.begins[w], or where the
-    previous one ends if there are no `begins`. Same as `tests.locating.places`.
+    previous one ends if there are no `begins`. Entries of `unknown` of odd texts mean nothing; texts with more of them
+    than there is room for are odd. Same as `tests.locating.places`.
     """
     i, e, b = pointer(ids), pointer(words.ends), pointer(words.begins)
     word_ends, id_ends = pointer(words.word_ends), pointer(words.id_ends)
     s, marks, known = pointer(sizes.sizes), pointer(sizes.marks), len(sizes.sizes)
     spans, byte_spans, numbers, odd = pointer(out.spans), pointer(out.byte_spans), pointer(out.words), pointer(out.odd)
     ways, bounds, apart = opened(origins, source), pointer(source.bounds), len(words.begins) > 0
-    f = pointer(start)
+    f, p, kinds, unknown = pointer(start), pointer(words.text), pointer(sizes.kinds), pointer(out.unknown)
+    # The size of an unknown run is only looked for in text that is there.
+    runs, length, room, n = len(sizes.kinds) > INVALID, len(words.text), len(out.unknown), f[NEXT_UNKNOWN]
     text, k, number, word_base = f[FIRST_TEXT], f[NEXT_ID], f[NEXT_NUMBER], f[WORD_BASE]
     w, at, found, count = I64(0), word_base, I64(0), len(words.word_ends)
     for t in range(count):
@@ -140,6 +183,12 @@ def place_ids(
                 size = I64(NONE)
                 if k < last:
                     size = size_of(s, known, marks, I64(i[k]), first, end - at)
+                if size == UNKNOWN_RUN and runs and end <= length:
+                    size = unknown_size(kinds, p, at, end)
+                    if note_unknown(unknown, n, room, k, at, size):
+                        n += 1
+                    else:
+                        size = I64(NONE)
                 fine = size > 0
                 if fine:
                     put_place(ways, at, at + size, base, stop, spans, byte_spans, k)
@@ -152,7 +201,7 @@ def place_ids(
             found += 1
         if whole:
             k, number = last, I64(0)
-    f[NEXT_ID], f[NEXT_NUMBER] = k, number
+    f[NEXT_ID], f[NEXT_NUMBER], f[NEXT_UNKNOWN] = k, number, n
     return found
 
 

@@ -16,6 +16,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -81,6 +82,8 @@ define void @subwords_set_heads(i64 %array, i64 %tuple) {
 }
 """
 ATTRIBUTES = re.compile(r' "(?:target-cpu|target-features|tune-cpu)"="[^"]*"')
+NAME = re.compile(r'@(?:[\w.$-]+|"[^"]*")')
+VARIABLE = re.compile(rf"({NAME.pattern}) = (?!.*\bexternal\b|hidden)")
 HEADER = re.compile(r'^target (?:datalayout|triple) = ".*"\n', re.MULTILINE)
 
 
@@ -148,6 +151,8 @@ def _objects(target: Target, work: Path) -> list[Path]:
     for name, text in {**texts, "heads": HEADS}.items():
         text = header + HEADER.sub("", ATTRIBUTES.sub("", text))
         text = re.sub(r"^(@subwords_\w+_head) = external ", r"\1 = external hidden ", text, flags=re.MULTILINE)
+        if "@numba.dynamic.globals" in (text := _without_unused(text)):
+            raise RuntimeError(f"kernel {name} depends on an object of the process that compiled it")
         module = binding.parse_assembly(text)
         for value in (*module.functions, *module.global_variables):
             if not value.is_declaration and not value.name.startswith("subwords_"):
@@ -156,6 +161,13 @@ def _objects(target: Target, work: Path) -> list[Path]:
         path.write_bytes(machine.emit_object(module))
         made.append(path)
     return made
+
+
+def _without_unused(text: str) -> str:
+    """Leave out variables that nothing mentions: addresses in the process that compiled the kernel are among them."""
+    mentions = Counter(NAME.findall(text))
+    lines = text.split("\n")
+    return "\n".join(line for line in lines if not (found := VARIABLE.match(line)) or mentions[found[1]] > 1)
 
 
 def _link(target: Target, objects: list[Path], file: Path) -> None:

@@ -14,10 +14,9 @@ def _asked() -> str:
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         return "interpreted"
     asked = os.environ.get("SUBWORDS_KERNELS", "compiled")
-    if chosen not in (*MODES, "jit", *LEVELS):
-        raise ImportError(
-            f"expected SUBWORDS_KERNELS to be one of {', '.join((*MODES, 'jit', *LEVELS))}, not {asked!r}"
-        )
+    known = (*MODES, "jit", *LEVELS)
+    if asked not in known:
+        raise ImportError(f"expected SUBWORDS_KERNELS to be one of {', '.join(known)}, not {asked!r}")
     return asked
 
 

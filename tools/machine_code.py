@@ -84,8 +84,8 @@ define void @subwords_set_heads(i64 %array, i64 %tuple) {
 ATTRIBUTES = re.compile(r' "(?:target-cpu|target-features|tune-cpu)"="[^"]*"')
 NAME = re.compile(r'@(?:[\w.$-]+|"[^"]*")')
 VARIABLE = re.compile(rf"({NAME.pattern}) = (?!.*\bexternal\b|hidden)")
-# A function that is passed to another is, to Numba, the address of an object in the process that compiles. No code reads
-# it, since calls are resolved; kernels of the cache have the address of another process.
+# A function that is passed to another is, to Numba, the address of an object in the process that compiles. No code
+# reads it, since calls are resolved; kernels of the cache have the address of another process.
 OBJECT = re.compile(r"^(@numba\.dynamic\.globals\.\w+ = .*global ptr )inttoptr \(i64 \d+ to ptr\)", re.MULTILINE)
 HEADER = re.compile(r'^target (?:datalayout|triple) = ".*"\n', re.MULTILINE)
 

@@ -69,6 +69,17 @@ def test_places_that_wait_are_those_of_a_list(tok: Tokenizer, text: str, normali
         each(text).places  # type: ignore[attr-defined] # noqa: B018
 
 
+@pytest.mark.parametrize("text", ["", "a", "rays of light", "naïve 日本 🙂", "two  spaces\n\n", "<|endoftext|> inside"])
+def test_fields_are_the_same_in_any_order(tok: Tokenizer, text: str) -> None:
+    whole = tok(text, truncation=10_000)  # a setting, so that nothing waits
+    names = ("spans", "byte_spans", "tokens", "file_tokens", "word_ids")
+    for order in (names, names[::-1], names[2:] + names[:2], ("file_tokens", "spans", "tokens", "word_ids")):
+        encoding = tok(text)
+        for name in order:
+            found, expected = getattr(encoding, name), getattr(whole, name)
+            assert np.array_equal(found, expected) and type(found) is type(expected), (order, name)
+
+
 def test_tokens_are_text_and_as_files_spell_them(tok: Tokenizer) -> None:
     found = tok("low naïve<|end|>", special="allow")
     assert list(found.tokens) == tok.tokenize("low naïve<|end|>", special="allow")

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,6 @@ from subwords.results.encoding import Encoding
 from subwords.results.encoding_batch import EncodingBatch
 from subwords.support.checks import as_list
 from subwords.support.threads import thread_count
-
-if TYPE_CHECKING:
-    from subwords.engine.covered import Places
 
 __all__ = ["Framing", "encoding_of", "encodings_of", "is_one_text"]
 
@@ -91,8 +88,8 @@ def encoding_of(
     if pair is None and type(text) is str and framing.only_adds and isinstance(special, str) and special == "text":
         ids = _quick_ids(engine, text)
         if ids is not None:  # the text is valid, and nothing below can fail: it may wait until it is asked for
-            make, find = partial(_whole, engine, framing, text, None, special), partial(_places, engine, framing, text)
-            return Encoding.of_ids(framing.template.apply(ids), make, find)
+            make = partial(_whole, engine, framing, text, None, special)
+            return Encoding.of_ids(framing.template.apply(ids), make, _Quick(engine, framing, text))
     return _whole(engine, framing, text, pair, special)
 
 
@@ -106,12 +103,33 @@ def _quick_ids(engine: Engine, text: str) -> list[int] | None:
     return ids
 
 
-def _places(engine: Engine, framing: Framing, text: str, ids: NDArray[np.uint32]) -> Places | None:
-    """Return the places of the ids of a text, in bytes and in characters; None if `_whole` must find them."""
-    cover, around = engine.cover, framing.around
-    if cover is None or around is None or not engine.is_whole(text, "text"):
-        return None
-    return cover.places(text, around, ids)
+class _Quick:
+    """Fields of the encoding of a short text that its ids tell, without splitting and encoding it again."""
+
+    __slots__ = ("_engine", "_framing", "_places", "_text")
+
+    def __init__(self, engine: Engine, framing: Framing, text: str) -> None:
+        self._engine, self._framing, self._text = engine, framing, text
+        self._places: dict[str, Any] | None = None
+
+    def __call__(self, name: str, ids: NDArray[np.uint32]) -> dict[str, Any] | None:
+        """Return fields by their names, the one asked for among them; None if `_whole` must find it."""
+        if self._places is None:
+            self._places = self._found(ids)
+        if not self._places or name in self._places:
+            return self._places or None
+        if self._framing.around != (0, 0):
+            return None
+        tokens, file_tokens = self._engine.spelled_ids(ids)
+        return {"tokens": tuple(tokens), "file_tokens": tuple(file_tokens)}
+
+    def _found(self, ids: NDArray[np.uint32]) -> dict[str, Any]:
+        """Return the places of the ids; nothing if they do not cover the text."""
+        cover, around = self._engine.cover, self._framing.around
+        if cover is None or around is None or not self._engine.is_whole(self._text, "text"):
+            return {}
+        places = cover.places(self._text, around, ids)
+        return {} if places is None else {"byte_spans": places[0], "spans": places[1]}
 
 
 def _whole(

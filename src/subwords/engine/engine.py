@@ -301,7 +301,7 @@ class Engine:
         """Return the ids of a text, their positions in it, and their tokens."""
         from subwords.engine.spans import located
 
-        return located(source_of(text), self.parts.cut(text, special), self.route_of, self._spelled)
+        return located(source_of(text), self.parts.cut(text, special), self.route_of, self.spelled_ids)
 
     def tokens(self, text: Input, special: str | AbstractSet[str]) -> list[str]:
         """Return the tokens of a text as strings; SentencePiece's models show the text of unknown tokens instead."""
@@ -321,7 +321,7 @@ class Engine:
         """Return the words of a text without added tokens, with their positions in the text."""
         return self._whole.words.word_spans(np.frombuffer(encode_text(text), np.uint8))
 
-    def _spelled(self, ids: NDArray[np.uint32]) -> tuple[list[str], list[str]]:
+    def spelled_ids(self, ids: NDArray[np.uint32]) -> tuple[list[str], list[str]]:
         """Return the tokens of ids as text, and as files spell them."""
         tokens, file_tokens, _ = self.spelling
         given = ids.tolist()

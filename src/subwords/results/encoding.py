@@ -17,12 +17,13 @@ from subwords.support.value import Value, read_only
 
 __all__ = ["Encoding"]
 
+QUICK = frozenset({"spans", "byte_spans", "tokens", "file_tokens"})  # fields that ids may tell
 _MOST_SHOWN = 1000  # tokens
 _COLOURS = ("#cfe8ff", "#d9f2d0", "#ffe3c2", "#f3d6f5", "#fff3b0")
 _SPECIAL_COLOUR = "#dddddd"
 
 _Ids: TypeAlias = NDArray[np.uint32]
-_Places: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
+_Find: TypeAlias = Callable[[str, _Ids], dict[str, Any] | None]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -66,10 +67,10 @@ class Encoding(Value):
         return found
 
     @classmethod
-    def of_ids(cls, ids: list[int], make: Callable[[], Encoding], find: Callable[[_Ids], _Places | None]) -> Encoding:
+    def of_ids(cls, ids: list[int], make: Callable[[], Encoding], find: _Find) -> Encoding:
         """Return an encoding of which the ids are known; `make` is called when another field is first read.
 
-        find: gives byte_spans and spans, both read-only, or None if `make` must.
+        find: gives fields, one of QUICK among them, by their names; None if `make` must.
         """
         found = object.__new__(cls)
         array = np.array(ids, np.uint32)
@@ -82,15 +83,13 @@ class Encoding(Value):
 
         def __getattr__(self, name: str) -> Any:
             own = self.__dict__
-            find = own.pop("_find", None) if name in ("spans", "byte_spans") else None
-            if find is not None and (places := find(own["ids"])) is not None:
-                own.setdefault("byte_spans", places[0])
-                own.setdefault("spans", places[1])
-                return own[name]
-            if name in FIELDS and (make := own.get("_make")) is not None:
-                for key, value in vars(make()).items():
-                    own.setdefault(key, value)
+            find = own.get("_find") if name in QUICK else None
+            found = None if find is None else find(name, own["ids"])
+            if found is None and name in FIELDS and (make := own.get("_make")) is not None:
+                found = vars(make())
                 own["_make"] = own["_find"] = None  # lets go of what they hold
+            for key, value in (found or {}).items():
+                own.setdefault(key, value)
             if name in own:  # made above, or meanwhile by another thread
                 return own[name]
             if name not in FIELDS or "_row" not in own:

@@ -17,6 +17,8 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any, TypeVar
 
+from subwords.kernels.forks import BEFORE
+
 __all__ = ["undisturbed"]
 
 Result = TypeVar("Result")
@@ -84,6 +86,7 @@ assert logging
 assert concurrent.futures.thread
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_FORK.before, after_in_parent=_FORK.in_parent, after_in_child=_FORK.in_child)
+    BEFORE.append(_FORK.before)
 
 
 @atexit.register

@@ -1,0 +1,140 @@
+"""The manifest of token files: what is in them, from what and by which tokenizer, and their checksums, as JSON."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from subwords.errors import FormatError, InputError
+from subwords.support.atomic import atomic_write
+
+__all__ = [
+    "Contents",
+    "Input",
+    "Manifest",
+    "PartFile",
+    "Shard",
+    "checked_files",
+    "manifest_path",
+    "read_manifest",
+    "write_manifest",
+]
+
+VERSION = 1
+STEP = 1 << 20
+
+
+@dataclass(frozen=True)
+class Input:
+    """A source of the documents, and its bytes as read."""
+
+    name: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class PartFile:
+    """A file of a shard, by its name beside the manifest."""
+
+    name: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Consecutive documents: the number of them and of their ids, and the files that hold them, the ids first."""
+
+    documents: int
+    tokens: int
+    files: tuple[PartFile, ...]
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What all shards have in common.
+
+    tokenizer: the digest of its spec. bos, eos: the ids put before and after each document. shuffle: the seed by which
+    the documents of each shard were shuffled.
+    """
+
+    format: str
+    dtype: str
+    vocab_size: int
+    tokenizer: str | None = None
+    bos: int | None = None
+    eos: int | None = None
+    shuffle: int | None = None
+    inputs: tuple[Input, ...] = ()
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Contents and shards."""
+
+    contents: Contents
+    shards: tuple[Shard, ...]
+
+
+def manifest_path(path: Path) -> Path:
+    """Return the manifest of the token files that are written by this name."""
+    return path.with_name(f"{path.stem}.manifest.json")
+
+
+def part_file(path: Path) -> PartFile:
+    """Return name, size and checksum of a file."""
+    state, size = hashlib.sha256(), 0
+    with path.open("rb") as stream:
+        while data := stream.read(STEP):
+            state.update(data)
+            size += len(data)
+    return PartFile(path.name, size, state.hexdigest())
+
+
+def write_manifest(path: Path, manifest: Manifest) -> None:
+    """Write a manifest."""
+    with atomic_write(path, "w") as stream:
+        json.dump({"version": VERSION, **asdict(manifest)}, stream, indent=1, ensure_ascii=False)
+        stream.write("\n")
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Return a manifest; FormatError unless it is one."""
+    try:
+        found: Any = json.loads(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"cannot read file {path}: {error.strerror}") from None
+    except ValueError as error:
+        raise FormatError(f"{path}: expected the manifest of token files as JSON: {error}") from None
+    try:
+        if found["version"] != VERSION:
+            raise FormatError(f"{path}: expected a manifest of version {VERSION}, found {found['version']!r:.40}")
+        contents = found["contents"]
+        inputs = tuple(Input(str(row["name"]), int(row["bytes"])) for row in contents.pop("inputs"))
+        shards = tuple(
+            Shard(int(row["documents"]), int(row["tokens"]), tuple(PartFile(**file) for file in row["files"]))
+            for row in found["shards"]
+        )
+        manifest = Manifest(Contents(**contents, inputs=inputs), shards)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise FormatError(f"{path}: expected the manifest of token files: {error!r:.200}") from None
+    for shard in shards:
+        if not shard.files or any(Path(str(file.name)).name != file.name for file in shard.files):
+            raise FormatError(f"{path}: expected names of files beside the manifest, found {shard.files!r:.200}")
+    return manifest
+
+
+def checked_files(path: Path) -> list[str]:
+    """Compare the files of a manifest with its sizes and checksums; return the names of those that differ."""
+    files = [file for shard in read_manifest(path).shards for file in shard.files]
+    return [file.name for file in files if not _is(path.with_name(file.name), file)]
+
+
+def _is(path: Path, file: PartFile) -> bool:
+    try:
+        return path.stat().st_size == file.bytes and part_file(path) == file
+    except OSError:
+        return False

@@ -1,0 +1,70 @@
+"""What the writers of token formats share: raw numbers, NumPy headers, running totals kept on disk."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.errors import InputError
+
+__all__ = ["Ends", "spool", "spooled_ends", "write_npy_header", "write_numbers"]
+
+STEP = 1 << 20  # numbers in memory at once
+
+
+def write_numbers(stream: IO[bytes], numbers: NDArray[Any], dtype: np.dtype[Any]) -> None:
+    """Write numbers as raw bytes of a type."""
+    stream.write(np.ascontiguousarray(numbers, dtype).data)
+
+
+def write_npy_header(stream: IO[bytes], dtype: np.dtype[Any], count: int) -> None:
+    """Write the header of a one-dimensional NumPy file; its length does not depend on the count."""
+    header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (count,)}
+    np.lib.format.write_array_header_1_0(stream, header)
+
+
+class Ends:
+    """The ends of documents in the ids of a file: as many as there are, in bounded memory."""
+
+    def __init__(self, body: IO[bytes]) -> None:
+        self._body = body
+        self.documents = 0
+        self.tokens = 0
+
+    def append(self, lengths: NDArray[np.int64]) -> None:
+        """Add documents with these numbers of ids."""
+        ends = np.cumsum(lengths, dtype=np.int64) + self.tokens
+        write_numbers(self._body, ends, np.dtype("<i8"))
+        self.documents += len(ends)
+        self.tokens = int(ends[-1]) if len(ends) else self.tokens
+
+    def batches(self) -> Iterator[NDArray[np.int64]]:
+        """Yield the ends, many at a time."""
+        self._body.seek(0)
+        while data := self._body.read(8 * STEP):
+            yield np.frombuffer(data, "<i8")
+        self._body.seek(0, 2)
+
+
+@contextmanager
+def spooled_ends(beside: Path) -> Iterator[Ends]:
+    """Yield new `Ends`, kept in a temporary file in the folder of a file."""
+    with spool(beside) as body:
+        yield Ends(body)
+
+
+def spool(beside: Path) -> AbstractContextManager[IO[bytes]]:
+    """Open a temporary file in the folder of a file: the usual folder may be in memory.
+
+    It has no name, so nothing is left of it when the process is killed.
+    """
+    try:
+        return tempfile.TemporaryFile(dir=beside.resolve().parent)
+    except OSError as error:
+        raise InputError(f"cannot write a file beside {beside}: {error.strerror}") from None

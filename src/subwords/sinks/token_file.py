@@ -1,0 +1,118 @@
+"""TokenFile: the ids of the documents of a file, read in place."""
+
+from __future__ import annotations
+
+import operator
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, SupportsIndex
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.errors import FormatError, InputError
+
+__all__ = ["Bounds", "MappedFile", "TokenFile", "by_offsets", "mapped", "place"]
+
+# Where document i begins and ends in the ids.
+Bounds = Callable[[int], tuple[int, int]]
+
+
+def place(index: SupportsIndex, documents: int) -> int:
+    """Return the number of a document, counted from 0; a negative index counts from the end."""
+    try:
+        at = operator.index(index)
+    except TypeError:
+        raise InputError(f"expected the number of a document, not {type(index).__name__}") from None
+    if not -documents <= at < documents:
+        raise IndexError(f"expected a document below {documents}, not {at}")
+    return at % documents
+
+
+class TokenFile(Sequence[NDArray[Any]]):
+    """The documents of a token file: `file[i]` is the array of ids of document i.
+
+    It has `len` and indices, so it is a map-style dataset for PyTorch's DataLoader. path, format. dtype: of an id in
+    the file. num_tokens: the number of all ids.
+    """
+
+    path: Path
+    format: str
+    dtype: np.dtype[Any]
+    num_tokens: int
+
+    @abstractmethod
+    def document(self, at: int) -> NDArray[Any]:
+        """Return the ids of one document; 0 <= at < len(self)."""
+
+    def __getitem__(self, index: SupportsIndex) -> NDArray[Any]:  # type: ignore[override]
+        """Return the ids of one document; -1 is the last."""
+        return self.document(place(index, len(self)))
+
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        return map(self.document, range(len(self)))
+
+    def __repr__(self) -> str:
+        kind = f"{self.format}, {self.dtype}, {len(self)} documents, {self.num_tokens} ids"
+        return f"{type(self).__name__}({str(self.path)!r}, {kind})"
+
+
+class MappedFile(TokenFile):
+    """A token file whose ids are mapped, not loaded: `file[i]` is a part of `file.ids`, without a copy.
+
+    A file without boundaries of documents is one document.
+    """
+
+    def __init__(self, path: Path, form: str, ids: NDArray[Any], documents: int, bounds: Bounds) -> None:
+        self.path = path
+        self.format = form
+        self.ids = ids
+        self.dtype = ids.dtype
+        self.num_tokens = len(ids)
+        self._documents = documents
+        self._bounds = bounds
+
+    def __len__(self) -> int:
+        return self._documents
+
+    def document(self, at: int) -> NDArray[Any]:
+        """Return the ids of one document, without a copy."""
+        start, stop = self._bounds(at)
+        if not 0 <= start <= stop <= len(self.ids):
+            raise FormatError(
+                f"{self.path}: expected document {at} within the {len(self.ids)} ids of the file, found it at "
+                f"{start} to {stop}: the file is damaged, or its index belongs to another"
+            )
+        return self.ids[start:stop]
+
+
+def by_offsets(offsets: NDArray[Any]) -> Bounds:
+    """Return bounds by the starts of documents and the end of the last."""
+    return lambda i: (int(offsets[i]), int(offsets[i + 1]))
+
+
+def mapped(path: Path, dtype: Any, *, offset: int = 0, count: int | None = None) -> NDArray[Any]:
+    """Return numbers of a file, mapped: `count` of them from a byte on, or all that follow.
+
+    FormatError if the file is too short or ends within a number; InputError if it cannot be read.
+    """
+    kind = np.dtype(dtype)
+    try:
+        size = path.stat().st_size - offset
+    except OSError as error:
+        raise InputError(f"cannot read file {path}: {error.strerror}") from None
+    if count is None:
+        if size < 0 or size % kind.itemsize:
+            raise FormatError(f"{path}: expected numbers of {kind.itemsize} bytes ({kind}), found {size} bytes")
+        count = size // kind.itemsize
+    elif not 0 <= count <= size // kind.itemsize:
+        raise FormatError(
+            f"{path}: expected {count} numbers ({kind}) from byte {offset} on, found {max(0, size)} bytes"
+        )
+    if not count:
+        return np.zeros(0, kind)
+    try:
+        return np.memmap(path, kind, "r", offset, (count,))
+    except OSError as error:
+        raise InputError(f"cannot read file {path}: {error.strerror}") from None

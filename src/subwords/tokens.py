@@ -1,0 +1,101 @@
+"""Read token files: ids of many documents, of any size, in place.
+
+>>> import numpy as np, tempfile
+>>> from subwords import tokens
+>>> with tempfile.TemporaryDirectory() as folder:
+...     np.save(f"{folder}/ids.npy", np.array([5, 6, 0, 7, 0], np.uint16))
+...     documents = tokens.open(f"{folder}/ids.npy", eos=0)
+...     [ids.tolist() for ids in documents]
+[[5, 6, 0], [7, 0]]
+"""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from subwords.errors import FormatError, InputError
+from subwords.sinks.formats import FORMATS, format_of
+from subwords.sinks.manifest import checked_files, manifest_path, read_manifest
+from subwords.sinks.shards import Shards
+from subwords.sinks.token_file import MappedFile, TokenFile, by_offsets
+from subwords.support.atomic import as_path
+from subwords.support.checks import check_choice, check_integer
+
+__all__ = ["TokenFile", "check", "open"]
+
+Format = Literal["npy", "bin", "megatron", "parquet", "datatrove", "llmc"]
+MANIFEST = ".manifest.json"
+
+
+def open(
+    path: str | PathLike[str],
+    *,
+    format: Format | None = None,
+    dtype: Literal["uint16", "uint32", "int32"] | None = None,
+    eos: int | None = None,
+) -> TokenFile:
+    """Open a token file, or by a manifest all files it lists; `opened[i]` is the array of ids of document i.
+
+    The format is found by content: a NumPy file, raw ids (.bin; dtype is needed without a manifest), Megatron's .bin
+    and .idx (the name without suffix works too), Parquet with one column of lists, datatrove's .ds, llm.c's .bin. Ids
+    are mapped, so opening takes no time and memory; of Parquet, a row group at a time is read. eos: for a file that
+    does not say where documents end, the id that ends one.
+
+    Raises InputError for a missing file or an invalid option, FormatError for a damaged file. Hazard: a file that is
+    cut shorter while it is open ends the process.
+    """
+    file = as_path(path)
+    if format is not None:
+        check_choice("format", format, FORMATS)
+    if file.name.endswith(MANIFEST):
+        if format or dtype or eos is not None:
+            raise InputError(f"{file}: the manifest says what its files are: leave out format, dtype and eos")
+        return _shards(file)
+    if not file.exists() and file.with_name(f"{file.name}.idx").exists():
+        file = file.with_name(f"{file.name}.bin")
+    if dtype is not None:
+        check_choice("dtype", dtype, ("uint16", "uint32", "int32"))
+    elif manifest_path(file).exists():
+        dtype = _dtype_of(file)
+    opened = (FORMATS[format] if format else format_of(file)).read(file, np.dtype(dtype) if dtype else None)
+    return opened if eos is None else _ended_by(opened, eos)
+
+
+def check(path: str | PathLike[str]) -> list[str]:
+    """Compare token files with the sizes and checksums of their manifest; return the names of files that differ."""
+    return checked_files(as_path(path))
+
+
+def _shards(path: Path) -> Shards:
+    manifest = read_manifest(path)
+    contents = manifest.contents
+    check_choice("format", contents.format, FORMATS)
+    check_choice("dtype", contents.dtype, ("uint16", "uint32", "int32"))
+    form, dtype = FORMATS[contents.format], np.dtype(contents.dtype).newbyteorder("<")
+    files = [form.read(path.with_name(shard.files[0].name), dtype) for shard in manifest.shards]
+    for file, shard in zip(files, manifest.shards, strict=True):
+        if len(file) != shard.documents:
+            raise FormatError(f"{file.path}: expected {shard.documents} documents, as {path} says, found {len(file)}")
+    return Shards(path, files, contents.format, dtype)
+
+
+def _dtype_of(path: Path) -> Literal["uint16", "uint32", "int32"] | None:
+    """Return the type of ids that the manifest beside a file says, if it lists the file."""
+    manifest = read_manifest(manifest_path(path))
+    listed = any(file.name == path.name for shard in manifest.shards for file in shard.files)
+    return manifest.contents.dtype if listed else None  # type: ignore[return-value]
+
+
+def _ended_by(opened: TokenFile, eos: int) -> TokenFile:
+    """Return the documents of a file without boundaries: each ends with this id; what follows the last is one too."""
+    check_integer("eos", eos, 0, (1 << 32) - 1)
+    if not isinstance(opened, MappedFile) or len(opened) != 1:
+        raise InputError(f"{opened.path}: the file says where its {len(opened)} documents end: leave out eos")
+    offsets = np.append(0, np.flatnonzero(opened.ids == eos) + 1)
+    if offsets[-1] < len(opened.ids):
+        offsets = np.append(offsets, len(opened.ids))
+    return MappedFile(opened.path, opened.format, opened.ids, len(offsets) - 1, by_offsets(offsets))

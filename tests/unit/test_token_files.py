@@ -1,0 +1,247 @@
+"""Token files: what is written comes back, equals the format's own bytes, and damage is an error."""
+
+from __future__ import annotations
+
+import json
+import random
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from subwords import tokens
+from subwords.errors import FormatError, InputError
+from subwords.results.token_batch import TokenBatch
+from subwords.sinks.formats import FORMATS, format_named
+from subwords.sinks.manifest import Contents, Manifest, manifest_path, write_manifest
+from subwords.sinks.write import shard_path, with_ends, write_shards
+from tests.seeds import SEED
+
+NAMES = [*FORMATS]
+SUFFIX = {"megatron": ".bin", **{name: form.suffix for name, form in FORMATS.items()}}
+
+
+def documents(seed: int, count: int = 50, most: int = 300) -> list[list[int]]:
+    rng = random.Random(seed)
+    return [[rng.randrange(most) for _ in range(rng.choice([0, 1, 2, 9, 40]))] for _ in range(count)]
+
+
+def batches(rows: list[list[int]], size: int = 7) -> list[TokenBatch]:
+    return [TokenBatch.of([np.array(row, np.uint32) for row in rows[k : k + size]]) for k in range(0, len(rows), size)]
+
+
+def need(form: str) -> None:
+    if form == "parquet":
+        pytest.importorskip("pyarrow")
+
+
+@pytest.mark.parametrize("form", NAMES)
+@pytest.mark.parametrize("vocab_size", [300, 70_000])
+@pytest.mark.parametrize("rows", [[], [[]], [[], []], [[1]], [[], [2, 3], []]])
+def test_small_files_come_back(tmp_path: Path, form: str, vocab_size: int, rows: list[list[int]]) -> None:
+    need(form)
+    path = tmp_path / f"ids{SUFFIX[form]}"
+    dtype = FORMATS[form].dtype_for(vocab_size)
+    shards = write_shards(path, batches(rows), FORMATS[form], dtype)
+    opened = tokens.open(path, format=form, dtype=dtype.name)
+    assert [ids.tolist() for ids in opened] == rows
+    assert (len(opened), opened.num_tokens, opened.dtype) == (len(rows), sum(map(len, rows)), dtype)
+    assert (shards[0].documents, shards[0].tokens) == (len(opened), opened.num_tokens)
+
+
+@pytest.mark.parametrize("form", NAMES)
+@pytest.mark.parametrize("shard_size", [None, 1, 50, 10**6])
+@pytest.mark.parametrize("shuffle", [None, 3])
+def test_shards_and_their_manifest(tmp_path: Path, form: str, shard_size: int | None, shuffle: int | None) -> None:
+    need(form)
+    rows, path = documents(SEED), tmp_path / f"ids{SUFFIX[form]}"
+    kind = FORMATS[form]
+    dtype = kind.dtype_for(300)
+    shards = write_shards(path, batches(rows), kind, dtype, shard_size=shard_size, shuffle=shuffle)
+    manifest = manifest_path(path)
+    write_manifest(manifest, Manifest(Contents(form, dtype.name, 300, shuffle=shuffle), tuple(shards)))
+    found = [ids.tolist() for ids in tokens.open(manifest)]
+    assert found == rows if shuffle is None else sorted(found) == sorted(rows)
+    if shuffle is not None and not shard_size:
+        assert found != rows
+    assert tokens.check(manifest) == []
+    for shard in shards[:-1]:
+        assert shard_size is not None
+        assert shard.documents == 1 or shard.tokens <= shard_size
+    assert {file.name for file in tmp_path.iterdir()} == {
+        manifest.name,
+        *(file.name for shard in shards for file in shard.files),
+    }
+    again = write_shards(path, batches(rows, 11), kind, dtype, shard_size=shard_size, shuffle=shuffle)
+    if form != "parquet":  # whose row groups are those of the batches
+        assert again == shards
+
+
+def test_a_shuffle_depends_on_seed_and_shard_alone(tmp_path: Path) -> None:
+    rows = documents(1)
+    sums = [
+        write_shards(tmp_path / "x.npy", batches(rows, size), FORMATS["npy"], np.dtype("<u2"), shuffle=seed)[0].files
+        for size, seed in ((3, 5), (50, 5), (50, 6))
+    ]
+    assert sums[0] == sums[1] != sums[2]
+
+
+def test_numpy_reads_npy_and_raw_ids(tmp_path: Path) -> None:
+    rows = documents(2)
+    flat = np.array([i for row in rows for i in row], np.uint16)
+    write_shards(tmp_path / "x.npy", batches(rows), FORMATS["npy"], np.dtype("<u2"))
+    assert np.array_equal(np.load(tmp_path / "x.npy"), flat)
+    assert np.array_equal(np.load(tmp_path / "x.offsets.npy"), np.cumsum([0, *map(len, rows)]))
+    write_shards(tmp_path / "y.bin", batches(rows), FORMATS["bin"], np.dtype("<u2"))
+    assert (tmp_path / "y.bin").read_bytes() == flat.tobytes()
+
+
+def test_megatron_bytes(tmp_path: Path) -> None:
+    """The layout of indexed_dataset.py, written out by hand."""
+    rows = [[7, 8], [], [9]]
+    write_shards(tmp_path / "x.bin", batches(rows), FORMATS["megatron"], np.dtype("<i4"))
+    assert (tmp_path / "x.bin").read_bytes() == struct.pack("<3i", 7, 8, 9)
+    assert (tmp_path / "x.idx").read_bytes() == (
+        b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, 4, 2, 4) + struct.pack("<2i", 2, 1) + struct.pack("<2q", 0, 8)
+        + struct.pack("<4q", 0, 1, 1, 2)
+    )  # fmt: skip
+
+
+def test_megatron_types_are_those_of_its_own_tool() -> None:
+    form = FORMATS["megatron"]
+    assert [form.dtype_for(n).name for n in (300, 65_499, 65_500, 65_536, 70_000)] == ["uint16"] * 2 + ["int32"] * 3
+    assert form.dtype_for(65_536, "uint16").name == "uint16"
+    with pytest.raises(InputError, match="holds ids as uint16 or int32"):
+        form.dtype_for(300, "uint32")
+
+
+def test_a_megatron_document_of_several_sequences(tmp_path: Path) -> None:
+    index = b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, 8, 3, 3)
+    index += struct.pack("<3i", 1, 2, 1) + struct.pack("<3q", 0, 2, 6) + struct.pack("<3q", 0, 2, 3)
+    (tmp_path / "x.idx").write_bytes(index)
+    (tmp_path / "x.bin").write_bytes(np.arange(4, dtype="<u2").tobytes())
+    assert [ids.tolist() for ids in tokens.open(tmp_path / "x")] == [[0, 1, 2], [3]]
+
+
+def test_llmc_bytes(tmp_path: Path) -> None:
+    write_shards(tmp_path / "x.bin", batches([[5], [6, 7]]), FORMATS["llmc"], np.dtype("<u4"))
+    header = struct.pack("<3i", 20240801, 7, 3) + bytes(4 * 253)
+    assert (tmp_path / "x.bin").read_bytes() == header + struct.pack("<3I", 5, 6, 7)
+    assert tokens.open(tmp_path / "x.bin").format == "llmc"
+
+
+def test_datatrove_bytes(tmp_path: Path) -> None:
+    write_shards(tmp_path / "x.ds", batches([[5], [6, 7]]), FORMATS["datatrove"], np.dtype("<u2"))
+    assert (tmp_path / "x.ds").read_bytes() == struct.pack("<3H", 5, 6, 7)
+    assert (tmp_path / "x.ds.index").read_bytes() == struct.pack("<2Q", 1, 3)
+    assert (tmp_path / "x.ds.metadata").read_text() == "subwords|2\n3\n3 T"
+
+
+def test_parquet_is_read_by_arrow(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    rows = documents(3)
+    write_shards(tmp_path / "x.parquet", batches(rows), FORMATS["parquet"], np.dtype("<u4"))
+    assert parquet.read_table(tmp_path / "x.parquet").to_pydict() == {"input_ids": rows}
+
+
+@pytest.mark.parametrize("bos", [None, 500])
+@pytest.mark.parametrize("eos", [None, 600])
+def test_ids_around_documents(bos: int | None, eos: int | None) -> None:
+    rows = documents(4)
+    before, after = [bos] * (bos is not None), [eos] * (eos is not None)
+    for batch, part in zip(batches(rows), (rows[k : k + 7] for k in range(0, 50, 7)), strict=True):
+        assert with_ends(batch, bos, eos).to_lists() == [[*before, *row, *after] for row in part]
+
+
+def test_documents_by_their_last_id(tmp_path: Path) -> None:
+    np.array([1, 0, 0, 2], "<u2").tofile(tmp_path / "x.bin")
+    assert [ids.tolist() for ids in tokens.open(tmp_path / "x.bin", dtype="uint16", eos=0)] == [[1, 0], [0], [2]]
+    assert [ids.tolist() for ids in tokens.open(tmp_path / "x.bin", dtype="uint16")] == [[1, 0, 0, 2]]
+
+
+def test_ids_are_mapped(tmp_path: Path) -> None:
+    write_shards(tmp_path / "x.npy", batches([[1, 2], [3]]), FORMATS["npy"], np.dtype("<u2"))
+    opened = tokens.open(tmp_path / "x.npy")
+    assert isinstance(opened[0].base, np.memmap) or isinstance(opened[0], np.memmap)
+    assert opened[-1].tolist() == [3]
+    with pytest.raises(IndexError):
+        opened[2]
+    with pytest.raises(InputError, match="number of a document"):
+        opened["a"]  # type: ignore[index]
+
+
+def test_nothing_is_left_of_a_failed_write(tmp_path: Path) -> None:
+    def failing():
+        yield from batches([[1], [2]])
+        raise RuntimeError("broken source")
+
+    for form in NAMES:
+        need(form)
+        with pytest.raises(RuntimeError):
+            write_shards(tmp_path / "x.bin", failing(), FORMATS[form], FORMATS[form].dtype_for(300))
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize("form", NAMES)
+def test_cut_files_are_refused(tmp_path: Path, form: str) -> None:
+    """Every file of every format, cut at many places: an error of ours, or the ids of whole documents."""
+    need(form)
+    rows, rng = documents(5, 20), random.Random(SEED)
+    path = tmp_path / f"ids{SUFFIX[form]}"
+    kind = FORMATS[form]
+    files = [path.with_name(part.name) for part in write_shards(path, batches(rows), kind, np.dtype("<u2"))[0].files]
+    for file in files:
+        whole = file.read_bytes()
+        for cut in {0, 1, len(whole) - 1, *(rng.randrange(len(whole)) for _ in range(20))}:
+            file.write_bytes(whole[:cut])
+            try:
+                found = [ids.tolist() for ids in tokens.open(path, format=form, dtype="uint16")]
+            except (FormatError, InputError):
+                continue
+            assert file.name.endswith(".metadata") or found != rows
+        file.write_bytes(whole)
+    assert [ids.tolist() for ids in tokens.open(path, format=form, dtype="uint16")] == rows
+
+
+def test_a_damaged_index_is_never_read_beyond_the_ids(tmp_path: Path) -> None:
+    rng = random.Random(SEED)
+    write_shards(tmp_path / "x.bin", batches(documents(6)), FORMATS["megatron"], np.dtype("<u2"))
+    whole = (tmp_path / "x.idx").read_bytes()
+    for _ in range(300):
+        data = bytearray(whole)
+        data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        (tmp_path / "x.idx").write_bytes(data)
+        try:
+            found = [*tokens.open(tmp_path / "x.bin", format="megatron")]
+        except (FormatError, InputError):
+            continue
+        assert all(len(ids) <= 50 * 40 for ids in found)
+
+
+def test_refusals(tmp_path: Path) -> None:
+    (tmp_path / "x.bin").write_bytes(b"\1\0\2\0")
+    with pytest.raises(InputError, match="do not say their type"):
+        tokens.open(tmp_path / "x.bin")
+    with pytest.raises(InputError, match="cannot read file"):
+        tokens.open(tmp_path / "none.npy")
+    with pytest.raises(InputError, match="expected format to be one of"):
+        tokens.open(tmp_path / "x.bin", format="mp3")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="expected a name that ends in"):
+        format_named(None, Path("x.txt"))
+    with pytest.raises(InputError, match="uint16 holds ids below 65536"):
+        FORMATS["npy"].dtype_for(70_000, "uint16")
+    (tmp_path / "y.manifest.json").write_text(json.dumps({"version": 1}))
+    with pytest.raises(FormatError, match="expected the manifest"):
+        tokens.open(tmp_path / "y.manifest.json")
+    assert shard_path(Path("a/b.bin"), 12) == Path("a/b-00012.bin")
+
+
+def test_a_changed_file_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    shards = write_shards(path, batches([[1, 2]]), FORMATS["npy"], np.dtype("<u2"))
+    write_manifest(manifest_path(path), Manifest(Contents("npy", "uint16", 300), tuple(shards)))
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    assert tokens.check(manifest_path(path)) == ["x.npy"]

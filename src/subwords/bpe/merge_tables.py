@@ -9,12 +9,20 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.kernels.layout import ID_BITS, MISSING, MOST_RANK, NO_PAIR
+from subwords.kernels.layout import ID_BITS, MISSING, MOST_RANK, NO_PAIR, NO_RANK
 
 if TYPE_CHECKING:
     from subwords.bpe.model import BPE
 
-__all__ = ["MergeTables", "links_of", "open_tables", "perfect_tables", "without_repeats"]
+__all__ = [
+    "MergeTables",
+    "first_ranks",
+    "links_of",
+    "open_tables",
+    "perfect_tables",
+    "ranks_of_bytes",
+    "without_repeats",
+]
 
 Numbers = NDArray[np.int64]
 GROUP = 4  # pairs of a pilot, at most, on average
@@ -75,6 +83,29 @@ def perfect_tables(merges: Numbers) -> MergeTables:
     halves[ranks] = merges[:, :2]
     none = np.zeros(1, np.uint64)
     return MergeTables(results, first, seed, none, none, known_bits, pilots, entries, halves.ravel())
+
+
+def has_ties(model: BPE) -> bool:
+    """Whether merges of equal priority have different results."""
+    ranks, results = model.ranks, model.merges[:, 2]
+    return ranks is not None and bool(((ranks[1:] == ranks[:-1]) & (results[1:] != results[:-1])).any())
+
+
+def ranks_of_bytes(tables: MergeTables, alphabet: NDArray[np.int32]) -> Numbers:
+    """Return the ranks of all pairs of two bytes; alphabet: the id of each byte."""
+    return np.flatnonzero(np.isin(tables.halves.reshape(-1, 2), alphabet).all(1))
+
+
+def first_ranks(tables: MergeTables, of_bytes: Numbers, alphabet: NDArray[np.int32]) -> NDArray[np.uint32]:
+    """Return the rank of each two bytes, at first << 8 | second, given the ranks of all pairs of bytes."""
+    if not tables.known_bits:
+        return np.full(1, NO_RANK, np.uint32)
+    found = np.full(1 << 16, NO_RANK, np.uint32)
+    byte_of = np.full(int(alphabet.max()) + 1, MISSING, np.int32)
+    byte_of[alphabet] = np.arange(256)
+    first, second = byte_of[tables.halves.reshape(-1, 2)[of_bytes]].T
+    found[first << 8 | second] = of_bytes
+    return found
 
 
 def without_repeats(merges: Numbers) -> NDArray[np.bool_]:

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.bpe.merge_tables import MergeTables, links_of, open_tables, perfect_tables, without_repeats
+from subwords.bpe.merge_tables import (
+    MergeTables,
+    first_ranks,
+    has_ties,
+    links_of,
+    open_tables,
+    perfect_tables,
+    ranks_of_bytes,
+    without_repeats,
+)
 from subwords.bpe.model import BPE
 from subwords.bpe.plain import Pairs, pairs_of
 from subwords.bpe.ranges import Unfused, symbol_ranges
@@ -31,7 +40,6 @@ from subwords.kernels.layout import (
     MARKS,
     MERGE_PADDING,
     MISSING,
-    NO_RANK,
     PAIR_LANES,
     PARTED,
     RANK_SCRATCH,
@@ -61,6 +69,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BPESegmenter"]
 
+NONE: NDArray[np.int64] = np.zeros(0, np.int64)
+
 
 class BPESegmenter(Segmenter):
     """Segments words by merges."""
@@ -70,7 +80,7 @@ class BPESegmenter(Segmenter):
 
     def __init__(self, model: BPE) -> None:
         self.model = model
-        self._tied = bool(np.any((np.diff(self._classes) == 0) & (np.diff(model.merges[:, 2]) != 0)))
+        self._tied = has_ties(model)
         self._settings = np.zeros(BPE_SETTINGS, np.int64)
         self._settings[UNK] = MISSING if model.unk_id is None else model.unk_id
         self._settings[SEED] = random_bits(62)
@@ -141,10 +151,10 @@ class BPESegmenter(Segmenter):
         if not self._settings[COMPLETE]:
             return self._arrays(self._open_tables())
         if model.is_large:
-            return self._arrays(stored("merges", model.digest.encode(), self._perfect_tables))
-        return self._arrays(self._perfect_tables())
+            return self._arrays(*stored("merges", model.digest.encode(), self._perfect_tables))
+        return self._arrays(*self._perfect_tables())
 
-    def _arrays(self, tables: MergeTables) -> BPEModel:
+    def _arrays(self, tables: MergeTables, of_bytes: NDArray[np.int64] = NONE) -> BPEModel:
         model = self.model
         self._settings[[SEED, FIRST_RESULT, KNOWN_BITS]] = tables.seed, tables.first_result, tables.known_bits
         alphabet, forms = self._alphabet()
@@ -155,7 +165,7 @@ class BPESegmenter(Segmenter):
             results=tables.results,
             classes=self._classes.astype(np.int32) if self._tied else np.zeros(1, np.int32),
             settings=self._settings,
-            first_ranks=self._first_ranks(tables),
+            first_ranks=first_ranks(tables, of_bytes, model.alphabet),
             spans=np.diff(model.symbols.offsets).astype(np.int32),
             fallback=model.byte_ids,
             parted=self._parted(),
@@ -164,18 +174,6 @@ class BPESegmenter(Segmenter):
             halves=tables.halves,
             forms=forms,
         )
-
-    def _first_ranks(self, tables: MergeTables) -> NDArray[np.uint32]:
-        """Return the rank of each two bytes, at first << 8 | second."""
-        if not tables.known_bits:
-            return np.full(1, NO_RANK, np.uint32)
-        found = np.full(1 << 16, NO_RANK, np.uint32)
-        byte_of = np.full(len(self.model.vocab) + 1, MISSING, np.int32)
-        byte_of[self.model.alphabet] = np.arange(256)
-        first, second = byte_of[tables.halves].reshape(-1, 2).T
-        ranks = np.flatnonzero((first >= 0) & (second >= 0))
-        found[first[ranks] << 8 | second[ranks]] = ranks
-        return found
 
     @property
     def _merges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -192,7 +190,8 @@ class BPESegmenter(Segmenter):
             links = links_of(self.model, merges[:, 2])
         return open_tables(merges, ranks, links)
 
-    def _perfect_tables(self) -> MergeTables:
+    def _perfect_tables(self) -> tuple[MergeTables, NDArray[np.int64]]:
+        """Return the tables, and the ranks of all pairs of bytes."""
         merges, ranks = self._merges
         kept = without_repeats(merges)
         merges, ranks = merges[kept], ranks[kept]
@@ -202,7 +201,8 @@ class BPESegmenter(Segmenter):
             # Of the pairs that join to a token, only its last two parts ever meet.
             arrays = self._arrays(open_tables(merges, ranks, np.zeros((2, 0), np.int64)))
             merges = merges[(last_parts(self.model.vocab, arrays)[merges[:, 2]] == merges[:, :2]).all(1)]
-        return perfect_tables(merges)
+        tables = perfect_tables(merges)
+        return tables, ranks_of_bytes(tables, self.model.alphabet)
 
     def _alphabet(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the id of each byte or code point; with marks, its row in `forms`; and `forms`."""

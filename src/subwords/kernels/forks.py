@@ -21,7 +21,7 @@ BEFORE: list[Callable[[], None]] = []
 _LOCKS = {"logging": "_lock", "concurrent.futures.thread": "_global_shutdown_lock"}
 
 PATIENCE = 10.0  # seconds; an import that takes longer is not waited for
-ALONE = 0.1  # seconds that the thread that forks keeps the interpreter: no import can begin before the fork
+UNDISTURBED = 0.1  # seconds that the thread that forks keeps the interpreter: no import can begin before the fork
 
 _interval = 0.0  # the interpreter's own switch interval, while a fork has it changed
 
@@ -35,7 +35,7 @@ def wait_for_imports() -> None:
         _lock("logging").release()
         locks.append("logging")
     _interval = _interval or sys.getswitchinterval()
-    sys.setswitchinterval(max(_interval, ALONE))
+    sys.setswitchinterval(max(_interval, UNDISTURBED))
     while True:
         for before in BEFORE[known:]:
             known += 1

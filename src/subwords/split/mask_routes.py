@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.components.splitter import NAMED, Rule
-from subwords.split.routes import Direct, MachineRoute, Scanner, SplitBuffers, much_is_high, sampled
+from subwords.split.routes import Direct, MachineRoute, Scanner, SplitBuffers, much_is_odd, sampled
 from subwords.support.value import digest_of
 from subwords.unicode.tables import cased_classes, gpt2_classes
 
@@ -66,7 +66,7 @@ class MaskRoute(Scanner):
         return split_gpt2_many
 
     def _one(self, text: Bytes, start: int, stop: int, buffers: SplitBuffers) -> int:
-        if much_is_high(sampled(text, start, stop), buffers):
+        if much_is_odd(sampled(text, start, stop), buffers):
             return self._by_machine._one(text, start, stop, buffers)
         return self._split.sized(stop - start)(text, start, stop, self._classes, buffers.tail, buffers.ends)
 
@@ -77,7 +77,7 @@ class MaskRoute(Scanner):
         return Direct(self._split, self._split_many, (self._classes, buffers.tail))
 
     def _many(self, text: Bytes, bounds: Offsets, first: int, buffers: SplitBuffers) -> int:
-        if much_is_high(sampled(text, int(bounds[first]), int(bounds[-1])), buffers):
+        if much_is_odd(sampled(text, int(bounds[first]), int(bounds[-1])), buffers):
             return self._by_machine._many(text, bounds, first, buffers)
         return self._split_many(text, bounds, first, self._classes, buffers.tail, buffers.ends, buffers.text_ends)
 

@@ -32,6 +32,7 @@ __all__ = [
     "WordChunk",
     "gains_by_cuts",
     "much_is_high",
+    "much_is_odd",
     "sampled",
     "word_bounds",
 ]
@@ -323,9 +324,24 @@ def gains_by_cuts(sample: Bytes) -> bool:
     return bool(found > len(sample) // 64)
 
 
+def much_is_odd(sample: Bytes, buffers: SplitBuffers) -> bool:
+    """The same, of characters that masks do not classify at once, see `kernels.split.masks.usual_characters`."""
+    high = np.count_nonzero(sample > 127)
+    if high > len(sample) // 8:
+        high -= 2 * np.count_nonzero((sample - np.uint8(0xC3) < 8) | (sample & 0xFE == 0xD0) | (sample & 0xFC == 0xD8))
+        lead, second = sample[:-1], sample[1:]
+        high -= 3 * np.count_nonzero(
+            (lead == 0xE1) & (second & 0xFC == 0xB8) | (lead == 0xE0) & (second & 0xFE == 0xA4)
+        )
+    return _is_much(high, sample, buffers)
+
+
 def much_is_high(sample: Bytes, buffers: SplitBuffers) -> bool:
     """Whether a quarter of the text is not ASCII, or an eighth if it has safe cuts."""
-    high = np.count_nonzero(sample > 127)
+    return _is_much(np.count_nonzero(sample > 127), sample, buffers)
+
+
+def _is_much(high: np.integer[Any], sample: Bytes, buffers: SplitBuffers) -> bool:
     return bool(
         high > len(sample) // 4 or (high > len(sample) // 8 and buffers.cuts is not None and gains_by_cuts(sample))
     )

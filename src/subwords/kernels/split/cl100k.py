@@ -183,7 +183,9 @@ def scan(p, start, stop, classes, tail, ends, count, capacity):
         ascii_blanks, lone, inner = blanks, ZERO, ZERO
         if high != ZERO or rest > 0:
             found = Classes(letters, numbers, blanks, ZERO, ZERO, rest, rest_class)
-            letters, numbers, blanks, lone, inner, rest, rest_class = classify_high(p, i, stop, classes, high, found)
+            letters, numbers, blanks, lone, inner, rest, rest_class = classify_high(
+                p, i, block, at, stop, classes, high, found
+            )
         others, gaps = ~(letters | numbers | blanks), blanks & ~newlines
         after_other = others << ONE | was_other
         on, moved_on = moved_on, ZERO

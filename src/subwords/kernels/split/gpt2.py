@@ -72,7 +72,9 @@ def scan(p, start, stop, classes, tail, ends, count, capacity):
         ascii_blanks, lone = blanks, ZERO
         if high != ZERO or rest > 0:
             found = Classes(letters, numbers, blanks, ZERO, ZERO, rest, rest_class)
-            letters, numbers, blanks, lone, _, rest, rest_class = classify_high(p, i, stop, classes, high, found)
+            letters, numbers, blanks, lone, _, rest, rest_class = classify_high(
+                p, i, block, at, stop, classes, high, found
+            )
         others = ~(letters | numbers | blanks)
 
         after_space = space << ONE | was_space

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from subwords.kernels.jit import I64, U64, helper, inlined, trailing_zeros
+from subwords.kernels.jit import I64, U64, helper, inlined, range_mask, trailing_zeros
 from subwords.kernels.layout import LANES, LETTER, NUMBER, SPACE
 from subwords.kernels.split.pack import low_bits
 from subwords.kernels.text.utf8 import decode_at
@@ -48,13 +48,52 @@ def add_class(found, member, bits):
     return Classes(letters, numbers, spaces, lone, inner, rest, rest_class)
 
 
+@inlined
+def one_of(block, at, lo, hi, after):
+    """The bytes `after` places before one from lo to hi."""
+    return range_mask(block, at, lo, hi) >> U64(after)
+
+
 @helper
-def classify_high(p, i, stop, classes, high, found):
-    """Add the non-ASCII characters of a block to its masks, one character at a time."""
+def usual_characters(block, at):
+    """The bytes of frequent characters within a block: (letters, others, those of both but first ones).
+
+    Letters: U+00C0 to U+02BF but two signs, U+0400 to U+047F, U+1E00 to U+1EFF (Latin and Cyrillic), and those of the
+    Arabic and Devanagari blocks, whose marks are others. Only whole characters: text that is no UTF-8 has none by
+    mistake. `tests/test_masks_equal_reference.py` has the list.
+    """
+    following = one_of(block, at, 0x80, 0xBF, 1)
+    lead = range_mask(block, at, 0xC3, 0xC3)
+    signs = lead & (one_of(block, at, 0x97, 0x97, 1) | one_of(block, at, 0xB7, 0xB7, 1))
+    two = (lead | range_mask(block, at, 0xC4, 0xCA) | range_mask(block, at, 0xD0, 0xD1)) & following & ~signs
+    three = range_mask(block, at, 0xE1, 0xE1) & one_of(block, at, 0xB8, 0xBB, 1) & following >> ONE
+    if range_mask(block, at, 0xD8, 0xDB) != ZERO:
+        two |= range_mask(block, at, 0xD8, 0xD8) & one_of(block, at, 0xA0, 0xBF, 1)
+        two |= range_mask(block, at, 0xD9, 0xD9) & (one_of(block, at, 0x80, 0x8A, 1) | one_of(block, at, 0xB1, 0xBF, 1))
+        two |= range_mask(block, at, 0xDA, 0xDA) & following
+        two |= range_mask(block, at, 0xDB, 0xDB) & one_of(block, at, 0x80, 0x93, 1)
+    marks = ZERO
+    lead = range_mask(block, at, 0xE0, 0xE0)
+    if lead != ZERO:
+        first, second = lead & one_of(block, at, 0xA4, 0xA4, 1), lead & one_of(block, at, 0xA5, 0xA5, 1)
+        three |= first & one_of(block, at, 0x84, 0xB9, 2)
+        three |= second & one_of(block, at, 0x98, 0xA1, 2)
+        marks = first & one_of(block, at, 0xBE, 0xBF, 2) | first & one_of(block, at, 0x80, 0x83, 2)
+        marks |= second & one_of(block, at, 0x80, 0x8F, 2)
+    letters = two | two << ONE | three | three << ONE | three << U64(2)
+    inner = (two | three | marks) << ONE | (three | marks) << U64(2)
+    return letters, marks | marks << ONE | marks << U64(2), inner
+
+
+@helper
+def classify_high(p, i, block, at, stop, classes, high, found):
+    """Add the non-ASCII characters of a block to its masks: usual ones at once, others one at a time."""
     carried = low_bits(found.rest)
     found = add_class(found, found.rest_class, carried)
-    lone, inner = ZERO, carried
-    high &= ~carried
+    usual, others, inner = usual_characters(block, at)
+    found = add_class(found, LETTER, usual)
+    lone, inner = ZERO, inner | carried
+    high &= ~(carried | usual | others)
     rest, rest_class = 0, 0
     while high != ZERO:
         k = trailing_zeros(high)

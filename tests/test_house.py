@@ -144,6 +144,8 @@ RANKS = (
     "decodes",
     "described",
     "resolve",
+    "tokens",
+    "sinks",
     "formats",
     "engine",
     "spec",

@@ -10,14 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from seeds import seed_of_today
 from subwords import tokens
 from subwords.errors import FormatError, InputError
 from subwords.results.token_batch import TokenBatch
+from subwords.sinks.datatrove import _rounded as rounded
 from subwords.sinks.formats import FORMATS, format_named
 from subwords.sinks.manifest import Contents, Manifest, manifest_path, write_manifest
 from subwords.sinks.write import shard_path, with_ends, write_shards
-from tests.seeds import SEED
 
+SEED = seed_of_today()
 NAMES = [*FORMATS]
 SUFFIX = {"megatron": ".bin", **{name: form.suffix for name, form in FORMATS.items()}}
 
@@ -135,7 +137,14 @@ def test_datatrove_bytes(tmp_path: Path) -> None:
     write_shards(tmp_path / "x.ds", batches([[5], [6, 7]]), FORMATS["datatrove"], np.dtype("<u2"))
     assert (tmp_path / "x.ds").read_bytes() == struct.pack("<3H", 5, 6, 7)
     assert (tmp_path / "x.ds.index").read_bytes() == struct.pack("<2Q", 1, 3)
-    assert (tmp_path / "x.ds.metadata").read_text() == "subwords|2\n3\n3 T"
+    assert (tmp_path / "x.ds.metadata").read_text() == "subwords|2\n3\n3.00 T"
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "0.00 T"), (999, "999 T"), (1234, "1.23 kT"), (98_765_432_101, "98.8 GT")]
+)
+def test_datatrove_rounds_as_it_does(count: int, text: str) -> None:
+    assert rounded(count) == text
 
 
 def test_parquet_is_read_by_arrow(tmp_path: Path) -> None:

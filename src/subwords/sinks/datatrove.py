@@ -18,7 +18,7 @@ from subwords.support.atomic import atomic_write
 
 __all__ = ["DATATROVE"]
 
-UNITS = ("", "kT", "MT", "GT", "TT")
+UNITS = ("T", "kT", "MT", "GT", "TT", "PT")
 
 
 @contextmanager
@@ -49,11 +49,10 @@ def _files(path: Path) -> tuple[Path, ...]:
 
 
 def _rounded(count: int) -> str:
-    """Return a number of tokens as three digits and a unit."""
-    power = max(0, min(len(UNITS) - 1, (len(str(count)) - 1) // 3))
-    value = count / 1000**power
-    digits = max(0, 2 - len(str(int(value))) + 1) if power else 0
-    return f"{value:.{digits}f} {UNITS[power] or 'T'}"
+    """Return a number of tokens as three digits and a unit, as `humanize.metric` writes it."""
+    power = min(len(UNITS) - 1, (len(str(count)) - 1) // 3)
+    digits = 2 - (len(str(count)) - 1) % 3
+    return f"{count / 1000**power:.{digits}f} {UNITS[power]}"
 
 
 def _read(path: Path, dtype: np.dtype[Any] | None) -> TokenFile:

@@ -24,6 +24,7 @@ OPENING = {
 RIM = (
     "corpus/",
     "formats/",
+    "sinks/",
     "cli/",
     "kernels/object_cache.py",
     "kernels/shipped.py",

@@ -92,11 +92,8 @@ def test_a_pickle_that_cannot_be_loaded_is_made_anew(folder: Path) -> None:
 
 
 def test_arrays_come_back_as_they_were(folder: Path) -> None:
-    table = {
-        "a": np.arange(7, dtype=np.uint16),
-        "b": (np.zeros(0, np.int64), np.ones((3, 5))[:, ::2]),
-        "c": np.eye(4).T,
-    }
+    several = (np.zeros(0, np.int64), np.ones((3, 5))[:, ::2])
+    table = {"a": np.arange(7, dtype=np.uint16), "b": several, "c": np.eye(4).T}
     stored("a", b"", lambda: table)
     found = stored("a", b"", dict)
     assert (found["a"].tolist(), found["a"].dtype) == ([*range(7)], np.uint16)

@@ -92,6 +92,8 @@ def _environment(job: Mapping[str, Any], empty: str) -> dict[str, str]:
     }
     if job.get("empty_cache"):
         environment["SUBWORDS_CACHE_DIR"] = empty
+    if "kernels" in job:
+        environment["SUBWORDS_KERNELS"] = str(job["kernels"])
     return environment
 
 

@@ -19,7 +19,7 @@ from commands import TEXT
 
 SUBWORDS = [sys.executable, "-m", "subwords"]
 SOURCE = str(Path(subwords.__file__).resolve().parents[1])
-HEAVY = {"numpy", "numba", "rich", "regex", "subwords.training.train", "subwords.tokenizer", "subwords.kernels"}
+HEAVY = {*("numpy", "numba", "rich", "regex", "subwords.training.train", "subwords.tokenizer", "subwords.kernels.jit")}
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals, pipes and terminals of POSIX")
 

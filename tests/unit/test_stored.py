@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -82,13 +83,24 @@ def test_a_damaged_file_is_made_anew(folder: Path, length: int) -> None:
 
 
 def test_a_pickle_that_cannot_be_loaded_is_made_anew(folder: Path) -> None:
-    import hashlib
-
     stored("a", b"", lambda: 1)
     (file,) = folder.iterdir()
     body = b"csubwords.no_such_module\nThing\n."
-    file.write_bytes(hashlib.sha256(body).digest() + body)
+    content = store.HEAD.pack(0, 0, len(body))[4:] + body
+    file.write_bytes(zlib.crc32(content).to_bytes(4, "little") + content)
     assert stored("a", b"", lambda: 2) == 2
+
+
+def test_arrays_come_back_as_they_were(folder: Path) -> None:
+    several = (np.zeros(0, np.int64), np.ones((3, 5))[:, ::2])
+    table = {"a": np.arange(7, dtype=np.uint16), "b": several, "c": np.eye(4).T}
+    stored("a", b"", lambda: table)
+    found = stored("a", b"", dict)
+    assert (found["a"].tolist(), found["a"].dtype) == ([*range(7)], np.uint16)
+    assert [x.tolist() for x in found["b"]] == [x.tolist() for x in several]
+    assert found["c"].tolist() == np.eye(4).tolist()
+    assert found["a"].ctypes.data % 16 == 0
+    assert not found["a"].flags.writeable
 
 
 def test_what_cannot_be_pickled_is_made_each_time(folder: Path) -> None:

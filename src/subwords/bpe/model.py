@@ -211,6 +211,11 @@ class BPE(Value):
     def alphabet(self) -> NDArray[np.int32]:
         """The id of each byte (256) or code point (0x110000) without prefix and suffix, -1 if it has none."""
         table = np.full(256 if self.byte_level else CODE_POINTS, MISSING, np.int32)
+        if self.byte_level and not self.words_only:
+            single = np.flatnonzero(np.diff(self.symbols.offsets) == 1)
+            single = single[~np.isin(single, list(self.special_ids))]
+            table[self.symbols.data[self.symbols.offsets[single]]] = single
+            return table
         found = self._spelled(b"", b"")
         table[list(found)] = list(found.values())
         return table

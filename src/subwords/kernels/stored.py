@@ -2,7 +2,8 @@
 
 A file is named by a digest of what its table is made from: the content of a tokenizer file with the options of the
 reader, or a pattern, and every source file of this package with the versions of Python and NumPy. So it is never stale.
-A file begins with a checksum of its content and is replaced whole. The store is never a reason to fail: a table that
+A file begins with a checksum of its content, against damage, and is replaced whole. Arrays lie in it as they are in
+memory, so nothing is copied after reading, and they are read-only. The store is never a reason to fail: a table that
 cannot be read is made, and one that cannot be written is made again next time. Its folder has a limited size: the
 tables that were not used for the longest time are deleted.
 """
@@ -13,7 +14,9 @@ import contextlib
 import hashlib
 import os
 import pickle
+import struct
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -29,7 +32,9 @@ Table = TypeVar("Table")
 
 FOLDER = "tables"
 SWITCH = "SUBWORDS_TABLES"  # an environment variable: "off" reads and writes no tables
-CHECKSUM = 32  # bytes of a file before its content, a pickle
+HEAD = struct.Struct("<IIQ")  # CRC-32 of what follows it, the number of arrays, the size of the pickle
+SIZE = struct.Struct("<Q")  # of each array; then come the pickle and the arrays, each from a multiple of ALIGNED on
+ALIGNED = 64
 LARGEST_FOLDER = 1 << 28  # of all files; the largest table has 40 MB
 LARGEST = 1 << 26
 
@@ -108,30 +113,56 @@ def private(path: Path) -> bool:
 def _read(path: Path) -> tuple[object] | None:
     with contextlib.suppress(Exception):  # whatever a damaged pickle raises
         raw = path.read_bytes() if path.is_file() and private(path) else b""
-        body = memoryview(raw)[CHECKSUM:]
-        if raw and hashlib.sha256(body).digest() == raw[:CHECKSUM]:
-            table = pickle.loads(body)
+        if raw and zlib.crc32(memoryview(raw)[4:]) == HEAD.unpack_from(raw)[0]:
+            table = _unpacked(memoryview(raw))
             with contextlib.suppress(OSError):
                 os.utime(path)
             return (table,)
     return None
 
 
+def _unpacked(raw: memoryview) -> object:
+    _, count, size = HEAD.unpack_from(raw)
+    at = HEAD.size + count * SIZE.size
+    body, at = raw[at : at + size], _aligned(at + size)
+    arrays = []
+    for (length,) in SIZE.iter_unpack(raw[HEAD.size : HEAD.size + count * SIZE.size]):
+        arrays.append(raw[at : at + length])
+        at = _aligned(at + length)
+    return pickle.loads(body, buffers=arrays)
+
+
+def _packed(table: object) -> bytes:
+    found: list[pickle.PickleBuffer] = []
+    body = pickle.dumps(table, protocol=5, buffer_callback=found.append)
+    arrays = [array.raw() for array in found]
+    parts: list[bytes | memoryview] = [*(SIZE.pack(len(array)) for array in arrays), body]
+    at = HEAD.size + sum(map(len, parts))
+    for array in arrays:
+        parts += [bytes(_aligned(at) - at), array]
+        at = _aligned(at) + len(array)
+    content = HEAD.pack(0, len(arrays), len(body))[4:] + b"".join(parts)
+    return zlib.crc32(content).to_bytes(4, "little") + content
+
+
+def _aligned(at: int) -> int:
+    return at + -at % ALIGNED
+
+
 def _write(path: Path, table: object) -> None:
     import tempfile
 
     with contextlib.suppress(OSError, pickle.PicklingError, AttributeError, TypeError):
-        body = pickle.dumps(table, protocol=5)
-        if len(body) > LARGEST:
+        content = _packed(table)
+        if len(content) > LARGEST:
             return
         # 0o700: pickles from here are loaded, so nobody else may write here.
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _make_room(path.parent, len(body))
+        _make_room(path.parent, len(content))
         handle, temporary = tempfile.mkstemp(dir=path.parent)
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(hashlib.sha256(body).digest())
-                file.write(body)
+                file.write(content)
             Path(temporary).replace(path)
         except BaseException:
             Path(temporary).unlink(missing_ok=True)

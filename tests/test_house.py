@@ -139,9 +139,11 @@ def test_reference_imports_the_standard_library_and_regex() -> None:
 RANKS = (
     "cli",
     "exchange",
+    "scale",
     "training",
     "tokenizer",
     "compat",
+    "writes",
     "decodes",
     "described",
     "resolve",

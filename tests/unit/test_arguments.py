@@ -98,7 +98,7 @@ def test_others_at_the_door_take_an_argument_or_say_why_not(capfd: pytest.Captur
             pass
 
     for value in WRONG:
-        for name in ("documents", "errors", "block_size", "source"):
+        for name in ("reading", "block_size", "source"):
             allowed(lambda: list(read_blocks(**{"source": TEXTS, name: value})), f"{name}={value!r}")
         allowed(lambda: shown(value), f"enabled={value!r}")
 

@@ -17,6 +17,7 @@ from subwords.corpus.count import count_blocks
 from subwords.corpus.counts import MAGIC, MOST
 from subwords.corpus.provenance import Provenance
 from subwords.corpus.read import read_blocks
+from subwords.corpus.reading import Reading
 from subwords.reference.bpe import GPT2_PATTERN, count_words
 from subwords.resolve import splitter
 
@@ -46,7 +47,7 @@ def counted(
     documents: Literal["file", "line"] = "file",
     rule: str = "gpt2",
 ) -> WordCounts:
-    blocks = read_blocks(source, documents=documents, block_size=size)
+    blocks = read_blocks(source, Reading(documents=documents), block_size=size)
     return count_blocks(blocks, splitter(rule), special_tokens=special_tokens, threads=threads)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import struct
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 from seeds import seed_of_today
 from subwords import tokens
 from subwords.errors import FormatError, InputError
-from subwords.results.token_batch import TokenBatch
+from subwords.results.token_block import TokenBlock
 from subwords.sinks.datatrove import _rounded as rounded
 from subwords.sinks.formats import FORMATS, format_named
 from subwords.sinks.manifest import Contents, Manifest, manifest_path, write_manifest
@@ -29,8 +30,14 @@ def documents(seed: int, count: int = 50, most: int = 300) -> list[list[int]]:
     return [[rng.randrange(most) for _ in range(rng.choice([0, 1, 2, 9, 40]))] for _ in range(count)]
 
 
-def batches(rows: list[list[int]], size: int = 7) -> list[TokenBatch]:
-    return [TokenBatch.of([np.array(row, np.uint32) for row in rows[k : k + size]]) for k in range(0, len(rows), size)]
+def blocks(rows: list[list[int]], size: int = 7) -> list[TokenBlock]:
+    """The ids of rows, cut after every `size` ids, wherever documents end."""
+    flat = np.array([i for row in rows for i in row], np.uint32)
+    ends = np.cumsum(list(map(len, rows)), dtype=np.int64)
+    bounds = [*range(0, max(1, len(flat)), size), len(flat)]
+    firsts = [0, *np.searchsorted(ends, bounds[1:], "right").tolist()]
+    parts = zip(pairwise(bounds), pairwise(firsts), strict=True)
+    return [TokenBlock(flat[a:b], ends[first:last] - a) for (a, b), (first, last) in parts]
 
 
 def need(form: str) -> None:
@@ -45,7 +52,7 @@ def test_small_files_come_back(tmp_path: Path, form: str, vocab_size: int, rows:
     need(form)
     path = tmp_path / f"ids{SUFFIX[form]}"
     dtype = FORMATS[form].dtype_for(vocab_size)
-    shards = write_shards(path, batches(rows), FORMATS[form], dtype)
+    shards = write_shards(path, blocks(rows), FORMATS[form], dtype)
     opened = tokens.open(path, format=form, dtype=dtype.name)
     assert [ids.tolist() for ids in opened] == rows
     assert (len(opened), opened.num_tokens, opened.dtype) == (len(rows), sum(map(len, rows)), dtype)
@@ -60,7 +67,7 @@ def test_shards_and_their_manifest(tmp_path: Path, form: str, shard_size: int | 
     rows, path = documents(SEED), tmp_path / f"ids{SUFFIX[form]}"
     kind = FORMATS[form]
     dtype = kind.dtype_for(300)
-    shards = write_shards(path, batches(rows), kind, dtype, shard_size=shard_size, shuffle=shuffle)
+    shards = write_shards(path, blocks(rows), kind, dtype, shard_size=shard_size, shuffle=shuffle)
     manifest = manifest_path(path)
     write_manifest(manifest, Manifest(Contents(form, dtype.name, 300, shuffle=shuffle), tuple(shards)))
     found = [ids.tolist() for ids in tokens.open(manifest)]
@@ -70,20 +77,21 @@ def test_shards_and_their_manifest(tmp_path: Path, form: str, shard_size: int | 
     assert tokens.check(manifest) == []
     for shard in shards[:-1]:
         assert shard_size is not None
-        assert shard.documents == 1 or shard.tokens <= shard_size
+        last = tokens.open(path.with_name(shard.files[0].name), format=form, dtype=dtype.name)[-1]  # type: ignore[arg-type]
+        assert shard.tokens >= shard_size
+        assert shuffle is not None or shard.tokens - len(last) < shard_size
     assert {file.name for file in tmp_path.iterdir()} == {
         manifest.name,
         *(file.name for shard in shards for file in shard.files),
     }
-    again = write_shards(path, batches(rows, 11), kind, dtype, shard_size=shard_size, shuffle=shuffle)
-    if form != "parquet":  # whose row groups are those of the batches
-        assert again == shards
+    for size in (1, 11, 10**6):
+        assert write_shards(path, blocks(rows, size), kind, dtype, shard_size=shard_size, shuffle=shuffle) == shards
 
 
 def test_a_shuffle_depends_on_seed_and_shard_alone(tmp_path: Path) -> None:
     rows = documents(1)
     sums = [
-        write_shards(tmp_path / "x.npy", batches(rows, size), FORMATS["npy"], np.dtype("<u2"), shuffle=seed)[0].files
+        write_shards(tmp_path / "x.npy", blocks(rows, size), FORMATS["npy"], np.dtype("<u2"), shuffle=seed)[0].files
         for size, seed in ((3, 5), (50, 5), (50, 6))
     ]
     assert sums[0] == sums[1] != sums[2]
@@ -92,17 +100,17 @@ def test_a_shuffle_depends_on_seed_and_shard_alone(tmp_path: Path) -> None:
 def test_numpy_reads_npy_and_raw_ids(tmp_path: Path) -> None:
     rows = documents(2)
     flat = np.array([i for row in rows for i in row], np.uint16)
-    write_shards(tmp_path / "x.npy", batches(rows), FORMATS["npy"], np.dtype("<u2"))
+    write_shards(tmp_path / "x.npy", blocks(rows), FORMATS["npy"], np.dtype("<u2"))
     assert np.array_equal(np.load(tmp_path / "x.npy"), flat)
     assert np.array_equal(np.load(tmp_path / "x.offsets.npy"), np.cumsum([0, *map(len, rows)]))
-    write_shards(tmp_path / "y.bin", batches(rows), FORMATS["bin"], np.dtype("<u2"))
+    write_shards(tmp_path / "y.bin", blocks(rows), FORMATS["bin"], np.dtype("<u2"))
     assert (tmp_path / "y.bin").read_bytes() == flat.tobytes()
 
 
 def test_megatron_bytes(tmp_path: Path) -> None:
     """The layout of indexed_dataset.py, written out by hand."""
     rows = [[7, 8], [], [9]]
-    write_shards(tmp_path / "x.bin", batches(rows), FORMATS["megatron"], np.dtype("<i4"))
+    write_shards(tmp_path / "x.bin", blocks(rows), FORMATS["megatron"], np.dtype("<i4"))
     assert (tmp_path / "x.bin").read_bytes() == struct.pack("<3i", 7, 8, 9)
     assert (tmp_path / "x.idx").read_bytes() == (
         b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, 4, 2, 4) + struct.pack("<2i", 2, 1) + struct.pack("<2q", 0, 8)
@@ -127,14 +135,14 @@ def test_a_megatron_document_of_several_sequences(tmp_path: Path) -> None:
 
 
 def test_llmc_bytes(tmp_path: Path) -> None:
-    write_shards(tmp_path / "x.bin", batches([[5], [6, 7]]), FORMATS["llmc"], np.dtype("<u4"))
+    write_shards(tmp_path / "x.bin", blocks([[5], [6, 7]]), FORMATS["llmc"], np.dtype("<u4"))
     header = struct.pack("<3i", 20240801, 7, 3) + bytes(4 * 253)
     assert (tmp_path / "x.bin").read_bytes() == header + struct.pack("<3I", 5, 6, 7)
     assert tokens.open(tmp_path / "x.bin").format == "llmc"
 
 
 def test_datatrove_bytes(tmp_path: Path) -> None:
-    write_shards(tmp_path / "x.ds", batches([[5], [6, 7]]), FORMATS["datatrove"], np.dtype("<u2"))
+    write_shards(tmp_path / "x.ds", blocks([[5], [6, 7]]), FORMATS["datatrove"], np.dtype("<u2"))
     assert (tmp_path / "x.ds").read_bytes() == struct.pack("<3H", 5, 6, 7)
     assert (tmp_path / "x.ds.index").read_bytes() == struct.pack("<2Q", 1, 3)
     assert (tmp_path / "x.ds.metadata").read_text() == "subwords|2\n3\n3.00 T"
@@ -150,7 +158,7 @@ def test_datatrove_rounds_as_it_does(count: int, text: str) -> None:
 def test_parquet_is_read_by_arrow(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     rows = documents(3)
-    write_shards(tmp_path / "x.parquet", batches(rows), FORMATS["parquet"], np.dtype("<u4"))
+    write_shards(tmp_path / "x.parquet", blocks(rows), FORMATS["parquet"], np.dtype("<u4"))
     assert parquet.read_table(tmp_path / "x.parquet").to_pydict() == {"input_ids": rows}
 
 
@@ -159,8 +167,33 @@ def test_parquet_is_read_by_arrow(tmp_path: Path) -> None:
 def test_ids_around_documents(bos: int | None, eos: int | None) -> None:
     rows = documents(4)
     before, after = [bos] * (bos is not None), [eos] * (eos is not None)
-    for batch, part in zip(batches(rows), (rows[k : k + 7] for k in range(0, 50, 7)), strict=True):
-        assert with_ends(batch, bos, eos).to_lists() == [[*before, *row, *after] for row in part]
+    for size in (1, 2, 7, 1000):
+        found = [*with_ends(blocks(rows, size), bos, eos)]
+        assert rows_of(found) == [[*before, *row, *after] for row in rows]
+
+
+def rows_of(found: list[TokenBlock]) -> list[list[int]]:
+    """The documents that consecutive blocks stand for."""
+    rows, tail = list[list[int]](), list[int]()
+    for ids, ends in found:
+        for start, stop in pairwise([0, *ends.tolist()]):
+            rows.append([*tail, *ids[start:stop].tolist()])
+            tail = []
+        tail += ids[int(ends[-1]) if len(ends) else 0 :].tolist()
+    assert not tail
+    return rows
+
+
+@pytest.mark.parametrize("group", [1, 5, 64])
+def test_row_groups_do_not_depend_on_how_ids_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group: int) -> None:
+    need("parquet")
+    monkeypatch.setattr("subwords.sinks.parquet.GROUP", group)
+    rows, path = documents(8), tmp_path / "x.parquet"
+    sums = {
+        write_shards(path, blocks(rows, size), FORMATS["parquet"], np.dtype("<u4"))[0].files for size in (1, 7, 10**6)
+    }
+    assert len(sums) == 1
+    assert [ids.tolist() for ids in tokens.open(path)] == rows
 
 
 def test_documents_by_their_last_id(tmp_path: Path) -> None:
@@ -170,7 +203,7 @@ def test_documents_by_their_last_id(tmp_path: Path) -> None:
 
 
 def test_ids_are_mapped(tmp_path: Path) -> None:
-    write_shards(tmp_path / "x.npy", batches([[1, 2], [3]]), FORMATS["npy"], np.dtype("<u2"))
+    write_shards(tmp_path / "x.npy", blocks([[1, 2], [3]]), FORMATS["npy"], np.dtype("<u2"))
     opened = tokens.open(tmp_path / "x.npy")
     assert isinstance(opened[0].base, np.memmap) or isinstance(opened[0], np.memmap)
     assert opened[-1].tolist() == [3]
@@ -182,7 +215,7 @@ def test_ids_are_mapped(tmp_path: Path) -> None:
 
 def test_nothing_is_left_of_a_failed_write(tmp_path: Path) -> None:
     def failing():
-        yield from batches([[1], [2]])
+        yield from blocks([[1], [2]])
         raise RuntimeError("broken source")
 
     for form in NAMES:
@@ -199,7 +232,7 @@ def test_cut_files_are_refused(tmp_path: Path, form: str) -> None:
     rows, rng = documents(5, 20), random.Random(SEED)
     path = tmp_path / f"ids{SUFFIX[form]}"
     kind = FORMATS[form]
-    files = [path.with_name(part.name) for part in write_shards(path, batches(rows), kind, np.dtype("<u2"))[0].files]
+    files = [path.with_name(part.name) for part in write_shards(path, blocks(rows), kind, np.dtype("<u2"))[0].files]
     for file in files:
         whole = file.read_bytes()
         for cut in {0, 1, len(whole) - 1, *(rng.randrange(len(whole)) for _ in range(20))}:
@@ -215,7 +248,7 @@ def test_cut_files_are_refused(tmp_path: Path, form: str) -> None:
 
 def test_a_damaged_index_is_never_read_beyond_the_ids(tmp_path: Path) -> None:
     rng = random.Random(SEED)
-    write_shards(tmp_path / "x.bin", batches(documents(6)), FORMATS["megatron"], np.dtype("<u2"))
+    write_shards(tmp_path / "x.bin", blocks(documents(6)), FORMATS["megatron"], np.dtype("<u2"))
     whole = (tmp_path / "x.idx").read_bytes()
     for _ in range(300):
         data = bytearray(whole)
@@ -248,7 +281,7 @@ def test_refusals(tmp_path: Path) -> None:
 
 def test_a_changed_file_is_found(tmp_path: Path) -> None:
     path = tmp_path / "x.npy"
-    shards = write_shards(path, batches([[1, 2]]), FORMATS["npy"], np.dtype("<u2"))
+    shards = write_shards(path, blocks([[1, 2]]), FORMATS["npy"], np.dtype("<u2"))
     write_manifest(manifest_path(path), Manifest(Contents("npy", "uint16", 300), tuple(shards)))
     data = bytearray(path.read_bytes())
     data[-1] ^= 1

@@ -10,6 +10,7 @@ from subwords import __version__
 from subwords.cli.console import Commands, json_option, print_values
 from subwords.cli.convert import convert
 from subwords.cli.corpus import count, train
+from subwords.cli.count_tokens import count_tokens
 from subwords.cli.decode import decode
 from subwords.cli.encode import encode
 from subwords.cli.inspect import inspect
@@ -48,5 +49,5 @@ def warmup(as_json: bool) -> None:
     print_values({"seconds": round(time.perf_counter() - started, 3)}, as_json)
 
 
-for command in (train, count, encode, decode, inspect, convert, verify):
+for command in (train, count, count_tokens, encode, decode, inspect, convert, verify):
     main.add_command(command)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from subwords.cli.console import check_output, check_saving, given, json_option, print_values, utf8
+from subwords.cli.reading_options import READING, reading_options
 from subwords.cli.train_options import train_options
 from subwords.errors import InputError, SubwordsWarning
 
@@ -25,7 +26,7 @@ _AT_LEAST_1 = click.IntRange(min=1)
 _PARQUET = b"PAR1"
 _FOOTER = 1 << 16  # bytes; larger than the schema of counts
 # The options of `subwords.count` that are fixed once a file of counts exists.
-_COUNTING = ("splitter", "normalizer", "special_tokens", "documents", "errors")
+_COUNTING = ("splitter", "normalizer", "special_tokens", *READING)
 
 
 def _corpus_options(command: _Command) -> _Command:
@@ -53,16 +54,7 @@ def _corpus_options(command: _Command) -> _Command:
             metavar="TOKEN",
             help="A special token, removed from the text before counting. May be repeated.",
         ),
-        click.option(
-            "--documents",
-            type=click.Choice(["file", "line"]),
-            help="What a document is: words do not cross documents.  [default: file]",
-        ),
-        click.option(
-            "--errors",
-            type=click.Choice(["strict", "replace"]),
-            help="Invalid UTF-8: stop with an error, or read it as U+FFFD.  [default: strict]",
-        ),
+        reading_options,
         click.option(
             "--threads",
             type=_AT_LEAST_1,
@@ -94,8 +86,8 @@ def train(
 ) -> None:
     """Train a tokenizer on a corpus and save it.
 
-    SOURCE is a text file (also .gz or .zst), a folder of such files, a quoted glob, or one file written by "subwords
-    count".
+    SOURCE is a file, text, JSON Lines (both also .gz, .zst or .bz2), Parquet or Arrow, a folder of such files, a
+    quoted glob, or one file written by "subwords count".
 
     \b
     Example:
@@ -153,8 +145,8 @@ def count(
 ) -> None:
     """Count the words of a corpus once, for any number of training runs.
 
-    SOURCE is a text file (also .gz or .zst), a folder of such files, or a quoted glob; with --add, a file written by
-    this command.
+    SOURCE is a file, text, JSON Lines (both also .gz, .zst or .bz2), Parquet or Arrow, a folder of such files, or a
+    quoted glob; with --add, a file written by this command.
 
     \b
     Example:
@@ -225,7 +217,7 @@ def _counts_or_rules(
         return None, {"splitter": counting["splitter"] or family.splitter, "normalizer": normalizer}
     if len(sources) > 1:
         raise click.UsageError('expected text, or one file of counts; "subwords count --add" joins several files')
-    _refuse_options(counting, ("documents", "errors"))
+    _refuse_options(counting, READING)
     counts = _load(sources[0])
     made = counts.provenance
     normalizer = made.normalizer or "none" if counting["normalizer"] is None else counting["normalizer"]
@@ -281,7 +273,8 @@ def _is_counts(source: str) -> bool:
 def _refuse_options(counting: dict[str, Any], names: Sequence[str]) -> None:
     for name in names:
         if counting[name]:
-            raise click.UsageError(f"--{name.removesuffix('_tokens')} is for text, but these are counts")
+            option = name.removesuffix("_tokens").replace("_", "-")
+            raise click.UsageError(f"--{option} is for text, but these are counts")
 
 
 def _summarize(

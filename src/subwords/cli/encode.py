@@ -23,6 +23,8 @@ from subwords.cli.console import (
     utf8,
 )
 from subwords.cli.ids import array_output, line_batches, offsets_output
+from subwords.cli.reading_options import READING, reading_options
+from subwords.cli.token_files import FORMATS, TOKEN_FILES, means_token_files, write_token_files
 from subwords.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ __all__ = ["encode"]
 
 @click.command()
 @tokenizer_argument
-@click.argument("file", default="-")
+@click.argument("files", metavar="[FILE]...", nargs=-1)
 @click.option("--text", "texts", type=utf8, multiple=True, metavar="TEXT", help="Encode this text. May be repeated.")
 @click.option("--lines", is_flag=True, help="Each line is one text, without its line feed.")
 @click.option(
@@ -71,23 +73,40 @@ __all__ = ["encode"]
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["text", "npy", "bin"]),
-    help="One line of ids per text, a NumPy file, or raw little-endian ids.  [default: by OUT's suffix, else text]",
+    type=click.Choice(["text", "npy", "bin", *FORMATS]),
+    help="One line of ids per text, a NumPy file, raw little-endian ids, or a token file of a training program.  "
+    "[default: by OUT's suffix, else text]",
 )
-@click.option("--dtype", type=click.Choice(["uint16", "uint32"]), help="For npy and bin.  [default: uint32]")
+@click.option(
+    "--dtype",
+    type=click.Choice(["uint16", "uint32", "int32"]),
+    help="For binary formats.  [default: uint32; for token files, the smallest that holds the vocabulary]",
+)
 @click.option(
     "--offsets",
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="With npy and bin: write the start of each text in the ids, and the end, as an int64 NumPy file.",
 )
+@reading_options
+@click.option("--bos", type=utf8, metavar="TOKEN|ID", help="Token files: put this before each document.")
+@click.option("--eos", type=utf8, metavar="TOKEN|ID", help="Token files: put this after each document.")
+@click.option(
+    "--shard-size",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Token files: several; each ends with the document that brings it to N ids.",
+)
+@click.option("--shuffle", type=click.IntRange(min=0), metavar="SEED", help="Token files: shuffle documents.")
+@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Token files: threads.  [default: all]")
+@click.option("-q", "--quiet", is_flag=True, help="Token files: print no progress and no summary.")
 @json_option
 @click.pass_context
 def encode(
     context: click.Context,
     /,
     tokenizer: Path,
-    file: str,
+    files: tuple[str, ...],
     texts: tuple[str, ...],
     lines: bool,
     output: Path | None,
@@ -98,17 +117,34 @@ def encode(
     """Turn text into ids, separated by spaces, one line per text.
 
     TOKENIZER is a tokenizer.json, .model, .gguf, vocab.txt, vocab.json or rank file, or a folder. FILE is the text,
-    also as .gz or .zst. Without FILE, or with "-", text comes from standard input. The whole input is one text; with
+    also as .gz, .zst or .bz2. Without FILE, or with "-", text comes from standard input. The whole input is one text; with
     --lines each line is one text, processed a batch at a time. npy and bin hold the ids of all texts joined; with
     several texts, --offsets stores where each begins. An npy for standard output or a pipe is written only after the
     last id is known.
+
+    Several files, a folder, a quoted glob, JSON Lines, Parquet or Arrow are a corpus of documents, and so is one FILE
+    with --documents or with a format of token files (megatron, parquet, datatrove, llmc): then OUT is a token file in
+    any format but text, and a manifest is written beside it.
 
     \b
     Example:
       subwords encode tok.json --text "a text"
       subwords encode tok.json corpus.txt -o ids.npy
       subwords encode tok.json corpus.txt --lines -o ids.npy --offsets offsets.npy
+      subwords encode tok.json corpus/ --format megatron --eos "<|endoftext|>" -o corpus.bin
     """
+    corpus = {name: options.pop(name) for name in (*READING, *TOKEN_FILES)}
+    quiet = options.pop("quiet")
+    if means_token_files(files, form, corpus):
+        for name in ("texts", "lines", "offsets", "as_tokens", "sample", "nbest"):
+            if given(context, name):
+                option = {"texts": "text", "as_tokens": "tokens"}.get(name, name)
+                raise click.UsageError(f"--{option} is for one text or its lines, not for token files")
+        corpus |= {"format": form, "dtype": options["dtype"], "special": options["special"]}
+        tok = load_tokenizer(tokenizer)
+        write_token_files(tok, files, output, as_json=options["as_json"], quiet=quiet, **corpus)
+        return
+    file = files[0] if files else "-"
     form = form or {".npy": "npy", ".bin": "bin"}.get(output.suffix if output else "", "text")
     job = _Job(output, form, offsets, several=lines or len(texts) > 1, **options)
     _check_usage(context, job, bool(texts), file != "-" or lines)
@@ -150,6 +186,8 @@ class _Job(_Options):
 def _check_usage(context: click.Context, job: _Job, texts: bool, file_options: bool) -> None:
     if texts and file_options:
         raise click.UsageError("--text cannot be combined with FILE or --lines")
+    if job.dtype == "int32":
+        raise click.UsageError("--dtype int32 is for --format megatron")
     if job.form == "text" and (job.dtype or job.offsets):
         raise click.UsageError(f"{'--dtype' if job.dtype else '--offsets'} is for --format npy or bin")
     if job.form != "text" and (job.as_tokens or (job.as_json and job.output is None)):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from subwords.corpus.read import read_blocks
+from subwords.corpus.reading import Reading
 from subwords.corpus.source import Source, files_and_texts, shown
 from subwords.errors import InputError
 from subwords.support.checks import check_choice
@@ -128,7 +129,8 @@ def _of_files(
 ) -> Iterator[Text]:
     for file in files:  # one by one: the same file may come twice
         line, character = 1, 0
-        for block in read_blocks([file], documents=documents, errors=errors, block_size=_LONGEST, on_bytes=on_bytes):
+        reading = Reading(documents=documents, errors=errors)
+        for block in read_blocks([file], reading, block_size=_LONGEST, on_bytes=on_bytes):
             ends = block.ends.tolist()
             for start, stop in pairwise([0, *ends, *([] if ends[-1:] == [len(block.data)] else [len(block.data)])]):
                 text = block.data[start:stop].decode()

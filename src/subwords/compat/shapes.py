@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from subwords.decodes import Decodes
+from subwords.writes import Writes
 
 if TYPE_CHECKING:
     from subwords.compat.hf import HFShape
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["Shapes"]
 
 
-class Shapes(Decodes):
+class Shapes(Writes):
     """Returns a tokenizer in the shape of another library, for code written against that library."""
 
     def as_tiktoken(self: Tok, name: str = "subwords") -> TiktokenShape:

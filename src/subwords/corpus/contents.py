@@ -12,6 +12,7 @@ __all__ = ["HEAD", "check_ids", "check_text", "compression", "container"]
 HEAD = 1 << 16  # bytes examined: the first row of a JSON Lines file may be long
 
 _GZIP = b"\x1f\x8b\x08"
+_BZIP2 = re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)", re.DOTALL)
 _ZSTD = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")
 # Control characters that do not occur in text; signatures in _LETTERS count only in files with one of them.
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
@@ -77,9 +78,11 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def compression(head: bytes) -> str | None:
-    """Return ".gz" or ".zst" if a file's first bytes are a signature of gzip or zstd, else None."""
+    """Return ".gz", ".bz2" or ".zst" if a file's first bytes are the signature of that compression, else None."""
     if head.startswith(_GZIP):
         return ".gz"
+    if _BZIP2.match(head):
+        return ".bz2"
     return ".zst" if _ZSTD.match(head) else None
 
 
@@ -127,7 +130,7 @@ def check_ids(head: bytes, name: str) -> None:
 
 def _way_out(kind: str) -> str:
     if kind in _UNPACK:
-        return f"unpack it first ({_UNPACK[kind]}); only .gz and .zst files are unpacked automatically"
+        return f"unpack it first ({_UNPACK[kind]}); only .gz, .bz2 and .zst files are unpacked automatically"
     if kind in _TABLES:
         return 'pass the texts of a column in Python: (row["text"] for row in rows)'
     if kind == _NUMPY:
@@ -149,7 +152,7 @@ def _is_utf16(head: bytes) -> bool:
 
 def _json_rows(head: bytes, path: Path) -> str | None:
     """Return the first characters if a file has JSON rows, by its name and its content; else None."""
-    name = path.name.lower().removesuffix(".gz").removesuffix(".zst")
+    name = path.name.lower().removesuffix(".gz").removesuffix(".zst").removesuffix(".bz2")
     if not name.endswith((".jsonl", ".ndjson", ".json")):
         return None
     text = head.removeprefix(_BOM)

@@ -1,7 +1,8 @@
-"""Opens text files: decompresses gzip and zstd, rejects binary files."""
+"""Opens files of text and of rows: decompresses gzip, zstd and bzip2, rejects binary files."""
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import zlib
@@ -13,9 +14,10 @@ from typing import Any, BinaryIO, Literal
 from subwords.corpus.contents import HEAD, check_ids, check_text, compression
 from subwords.errors import CorpusError
 
-__all__ = ["STEP", "TextStream", "need_pyarrow", "open_text"]
+__all__ = ["STEP", "TextStream", "is_packed", "need_pyarrow", "open_text"]
 
 STEP = 1 << 17  # bytes per read
+PACKED = (".gz", ".zst", ".bz2")
 
 
 class TextStream:
@@ -46,12 +48,17 @@ class TextStream:
 
 @contextmanager
 def open_text(
-    source: Path | BinaryIO, name: str | None = None, *, expected: Literal["text", "ids", "bytes"] = "text"
+    source: Path | BinaryIO,
+    name: str | None = None,
+    *,
+    expected: Literal["text", "rows", "ids", "bytes"] = "text",
+    start: int = 0,
 ) -> Iterator[TextStream]:
-    """Open a file or a stream for reading; gzip and zstd are decompressed, detected by content or name.
+    """Open a file or a stream for reading; gzip, zstd and bzip2 are decompressed, detected by content or name.
 
-    CorpusError if it cannot be read or has unexpected content. expected: "text", see `contents.check_text`; "ids", text
-    or a NumPy file; "bytes", any content: then compression is detected only by name.
+    CorpusError if it cannot be read or has unexpected content. expected: "text", see `contents.check_text`; "rows", the
+    same or JSON; "ids", text or a NumPy file; "bytes", any content: then compression is detected only by name. start:
+    the first byte to read, of a file that is not compressed.
     """
     path = source if isinstance(source, Path) else None
     name = name or str(source)
@@ -60,16 +67,25 @@ def open_text(
         head = _head(raw, name)
         stream: Any = _Headed(head, raw)
         suffix = path.suffix.lower() if path is not None else ""
-        packed = suffix if suffix in (".gz", ".zst") else None if expected == "bytes" else compression(head)
+        packed = suffix if suffix in PACKED else None if expected == "bytes" else compression(head)
         if packed:
             stream = stack.enter_context(_decompressed(stream, packed))
             head = _head(stream, name)
             stream = _Headed(head, stream)
-        if expected == "text":
-            check_text(head, name, path)
+        if expected in ("text", "rows"):
+            check_text(head, name, path if expected == "text" else None)
         elif expected == "ids":
             check_ids(head, name)
+        if start:
+            raw.seek(start)
+            stream = raw
         yield TextStream(raw, stream, name)
+
+
+def is_packed(path: Path) -> bool:
+    """Whether `open_text` decompresses a file."""
+    with path.open("rb") as stream:
+        return path.suffix.lower() in PACKED or compression(stream.read(HEAD)) is not None
 
 
 def _opened(path: Path) -> io.FileIO:
@@ -85,7 +101,11 @@ class _Counted:
     def __init__(self, stream: Any) -> None:
         # readinto1 makes one system call: the loop in C of `readinto` would delay Ctrl-C.
         self._readinto = getattr(stream, "readinto1", stream.readinto)
+        self._stream = stream
         self.taken = 0
+
+    def seek(self, place: int) -> None:
+        self._stream.seek(place)
 
     def readinto(self, buffer: Any) -> int:
         count: int = self._readinto(buffer) or 0
@@ -117,6 +137,8 @@ def _decompressed(stream: _Headed, packed: str) -> AbstractContextManager[Any]:
     buffered = io.BufferedReader(stream, STEP)
     if packed == ".gz":
         return gzip.GzipFile(fileobj=buffered, mode="rb")
+    if packed == ".bz2":
+        return bz2.BZ2File(buffered)
     pyarrow = need_pyarrow()
     opened: AbstractContextManager[Any] = pyarrow.CompressedInputStream(pyarrow.PythonFile(buffered, mode="r"), "zstd")
     return opened
@@ -143,5 +165,5 @@ def need_pyarrow() -> Any:
     try:
         import pyarrow
     except ImportError as error:
-        raise CorpusError('.zst files need PyArrow: pip install "subwords[arrow]"') from error
+        raise CorpusError('.zst, .jsonl, Parquet and Arrow need PyArrow: pip install "subwords[arrow]"') from error
     return pyarrow

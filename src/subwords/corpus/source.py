@@ -14,11 +14,14 @@ from typing import TypeAlias
 
 from subwords.errors import CorpusError, InputError
 
-__all__ = ["Source", "files_and_texts", "names_text", "shown", "source_size"]
+__all__ = ["Source", "files_and_texts", "names_rows", "names_text", "shown", "source_size"]
 
 Source: TypeAlias = str | os.PathLike[str] | Iterable[str] | Iterable[os.PathLike[str]]
 
-_TEXT_NAME = re.compile(r".\.(txt|text|md)(\.gz|\.zst)?\Z", re.IGNORECASE | re.DOTALL)
+_PACKED = r"(\.gz|\.zst|\.bz2)?\Z"
+_TEXT_NAME = re.compile(rf".\.(txt|text|md){_PACKED}", re.IGNORECASE | re.DOTALL)
+_ROWS_NAME = re.compile(rf".\.(jsonl|ndjson){_PACKED}", re.IGNORECASE | re.DOTALL)
+_TABLE_NAME = re.compile(r".\.(parquet|arrow)\Z", re.IGNORECASE | re.DOTALL)
 
 
 def source_size(source: Source) -> int | None:
@@ -95,12 +98,15 @@ def _files_below(folder: Path) -> list[Path]:
 
     for here, folders, names in os.walk(folder, onerror=refuse):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        files += [Path(here, name) for name in names if names_text(Path(name)) and not name.startswith(".")]
-    files = sorted(path for path in files if path.is_file())
+        files += [Path(here, name) for name in names if not name.startswith(".")]
+    rows = sorted(path for path in files if (names_rows(path) or _TABLE_NAME.search(path.name)) and path.is_file())
+    if rows:  # a dataset: texts beside it are about it
+        return rows
+    files = sorted(path for path in files if names_text(path) and path.is_file())
     if not files:
         raise CorpusError(
-            f"{folder}: no text files in this folder: expected visible .txt, .text or .md files at any depth, also as "
-            ".gz or .zst; select other files with a glob"
+            f"{folder}: no corpus in this folder: expected visible files at any depth, .txt, .text, .md, .jsonl or "
+            ".ndjson, also as .gz, .zst or .bz2, or .parquet or .arrow; select other files with a glob"
         )
     return files
 
@@ -108,6 +114,11 @@ def _files_below(folder: Path) -> list[Path]:
 def names_text(path: Path) -> bool:
     """Whether a file's name has a suffix of text files, plain or compressed."""
     return _TEXT_NAME.search(path.name) is not None
+
+
+def names_rows(path: Path) -> bool:
+    """Whether a file's name has a suffix of JSON Lines, plain or compressed."""
+    return _ROWS_NAME.search(path.name) is not None
 
 
 def _names_file(item: object) -> bool:

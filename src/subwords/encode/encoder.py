@@ -123,6 +123,16 @@ class Encoder:
             return TokenBatch.join([self._encode_texts(part) for part in parts])
         return TokenBatch.join(in_threads(self._encode_texts, parts, count))
 
+    def encode_part(self, text: bytes, bounds: NDArray[np.int64], *, begins: bool, ends: bool) -> TokenBatch:
+        """Return the ids of consecutive texts; the first continues a text that was cut, or the last one goes on.
+
+        Not for a segmenter that joins; a text may be cut where `splitter.cut` says, if words are apart.
+        """
+        state = self._take()
+        batch = self._ids_of(state, np.frombuffer(text, np.uint8), bounds, begins=begins, ends=ends)
+        self._give(state)
+        return batch
+
     def encode_words(self, text: NDArray[np.uint8], words: NDArray[np.int64]) -> TokenBatch:
         """Return the ids of each word of one text, text[words[i]:words[i + 1]]."""
         state = self._take()

@@ -113,6 +113,12 @@ class Engine:
         """Whether words depend on where the input begins, beyond its normalized text."""
         return self.normalizer is not None and self.splitter.inside is not self.splitter
 
+    @cached_property
+    def streams(self) -> bool:
+        """Whether a long text can be encoded in parts: see `Encoder.encode_part`. Special tokens are read as text."""
+        segmenter = self.encoder.segmenter
+        return self._always_whole and self.plain is None and segmenter.apart and not segmenter.joins
+
     # ------------------------------------------------------------------ encoding
 
     def encode(self, text: Input, special: str | AbstractSet[str], threads: int | None = None) -> NDArray[np.uint32]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from subwords.compat.comparison import Comparison, Difference, Documents, Errors, Side, Text, compare, texts_of
 from subwords.compat.probes import probes
 from subwords.corpus.progress import progress as show_progress
-from subwords.corpus.read import check_reading
+from subwords.corpus.reading import Reading
 from subwords.corpus.source import Source, source_size
 from subwords.errors import FormatError, InputError
 from subwords.formats import check_name, write_file
@@ -86,7 +86,7 @@ def convert(
     ('splitter', 'special_tokens')
     """
     check_flag("allow_different", allow_different)
-    check_reading(documents, errors)
+    Reading(documents=documents, errors=errors)  # raises InputError
     path = as_path(target)
     _check_names(as_path(source), path)
     is_folder = path.is_dir() or str(target).endswith(("/", os.sep))

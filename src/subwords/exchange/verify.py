@@ -12,7 +12,7 @@ from subwords.compat.comparison import Difference, Documents, Errors, Side, Text
 from subwords.compat.originals import Original, open_original
 from subwords.compat.probes import probes
 from subwords.corpus.progress import progress as show_progress
-from subwords.corpus.read import check_reading
+from subwords.corpus.reading import Reading
 from subwords.corpus.source import Source, source_size
 from subwords.errors import InputError
 from subwords.support.atomic import as_path
@@ -75,7 +75,7 @@ def verify(
     ...     bool(subwords.verify(f"{folder}/tok.json", ["so low"]))
     True
     """
-    check_reading(documents, errors)
+    Reading(documents=documents, errors=errors)  # raises InputError
     path = as_path(export)
     ours = _reference(export, tokenizer, splitter, special_tokens).with_(padding=None, truncation=None)
     original = open_original(path, ours)

@@ -30,9 +30,9 @@ def _written(path: Path, dtype: np.dtype[Any]) -> Iterator[Append]:
         stream = stack.enter_context(atomic_write(path))
         ends = stack.enter_context(spooled_ends(path))
 
-        def append(ids: NDArray[Any], lengths: NDArray[np.int64]) -> None:
+        def append(ids: NDArray[Any], stops: NDArray[np.int64]) -> None:
             write_numbers(stream, ids, dtype)
-            ends.append(lengths)
+            ends.append(len(ids), stops)
 
         yield append
         for batch in ends.batches():

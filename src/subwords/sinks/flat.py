@@ -15,13 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import FormatError, InputError
+from subwords.results.token_block import TokenBlock
 from subwords.sinks.layout import Append, TokenFormat
 from subwords.sinks.parts import Ends, spooled_ends, write_npy_header, write_numbers
 from subwords.sinks.token_file import MappedFile, TokenFile, by_offsets, mapped
 from subwords.support.atomic import atomic_write
 
-__all__ = ["BIN", "LLMC", "NPY", "offsets_path"]
+__all__ = ["BIN", "LLMC", "NPY", "npy_blocks", "offsets_path"]
 
+STEP = 1 << 20  # ids that are read at once
 LLMC_HEADER = 256  # int32
 # The magic number and the version by type of an id.
 LLMC_KINDS = {"uint16": (20240520, 1), "uint32": (20240801, 7)}
@@ -50,9 +52,9 @@ def _written(path: Path, dtype: np.dtype[Any], header: Header) -> Iterator[Appen
         ends = stack.enter_context(spooled_ends(path))
         header(stream, dtype, 0)
 
-        def append(ids: NDArray[Any], lengths: NDArray[np.int64]) -> None:
+        def append(ids: NDArray[Any], stops: NDArray[np.int64]) -> None:
             write_numbers(stream, ids, dtype)
-            ends.append(lengths)
+            ends.append(len(ids), stops)
 
         yield append
         stream.seek(0)
@@ -107,6 +109,17 @@ def _read_npy(path: Path, dtype: np.dtype[Any] | None) -> TokenFile:
     if dtype is not None and ids.dtype != dtype:
         raise InputError(f"{path}: expected {dtype}, found {ids.dtype}")
     return _file(path, "npy", ids)
+
+
+def npy_blocks(path: Path) -> Iterator[TokenBlock]:
+    """Yield the documents of a .npy with its offsets, some megabytes at a time."""
+    ids, ends = mapped_npy(path), mapped_npy(offsets_path(path))[1:]
+    first = 0
+    for start in range(0, max(1, len(ids)), STEP):
+        stop = min(start + STEP, len(ids))
+        last = int(np.searchsorted(ends, stop, "right")) if stop < len(ids) else len(ends)
+        yield TokenBlock(np.asarray(ids[start:stop]), np.asarray(ends[first:last]) - start)
+        first = last
 
 
 # ------------------------------------------------------------------ raw

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Append", "TokenFormat"]
 
-# Takes the ids of a batch of documents, in the type of the file, and how many each has.
+# Takes consecutive ids, and where documents end in them: the fields of a `TokenBlock`.
 Append = Callable[["NDArray[Any]", "NDArray[np.int64]"], None]
 
 

@@ -58,7 +58,8 @@ class Contents:
     """What all shards have in common.
 
     tokenizer: the digest of its spec. bos, eos: the ids put before and after each document. shuffle: the seed by which
-    the documents of each shard were shuffled.
+    the documents of each shard were shuffled. skipped, replaced, cut: how many documents of the corpus were left out,
+    read with replacements, or cut short.
     """
 
     format: str
@@ -68,6 +69,9 @@ class Contents:
     bos: int | None = None
     eos: int | None = None
     shuffle: int | None = None
+    skipped: int = 0
+    replaced: int = 0
+    cut: int = 0
     inputs: tuple[Input, ...] = ()
 
 

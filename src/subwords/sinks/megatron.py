@@ -49,12 +49,12 @@ def _written(path: Path, dtype: np.dtype[Any]) -> Iterator[Append]:
         ends = stack.enter_context(spooled_ends(path))
         sequences = 0
 
-        def append(ids: NDArray[Any], lengths: NDArray[np.int64]) -> None:
+        def append(ids: NDArray[Any], stops: NDArray[np.int64]) -> None:
             nonlocal sequences
+            lengths = ends.append(len(ids), stops)
             if len(lengths) and lengths.max() > LONGEST:
                 raise InputError(f"format megatron holds documents of at most {LONGEST} ids, not {lengths.max()}")
             write_numbers(stream, ids, dtype)
-            ends.append(lengths)
             sequences += int(np.count_nonzero(lengths))
 
         yield append

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import FormatError, InputError
+from subwords.results.token_block import TokenBlock
 from subwords.sinks.layout import Append, TokenFormat
 from subwords.sinks.token_file import TokenFile
 from subwords.support.atomic import atomic_write
@@ -33,19 +34,53 @@ def _written(path: Path, dtype: np.dtype[Any]) -> Iterator[Append]:
         writer = pyarrow.parquet.ParquetWriter(stream, schema, compression="zstd")
         stack.enter_context(writer)
 
-        def append(ids: NDArray[Any], lengths: NDArray[np.int64]) -> None:
-            ends = np.cumsum(lengths, dtype=np.int64)
-            first = begin = 0
-            while first < len(lengths):  # row groups of bounded size, and at least one document
-                last = max(first + 1, int(np.searchsorted(ends, begin + GROUP, "right")))
-                offsets = np.concatenate([[0], ends[first:last] - begin])
-                rows = pyarrow.ListArray.from_arrays(
-                    pyarrow.array(offsets, pyarrow.int32()), pyarrow.array(ids[begin : begin + int(offsets[-1])])
-                )
-                writer.write_table(pyarrow.table([rows.cast(kind)], schema))
-                first, begin = last, int(ends[last - 1])
+        waiting = _Waiting(dtype)
 
-        yield append
+        def write(groups: Iterator[TokenBlock]) -> None:
+            for ids, ends in groups:
+                offsets = np.concatenate([np.zeros(1, np.int64), ends])
+                rows = pyarrow.ListArray.from_arrays(pyarrow.array(offsets, pyarrow.int32()), pyarrow.array(ids))
+                writer.write_table(pyarrow.table([rows.cast(kind)], schema))
+
+        yield lambda ids, ends: write(waiting.add(ids, ends))
+        write(waiting.rest())
+
+
+class _Waiting:
+    """Documents that wait for a full row group, so that groups do not depend on how the documents come."""
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self._dtype = dtype
+        self._parts: list[NDArray[Any]] = []
+        self._ends: list[NDArray[np.int64]] = []
+        self._size = 0
+
+    def add(self, ids: NDArray[Any], ends: NDArray[np.int64]) -> Iterator[TokenBlock]:
+        """Take consecutive ids; yield the full groups: the document that makes a group full is its last."""
+        self._parts.append(ids)
+        self._ends.append(ends + self._size)
+        self._size += len(ids)
+        if self._size >= GROUP and len(ends):
+            yield from self._groups(whole=True)
+
+    def rest(self) -> Iterator[TokenBlock]:
+        """Yield the documents that are left."""
+        return self._groups(whole=False)
+
+    def _groups(self, *, whole: bool) -> Iterator[TokenBlock]:
+        ids = np.concatenate([np.zeros(0, self._dtype), *self._parts]).astype(self._dtype, copy=False)
+        ends = np.concatenate([np.zeros(0, np.int64), *self._ends])
+        first = begin = 0
+        while first < len(ends):
+            last = int(np.searchsorted(ends, begin + GROUP)) + 1
+            if last > len(ends):
+                if whole:
+                    break
+                last = len(ends)
+            stop = int(ends[last - 1])
+            yield TokenBlock(ids[begin:stop], ends[first:last] - begin)
+            first, begin = last, stop
+        self._parts, self._ends, self._size = [ids[begin:]], [ends[first:] - begin], len(ids) - begin
 
 
 def _read(path: Path, dtype: np.dtype[Any] | None) -> TokenFile:

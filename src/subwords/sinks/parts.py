@@ -34,15 +34,19 @@ class Ends:
 
     def __init__(self, body: IO[bytes]) -> None:
         self._body = body
+        self._last = 0
         self.documents = 0
         self.tokens = 0
 
-    def append(self, lengths: NDArray[np.int64]) -> None:
-        """Add documents with these numbers of ids."""
-        ends = np.cumsum(lengths, dtype=np.int64) + self.tokens
+    def append(self, tokens: int, ends: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Add as many ids, and the documents that end in them; return how many ids each of these has."""
+        ends = ends + self.tokens
+        lengths = np.diff(ends, prepend=np.int64(self._last))
         write_numbers(self._body, ends, np.dtype("<i8"))
+        self._last = int(ends[-1]) if len(ends) else self._last
         self.documents += len(ends)
-        self.tokens = int(ends[-1]) if len(ends) else self.tokens
+        self.tokens += tokens
+        return lengths
 
     def batches(self) -> Iterator[NDArray[np.int64]]:
         """Yield the ends, many at a time."""

@@ -1,4 +1,4 @@
-"""write_shards: batches of documents to token files, in shards, shuffled if asked."""
+"""write_shards: documents to token files, in shards, shuffled if asked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.results.token_batch import TokenBatch
+from subwords.results.token_block import TokenBlock
 from subwords.sinks.layout import Append, TokenFormat
 from subwords.sinks.manifest import Shard, part_file
 from subwords.sinks.parts import Ends, spool, write_numbers
@@ -30,88 +30,89 @@ def shard_path(path: Path, number: int) -> Path:
     return path.with_name(f"{path.stem}-{number:05}{path.suffix}")
 
 
-def with_ends(batch: TokenBatch, bos: int | None, eos: int | None) -> TokenBatch:
-    """Return the batch with these ids before and after each document."""
-    before, after = int(bos is not None), int(eos is not None)
-    if not before + after:
-        return batch
-    offsets = batch.offsets + (before + after) * np.arange(len(batch.offsets))
-    ids = np.empty(len(batch.ids) + (before + after) * len(batch), np.uint32)
-    own = np.ones(len(ids), bool)
-    if bos is not None:
-        ids[offsets[:-1]] = bos
-        own[offsets[:-1]] = False
-    if eos is not None:
-        ids[offsets[1:] - 1] = eos
-        own[offsets[1:] - 1] = False
-    ids[own] = batch.ids
-    return TokenBatch(ids, offsets)
+def with_ends(blocks: Iterable[TokenBlock], bos: int | None, eos: int | None) -> Iterator[TokenBlock]:
+    """Yield blocks with these ids before and after each document."""
+    begun = 0  # 1 if the last block ended within a document, which then has its first id
+    for ids, ends in blocks:
+        is_open = len(ids) > (int(ends[-1]) if len(ends) else 0) or (begun and not len(ends))
+        documents = np.arange(len(ends) + int(is_open))  # of which some part is here
+        starts = np.concatenate([np.zeros(1, np.int64), ends])[: len(documents)][begun:]
+        before, after = documents[begun:] if bos is not None else [], documents[: len(ends)] if eos is not None else []
+        order = np.argsort(np.concatenate([2 * np.array(before, np.int64), 2 * np.array(after, np.int64) + 1]))
+        places = np.concatenate([starts[: len(before)], ends[: len(after)]])[order]
+        values = np.concatenate([np.full(len(before), bos or 0), np.full(len(after), eos or 0)])[order]
+        moved = np.arange(1, len(ends) + 1)
+        more = (moved - begun) * (bos is not None) + moved * (eos is not None)
+        yield TokenBlock(np.insert(ids, places, values.astype(np.uint32)), ends + more)
+        begun = int(is_open)
 
 
 def write_shards(
     path: Path,
-    batches: Iterable[TokenBatch],
+    blocks: Iterable[TokenBlock],
     form: TokenFormat,
     dtype: np.dtype[Any],
     *,
     shard_size: int | None = None,
     shuffle: int | None = None,
 ) -> list[Shard]:
-    """Write documents to `path`, or with a shard size to shards of at most so many ids; a document is never cut.
+    """Write documents to `path`, or with a shard size to several files: a document that reaches the size is the last.
 
     Each file appears complete or not at all. shuffle: a seed; the documents of each shard are then shuffled.
     """
     if shard_size is None:
-        return [_write_shard(path, iter(batches), form, dtype, shuffle, 0)]
+        return [_write_shard(path, iter(blocks), form, dtype, shuffle, 0)]
     shards: list[Shard] = []
-    parts = _Parts(iter(batches), shard_size)
+    parts = _Parts(iter(blocks), shard_size)
     while not shards or parts.more():
         shards.append(_write_shard(shard_path(path, len(shards)), parts.shard(), form, dtype, shuffle, len(shards)))
     return shards
 
 
 class _Parts:
-    """Batches, cut where a shard is full."""
+    """Blocks, cut where a shard is full."""
 
-    def __init__(self, batches: Iterator[TokenBatch], size: int) -> None:
-        self._batches = batches
+    def __init__(self, blocks: Iterator[TokenBlock], size: int) -> None:
+        self._blocks = blocks
         self._size = size
-        self._rest: TokenBatch | None = None
+        self._rest: TokenBlock | None = None
 
     def more(self) -> bool:
         """Whether any document is left."""
-        while self._rest is None or not len(self._rest):
-            self._rest = next(self._batches, None)
+        while self._rest is None or not (len(self._rest.ids) or len(self._rest.ends)):
+            self._rest = next(self._blocks, None)
             if self._rest is None:
                 return False
         return True
 
-    def shard(self) -> Iterator[TokenBatch]:
-        """Yield the documents of the next shard: at least one."""
-        room, first = self._size, True
+    def shard(self) -> Iterator[TokenBlock]:
+        """Yield the documents of the next shard."""
+        room = self._size
         while self.more():
-            batch = self._rest
-            assert batch is not None
-            fits = int(np.searchsorted(batch.offsets, room, "right")) - 1
-            fits = max(fits, int(first))
-            if not fits:
+            block = self._rest
+            assert block is not None
+            last = int(np.searchsorted(block.ends, room))  # of the documents that end here, the one that fills it
+            if last < len(block.ends):
+                stop = int(block.ends[last])
+                yield TokenBlock(block.ids[:stop], block.ends[: last + 1])
+                self._rest = TokenBlock(block.ids[stop:], block.ends[last + 1 :] - stop)
                 return
-            yield batch[:fits]
-            self._rest, first = batch[fits:], False
-            room -= int(batch.offsets[fits])
+            yield block
+            self._rest = None
+            room -= len(block.ids)
 
 
 def _write_shard(
-    path: Path, batches: Iterator[TokenBatch], form: TokenFormat, dtype: np.dtype[Any], shuffle: int | None, number: int
+    path: Path, blocks: Iterator[TokenBlock], form: TokenFormat, dtype: np.dtype[Any], shuffle: int | None, number: int
 ) -> Shard:
     documents = tokens = 0
     with ExitStack() as stack:
         append = stack.enter_context(form.write(path, dtype))
         if shuffle is not None:
             append = stack.enter_context(_shuffled(path, append, dtype, np.random.default_rng([shuffle, number])))
-        for batch in batches:
-            documents, tokens = documents + len(batch), tokens + len(batch.ids)
-            append(batch.ids, np.diff(batch.offsets))
+        for ids, ends in blocks:
+            documents, tokens = documents + len(ends), tokens + len(ids)
+            append(ids, ends)
     files = tuple(part_file(file) for file in form.files(path))
     return Shard(documents, tokens, files)
 
@@ -122,9 +123,9 @@ def _shuffled(path: Path, append: Append, dtype: np.dtype[Any], rng: np.random.G
     with spool(path) as ids, spool(path) as body:
         ends = Ends(body)
 
-        def keep(numbers: NDArray[Any], lengths: NDArray[np.int64]) -> None:
+        def keep(numbers: NDArray[Any], stops: NDArray[np.int64]) -> None:
             write_numbers(ids, numbers, dtype)
-            ends.append(lengths)
+            ends.append(len(numbers), stops)
 
         yield keep
         if not ends.documents:
@@ -138,5 +139,5 @@ def _shuffled(path: Path, append: Append, dtype: np.dtype[Any], rng: np.random.G
         first = 0
         for last in np.unique(np.append(cuts.clip(max=len(order)), len(order))).tolist():
             rows = [flat[stops[i] : stops[i + 1]] for i in order[first:last].tolist()]
-            append(np.concatenate([np.zeros(0, dtype), *rows]), lengths[first:last])
+            append(np.concatenate([np.zeros(0, dtype), *rows]), np.cumsum(lengths[first:last], dtype=np.int64))
             first = last

@@ -9,6 +9,7 @@ from subwords.corpus.count import count_blocks
 from subwords.corpus.counts import WordCounts
 from subwords.corpus.progress import progress as progress_line
 from subwords.corpus.read import read_blocks
+from subwords.corpus.reading import Reading
 from subwords.corpus.source import source_size
 from subwords.errors import CorpusError
 from subwords.resolve import NormalizerLike, SplitterLike
@@ -35,16 +36,22 @@ def count(
     normalizer: NormalizerLike = None,
     special_tokens: Sequence[str] = (),
     documents: Literal["file", "line"] = "file",
-    errors: Literal["strict", "replace"] = "strict",
+    separator: str | None = None,
+    text_column: str = "text",
+    max_document_bytes: int | None = None,
+    errors: Literal["strict", "replace", "skip"] = "strict",
     threads: int | None = None,
     progress: bool | None = None,
 ) -> WordCounts:
-    """Count the words of a corpus: files, a glob, a folder, or an iterable of str.
+    """Count the words of a corpus: files, a glob, a folder, an iterable of str, a table or a dataset.
 
-    documents: "file" makes each file (or text) a document, "line" each line; no word crosses documents.
-    special_tokens: removed from the text before counting (W3). errors: invalid UTF-8 raises CorpusError with file and
-    offset ("strict") or becomes U+FFFD ("replace"). threads: None for one per processor. progress: None shows a bar if
-    standard error is a terminal.
+    Files are text, JSON Lines (.jsonl), Parquet or Arrow, the first two also compressed. documents: "file" makes each
+    text file, row or text a document, "line" each line; no word crosses documents. separator: a text between documents
+    in text files, which is removed. text_column: the field or column of rows that holds the text. max_document_bytes:
+    what follows them in a document is dropped. special_tokens: removed from the text before counting (W3). errors: text
+    that cannot be read raises CorpusError with its place ("strict"); becomes U+FFFD, or no text for a row without any
+    ("replace"); or its document is left out ("skip"). threads: None for one per processor. progress: None shows a bar
+    if standard error is a terminal.
     Hazard: a str is a path; put texts in a list.
 
     >>> import subwords
@@ -53,8 +60,15 @@ def count(
     """
     rule, before = make_splitter(splitter), normalizer_or_none(normalizer)
     special_tokens = check_strings("special_tokens", special_tokens)
+    reading = Reading(
+        documents=documents,
+        separator=separator,
+        text_column=text_column,
+        max_document_bytes=max_document_bytes,
+        errors=errors,
+    )
     with progress_line(source_size(source), "counting", enabled=progress) as bar:
-        blocks = read_blocks(source, documents=documents, errors=errors, block_size=BLOCK, on_bytes=bar.advance)
+        blocks = read_blocks(source, reading, block_size=BLOCK, on_bytes=bar.advance)
         counts = count_blocks(
             blocks, words_of(rule, before), special_tokens=special_tokens, threads=thread_count(threads)
         )

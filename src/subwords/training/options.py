@@ -37,7 +37,10 @@ class CommonOptions(TypedDict, total=False):
     template: TemplateLike | Literal["auto"]
     roles: Mapping[str, str] | None
     documents: Literal["file", "line"] | None
-    errors: Literal["strict", "replace"] | None
+    separator: str | None
+    text_column: str | None
+    max_document_bytes: int | None
+    errors: Literal["strict", "replace", "skip"] | None
     threads: int | None
     progress: bool | None
 

@@ -80,7 +80,10 @@ def train(
     template: TemplateLike | Literal["auto"] = "auto",
     roles: Mapping[str, str] | None = None,
     documents: Literal["file", "line"] | None = None,
-    errors: Literal["strict", "replace"] | None = None,
+    separator: str | None = None,
+    text_column: str | None = None,
+    max_document_bytes: int | None = None,
+    errors: Literal["strict", "replace", "skip"] | None = None,
     threads: int | None = None,
     progress: bool | None = None,
     **options: Any,
@@ -104,7 +107,8 @@ def train(
       "<fill>"}; the others are told by their usual names.
     - unk_token: the special token for unknown text. Default: none for BPE, [UNK] for WordPiece, <unk> for the others.
     - min_frequency: the smallest count of a merged pair or of a word (default 0), or of a Unigram piece (default 2).
-    - documents, errors, threads, progress: as in `count`; the first two raise InputError with word counts.
+    - documents, separator, text_column, max_document_bytes, errors: as in `count`; InputError with word counts.
+    - threads, progress: as in `count`.
 
     "bpe":
 
@@ -150,10 +154,12 @@ def train(
         _finished(Tokenizer(untrained), template, roles)
     cut_out = settings.cut_out
     threads = thread_count(threads)
+    asked: dict[str, Any] = {"documents": documents, "separator": separator, "text_column": text_column}
+    asked |= {"max_document_bytes": max_document_bytes, "errors": errors}
+    reading = {name: value for name, value in asked.items() if value is not None}
     if isinstance(source, WordCounts):
-        for name, value in (("documents", documents), ("errors", errors)):
-            if value is not None:
-                raise InputError(f"{name} applies to text, but these are word counts: pass it to count")
+        for name in reading:
+            raise InputError(f"{name} applies to text, but these are word counts: pass it to count")
         counts = source
         _check_counts(counts, rule, before, cut_out)
     else:
@@ -162,10 +168,9 @@ def train(
             splitter=rule,
             normalizer=before,
             special_tokens=cut_out,
-            documents="file" if documents is None else documents,
-            errors="strict" if errors is None else errors,
             threads=threads,
             progress=progress,
+            **reading,
         )
     with progress_line(None, "indexing", unit=family.unit, enabled=progress) as bar:
         model: Model = family.train(counts, settings, threads=threads, on_step=bar.phase)

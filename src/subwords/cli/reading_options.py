@@ -1,0 +1,42 @@
+"""The options of all commands that read a corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from subwords.cli.console import utf8
+
+__all__ = ["READING", "reading_options"]
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+READING = ("documents", "separator", "text_column", "max_document_bytes", "errors")
+
+
+def reading_options(command: _Command) -> _Command:
+    """Add the options of `subwords.count` that say what a document is."""
+    options: list[Callable[[_Command], _Command]] = [
+        click.option(
+            "--documents",
+            type=click.Choice(["file", "line"]),
+            help="What a document is: each text file or row, or each of its lines.  [default: file]",
+        ),
+        click.option("--separator", type=utf8, metavar="TEXT", help="What is between documents in text files."),
+        click.option(
+            "--text-column", type=utf8, metavar="NAME", help="The field or column that holds the text.  [default: text]"
+        ),
+        click.option(
+            "--max-document-bytes", type=click.IntRange(min=4), metavar="N", help="Drop what follows in a document."
+        ),
+        click.option(
+            "--errors",
+            type=click.Choice(["strict", "replace", "skip"]),
+            help="Text that cannot be read: stop, read it as U+FFFD, or skip its document.  [default: strict]",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command

@@ -1,0 +1,205 @@
+"""Reads a column of text as blocks: Parquet files, Arrow files and streams, tables, datasets. Texts become no str."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.corpus.blocks import Block, blocks_of, first_invalid
+from subwords.corpus.files import need_pyarrow
+from subwords.corpus.reading import Reading, Tally
+from subwords.errors import CorpusError, InputError
+
+__all__ = ["arrow_blocks", "column_texts", "is_table", "parquet_blocks", "row_group_rows", "table_blocks"]
+
+Place = Callable[[int], str]  # the name of a row, for messages
+
+MOST_ROWS = 1 << 16  # rows of Parquet read at once
+ROWS = 1000  # rows of a dataset read at once
+
+
+def column_texts(array: Any, place: Place, reading: Reading, tally: Tally) -> tuple[memoryview, NDArray[np.int64]]:
+    """Return the texts of an Arrow array, one after the other, and where each ends."""
+    if array.null_count:
+        first = int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
+        tally.refused(f"{place(first)}: expected text, found null", reading.errors, array.null_count)
+        array = array.drop_null()
+    arrow = need_pyarrow()
+    if not len(array):
+        return memoryview(b""), np.zeros(0, np.int64)
+    wide = array.type in (arrow.large_string(), arrow.large_binary())
+    _, offsets, data = array.buffers()
+    found = np.frombuffer(offsets, np.int64 if wide else np.int32)[array.offset : array.offset + len(array) + 1]
+    text = memoryview(data or b"")[int(found[0]) : int(found[-1])]
+    ends = found[1:].astype(np.int64) - int(found[0])
+    if _is_valid(text, ends):
+        return text, ends
+    return _valid_texts(text, ends, place, reading, tally)
+
+
+def _is_valid(text: memoryview, ends: NDArray[np.int64]) -> bool:
+    if first_invalid(text) is not None:
+        return False
+    starts = ends[:-1][ends[:-1] < len(text)]
+    return not ((np.frombuffer(text, np.uint8)[starts] & 0xC0) == 0x80).any()
+
+
+def _valid_texts(
+    text: memoryview, ends: NDArray[np.int64], place: Place, reading: Reading, tally: Tally
+) -> tuple[memoryview, NDArray[np.int64]]:
+    kept, start = list[bytes](), 0
+    for row, stop in enumerate(ends.tolist()):
+        data = bytes(text[start:stop])
+        start = stop
+        try:
+            data.decode()
+        except UnicodeDecodeError as error:
+            what = f"expected UTF-8, got byte 0x{data[error.start]:02x} at byte {error.start} of the text"
+            tally.refused(f"{place(row)}: {what}", reading.errors)
+            data = data.decode(errors="replace").encode() if reading.errors == "replace" else b""
+        kept.append(data)
+    return memoryview(b"".join(kept)), np.cumsum([len(data) for data in kept], dtype=np.int64)
+
+
+def _column(schema: Any, reading: Reading, name: str) -> Any:
+    """Return the type of the column of text; CorpusError if there is none."""
+    arrow = need_pyarrow()
+    if reading.text_column not in schema.names:
+        raise CorpusError(
+            f"{name}: expected a column {reading.text_column!r}, found {_listed(schema.names)}; text_column names another"
+        )
+    found = schema.field(reading.text_column).type
+    values = found.value_type if arrow.types.is_dictionary(found) else found
+    texts = (arrow.string(), arrow.large_string(), arrow.string_view(), arrow.binary(), arrow.large_binary())
+    if values not in texts:
+        raise CorpusError(f"{name}: expected text in column {reading.text_column!r}, found {found}")
+    return found
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(map(repr, names[:20]))}{', ...' if len(names) > 20 else ''}" or "none"
+
+
+def _plain(array: Any) -> Any:
+    """Return an array of texts one after the other in memory."""
+    arrow = need_pyarrow()
+    if arrow.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    return array.cast(arrow.large_string()) if array.type == arrow.string_view() else array
+
+
+class _Rows:
+    """Makes blocks of the arrays of one source, which follow each other."""
+
+    def __init__(self, name: str, reading: Reading, tally: Tally, size: int, first: int = 0) -> None:
+        self._name, self._reading, self._tally, self._size = name, reading, tally, size
+        self._row, self._offset = first, 0
+
+    def blocks(self, array: Any) -> Iterator[Block]:
+        """Yield the blocks of the next array."""
+        array = _plain(array)
+        text, ends = column_texts(array, partial(self._place, self._row), self._reading, self._tally)
+        self._row += len(array)
+        yield from blocks_of(text, ends, self._name, self._offset, self._size)
+        self._offset += len(text)
+
+    def _place(self, first: int, row: int) -> str:
+        return f"{self._name}: row {first + row}"
+
+
+def parquet_blocks(
+    path: Path,
+    reading: Reading,
+    tally: Tally,
+    size: int,
+    on_bytes: Callable[[int], object],
+    groups: tuple[int, int] | None = None,
+) -> Iterator[Block]:
+    """Yield the column of text of a Parquet file, or of its row groups from the first number to before the second."""
+    need_pyarrow()
+    from pyarrow import parquet
+
+    with _errors(path), parquet.ParquetFile(path) as file:
+        _column(file.schema_arrow, reading, str(path))
+        every = file.metadata
+        first, last = groups or (0, every.num_row_groups)
+        rows = _Rows(str(path), reading, tally, size, sum(every.row_group(i).num_rows for i in range(first)))
+        share = path.stat().st_size / max(1, every.num_rows)
+        done = reported = 0
+        for group in range(first, last):
+            found = every.row_group(group)
+            at_once = int(size / max(1, found.total_byte_size) * found.num_rows)
+            for batch in file.iter_batches(min(max(at_once, 1), MOST_ROWS), [group], [reading.text_column]):
+                yield from rows.blocks(batch.column(0))
+                done += batch.num_rows
+                on_bytes(int(done * share) - reported)
+                reported = int(done * share)
+
+
+def arrow_blocks(
+    path: Path, reading: Reading, tally: Tally, size: int, on_bytes: Callable[[int], object]
+) -> Iterator[Block]:
+    """Yield the column of text of an Arrow file or stream on disk, which is mapped."""
+    arrow = need_pyarrow()
+    with _errors(path), arrow.memory_map(str(path)) as mapped:
+        is_file = bytes(mapped.read(6)) == b"ARROW1"
+        mapped.seek(0)
+        reader = arrow.ipc.open_file(mapped) if is_file else arrow.ipc.open_stream(mapped)
+        _column(reader.schema, reading, str(path))
+        rows, before = _Rows(str(path), reading, tally, size), 0
+        batches = (reader.get_batch(i) for i in range(reader.num_record_batches)) if is_file else reader
+        for batch in batches:
+            yield from rows.blocks(batch.column(batch.schema.get_field_index(reading.text_column)))
+            on_bytes(batch.nbytes)
+            before += batch.nbytes
+        on_bytes(path.stat().st_size - before)
+
+
+def row_group_rows(path: Path) -> list[int]:
+    """Return the number of rows of each row group of a Parquet file."""
+    need_pyarrow()
+    from pyarrow import parquet
+
+    with _errors(path), parquet.ParquetFile(path) as file:
+        return [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
+
+
+@contextmanager
+def _errors(path: Path) -> Iterator[None]:
+    arrow = need_pyarrow()
+    try:
+        yield
+    except (arrow.ArrowException, OSError) as error:
+        raise CorpusError(f"{path}: cannot read file: {str(error) or type(error).__name__:.200}") from error
+
+
+def is_table(source: object) -> bool:
+    """Whether a source is an Arrow table or stream (PyArrow, Polars, DuckDB, ...), or a dataset of `datasets`."""
+    return hasattr(source, "__arrow_c_stream__") or (hasattr(source, "with_format") and hasattr(source, "column_names"))
+
+
+def table_blocks(
+    source: Any, reading: Reading, tally: Tally, size: int, on_bytes: Callable[[int], object]
+) -> Iterator[Block]:
+    """Yield the column of text of a source for which `is_table` is true."""
+    arrow = need_pyarrow()
+    name = type(source).__name__
+    if isinstance(getattr(source, "column_names", None), dict):
+        raise InputError(f"source: expected one split of a dataset, got those of {', '.join(source.column_names)}")
+    if hasattr(source, "with_format"):
+        tables = source.with_format("arrow").iter(ROWS)
+    else:
+        tables = arrow.RecordBatchReader.from_stream(source)
+    rows = _Rows(name, reading, tally, size)
+    for table in tables:
+        _column(table.schema, reading, name)
+        column = table.column(table.schema.get_field_index(reading.text_column))
+        for array in column.chunks if hasattr(column, "chunks") else [column]:
+            yield from rows.blocks(array)
+            on_bytes(array.nbytes)

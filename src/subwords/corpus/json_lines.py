@@ -1,0 +1,121 @@
+"""Reads JSON Lines: the text of one field of each row, by Arrow where a block is sound, else row by row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.corpus.blocks import Block, blocks_of
+from subwords.corpus.columns import column_texts
+from subwords.corpus.lines import whole_lines
+from subwords.corpus.reading import LONE_SURROGATE, Reading, Tally
+
+__all__ = ["json_blocks", "row_text"]
+
+BOM = b"\xef\xbb\xbf"
+LARGEST = (1 << 31) - 2  # bytes that Arrow reads at once
+
+
+def json_blocks(
+    path: Path,
+    reading: Reading,
+    tally: Tally,
+    size: int,
+    on_bytes: Callable[[int], object],
+    part: tuple[int, int] | None = None,
+) -> Iterator[Block]:
+    """Yield the texts of a file of rows, or of the rows that begin within a part of it, in bytes."""
+    before = 0
+    for data, offset in whole_lines(path, size, on_bytes, part):
+        text, ends = _texts(data.removeprefix(BOM) if offset == 0 else data, path, offset, reading, tally)
+        yield from blocks_of(text, ends, str(path), before, size)
+        before += len(text)
+
+
+def _texts(
+    data: bytes, path: Path, offset: int, reading: Reading, tally: Tally
+) -> tuple[memoryview, NDArray[np.int64]]:
+    import pyarrow as arrow
+    from pyarrow import json as arrow_json
+
+    if not data.strip():
+        return memoryview(b""), np.zeros(0, np.int64)
+    field = reading.text_column
+    if len(data) <= LARGEST:
+        shape = arrow.schema([(field, arrow.large_string())])
+        how = arrow_json.ParseOptions(shape, newlines_in_values=False, unexpected_field_behavior="ignore")
+        whole = arrow_json.ReadOptions(use_threads=False, block_size=len(data) + 1)
+        try:
+            table = arrow_json.read_json(arrow.BufferReader(data), whole, how)
+            array = table.column(field).combine_chunks()
+        except arrow.ArrowException:
+            return _row_by_row(data, path, offset, reading, tally)
+        if reading.errors != "strict" or not array.null_count:
+            found = Tally()
+            try:
+                text = column_texts(array, str, reading, found)
+            except Exception:
+                return _row_by_row(data, path, offset, reading, tally)
+            tally.add(found)
+            return text
+    return _row_by_row(data, path, offset, reading, tally)
+
+
+def _row_by_row(
+    data: bytes, path: Path, offset: int, reading: Reading, tally: Tally
+) -> tuple[memoryview, NDArray[np.int64]]:
+    texts = list[bytes]()
+    for line in data.split(b"\n"):
+        if line.strip():
+            texts.append(_row(line, f"{path}: row at byte {offset}", reading, tally))
+        offset += len(line) + 1
+    return memoryview(b"".join(texts)), np.cumsum([len(text) for text in texts], dtype=np.int64)
+
+
+def _row(line: bytes, place: str, reading: Reading, tally: Tally) -> bytes:
+    """Return the text of a row, b"" if it is left out."""
+    damaged = 0
+    try:
+        text = line.decode()
+    except UnicodeDecodeError as error:
+        tally.refused(f"{place}: expected UTF-8, got byte 0x{line[error.start]:02x}", reading.errors)
+        if reading.errors == "skip":
+            return b""
+        text, damaged = line.decode(errors="replace"), 1
+    try:
+        row = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        if not damaged:
+            tally.refused(f"{place}: expected a JSON object, {str(error):.80}", reading.errors)
+        return b""
+    found = Tally()
+    result = row_text(row, place, reading, found)
+    if not damaged:
+        tally.add(found)
+    return result
+
+
+def row_text(row: Any, place: str, reading: Reading, tally: Tally) -> bytes:
+    """Return the text of a row in UTF-8, b"" if it has none and may be without."""
+    field = reading.text_column
+    text = row.get(field) if isinstance(row, dict) else None
+    if not isinstance(text, str):
+        if not isinstance(row, dict):
+            came = f"an object, found {type(row).__name__}"
+        elif field in row:
+            came = f"text in field {field!r}, found {json.dumps(text, default=str):.40}"
+        else:
+            came = f"a field {field!r}, found {', '.join(map(repr, list(row)[:20])) or 'none'}; text_column names another"
+        tally.refused(f"{place}: expected {came}", reading.errors)
+        return b""
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        code = f"U+{ord(text[error.start]):04X}"
+        tally.refused(f"{place}: expected characters, got the lone surrogate {code}", reading.errors)
+        return b"" if reading.errors == "skip" else LONE_SURROGATE.sub("\ufffd", text).encode()

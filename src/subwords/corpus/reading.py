@@ -1,0 +1,72 @@
+"""Reading: what a document is, and what happens to text that cannot be read."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from subwords.errors import CorpusError, InputError
+from subwords.support.checks import check_choice, check_integer, check_string
+
+__all__ = ["LEAST_CAP", "LONE_SURROGATE", "Documents", "Errors", "Reading", "Tally"]
+
+Documents = Literal["file", "line"]
+Errors = Literal["strict", "replace", "skip"]
+
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+LEAST_CAP = 4  # bytes: the longest character
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How a source is read; InputError for invalid options.
+
+    documents: "file" makes each file, row or text a document, "line" each of its lines. separator: a text between
+    documents, which belongs to none of them; for text files. text_column: the field or column of rows that holds the
+    text. max_document_bytes: what follows them in a document is dropped. errors: text that cannot be read raises
+    CorpusError with its place ("strict"); is read as far as it can be, with U+FFFD for each invalid byte, and no text
+    for a row without any ("replace"); or its document is left out ("skip").
+    """
+
+    documents: Documents = "file"
+    separator: str | None = None
+    text_column: str = "text"
+    max_document_bytes: int | None = None
+    errors: Errors = "strict"
+
+    def __post_init__(self) -> None:
+        check_choice("documents", self.documents, ("file", "line"))
+        check_choice("errors", self.errors, ("strict", "replace", "skip"))
+        check_string("text_column", self.text_column)
+        if self.separator is not None:
+            check_string("separator", self.separator)
+            if not self.separator:
+                raise InputError("expected separator to be a text between documents, or None, not an empty one")
+            if self.documents == "line":
+                raise InputError('separator is for documents="file": lines are separated by line feeds')
+        if self.max_document_bytes is not None:
+            check_integer("max_document_bytes", self.max_document_bytes, LEAST_CAP, 1 << 62)
+
+
+@dataclass(slots=True)
+class Tally:
+    """How many documents were left out, read with replacements, and cut short."""
+
+    skipped: int = 0
+    replaced: int = 0
+    cut: int = 0
+
+    def refused(self, message: str, errors: Errors, documents: int = 1) -> None:
+        """Count documents that cannot be read; CorpusError if they may not be left out."""
+        if errors == "strict":
+            raise CorpusError(f'{message}; errors="skip" leaves such documents out')
+        if errors == "skip":
+            self.skipped += documents
+        else:
+            self.replaced += documents
+
+    def add(self, other: Tally) -> None:
+        """Add the numbers of another part of the corpus."""
+        self.skipped, self.replaced = self.skipped + other.skipped, self.replaced + other.replaced
+        self.cut += other.cut

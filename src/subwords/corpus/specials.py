@@ -1,0 +1,86 @@
+"""Specials: special tokens in the text of a corpus, which are no words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Part", "Specials"]
+
+NEAR = 1 << 12  # bytes; shorter texts are searched in Python, longer ones by a kernel that releases the GIL
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the corpus: the texts text[bounds[i]:bounds[i + 1]]; text[0] is at offset `place` of the corpus.
+
+    begins, ends: False if the first text continues the previous part, or if the last one continues in the next part.
+    """
+
+    text: bytes
+    bounds: NDArray[np.int64]
+    place: int
+    begins: bool
+    ends: bool
+
+
+class Specials:
+    """Removes special tokens from the text before counting (W3); of several matches at a position, the longest."""
+
+    def __init__(self, tokens: Sequence[str]) -> None:
+        self.tokens = sorted((token.encode() for token in tokens), key=len, reverse=True)
+        self.reach = len(self.tokens[0]) if self.tokens else 0
+        self._pattern = re.compile(b"|".join(map(re.escape, self.tokens)))
+
+    def clear(self, data: bytes, begins: int, cut: int) -> bool:
+        """Whether a cut is surely outside of special tokens, searching only the text close to it."""
+        if not self.tokens:
+            return True
+        first = cut - self.reach
+        return first >= 0 and not self._occur(data, max(begins, first), min(len(data), cut + self.reach))
+
+    def moved_after(self, data: bytes, begins: int, cut: int) -> tuple[int, bool]:
+        """Return the cut, moved after a special token that contains or touches it, and whether there was one.
+
+        `begins` is the offset in `data` where the text begins.
+        """
+        for start, stop in self._spans(data, begins, len(data)):
+            if start <= cut <= stop:
+                return stop, True
+            if start > cut:
+                break
+        return cut, False
+
+    def remove(self, part: Part) -> Part:
+        """Return the part without special tokens; the stretches between them become separate texts."""
+        if not self._occur(part.text, 0, len(part.text)):
+            return part
+        bounds = part.bounds.tolist()
+        spans = [span for a, b in pairwise(bounds) for span in self._spans(part.text, a, b)]
+        edges = np.unique(np.concatenate([part.bounds, np.array(spans, np.int64).ravel()]))
+        kept = np.flatnonzero(~np.isin(edges[:-1], [a for a, _ in spans]))
+        text = b"".join(part.text[edges[k] : edges[k + 1]] for k in kept)
+        lengths = np.diff(edges)[kept]
+        # A text begins or ends at each removed token.
+        begins, ends = part.begins or edges[kept[:1]].any(), part.ends or edges[kept[-1:] + 1] != len(part.text)
+        bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        return Part(text, bounds, part.place, bool(np.all(begins)), bool(np.all(ends)))
+
+    def _spans(self, data: bytes, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        if not self._occur(data, start, stop):
+            return iter(())
+        return (match.span() for match in self._pattern.finditer(data, start, stop))
+
+    def _occur(self, data: bytes, start: int, stop: int) -> bool:
+        """Whether data[start:stop] contains any special token."""
+        if stop - start < NEAR:
+            return any(data.find(token, start, stop) >= 0 for token in self.tokens)
+        from subwords.kernels.text.find import find_bytes
+
+        text = np.frombuffer(data, np.uint8)
+        return any(find_bytes(text, start, stop, np.frombuffer(token, np.uint8)) >= 0 for token in self.tokens)

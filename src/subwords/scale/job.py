@@ -1,0 +1,205 @@
+"""Jobs: a corpus counted or encoded in shards, resumed where it stopped, with the same result for any division."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+from subwords.corpus.counts import WordCounts
+from subwords.corpus.progress import progress as progress_line
+from subwords.corpus.reading import Reading
+from subwords.corpus.source import Source, files_and_texts
+from subwords.errors import CorpusError, InputError
+from subwords.resolve import NormalizerLike, SplitterLike
+from subwords.resolve import splitter as make_splitter
+from subwords.scale.runners import RUNNERS, local_runner
+from subwords.scale.shards import Shard, shards_of
+from subwords.scale.work import CountWork, Done, EncodeWork, Work, done_of
+from subwords.sinks.manifest import Contents, Input, Manifest, manifest_path, write_manifest
+from subwords.support.atomic import as_path
+from subwords.support.checks import check_choice, check_integer, check_strings
+from subwords.support.value import digest_of
+from subwords.tokenizer import Tokenizer
+from subwords.training.count import normalizer_or_none
+
+__all__ = ["Run", "count_files", "encode_files"]
+
+SHARD = 1 << 28  # bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """Who does the work, and how it is divided. No choice changes the result.
+
+    runner: "local" processes, "ray" tasks or "dask" tasks. workers: processes of this machine. threads: of each worker.
+    address: of an existing cluster. shard_bytes: about the size of a shard on disk. rank, world_size: this process does
+    every world_size-th shard, from number `rank` on; the last of these processes joins what all of them made. folder:
+    where shards are kept until the job is done; None is `path` with the suffix .parts. It must be the same folder on
+    all machines. keep: leave it there.
+    """
+
+    runner: Literal["local", "ray", "dask"] = "local"
+    workers: int | None = None
+    threads: int | None = None
+    address: str | None = None
+    shard_bytes: int = SHARD
+    rank: int | None = None
+    world_size: int | None = None
+    folder: str | PathLike[str] | None = None
+    keep: bool = False
+
+    def __post_init__(self) -> None:
+        check_choice("runner", self.runner, RUNNERS)
+        for name in ("workers", "threads"):
+            if getattr(self, name) is not None:
+                check_integer(name, getattr(self, name), 1, 1024)
+        check_integer("shard_bytes", self.shard_bytes, 1, 1 << 62)
+        if (self.rank is None) != (self.world_size is None):
+            raise InputError("expected rank and world_size together")
+        if self.rank is not None and self.world_size is not None:
+            check_integer("world_size", self.world_size, 1, 1 << 31)
+            check_integer("rank", self.rank, 0, self.world_size - 1)
+        if self.runner != "local" and (self.workers is not None or self.rank is not None):
+            raise InputError(f"workers, rank and world_size are for runner local, not for {self.runner}")
+        if self.runner == "local" and self.address is not None:
+            raise InputError("address is for runners ray and dask")
+
+    def done(self, work: Work, shards: list[Shard], folder: Path) -> Iterator[Done]:
+        """Do the work on all shards, or on those of this rank."""
+        if self.runner != "local":
+            return RUNNERS[self.runner](self.address, self.threads or 1)(work, shards, folder)
+        run = local_runner(self.workers, self.threads)
+        if self.rank is not None:
+            shards = shards[self.rank :: self.world_size]
+        return run(work, shards, folder)
+
+
+def count_files(
+    source: Source,
+    path: str | PathLike[str],
+    *,
+    splitter: SplitterLike = "gpt2",
+    normalizer: NormalizerLike = None,
+    special_tokens: tuple[str, ...] = (),
+    reading: Reading | None = None,
+    run: Run | None = None,
+    progress: bool | None = None,
+) -> WordCounts | None:
+    """Count the words of files in shards, and save the counts; None if other ranks have shards to do.
+
+    The counts are those of `subwords.count`, byte for byte. See `Run` for who does it.
+    """
+    target, run = as_path(path), run or Run()
+    before = normalizer_or_none(normalizer)
+    identity = None if before is None else before.identity
+    removed = check_strings("special_tokens", special_tokens)
+    work = CountWork(reading or Reading(), make_splitter(splitter).identity, identity, removed)
+    job = _Job(work, source, target, work.reading, run)
+    done = job.finish(progress)
+    if done is None:
+        return None
+    total: Any = 0
+    for one in done:
+        total = total + WordCounts.load(job.folder / f"{one.name}.part")
+    if not total or not len(total):
+        raise CorpusError("no text to count: every document is empty")
+    total.save(target)
+    job.clean()
+    return WordCounts.load(target)
+
+
+def encode_files(
+    tokenizer: Tokenizer,
+    source: Source,
+    path: str | PathLike[str],
+    *,
+    format: str | None = None,
+    dtype: str | None = None,
+    bos: int | str | None = None,
+    eos: int | str | None = None,
+    shard_size: int | None = None,
+    shuffle: int | None = None,
+    special: Literal["text", "allow"] = "text",
+    reading: Reading | None = None,
+    run: Run | None = None,
+    progress: bool | None = None,
+) -> Manifest | None:
+    """Encode files in shards to token files; None if other ranks have shards to do.
+
+    The files are those of `Tokenizer.encode_files`, byte for byte. See `Run` for who makes them.
+    """
+    from subwords.sinks.flat import npy_blocks
+    from subwords.sinks.formats import format_named
+    from subwords.sinks.write import with_ends, write_shards
+
+    target, run = as_path(path), run or Run()
+    form = format_named(format, target)
+    kind = form.dtype_for(tokenizer.vocab_size, dtype)
+    first, last = tokenizer._id_of("bos", bos), tokenizer._id_of("eos", eos)
+    work = EncodeWork(reading or Reading(), tokenizer.spec, special)
+    job = _Job(work, source, target, work.reading, run)
+    done = job.finish(progress)
+    if done is None:
+        return None
+    parts = (npy_blocks(job.folder / f"{one.name}.part") for one in done)
+    ids = with_ends(chain.from_iterable(parts), first, last)
+    made = write_shards(target, ids, form, kind, shard_size=shard_size, shuffle=shuffle)
+    contents = Contents(
+        format=form.name,
+        dtype=kind.name,
+        vocab_size=tokenizer.vocab_size,
+        tokenizer=tokenizer.spec.digest,
+        bos=first,
+        eos=last,
+        shuffle=shuffle,
+        skipped=sum(one.skipped for one in done),
+        replaced=sum(one.replaced for one in done),
+        cut=sum(one.cut for one in done),
+        inputs=tuple(Input(str(file), file.stat().st_size) for file in job.files),
+    )
+    manifest = Manifest(contents, tuple(made))
+    write_manifest(manifest_path(target), manifest)
+    job.clean()
+    return manifest
+
+
+class _Job:
+    """The shards of a corpus, and the folder where their files are."""
+
+    def __init__(self, work: Work, source: Source, target: Path, reading: Reading, run: Run) -> None:
+        files, texts = files_and_texts(source)
+        if not files:
+            raise InputError(f"source: expected files, which workers can read, not {type(texts).__name__}")
+        self.files = files
+        self.folder = target.with_name(f"{target.name}.parts") if run.folder is None else as_path(run.folder)
+        self._work, self._run = work, run
+        self.shards = shards_of(files, reading, size=run.shard_bytes)
+
+    def finish(self, progress: bool | None) -> list[Done] | None:
+        """Do what is not done yet; return all shards, or None if other ranks have shards to do."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        sizes = {shard.number: shard.size for shard in self.shards}
+        with progress_line(sum(sizes.values()), "shards", enabled=progress) as bar:
+            missing = []
+            for shard in self.shards:
+                if self._found(shard) is None:
+                    missing.append(shard)
+                elif self._run.rank is None:
+                    bar.advance(shard.size)
+            for one in self._run.done(self._work, missing if self._run.rank is None else self.shards, self.folder):
+                bar.advance(sizes[one.number])
+        found = [self._found(shard) for shard in self.shards]
+        return None if None in found else [one for one in found if one is not None]
+
+    def _found(self, shard: Shard) -> Done | None:
+        return done_of(self.folder / f"{digest_of((self._work.digest, shard.pieces))[:24]}.json", shard.number)
+
+    def clean(self) -> None:
+        """Delete the files of the shards, unless other ranks may still read them."""
+        if not self._run.keep and self._run.rank is None:
+            shutil.rmtree(self.folder, ignore_errors=True)

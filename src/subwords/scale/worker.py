@@ -1,0 +1,35 @@
+"""A worker process of the local runner: shards come on standard input, and what is done goes to standard output."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from typing import BinaryIO
+
+from subwords.scale.runners import SIZE
+from subwords.scale.work import run_shard
+
+
+def main() -> None:
+    """Work until standard input ends."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what anything prints does not mix with the answers
+    work, folder, threads = pickle.loads(_received(sys.stdin.buffer))
+    while data := _received(sys.stdin.buffer):
+        try:
+            done: object = run_shard(work, pickle.loads(data), folder, threads)
+        except Exception as error:
+            done = error
+        reply = pickle.dumps(done)
+        answers.write(len(reply).to_bytes(SIZE, "little") + reply)
+        answers.flush()
+
+
+def _received(stream: BinaryIO) -> bytes:
+    head = stream.read(SIZE)
+    return stream.read(int.from_bytes(head, "little")) if len(head) == SIZE else b""
+
+
+if __name__ == "__main__":
+    main()

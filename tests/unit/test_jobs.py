@@ -1,0 +1,192 @@
+"""Jobs: the same bytes for any shards, workers and runners, whatever is killed on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import subwords
+from seeds import seed_of_today
+from subwords.corpus.reading import Reading
+from subwords.errors import CorpusError, InputError
+from subwords.scale.job import Run, count_files, encode_files
+from subwords.scale.shards import shards_of
+
+pytest.importorskip("pyarrow")
+
+SEED = seed_of_today()
+WORDS = ["the", "lowest", "né", "中文", "don't", "1234", "x" * 30]
+
+
+def corpus(folder: Path, rows: int = 300) -> Path:
+    """A folder with JSON Lines and Parquet."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    rng = random.Random(SEED)
+    texts = [" ".join(rng.choices(WORDS, k=rng.choice([1, 5, 60]))) for _ in range(rows)]
+    folder.mkdir()
+    (folder / "a.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    parquet.write_table(pa.table({"text": texts[::-1]}), folder / "b.parquet", row_group_size=20)
+    return folder
+
+
+def tokenizer() -> subwords.Tokenizer:
+    return subwords.train([" ".join(WORDS)] * 9, vocab_size=290, special_tokens=["<end>"])
+
+
+def bytes_of(folder: Path, but: tuple[str, ...] = ()) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in sorted(folder.iterdir()) if file.is_file() and file.name not in but}
+
+
+RUNS = [
+    Run(),
+    Run(shard_bytes=1),
+    Run(shard_bytes=3000),
+    Run(shard_bytes=900, workers=2),
+]
+
+
+@pytest.mark.parametrize("run", RUNS, ids=str)
+def test_counts_are_those_of_one_process(tmp_path: Path, run: Run) -> None:
+    source = corpus(tmp_path / "in", 40 if run.shard_bytes == 1 else 300)
+    subwords.count(source).save(tmp_path / "whole")
+    found = count_files(source, tmp_path / "parts", run=run)
+    assert found is not None
+    assert (tmp_path / "parts").read_bytes() == (tmp_path / "whole").read_bytes()
+    assert not (tmp_path / "parts.parts").exists()
+
+
+@pytest.mark.parametrize("run", RUNS, ids=str)
+def test_token_files_are_those_of_one_process(tmp_path: Path, run: Run) -> None:
+    source, tok = corpus(tmp_path / "in", 40 if run.shard_bytes == 1 else 300), tokenizer()
+    options: dict[str, Any] = {"format": "megatron", "eos": "<end>", "shard_size": 2000}
+    for folder in ("whole", "parts"):
+        (tmp_path / folder).mkdir()
+    tok.encode_files(source, tmp_path / "whole/x.bin", **options)
+    encode_files(tok, source, tmp_path / "parts/x.bin", run=run, **options)
+    expected, found = bytes_of(tmp_path / "whole"), bytes_of(tmp_path / "parts")
+    manifests = [json.loads(files.pop("x.manifest.json")) for files in (expected, found)]
+    assert found == expected
+    assert manifests[0]["shards"] == manifests[1]["shards"]
+
+
+def test_ranks_share_the_work_and_the_last_one_joins_it(tmp_path: Path) -> None:
+    source = corpus(tmp_path / "in")
+    subwords.count(source).save(tmp_path / "whole")
+    found = [
+        count_files(source, tmp_path / "parts", run=Run(shard_bytes=2000, rank=rank, world_size=3)) for rank in (2, 0, 1)
+    ]
+    assert found[:2] == [None, None]
+    assert (tmp_path / "parts").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_a_second_run_does_only_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = corpus(tmp_path / "in")
+    run = Run(shard_bytes=2000, keep=True)
+    count_files(source, tmp_path / "x", run=run)
+    folder = tmp_path / "x.parts"
+    marks = sorted(folder.glob("*.json"))
+    marks[0].unlink()
+    times = {mark: mark.stat().st_mtime_ns for mark in marks[1:]}
+    count_files(source, tmp_path / "x", run=run)
+    assert {mark: mark.stat().st_mtime_ns for mark in marks[1:]} == times
+    assert marks[0].exists()
+    with (source / "a.jsonl").open("a") as stream:
+        stream.write('{"text": "new"}\n')
+    count_files(source, tmp_path / "x", run=run)
+    subwords.count(source).save(tmp_path / "whole")
+    assert (tmp_path / "x").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def children(of: int) -> list[int]:
+    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(of)], capture_output=True, text=True, check=False)
+    return [int(pid) for pid in found.stdout.split()]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_killed_workers(tmp_path: Path) -> None:
+    source = corpus(tmp_path / "in", 1500)
+    subwords.count(source).save(tmp_path / "whole")
+    done = threading.Event()
+    killed: list[int] = []
+
+    def kill() -> None:
+        rng = random.Random(SEED)
+        while not done.is_set() and len(killed) < 3:
+            time.sleep(rng.uniform(0.3, 0.6))
+            for pid in children(os.getpid())[:1]:
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        count_files(source, tmp_path / "parts", run=Run(shard_bytes=2000, workers=2))
+    finally:
+        done.set()
+        killer.join()
+    assert (tmp_path / "parts").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_a_shard_that_always_fails_leaves_the_others_done(tmp_path: Path) -> None:
+    source = corpus(tmp_path / "in")
+    with (source / "a.jsonl").open("ab") as stream:
+        stream.write(b"{broken\n")
+    for workers in (1, 2):
+        with pytest.raises(CorpusError, match="expected a JSON object"):
+            count_files(source, tmp_path / "x", run=Run(shard_bytes=2000, workers=workers))
+        assert not (tmp_path / "x").exists()
+    assert [*(tmp_path / "x.parts").glob("*.json")]
+    found = count_files(
+        source, tmp_path / "x", run=Run(shard_bytes=2000, workers=2), reading=Reading(errors="skip")
+    )
+    assert found is not None
+
+
+@pytest.mark.parametrize("runner", ["ray", "dask"])
+def test_clusters(tmp_path: Path, runner: Any) -> None:
+    pytest.importorskip({"ray": "ray", "dask": "distributed"}[runner])
+    source = corpus(tmp_path / "in")
+    subwords.count(source).save(tmp_path / "whole")
+    count_files(source, tmp_path / "parts", run=Run(runner=runner, shard_bytes=3000))
+    assert (tmp_path / "parts").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_shards_cover_the_corpus_once(tmp_path: Path) -> None:
+    source = corpus(tmp_path / "in")
+    files = sorted(source.iterdir())
+    for size in (1, 700, 10**9):
+        shards = shards_of(files, Reading(), size=size)
+        assert [shard.number for shard in shards] == [*range(len(shards))]
+        lines = [piece.part for shard in shards for piece in shard.pieces if piece.kind == "rows"]
+        if None not in lines:
+            assert [part[0] for part in lines if part] == [0, *(part[1] for part in lines[:-1] if part)]
+    (one,) = shards_of(files, Reading(), size=10**9)
+    assert len(one.pieces) == 2
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"runner": "spark"}, {"rank": 1}, {"rank": 3, "world_size": 3}, {"runner": "ray", "workers": 2},
+        {"address": "x"}, {"shard_bytes": 0}, {"workers": 0},
+    ],
+)  # fmt: skip
+def test_invalid_runs(options: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        Run(**options)
+
+
+def test_texts_are_no_files() -> None:
+    with pytest.raises(InputError, match="expected files, which workers can read"):
+        count_files(iter(["a"]), "x")

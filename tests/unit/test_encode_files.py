@@ -34,8 +34,8 @@ def rows(path: Path) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_ids_are_those_of_a_batch(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    tok, texts = subwords.load(file_of(name)), texts_of(SEED, 30)
+def test_ids_are_those_of_a_batch(data: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tok, texts = subwords.load(file_of(data, name)), texts_of(SEED, 30)
     expected = tok.encode_batch(texts).to_lists()
     made = tok.encode_files(iter(texts), tmp_path / "ids.npy")
     assert rows(tmp_path / "ids.npy") == expected
@@ -46,9 +46,9 @@ def test_ids_are_those_of_a_batch(tmp_path: Path, name: str, monkeypatch: pytest
 
 @pytest.mark.parametrize("name", FILES)
 def test_one_long_document_is_cut_where_no_id_changes(
-    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+    data: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tok, text = subwords.load(file_of(name)), " ".join(texts_of(SEED + 1, 60))
+    tok, text = subwords.load(file_of(data, name)), " ".join(texts_of(SEED + 1, 60))
     (tmp_path / "x.txt").write_text(text, "utf-8", newline="")
     monkeypatch.setattr("subwords.writes.BLOCK", 10_000)
     tok.encode_files(tmp_path / "x.txt", tmp_path / "ids.npy")

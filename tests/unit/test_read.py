@@ -315,11 +315,6 @@ def test_text_of_another_type_is_refused_with_its_place(item: Any, kind: str) ->
         list(read([item]))
 
 
-def test_rows_are_refused_with_the_way_out() -> None:
-    with pytest.raises(InputError, match=r'text 0: .* pass \(row\["text"\] for row in rows\)'):
-        list(read([{"text": "a"}]))  # type: ignore[list-item]
-
-
 @pytest.mark.parametrize("size", SIZES)
 def test_lone_surrogate_is_refused_with_its_place(size: int) -> None:
     with pytest.raises(InputError, match=r"text 1: .*lone surrogate U\+D83D at character 9;"):

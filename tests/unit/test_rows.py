@@ -66,7 +66,9 @@ def written(path: Path, texts: list[str], suffix: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz", ".ndjson.bz2", ".jsonl.zst", ".parquet", ".arrow", ".feather"])
+@pytest.mark.parametrize(
+    "suffix", [".jsonl", ".jsonl.gz", ".ndjson.bz2", ".jsonl.zst", ".parquet", ".arrow", ".feather"]
+)
 def test_each_row_is_a_document(tmp_path: Path, suffix: str) -> None:
     texts = texts_of(SEED, 60)
     path = written(tmp_path / "x", texts, suffix.replace("ndjson", "jsonl"))

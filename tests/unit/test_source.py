@@ -31,7 +31,7 @@ def test_folder_reads_visible_text_files_sorted(folder: Path) -> None:
 
 
 def test_folder_without_text_says_what_was_looked_for(folder: Path) -> None:
-    with pytest.raises(CorpusError, match=r"\.git2: no text .*\.txt, \.text or \.md"):
+    with pytest.raises(CorpusError, match=r"\.git2: no corpus .*\.txt, \.text, \.md, \.jsonl"):
         (folder / ".git2").mkdir()
         read_blocks(folder / ".git2")
 

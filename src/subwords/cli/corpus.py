@@ -12,11 +12,13 @@ import click
 
 from subwords.cli.console import check_output, check_saving, given, json_option, print_values, utf8
 from subwords.cli.reading_options import READING, reading_options
+from subwords.cli.run_options import run_of, run_options
 from subwords.cli.train_options import train_options
 from subwords.errors import InputError, SubwordsWarning
 
 if TYPE_CHECKING:
     from subwords.corpus.counts import WordCounts
+    from subwords.scale.job import Run
 
 __all__ = ["count", "train"]
 
@@ -55,6 +57,7 @@ def _corpus_options(command: _Command) -> _Command:
             help="A special token, removed from the text before counting. May be repeated.",
         ),
         reading_options,
+        run_options,
         click.option(
             "--threads",
             type=_AT_LEAST_1,
@@ -101,6 +104,7 @@ def train(
     from subwords.training.train import train as train_tokenizer
 
     started = time.perf_counter()
+    run = run_of(options, threads)
     algorithm = options["algorithm"]
     target = _checked_target(output, algorithm, character_level=character_level)
     settings = _settings(context, algorithm, {**options, "byte_level": not character_level})
@@ -113,7 +117,12 @@ def train(
     check_saving(target, rehearse(**rules, **settings).save)
     progress = False if quiet else None
     if counts is None:
-        counts = _count(sources, {**counting, **rules}, threads, progress)
+        path = target.with_name(f"{target.name}.counts")
+        counts = _count(sources, {**counting, **rules}, threads, progress, run, path)
+        if counts is None:
+            return
+    elif run is not None:
+        raise click.UsageError("shards are of text, but these are counts: leave out --workers, --runner and the like")
     with warnings.catch_warnings():
         if quiet:
             warnings.simplefilter("ignore", SubwordsWarning)
@@ -154,6 +163,7 @@ def count(
       subwords count --add monday.bin tuesday.bin -o both.bin
     """
     started = time.perf_counter()
+    run = run_of(counting, threads)
     check_output(output)
     check_saving(output, _no_counts().save)
     if adding:
@@ -162,8 +172,11 @@ def count(
     elif found := next(filter(_is_counts, sources), None):
         raise click.UsageError(f"{found} holds counts, not text; use --add to add counts")
     else:
-        counts = _count(sources, counting, threads, False if quiet else None)
-    counts.save(output)
+        counts = _count(sources, counting, threads, False if quiet else None, run, output)
+    if counts is None:
+        return
+    if run is None:
+        counts.save(output)
     _summarize(counts, {}, started, output, as_json, quiet)
 
 
@@ -224,11 +237,26 @@ def _counts_or_rules(
     return counts, {"splitter": counting["splitter"] or made.splitter, "normalizer": normalizer}
 
 
-def _count(sources: Sequence[str], counting: dict[str, Any], threads: int | None, progress: bool | None) -> WordCounts:
+def _count(
+    sources: Sequence[str],
+    counting: dict[str, Any],
+    threads: int | None,
+    progress: bool | None,
+    run: Run | None,
+    path: Path,
+) -> WordCounts | None:
+    """Return the counts; in shards, they are saved at `path`, or None if other ranks have shards to do."""
     from subwords.training.count import count as count_words
 
     options = {name: value for name, value in counting.items() if value is not None}
-    return count_words([Path(source) for source in sources], threads=threads, progress=progress, **options)
+    files = [Path(source) for source in sources]
+    if run is None:
+        return count_words(files, threads=threads, progress=progress, **options)
+    from subwords.corpus.reading import Reading
+    from subwords.scale.job import count_files
+
+    reading = Reading(**{name: options.pop(name) for name in READING if name in options})
+    return count_files(files, path, reading=reading, run=run, progress=progress, **options)
 
 
 def _added(sources: Sequence[str]) -> WordCounts:

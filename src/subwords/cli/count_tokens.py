@@ -28,9 +28,7 @@ BLOCK = 1 << 22  # bytes
 @reading_options
 @click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Threads.  [default: one per processor]")
 @json_option
-def count_tokens(
-    tokenizer: Path, sources: tuple[str, ...], threads: int | None, as_json: bool, **reading: Any
-) -> None:
+def count_tokens(tokenizer: Path, sources: tuple[str, ...], threads: int | None, as_json: bool, **reading: Any) -> None:
     """Count the ids of each file, and of all.
 
     SOURCE is a file, text, JSON Lines, Parquet or Arrow, a folder of such files, or a quoted glob. Without SOURCE, or

@@ -24,6 +24,7 @@ from subwords.cli.console import (
 )
 from subwords.cli.ids import array_output, line_batches, offsets_output
 from subwords.cli.reading_options import READING, reading_options
+from subwords.cli.run_options import RUN, run_of, run_options
 from subwords.cli.token_files import FORMATS, TOKEN_FILES, means_token_files, write_token_files
 from subwords.errors import InputError
 
@@ -89,6 +90,7 @@ __all__ = ["encode"]
     help="With npy and bin: write the start of each text in the ids, and the end, as an int64 NumPy file.",
 )
 @reading_options
+@run_options
 @click.option("--bos", type=utf8, metavar="TOKEN|ID", help="Token files: put this before each document.")
 @click.option("--eos", type=utf8, metavar="TOKEN|ID", help="Token files: put this after each document.")
 @click.option(
@@ -117,8 +119,8 @@ def encode(
     """Turn text into ids, separated by spaces, one line per text.
 
     TOKENIZER is a tokenizer.json, .model, .gguf, vocab.txt, vocab.json or rank file, or a folder. FILE is the text,
-    also as .gz, .zst or .bz2. Without FILE, or with "-", text comes from standard input. The whole input is one text; with
-    --lines each line is one text, processed a batch at a time. npy and bin hold the ids of all texts joined; with
+    also as .gz, .zst or .bz2. Without FILE, or with "-", text comes from standard input. The whole input is one text;
+    with --lines each line is one text, processed a batch at a time. npy and bin hold the ids of all texts joined; with
     several texts, --offsets stores where each begins. An npy for standard output or a pipe is written only after the
     last id is known.
 
@@ -133,7 +135,7 @@ def encode(
       subwords encode tok.json corpus.txt --lines -o ids.npy --offsets offsets.npy
       subwords encode tok.json corpus/ --format megatron --eos "<|endoftext|>" -o corpus.bin
     """
-    corpus = {name: options.pop(name) for name in (*READING, *TOKEN_FILES)}
+    corpus = {name: options.pop(name) for name in (*READING, *TOKEN_FILES, *RUN)}
     quiet = options.pop("quiet")
     if means_token_files(files, form, corpus):
         for name in ("texts", "lines", "offsets", "as_tokens", "sample", "nbest"):
@@ -142,7 +144,8 @@ def encode(
                 raise click.UsageError(f"--{option} is for one text or its lines, not for token files")
         corpus |= {"format": form, "dtype": options["dtype"], "special": options["special"]}
         tok = load_tokenizer(tokenizer)
-        write_token_files(tok, files, output, as_json=options["as_json"], quiet=quiet, **corpus)
+        run = run_of(corpus, corpus["threads"])
+        write_token_files(tok, files, output, run, as_json=options["as_json"], quiet=quiet, **corpus)
         return
     file = files[0] if files else "-"
     form = form or {".npy": "npy", ".bin": "bin"}.get(output.suffix if output else "", "text")

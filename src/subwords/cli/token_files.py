@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from subwords.cli.console import check_output, print_values
+from subwords.cli.reading_options import READING
 
 if TYPE_CHECKING:
+    from subwords.scale.job import Run
+    from subwords.sinks.manifest import Manifest
     from subwords.tokenizer import Tokenizer
 
 __all__ = ["FORMATS", "TOKEN_FILES", "means_token_files", "write_token_files"]
@@ -37,6 +40,7 @@ def write_token_files(
     tok: Tokenizer,
     sources: Sequence[str],
     output: Path | None,
+    run: Run | None,
     *,
     as_json: bool,
     quiet: bool,
@@ -52,7 +56,19 @@ def write_token_files(
     for name in ("bos", "eos"):
         if name in known and tok.token_to_id(known[name]) is None and known[name].isdecimal():
             known[name] = int(known[name])
-    made = tok.encode_files([Path(source) for source in sources], output, progress=False if quiet else None, **known)
+    paths, progress = [Path(source) for source in sources], False if quiet else None
+    made: Manifest | None
+    if run is None:
+        made = tok.encode_files(paths, output, progress=progress, **known)
+    else:
+        from subwords.corpus.reading import Reading
+        from subwords.scale.job import encode_files
+
+        known.pop("threads", None)
+        reading = Reading(**{name: known.pop(name) for name in READING if name in known})
+        made = encode_files(tok, paths, output, reading=reading, run=run, progress=progress, **known)
+    if made is None:  # other ranks have shards to do
+        return
     found = made.contents
     left = {name: getattr(found, name) for name in ("skipped", "replaced", "cut") if getattr(found, name)}
     values = {

@@ -68,11 +68,11 @@ def line_ends(data: bytes) -> NDArray[np.int64]:
     return (np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")) + 1).astype(np.int64, copy=False)
 
 
-def first_invalid(data: bytes) -> int | None:
+def first_invalid(data: bytes | memoryview) -> int | None:
     """Return the place of the first byte that is not UTF-8."""
     if len(data) < LONG:
         try:
-            data.decode()
+            str(data, "utf-8")
         except UnicodeDecodeError as error:
             return error.start
         return None

@@ -71,8 +71,9 @@ def _column(schema: Any, reading: Reading, name: str) -> Any:
     """Return the type of the column of text; CorpusError if there is none."""
     arrow = need_pyarrow()
     if reading.text_column not in schema.names:
+        found = _listed(schema.names)
         raise CorpusError(
-            f"{name}: expected a column {reading.text_column!r}, found {_listed(schema.names)}; text_column names another"
+            f"{name}: expected a column {reading.text_column!r}, found {found}; text_column names another"
         )
     found = schema.field(reading.text_column).type
     values = found.value_type if arrow.types.is_dictionary(found) else found

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from subwords.errors import CorpusError
 
-__all__ = ["HEAD", "check_ids", "check_text", "compression", "container"]
+__all__ = ["BOM", "HEAD", "check_ids", "check_text", "compression", "container"]
 
 HEAD = 1 << 16  # bytes examined: the first row of a JSON Lines file may be long
 
@@ -65,7 +65,8 @@ _UNPACK = {
     "a RAR file": "unrar x",
     "a tar file": "tar xf",
 }
-_TABLES = ("a Parquet file", "an Arrow file", "a Feather file", "an ORC file", "an Avro file")
+_READ = ("a Parquet file", "an Arrow file")
+_TABLES = ("a Feather file", "an ORC file", "an Avro file")
 
 _MOST_NULS = 0.05  # maximum share of NUL bytes in text: UTF-16 has 0.5, 4-byte numbers more
 _FEW = 16  # bytes; fewer are too short to judge the share of NUL
@@ -74,7 +75,7 @@ _ROW = re.compile(rb'\s*\{\s*"')
 _ROWS = re.compile(rb'\s*\{\s*"[^\n]*\}[ \t\r]*\n\s*\{\s*"')
 _ARRAY = re.compile(rb"\s*\[\s*[\[{\"]")
 _LIST_OF_ROWS = re.compile(rb'\s*\[\s*\{\s*"')
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 
 
 def compression(head: bytes) -> str | None:
@@ -131,6 +132,8 @@ def check_ids(head: bytes, name: str) -> None:
 def _way_out(kind: str) -> str:
     if kind in _UNPACK:
         return f"unpack it first ({_UNPACK[kind]}); only .gz, .bz2 and .zst files are unpacked automatically"
+    if kind in _READ:
+        return "subwords train, count and encode to a token file read it, by a name that does not end in .txt"
     if kind in _TABLES:
         return 'pass the texts of a column in Python: (row["text"] for row in rows)'
     if kind == _NUMPY:
@@ -155,7 +158,7 @@ def _json_rows(head: bytes, path: Path) -> str | None:
     name = path.name.lower().removesuffix(".gz").removesuffix(".zst").removesuffix(".bz2")
     if not name.endswith((".jsonl", ".ndjson", ".json")):
         return None
-    text = head.removeprefix(_BOM)
+    text = head.removeprefix(BOM)
     patterns = (_ROWS, _LIST_OF_ROWS) if name.endswith(".json") else (_ROW, _ARRAY)
     if not any(pattern.match(text) for pattern in patterns):
         return None

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from subwords.corpus.blocks import Block, blocks_of
 from subwords.corpus.columns import column_texts
+from subwords.corpus.contents import BOM
 from subwords.corpus.lines import whole_lines
 from subwords.corpus.reading import LONE_SURROGATE, Reading, Tally
 
 __all__ = ["json_blocks", "row_text"]
 
-BOM = b"\xef\xbb\xbf"
 LARGEST = (1 << 31) - 2  # bytes that Arrow reads at once
 
 
@@ -91,7 +91,7 @@ def _row(line: bytes, place: str, reading: Reading, tally: Tally) -> bytes:
         row = json.loads(text)
     except (ValueError, RecursionError) as error:
         if not damaged:
-            tally.refused(f"{place}: expected a JSON object, {str(error):.80}", reading.errors)
+            tally.refused(f"{place}: expected a JSON object, {error!s:.80}", reading.errors)
         return b""
     found = Tally()
     result = row_text(row, place, reading, found)
@@ -110,7 +110,8 @@ def row_text(row: Any, place: str, reading: Reading, tally: Tally) -> bytes:
         elif field in row:
             came = f"text in field {field!r}, found {json.dumps(text, default=str):.40}"
         else:
-            came = f"a field {field!r}, found {', '.join(map(repr, list(row)[:20])) or 'none'}; text_column names another"
+            fields = ", ".join(map(repr, list(row)[:20])) or "none"
+            came = f"a field {field!r}, found {fields}; text_column names another"
         tally.refused(f"{place}: expected {came}", reading.errors)
         return b""
     try:

@@ -12,8 +12,8 @@ from typing import Any, Literal
 import numpy as np
 
 from subwords.corpus.blocks import Block, capped, line_ends
-from subwords.corpus.contents import HEAD, container
-from subwords.corpus.files import need_pyarrow, open_text
+from subwords.corpus.contents import BOM, HEAD, container
+from subwords.corpus.files import TextStream, need_pyarrow, open_text
 from subwords.corpus.reading import LONE_SURROGATE, Reading, Tally
 from subwords.corpus.source import Source, files_and_texts, names_rows, names_text, shown
 from subwords.corpus.text_file import LEAST, TextFile, block_of
@@ -56,6 +56,8 @@ def read_blocks(
     from subwords.corpus.columns import is_table, table_blocks
 
     check_integer("block_size", block_size, 1, 1 << 40)
+    if reading is not None and not isinstance(reading, Reading):
+        raise InputError(f"expected reading to be a Reading, not {shown(reading)}")
     reading, tally, on_bytes = reading or Reading(), tally or Tally(), on_bytes or (lambda _: None)
     if is_table(source):
         blocks = _lines(table_blocks(source, reading, tally, max(block_size, LEAST), on_bytes), reading)
@@ -105,19 +107,26 @@ def read_file(
 
 def kind_of_file(path: Path) -> FileKind:
     """Return how a file is read; CorpusError if it is binary. A pipe is not looked into."""
-    if names_rows(path):
-        return "rows"
     if names_text(path) or not path.is_file():
         return "text"
-    try:
-        with path.open("rb") as stream:
-            head = stream.read(HEAD)
-    except OSError as error:
-        raise CorpusError(f"{path}: cannot open file: {error.strerror}") from error
-    if found := _TABLES.get(container(head)):
-        return found
-    with open_text(path):  # refused at once, not after hours of counting
-        return "text"
+    rows = names_rows(path)
+    if not rows:
+        try:
+            with path.open("rb") as stream:
+                head = stream.read(HEAD)
+        except OSError as error:
+            raise CorpusError(f"{path}: cannot open file: {error.strerror}") from error
+        if found := _TABLES.get(container(head)):
+            return found
+    # What is binary is refused at once, not after hours of counting.
+    with open_text(path, expected="rows" if rows else "text") as opened:
+        return "rows" if rows and _begins_row(opened) else "text"
+
+
+def _begins_row(stream: TextStream) -> bool:
+    head = bytearray(HEAD)
+    count = stream.fill(memoryview(head))
+    return bytes(head[:count]).removeprefix(BOM).lstrip().startswith((b"{", b"["))
 
 
 def _lines(blocks: Iterator[Block], reading: Reading) -> Iterator[Block]:

@@ -136,6 +136,7 @@ def _split_lines(data: bytes) -> list[bytes]:
 
 
 def block_of(data: bytes, ended: bool, name: str, offset: int, by_lines: bool) -> Block:
+    """Return text as a block; `ended`: a document ends at its end."""
     ends = line_ends(data) if by_lines else np.empty(0, np.int64)
     if ended and not (len(ends) and ends[-1] == len(data)):
         ends = np.append(ends, np.int64(len(data)))

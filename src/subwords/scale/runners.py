@@ -25,7 +25,9 @@ SIZE = 8  # bytes of the length of a message
 class Runner(Protocol):
     """Does the work on shards, and yields each when it is done; their order is not fixed."""
 
-    def __call__(self, work: Work, shards: Sequence[Shard], folder: Path) -> Iterator[Done]: ...
+    def __call__(self, work: Work, shards: Sequence[Shard], folder: Path) -> Iterator[Done]:
+        """Yield what is done."""
+        ...
 
 
 def local_runner(workers: int | None = None, threads: int | None = None) -> Runner:

@@ -1,0 +1,60 @@
+"""The options that say who counts or encodes the shards of a corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from subwords.scale.job import Run
+
+__all__ = ["RUN", "run_of", "run_options"]
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+RUN = ("runner", "workers", "address", "shard_bytes", "rank", "world_size", "folder", "keep")
+
+
+def run_options(command: _Command) -> _Command:
+    """Add the fields of `subwords.scale.Run`."""
+    options: list[Callable[[_Command], _Command]] = [
+        click.option(
+            "--runner",
+            type=click.Choice(["local", "ray", "dask"]),
+            help="Who works on the shards of the corpus: processes here, Ray or Dask.  [default: this process, unsharded]",
+        ),
+        click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Processes of this machine."),
+        click.option("--address", metavar="ADDRESS", help="With --runner ray or dask: of an existing cluster."),
+        click.option(
+            "--shard-bytes",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="About how large a shard is.  [default: 2^28]",
+        ),
+        click.option("--rank", type=click.IntRange(min=0), metavar="R", help="Array jobs: the number of this process,"),
+        click.option("--world-size", type=click.IntRange(min=1), metavar="N", help="and how many there are."),
+        click.option(
+            "--parts",
+            "folder",
+            type=click.Path(path_type=Path),
+            metavar="FOLDER",
+            help="Where shards are kept until all are done; a second run goes on from there.  [default: OUT.parts]",
+        ),
+        click.option("--keep-parts", "keep", is_flag=True, default=None, help="Do not delete that folder at the end."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def run_of(options: dict[str, Any], threads: int | None) -> Run | None:
+    """Take the options of a run out of a command's options; None if there are none: the corpus is not sharded."""
+    given = {name: value for name in RUN if (value := options.pop(name)) is not None}
+    if not given:
+        return None
+    from subwords.scale.job import Run
+
+    return Run(threads=threads, **given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Literal
 
@@ -26,7 +27,10 @@ MOST = 1 << 62
 class Writes(Decodes):
     """Encodes a corpus of any size to files, in bounded memory. Immutable."""
 
-    _engine: Engine
+    if TYPE_CHECKING:
+
+        @cached_property
+        def _engine(self) -> Engine: ...
 
     def encode_files(
         self,

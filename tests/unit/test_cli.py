@@ -243,9 +243,9 @@ def test_missing_and_damaged_tokenizers_are_errors_that_name_the_file(command: s
 
 
 def test_missing_input_file_is_an_error_that_names_it(tok_path: Path, tmp_path: Path) -> None:
-    for command in ("encode", "decode"):
+    for command, out in (("encode", ["-o", tmp_path / "x.npy"]), ("decode", [])):
         assert "none.txt" in run(command, tok_path, tmp_path / "none.txt", code=1).stderr
-        assert tmp_path.name in run(command, tok_path, tmp_path, code=1).stderr
+        assert tmp_path.name in run(command, tok_path, tmp_path, *out, code=1).stderr
 
 
 # --- what saving needs is known before the work
@@ -342,6 +342,7 @@ def test_every_option_of_train_is_on_the_command_line_and_the_other_way_round() 
     import inspect
 
     from subwords.cli.corpus import train
+    from subwords.cli.run_options import RUN
     from subwords.families import FAMILIES
 
     options = {str(parameter.name) for parameter in train.params}
@@ -350,7 +351,8 @@ def test_every_option_of_train_is_on_the_command_line_and_the_other_way_round() 
     parameters |= {name for family in FAMILIES.values() for name in family.options}
     only_in_python = {"max_chars"}
     assert parameters - others - only_in_python == options - {
-        *("sources", "output", "character_level", "quiet", "as_json")
+        *("sources", "output", "character_level", "quiet", "as_json"),
+        *RUN,
     }
 
 

@@ -172,9 +172,10 @@ def count(
     elif found := next(filter(_is_counts, sources), None):
         raise click.UsageError(f"{found} holds counts, not text; use --add to add counts")
     else:
-        counts = _count(sources, counting, threads, False if quiet else None, run, output)
-    if counts is None:
-        return
+        found_counts = _count(sources, counting, threads, False if quiet else None, run, output)
+        if found_counts is None:  # other ranks have shards to do
+            return
+        counts = found_counts
     if run is None:
         counts.save(output)
     _summarize(counts, {}, started, output, as_json, quiet)

@@ -24,7 +24,7 @@ def run_options(command: _Command) -> _Command:
         click.option(
             "--runner",
             type=click.Choice(["local", "ray", "dask"]),
-            help="Who works on the shards of the corpus: processes here, Ray or Dask.  [default: this process, unsharded]",
+            help="Who works on shards of the corpus: processes, Ray or Dask.  [default: this process, without shards]",
         ),
         click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Processes of this machine."),
         click.option("--address", metavar="ADDRESS", help="With --runner ray or dask: of an existing cluster."),

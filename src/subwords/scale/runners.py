@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -63,6 +64,8 @@ def _in_processes(work: Work, shards: Sequence[Shard], folder: Path, workers: in
     finally:
         for worker in team:
             worker.stop()
+        for worker in team:
+            worker.join()
 
 
 class _Worker(Thread):
@@ -81,20 +84,31 @@ class _Worker(Thread):
             except Empty:
                 break
             self._found.put(self._done(shard))
-        self.stop()
+        self._end()
 
     def stop(self) -> None:
+        """Let no shard begin, and kill the process; the thread ends."""
         self._stopped = True
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
+        process = self._process
+        if process is not None:
+            process.kill()
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            for stream in (process.stdin, process.stdout):
+                if stream is not None:
+                    with suppress(OSError):  # what was not sent yet
+                        stream.close()
+            process.wait()
 
     def _done(self, shard: Shard) -> Done | BaseException:
         for _ in range(TRIES):
             try:
                 return self._asked(shard)
             except (EOFError, BrokenPipeError):  # the process was killed
-                self._process = None
+                self._end()
                 if self._stopped:
                     break
             except Exception as error:
@@ -106,6 +120,8 @@ class _Worker(Thread):
         )
 
     def _asked(self, shard: Shard) -> Done:
+        if self._stopped:
+            raise EOFError
         if self._process is None:
             command = [sys.executable, "-m", "subwords.scale.worker"]
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)

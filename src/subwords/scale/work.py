@@ -36,10 +36,8 @@ class Done:
     cut: int
 
 
-class Work(ABC):
+class Work(Value, ABC):
     """What is done with each shard. A value: it is sent to workers, and its digest names the files it makes."""
-
-    digest: str
 
     @abstractmethod
     def write(self, shard: Shard, path: Path, tally: Tally, threads: int) -> tuple[int, int]:
@@ -47,7 +45,7 @@ class Work(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class CountWork(Value, Work):
+class CountWork(Work):
     """Counts words. splitter, normalizer: their identities, as in `Provenance`."""
 
     reading: Reading
@@ -64,7 +62,7 @@ class CountWork(Value, Work):
 
 
 @dataclass(frozen=True, eq=False)
-class EncodeWork(Value, Work):
+class EncodeWork(Work):
     """Encodes documents."""
 
     reading: Reading

@@ -13,7 +13,7 @@ from subwords.scale.work import run_shard
 
 def main() -> None:
     """Work until standard input ends."""
-    answers = os.fdopen(os.dup(1), "wb")
+    answers = os.dup(1)
     os.dup2(2, 1)  # what anything prints does not mix with the answers
     work, folder, threads = pickle.loads(_received(sys.stdin.buffer))
     while data := _received(sys.stdin.buffer):
@@ -22,8 +22,9 @@ def main() -> None:
         except Exception as error:
             done = error
         reply = pickle.dumps(done)
-        answers.write(len(reply).to_bytes(SIZE, "little") + reply)
-        answers.flush()
+        reply = len(reply).to_bytes(SIZE, "little") + reply
+        while reply:
+            reply = reply[os.write(answers, reply) :]
 
 
 def _received(stream: BinaryIO) -> bytes:

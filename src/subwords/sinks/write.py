@@ -37,8 +37,9 @@ def with_ends(blocks: Iterable[TokenBlock], bos: int | None, eos: int | None) ->
         is_open = len(ids) > (int(ends[-1]) if len(ends) else 0) or (begun and not len(ends))
         documents = np.arange(len(ends) + int(is_open))  # of which some part is here
         starts = np.concatenate([np.zeros(1, np.int64), ends])[: len(documents)][begun:]
-        before, after = documents[begun:] if bos is not None else [], documents[: len(ends)] if eos is not None else []
-        order = np.argsort(np.concatenate([2 * np.array(before, np.int64), 2 * np.array(after, np.int64) + 1]))
+        before = documents[begun:] if bos is not None else documents[:0]
+        after = documents[: len(ends)] if eos is not None else documents[:0]
+        order = np.argsort(np.concatenate([2 * before, 2 * after + 1]))
         places = np.concatenate([starts[: len(before)], ends[: len(after)]])[order]
         values = np.concatenate([np.full(len(before), bos or 0), np.full(len(after), eos or 0)])[order]
         moved = np.arange(1, len(ends) + 1)

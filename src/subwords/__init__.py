@@ -20,6 +20,8 @@ from subwords.errors import SubwordsWarning as SubwordsWarning
 from subwords.errors import TrainingError as TrainingError
 
 if TYPE_CHECKING:
+    from subwords import scale as scale
+    from subwords import tokens as tokens
     from subwords.components.added_token import AddedToken as AddedToken
     from subwords.components.padding import Padding as Padding
     from subwords.components.padding import Truncation as Truncation
@@ -71,6 +73,8 @@ _HOMES = {
     "warmup": "subwords.engine.warmup",
 }
 
+_MODULES = ("scale", "tokens")
+
 __all__ = [
     "AddedToken",
     "CorpusError",
@@ -96,7 +100,9 @@ __all__ = [
     "count",
     "load",
     "normalizer",
+    "scale",
     "splitter",
+    "tokens",
     "train",
     "verify",
     "warmup",
@@ -104,6 +110,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"subwords.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'subwords' has no attribute {name!r}")
     value = getattr(import_module(_HOMES[name]), name)

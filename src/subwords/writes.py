@@ -70,7 +70,7 @@ class Writes(Decodes):
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     made = tok.encode_files(["ab", "ab ab"], f"{folder}/ids.npy", eos="<end>")
         ...     [ids.tolist() for ids in subwords.tokens.open(f"{folder}/ids.npy")]
-        [[257, 0], [257, 33, 257, 0]]
+        [[257, 0], [257, 221, 257, 0]]
         """
         from subwords.corpus.progress import progress as progress_line
         from subwords.corpus.read import read_blocks

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.kernels.layout import ID_BITS, MISSING, MOST_RANK, NO_PAIR, NO_RANK
+from subwords.support.light import distinct, random_bits
 
 if TYPE_CHECKING:
     from subwords.bpe.model import BPE
@@ -48,7 +48,7 @@ def open_tables(merges: Numbers, ranks: Numbers, links: Numbers) -> MergeTables:
 
     left, right = _columns(merges)
     # At most 4 of 5 slots are used: the sieve answers for most pairs that are in no slot.
-    known, seed = len(merges) + links.shape[1], secrets.randbits(62)
+    known, seed = len(merges) + links.shape[1], random_bits(62)
     pairs = np.full(1 << max(4, (known + known // 4).bit_length()), NO_PAIR, np.uint64)
     sieve = np.zeros(1 << max(0, known.bit_length() - 3), np.uint64)
     fill_pairs(links[0], links[1], np.full(links.shape[1], MOST_RANK, np.int64), seed, pairs, sieve)
@@ -68,14 +68,14 @@ def perfect_tables(merges: Numbers) -> MergeTables:
     left, right = _columns(merges)
     spreads, placed = np.empty(len(merges), np.uint64), 0
     while not placed:
-        seed = secrets.randbits(62)
+        seed = random_bits(62)
         pilots, entries = np.zeros((1 << bits) // GROUP, np.uint16), np.zeros(1 << bits, np.uint32)
         known_bits = max(1, int(ranks[-1:].sum()).bit_length())
         spread_pairs(left, right, seed, spreads)
         groups = (spreads >> np.uint64(65 - len(pilots).bit_length())).astype(np.int64)
         sizes = np.bincount(groups, minlength=len(pilots))
-        starts, order = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), np.argsort(groups, kind="stable")
-        largest = np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes)]
+        starts, order = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), _order(groups)
+        largest = _order(sizes.max() - sizes)[: np.count_nonzero(sizes)]
         used = np.zeros(1 << bits, np.uint8)
         placed = place_pairs(spreads[order], ranks[order], starts, largest, known_bits, used, pilots, entries)
     results, first = _results(merges, ranks)
@@ -83,6 +83,11 @@ def perfect_tables(merges: Numbers) -> MergeTables:
     halves[ranks] = merges[:, :2]
     none = np.zeros(1, np.uint64)
     return MergeTables(results, first, seed, none, none, known_bits, pilots, entries, halves.ravel())
+
+
+def _order(numbers: Numbers) -> Numbers:
+    """Return the stable order of numbers from 0 on; NumPy sorts 16 bits in a sixth of the time of 64."""
+    return np.argsort(numbers.astype(np.uint16) if numbers.max(initial=0) < 1 << 16 else numbers, kind="stable")
 
 
 def has_ties(model: BPE) -> bool:
@@ -110,9 +115,10 @@ def first_ranks(tables: MergeTables, of_bytes: Numbers, alphabet: NDArray[np.int
 
 def without_repeats(merges: Numbers) -> NDArray[np.bool_]:
     """Return which merges are left if of those of one pair only the last counts."""
-    keys = merges[::-1, 0] << ID_BITS | merges[::-1, 1]
-    kept = np.zeros(len(merges), np.bool_)
-    kept[len(merges) - 1 - np.unique(keys, return_index=True)[1]] = True
+    keys = merges[:, 0] << ID_BITS | merges[:, 1]
+    order = np.argsort(keys, kind="stable")
+    kept = np.ones(len(merges), np.bool_)
+    kept[order[:-1]] = keys[order[:-1]] != keys[order[1:]]
     return kept
 
 
@@ -126,7 +132,7 @@ def links_of(model: BPE, results: Numbers) -> Numbers:
     inside[np.cumsum(list(map(len, tokens)), dtype=np.int64) - 1] = False
     ids = model.alphabet[codes].astype(np.int64)
     places = np.flatnonzero(inside[:-1] & (ids[:-1] >= 0) & (ids[1:] >= 0))
-    keys = np.unique(ids[places] << 32 | ids[places + 1])
+    keys = distinct(ids[places] << 32 | ids[places + 1])
     return np.stack([keys >> 32, keys & 0xFFFFFFFF])
 
 

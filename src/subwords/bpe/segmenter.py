@@ -62,7 +62,7 @@ from subwords.kernels.stored import stored
 from subwords.results.token_batch import TokenBatch
 from subwords.split.splitter import Splitter
 from subwords.split.word_spans import WordSpans
-from subwords.support.light import random_bits
+from subwords.support.light import distinct, random_bits
 
 if TYPE_CHECKING:
     from subwords.kernels.jit import Kernel
@@ -195,7 +195,7 @@ class BPESegmenter(Segmenter):
         merges, ranks = self._merges
         kept = without_repeats(merges)
         merges, ranks = merges[kept], ranks[kept]
-        if len(np.unique(merges[:, 2])) < len(merges):
+        if len(distinct(merges[:, 2])) < len(merges):
             from subwords.bpe.last_parts import last_parts
 
             # Of the pairs that join to a token, only its last two parts ever meet.

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from subwords.kernels.layout import BEGIN, DONE, LANES, PROGRESS, Normalized
 from subwords.results.token_batch import TokenBatch
 from subwords.split.routes import CHUNK_TEXTS, CHUNK_WORDS, Direct, DirectStage, SplitBuffers, WordChunk, gains_by_cuts
+from subwords.support.light import distinct
 from subwords.support.threads import check_stopped, in_threads, thread_count
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class Batches:
         bounds = [0, len(ends)] if len(ends) else [0]
         if total > PART:
             cuts = np.searchsorted(ends, np.arange(PART, total, PART)) + 1
-            bounds = np.unique(np.concatenate([cuts, bounds])).tolist()
+            bounds = distinct(np.concatenate([cuts, bounds])).tolist()
         tasks = [_Task(places, first, last) for first, last in pairwise(bounds)]
         count = min(len(tasks), thread_count(threads))
         if len(tasks) == 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 from operator import add
 from typing import Any
 
@@ -110,7 +111,7 @@ def _parts(entries: list[Any]) -> tuple[Sequence[str], Sequence[str]]:
     """Return the left and the right tokens of merges, "left right" or [left, right] each; ValueError for others."""
     if set(map(type, entries)) <= {str}:  # all at once: lists of two would cost as much as everything else
         flat = " ".join(entries).split(" ") if entries else []
-        if list(map(" ".join, zip(flat[::2], flat[1::2], strict=True))) != entries:
+        if list(map(str.count, entries, repeat(" "))).count(1) != len(entries):
             raise ValueError("a merge is not two tokens")
         return flat[::2], flat[1::2]
     pairs = [entry if type(entry) is list else entry.split(" ") for entry in entries]

@@ -50,7 +50,7 @@ def test_warmup_leaves_no_kernel_to_compile() -> None:
         ({"min_frequency": -1}, InputError, r"min_frequency to be an integer from 0"),
         ({"threads": 0}, InputError, r"threads to be a positive integer"),
         ({"documents": "page"}, InputError, r"expected documents to be one of file, line, not 'page'"),
-        ({"errors": "ignore"}, InputError, r"expected errors to be one of strict, replace, not 'ignore'"),
+        ({"errors": "ignore"}, InputError, r"expected errors to be one of strict, replace, skip, not 'ignore'"),
         (
             {"vocab_size": 255},
             TrainingError,

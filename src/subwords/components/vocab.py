@@ -95,8 +95,9 @@ class Vocab(Value, Sequence[bytes]):
         for length in {*map(len, wanted)}:
             ids = np.flatnonzero(lengths == length)
             heads = self.heads(ids, length)
-            keys = [key for token, key in wanted.items() if len(token) == length]
-            for index in ids[np.isin(heads, np.array(keys, np.uint64))].tolist():
+            keys = np.sort(np.array([key for token, key in wanted.items() if len(token) == length], np.uint64))
+            nearest = keys[np.searchsorted(keys, heads).clip(max=len(keys) - 1)]  # np.isin imports numpy.ma
+            for index in ids[nearest == heads].tolist():
                 if (token := self[index]) in wanted:
                     found.setdefault(token, index)
         return found

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TypeVar
+from collections.abc import Iterable
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["distinct", "random_bits"]
+__all__ = ["distinct", "is_among", "random_bits"]
 
 Item = TypeVar("Item", bound=np.generic)
 
@@ -24,6 +25,20 @@ def distinct(array: NDArray[Item]) -> NDArray[Item]:
     first = np.ones(len(ordered), np.bool_)
     first[1:] = ordered[1:] != ordered[:-1]
     return ordered[first]
+
+
+def is_among(numbers: NDArray[Any], members: Iterable[int] | NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which numbers from 0 on are members, as `np.isin`, which may import `numpy.ma`.
+
+    >>> import numpy as np
+    >>> is_among(np.array([[3, 1], [0, 2]]), {2, 3, 9}).tolist()
+    [[True, False], [False, True]]
+    """
+    found = np.array([*members], np.int64)
+    table: NDArray[np.bool_] = np.zeros(max(numbers.max(initial=0), found.max(initial=0)) + 1, np.bool_)
+    table[found] = True
+    among: NDArray[np.bool_] = table[numbers]
+    return among
 
 
 def random_bits(count: int) -> int:

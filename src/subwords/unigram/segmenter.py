@@ -40,6 +40,7 @@ from subwords.kernels.place_layout import (
     IdSizes,
 )
 from subwords.split.word_spans import WordSpans
+from subwords.support.light import is_among
 from subwords.unigram.model import BYTE_PIECES, Unigram
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class UnigramSegmenter(Segmenter):
         settings[RUNNING] = model.running and not model.exact
         scores = np.append(model.path_scores, model.unk_score)
         ids = np.flatnonzero(np.diff(model.vocab.offsets) > 0)
-        ids = ids[~np.isin(ids, list(model.special_ids))]
+        ids = ids[~is_among(ids, model.special_ids)]
         units, links, records = units_of(model.vocab, ids)
         return UnigramModel(units, links, records, scores, model.byte_ids, settings)
 
@@ -104,7 +105,7 @@ class UnigramSegmenter(Segmenter):
         single = sizes == 1 + (leads >= 0xC0).astype(np.int64) + (leads >= 0xE0) + (leads >= 0xF0)
         known, alone = _characters(vocab, usable), _characters(vocab, usable & single)
         others = known[known != ord(SPACE)]
-        if not 0 < len(others) < len(known) or not np.isin(known, alone).all():
+        if not 0 < len(others) < len(known) or not is_among(known, alone).all():
             return rule
         inside = "".join(map(ranged, runs_of(others.tolist())))
         return (Split(f"▁{run}[{inside}]*|[{inside}]+|[^▁{inside}]+"),)

@@ -31,6 +31,7 @@ RIM = (
     "kernels/stored.py",
     "unicode/tables.py",
     "support/atomic.py",
+    "support/limits.py",
 )
 
 MOST_LINES = 400

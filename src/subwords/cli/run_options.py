@@ -15,7 +15,7 @@ __all__ = ["RUN", "run_of", "run_options"]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
-RUN = ("runner", "workers", "address", "shard_bytes", "rank", "world_size", "folder", "keep")
+RUN = ("runner", "workers", "memory", "address", "shard_bytes", "rank", "world_size", "folder", "keep")
 
 
 def run_options(command: _Command) -> _Command:
@@ -27,6 +27,12 @@ def run_options(command: _Command) -> _Command:
             help="Who works on shards of the corpus: processes, Ray or Dask.  [default: this process, without shards]",
         ),
         click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Processes of this machine."),
+        click.option(
+            "--memory",
+            metavar="AMOUNT",
+            help="About what all processes may use together, such as 2GB; on a cluster, each task. What does not fit "
+            "goes to temporary files.",
+        ),
         click.option("--address", metavar="ADDRESS", help="With --runner ray or dask: of an existing cluster."),
         click.option(
             "--shard-bytes",

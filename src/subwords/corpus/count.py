@@ -1,8 +1,9 @@
-"""Counts the words of blocks of text on several threads, with a result in one fixed order."""
+"""Counts the words of blocks of text on several threads, with a result in one fixed order; in bounded memory too."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from threading import get_ident
 from typing import TYPE_CHECKING
 
@@ -19,10 +20,13 @@ from subwords.split.splitter import Splitter
 from subwords.support.threads import in_threads
 
 if TYPE_CHECKING:
+    from subwords.corpus.runs import Runs
     from subwords.normalize.pipeline import Pipeline
 
-__all__ = ["count_blocks", "provenance_of"]
+__all__ = ["count_blocks", "count_blocks_to", "provenance_of", "save_tables"]
 
+FOR_TABLES = 0.7  # of the room; text, words and buffers take the rest
+IN_ORDER = 3  # tables and their words in order take this many times the memory of the tables
 CHUNK_WORDS = 1 << 18  # words split at once: fewer returns to Python mean less waiting for the GIL
 
 
@@ -38,10 +42,48 @@ def count_blocks(
     blocks: Iterable[Block], splitter: Splitter | Pipeline, *, special_tokens: Sequence[str] = (), threads: int = 1
 ) -> WordCounts:
     """Count the words of blocks of text; the result is independent of threads and block borders (W1, S4)."""
-    provenance = provenance_of(splitter, special_tokens)
+    tables = [WordTable() for _ in range(threads)]
+    _fill(tables, blocks, splitter, special_tokens)
+    return WordCounts(*words_of(tables, threads), provenance_of(splitter, special_tokens))
+
+
+def count_blocks_to(
+    path: Path,
+    blocks: Iterable[Block],
+    splitter: Splitter | Pipeline,
+    *,
+    special_tokens: Sequence[str] = (),
+    threads: int = 1,
+    room: int,
+) -> int:
+    """Save the same counts at `path`, in about `room` bytes of memory; return the number of distinct words."""
+    from subwords.corpus.runs import Runs
+
+    with Runs() as runs:
+        tables = [WordTable(int(room * FOR_TABLES) // threads, runs.take) for _ in range(threads)]
+        _fill(tables, blocks, splitter, special_tokens)
+        return save_tables(tables, runs, path, provenance_of(splitter, special_tokens), threads=threads, room=room)
+
+
+def save_tables(
+    tables: list[WordTable], runs: Runs, path: Path, provenance: Provenance, *, threads: int, room: int
+) -> int:
+    """Save the words of runs and tables as one file, and empty the list; return the number of distinct words."""
+    if not len(runs) and sum(table.size for table in tables) * IN_ORDER <= room:
+        counts = WordCounts(*words_of(tables, threads), provenance)
+        counts.save(path)
+        return len(counts)
+    while tables:
+        runs.take(tables.pop())
+    return runs.save(path, provenance, threads=threads, room=room)
+
+
+def _fill(
+    tables: list[WordTable], blocks: Iterable[Block], splitter: Splitter | Pipeline, special_tokens: Sequence[str]
+) -> None:
+    """Count the words of blocks, each thread in a table of its own."""
     specials = Specials(special_tokens)
     parts = parts_of(blocks, splitter.cut, specials)
-    tables = [WordTable() for _ in range(threads)]
     unused, owned = (
         [(table, SplitBuffers(CHUNK_WORDS)) for table in tables],
         dict[int, tuple[WordTable, SplitBuffers]](),
@@ -58,7 +100,4 @@ def count_blocks(
         text, place = np.frombuffer(part.text, np.uint8), part.place * splitter.growth
         table.count(splitter.texts(text, part.bounds, buffers, begins=part.begins, ends=part.ends), place)
 
-    in_threads(run, parts, threads)
-    owned.clear()
-    unused.clear()
-    return WordCounts(*words_of(tables, threads), provenance)
+    in_threads(run, parts, len(tables))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +22,13 @@ from subwords.support.checks import check_path
 if TYPE_CHECKING:
     from os import PathLike
 
-__all__ = ["WordCounts"]
+__all__ = ["MOST", "WordCounts", "header_of", "mapped_counts", "starts_of"]
 
 # The file: MAGIC, the length and the CRC-32 of the header (uint64, little endian), the header in JSON, then counts,
 # offsets and data, each aligned to 64 bytes so that they can be memory-mapped.
 MAGIC = b"subwords-counts\x01"
 MOST = 2**63 - 1
+BLOCK = 1 << 20  # elements that are checked at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,8 +107,8 @@ class WordCounts:
 
             write_parquet(self, path)
             return
-        header = _header(self.provenance, len(self), len(self.data))
-        starts = _starts(len(header), len(self))
+        header = header_of(self.provenance, len(self), len(self.data))
+        starts = starts_of(len(header), len(self))
         with atomic_write(path) as file:
             file.write(header)
             for start, part in zip(starts, (self.counts, self.offsets, self.data), strict=True):
@@ -133,12 +137,12 @@ class WordCounts:
     def validated(self, name: str) -> WordCounts:
         """Return these counts; FormatError if their arrays are inconsistent. `name` is for messages."""
         offsets, size = self.offsets, len(self.data)
-        steps = np.diff(offsets)
-        if offsets[0] != 0 or offsets[-1] != size or offsets.min() < 0 or (len(steps) and steps.min() < 1):
+        if offsets[0] != 0 or offsets[-1] != size or not all(map(_ascend, _blocks(offsets, 1))):
             raise FormatError(f"{name}: expected ascending word offsets from 0 to {size}")
         # The sum in floating point detects an overflow of the exact sum.
-        wraps = float(self.counts.sum(dtype=np.float64)) > 1.5 * MOST
-        if len(self) and (self.counts.min() < 1 or wraps or self.total > MOST):
+        blocks = list(_blocks(self.counts))
+        about = sum(float(block.sum(dtype=np.float64)) for block in blocks)
+        if len(self) and (min(int(block.min()) for block in blocks) < 1 or about > 1.5 * MOST or self.total > MOST):
             raise FormatError(f"{name}: expected counts of at least 1 with a sum below 2**63")
         return self
 
@@ -146,17 +150,40 @@ class WordCounts:
         return f"WordCounts({len(self)} words, {self.total} in all, splitter {self.provenance.splitter!r})"
 
 
+def mapped_counts(write: Callable[[Path], object]) -> WordCounts:
+    """Return the counts that a function writes to the path it gets: a temporary file, which is mapped, not loaded."""
+    handle, name = tempfile.mkstemp(prefix="subwords-")
+    os.close(handle)
+    path = Path(name)
+    try:
+        write(path)
+        return WordCounts.load(path)
+    finally:
+        with suppress(OSError):  # Windows keeps a file that is mapped
+            path.unlink()
+
+
 def _check_provenance(provenance: object) -> None:
     if not isinstance(provenance, Provenance):
         raise InputError(f"expected provenance to be a Provenance, not {type(provenance).__name__} {provenance!r:.60}")
 
 
-def _header(provenance: Provenance, words: int, size: int) -> bytes:
+def _blocks(array: NDArray[Any], more: int = 0) -> Iterator[NDArray[Any]]:
+    """Cut a mapped array in blocks, each with some elements of the next one, so that what is made of it stays small."""
+    return (array[at : at + BLOCK + more] for at in range(0, len(array), BLOCK))
+
+
+def _ascend(offsets: NDArray[np.int64]) -> bool:
+    return bool(offsets[0] >= 0 and (offsets[:-1] < offsets[1:]).all())
+
+
+def header_of(provenance: Provenance, words: int, size: int) -> bytes:
+    """Return the first bytes of a file of so many words with `size` bytes."""
     body = json.dumps({"words": words, "bytes": size, "provenance": vars(provenance)}).encode()
     return MAGIC + len(body).to_bytes(8, "little") + zlib.crc32(body).to_bytes(8, "little") + body
 
 
-def _starts(header: int, words: int) -> tuple[int, int, int]:
+def starts_of(header: int, words: int) -> tuple[int, int, int]:
     """Return the offsets of counts, offsets and data in the file."""
     counts = _aligned(header)
     offsets = _aligned(counts + 8 * words)
@@ -185,7 +212,7 @@ def _read_header(raw: NDArray[np.uint8], path: Path) -> tuple[int, Provenance, t
         provenance = Provenance.from_fields(header["provenance"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise damaged(error) from None
-    starts = _starts(begin + length, words)
+    starts = starts_of(begin + length, words)
     if words < 0 or starts[2] + size != len(raw):
         raise damaged(f"it has {len(raw)} bytes instead of {starts[2] + size}")
     return words, provenance, starts

@@ -27,7 +27,7 @@ from subwords.split.routes import WordChunk
 from subwords.support.memory import zeros
 from subwords.support.threads import check_stopped, in_threads
 
-__all__ = ["CountedWords", "WordTable", "words_of"]
+__all__ = ["CountedWords", "WordTable", "placed_words_of", "words_of"]
 
 FIRST_SLOTS = 1 << 12
 FIRST_ARENA = 1 << 16
@@ -45,11 +45,15 @@ class CountedWords(NamedTuple):
 
 
 class WordTable:
-    """Distinct words with their counts and first positions; grows as needed. Not thread-safe."""
+    """Distinct words with their counts and first positions; grows as needed. Not thread-safe.
 
-    def __init__(self) -> None:
+    most: bytes; before the table needs more, it is given to `when_full`, which takes its words out.
+    """
+
+    def __init__(self, most: int | None = None, when_full: Callable[[WordTable], None] | None = None) -> None:
         from subwords.kernels.table.keys import key_masks
 
+        self._most, self._when_full = most, when_full
         self.slots = zeros(SLOT_ROW * FIRST_SLOTS, np.uint64, random=True)
         self.arena = np.empty(FIRST_ARENA, np.uint8)
         self.seeds = np.concatenate([np.array(_SEEDS, np.uint64), key_masks()])
@@ -76,8 +80,20 @@ class WordTable:
 
     def add(self, words: CountedWords, place: int) -> None:
         """Add counted words; `place` is the position of the first word."""
-        places = np.arange(place, place + len(words.counts), dtype=np.int64)
-        self._add(words.data, words.offsets[1:], words.counts, places)
+        self.add_placed(words, np.arange(place, place + len(words.counts), dtype=np.int64))
+
+    def add_placed(self, words: CountedWords, places: NDArray[np.int64]) -> None:
+        """Add counted words with their positions."""
+        from subwords.kernels.table.count import add_words
+
+        self.counters[NEXT_WORD] = 0
+        ends = words.offsets[1:]
+        arrays = [np.ascontiguousarray(array).view(np.ndarray) for array in (words.data, ends, words.counts, places)]
+        for array in arrays:
+            array.flags.writeable = False
+        while (status := add_words(*arrays, self.arrays)) != DONE:
+            at = int(self.counters[NEXT_WORD])
+            self._grow(status, int(words.offsets[at + 1] - words.offsets[at]))
 
     def words(self) -> CountedWords:
         """Return the words in the order of their first positions."""
@@ -90,22 +106,25 @@ class WordTable:
         edges = [size * k // parts for k in range(parts + 1)]
         return [_Part(self, first, last) for first, last in pairwise(edges)]
 
-    def _add(
-        self, data: NDArray[np.uint8], ends: NDArray[np.int64], weights: NDArray[np.uint64], places: NDArray[np.int64]
-    ) -> None:
-        from subwords.kernels.table.count import add_words
+    @property
+    def size(self) -> int:
+        """The bytes of its arrays."""
+        return self.slots.nbytes + self.arena.nbytes
 
-        self.counters[NEXT_WORD] = 0
-        arrays = [np.ascontiguousarray(array).view(np.ndarray) for array in (data, ends, weights, places)]
-        for array in arrays:
-            array.flags.writeable = False
-        while (status := add_words(*arrays, self.arrays)) != DONE:
-            at = int(self.counters[NEXT_WORD])
-            self._grow(status, int(ends[at] - (ends[at - 1] if at else 0)))
+    def clear(self) -> None:
+        """Remove all words; keep the memory."""
+        self.slots.fill(0)
+        self.counters[[SLOTS_USED, BYTES_USED]] = 0
 
     def _grow(self, status: int, length: int) -> None:
         from subwords.kernels.table.keys import rehash
 
+        # While it grows, the old array is there as well.
+        after = self.size + 2 * (self.slots.nbytes if status == NEED_SLOTS else self.arena.nbytes + length)
+        if self._when_full and self._most is not None and after > self._most and self.counters[SLOTS_USED]:
+            self._when_full(self)
+            self.clear()
+            return
         if status == NEED_SLOTS:
             slots = zeros(2 * len(self.slots), np.uint64, random=True)
             rehash(self.slots, slots, self.seeds)
@@ -126,6 +145,11 @@ class _Part(NamedTuple):
 
 def words_of(tables: Sequence[WordTable], threads: int) -> CountedWords:
     """Return the words of all tables in the order of their first positions; the tables cannot be used afterwards."""
+    return placed_words_of(tables, threads)[0]
+
+
+def placed_words_of(tables: Sequence[WordTable], threads: int) -> tuple[CountedWords, NDArray[np.uint64]]:
+    """Return the same words, and their first positions."""
     from subwords.kernels.table.words import measure_words, number_of_words, write_words
 
     tables = sorted(tables, key=lambda table: int(table.counters[SLOTS_USED]), reverse=True)
@@ -138,10 +162,10 @@ def words_of(tables: Sequence[WordTable], threads: int) -> CountedWords:
     rows = zeros(WORD_ROW * rows_before[-1], np.uint64, random=True)
     placed = list(zip(parts, rows_before, strict=False))
     in_threads(lambda at: measure_words(*_slots(at[0]), rows, at[1]), placed, threads)
-    offsets, counts = _in_order(rows, rows_before[-1])
+    offsets, counts, places = _in_order(rows, rows_before[-1])
     data = np.empty(int(offsets[-1]), np.uint8)
     in_threads(lambda at: write_words(*_slots(at[0]), rows, at[1], data), placed, threads)
-    return CountedWords(data, offsets, counts)
+    return CountedWords(data, offsets, counts), places
 
 
 def _give_to(known: WordTable) -> Callable[[_Part], int]:
@@ -155,8 +179,8 @@ def _slots(part: _Part) -> tuple[CountTable, int, int]:
     return part.table.arrays, part.first, part.last
 
 
-def _in_order(rows: NDArray[np.uint64], count: int) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """Order the words by their first positions, and return their offsets and counts."""
+def _in_order(rows: NDArray[np.uint64], count: int) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64]]:
+    """Order the words by their first positions, and return their offsets, counts and positions."""
     from subwords.kernels.table.words import place_words, sort_rows
 
     entries, spare = (zeros(SORT_ROW * count, np.uint64, random=True) for _ in range(2))
@@ -165,4 +189,4 @@ def _in_order(rows: NDArray[np.uint64], count: int) -> tuple[NDArray[np.int64], 
         entries = spare
     offsets, counts = np.empty(count + 1, np.int64), np.empty(count, np.uint64)
     place_words(rows, entries, offsets, counts)
-    return offsets, counts
+    return offsets, counts, entries[::SORT_ROW]

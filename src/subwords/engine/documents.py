@@ -10,6 +10,7 @@ import numpy as np
 
 from subwords.corpus.parts import parts_of
 from subwords.corpus.specials import Part, Specials
+from subwords.errors import InputError
 from subwords.results.token_block import TokenBlock
 from subwords.support.threads import in_threads, thread_count
 
@@ -17,9 +18,29 @@ if TYPE_CHECKING:
     from subwords.corpus.blocks import Block
     from subwords.engine.engine import Engine
 
-__all__ = ["encode_documents"]
+__all__ = ["encode_documents", "threads_within"]
 
 ROUND = 8  # parts per thread: their ids are in memory at once
+LEAST_BLOCK, MOST_BLOCK = 1 << 16, 1 << 22  # bytes of text at once
+TABLES = 100 << 20  # bytes of a thread's table of words, and what it writes to, at the most
+TIMES = 4 * ROUND  # the bytes of a block that a thread has in memory: texts and ids of a round, and of the next
+
+
+def threads_within(room: int, threads: int) -> tuple[int, int]:
+    """Return how many threads can encode within so many bytes, and the size of their blocks; InputError for none.
+
+    >>> threads_within(500 << 20, 8)
+    (2, 4194304)
+    """
+    while threads > 1 and room // threads < TABLES + TIMES * MOST_BLOCK:
+        threads -= 1
+    block = (room // threads - TABLES) // TIMES
+    if block < LEAST_BLOCK:
+        need = (TABLES + TIMES * LEAST_BLOCK) / 10**6
+        raise InputError(
+            f"expected {need:.0f} MB of memory besides what Python and libraries take, not {room / 1e6:.0f}"
+        )
+    return threads, min(block, MOST_BLOCK)
 
 
 def encode_documents(

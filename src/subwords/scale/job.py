@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from subwords.corpus.counts import WordCounts
 from subwords.corpus.progress import progress as progress_line
 from subwords.corpus.reading import Reading
 from subwords.corpus.source import Source, files_and_texts
-from subwords.errors import CorpusError, InputError
+from subwords.corpus.sums import add_files
+from subwords.errors import InputError
 from subwords.resolve import NormalizerLike, SplitterLike
 from subwords.resolve import splitter as make_splitter
 from subwords.scale.runners import RUNNERS, local_runner
@@ -23,6 +24,8 @@ from subwords.scale.work import CountWork, Done, EncodeWork, Work, done_of
 from subwords.sinks.manifest import Contents, Input, Manifest, manifest_path, write_manifest
 from subwords.support.atomic import as_path
 from subwords.support.checks import check_choice, check_integer, check_strings
+from subwords.support.limits import bytes_of, room_of
+from subwords.support.threads import thread_count
 from subwords.support.value import digest_of
 from subwords.tokenizer import Tokenizer
 from subwords.training.count import normalizer_or_none
@@ -37,15 +40,17 @@ class Run:
     """Who does the work, and how it is divided. No choice changes the result.
 
     runner: "local" processes, "ray" tasks or "dask" tasks. workers: processes of this machine. threads: of each worker.
-    address: of an existing cluster. shard_bytes: about the size of a shard on disk. rank, world_size: this process does
-    every world_size-th shard, from number `rank` on; the last of these processes joins what all of them made. folder:
-    where shards are kept until the job is done; None is `path` with the suffix .parts. It must be the same folder on
-    all machines. keep: leave it there.
+    memory: about what all processes of this machine, or each task of a cluster, may use: "2GB" or a number of bytes;
+    counts that do not fit go to temporary files. address: of an existing cluster. shard_bytes: about the size of a
+    shard on disk. rank, world_size: this process does every world_size-th shard, from number `rank` on; the last of
+    these processes joins what all of them made. folder: where shards are kept until the job is done; None is `path`
+    with the suffix .parts. It must be the same folder on all machines. keep: leave it there.
     """
 
     runner: Literal["local", "ray", "dask"] = "local"
     workers: int | None = None
     threads: int | None = None
+    memory: int | str | None = None
     address: str | None = None
     shard_bytes: int = SHARD
     rank: int | None = None
@@ -59,6 +64,8 @@ class Run:
             if getattr(self, name) is not None:
                 check_integer(name, getattr(self, name), 1, 1024)
         check_integer("shard_bytes", self.shard_bytes, 1, 1 << 62)
+        if self.memory is not None:
+            bytes_of(self.memory)
         if (self.rank is None) != (self.world_size is None):
             raise InputError("expected rank and world_size together")
         if self.rank is not None and self.world_size is not None:
@@ -69,11 +76,17 @@ class Run:
         if self.runner == "local" and self.address is not None:
             raise InputError("address is for runners ray and dask")
 
+    @property
+    def room(self) -> int | None:
+        """What is left of the memory for this process; None if it is not limited."""
+        return None if self.memory is None else room_of(bytes_of(self.memory))
+
     def done(self, work: Work, shards: list[Shard], folder: Path) -> Iterator[Done]:
         """Do the work on all shards, or on those of this rank."""
+        memory = None if self.memory is None else bytes_of(self.memory)
         if self.runner != "local":
-            return RUNNERS[self.runner](self.address, self.threads or 1)(work, shards, folder)
-        run = local_runner(self.workers, self.threads)
+            return RUNNERS[self.runner](self.address, self.threads or 1, memory)(work, shards, folder)
+        run = local_runner(self.workers, self.threads, memory)
         if self.rank is not None:
             shards = shards[self.rank :: self.world_size]
         return run(work, shards, folder)
@@ -103,12 +116,8 @@ def count_files(
     done = job.finish(progress)
     if done is None:
         return None
-    total: Any = 0
-    for one in done:
-        total = total + WordCounts.load(job.folder / f"{one.name}.part")
-    if not total or not len(total):
-        raise CorpusError("no text to count: every document is empty")
-    total.save(target)
+    parts = [job.folder / f"{one.name}.part" for one in done]
+    add_files(parts, target, threads=thread_count(run.threads), room=run.room)
     job.clean()
     return WordCounts.load(target)
 

@@ -14,7 +14,8 @@ from typing import Any, Protocol
 
 from subwords.errors import InputError, SubwordsError
 from subwords.scale.shards import Shard
-from subwords.scale.work import Done, Work, run_shard
+from subwords.scale.work import Done, Means, Work, run_shard
+from subwords.support.limits import room_of
 from subwords.support.threads import thread_count
 
 __all__ = ["Runner", "dask_runner", "local_runner", "ray_runner"]
@@ -31,13 +32,17 @@ class Runner(Protocol):
         ...
 
 
-def local_runner(workers: int | None = None, threads: int | None = None) -> Runner:
+def local_runner(workers: int | None = None, threads: int | None = None, memory: int | None = None) -> Runner:
     """Return a runner by processes of this machine; with one worker, by this process.
 
-    workers: None for 1. threads: of each worker; None divides the processors among them.
+    workers: None for 1. threads: of each worker; None divides the processors among them. memory: bytes of all processes
+    together, this one included.
     """
     count = 1 if workers is None else workers
-    each = threads or max(1, thread_count(None) // count)
+    number = threads or max(1, thread_count(None) // count)
+    if memory is not None and count > 1:
+        memory = room_of(memory) // count
+    each = Means(number, memory)
 
     def run(work: Work, shards: Sequence[Shard], folder: Path) -> Iterator[Done]:
         if count == 1:
@@ -47,12 +52,12 @@ def local_runner(workers: int | None = None, threads: int | None = None) -> Runn
     return run
 
 
-def _in_processes(work: Work, shards: Sequence[Shard], folder: Path, workers: int, threads: int) -> Iterator[Done]:
+def _in_processes(work: Work, shards: Sequence[Shard], folder: Path, workers: int, means: Means) -> Iterator[Done]:
     todo: SimpleQueue[Shard] = SimpleQueue()
     found: SimpleQueue[Done | BaseException] = SimpleQueue()
     for shard in shards:
         todo.put(shard)
-    team = [_Worker(pickle.dumps((work, folder, threads)), todo, found) for _ in range(workers)]
+    team = [_Worker(pickle.dumps((work, folder, means)), todo, found) for _ in range(workers)]
     try:
         for worker in team:
             worker.start()
@@ -149,8 +154,8 @@ class _Worker(Thread):
         return data
 
 
-def ray_runner(address: str | None = None, threads: int = 1) -> Runner:
-    """Return a runner by tasks of Ray; address: of a cluster, None starts Ray on this machine.
+def ray_runner(address: str | None = None, threads: int = 1, memory: int | None = None) -> Runner:
+    """Return a runner by tasks of Ray; address: of a cluster, None starts Ray on this machine. memory: of each task.
 
     The folder of the job must be the same on all nodes.
     """
@@ -164,9 +169,9 @@ def ray_runner(address: str | None = None, threads: int = 1) -> Runner:
         if started:
             ray.init(address=address or "local", log_to_driver=False)
         try:
-            task = ray.remote(num_cpus=threads, max_retries=5)(run_shard)
+            task = ray.remote(num_cpus=threads, memory=memory, max_retries=5)(run_shard)
             shared = ray.put(work)
-            waiting = [task.remote(shared, shard, folder, threads) for shard in shards]
+            waiting = [task.remote(shared, shard, folder, Means(threads, memory)) for shard in shards]
             while waiting:
                 ready, waiting = ray.wait(waiting)
                 yield from _of_ray(ray, ready)
@@ -187,8 +192,8 @@ def _of_ray(ray: Any, ready: list[Any]) -> list[Done]:
     return found
 
 
-def dask_runner(address: str | None = None, threads: int = 1) -> Runner:
-    """Return a runner by Dask; address: of a scheduler, None starts workers on this machine.
+def dask_runner(address: str | None = None, threads: int = 1, memory: int | None = None) -> Runner:
+    """Return a runner by Dask; address: of a scheduler, None starts workers on this machine. memory: of each task.
 
     The folder of the job must be the same on all workers.
     """
@@ -197,10 +202,12 @@ def dask_runner(address: str | None = None, threads: int = 1) -> Runner:
     except ImportError:
         raise InputError('runner "dask" needs Dask: pip install "subwords[dask]"') from None
 
+    means = Means(threads, memory)
+
     def run(work: Work, shards: Sequence[Shard], folder: Path) -> Iterator[Done]:
         with distributed.Client(address) if address else distributed.Client(processes=True) as client:
             shared = client.scatter(work, broadcast=True)
-            waiting = [client.submit(run_shard, shared, shard, folder, threads, pure=False) for shard in shards]
+            waiting = [client.submit(run_shard, shared, shard, folder, means, pure=False) for shard in shards]
             for future in distributed.as_completed(waiting):
                 done: Done = future.result()
                 yield done

@@ -7,18 +7,19 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from subwords.corpus.count import count_blocks
+from subwords.corpus.count import count_blocks, count_blocks_to
 from subwords.corpus.reading import Reading, Tally
 from subwords.resolve import normalizer, splitter
 from subwords.scale.shards import Shard, blocks_of_shard
 from subwords.sinks.marks import read_mark, write_mark
 from subwords.spec import TokenizerSpec
+from subwords.support.limits import room_of
 from subwords.support.value import Value, digest_of
 from subwords.training.count import normalizer_or_none, words_of
 
-__all__ = ["CountWork", "Done", "EncodeWork", "Work", "done_of", "run_shard"]
+__all__ = ["CountWork", "Done", "EncodeWork", "Means", "Work", "done_of", "run_shard"]
 
 BLOCK = 1 << 22  # bytes of text at once
 
@@ -36,11 +37,18 @@ class Done:
     cut: int
 
 
+class Means(NamedTuple):
+    """What a worker may use. memory: bytes of the whole process; None for as much as it takes."""
+
+    threads: int
+    memory: int | None = None
+
+
 class Work(Value, ABC):
     """What is done with each shard. A value: it is sent to workers, and its digest names the files it makes."""
 
     @abstractmethod
-    def write(self, shard: Shard, path: Path, tally: Tally, threads: int) -> tuple[int, int]:
+    def write(self, shard: Shard, path: Path, tally: Tally, means: Means) -> tuple[int, int]:
         """Write the file of a shard; return its numbers of documents and ids."""
 
 
@@ -53,11 +61,15 @@ class CountWork(Work):
     normalizer: str | None
     special_tokens: tuple[str, ...]
 
-    def write(self, shard: Shard, path: Path, tally: Tally, threads: int) -> tuple[int, int]:
+    def write(self, shard: Shard, path: Path, tally: Tally, means: Means) -> tuple[int, int]:
         """Write the counts of a shard."""
         words = words_of(splitter(self.splitter), normalizer_or_none(normalizer(self.normalizer or ())))
         blocks = blocks_of_shard(shard, self.reading, block_size=BLOCK, tally=tally)
-        count_blocks(blocks, words, special_tokens=self.special_tokens, threads=threads).save(path)
+        if means.memory is None:
+            count_blocks(blocks, words, special_tokens=self.special_tokens, threads=means.threads).save(path)
+        else:
+            room = room_of(means.memory)
+            count_blocks_to(path, blocks, words, special_tokens=self.special_tokens, threads=means.threads, room=room)
         return 0, 0
 
 
@@ -75,27 +87,30 @@ class EncodeWork(Work):
 
         return Tokenizer(self.spec)._engine
 
-    def write(self, shard: Shard, path: Path, tally: Tally, threads: int) -> tuple[int, int]:
+    def write(self, shard: Shard, path: Path, tally: Tally, means: Means) -> tuple[int, int]:
         """Write the ids of a shard, and where its documents end."""
-        from subwords.engine.documents import encode_documents
+        from subwords.engine.documents import encode_documents, threads_within
         from subwords.sinks.formats import FORMATS
         from subwords.sinks.write import write_shards
 
-        blocks = blocks_of_shard(shard, self.reading, block_size=BLOCK, tally=tally)
+        threads, block = means.threads, BLOCK
+        if means.memory is not None:
+            threads, block = threads_within(room_of(means.memory), threads)
+        blocks = blocks_of_shard(shard, self.reading, block_size=block, tally=tally)
         ids = encode_documents(self._engine, blocks, special=self.special, threads=threads)
         form = FORMATS["npy"]
         (made,) = write_shards(path, ids, form, form.dtype_for(len(self.spec.model.vocab)))
         return made.documents, made.tokens
 
 
-def run_shard(work: Work, shard: Shard, folder: Path, threads: int) -> Done:
+def run_shard(work: Work, shard: Shard, folder: Path, means: Means) -> Done:
     """Do the work on a shard unless it is done; its marker appears when its file is complete."""
     name = digest_of((work.digest, shard.pieces))[:24]
     marker = folder / f"{name}.json"
     if (found := done_of(marker, shard.number)) is not None:
         return found
     tally = Tally()
-    documents, tokens = work.write(shard, folder / f"{name}.part", tally, threads)
+    documents, tokens = work.write(shard, folder / f"{name}.part", tally, means)
     done = Done(shard.number, name, documents, tokens, tally.skipped, tally.replaced, tally.cut)
     write_mark(marker, asdict(done))
     return done

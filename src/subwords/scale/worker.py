@@ -15,10 +15,10 @@ def main() -> None:
     """Work until standard input ends."""
     answers = os.dup(1)
     os.dup2(2, 1)  # what anything prints does not mix with the answers
-    work, folder, threads = pickle.loads(_received(sys.stdin.buffer))
+    work, folder, means = pickle.loads(_received(sys.stdin.buffer))
     while data := _received(sys.stdin.buffer):
         try:
-            done: object = run_shard(work, pickle.loads(data), folder, threads)
+            done: object = run_shard(work, pickle.loads(data), folder, means)
         except Exception as error:
             done = error
         reply = pickle.dumps(done)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from subwords.corpus.count import count_blocks
-from subwords.corpus.counts import WordCounts
+from subwords.corpus.count import count_blocks, count_blocks_to
+from subwords.corpus.counts import WordCounts, mapped_counts
 from subwords.corpus.progress import progress as progress_line
 from subwords.corpus.read import read_blocks
 from subwords.corpus.reading import Reading
@@ -17,6 +17,7 @@ from subwords.resolve import normalizer as make_normalizer
 from subwords.resolve import splitter as make_splitter
 from subwords.split.splitter import Splitter
 from subwords.support.checks import check_strings
+from subwords.support.limits import bytes_of, room_of
 from subwords.support.threads import thread_count
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def count(
     text_column: str = "text",
     max_document_bytes: int | None = None,
     errors: Literal["strict", "replace", "skip"] = "strict",
+    memory: int | str | None = None,
     threads: int | None = None,
     progress: bool | None = None,
 ) -> WordCounts:
@@ -50,8 +52,9 @@ def count(
     in text files, which is removed. text_column: the field or column of rows that holds the text. max_document_bytes:
     what follows them in a document is dropped. special_tokens: removed from the text before counting (W3). errors: text
     that cannot be read raises CorpusError with its place ("strict"); becomes U+FFFD, or no text for a row without any
-    ("replace"); or its document is left out ("skip"). threads: None for one per processor. progress: None shows a bar
-    if standard error is a terminal.
+    ("replace"); or its document is left out ("skip"). memory: about what the process may use in all, "2GB" or a number
+    of bytes; words that do not fit go to a temporary file (TMPDIR), and the result is mapped from one. threads: None
+    for one per processor. progress: None shows a bar if standard error is a terminal.
     Hazard: a str is a path; put texts in a list.
 
     >>> import subwords
@@ -69,9 +72,16 @@ def count(
     )
     with progress_line(source_size(source), "counting", enabled=progress) as bar:
         blocks = read_blocks(source, reading, block_size=BLOCK, on_bytes=bar.advance)
-        counts = count_blocks(
-            blocks, words_of(rule, before), special_tokens=special_tokens, threads=thread_count(threads)
-        )
+        words, number = words_of(rule, before), thread_count(threads)
+        if memory is None:
+            counts = count_blocks(blocks, words, special_tokens=special_tokens, threads=number)
+        else:
+            room = room_of(bytes_of(memory))
+            counts = mapped_counts(
+                lambda path: count_blocks_to(
+                    path, blocks, words, special_tokens=special_tokens, threads=number, room=room
+                )
+            )
     if not len(counts):
         raise CorpusError("no text to count: every document is empty")
     return counts

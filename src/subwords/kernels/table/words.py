@@ -9,10 +9,10 @@ A row (uint64) is ROW_LENGTH, ROW_COUNT, ROW_PLACE and, once the words are in or
 
 from __future__ import annotations
 
-from subwords.kernels.jit import I64, U64, I64s, Int, U8s, U64s, inlined, kernel, load64, pointer, prefetch
+from subwords.kernels.jit import I64, U64, I64s, Int, U8s, U64s, inlined, kernel, load64, mix, pointer, prefetch
 from subwords.kernels.layout import KEY_HIGH, KEY_LOW, SLOT_ROW, VALUE_HIGH, VALUE_LOW, CountTable
 from subwords.kernels.table.count import HEADER, find_count, lower_place, opened
-from subwords.kernels.table.keys import LENGTH, home
+from subwords.kernels.table.keys import LENGTH, OWNED, home
 from subwords.kernels.train_layout import (
     DIGIT_BITS,
     ROW_COUNT,
@@ -26,6 +26,7 @@ from subwords.kernels.train_layout import (
 ZERO = U64(0)
 GIVEN = U64(1) << U64(63)  # in KEY_HIGH, one of the owner's bits
 AHEAD = 8  # rows that are prefetched
+TOP = U64(56)  # the bits of a hash above the eight that number a share; tables use the lowest ones
 
 
 @inlined
@@ -86,6 +87,21 @@ def measure_words(counted: CountTable, first: Int, last: Int, rows: U64s, row: I
             r[at + ROW_COUNT], r[at + ROW_PLACE] = s[base + VALUE_LOW], first_place(s, a, base)
             row += 1
     return row
+
+
+@kernel
+def share_words(counted: CountTable, first: Int, last: Int, shares: U8s) -> Int:
+    """Write a number from 0 to 255 for each word in the slots first..last, by its hash; how many words there are.
+
+    The same word has the same number in all tables with the same seeds.
+    """
+    s, seeds, out, n = pointer(counted.slots), pointer(counted.seeds), pointer(shares), 0
+    for base in range(first * SLOT_ROW, last * SLOT_ROW, SLOT_ROW):
+        if has_word(s, base):
+            high = s[base + KEY_HIGH] << OWNED >> OWNED
+            out[n] = mix(s[base + KEY_LOW] ^ seeds[0], high ^ seeds[1]) >> TOP
+            n += 1
+    return n
 
 
 @kernel

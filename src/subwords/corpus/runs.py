@@ -1,0 +1,194 @@
+"""Counting in bounded memory: full tables go to disk, and their words come back as one file of counts.
+
+1. `Runs.take` writes the words of a table as a run, grouped in SHARES by a hash: a word is in one share of every run.
+2. `Runs.save` adds up one share after the other, each in a table of its own, and writes it back ordered by position.
+3. It cuts the ordered shares at the same positions into windows of few words, and writes the words of each window, in
+   their final order, to their final place.
+
+So neither the words of the corpus nor those of the result are ever in memory together. The file equals that of
+`WordCounts.save`, byte for byte.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from threading import Lock
+from typing import IO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.corpus.counts import header_of, starts_of
+from subwords.corpus.provenance import Provenance
+from subwords.corpus.spill import SpillFile
+from subwords.corpus.word_table import CountedWords, WordTable, placed_words_of
+from subwords.kernels.layout import SLOT_ROW
+from subwords.kernels.train_layout import ROW_COUNT, ROW_LENGTH, ROW_PLACE, ROW_START, WORD_ROW
+from subwords.support.atomic import atomic_write
+from subwords.support.threads import in_threads
+
+__all__ = ["Runs"]
+
+SHARES = 256  # as share_words says
+CHUNK = 1 << 17  # slots that are written at once
+STEP = 512  # words between two samples of an ordered share
+WORD_MEMORY = 256  # bytes that a word of a window takes, at the most, while the window is put in order
+LEAST_WINDOW, MOST_WINDOW = 1 << 14, 1 << 20  # words
+
+
+class _Chunk(NamedTuple):
+    """Where the words of some slots are: count, position and length of each, then their bytes; both by share."""
+
+    at: int
+    words: NDArray[np.uint32]  # words of the shares before, SHARES + 1
+    bytes: NDArray[np.uint32]  # and their bytes
+
+
+class _Share(NamedTuple):
+    """Where the words of a share are, in the order of their positions: positions, counts, offsets, bytes."""
+
+    at: int
+    words: int
+    samples: NDArray[np.uint64]  # the positions of every STEP-th word
+
+
+class Runs:
+    """Words of full tables on disk. Threads may give tables at the same time. Close it, or use it in `with`."""
+
+    def __init__(self) -> None:
+        self._spilled, self._ordered = SpillFile(), SpillFile()
+        self._chunks: list[_Chunk] = []
+        self._lock = Lock()
+
+    def __enter__(self) -> Runs:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._spilled.__exit__(None, None, None)
+        self._ordered.__exit__(None, None, None)
+
+    def __len__(self) -> int:
+        return len(self._chunks)
+
+    def take(self, table: WordTable) -> None:
+        """Write all words of a table; the table stays as it is."""
+        slots = len(table.slots) // SLOT_ROW
+        for first in range(0, slots, CHUNK):
+            chunk = self._written(table, first, min(first + CHUNK, slots))
+            with self._lock:
+                self._chunks.append(chunk)
+
+    def save(self, path: Path, provenance: Provenance, *, threads: int, room: int) -> int:
+        """Write the file of counts; return the number of words. room: bytes of memory, about."""
+        shares = in_threads(lambda share: self._in_order(share), range(SHARES), threads)
+        words = sum(share.words for share in shares)
+        size = sum(int(self._offsets(share, share.words, 1)[0]) for share in shares)
+        window = min(max(room // threads // WORD_MEMORY, LEAST_WINDOW), MOST_WINDOW)
+        cuts = self._cuts(shares, window)
+        header = header_of(provenance, words, size)
+        lock = Lock()
+        with atomic_write(path) as file:
+            file.write(header)
+            starts = starts_of(len(header), words)
+            file.seek(starts[1])
+            file.write(bytes(8))  # the first offset
+            write = _Writer(file, lock, starts)
+            in_threads(lambda ends: self._write_window(shares, *ends, write), pairwise(cuts), threads)
+            file.seek(0, 2)
+        return words
+
+    def _written(self, table: WordTable, first: int, last: int) -> _Chunk:
+        """Write the words of some slots."""
+        from subwords.kernels.table.words import measure_words, number_of_words, share_words, write_words
+
+        slots = (table.arrays, first, last)
+        count = number_of_words(*slots)
+        rows, shares = np.empty(WORD_ROW * count, np.uint64), np.empty(count, np.uint8)
+        measure_words(*slots, rows, 0)
+        share_words(*slots, shares)
+        order = np.argsort(shares, kind="stable")
+        numbers = rows.reshape(-1, WORD_ROW)[order]
+        ends = np.cumsum(numbers[:, ROW_LENGTH])
+        rows.reshape(-1, WORD_ROW)[order, ROW_START] = ends - numbers[:, ROW_LENGTH]
+        data = np.empty(int(ends[-1]) if count else 0, np.uint8)
+        write_words(*slots, rows, 0, data)
+        before = np.searchsorted(shares[order], np.arange(SHARES + 1))
+        sizes = np.concatenate([np.zeros(1, np.uint64), ends])[before]
+        at = self._spilled.append(numbers[:, [ROW_COUNT, ROW_PLACE, ROW_LENGTH]], data)
+        return _Chunk(at, before.astype(np.uint32), sizes.astype(np.uint32))
+
+    def _in_order(self, share: int) -> _Share:
+        """Add up the words of a share, and write them in the order of their positions."""
+        table = WordTable()
+        for chunk in self._chunks:
+            (first, last), (begin, end) = (ends[share : share + 2].tolist() for ends in (chunk.words, chunk.bytes))
+            if first == last:
+                continue
+            numbers = self._spilled.read(chunk.at + 24 * first, np.uint64, 3 * (last - first)).reshape(-1, 3)
+            data = self._spilled.read(chunk.at + 24 * int(chunk.words[-1]) + begin, np.uint8, end - begin)
+            offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(numbers[:, 2]).astype(np.int64)])
+            table.add_placed(CountedWords(data, offsets, numbers[:, 0]), numbers[:, 1].astype(np.int64))
+        words, places = placed_words_of([table], 1)
+        places = np.ascontiguousarray(places[: len(words.counts)])
+        at = self._ordered.append(places, words.counts, words.offsets, words.data)
+        return _Share(at, len(places), places[::STEP].copy())
+
+    def _offsets(self, share: _Share, first: int, count: int) -> NDArray[np.int64]:
+        return self._ordered.read(share.at + 16 * share.words + 8 * first, np.int64, count)
+
+    def _cuts(self, shares: list[_Share], window: int) -> list[NDArray[np.int64]]:
+        """Return where to cut the shares: for each cut, the number of each share's words before one position.
+
+        Between two cuts are at most `window` words, or a few more for each share.
+        """
+        samples = np.sort(np.concatenate([share.samples for share in shares]))
+        step = max(1, window // STEP)
+        return [
+            np.zeros(SHARES, np.int64),
+            *(np.array([self._before(share, int(at)) for share in shares]) for at in samples[step::step]),
+            np.array([share.words for share in shares]),
+        ]
+
+    def _before(self, share: _Share, position: int) -> int:
+        """Return how many words of a share come before a position."""
+        block = max(0, int(np.searchsorted(share.samples, np.uint64(position))) - 1) * STEP
+        places = self._ordered.read(share.at + 8 * block, np.uint64, min(STEP, share.words - block))
+        return block + int(np.searchsorted(places, np.uint64(position)))
+
+    def _write_window(
+        self, shares: list[_Share], firsts: NDArray[np.int64], lasts: NDArray[np.int64], write: _Writer
+    ) -> None:
+        """Write the words between two cuts."""
+        table, begin = WordTable(), 0
+        for share, first, last in zip(shares, firsts.tolist(), lasts.tolist(), strict=True):
+            offsets = self._offsets(share, first, last - first + 1)
+            begin += int(offsets[0])
+            if first == last:
+                continue
+            places = self._ordered.read(share.at + 8 * first, np.int64, last - first)
+            counts = self._ordered.read(share.at + 8 * (share.words + first), np.uint64, last - first)
+            data = share.at + 8 * (3 * share.words + 1)
+            spelled = self._ordered.read(data + int(offsets[0]), np.uint8, int(offsets[-1] - offsets[0]))
+            table.add_placed(CountedWords(spelled, offsets - offsets[0], counts), places)
+        write(table.words(), int(firsts.sum()), begin)
+
+
+class _Writer:
+    """Writes words to their places in a file of counts."""
+
+    def __init__(self, file: IO[bytes], lock: Lock, starts: tuple[int, int, int]) -> None:
+        self._file, self._lock, self._starts = file, lock, starts
+
+    def __call__(self, words: CountedWords, first: int, begin: int) -> None:
+        """Write words; first: the number of words before them. begin: the number of bytes before them."""
+        counts, offsets, data = self._starts
+        parts = (
+            (counts + 8 * first, words.counts),
+            (offsets + 8 * (first + 1), words.offsets[1:] + begin),
+            (data + begin, words.data),
+        )
+        with self._lock:
+            for at, array in parts:
+                self._file.seek(at)
+                self._file.write(array.data)

@@ -156,9 +156,11 @@ def _objects(target: Target, work: Path) -> list[Path]:
         text = re.sub(r"^(@subwords_\w+_head) = external ", r"\1 = external hidden ", text, flags=re.MULTILINE)
         text = OBJECT.sub(r"\1null", _without_unused(text))
         module = binding.parse_assembly(text)
-        for value in (*module.functions, *module.global_variables):
-            if not value.is_declaration and not value.name.startswith("subwords_"):
-                value.linkage = "internal"
+        values = [*module.functions, *module.global_variables]
+        own = [one for one in values if not one.is_declaration and not one.name.startswith("subwords_")]
+        for number, value in enumerate(own):
+            # A library for macOS keeps these names, and Numba's hold addresses of the process that compiled.
+            value.linkage, value.name = "internal", f"{name}.{number}"
         path = work / f"{target.linker}-{target.source}-{name}.o"
         path.write_bytes(machine.emit_object(module))
         made.append(path)

@@ -102,6 +102,22 @@ def test_a_damaged_library_is_not_loaded(folder: Path, monkeypatch: pytest.Monke
     assert NOTICES.without == "other.so is damaged: its checksum is another"
 
 
+def test_in_place_of_a_damaged_library_the_next_one_is_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Loaded:
+        subwords_set_heads = staticmethod(lambda *heads: None)
+
+    monkeypatch.setattr(NOTICES, "instead", "")
+    (folder / "best.so").write_bytes(b"changed")
+    monkeypatch.setattr(shipped.ctypes, "CDLL", lambda path: Loaded())
+    assert isinstance(library(), Loaded)
+    assert (NOTICES.without, NOTICES.instead) == ("best.so is damaged: its checksum is another", "other.so")
+    monkeypatch.setattr(NOTICES, "_told", False)
+    with pytest.warns(
+        SubwordsWarning, match=r"best\.so is damaged: its checksum is another\. other\.so is used instead"
+    ):
+        NOTICES.warn()
+
+
 def test_code_of_other_sources_is_not_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shipped, "sources_digest", lambda: "another")
     assert library() is None
@@ -137,7 +153,7 @@ def test_without_code_and_without_numba_the_error_says_what_to_install(tmp_path:
     environment = {**os.environ, "PYTHONPATH": package, "SUBWORDS_CACHE_DIR": str(tmp_path), "SUBWORDS_KERNELS": "jit"}
     got = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=False)
     assert got.returncode == 1
-    assert "SubwordsError: this package came without machine code, and llvmlite is not installed" in got.stderr
+    assert "SubwordsError: SUBWORDS_KERNELS=jit asks to compile the kernels here, and llvmlite is not" in got.stderr
     assert "pip install 'subwords[jit]'" in got.stderr
 
 

@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from subwords.errors import SubwordsError
-from subwords.kernels.declared import HELPERS, INLINED, MODE, PRIMITIVES, SPLICED
+from subwords.kernels.declared import ASKED, HELPERS, INLINED, MODE, PRIMITIVES, SPLICED
 from subwords.kernels.guard import undisturbed
 from subwords.kernels.layout import F64s, I32s, I64s, U8s, U16s, U32s, U64s
 from subwords.kernels.notice import NOTICES
@@ -151,7 +151,11 @@ class Kernel:
         except ModuleNotFoundError as error:
             if error.name not in ("numba", "llvmlite"):
                 raise
-            why = NOTICES.without or "this package came without machine code"
+            why = NOTICES.without or (
+                "SUBWORDS_KERNELS=jit asks to compile the kernels here"
+                if ASKED == "jit"
+                else "this package came without machine code"
+            )
             raise SubwordsError(
                 f"{why}, and {error.name} is not installed, which compiles kernels: pip install 'subwords[jit]', "
                 "or set SUBWORDS_KERNELS=interpreted, which is very slow"

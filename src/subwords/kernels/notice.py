@@ -21,6 +21,7 @@ class Notices:
         self.compiling = False  # whether this process has compiled a kernel
         self.shown = False  # whether the user has seen it: as a line or as a progress bar
         self.without = ""  # why machine code that came with the package is not used
+        self.instead = ""  # the library that is used in place of a damaged one
         self._unwritable = ""
         self._warned = self._told = False
 
@@ -49,7 +50,8 @@ class Notices:
         if self.without and not self._told:
             self._told = True
             warnings.warn(
-                f"the machine code of this package is not used: {self.without}. Numba compiles the kernels instead",
+                f"the machine code of this package is not used: {self.without}. "
+                f"{f'{self.instead} is used' if self.instead else 'Numba compiles the kernels'} instead",
                 SubwordsWarning,
                 stacklevel=_depth(),
             )

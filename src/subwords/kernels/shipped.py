@@ -78,6 +78,7 @@ def _library() -> ctypes.CDLL | None:
         if library is not None:
             check_heads()
             library.subwords_set_heads(*map(ctypes.c_int64, HEADS.values()))
+            NOTICES.instead = name if NOTICES.without else ""
             return library
     return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Literal
@@ -99,10 +100,10 @@ class Writes(Decodes):
         tally = Tally()
         with progress_line(source_size(source), "encoding", enabled=progress) as bar:
             blocks = read_blocks(source, reading, block_size=BLOCK, on_bytes=bar.advance, tally=tally)
-            ids = encode_documents(self._engine, blocks, special=special, threads=threads)
-            shards = write_shards(
-                target, with_ends(ids, first, last), form, kind, shard_size=shard_size, shuffle=shuffle
-            )
+            with closing(encode_documents(self._engine, blocks, special=special, threads=threads)) as ids:
+                shards = write_shards(
+                    target, with_ends(ids, first, last), form, kind, shard_size=shard_size, shuffle=shuffle
+                )
         contents = Contents(
             format=form.name,
             dtype=kind.name,

@@ -217,7 +217,8 @@ def test_documents_are_cut_between_characters(tmp_path: Path, most: int) -> None
 
 
 @pytest.mark.parametrize("separator", ["|", "aa", "<|end|>", "é"])
-def test_documents_between_separators(tmp_path: Path, separator: str) -> None:
+def test_documents_between_separators(tmp_path: Path, separator: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("subwords.corpus.text_file.TAIL", 7)
     rng = random.Random(SEED)
     text = "".join(rng.choice([separator, "a", "xé中", "<|en", "b" * 50]) for _ in range(300))
     (tmp_path / "x.txt").write_text(text, "utf-8", newline="")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from subwords.errors import InputError
-from subwords.support.threads import check_stopped, in_threads, thread_count
+from subwords.support.threads import check_stopped, in_threads, streamed, thread_count
 
 
 @pytest.fixture(autouse=True)
@@ -27,6 +27,56 @@ def nothing_is_left_running() -> Iterator[None]:
 @pytest.mark.parametrize("count", [0, 1, 2, 100])
 def test_results_are_in_order(threads: int, count: int) -> None:
     assert in_threads(lambda n: n * n, iter(range(count)), threads) == [n * n for n in range(count)]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+@pytest.mark.parametrize("count", [0, 1, 2, 100])
+def test_streamed_results_are_in_order(threads: int, count: int) -> None:
+    def run(n: int) -> int:
+        time.sleep(0.001 * (n % 3))
+        return n * n
+
+    found = streamed(run, iter(range(count)), threads, window=threads + 1)
+    assert [*found] == [n * n for n in range(count)]
+
+
+def test_no_more_than_a_window_is_begun() -> None:
+    begun: list[int] = []
+
+    def items() -> Iterator[int]:
+        for n in range(100):
+            begun.append(n)
+            yield n
+
+    for n, found in enumerate(streamed(lambda n: n, items(), 3, window=5)):
+        assert found == n
+        assert len(begun) <= n + 5
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_an_error_comes_in_the_place_of_its_result(threads: int) -> None:
+    def run(n: int) -> int:
+        if n >= 5:
+            raise InputError(f"item {n}")
+        return n
+
+    got = []
+    with pytest.raises(InputError, match="item 5"):
+        for n in streamed(run, range(100), threads, window=8):
+            got.append(n)
+    assert got == [0, 1, 2, 3, 4]
+
+
+def test_an_error_of_the_items_and_an_end_before_the_last_one() -> None:
+    def items() -> Iterator[int]:
+        yield from range(3)
+        raise InputError("no more")
+
+    with pytest.raises(InputError, match="no more"):
+        list(streamed(lambda n: n, items(), 2, window=9))
+    found = streamed(lambda n: n, iter(range(1000)), 2, window=9)
+    assert next(found) == 0
+    found.close()
 
 
 def test_a_thread_gets_its_items_in_order() -> None:

@@ -172,6 +172,24 @@ def test_ids_around_documents(bos: int | None, eos: int | None) -> None:
         assert rows_of(found) == [[*before, *row, *after] for row in rows]
 
 
+def test_ids_around_documents_that_blocks_cut_anywhere() -> None:
+    """The twin of the kernel: documents as lists, whose ids come in blocks of any size, also without any."""
+    rng = random.Random(SEED)
+    for _ in range(200):
+        rows = [[rng.randrange(9) for _ in range(rng.choice([0, 1, 5]))] for _ in range(rng.randrange(6))]
+        found, ids, ends = list[TokenBlock](), list[int](), list[int]()
+        for row in rows:
+            for number in row:
+                if rng.random() < 0.3:
+                    found.append(TokenBlock(np.array(ids, np.uint32), np.array(ends, np.int64)))
+                    ids, ends = [], []
+                ids.append(number)
+            ends.append(len(ids))
+        found.append(TokenBlock(np.array(ids, np.uint32), np.array(ends, np.int64)))
+        assert rows_of([*with_ends(found, 50, None)]) == [[50, *row] for row in rows]
+        assert rows_of([*with_ends(found, 50, 60)]) == [[50, *row, 60] for row in rows]
+
+
 def rows_of(found: list[TokenBlock]) -> list[list[int]]:
     """The documents that consecutive blocks stand for."""
     rows, tail = list[list[int]](), list[int]()

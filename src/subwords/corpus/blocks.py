@@ -65,7 +65,10 @@ def before_character(data: memoryview | bytes | bytearray, at: int) -> int:
 
 def line_ends(data: bytes) -> NDArray[np.int64]:
     r"""Return where the lines of data end, each with its "\n"; not the end of a last line without it."""
-    return (np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")) + 1).astype(np.int64, copy=False)
+    from subwords.kernels.text.find import ends_after
+
+    ends = np.empty(len(data), np.int64)
+    return ends[: ends_after(np.frombuffer(data, np.uint8), ord("\n"), ends)].copy()
 
 
 def first_invalid(data: bytes | memoryview) -> int | None:
@@ -84,9 +87,13 @@ def first_invalid(data: bytes | memoryview) -> int | None:
 
 def without(separator: bytes, data: bytes, ended: bool) -> tuple[bytes, NDArray[np.int64]]:
     """Return data without separators, and where a document ends in it; `ended`: one ends at the end of the data."""
-    parts = data.split(separator)
-    ends = np.cumsum([len(part) for part in parts], dtype=np.int64)
-    return b"".join(parts), ends if ended else ends[:-1]
+    from subwords.kernels.text.find import cut_out
+
+    needle = np.frombuffer(separator, np.uint8)
+    out, ends = np.empty(len(data), np.uint8), np.empty(len(data) // len(needle) + 1, np.int64)
+    count = cut_out(np.frombuffer(data, np.uint8), needle, out, ends)
+    size = ends[count] = len(data) - count * len(needle)
+    return out[:size].tobytes(), ends[: count + ended].copy()
 
 
 def capped(blocks: Iterable[Block], most: int, tally: Tally) -> Iterator[Block]:

@@ -17,6 +17,7 @@ from subwords.errors import CorpusError, InputError
 __all__ = ["TextFile", "block_of"]
 
 
+TAIL = 1 << 12  # bytes
 LEAST = 1 << 12  # bytes of lines that are read at once, whatever the size of blocks
 
 
@@ -96,7 +97,7 @@ class TextFile:
         return before_character(buffer, len(buffer) - 1)
 
     def _outside(self, buffer: bytearray, separator: bytes) -> int:
-        tail = len(buffer.split(separator)[-1])
+        tail = len(buffer[_apart(buffer, separator) :].split(separator)[-1])
         at = len(buffer) - min(tail, len(separator))
         return at if at == len(buffer) - tail else before_character(buffer, at)
 
@@ -127,6 +128,15 @@ class TextFile:
             f"{self.path}: expected UTF-8, got byte 0x{data[bad]:02x} at byte {offset + bad}; "
             'errors="replace" reads it as U+FFFD'
         )
+
+
+def _apart(buffer: bytearray, separator: bytes) -> int:
+    """Return a place near the end that no separator spans: from there on, it is found at the same places."""
+    beside, step = len(separator) - 1, len(separator) + TAIL
+    for at in range(len(buffer) - step, beside, -step):
+        if separator not in buffer[at - beside : at + beside]:
+            return at
+    return 0
 
 
 def _split_lines(data: bytes) -> list[bytes]:

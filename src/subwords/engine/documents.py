@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import islice, pairwise
+from collections.abc import Generator, Iterable
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +12,7 @@ from subwords.corpus.parts import parts_of
 from subwords.corpus.specials import Part, Specials
 from subwords.errors import InputError
 from subwords.results.token_block import TokenBlock
-from subwords.support.threads import in_threads, thread_count
+from subwords.support.threads import streamed, thread_count
 
 if TYPE_CHECKING:
     from subwords.corpus.blocks import Block
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = ["encode_documents", "threads_within"]
 
-ROUND = 8  # parts per thread: their ids are in memory at once
+WINDOW = 3  # parts per thread: their ids are in memory at once
 LEAST_BLOCK, MOST_BLOCK = 1 << 16, 1 << 22  # bytes of text at once
 TABLES = 100 << 20  # bytes of a thread's table of words, and what it writes to, at the most
-TIMES = 4 * ROUND  # the bytes of a block that a thread has in memory: texts and ids of a round, and of the next
+TIMES = 4 * WINDOW  # the bytes of a block that a thread has in memory: texts and ids
 
 
 def threads_within(room: int, threads: int) -> tuple[int, int]:
@@ -45,7 +45,7 @@ def threads_within(room: int, threads: int) -> tuple[int, int]:
 
 def encode_documents(
     engine: Engine, blocks: Iterable[Block], *, special: str = "text", threads: int | None = None
-) -> Iterator[TokenBlock]:
+) -> Generator[TokenBlock, None, None]:
     """Yield the ids of the documents of blocks, in order; the same for any size of blocks and number of threads.
 
     A document is cut only where that changes no id; where no such places are known, it is in memory as a whole.
@@ -62,5 +62,4 @@ def encode_documents(
         batch = engine.encode_batch(texts, special, 1)
         return TokenBlock(batch.ids, np.ascontiguousarray(batch.offsets[1:]))
 
-    while found := in_threads(run, islice(parts, ROUND * count), count):
-        yield from found
+    yield from streamed(run, parts, count, window=WINDOW * count)

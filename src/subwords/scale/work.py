@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -97,9 +97,9 @@ class EncodeWork(Work):
         if means.memory is not None:
             threads, block = threads_within(room_of(means.memory), threads)
         blocks = blocks_of_shard(shard, self.reading, block_size=block, tally=tally)
-        ids = encode_documents(self._engine, blocks, special=self.special, threads=threads)
         form = FORMATS["npy"]
-        (made,) = write_shards(path, ids, form, form.dtype_for(len(self.spec.model.vocab)))
+        with closing(encode_documents(self._engine, blocks, special=self.special, threads=threads)) as ids:
+            (made,) = write_shards(path, ids, form, form.dtype_for(len(self.spec.model.vocab)))
         return made.documents, made.tokens
 
 

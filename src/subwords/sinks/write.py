@@ -32,20 +32,18 @@ def shard_path(path: Path, number: int) -> Path:
 
 def with_ends(blocks: Iterable[TokenBlock], bos: int | None, eos: int | None) -> Iterator[TokenBlock]:
     """Yield blocks with these ids before and after each document."""
+    from subwords.kernels.text.ends import place_ends
+
+    if bos is None and eos is None:
+        yield from blocks
+        return
+    first, last = (-1 if number is None else number for number in (bos, eos))
     begun = 0  # 1 if the last block ended within a document, which then has its first id
     for ids, ends in blocks:
-        is_open = len(ids) > (int(ends[-1]) if len(ends) else 0) or (begun and not len(ends))
-        documents = np.arange(len(ends) + int(is_open))  # of which some part is here
-        starts = np.concatenate([np.zeros(1, np.int64), ends])[: len(documents)][begun:]
-        before = documents[begun:] if bos is not None else documents[:0]
-        after = documents[: len(ends)] if eos is not None else documents[:0]
-        order = np.argsort(np.concatenate([2 * before, 2 * after + 1]))
-        places = np.concatenate([starts[: len(before)], ends[: len(after)]])[order]
-        values = np.concatenate([np.full(len(before), bos or 0), np.full(len(after), eos or 0)])[order]
-        moved = np.arange(1, len(ends) + 1)
-        more = (moved - begun) * (bos is not None) + moved * (eos is not None)
-        yield TokenBlock(np.insert(ids, places, values.astype(np.uint32)), ends + more)
-        begun = int(is_open)
+        out, out_ends = np.empty(len(ids) + 2 * len(ends) + 1, np.uint32), np.empty(len(ends), np.int64)
+        count = place_ends(np.ascontiguousarray(ids, np.uint32), ends, first, last, begun, out, out_ends)
+        yield TokenBlock(out[:count], out_ends)
+        begun = int(len(ids) > ends[-1]) if len(ends) else int(begun or len(ids) > 0)
 
 
 def write_shards(

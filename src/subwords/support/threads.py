@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
 from _thread import start_new_thread
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from queue import SimpleQueue
 from threading import local
 from typing import Any, Generic, TypeVar
 
 from subwords.errors import InputError
 
-__all__ = ["check_stopped", "in_threads", "thread_count"]
+__all__ = ["check_stopped", "in_threads", "streamed", "thread_count"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -42,6 +43,21 @@ def in_threads(run: Callable[[Item], Result], items: Iterable[Item], threads: in
     if threads == 1:
         return [run(item) for item in items]
     return _Team(run).work(items, threads)
+
+
+def streamed(
+    run: Callable[[Item], Result], items: Iterable[Item], threads: int, *, window: int
+) -> Generator[Result, None, None]:
+    """Yield run(item) for every item, in order, while threads work on the next ones.
+
+    window: items whose results are not yielded yet. The caller's thread takes items from the iterable, and works on
+    what it gets meanwhile. After an exception, no item is started, and it is raised in the place of its result.
+    Hazard: the threads end when the iterator does: close one that is not used up.
+
+    >>> list(streamed(str.upper, ["a", "b"], 2, window=4))
+    ['A', 'B']
+    """
+    return (run(item) for item in items) if threads == 1 else _Team(run).stream(iter(items), threads, window)
 
 
 class _Stopped(BaseException):
@@ -103,6 +119,37 @@ class _Team(Generic[Item, Result]):
         if self._errors:
             raise self._errors[min(self._errors)]
         return [self._results[number] for number in range(begun)]
+
+    def stream(self, items: Iterator[Item], threads: int, window: int) -> Generator[Result, None, None]:
+        """Run all items, and yield their results."""
+        begun = yielded = started = 0
+        open_ended = True
+        try:
+            while True:
+                while open_ended and begun - yielded < window and not self._closed:
+                    for item in items:
+                        self._todo.put((begun, item))
+                        begun += 1
+                        if started < threads:
+                            start_new_thread(self._take, ())
+                            started += 1
+                        break
+                    else:
+                        open_ended = False
+                if yielded == begun:
+                    return
+                while yielded not in self._results and yielded not in self._errors:
+                    self._done.get()
+                if yielded in self._errors:
+                    raise self._errors[yielded]
+                yield self._results.pop(yielded)
+                yielded += 1
+        finally:
+            self.stopped = self._closed = True
+            for _ in range(threads):
+                self._todo.put(None)
+            if not sys.is_finalizing():  # where threads no longer run
+                self._wait(started)
 
     def _wait(self, threads: int) -> None:
         try:

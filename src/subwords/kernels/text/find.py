@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from subwords.kernels.jit import U64, Int, U8s, helper, kernel, pointer, range_mask, trailing_zeros
+from subwords.kernels.jit import U64, I64s, Int, U8s, helper, kernel, pointer, range_mask, trailing_zeros
 from subwords.kernels.layout import LANES
 
 ZERO, ONE = U64(0), U64(1)
@@ -17,11 +17,9 @@ def occurs_at(p, i, needle, length):
     return k == length
 
 
-@kernel
-def find_bytes(text: U8s, start: Int, stop: Int, needle: U8s) -> Int:
-    """The first place of a non-empty `needle` inside text[start:stop], or -1; as `bytes.find`."""
-    p, q = pointer(text), pointer(needle)
-    length = len(needle)
+@helper
+def find_in(p, start, stop, q, length):
+    """The first place of q[:length] inside p[start:stop], or -1."""
     second = min(1, length - 1)
     i = start
     while i + length <= stop:
@@ -38,3 +36,49 @@ def find_bytes(text: U8s, start: Int, stop: Int, needle: U8s) -> Int:
             found &= found - ONE
         i += LANES
     return -1
+
+
+@kernel
+def find_bytes(text: U8s, start: Int, stop: Int, needle: U8s) -> Int:
+    """The first place of a non-empty `needle` inside text[start:stop], or -1; as `bytes.find`."""
+    return find_in(pointer(text), start, stop, pointer(needle), len(needle))
+
+
+@kernel
+def cut_out(text: U8s, needle: U8s, out: U8s, ends: I64s) -> Int:
+    """Write the text without the places of a non-empty `needle`, and where each of them was; the number of places.
+
+    As `text.split(needle)`: ends[k] is the size of the first k + 1 parts. out, ends: room for the text and all places.
+    """
+    p, q, o, e, length = pointer(text), pointer(needle), pointer(out), pointer(ends), len(needle)
+    at = written = places = 0
+    while True:
+        found = find_in(p, at, len(text), q, length)
+        stop = found if found >= 0 else len(text)
+        for k in range(stop - at):
+            o[written + k] = p[at + k]
+        written += stop - at
+        if found < 0:
+            return places
+        e[places] = written
+        places += 1
+        at = found + length
+
+
+@kernel
+def ends_after(text: U8s, byte: Int, ends: I64s) -> Int:
+    """Write the place after each byte of this value; their number. ends: room for all."""
+    p, e, n, i = pointer(text), pointer(ends), 0, 0
+    while i + LANES <= len(text):
+        found = range_mask(p, i, byte, byte)
+        while found != ZERO:
+            e[n] = i + trailing_zeros(found) + 1
+            n += 1
+            found &= found - ONE
+        i += LANES
+    while i < len(text):
+        if p[i] == byte:
+            e[n] = i + 1
+            n += 1
+        i += 1
+    return n

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
 from os import PathLike
@@ -25,6 +26,7 @@ from subwords.sinks.manifest import Contents, Input, Manifest, manifest_path, wr
 from subwords.support.atomic import as_path
 from subwords.support.checks import check_choice, check_integer, check_strings
 from subwords.support.limits import bytes_of, room_of
+from subwords.support.locks import only_one
 from subwords.support.threads import thread_count
 from subwords.support.value import digest_of
 from subwords.tokenizer import Tokenizer
@@ -112,13 +114,13 @@ def count_files(
     identity = None if before is None else before.identity
     removed = check_strings("special_tokens", special_tokens)
     work = CountWork(reading or Reading(), make_splitter(splitter).identity, identity, removed)
-    job = _Job(work, source, target, work.reading, run)
-    done = job.finish(progress)
-    if done is None:
-        return None
-    parts = [job.folder / f"{one.name}.part" for one in done]
-    add_files(parts, target, threads=thread_count(run.threads), room=run.room)
-    job.clean()
+    with _Job(work, source, target, work.reading, run) as job:
+        done = job.finish(progress)
+        if done is None:
+            return None
+        parts = [job.folder / f"{one.name}.part" for one in done]
+        add_files(parts, target, threads=thread_count(run.threads), room=run.room)
+        job.clean()
     return WordCounts.load(target)
 
 
@@ -151,34 +153,34 @@ def encode_files(
     kind = form.dtype_for(tokenizer.vocab_size, dtype)
     first, last = tokenizer._id_of("bos", bos), tokenizer._id_of("eos", eos)
     work = EncodeWork(reading or Reading(), tokenizer.spec, special)
-    job = _Job(work, source, target, work.reading, run)
-    done = job.finish(progress)
-    if done is None:
-        return None
-    parts = (npy_blocks(job.folder / f"{one.name}.part") for one in done)
-    ids = with_ends(chain.from_iterable(parts), first, last)
-    made = write_shards(target, ids, form, kind, shard_size=shard_size, shuffle=shuffle)
-    contents = Contents(
-        format=form.name,
-        dtype=kind.name,
-        vocab_size=tokenizer.vocab_size,
-        tokenizer=tokenizer.spec.digest,
-        bos=first,
-        eos=last,
-        shuffle=shuffle,
-        skipped=sum(one.skipped for one in done),
-        replaced=sum(one.replaced for one in done),
-        cut=sum(one.cut for one in done),
-        inputs=tuple(Input(str(file), file.stat().st_size) for file in job.files),
-    )
-    manifest = Manifest(contents, tuple(made))
-    write_manifest(manifest_path(target), manifest)
-    job.clean()
+    with _Job(work, source, target, work.reading, run) as job:
+        done = job.finish(progress)
+        if done is None:
+            return None
+        parts = (npy_blocks(job.folder / f"{one.name}.part") for one in done)
+        ids = with_ends(chain.from_iterable(parts), first, last)
+        made = write_shards(target, ids, form, kind, shard_size=shard_size, shuffle=shuffle)
+        contents = Contents(
+            format=form.name,
+            dtype=kind.name,
+            vocab_size=tokenizer.vocab_size,
+            tokenizer=tokenizer.spec.digest,
+            bos=first,
+            eos=last,
+            shuffle=shuffle,
+            skipped=sum(one.skipped for one in done),
+            replaced=sum(one.replaced for one in done),
+            cut=sum(one.cut for one in done),
+            inputs=tuple(Input(str(file), file.stat().st_size) for file in job.files),
+        )
+        manifest = Manifest(contents, tuple(made))
+        write_manifest(manifest_path(target), manifest)
+        job.clean()
     return manifest
 
 
 class _Job:
-    """The shards of a corpus, and the folder where their files are."""
+    """The shards of a corpus, and the folder where their files are; in `with`, no other job works in that folder."""
 
     def __init__(self, work: Work, source: Source, target: Path, reading: Reading, run: Run) -> None:
         files, texts = files_and_texts(source)
@@ -186,8 +188,16 @@ class _Job:
             raise InputError(f"source: expected files, which workers can read, not {type(texts).__name__}")
         self.files = files
         self.folder = target.with_name(f"{target.name}.parts") if run.folder is None else as_path(run.folder)
-        self._work, self._run = work, run
+        self._work, self._run, self._held = work, run, ExitStack()
         self.shards = shards_of(files, reading, size=run.shard_bytes)
+
+    def __enter__(self) -> _Job:
+        if self._run.rank is None:
+            self._held.enter_context(only_one(self.folder))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._held.close()
 
     def finish(self, progress: bool | None) -> list[Done] | None:
         """Do what is not done yet; return all shards, or None if other ranks have shards to do."""

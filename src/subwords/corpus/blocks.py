@@ -87,12 +87,12 @@ def first_invalid(data: bytes | memoryview) -> int | None:
 
 def without(separator: bytes, data: bytes, ended: bool) -> tuple[bytes, NDArray[np.int64]]:
     """Return data without separators, and where a document ends in it; `ended`: one ends at the end of the data."""
+    from subwords.kernels.layout import LANES
     from subwords.kernels.text.find import cut_out
 
-    needle = np.frombuffer(separator, np.uint8)
-    out, ends = np.empty(len(data), np.uint8), np.empty(len(data) // len(needle) + 1, np.int64)
-    count = cut_out(np.frombuffer(data, np.uint8), needle, out, ends)
-    size = ends[count] = len(data) - count * len(needle)
+    out, ends = np.empty(len(data) + LANES, np.uint8), np.empty(len(data) // len(separator) + 1, np.int64)
+    count = cut_out(np.frombuffer(data, np.uint8), np.frombuffer(separator, np.uint8), out, ends)
+    size = ends[count] = len(data) - count * len(separator)
     return out[:size].tobytes(), ends[: count + ended].copy()
 
 

@@ -91,7 +91,7 @@ class EncodeWork(Work):
         """Write the ids of a shard, and where its documents end."""
         from subwords.engine.documents import encode_documents, threads_within
         from subwords.sinks.formats import FORMATS
-        from subwords.sinks.write import write_shards
+        from subwords.sinks.write import write_part
 
         threads, block = means.threads, BLOCK
         if means.memory is not None:
@@ -99,8 +99,7 @@ class EncodeWork(Work):
         blocks = blocks_of_shard(shard, self.reading, block_size=block, tally=tally)
         form = FORMATS["npy"]
         with closing(encode_documents(self._engine, blocks, special=self.special, threads=threads)) as ids:
-            (made,) = write_shards(path, ids, form, form.dtype_for(len(self.spec.model.vocab)))
-        return made.documents, made.tokens
+            return write_part(path, ids, form, form.dtype_for(len(self.spec.model.vocab)))
 
 
 def run_shard(work: Work, shard: Shard, folder: Path, means: Means) -> Done:

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import FormatError, InputError
-from subwords.sinks.layout import Append, TokenFormat
-from subwords.sinks.parts import spooled_ends, write_numbers
+from subwords.sinks.layout import Append, Sums, TokenFormat
+from subwords.sinks.parts import spooled_ends, summed_write, write_numbers
 from subwords.sinks.token_file import MappedFile, TokenFile, mapped
 from subwords.support.atomic import atomic_write
 
@@ -22,12 +22,12 @@ UNITS = ("T", "kT", "MT", "GT", "TT", "PT")
 
 
 @contextmanager
-def _written(path: Path, dtype: np.dtype[Any]) -> Iterator[Append]:
+def _written(path: Path, dtype: np.dtype[Any], sums: Sums) -> Iterator[Append]:
     with ExitStack() as stack:
         # The files appear in the opposite order, so where there is metadata, there is all.
         metadata = stack.enter_context(atomic_write(_beside(path, "metadata"), "w"))
-        index = stack.enter_context(atomic_write(_beside(path, "index")))
-        stream = stack.enter_context(atomic_write(path))
+        index = stack.enter_context(summed_write(_beside(path, "index"), sums))
+        stream = stack.enter_context(summed_write(path, sums))
         ends = stack.enter_context(spooled_ends(path))
 
         def append(ids: NDArray[Any], stops: NDArray[np.int64]) -> None:

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from subwords.errors import FormatError, InputError
 from subwords.results.token_block import TokenBlock
-from subwords.sinks.layout import Append, TokenFormat
-from subwords.sinks.parts import Ends, spooled_ends, write_npy_header, write_numbers
+from subwords.sinks.layout import Append, Sums, TokenFormat
+from subwords.sinks.parts import Ends, spooled_ends, summed_write, write_npy_header, write_numbers
 from subwords.sinks.token_file import MappedFile, TokenFile, by_offsets, mapped
 from subwords.support.atomic import atomic_write
 
@@ -44,21 +44,23 @@ Header = Callable[[IO[bytes], np.dtype[Any], int], None]
 
 
 @contextmanager
-def _written(path: Path, dtype: np.dtype[Any], header: Header) -> Iterator[Append]:
+def _written(path: Path, dtype: np.dtype[Any], sums: Sums, header: Header | None) -> Iterator[Append]:
     with ExitStack() as stack:
         # The files appear in the opposite order, so where there are offsets, there are the ids.
-        index = stack.enter_context(atomic_write(offsets_path(path)))
-        stream = stack.enter_context(atomic_write(path))
+        index = stack.enter_context(summed_write(offsets_path(path), sums))
+        stream = stack.enter_context(atomic_write(path) if header else summed_write(path, sums))
         ends = stack.enter_context(spooled_ends(path))
-        header(stream, dtype, 0)
+        if header:
+            header(stream, dtype, 0)
 
         def append(ids: NDArray[Any], stops: NDArray[np.int64]) -> None:
             write_numbers(stream, ids, dtype)
             ends.append(len(ids), stops)
 
         yield append
-        stream.seek(0)
-        header(stream, dtype, ends.tokens)
+        if header:
+            stream.seek(0)
+            header(stream, dtype, ends.tokens)
         _write_offsets(index, ends)
 
 
@@ -100,8 +102,8 @@ def mapped_npy(path: Path) -> NDArray[Any]:
 # ------------------------------------------------------------------ npy
 
 
-def _write_npy(path: Path, dtype: np.dtype[Any]) -> Any:
-    return _written(path, dtype, write_npy_header)
+def _write_npy(path: Path, dtype: np.dtype[Any], sums: Sums) -> Any:
+    return _written(path, dtype, sums, write_npy_header)
 
 
 def _read_npy(path: Path, dtype: np.dtype[Any] | None) -> TokenFile:
@@ -113,24 +115,25 @@ def _read_npy(path: Path, dtype: np.dtype[Any] | None) -> TokenFile:
 
 def npy_blocks(path: Path) -> Iterator[TokenBlock]:
     """Yield the documents of a .npy with its offsets, some megabytes at a time."""
-    ids, ends = mapped_npy(path), mapped_npy(offsets_path(path))[1:]
+    # What is mapped counts as memory of the process: only offsets are.
+    mapped_ids, ends = mapped_npy(path), mapped_npy(offsets_path(path))[1:]
+    count, dtype, at = len(mapped_ids), mapped_ids.dtype, getattr(mapped_ids, "offset", 0)
+    del mapped_ids
     first = 0
-    for start in range(0, max(1, len(ids)), STEP):
-        stop = min(start + STEP, len(ids))
-        last = int(np.searchsorted(ends, stop, "right")) if stop < len(ids) else len(ends)
-        yield TokenBlock(np.asarray(ids[start:stop]), np.asarray(ends[first:last]) - start)
-        first = last
+    with path.open("rb") as stream:
+        stream.seek(at)
+        for start in range(0, max(1, count), STEP):
+            stop = min(start + STEP, count)
+            last = int(np.searchsorted(ends, stop, "right")) if stop < count else len(ends)
+            yield TokenBlock(np.fromfile(stream, dtype, stop - start), np.asarray(ends[first:last]) - start)
+            first = last
 
 
 # ------------------------------------------------------------------ raw
 
 
-def _no_header(stream: IO[bytes], dtype: np.dtype[Any], count: int) -> None:
-    """Write nothing."""
-
-
-def _write_bin(path: Path, dtype: np.dtype[Any]) -> Any:
-    return _written(path, dtype, _no_header)
+def _write_bin(path: Path, dtype: np.dtype[Any], sums: Sums) -> Any:
+    return _written(path, dtype, sums, None)
 
 
 def _read_bin(path: Path, dtype: np.dtype[Any] | None) -> TokenFile:
@@ -150,8 +153,8 @@ def _llmc_header(stream: IO[bytes], dtype: np.dtype[Any], count: int) -> None:
     write_numbers(stream, header, header.dtype)
 
 
-def _write_llmc(path: Path, dtype: np.dtype[Any]) -> Any:
-    return _written(path, dtype, _llmc_header)
+def _write_llmc(path: Path, dtype: np.dtype[Any], sums: Sums) -> Any:
+    return _written(path, dtype, sums, _llmc_header)
 
 
 def _read_llmc(path: Path, dtype: np.dtype[Any] | None) -> TokenFile:

@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
     from subwords.sinks.token_file import TokenFile
 
-__all__ = ["Append", "TokenFormat"]
+__all__ = ["Append", "Sums", "TokenFormat"]
 
 # Takes consecutive ids, and where documents end in them: the fields of a `TokenBlock`.
 Append = Callable[["NDArray[Any]", "NDArray[np.int64]"], None]
+# The SHA-256 of files.
+Sums = dict[Path, str]
 
 
 @dataclass(frozen=True)
@@ -28,15 +30,15 @@ class TokenFormat:
     """A token format.
 
     dtypes: the types an id may have, the smallest first. most: the largest vocabulary for the smallest of them, if it
-    is not all that the type holds. write(path, dtype): a context that yields an `Append`; its files appear when it
-    ends. read(path, dtype or None). files(path): all
-    files that writing makes, the ids first.
+    is not all that the type holds. write(path, dtype, sums): a context that yields an `Append`; its files appear when
+    it ends, and then sums has the checksums of those that were summed while they were written. read(path, dtype or
+    None). files(path): all files that writing makes, the ids first.
     """
 
     name: str
     suffix: str
     dtypes: tuple[str, ...]
-    write: Callable[[Path, np.dtype[Any]], AbstractContextManager[Append]]
+    write: Callable[[Path, np.dtype[Any], Sums], AbstractContextManager[Append]]
     read: Callable[[Path, np.dtype[Any] | None], TokenFile]
     files: Callable[[Path], tuple[Path, ...]]
     most: int | None = None

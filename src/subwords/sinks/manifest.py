@@ -88,8 +88,10 @@ def manifest_path(path: Path) -> Path:
     return path.with_name(f"{path.stem}.manifest.json")
 
 
-def part_file(path: Path) -> PartFile:
-    """Return name, size and checksum of a file."""
+def part_file(path: Path, checksum: str | None = None) -> PartFile:
+    """Return name, size and checksum of a file; the checksum may be known."""
+    if checksum is not None:
+        return PartFile(path.name, path.stat().st_size, checksum)
     state, size = hashlib.sha256(), 0
     with path.open("rb") as stream:
         while data := stream.read(STEP):

@@ -18,10 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import FormatError, InputError
-from subwords.sinks.layout import Append, TokenFormat
-from subwords.sinks.parts import Ends, spooled_ends, write_numbers
+from subwords.sinks.layout import Append, Sums, TokenFormat
+from subwords.sinks.parts import Ends, spooled_ends, summed_write, write_numbers
 from subwords.sinks.token_file import Bounds, MappedFile, TokenFile, mapped
-from subwords.support.atomic import atomic_write
 
 __all__ = ["MAGIC", "MEGATRON", "index_path"]
 
@@ -41,11 +40,11 @@ def _files(path: Path) -> tuple[Path, ...]:
 
 
 @contextmanager
-def _written(path: Path, dtype: np.dtype[Any]) -> Iterator[Append]:
+def _written(path: Path, dtype: np.dtype[Any], sums: Sums) -> Iterator[Append]:
     with ExitStack() as stack:
         # The files appear in the opposite order, so where there is an index, there are the ids.
-        index = stack.enter_context(atomic_write(index_path(path)))
-        stream = stack.enter_context(atomic_write(path))
+        index = stack.enter_context(summed_write(index_path(path), sums))
+        stream = stack.enter_context(summed_write(path, sums))
         ends = stack.enter_context(spooled_ends(path))
         sequences = 0
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from subwords.errors import FormatError, InputError
 from subwords.results.token_block import TokenBlock
-from subwords.sinks.layout import Append, TokenFormat
+from subwords.sinks.layout import Append, Sums, TokenFormat
 from subwords.sinks.token_file import TokenFile
 from subwords.support.atomic import atomic_write
 
@@ -25,7 +25,7 @@ HELD = 2  # row groups in memory while a file is read
 
 
 @contextmanager
-def _written(path: Path, dtype: np.dtype[Any]) -> Iterator[Append]:
+def _written(path: Path, dtype: np.dtype[Any], sums: Sums) -> Iterator[Append]:
     pyarrow = _pyarrow()
     with ExitStack() as stack:
         stream = stack.enter_context(atomic_write(path))

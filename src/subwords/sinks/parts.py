@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -12,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import InputError
+from subwords.sinks.layout import Sums
+from subwords.support.atomic import atomic_write
 
-__all__ = ["Ends", "spool", "spooled_ends", "write_npy_header", "write_numbers"]
+__all__ = ["Ends", "spool", "spooled_ends", "summed_write", "write_npy_header", "write_numbers"]
 
 STEP = 1 << 20  # numbers in memory at once
 
@@ -27,6 +31,29 @@ def write_npy_header(stream: IO[bytes], dtype: np.dtype[Any], count: int) -> Non
     """Write the header of a one-dimensional NumPy file; its length does not depend on the count."""
     header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (count,)}
     np.lib.format.write_array_header_1_0(stream, header)
+
+
+class _Summed(io.RawIOBase):
+    """A stream that is only written to, and sums what is written."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream, self.state = stream, hashlib.sha256()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        self.state.update(data)
+        return self._stream.write(data)
+
+
+@contextmanager
+def summed_write(path: Path, sums: Sums) -> Iterator[IO[bytes]]:
+    """Write a file from its first byte to its last, as `atomic_write`; at the end its checksum is in `sums`."""
+    with atomic_write(path) as stream:
+        summed: Any = _Summed(stream)
+        yield summed
+    sums[path] = summed.state.hexdigest()
 
 
 class Ends:

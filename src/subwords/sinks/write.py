@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.results.token_block import TokenBlock
-from subwords.sinks.layout import Append, TokenFormat
+from subwords.sinks.layout import Append, Sums, TokenFormat
 from subwords.sinks.manifest import Shard, part_file
 from subwords.sinks.parts import Ends, spool, write_numbers
 
-__all__ = ["shard_path", "with_ends", "write_shards"]
+__all__ = ["shard_path", "with_ends", "write_part", "write_shards"]
 
 STEP = 1 << 20  # ids that are shuffled at once
 
@@ -104,16 +104,35 @@ class _Parts:
 def _write_shard(
     path: Path, blocks: Iterator[TokenBlock], form: TokenFormat, dtype: np.dtype[Any], shuffle: int | None, number: int
 ) -> Shard:
+    sums = Sums()
+    documents, tokens = _written(path, blocks, form, dtype, shuffle, number, sums)
+    files = tuple(part_file(file, sums.get(file)) for file in form.files(path))
+    return Shard(documents, tokens, files)
+
+
+def write_part(path: Path, blocks: Iterable[TokenBlock], form: TokenFormat, dtype: np.dtype[Any]) -> tuple[int, int]:
+    """Write documents to one file without a checksum; return the number of documents and of ids."""
+    return _written(path, blocks, form, dtype, None, 0, Sums())
+
+
+def _written(
+    path: Path,
+    blocks: Iterable[TokenBlock],
+    form: TokenFormat,
+    dtype: np.dtype[Any],
+    shuffle: int | None,
+    number: int,
+    sums: Sums,
+) -> tuple[int, int]:
     documents = tokens = 0
     with ExitStack() as stack:
-        append = stack.enter_context(form.write(path, dtype))
+        append = stack.enter_context(form.write(path, dtype, sums))
         if shuffle is not None:
             append = stack.enter_context(_shuffled(path, append, dtype, np.random.default_rng([shuffle, number])))
         for ids, ends in blocks:
             documents, tokens = documents + len(ends), tokens + len(ids)
             append(ids, ends)
-    files = tuple(part_file(file) for file in form.files(path))
-    return Shard(documents, tokens, files)
+    return documents, tokens
 
 
 @contextmanager

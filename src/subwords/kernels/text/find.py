@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from subwords.kernels.jit import U64, I64s, Int, U8s, helper, kernel, pointer, range_mask, trailing_zeros
+from subwords.kernels.jit import U64, I64s, Int, U8s, copy64, helper, kernel, pointer, range_mask, trailing_zeros
 from subwords.kernels.layout import LANES
 
 ZERO, ONE = U64(0), U64(1)
@@ -48,16 +48,21 @@ def find_bytes(text: U8s, start: Int, stop: Int, needle: U8s) -> Int:
 def cut_out(text: U8s, needle: U8s, out: U8s, ends: I64s) -> Int:
     """Write the text without the places of a non-empty `needle`, and where each of them was; the number of places.
 
-    As `text.split(needle)`: ends[k] is the size of the first k + 1 parts. out, ends: room for the text and all places.
+    As `text.split(needle)`: ends[k] is the size of the first k + 1 parts. ends: room for all places. out: room for the
+    text and LANES bytes, which are overwritten. `bytes.replace` takes 0.7 to 1.9 ns a byte.
     """
     p, q, o, e, length = pointer(text), pointer(needle), pointer(out), pointer(ends), len(needle)
     at = written = places = 0
     while True:
         found = find_in(p, at, len(text), q, length)
         stop = found if found >= 0 else len(text)
-        for k in range(stop - at):
-            o[written + k] = p[at + k]
-        written += stop - at
+        while at + LANES <= len(text) and at < stop:
+            size = min(LANES, stop - at)
+            copy64(o, written, p, at)
+            at, written = at + size, written + size
+        while at < stop:
+            o[written] = p[at]
+            at, written = at + 1, written + 1
         if found < 0:
             return places
         e[places] = written

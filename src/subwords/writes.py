@@ -81,6 +81,7 @@ class Writes(Decodes):
         from subwords.sinks.formats import format_named
         from subwords.sinks.manifest import Contents, Manifest, manifest_path, write_manifest
         from subwords.sinks.write import with_ends, write_shards
+        from subwords.support.threads import thread_count
 
         target = as_path(path)
         check_choice("special", special, ("text", "error", "allow"))
@@ -97,10 +98,10 @@ class Writes(Decodes):
         form = format_named(format, target)
         kind = form.dtype_for(self.vocab_size, dtype)
         first, last = self._id_of("bos", bos), self._id_of("eos", eos)
-        tally = Tally()
+        tally, number = Tally(), thread_count(threads)
         with progress_line(source_size(source), "encoding", enabled=progress) as bar:
-            blocks = read_blocks(source, reading, block_size=BLOCK, on_bytes=bar.advance, tally=tally)
-            with closing(encode_documents(self._engine, blocks, special=special, threads=threads)) as ids:
+            blocks = read_blocks(source, reading, block_size=BLOCK, on_bytes=bar.advance, tally=tally, threads=number)
+            with closing(encode_documents(self._engine, blocks, special=special, threads=number)) as ids:
                 shards = write_shards(
                     target, with_ends(ids, first, last), form, kind, shard_size=shard_size, shuffle=shuffle
                 )

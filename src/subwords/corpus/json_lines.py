@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from subwords.corpus.columns import column_texts
 from subwords.corpus.contents import BOM
 from subwords.corpus.lines import whole_lines
 from subwords.corpus.reading import LONE_SURROGATE, Reading, Tally
+from subwords.support.threads import streamed
 
 __all__ = ["json_blocks", "row_text"]
 
@@ -28,13 +30,23 @@ def json_blocks(
     size: int,
     on_bytes: Callable[[int], object],
     part: tuple[int, int] | None = None,
+    threads: int = 1,
 ) -> Iterator[Block]:
     """Yield the texts of a file of rows, or of the rows that begin within a part of it, in bytes."""
     before = 0
-    for data, offset in whole_lines(path, size, on_bytes, part):
-        text, ends = _texts(data.removeprefix(BOM) if offset == 0 else data, path, offset, reading, tally)
-        yield from blocks_of(text, ends, str(path), before, size)
-        before += len(text)
+
+    def parsed(lines: tuple[bytes, int]) -> tuple[memoryview, NDArray[np.int64], Tally]:
+        data, offset = lines
+        found = Tally()
+        text, ends = _texts(data.removeprefix(BOM) if offset == 0 else data, path, offset, reading, found)
+        return text, ends, found
+
+    lines = whole_lines(path, size, on_bytes, part)
+    with closing(streamed(parsed, lines, threads, window=threads + 1)) as texts:
+        for text, ends, found in texts:
+            tally.add(found)
+            yield from blocks_of(text, ends, str(path), before, size)
+            before += len(text)
 
 
 def _texts(

@@ -34,6 +34,7 @@ def read_blocks(
     block_size: int = 4 << 20,
     on_bytes: Callable[[int], object] | None = None,
     tally: Tally | None = None,
+    threads: int = 1,
 ) -> Iterator[Block]:
     r"""Read a source as blocks of about `block_size` bytes of valid UTF-8.
 
@@ -44,7 +45,7 @@ def read_blocks(
     Files are text, JSON Lines, Parquet or Arrow; text and JSON Lines also compressed by gzip, zstd or bzip2. Each
     text file, row, or text of an iterable is a document, or each of its lines with its "\n", see `Reading`. Bytes stay
     unchanged: line ends are not translated, a byte order mark of text stays. Empty texts are no documents. `on_bytes`
-    is called with the number of bytes just read (on disk; for texts, in UTF-8).
+    is called with the number of bytes just read (on disk; for texts, in UTF-8). threads: that parse rows of JSON.
 
     Raises `InputError` for an invalid option or text, and `CorpusError` for a file that is missing, unreadable,
     damaged, of another format or not UTF-8, and for a folder or glob without files. Names, and the first bytes of files
@@ -66,10 +67,10 @@ def read_blocks(
         if any(path.suffix.lower() == ".zst" or names_rows(path) for path in files):
             need_pyarrow()
         kinds = [kind_of_file(path) for path in files]
+        how: Any = {"block_size": block_size, "on_bytes": on_bytes, "tally": tally, "threads": threads}
         blocks = chain(
             chain.from_iterable(
-                read_file(path, reading, kind=kind, block_size=block_size, on_bytes=on_bytes, tally=tally)
-                for path, kind in zip(files, kinds, strict=True)
+                read_file(path, reading, kind=kind, **how) for path, kind in zip(files, kinds, strict=True)
             ),
             _Texts(reading, tally, block_size, on_bytes).blocks(texts),
         )
@@ -85,6 +86,7 @@ def read_file(
     on_bytes: Callable[[int], object],
     tally: Tally,
     part: tuple[int, int] | None = None,
+    threads: int = 1,
 ) -> Iterator[Block]:
     """Read a file of a kind, or a part of it: row groups of Parquet, or the lines that begin between two bytes."""
     size = max(block_size, LEAST)
@@ -94,7 +96,7 @@ def read_file(
         case "rows":
             from subwords.corpus.json_lines import json_blocks
 
-            return _lines(json_blocks(path, reading, tally, size, on_bytes, part), reading)
+            return _lines(json_blocks(path, reading, tally, size, on_bytes, part, threads), reading)
         case "parquet":
             from subwords.corpus.columns import parquet_blocks
 

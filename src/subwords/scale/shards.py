@@ -96,7 +96,13 @@ def _row_groups(path: Path, total: int, size: int) -> Iterator[tuple[tuple[int, 
 
 
 def blocks_of_shard(
-    shard: Shard, reading: Reading, *, block_size: int, tally: Tally, on_bytes: Callable[[int], object] = lambda _: None
+    shard: Shard,
+    reading: Reading,
+    *,
+    block_size: int,
+    tally: Tally,
+    threads: int,
+    on_bytes: Callable[[int], object] = lambda _: None,
 ) -> Iterator[Block]:
     """Read a shard."""
     blocks = chain.from_iterable(
@@ -108,6 +114,7 @@ def blocks_of_shard(
             on_bytes=on_bytes,
             tally=tally,
             part=piece.part,
+            threads=threads,
         )
         for piece in shard.pieces
     )

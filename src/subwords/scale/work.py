@@ -64,7 +64,7 @@ class CountWork(Work):
     def write(self, shard: Shard, path: Path, tally: Tally, means: Means) -> tuple[int, int]:
         """Write the counts of a shard."""
         words = words_of(splitter(self.splitter), normalizer_or_none(normalizer(self.normalizer or ())))
-        blocks = blocks_of_shard(shard, self.reading, block_size=BLOCK, tally=tally)
+        blocks = blocks_of_shard(shard, self.reading, block_size=BLOCK, tally=tally, threads=means.threads)
         if means.memory is None:
             count_blocks(blocks, words, special_tokens=self.special_tokens, threads=means.threads).save(path)
         else:
@@ -96,7 +96,7 @@ class EncodeWork(Work):
         threads, block = means.threads, BLOCK
         if means.memory is not None:
             threads, block = threads_within(room_of(means.memory), threads)
-        blocks = blocks_of_shard(shard, self.reading, block_size=block, tally=tally)
+        blocks = blocks_of_shard(shard, self.reading, block_size=block, tally=tally, threads=threads)
         form = FORMATS["npy"]
         with closing(encode_documents(self._engine, blocks, special=self.special, threads=threads)) as ids:
             return write_part(path, ids, form, form.dtype_for(len(self.spec.model.vocab)))

@@ -71,8 +71,8 @@ def count(
         errors=errors,
     )
     with progress_line(source_size(source), "counting", enabled=progress) as bar:
-        blocks = read_blocks(source, reading, block_size=BLOCK, on_bytes=bar.advance)
         words, number = words_of(rule, before), thread_count(threads)
+        blocks = read_blocks(source, reading, block_size=BLOCK, on_bytes=bar.advance, threads=number)
         if memory is None:
             counts = count_blocks(blocks, words, special_tokens=special_tokens, threads=number)
         else:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from subwords.corpus.provenance import Provenance
 from subwords.errors import CorpusError, FormatError, InputError
 from subwords.support.checks import check_path
+from subwords.support.memory import release
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -56,7 +57,7 @@ class WordCounts:
     @property
     def total(self) -> int:
         """The number of counted words, with repetitions."""
-        return int(self.counts.sum(dtype=np.uint64)) if len(self) else 0
+        return sum(int(block.sum(dtype=np.uint64)) for block in _blocks(self.counts))
 
     def __iter__(self) -> Iterator[tuple[bytes, int]]:
         data, bounds = self.data.tobytes(), self.offsets.tolist()
@@ -109,11 +110,13 @@ class WordCounts:
             return
         header = header_of(self.provenance, len(self), len(self.data))
         starts = starts_of(len(header), len(self))
+        parts: tuple[NDArray[Any], ...] = (self.counts, self.offsets, self.data)
         with atomic_write(path) as file:
             file.write(header)
-            for start, part in zip(starts, (self.counts, self.offsets, self.data), strict=True):
+            for start, part in zip(starts, parts, strict=True):
                 file.write(bytes(start - file.tell()))
-                file.write(np.ascontiguousarray(part).data)
+                for block in _blocks(part):
+                    file.write(np.ascontiguousarray(block).data)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> WordCounts:
@@ -140,9 +143,9 @@ class WordCounts:
         if offsets[0] != 0 or offsets[-1] != size or not all(map(_ascend, _blocks(offsets, 1))):
             raise FormatError(f"{name}: expected ascending word offsets from 0 to {size}")
         # The sum in floating point detects an overflow of the exact sum.
-        blocks = list(_blocks(self.counts))
-        about = sum(float(block.sum(dtype=np.float64)) for block in blocks)
-        if len(self) and (min(int(block.min()) for block in blocks) < 1 or about > 1.5 * MOST or self.total > MOST):
+        about = sum(float(block.sum(dtype=np.float64)) for block in _blocks(self.counts))
+        least = min((int(block.min()) for block in _blocks(self.counts)), default=1)
+        if least < 1 or about > 1.5 * MOST or self.total > MOST:
             raise FormatError(f"{name}: expected counts of at least 1 with a sum below 2**63")
         return self
 
@@ -169,8 +172,10 @@ def _check_provenance(provenance: object) -> None:
 
 
 def _blocks(array: NDArray[Any], more: int = 0) -> Iterator[NDArray[Any]]:
-    """Cut a mapped array in blocks, each with some elements of the next one, so that what is made of it stays small."""
-    return (array[at : at + BLOCK + more] for at in range(0, len(array), BLOCK))
+    """Yield an array in blocks, each with some elements of the next: a mapped file is never in memory as a whole."""
+    for at in range(0, len(array), BLOCK):
+        yield array[at : at + BLOCK + more]
+        release(array)
 
 
 def _ascend(offsets: NDArray[np.int64]) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Spare", "zeros"]
+__all__ = ["Spare", "release", "zeros"]
 
 SMALL = 1 << 16  # bytes; smaller arrays are allocated by NumPy
 MOST_SPARE = 1 << 27  # bytes
@@ -40,6 +40,13 @@ def _pages(size: int, *, huge: bool) -> mmap.mmap:
     if huge and hasattr(mmap, "MADV_HUGEPAGE"):
         pages.madvise(mmap.MADV_HUGEPAGE)
     return pages
+
+
+def release(array: NDArray[Any]) -> None:
+    """Give the memory of a mapped file back, if the array is of one: it is read again when it is used."""
+    pages = getattr(array, "_mmap", None)
+    if pages is not None and hasattr(mmap, "MADV_DONTNEED"):
+        pages.madvise(mmap.MADV_DONTNEED)
 
 
 class Spare:

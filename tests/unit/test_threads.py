@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from subwords.errors import InputError
-from subwords.support.threads import check_stopped, in_threads, streamed, thread_count
+from subwords.support.threads import ahead, check_stopped, in_threads, streamed, thread_count
 
 
 @pytest.fixture(autouse=True)
@@ -77,6 +77,33 @@ def test_an_error_of_the_items_and_an_end_before_the_last_one() -> None:
     found = streamed(lambda n: n, iter(range(1000)), 2, window=9)
     assert next(found) == 0
     found.close()
+
+
+def test_items_that_a_thread_takes() -> None:
+    here = threading.get_ident()
+    begun: list[int] = []
+
+    def items(count: int) -> Iterator[int]:
+        for n in range(count):
+            assert threading.get_ident() != here
+            begun.append(n)
+            yield n
+        if count == 7:
+            raise InputError("no more")
+
+    assert [*ahead(items(0), 3)] == []
+    assert [*ahead(items(50), 3)] == [*range(50)]
+    begun.clear()
+    found = ahead(items(50), 3)
+    for n in range(9):
+        assert next(found) == n
+        assert len(begun) <= n + 3
+    found.close()
+    got = []
+    with pytest.raises(InputError, match="no more"):
+        for n in ahead(items(7), 4):
+            got.append(n)
+    assert got == [*range(7)]
 
 
 def test_a_thread_gets_its_items_in_order() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable
+from contextlib import closing
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from subwords.corpus.parts import parts_of
 from subwords.corpus.specials import Part, Specials
 from subwords.errors import InputError
 from subwords.results.token_block import TokenBlock
-from subwords.support.threads import streamed, thread_count
+from subwords.support.threads import ahead, streamed, thread_count
 
 if TYPE_CHECKING:
     from subwords.corpus.blocks import Block
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["encode_documents", "threads_within"]
 
+READ = 2  # parts that are read in advance
 WINDOW = 3  # parts per thread: their ids are in memory at once
 LEAST_BLOCK, MOST_BLOCK = 1 << 16, 1 << 22  # bytes of text at once
 TABLES = 100 << 20  # bytes of a thread's table of words, and what it writes to, at the most
@@ -62,4 +64,9 @@ def encode_documents(
         batch = engine.encode_batch(texts, special, 1)
         return TokenBlock(batch.ids, np.ascontiguousarray(batch.offsets[1:]))
 
-    yield from streamed(run, parts, count, window=WINDOW * count)
+    if count == 1:
+        yield from map(run, parts)
+        return
+    # One thread reads, some encode, and the caller's thread writes.
+    with closing(ahead(parts, READ)) as ready:
+        yield from streamed(run, ready, count, window=WINDOW * count)

@@ -6,13 +6,15 @@ import os
 import sys
 from _thread import start_new_thread
 from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
+from itertools import repeat
 from queue import SimpleQueue
 from threading import local
 from typing import Any, Generic, TypeVar
 
 from subwords.errors import InputError
 
-__all__ = ["check_stopped", "in_threads", "streamed", "thread_count"]
+__all__ = ["ahead", "check_stopped", "in_threads", "streamed", "thread_count"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -58,6 +60,26 @@ def streamed(
     ['A', 'B']
     """
     return (run(item) for item in items) if threads == 1 else _Team(run).stream(iter(items), threads, window)
+
+
+def ahead(items: Iterable[Item], count: int) -> Generator[Item, None, None]:
+    """Yield items that a thread takes from the iterable, at most `count` of them in advance.
+
+    Hazard: the thread ends when the iterator does: close one that is not used up.
+
+    >>> list(ahead("ab", 3))
+    ['a', 'b']
+    """
+    taken: Iterator[Any] = iter(items)
+    team: _Team[None, Any] = _Team(lambda _: next(taken, _END))
+    with closing(team.stream(repeat(None), 1, count)) as found:
+        for item in found:
+            if item is _END:
+                return
+            yield item
+
+
+_END = object()
 
 
 class _Stopped(BaseException):

@@ -21,7 +21,7 @@ __all__ = ["Writes"]
 
 Format = Literal["npy", "bin", "megatron", "parquet", "datatrove", "llmc"]
 
-BLOCK = 1 << 22  # bytes of text that are encoded at once
+BLOCK = 1 << 21  # bytes of text that are encoded at once: 4 MB are 10 % slower, 512 KB 20 %
 MOST = 1 << 62
 
 

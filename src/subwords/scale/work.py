@@ -21,7 +21,7 @@ from subwords.training.count import normalizer_or_none, words_of
 
 __all__ = ["CountWork", "Done", "EncodeWork", "Means", "Work", "done_of", "run_shard"]
 
-BLOCK = 1 << 22  # bytes of text at once
+BLOCK = 1 << 21  # bytes of text at once
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,17 @@ def test_train_says_what_it_counted_and_learned(corpus_path: Path, tmp_path: Pat
     assert dict(line.split("\t") for line in plain.splitlines()).keys() == {*got, "seconds"}
 
 
+def test_train_in_shards_and_bounded_memory_leaves_only_the_tokenizer(corpus_path: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    run("train", corpus_path, "--vocab-size", 280, "-o", tmp_path / "one.json")
+    for how in (["--workers", 2], ["--memory", "4GB"]):
+        run("train", corpus_path, "--vocab-size", 280, *how, "-o", tmp_path / "out/tok.json")
+        assert [path.name for path in (tmp_path / "out").iterdir()] == ["tok.json"]
+        assert (tmp_path / "out/tok.json").read_bytes() == (tmp_path / "one.json").read_bytes()
+    run("train", corpus_path, "--vocab-size", 280, "--workers", 2, "--keep-parts", "-o", tmp_path / "out/tok.json")
+    assert (tmp_path / "out/tok.json.counts").exists()
+
+
 def test_train_that_runs_out_of_pairs_says_so_on_standard_error(corpus_path: Path, tmp_path: Path) -> None:
     result = run("train", corpus_path, "--vocab-size", 5000, "-o", tmp_path / "tok.json")
     warning = "subwords: warning: fewer tokens than asked for: 283 instead of 5000; no pair is left to merge. "

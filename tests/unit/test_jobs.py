@@ -187,3 +187,22 @@ def test_invalid_runs(options: dict[str, Any]) -> None:
 def test_texts_are_no_files() -> None:
     with pytest.raises(InputError, match="expected files, which workers can read"):
         count_files(iter(["a"]), "x")
+
+
+def test_memory_changes_nothing(tmp_path: Path) -> None:
+    source, tok = corpus(tmp_path / "in"), tokenizer()
+    subwords.count(source).save(tmp_path / "whole")
+    for workers in (1, 2):
+        count_files(source, tmp_path / "parts", run=Run(shard_bytes=2000, memory="4GB", workers=workers))
+        assert (tmp_path / "parts").read_bytes() == (tmp_path / "whole").read_bytes()
+    tok.encode_files(source, tmp_path / "whole.npy")
+    encode_files(tok, source, tmp_path / "parts.npy", run=Run(memory="4GB"))
+    assert (tmp_path / "parts.npy").read_bytes() == (tmp_path / "whole.npy").read_bytes()
+
+
+def test_too_little_memory_is_an_error_before_anything_is_written(tmp_path: Path) -> None:
+    source = corpus(tmp_path / "in", 3)
+    before = bytes_of(tmp_path)
+    with pytest.raises(InputError, match="expected at least"):
+        count_files(source, tmp_path / "x", run=Run(memory="1MB"))
+    assert bytes_of(tmp_path) == before and not (tmp_path / "x.parts").exists()

@@ -116,8 +116,8 @@ def train(
     # Fail before hours of work if these options cannot be trained or saved.
     check_saving(target, rehearse(**rules, **settings).save)
     progress = False if quiet else None
+    path = target.with_name(f"{target.name}.counts")  # of a corpus in shards
     if counts is None:
-        path = target.with_name(f"{target.name}.counts")
         counts = _count(sources, {**counting, **rules}, threads, progress, run, path)
         if counts is None:
             return
@@ -128,6 +128,8 @@ def train(
             warnings.simplefilter("ignore", SubwordsWarning)
         tok = train_tokenizer(counts, threads=threads, progress=progress, **rules, **settings)
     tok.save(output if output.is_dir() else target)
+    if run is not None and not run.keep:
+        path.unlink(missing_ok=True)
     learned = {"tokens": tok.vocab_size} | ({"merges": len(tok.merges)} if algorithm == "bpe" else {})
     _summarize(counts, learned, started, target, as_json, quiet)
 

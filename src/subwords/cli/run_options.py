@@ -49,7 +49,13 @@ def run_options(command: _Command) -> _Command:
             metavar="FOLDER",
             help="Where shards are kept until all are done; a second run goes on from there.  [default: OUT.parts]",
         ),
-        click.option("--keep-parts", "keep", is_flag=True, default=None, help="Do not delete that folder at the end."),
+        click.option(
+            "--keep-parts",
+            "keep",
+            is_flag=True,
+            default=None,
+            help="Keep that folder, and the counts of train.",
+        ),
     ]
     for option in reversed(options):
         command = option(command)

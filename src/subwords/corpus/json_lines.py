@@ -55,7 +55,7 @@ def _texts(
     import pyarrow as arrow
     from pyarrow import json as arrow_json
 
-    if not data.strip():
+    if not data or data.isspace():
         return memoryview(b""), np.zeros(0, np.int64)
     field = reading.text_column
     if len(data) <= LARGEST:

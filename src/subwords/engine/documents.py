@@ -23,7 +23,7 @@ __all__ = ["encode_documents", "threads_within"]
 
 READ = 2  # parts that are read in advance
 WINDOW = 3  # parts per thread: their ids are in memory at once
-LEAST_BLOCK, MOST_BLOCK = 1 << 16, 1 << 22  # bytes of text at once
+LEAST_BLOCK, MOST_BLOCK = 1 << 16, 1 << 21  # bytes of text at once
 TABLES = 100 << 20  # bytes of a thread's table of words, and what it writes to, at the most
 TIMES = 4 * WINDOW  # the bytes of a block that a thread has in memory: texts and ids
 
@@ -31,8 +31,9 @@ TIMES = 4 * WINDOW  # the bytes of a block that a thread has in memory: texts an
 def threads_within(room: int, threads: int) -> tuple[int, int]:
     """Return how many threads can encode within so many bytes, and the size of their blocks; InputError for none.
 
+    >>> from subwords.engine.documents import threads_within
     >>> threads_within(500 << 20, 8)
-    (2, 4194304)
+    (4, 2097152)
     """
     while threads > 1 and room // threads < TABLES + TIMES * MOST_BLOCK:
         threads -= 1

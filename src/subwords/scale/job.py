@@ -186,6 +186,7 @@ class _Job:
         files, texts = files_and_texts(source)
         if not files:
             raise InputError(f"source: expected files, which workers can read, not {type(texts).__name__}")
+        _ = run.room  # too little memory is an error before anything is written
         self.files = files
         self.folder = target.with_name(f"{target.name}.parts") if run.folder is None else as_path(run.folder)
         self._work, self._run, self._held = work, run, ExitStack()

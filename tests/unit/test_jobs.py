@@ -193,10 +193,10 @@ def test_memory_changes_nothing(tmp_path: Path) -> None:
     source, tok = corpus(tmp_path / "in"), tokenizer()
     subwords.count(source).save(tmp_path / "whole")
     for workers in (1, 2):
-        count_files(source, tmp_path / "parts", run=Run(shard_bytes=2000, memory="4GB", workers=workers))
+        count_files(source, tmp_path / "parts", run=Run(shard_bytes=2000, memory="64GB", workers=workers))
         assert (tmp_path / "parts").read_bytes() == (tmp_path / "whole").read_bytes()
     tok.encode_files(source, tmp_path / "whole.npy")
-    encode_files(tok, source, tmp_path / "parts.npy", run=Run(memory="4GB"))
+    encode_files(tok, source, tmp_path / "parts.npy", run=Run(memory="64GB"))
     assert (tmp_path / "parts.npy").read_bytes() == (tmp_path / "whole.npy").read_bytes()
 
 

@@ -82,12 +82,12 @@ def test_special_tokens_and_a_word_that_is_larger_than_the_room(tmp_path: Path) 
 def test_counts_of_the_face_are_mapped_and_leave_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     texts = [random_text(SEED, 2000)]
-    whole, found = subwords.count(texts), subwords.count(texts, memory="8GB")
+    whole, found = subwords.count(texts), subwords.count(texts, memory="64GB")
     assert dict(found) == dict(whole)
     assert isinstance(found.counts.base, np.memmap)
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(CorpusError, match="every document is empty"):
-        subwords.count([""], memory="8GB")
+        subwords.count([""], memory="64GB")
     with pytest.raises(InputError, match="expected at least"):
         subwords.count(texts, memory="1MB")
 

@@ -22,7 +22,7 @@ from subwords.sinks.formats import FORMATS, format_of
 from subwords.sinks.manifest import checked_files, manifest_path, read_manifest
 from subwords.sinks.shards import Shards
 from subwords.sinks.token_file import MappedFile, TokenFile, by_offsets
-from subwords.support.atomic import as_path
+from subwords.support.atomic import as_path, place_of
 from subwords.support.checks import check_choice, check_integer
 
 __all__ = ["TokenFile", "check", "open"]
@@ -67,7 +67,7 @@ def open(
 
 def check(path: str | PathLike[str]) -> list[str]:
     """Compare token files with the sizes and checksums of their manifest; return the names of files that differ."""
-    return checked_files(as_path(path))
+    return checked_files(place_of(path))
 
 
 def _shards(path: Path) -> Shards:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from subwords.decodes import Decodes
 from subwords.errors import InputError
-from subwords.support.atomic import as_path
+from subwords.support.atomic import place_of
 from subwords.support.checks import check_choice, check_integer
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Writes(Decodes):
         from subwords.sinks.write import with_ends, write_shards
         from subwords.support.threads import thread_count
 
-        target = as_path(path)
+        target = place_of(path)
         check_choice("special", special, ("text", "error", "allow"))
         for name, value in (("shard_size", shard_size), ("shuffle", shuffle)):
             if value is not None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from subwords.tokenizer import Tokenizer
 
 __all__ = [
+    "PLACE",
     "Commands",
     "check_output",
     "check_saving",
@@ -37,6 +38,18 @@ __all__ = [
     "utf8",
 ]
 
+
+class _PlaceType(click.Path):
+    """A path, or a URL of an object store."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from subwords.support.atomic import place_of
+        from subwords.support.remote import is_remote
+
+        return place_of(value) if is_remote(value) else super().convert(value, param, ctx)
+
+
+PLACE = _PlaceType(path_type=Path)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 tokenizer_argument = click.argument("tokenizer", type=click.Path(path_type=Path))
 

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from subwords.cli.console import check_output, check_saving, given, json_option, print_values, utf8
+from subwords.cli.console import PLACE, check_output, check_saving, given, json_option, print_values, utf8
 from subwords.cli.reading_options import READING, reading_options
 from subwords.cli.run_options import run_of, run_options
 from subwords.cli.train_options import train_options
 from subwords.errors import InputError, SubwordsWarning
+from subwords.support.atomic import place_of
+from subwords.support.remote import is_remote
 
 if TYPE_CHECKING:
     from subwords.corpus.counts import WordCounts
@@ -138,7 +140,7 @@ def train(
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=PLACE,
     required=True,
     metavar="FILE",
     help="The file to write; Parquet if its name ends in .parquet.",
@@ -184,6 +186,8 @@ def count(
 
 
 def _checked_target(path: Path, algorithm: str, *, character_level: bool) -> Path:
+    if is_remote(path):
+        raise click.UsageError(f"-o: expected a file of this machine, not {path}: save the tokenizer, then copy it")
     target = path / "tokenizer.json" if path.is_dir() else path
     others = {
         "bpe": [".model"] if character_level else [".tiktoken", ".gguf"],
@@ -252,7 +256,7 @@ def _count(
     from subwords.training.count import count as count_words
 
     options = {name: value for name, value in counting.items() if value is not None}
-    files = [Path(source) for source in sources]
+    files = [place_of(source) for source in sources]
     if run is None:
         return count_words(files, threads=threads, progress=progress, **options)
     from subwords.corpus.reading import Reading
@@ -290,7 +294,7 @@ def _load(source: str) -> WordCounts:
 def _is_counts(source: str) -> bool:
     from subwords.corpus.counts import MAGIC
 
-    path = Path(source)
+    path: Path = place_of(source) if is_remote(source) else Path(source)
     if not path.is_file():
         return False
     with path.open("rb") as file:

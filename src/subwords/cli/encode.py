@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from subwords.cli.console import (
+    PLACE,
     check_output,
     given,
     json_option,
@@ -27,6 +28,8 @@ from subwords.cli.reading_options import READING, reading_options
 from subwords.cli.run_options import RUN, run_of, run_options
 from subwords.cli.token_files import FORMATS, TOKEN_FILES, means_token_files, write_token_files
 from subwords.errors import InputError
+from subwords.support.atomic import place_of
+from subwords.support.remote import is_remote
 
 if TYPE_CHECKING:
     from subwords.components.vocab import Vocab
@@ -67,7 +70,7 @@ __all__ = ["encode"]
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=PLACE,
     metavar="OUT",
     help="The file to write.  [default: standard output]",
 )
@@ -85,7 +88,7 @@ __all__ = ["encode"]
 )
 @click.option(
     "--offsets",
-    type=click.Path(path_type=Path),
+    type=PLACE,
     metavar="FILE",
     help="With npy and bin: write the start of each text in the ids, and the end, as an int64 NumPy file.",
 )
@@ -231,7 +234,7 @@ def _batches(file: str, texts: tuple[str, ...], lines: bool) -> Iterator[Iterabl
         return
     from subwords.corpus.files import open_text
 
-    source = sys.stdin.buffer if file == "-" else Path(file)
+    source = sys.stdin.buffer if file == "-" else place_of(file) if is_remote(file) else Path(file)
     with open_text(source, "standard input" if file == "-" else file) as stream:
         yield line_batches(stream) if lines else [[stream.read()]]
 

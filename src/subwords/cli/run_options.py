@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from subwords.cli.console import PLACE
 
 if TYPE_CHECKING:
     from subwords.scale.job import Run
@@ -45,7 +46,7 @@ def run_options(command: _Command) -> _Command:
         click.option(
             "--parts",
             "folder",
-            type=click.Path(path_type=Path),
+            type=PLACE,
             metavar="FOLDER",
             help="Where shards are kept until all are done; a second run goes on from there.  [default: OUT.parts]",
         ),

@@ -11,6 +11,8 @@ import click
 
 from subwords.cli.console import check_output, print_values
 from subwords.cli.reading_options import READING
+from subwords.support.atomic import place_of
+from subwords.support.remote import is_remote
 
 if TYPE_CHECKING:
     from subwords.scale.job import Run
@@ -33,7 +35,10 @@ def means_token_files(sources: Sequence[str], form: str | None, options: dict[st
 
 def _is_corpus(source: str) -> bool:
     name = source.lower().removesuffix(".gz").removesuffix(".zst").removesuffix(".bz2")
-    return Path(source).is_dir() or name.endswith(_ROWS) or (glob.has_magic(source) and not Path(source).exists())
+    if name.endswith(_ROWS):
+        return True
+    place = place_of(source) if is_remote(source) else Path(source)
+    return place.is_dir() or (glob.has_magic(source) and not place.exists())
 
 
 def write_token_files(
@@ -56,7 +61,7 @@ def write_token_files(
     for name in ("bos", "eos"):
         if name in known and tok.token_to_id(known[name]) is None and known[name].isdecimal():
             known[name] = int(known[name])
-    paths, progress = [Path(source) for source in sources], False if quiet else None
+    paths, progress = [place_of(source) for source in sources], False if quiet else None
     made: Manifest | None
     if run is None:
         made = tok.encode_files(paths, output, progress=progress, **known)

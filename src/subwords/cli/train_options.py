@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from subwords.cli.console import utf8
+from subwords.cli.console import PLACE, utf8
 
 __all__ = ["train_options"]
 
@@ -28,7 +27,7 @@ _OPTIONS = (
     click.option(
         "-o",
         "--output",
-        type=click.Path(path_type=Path),
+        type=PLACE,
         required=True,
         metavar="FILE",
         help="The file to write: .json; .model for Unigram and --character-level; .tiktoken for BPE; .txt (vocab.txt) "

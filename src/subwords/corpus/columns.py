@@ -6,15 +6,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subwords.corpus.blocks import Block, blocks_of, first_invalid
+from subwords.corpus.contents import HEAD
 from subwords.corpus.files import need_pyarrow
 from subwords.corpus.reading import Reading, Tally
 from subwords.errors import CorpusError, InputError
+from subwords.support.remote import is_remote
 
 __all__ = ["arrow_blocks", "column_texts", "is_table", "parquet_blocks", "row_group_rows", "table_blocks"]
 
@@ -123,10 +125,7 @@ def parquet_blocks(
     groups: tuple[int, int] | None = None,
 ) -> Iterator[Block]:
     """Yield the column of text of a Parquet file, or of its row groups from the first number to before the second."""
-    need_pyarrow()
-    from pyarrow import parquet
-
-    with _errors(path), parquet.ParquetFile(path) as file:
+    with _errors(path), _parquet(path) as file:
         _column(file.schema_arrow, reading, str(path))
         every = file.metadata
         first, last = groups or (0, every.num_row_groups)
@@ -148,7 +147,7 @@ def arrow_blocks(
 ) -> Iterator[Block]:
     """Yield the column of text of an Arrow file or stream on disk, which is mapped."""
     arrow = need_pyarrow()
-    with _errors(path), arrow.memory_map(str(path)) as mapped:
+    with _errors(path), _mapped(path) as mapped:
         is_file = bytes(mapped.read(6)) == b"ARROW1"
         mapped.seek(0)
         reader = arrow.ipc.open_file(mapped) if is_file else arrow.ipc.open_stream(mapped)
@@ -164,11 +163,34 @@ def arrow_blocks(
 
 def row_group_rows(path: Path) -> list[int]:
     """Return the number of rows of each row group of a Parquet file."""
+    with _errors(path), _parquet(path) as file:
+        return [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
+
+
+@contextmanager
+def _parquet(path: Path) -> Iterator[Any]:
     need_pyarrow()
     from pyarrow import parquet
 
-    with _errors(path), parquet.ParquetFile(path) as file:
-        return [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
+    if not is_remote(path):
+        with parquet.ParquetFile(path) as file:
+            yield file
+        return
+    # Parquet asks for ranges that it merges itself: what is read ahead of them would be read twice.
+    with cast(Any, path).open("rb", ahead=HEAD) as stream, parquet.ParquetFile(stream, pre_buffer=True) as file:
+        yield file
+
+
+@contextmanager
+def _mapped(path: Path) -> Iterator[Any]:
+    """Yield a file of Arrow: mapped, or an object of a store as it is read."""
+    arrow = need_pyarrow()
+    if is_remote(path):
+        with path.open("rb") as stream, arrow.PythonFile(stream, mode="r") as file:
+            yield file
+    else:
+        with arrow.memory_map(str(path)) as mapped:
+            yield mapped
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from subwords.corpus.provenance import Provenance
 from subwords.errors import CorpusError, FormatError, InputError
 from subwords.support.checks import check_path
 from subwords.support.memory import release
+from subwords.support.remote import local_copy
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -127,7 +128,8 @@ class WordCounts:
 
             return cls(*read_parquet(path)).validated(str(path))
         try:
-            raw = np.memmap(path, np.uint8, "r")
+            with local_copy(path) as file:
+                raw = np.memmap(file, np.uint8, "r")
         except OSError as error:
             raise CorpusError(f"cannot read word counts at {path}: {error.strerror or error}") from None
         except ValueError:

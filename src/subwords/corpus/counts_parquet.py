@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from subwords.corpus.provenance import Provenance
 from subwords.errors import CorpusError, FormatError
-from subwords.support.atomic import atomic_write
+from subwords.support.atomic import atomic_write, place_of
 
 if TYPE_CHECKING:
     from subwords.corpus.counts import WordCounts
@@ -67,7 +67,7 @@ def read_parquet(
     pa = _pyarrow()
     import pyarrow.parquet as pq
 
-    path = Path(path)
+    path = place_of(path)
     try:
         with path.open("rb") as file:
             table = pq.ParquetFile(file, page_checksum_verification=True)

@@ -9,12 +9,13 @@ import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal, cast
 
 from subwords.corpus.contents import HEAD, check_ids, check_text, compression
 from subwords.errors import CorpusError
+from subwords.support.remote import is_path, is_remote
 
-__all__ = ["STEP", "TextStream", "is_packed", "need_pyarrow", "open_text"]
+__all__ = ["STEP", "TextStream", "head_of", "is_packed", "need_pyarrow", "open_text"]
 
 STEP = 1 << 17  # bytes per read
 PACKED = (".gz", ".zst", ".bz2")
@@ -60,7 +61,7 @@ def open_text(
     same or JSON; "ids", text or a NumPy file; "bytes", any content: then compression is detected only by name. start:
     the first byte to read, of a file that is not compressed.
     """
-    path = source if isinstance(source, Path) else None
+    path = cast(Path, source) if is_path(source) else None
     name = name or str(source)
     with ExitStack() as stack:
         raw = _Counted(stack.enter_context(_opened(path)) if path is not None else source)
@@ -84,13 +85,19 @@ def open_text(
 
 def is_packed(path: Path) -> bool:
     """Whether `open_text` decompresses a file."""
-    with path.open("rb") as stream:
-        return path.suffix.lower() in PACKED or compression(stream.read(HEAD)) is not None
+    return path.suffix.lower() in PACKED or compression(head_of(path)) is not None
 
 
-def _opened(path: Path) -> io.FileIO:
+def head_of(path: Path) -> bytes:
+    """Return the first bytes of a file."""
+    with cast(Any, path).open("rb", ahead=HEAD) if is_remote(path) else path.open("rb") as stream:
+        head: bytes = stream.read(HEAD)
+        return head
+
+
+def _opened(path: Path) -> io.RawIOBase:
     try:
-        return io.FileIO(path)
+        return cast(io.RawIOBase, path.open("rb")) if is_remote(path) else io.FileIO(path)
     except OSError as error:
         raise CorpusError(f"{path}: cannot open file: {error.strerror}") from error
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from subwords.corpus.blocks import Block, capped, line_ends
 from subwords.corpus.contents import BOM, HEAD, container
-from subwords.corpus.files import TextStream, need_pyarrow, open_text
+from subwords.corpus.files import TextStream, head_of, need_pyarrow, open_text
 from subwords.corpus.reading import LONE_SURROGATE, Reading, Tally
 from subwords.corpus.source import Source, files_and_texts, names_rows, names_text, shown
 from subwords.corpus.text_file import LEAST, TextFile, block_of
@@ -114,8 +114,7 @@ def kind_of_file(path: Path) -> FileKind:
     rows = names_rows(path)
     if not rows:
         try:
-            with path.open("rb") as stream:
-                head = stream.read(HEAD)
+            head = head_of(path)
         except OSError as error:
             raise CorpusError(f"{path}: cannot open file: {error.strerror}") from error
         if found := _TABLES.get(container(head)):

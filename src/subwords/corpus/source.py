@@ -10,9 +10,11 @@ import stat
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias, cast
 
 from subwords.errors import CorpusError, InputError
+from subwords.support.atomic import place_of
+from subwords.support.remote import is_remote, names_place, remote_of
 
 __all__ = ["Source", "files_and_texts", "names_rows", "names_text", "shown", "source_size"]
 
@@ -21,6 +23,7 @@ Source: TypeAlias = str | os.PathLike[str] | Iterable[str] | Iterable[os.PathLik
 _PACKED = r"(\.gz|\.zst|\.bz2)?\Z"
 _TEXT_NAME = re.compile(rf".\.(txt|text|md){_PACKED}", re.IGNORECASE | re.DOTALL)
 _ROWS_NAME = re.compile(rf".\.(jsonl|ndjson){_PACKED}", re.IGNORECASE | re.DOTALL)
+_MANGLED = re.compile(r"[a-z0-9]{2,}:/[^/]")  # pathlib.Path("s3://bucket") is s3:/bucket
 _TABLE_NAME = re.compile(r".\.(parquet|arrow)\Z", re.IGNORECASE | re.DOTALL)
 
 
@@ -32,7 +35,7 @@ def source_size(source: Source) -> int | None:
     >>> source_size(["a text"]) is None
     True
     """
-    if not isinstance(source, str | os.PathLike | list | tuple):
+    if not (isinstance(source, str | list | tuple) or names_place(source)):
         return None  # reading an iterator would consume it
     files, _ = files_and_texts(source)
     try:
@@ -46,8 +49,8 @@ def source_size(source: Source) -> int | None:
 
 def files_and_texts(source: Source) -> tuple[list[Path], Iterable[object]]:
     """Return the files of a source, or its texts; the other of the two is empty."""
-    if isinstance(source, str | os.PathLike):
-        return _files_at(source), ()
+    if isinstance(source, str) or names_place(source):
+        return _files_at(cast(str, source)), ()
     if isinstance(source, bytes | bytearray | dict) or not isinstance(source, Iterable):
         raise InputError(f"source: expected a path, or an iterable of str or of pathlib.Path, got {shown(source)}")
     if isinstance(source, list | tuple) and source and all(_names_file(item) for item in source):
@@ -55,22 +58,29 @@ def files_and_texts(source: Source) -> tuple[list[Path], Iterable[object]]:
             f"source: each of the {len(source)} texts is the name of an existing file, such as {source[0]!r}; "
             "pass pathlib.Path objects to read the files, or iter(texts) if these names are the text"
         )
+    if isinstance(source, list | tuple) and source and all(_names_object(item) for item in source):
+        raise InputError(
+            f"source: each of the {len(source)} texts is a URL, such as {source[0]!r:.200}; "
+            "pass upath.UPath objects to read the files, or iter(texts) if these URLs are the text"
+        )
     items: Iterator[object] = iter(source)
     first = list(islice(items, 1))
-    if not first or not isinstance(first[0], os.PathLike):
+    if not first or not names_place(first[0]):
         return [], chain(first, items)
     files: list[Path] = []
     for index, item in enumerate(chain(first, items)):
-        if not isinstance(item, os.PathLike):
+        if not names_place(item):
             raise InputError(
                 f"source: expected paths only, got {shown(item)} at item {index}; do not mix paths and texts"
             )
-        files += _files_at(item)
+        files += _files_at(cast(str, item))
     return files, ()
 
 
 def _files_at(source: str | os.PathLike[str]) -> list[Path]:
-    name = os.fspath(source)
+    if is_remote(source):
+        return _objects_at(remote_of(source))
+    name = os.fspath(place_of(source) if not isinstance(source, str) or source.startswith("file://") else source)
     path = Path(name)
     try:
         if name and path.is_dir():
@@ -86,6 +96,8 @@ def _files_at(source: str | os.PathLike[str]) -> list[Path]:
     if not files:
         what = "matches the glob" if glob.has_magic(name) else "or folder"
         hint = "; a str is a path; to pass a text, use a list: [text]" if isinstance(source, str) else ""
+        if _MANGLED.match(name):
+            hint = "; a URL is a str or a upath.UPath, not a pathlib.Path"
         raise CorpusError(f"no file {what} {name!r:.80}{hint}")
     return files
 
@@ -99,6 +111,29 @@ def _files_below(folder: Path) -> list[Path]:
     for here, folders, names in os.walk(folder, onerror=refuse):
         folders[:] = [name for name in folders if not name.startswith(".")]
         files += [Path(here, name) for name in names if not name.startswith(".")]
+    return _corpus_of(files, folder)
+
+
+def _objects_at(place: Any) -> list[Path]:
+    """Return the files of a URL: an object, those below a folder, or those that match."""
+    try:
+        if place.is_file():
+            return [place.seen()]
+        if place.is_dir():
+            return _corpus_of(place.files_below(), place)
+        files: list[Path] = place.matches() if glob.has_magic(str(place)) else []
+        if not files:
+            place.check_bucket()
+    except OSError as error:
+        raise CorpusError(f"{place}: cannot read file or folder: {error.strerror}") from error
+    if not files:
+        what = "no object matches the glob" if glob.has_magic(str(place)) else "no such object or folder"
+        raise CorpusError(f"{place}: {what}: check the name")
+    return files
+
+
+def _corpus_of(files: list[Path], folder: Path) -> list[Path]:
+    """Return the files of a folder that are its corpus: those of rows, or if it has none, of text."""
     rows = sorted(path for path in files if (names_rows(path) or _TABLE_NAME.search(path.name)) and path.is_file())
     if rows:  # a dataset: texts beside it are about it
         return rows
@@ -119,6 +154,11 @@ def names_text(path: Path) -> bool:
 def names_rows(path: Path) -> bool:
     """Whether a file's name has a suffix of JSON Lines, plain or compressed."""
     return _ROWS_NAME.search(path.name) is not None
+
+
+def _names_object(item: object) -> bool:
+    """Whether a text is the URL of an object store: a corpus may be of URLs of the web."""
+    return isinstance(item, str) and is_remote(item) and not item.startswith(("http:", "https:")) and " " not in item
 
 
 def _names_file(item: object) -> bool:

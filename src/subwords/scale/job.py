@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, cast
 
 from subwords.corpus.counts import WordCounts
 from subwords.corpus.progress import progress as progress_line
@@ -23,11 +23,12 @@ from subwords.scale.runners import RUNNERS, local_runner
 from subwords.scale.shards import Shard, shards_of
 from subwords.scale.work import CountWork, Done, EncodeWork, Work, done_of
 from subwords.sinks.manifest import Contents, Input, Manifest, manifest_path, write_manifest
-from subwords.support.atomic import as_path
+from subwords.support.atomic import place_of
 from subwords.support.checks import check_choice, check_integer, check_strings
 from subwords.support.limits import bytes_of, room_of
 from subwords.support.locks import only_one
-from subwords.support.threads import thread_count
+from subwords.support.remote import is_remote
+from subwords.support.threads import in_threads, thread_count
 from subwords.support.value import digest_of
 from subwords.tokenizer import Tokenizer
 from subwords.training.count import normalizer_or_none
@@ -35,6 +36,7 @@ from subwords.training.count import normalizer_or_none
 __all__ = ["Run", "count_files", "encode_files"]
 
 SHARD = 1 << 28  # bytes
+ASKED = 16  # markers that an object store is asked for at once
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +48,7 @@ class Run:
     counts that do not fit go to temporary files. address: of an existing cluster. shard_bytes: about the size of a
     shard on disk. rank, world_size: this process does every world_size-th shard, from number `rank` on; the last of
     these processes joins what all of them made. folder: where shards are kept until the job is done; None is `path`
-    with the suffix .parts. It must be the same folder on all machines. keep: leave it there.
+    with the suffix .parts. It must be the same folder on all machines, or the URL of one. keep: leave it there.
     """
 
     runner: Literal["local", "ray", "dask"] = "local"
@@ -109,7 +111,7 @@ def count_files(
 
     The counts are those of `subwords.count`, byte for byte. See `Run` for who does it.
     """
-    target, run = as_path(path), run or Run()
+    target, run = place_of(path), run or Run()
     before = normalizer_or_none(normalizer)
     identity = None if before is None else before.identity
     removed = check_strings("special_tokens", special_tokens)
@@ -148,7 +150,7 @@ def encode_files(
     from subwords.sinks.formats import format_named
     from subwords.sinks.write import with_ends, write_shards
 
-    target, run = as_path(path), run or Run()
+    target, run = place_of(path), run or Run()
     form = format_named(format, target)
     kind = form.dtype_for(tokenizer.vocab_size, dtype)
     first, last = tokenizer._id_of("bos", bos), tokenizer._id_of("eos", eos)
@@ -188,8 +190,12 @@ class _Job:
             raise InputError(f"source: expected files, which workers can read, not {type(texts).__name__}")
         _ = run.room  # too little memory is an error before anything is written
         self.files = files
-        self.folder = target.with_name(f"{target.name}.parts") if run.folder is None else as_path(run.folder)
+        self.folder = target.with_name(f"{target.name}.parts") if run.folder is None else place_of(run.folder)
         self._work, self._run, self._held = work, run, ExitStack()
+        if run.runner != "local" or (run.workers or 1) > 1:
+            for place in (*files, self.folder):
+                if getattr(place, "protocol", None) == "memory":
+                    raise InputError(f"{place}: only this process sees it: leave out the workers")
         self.shards = shards_of(files, reading, size=run.shard_bytes)
 
     def __enter__(self) -> _Job:
@@ -206,15 +212,18 @@ class _Job:
         sizes = {shard.number: shard.size for shard in self.shards}
         with progress_line(sum(sizes.values()), "shards", enabled=progress) as bar:
             missing = []
-            for shard in self.shards:
-                if self._found(shard) is None:
+            for shard, known in zip(self.shards, self._all_found(), strict=True):
+                if known is None:
                     missing.append(shard)
                 elif self._run.rank is None:
                     bar.advance(shard.size)
             for one in self._run.done(self._work, missing if self._run.rank is None else self.shards, self.folder):
                 bar.advance(sizes[one.number])
-        found = [self._found(shard) for shard in self.shards]
+        found = self._all_found()
         return None if None in found else [one for one in found if one is not None]
+
+    def _all_found(self) -> list[Done | None]:
+        return in_threads(self._found, self.shards, ASKED if is_remote(self.folder) else 1)
 
     def _found(self, shard: Shard) -> Done | None:
         return done_of(self.folder / f"{digest_of((self._work.digest, shard.pieces))[:24]}.json", shard.number)
@@ -222,4 +231,7 @@ class _Job:
     def clean(self) -> None:
         """Delete the files of the shards, unless other ranks may still read them."""
         if not self._run.keep and self._run.rank is None:
-            shutil.rmtree(self.folder, ignore_errors=True)
+            if is_remote(self.folder):
+                cast(Any, self.folder).remove_folder()
+            else:
+                shutil.rmtree(self.folder, ignore_errors=True)

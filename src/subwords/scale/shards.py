@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
@@ -12,19 +12,24 @@ from subwords.corpus.files import is_packed
 from subwords.corpus.read import FileKind, kind_of_file, read_file
 from subwords.corpus.reading import Reading, Tally
 from subwords.errors import CorpusError
+from subwords.support.remote import version_of
 
 __all__ = ["Piece", "Shard", "blocks_of_shard", "shards_of"]
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A file, or a part of it: lines that begin between two bytes, or row groups. modified: its time, in ns."""
+    """A file, or a part of it: lines that begin between two bytes, or row groups.
+
+    modified: its time in ns, or what an object store says of its version. place: the file; `path` is its name.
+    """
 
     path: str
     kind: FileKind
     part: tuple[int, int] | None
     size: int
-    modified: int
+    modified: int | str
+    place: Path = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,7 @@ def shards_of(files: Sequence[Path], reading: Reading, *, size: int) -> list[Sha
 def _pieces(path: Path, reading: Reading, size: int) -> Iterator[Piece]:
     kind = kind_of_file(path)
     try:
-        found = path.stat()
+        found, version = path.stat(), version_of(path)
         packed = is_packed(path)
     except OSError as error:
         raise CorpusError(f"{path}: cannot read file: {error.strerror}") from error
@@ -71,13 +76,13 @@ def _pieces(path: Path, reading: Reading, size: int) -> Iterator[Piece]:
     by_lines = kind == "rows" or (kind == "text" and reading.documents == "line")
     if kind == "parquet":
         for part, share in _row_groups(path, total, size):
-            yield Piece(str(path), kind, part, share, found.st_mtime_ns)
+            yield Piece(str(path), kind, part, share, version, path)
     elif by_lines and not packed and total > size:
         for start in range(0, total, size):
             stop = min(start + size, total)
-            yield Piece(str(path), kind, (start, stop), stop - start, found.st_mtime_ns)
+            yield Piece(str(path), kind, (start, stop), stop - start, version, path)
     else:
-        yield Piece(str(path), kind, None, total, found.st_mtime_ns)
+        yield Piece(str(path), kind, None, total, version, path)
 
 
 def _row_groups(path: Path, total: int, size: int) -> Iterator[tuple[tuple[int, int], int]]:
@@ -107,7 +112,7 @@ def blocks_of_shard(
     """Read a shard."""
     blocks = chain.from_iterable(
         read_file(
-            Path(piece.path),
+            piece.place,
             reading,
             kind=piece.kind,
             block_size=block_size,

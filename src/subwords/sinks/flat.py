@@ -20,6 +20,7 @@ from subwords.sinks.layout import Append, Sums, TokenFormat
 from subwords.sinks.parts import Ends, spooled_ends, summed_write, write_npy_header, write_numbers
 from subwords.sinks.token_file import MappedFile, TokenFile, by_offsets, mapped
 from subwords.support.atomic import atomic_write
+from subwords.support.remote import is_remote, local_copy
 
 __all__ = ["BIN", "LLMC", "NPY", "npy_blocks", "offsets_path"]
 
@@ -114,9 +115,20 @@ def _read_npy(path: Path, dtype: np.dtype[Any] | None) -> TokenFile:
 
 
 def npy_blocks(path: Path) -> Iterator[TokenBlock]:
-    """Yield the documents of a .npy with its offsets, some megabytes at a time."""
+    """Yield the documents of a .npy with its offsets, some megabytes at a time; of a store, from temporary copies."""
+    if is_remote(path):
+        try:
+            with local_copy(path) as ids, local_copy(offsets_path(path)) as offsets:
+                yield from _npy_blocks(ids, offsets)
+        except OSError as error:
+            raise InputError(f"cannot read file {path}: {error.strerror or error}") from error
+        return
+    yield from _npy_blocks(path, offsets_path(path))
+
+
+def _npy_blocks(path: Path, offsets: Path) -> Iterator[TokenBlock]:
     # What is mapped counts as memory of the process: only offsets are.
-    mapped_ids, ends = mapped_npy(path), mapped_npy(offsets_path(path))[1:]
+    mapped_ids, ends = mapped_npy(path), mapped_npy(offsets)[1:]
     count, dtype, at = len(mapped_ids), mapped_ids.dtype, getattr(mapped_ids, "offset", 0)
     del mapped_ids
     first = 0

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from subwords.errors import InputError
 from subwords.sinks.layout import Sums
 from subwords.support.atomic import atomic_write
+from subwords.support.remote import is_remote
 
 __all__ = ["Ends", "spool", "spooled_ends", "summed_write", "write_npy_header", "write_numbers"]
 
@@ -91,11 +92,11 @@ def spooled_ends(beside: Path) -> Iterator[Ends]:
 
 
 def spool(beside: Path) -> AbstractContextManager[IO[bytes]]:
-    """Open a temporary file in the folder of a file: the usual folder may be in memory.
+    """Open a temporary file in the folder of a file: the usual folder may be in memory. For a URL it is in that one.
 
     It has no name, so nothing is left of it when the process is killed.
     """
     try:
-        return tempfile.TemporaryFile(dir=beside.resolve().parent)
+        return tempfile.TemporaryFile(dir=None if is_remote(beside) else beside.resolve().parent)
     except OSError as error:
         raise InputError(f"cannot write a file beside {beside}: {error.strerror}") from None

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.errors import InputError
 from subwords.results.token_block import TokenBlock
 from subwords.sinks.layout import Append, Sums, TokenFormat
 from subwords.sinks.manifest import Shard, part_file
@@ -106,7 +107,10 @@ def _write_shard(
 ) -> Shard:
     sums = Sums()
     documents, tokens = _written(path, blocks, form, dtype, shuffle, number, sums)
-    files = tuple(part_file(file, sums.get(file)) for file in form.files(path))
+    try:
+        files = tuple(part_file(file, sums.get(file)) for file in form.files(path))
+    except OSError as error:
+        raise InputError(f"cannot read file {error.filename or path}: {error.strerror}") from error
     return Shard(documents, tokens, files)
 
 

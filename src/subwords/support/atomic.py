@@ -1,9 +1,10 @@
-"""Atomic writes: a file is written completely or not at all."""
+"""Atomic writes: a file, or an object of a store, is written completely or not at all."""
 
 from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from os import PathLike
@@ -11,17 +12,18 @@ from pathlib import Path
 from typing import IO, Any, Literal, overload
 
 from subwords.errors import InputError
+from subwords.support.remote import is_remote, remote_of
 
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["as_path", "atomic_write"]
+__all__ = ["as_path", "atomic_write", "place_of"]
 
 _BEGIN, _END = ".subwords-", ".tmp"
 
 
 def as_path(path: str | PathLike[str]) -> Path:
-    """Return a path; InputError for another type or an invalid path.
+    """Return a path of this machine; InputError for another type, an invalid path or a URL.
 
     >>> from subwords.support.atomic import as_path
     >>> as_path("a.json").name
@@ -29,6 +31,8 @@ def as_path(path: str | PathLike[str]) -> Path:
     """
     if isinstance(path, str) and not path:
         raise InputError("expected a path, not an empty str")
+    if is_remote(path):
+        raise InputError(f"expected a file or folder of this machine, not {path!s:.200}: copy it")
     try:
         found = Path(path)
     except TypeError:
@@ -42,12 +46,28 @@ def as_path(path: str | PathLike[str]) -> Path:
     return found
 
 
+def place_of(path: str | PathLike[str]) -> Path:
+    """Return a path, or for a URL an object of a store that is used like one; InputError as `as_path`.
+
+    >>> from subwords.support.atomic import place_of
+    >>> place_of("file:///corpus/a.txt").as_posix()
+    '/corpus/a.txt'
+    """
+    if is_remote(path):
+        return remote_of(path)
+    if isinstance(path, str) and path.startswith("file://"):
+        path = path.removeprefix("file://")
+    return as_path(path)
+
+
 @overload
 def atomic_write(path: str | PathLike[str], mode: Literal["wb"] = "wb") -> AbstractContextManager[IO[bytes]]: ...
 @overload
 def atomic_write(path: str | PathLike[str], mode: Literal["w"]) -> AbstractContextManager[IO[str]]: ...
 def atomic_write(path: str | PathLike[str], mode: Literal["wb", "w"] = "wb") -> AbstractContextManager[IO[Any]]:
     r"""Open a temporary file for writing that replaces `path` when the block ends without an exception.
+
+    For a URL, the file is in the usual folder for temporary files (TMPDIR), and it is uploaded then.
 
     Text is UTF-8, with "\n" unchanged. An existing file stays unchanged until then, and its permissions are kept; a new
     file gets those of `open`. A pipe or a device is written directly. A missing folder, or a file that cannot be
@@ -60,7 +80,30 @@ def atomic_write(path: str | PathLike[str], mode: Literal["wb", "w"] = "wb") -> 
     ...     with atomic_write(f"{folder}/ids.txt", "w") as file:
     ...         print(1, 2, file=file)
     """
-    return _write(as_path(path), mode, {"encoding": "utf-8", "newline": ""} if mode == "w" else {})
+    place = place_of(path)
+    options: dict[str, Any] = {"encoding": "utf-8", "newline": ""} if mode == "w" else {}
+    return _upload(place, mode, options) if is_remote(place) else _write(place, mode, options)
+
+
+@contextmanager
+def _upload(place: Any, mode: str, options: dict[str, Any]) -> Iterator[IO[Any]]:
+    try:
+        place.check_bucket()
+        handle, name = tempfile.mkstemp(prefix="subwords-")
+        try:
+            with open(handle, mode, **options) as file:
+                yield file
+            place.put(name)
+        finally:
+            with suppress(OSError):
+                Path(name).unlink()
+    except OSError as error:
+        if str(error.filename) == str(place):
+            raise InputError(f"cannot write {place}: {error.strerror}") from error
+        if error.filename is not None:  # an error of the caller's block
+            raise
+        folder = tempfile.gettempdir()
+        raise InputError(f"cannot write a temporary file for {place} to {folder}: {error.strerror}") from None
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from subwords.errors import InputError
+from subwords.support.remote import is_remote, remote_of
 
 __all__ = [
     "as_list",
@@ -76,7 +77,9 @@ def check_strings(name: str, value: Any) -> tuple[str, ...]:
 
 
 def check_path(name: str, value: Any) -> Path:
-    """Return the value as a Path; InputError if it is not a path."""
+    """Return the value as a Path; InputError if it is not a path. A URL is an object of a store."""
+    if is_remote(value):
+        return remote_of(value)
     if not isinstance(value, str | PathLike):
         raise InputError(f"expected {name} to be a str or pathlib.Path, not {type(value).__name__} {value!r:.60}")
     try:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from subwords.errors import InputError
+from subwords.support.remote import is_remote
 
 if sys.platform != "win32":
     import fcntl
@@ -22,7 +23,8 @@ NAME = "lock"
 def only_one(folder: Path) -> Iterator[None]:
     """Hold a folder, which is made if there is none; InputError if another process holds it.
 
-    The system lets go of it when the process is killed. Not on Windows, and not where a file system has no locks.
+    The system lets go of it when the process is killed. Not on Windows, and not where a file system or an object store
+    has no locks.
     """
     held = _held(folder)
     try:
@@ -37,12 +39,12 @@ def _held(folder: Path) -> int:
     while True:
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            if sys.platform == "win32":
+            if sys.platform == "win32" or is_remote(folder):
                 return -1
             lock = os.open(folder / NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        except FileNotFoundError:  # the process that held it has just deleted it
-            continue
         except OSError as error:
+            if isinstance(error, FileNotFoundError) and not is_remote(folder):
+                continue  # the process that held it has just deleted it
             raise InputError(f"cannot write to folder {folder}: {error.strerror}") from None
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

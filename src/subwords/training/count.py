@@ -45,7 +45,7 @@ def count(
     threads: int | None = None,
     progress: bool | None = None,
 ) -> WordCounts:
-    """Count the words of a corpus: files, a glob, a folder, an iterable of str, a table or a dataset.
+    """Count the words of a corpus: files, a glob, a folder, a URL of these, an iterable of str, a table or a dataset.
 
     Files are text, JSON Lines (.jsonl), Parquet or Arrow, the first two also compressed. documents: "file" makes each
     text file, row or text a document, "line" each line; no word crosses documents. separator: a text between documents

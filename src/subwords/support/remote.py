@@ -106,10 +106,10 @@ class Remote:
         return f"Remote({str(self)!r})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Remote) and bool(self._path == other._path)
+        return isinstance(other, Remote) and self.key == other.key and bool(self.fs == other.fs)
 
     def __hash__(self) -> int:
-        return hash(self._path)
+        return hash(self.key)
 
     def __lt__(self, other: Remote) -> bool:
         return self.key.split("/") < other.key.split("/")  # as pathlib orders paths

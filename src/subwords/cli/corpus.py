@@ -92,7 +92,7 @@ def train(
     """Train a tokenizer on a corpus and save it.
 
     SOURCE is a file, text, JSON Lines (both also .gz, .zst or .bz2), Parquet or Arrow, a folder of such files, a
-    quoted glob, or one file written by "subwords count".
+    quoted glob, or one file written by "subwords count"; also by a URL, such as s3://bucket/corpus.
 
     \b
     Example:
@@ -159,7 +159,7 @@ def count(
     """Count the words of a corpus once, for any number of training runs.
 
     SOURCE is a file, text, JSON Lines (both also .gz, .zst or .bz2), Parquet or Arrow, a folder of such files, or a
-    quoted glob; with --add, a file written by this command.
+    quoted glob; with --add, a file written by this command. SOURCE and FILE may be URLs, such as s3://bucket/corpus.
 
     \b
     Example:

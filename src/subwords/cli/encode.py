@@ -129,7 +129,7 @@ def encode(
 
     Several files, a folder, a quoted glob, JSON Lines, Parquet or Arrow are a corpus of documents, and so is one FILE
     with --documents or with a format of token files (megatron, parquet, datatrove, llmc): then OUT is a token file in
-    any format but text, and a manifest is written beside it.
+    any format but text, and a manifest is written beside it. FILE and OUT may be URLs, such as s3://bucket/corpus.
 
     \b
     Example:

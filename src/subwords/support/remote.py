@@ -303,7 +303,8 @@ def version_of(path: Any) -> int | str:
     if not isinstance(path, Remote):
         return int(path.stat().st_mtime_ns)
     info = path.info()
-    return next((f"{name} {info[name]}" for name in _VERSIONS if info.get(name)), "")
+    # A listing may put an ETag in quotes, and the object not.
+    return next((f"{name} {info[name]}".replace('"', "") for name in _VERSIONS if info.get(name)), "")
 
 
 @contextmanager

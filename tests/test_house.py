@@ -142,6 +142,7 @@ def test_reference_imports_the_standard_library_and_regex() -> None:
 RANKS = (
     "cli",
     "exchange",
+    "study",
     "scale",
     "training",
     "tokenizer",
@@ -165,6 +166,7 @@ RANKS = (
     "components",
     "unicode",
     "results",
+    "render",
     "kernels",
     "support",
     "errors",

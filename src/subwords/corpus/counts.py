@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from subwords.corpus.provenance import Provenance
 from subwords.errors import CorpusError, FormatError, InputError
-from subwords.support.checks import check_path
+from subwords.support.checks import check_integer, check_path
 from subwords.support.memory import release
 from subwords.support.remote import local_copy
 
@@ -92,6 +92,29 @@ class WordCounts:
         for counts, place in ((self, 0), (other, len(self))):
             table.add(CountedWords(counts.data, counts.offsets, counts.counts), place)
         return WordCounts(*table.words(), self.provenance)
+
+    def at_least(self, count: int) -> WordCounts:
+        """Return the counts of the words that occur at least `count` times.
+
+        Hazard: what is trained on them differs from what is trained on all words, and no bound on the difference is
+        known: pairs of nearly equal counts can change places.
+
+        >>> import subwords
+        >>> dict(subwords.count(["so so so it it"]).at_least(2))
+        {b' so': 2, b' it': 2}
+        """
+        check_integer("count", count, 1, MOST)
+        texts, sizes, counts = [np.zeros(0, np.uint8)], [np.zeros(1, np.int64)], [np.zeros(0, np.uint64)]
+        for start in range(0, len(self), BLOCK):  # of all words at once, places would take 8 times their bytes
+            part = self.counts[start : start + BLOCK]
+            kept = part >= np.uint64(count)
+            offsets = self.offsets[start : start + len(part) + 1]
+            counts.append(part[kept])
+            sizes.append(np.diff(offsets)[kept])
+            texts.append(self.data[offsets[0] : offsets[-1]][np.repeat(kept, np.diff(offsets))])
+        return WordCounts(
+            np.concatenate(texts), np.cumsum(np.concatenate(sizes)), np.concatenate(counts), self.provenance
+        )
 
     def check(self, provenance: Provenance) -> None:
         """Raise InputError if the provenance of the counts differs from `provenance`."""

@@ -10,7 +10,6 @@ import io
 import re
 import stat
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from errno import EACCES, EINVAL, EIO, ENOENT
@@ -313,6 +312,8 @@ def local_copy(path: Path) -> Iterator[Path]:
     if not is_remote(path):
         yield path
         return
+    import tempfile  # slow to import, and no local file needs it
+
     with tempfile.TemporaryDirectory(prefix="subwords-", ignore_cleanup_errors=True) as folder:
         copy = Path(folder, path.name)
         cast(Any, path).get(str(copy))

@@ -41,6 +41,7 @@ class CommonOptions(TypedDict, total=False):
     text_column: str | None
     max_document_bytes: int | None
     errors: Literal["strict", "replace", "skip"] | None
+    memory: int | str | None
     threads: int | None
     progress: bool | None
 

@@ -16,10 +16,12 @@ from subwords.families import Model, family_named, family_of
 from subwords.resolve import NormalizerLike, SplitterLike
 from subwords.resolve import splitter as make_splitter
 from subwords.split.splitter import Splitter
+from subwords.support.limits import bytes_of
 from subwords.support.threads import thread_count
 from subwords.tokenizer import Changes, Tokenizer
 from subwords.training.assemble import spec_of
 from subwords.training.count import count, normalizer_or_none, words_of
+from subwords.training.memory import check_memory
 from subwords.training.options import (
     BPEOptions,
     Settings,
@@ -84,6 +86,7 @@ def train(
     text_column: str | None = None,
     max_document_bytes: int | None = None,
     errors: Literal["strict", "replace", "skip"] | None = None,
+    memory: int | str | None = None,
     threads: int | None = None,
     progress: bool | None = None,
     **options: Any,
@@ -108,6 +111,8 @@ def train(
     - unk_token: the special token for unknown text. Default: none for BPE, [UNK] for WordPiece, <unk> for the others.
     - min_frequency: the smallest count of a merged pair or of a word (default 0), or of a Unigram piece (default 2).
     - documents, separator, text_column, max_document_bytes, errors: as in `count`; InputError with word counts.
+    - memory (None): about what the process may use in all, as in `count`. The merges are learned in memory, from all
+      words: TrainingError if they do not fit.
     - threads, progress: as in `count`.
 
     "bpe":
@@ -153,7 +158,7 @@ def train(
         untrained = spec_of(family, family.untrained(settings), settings, rule, before)
         _finished(Tokenizer(untrained), template, roles)
     cut_out = settings.cut_out
-    threads = thread_count(threads)
+    threads, most = thread_count(threads), None if memory is None else bytes_of(memory)
     asked: dict[str, Any] = {"documents": documents, "separator": separator, "text_column": text_column}
     asked |= {"max_document_bytes": max_document_bytes, "errors": errors}
     reading = {name: value for name, value in asked.items() if value is not None}
@@ -168,10 +173,13 @@ def train(
             splitter=rule,
             normalizer=before,
             special_tokens=cut_out,
+            memory=most,
             threads=threads,
             progress=progress,
             **reading,
         )
+    if most is not None:
+        check_memory(counts, most)
     with progress_line(None, "indexing", unit=family.unit, enabled=progress) as bar:
         model: Model = family.train(counts, settings, threads=threads, on_step=bar.phase)
     _warn_of_fewer(model, settings)

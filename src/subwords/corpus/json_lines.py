@@ -56,7 +56,7 @@ def _texts(
     if first_invalid(data) is not None:
         return _row_by_row(data, path, offset, reading, tally)
     out, ends = np.empty(len(data) + LANES, np.uint8), np.empty(data.count(b"\n") + 1, np.int64)
-    counters, text = np.zeros(3, np.int64), memoryview(out)
+    counters, text = np.zeros(3, np.int64), out.data
     rows, name = np.frombuffer(data, np.uint8), np.frombuffer(reading.text_column.encode(), np.uint8)
     while field_texts(rows, name, out, ends, counters) != DONE:
         at, written, count = counters.tolist()

@@ -137,6 +137,14 @@ def test_killed_workers(tmp_path: Path) -> None:
     assert (tmp_path / "parts").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
+def test_a_worker_that_cannot_start_is_not_called_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "in"))  # another `subwords`
+    source = corpus(tmp_path / "in")
+    (source / "subwords.py").write_text("raise SystemExit(3)")
+    with pytest.raises(InputError, match=r"its worker ended with status [13] 3 times; the reason is above"):
+        count_files(source / "a.jsonl", tmp_path / "x", run=Run(shard_bytes=2000, workers=2))
+
+
 def test_a_shard_that_always_fails_leaves_the_others_done(tmp_path: Path) -> None:
     source = corpus(tmp_path / "in")
     with (source / "a.jsonl").open("ab") as stream:

@@ -12,7 +12,7 @@ import click
 
 from subwords.cli.console import PLACE, check_output, check_saving, given, json_option, print_values, utf8
 from subwords.cli.reading_options import READING, reading_options
-from subwords.cli.run_options import run_of, run_options
+from subwords.cli.run_options import print_waiting, run_of, run_options
 from subwords.cli.train_options import train_options
 from subwords.errors import InputError, SubwordsWarning
 from subwords.support.atomic import place_of
@@ -121,7 +121,8 @@ def train(
     path = target.with_name(f"{target.name}.counts")  # of a corpus in shards
     if counts is None:
         counts = _count(sources, {**counting, **rules}, threads, progress, run, path)
-        if counts is None:
+        if counts is None:  # other ranks have shards to do
+            print_waiting(run, as_json, quiet)
             return
     elif run is not None and run != type(run)(threads=threads, memory=run.memory):
         raise click.UsageError("shards are of text, but these are counts: leave out --workers, --runner and the like")
@@ -179,6 +180,7 @@ def count(
     else:
         found_counts = _count(sources, counting, threads, False if quiet else None, run, output)
         if found_counts is None:  # other ranks have shards to do
+            print_waiting(run, as_json, quiet)
             return
         counts = found_counts
     if run is None:

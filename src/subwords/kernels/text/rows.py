@@ -11,7 +11,7 @@ from subwords.kernels.layout import DONE, LANES, ROW_AT, ROW_COUNT, ROW_WRITTEN,
 
 DEEPEST = 60
 ZERO, ONE = U64(0), U64(1)
-TAB, FEED, RETURN, SPACE, QUOTE, COMMA, MINUS, DOT, SLASH = 9, 10, 13, 32, 34, 44, 45, 46, 47
+TAB, FEED, RETURN, BLANK, QUOTE, COMMA, MINUS, DOT, SLASH = 9, 10, 13, 32, 34, 44, 45, 46, 47
 NAUGHT, NINE, COLON, OPEN_LIST, BACKSLASH, SHUT_LIST, OPEN, SHUT = 48, 57, 58, 91, 92, 93, 123, 125
 SHUTS = 2  # a closing bracket minus the opening one, of both kinds
 
@@ -25,7 +25,7 @@ def byte_at(p, i, stop):
 @helper
 def after_space(p, i, stop):
     """The place of the next byte that is not whitespace within a row."""
-    while i < stop and (p[i] == SPACE or p[i] == TAB or p[i] == RETURN):
+    while i < stop and (p[i] == BLANK or p[i] == TAB or p[i] == RETURN):
         i += 1
     return i
 

@@ -29,11 +29,13 @@ __all__ = [
     "byte_to_char",
     "count_pairs",
     "count_words",
+    "cuts_no_character",
     "decode",
     "encode",
     "encode_word",
     "encode_word_ranks",
     "encode_word_scores",
+    "extend",
     "split",
     "split_bytes",
     "train",
@@ -192,12 +194,14 @@ def train(
     min_frequency: int = 0,
     max_token_length: int | None = None,
     limit_alphabet: int | None = None,
+    whole_characters: bool = False,
 ) -> tuple[list[bytes], list[Pair]]:
     """Learn a vocabulary, in order of id (special tokens, alphabet, merges), and the merges, in order.
 
     `alphabet="full"` is all 256 bytes; with `byte_level=False` it is always the characters of the corpus.
     `limit_alphabet` keeps the most frequent symbols; any other symbol splits its word. `max_token_length` is in bytes,
-    or in characters with `byte_level=False`. Raises ValueError if specials and alphabet exceed `vocab_size`.
+    or in characters with `byte_level=False`. `whole_characters`: see `cuts_no_character`. Raises ValueError if specials
+    and alphabet exceed `vocab_size`.
 
     >>> train({b"hug": 10, b"pug": 5, b"hugs": 5}, 8, alphabet="corpus", special_tokens=["<s>"])
     ([b'<s>', b'g', b'h', b'p', b's', b'u', b'ug', b'hug'], [(b'u', b'g'), (b'h', b'ug')])
@@ -206,13 +210,28 @@ def train(
     vocab = list(dict.fromkeys([token.encode() for token in special_tokens] + base))
     if len(vocab) > vocab_size:
         raise ValueError(f"special tokens and alphabet are {len(vocab)} tokens, more than vocab_size={vocab_size}")
-    ids = {token: id_ for id_, token in enumerate(vocab)}
     words = [(run, n) for word, n in word_counts.items() for run in _known_runs(_symbols(word, byte_level), base)]
-    merges: list[Pair] = []
+
+    def may_merge(left: bytes, right: bytes) -> bool:
+        short = max_token_length is None or len(_symbols(left + right, byte_level)) <= max_token_length
+        return short and (not whole_characters or cuts_no_character(left, right))
+
+    return _learned(words, vocab, vocab_size, tie_break, min_frequency, may_merge)
+
+
+def _learned(
+    words: list[tuple[list[bytes], int]],
+    vocab: list[bytes],
+    vocab_size: int,
+    tie_break: str,
+    min_frequency: int,
+    may_merge: Callable[[bytes, bytes], bool],
+) -> tuple[list[bytes], list[Pair]]:
+    """Return a longer vocabulary and the new merges; `words` are in tokens of `vocab`."""
+    vocab, merges = [*vocab], list[Pair]()
+    ids = {token: id_ for id_, token in enumerate(vocab)}
     while len(vocab) < vocab_size:
-        counts = count_pairs(words)
-        if max_token_length is not None:
-            counts = {p: n for p, n in counts.items() if len(_symbols(p[0] + p[1], byte_level)) <= max_token_length}
+        counts = {pair: n for pair, n in count_pairs(words).items() if may_merge(*pair)}
         if max(counts.values(), default=0) < max(min_frequency, 1):
             break
         pair = _best_pair(counts, tie_break, ids)
@@ -223,6 +242,71 @@ def train(
             ids[token] = len(vocab)
             vocab.append(token)
     return vocab, merges
+
+
+def cuts_no_character(left: bytes, right: bytes) -> bool:
+    r"""Whether two tokens are whole characters, or the beginning of one character and the byte after it.
+
+    >>> cuts_no_character(b"a", "é".encode()), cuts_no_character(b"\xe6\x96", b"\x87"), cuts_no_character(b"a", b"\xc3")
+    (True, True, False)
+    """
+    if _is_text(left) and _is_text(right):
+        return True
+    longer = left + right
+    return len(right) == 1 and any(chr(code).encode().startswith(longer) for code in _begun(left))
+
+
+def _is_text(token: bytes) -> bool:
+    try:
+        return bool(token.decode())
+    except UnicodeDecodeError:
+        return False
+
+
+def _begun(token: bytes) -> list[int]:
+    """Return the characters whose first bytes are the token and one more: the first of each kind."""
+    found = []
+    for byte in range(0x80, 0xC0):
+        for rest in (b"", b"\x80", b"\x80\x80"):
+            try:
+                text = (token + bytes([byte]) + rest).decode()
+            except UnicodeDecodeError:
+                continue
+            found += [ord(text)] if len(text) == 1 else []
+    return found
+
+
+def extend(
+    word_counts: Mapping[bytes, int],
+    vocab: Sequence[bytes],
+    merges: Sequence[Pair],
+    add: int,
+    *,
+    byte_level: bool = True,
+    specials: Container[bytes] = (),
+    tie_break: Literal["ids", "first", "bytes"] = "ids",
+    min_frequency: int = 0,
+    whole_characters: bool = False,
+) -> tuple[list[bytes], list[Pair]]:
+    """Go on with training: return the vocabulary with at most `add` more tokens, and all merges (B9).
+
+    Words are segmented by the merges; symbols that are no token split a word. `specials` are not learned again.
+
+    >>> extend({b"hug": 10, b"hugs": 5}, [b"g", b"h", b"s", b"u", b"ug"], [(b"u", b"g")], 1)
+    ([b'g', b'h', b's', b'u', b'ug', b'hug'], [(b'u', b'g'), (b'h', b'ug')])
+    """
+    known = [token for token in vocab if token not in specials]
+    words = [
+        (encode_word(b"".join(run), merges, byte_level=byte_level), n)
+        for word, n in word_counts.items()
+        for run in _known_runs(_symbols(word, byte_level), known)
+    ]
+
+    def may_merge(left: bytes, right: bytes) -> bool:
+        return left + right not in vocab and (not whole_characters or cuts_no_character(left, right))
+
+    found, more = _learned(words, [*vocab], len(vocab) + add, tie_break, min_frequency, may_merge)
+    return found, [*merges, *more]
 
 
 def _merge_by_rank(tokens: list[bytes], rank: Callable[[Pair], float | None], prefix: bytes = b"") -> list[bytes]:

@@ -126,6 +126,8 @@ def train(
       unk_token in encoding.
     - fuse_unk (False): a run of unknown characters becomes one unk_token. byte_fallback (False): unknown characters
       become bytes. Both need byte_level=False; a .model file needs one of them.
+    - whole_characters (False): tokens are whole characters or a part of one, never the end of one and the beginning of
+      the next. Needs byte_level=True.
 
     "wordpiece": tie_break, max_token_length and limit_alphabet as above, and:
 

@@ -11,7 +11,7 @@ import subwords
 from seeds import seed_of_today
 from subwords.kernels.train_layout import APART
 from subwords.learning.characters import character_rules
-from subwords.reference.bpe import cuts_no_character
+from subwords.reference.characters import cuts_no_character
 
 SEED = seed_of_today()
 BYTES = [bytes([byte]) for byte in range(256)]
@@ -46,9 +46,7 @@ def test_the_class_of_what_merges_is_that_of_its_bytes() -> None:
 def test_tokens_are_whole_characters_or_a_part_of_one() -> None:
     rng = random.Random(SEED)
     text = "".join(rng.choices("aé文😀 क्षि", k=20_000))
-    plain, whole = (
-        subwords.train([text], vocab_size=700, whole_characters=on) for on in (False, True)
-    )
+    plain, whole = (subwords.train([text], vocab_size=700, whole_characters=on) for on in (False, True))
     assert any(_cuts(token) for token in plain.model.vocab)
     assert not any(_cuts(token) for token in whole.model.vocab)
     assert whole.decode(whole.encode(text)) == text

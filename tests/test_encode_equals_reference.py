@@ -195,7 +195,7 @@ def test_word_that_is_a_token_is_taken_at_once() -> None:
 def tokens_with_unknown(word: bytes, pairs: list[Pair], known: set[bytes], byte_level: bool, fuse: bool) -> list[bytes]:
     """Unknown symbols are b"<unk>" each, or one for neighbours if `fuse`; what lies between is segmented."""
     tokens: list[bytes] = []
-    for is_known, run in groupby(reference._symbols(word, byte_level), known.__contains__):
+    for is_known, run in groupby(reference.symbols_of(word, byte_level), known.__contains__):
         symbols = list(run)
         unknown = [b"<unk>"] * (1 if fuse else len(symbols))
         tokens += reference.encode_word(b"".join(symbols), pairs, byte_level=byte_level) if is_known else unknown
@@ -233,7 +233,7 @@ def test_unknown_symbols_are_dropped(byte_level: bool, data: st.DataObject, word
     base = ALPHABETS[byte_level]
     pairs = data.draw(merge_lists(base))
     model = model_of(base, pairs, byte_level=byte_level, unknown="drop")
-    kept = [b"".join(s for s in reference._symbols(word, byte_level) if s in base) for word in words]
+    kept = [b"".join(s for s in reference.symbols_of(word, byte_level) if s in base) for word in words]
     ref = [reference.encode_word(word, pairs, byte_level=byte_level) for word in kept]
     check_words(encoder_of(model, WHOLE), words, ref)
 
@@ -244,7 +244,7 @@ def test_unknown_symbols_are_an_error_that_says_where(byte_level: bool, data: st
     base = ALPHABETS[byte_level]
     pairs = data.draw(merge_lists(base))
     encoder = encoder_of(model_of(base, pairs, byte_level=byte_level), WHOLE)
-    symbols = reference._symbols(word, byte_level)
+    symbols = reference.symbols_of(word, byte_level)
     first = next((n for n, symbol in enumerate(symbols) if symbol not in base), None)
     if first is None:
         assert tokens_of(encoder, word) == reference.encode_word(word, pairs, byte_level=byte_level)

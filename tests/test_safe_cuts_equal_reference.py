@@ -261,7 +261,7 @@ def test_ids_by_character(seed: int, rule: str, invalid: bool) -> None:
 
     def word_ids(word: bytes) -> list[int]:
         found = list[int]()
-        for is_known, run in groupby(reference._symbols(word, False), known.__contains__):
+        for is_known, run in groupby(reference.symbols_of(word, False), known.__contains__):
             data = b"".join(run)
             if is_known:
                 found += [ids[token] for token in reference.encode_word(data, pairs, byte_level=False)]

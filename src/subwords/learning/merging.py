@@ -49,7 +49,7 @@ from subwords.kernels.train_layout import (
 from subwords.learning.limits import TIES, Limits, Step
 from subwords.support.memory import zeros
 
-__all__ = ["CountLoop", "MergeLoop", "check_size", "merge_symbols", "merge_words", "pairs_of", "read_words"]
+__all__ = ["CountLoop", "MergeLoop", "check_size", "merge_symbols", "merge_words", "order_of", "pairs_of", "read_words"]
 
 MOST_SYMBOLS = 2**32 - 1
 MOST_RARE = 1 << 10  # words with a smaller count are sorted by it
@@ -64,16 +64,19 @@ def read_words(counts: WordCounts, symbol_ids: NDArray[np.int32], *, in_order: b
     from subwords.kernels.bpe.index import fill_symbols
 
     check_size(counts, len(counts.data) + len(counts) + 1)
-    order = np.arange(len(counts))
-    if not in_order:
-        rare = (MOST_RARE - np.minimum(counts.counts, np.uint64(MOST_RARE))).astype(np.uint16)
-        order = np.argsort(rare, kind="stable")  # of 16 bits: a radix sort
+    order = np.arange(len(counts)) if in_order else order_of(counts.counts)
     symbols = zeros(len(counts.data) + len(counts) + 1, np.uint32, random=True)
     starts, weights = zeros(len(counts) + 2, np.uint32), zeros(len(counts), np.uint64)
     runs = fill_symbols(
         counts.data, counts.offsets, counts.counts, order, symbol_ids, SymbolWords(symbols, starts, weights)
     )
     return SymbolWords(symbols[: starts[runs + 1]], starts[: runs + 1], weights[:runs])
+
+
+def order_of(counts: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return the order in which frequent words come first; rare words are sorted by count."""
+    rare = (MOST_RARE - np.minimum(counts, np.uint64(MOST_RARE))).astype(np.uint16)
+    return np.argsort(rare, kind="stable")  # of 16 bits: a radix sort
 
 
 def check_size(counts: WordCounts, size: int) -> None:

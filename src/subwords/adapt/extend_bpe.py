@@ -90,6 +90,7 @@ def _check(model: BPE, settings: Extension) -> None:
 def _rules(model: BPE, base: list[bytes], settings: Extension) -> MergeRules:
     made = np.zeros(len(base), np.bool_)
     made[model.merges[:, 2]] = True
+    made[list(model.special_ids)] = False  # no text yields them
     # Words are in a state that has no pair left that makes an old token, but for tokens that no merge makes.
     taken = np.array([i for i, token in enumerate(base) if not made[i] and len(token) > 1], np.int32)
     if model.byte_level:

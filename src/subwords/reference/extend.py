@@ -30,9 +30,10 @@ def extend(
     >>> extend({b"hug": 10, b"hugs": 5}, [b"g", b"h", b"s", b"u", b"ug"], [(b"u", b"g")], 1)
     ([b'g', b'h', b's', b'u', b'ug', b'hug'], [(b'u', b'g'), (b'h', b'ug')])
     """
+    made = [pair for pair in merges if b"".join(pair) not in specials]
     known = [token for token in vocab if token not in specials]
     words = [
-        (encode_word(b"".join(run), merges, byte_level=byte_level), n)
+        (encode_word(b"".join(run), made, byte_level=byte_level), n)
         for word, n in word_counts.items()
         for run in known_runs(symbols_of(word, byte_level), known)
     ]

@@ -71,6 +71,7 @@ def options(draw: st.DrawFn) -> dict[str, Any]:
         "min_frequency": draw(st.sampled_from([0, 1, 2, 3, 20, 2**31 - 2])),
         "max_token_length": draw(st.none() | st.integers(1, 12)),
         "limit_alphabet": draw(st.none() | st.integers(1, 9)),
+        "whole_characters": byte_level and draw(st.booleans()),
     }
 
 

@@ -22,6 +22,7 @@ from subwords.errors import TrainingError as TrainingError
 if TYPE_CHECKING:
     from subwords import scale as scale
     from subwords import tokens as tokens
+    from subwords.adapt.extend import extend as extend
     from subwords.components.added_token import AddedToken as AddedToken
     from subwords.components.padding import Padding as Padding
     from subwords.components.padding import Truncation as Truncation
@@ -65,6 +66,7 @@ _HOMES = {
     "WordCounts": "subwords.corpus.counts",
     "convert": "subwords.exchange.convert",
     "count": "subwords.training.count",
+    "extend": "subwords.adapt.extend",
     "load": "subwords.tokenizer",
     "normalizer": "subwords.resolve",
     "splitter": "subwords.resolve",
@@ -98,6 +100,7 @@ __all__ = [
     "WordCounts",
     "convert",
     "count",
+    "extend",
     "load",
     "normalizer",
     "scale",

@@ -219,6 +219,8 @@ def _settings(context: click.Context, algorithm: str, options: dict[str, Any]) -
     for name in ("fuse_unk", "byte_fallback"):
         if algorithm == "bpe" and options["byte_level"] and options[name]:
             raise click.UsageError(f"--{name.replace('_', '-')} needs --character-level: bytes are all known")
+    if not options["byte_level"] and options["whole_characters"]:
+        raise click.UsageError("--whole-characters needs bytes: leave it out with --character-level")
     if not options["byte_level"] and given(context, "alphabet") and options["alphabet"] == "full":
         raise click.UsageError("--alphabet full needs bytes: leave it out with --character-level")
     return {

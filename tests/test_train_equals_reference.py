@@ -1,4 +1,4 @@
-"""Training equals the textbook's, merge by merge: tie rules, limits, specials, big counts, pruning (B1-B6, W2)."""
+"""Training equals the textbook's, merge by merge: tie rules, limits, specials, big counts, pruning (B1-B6, B8, W2)."""
 
 from __future__ import annotations
 

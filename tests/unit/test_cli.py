@@ -321,7 +321,7 @@ def test_tokenizer_that_cannot_be_saved_is_not_trained_from_counts(
 ) -> None:
     counts = tmp_path / "counts.bin"
     run("count", corpus_path, "-o", counts, "--splitter", "gpt2", "--special", "<unk>")
-    monkeypatch.setattr("subwords.training.train._check_counts", lambda *_: pytest.fail("the work was begun"))
+    monkeypatch.setattr("subwords.training.train.check_counts", lambda *_: pytest.fail("the work was begun"))
     options = ["--algorithm", "unigram", "--vocab-size", 300, "--special", "<unk>", "-o", tmp_path / "x.model"]
     assert "expected a splitter that SentencePiece can do without" in run("train", counts, *options, code=1).stderr
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.adapt.rules import joint, word_rules
-from subwords.adapt.words import symbols_of, word_ids
+from subwords.adapt.words import apart_ids, symbols_of, word_ids
 from subwords.bpe.model import BPE
 from subwords.components.vocab import Vocab
 from subwords.corpus.counts import MOST, WordCounts
@@ -65,10 +65,7 @@ def extended_bpe(
     _check(model, settings)
     ids = word_ids(model, counts, threads)
     size = len(model.vocab)
-    apart = np.zeros(size + 1, np.bool_)  # one more: what `word_ids` says of unknown symbols
-    apart[[*model.special_ids, *model.user_ids, *([] if model.unk_id is None else [model.unk_id]), size]] = True
-    apart[model.byte_ids[model.byte_ids >= 0]] = True
-    words = symbols_of(ids, counts.counts, apart, in_order=settings.tie_break == "first")
+    words = symbols_of(ids, counts.counts, apart_ids(model), in_order=settings.tie_break == "first")
     base = list(model.vocab)
     limits = _Limits(size + settings.add, settings.tie_break, settings.min_frequency, settings.max_token_length)
     vocab, merges = merge_symbols(

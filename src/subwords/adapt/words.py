@@ -18,7 +18,7 @@ from subwords.split.splitter import Splitter
 from subwords.support.memory import zeros
 from subwords.support.threads import in_threads, thread_count
 
-__all__ = ["symbols_of", "word_ids"]
+__all__ = ["apart_ids", "symbols_of", "word_ids"]
 
 PART = 1 << 15  # words that a thread encodes at once
 
@@ -35,6 +35,15 @@ def word_ids(model: Model, counts: WordCounts, threads: int | None = None) -> To
         return encoder.encode_words(text, counts.offsets[part[0] : part[1] + 1])
 
     return TokenBatch.join(in_threads(encoded, pairwise(starts), thread_count(threads)))
+
+
+def apart_ids(model: BPE) -> NDArray[np.bool_]:
+    """Return which ids of `word_ids` split a word: those of unknown text and those that never merge."""
+    size = len(model.vocab)
+    apart = np.zeros(size + 1, np.bool_)  # one more: what `word_ids` says of unknown symbols
+    apart[[*model.special_ids, *model.user_ids, *([] if model.unk_id is None else [model.unk_id]), size]] = True
+    apart[model.byte_ids[model.byte_ids >= 0]] = True
+    return apart
 
 
 def symbols_of(ids: TokenBatch, counts: NDArray[np.uint64], apart: NDArray[np.bool_], *, in_order: bool) -> SymbolWords:

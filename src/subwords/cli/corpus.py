@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from subwords.corpus.counts import WordCounts
     from subwords.scale.job import Run
 
-__all__ = ["count", "train"]
+__all__ = ["count", "is_counts", "train"]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -175,7 +175,7 @@ def count(
     if adding:
         _refuse_options(counting, _COUNTING)
         counts = _added(sources)
-    elif found := next(filter(_is_counts, sources), None):
+    elif found := next(filter(is_counts, sources), None):
         raise click.UsageError(f"{found} holds counts, not text; use --add to add counts")
     else:
         found_counts = _count(sources, counting, threads, False if quiet else None, run, output)
@@ -237,7 +237,7 @@ def _counts_or_rules(
     from subwords.families import FAMILIES
 
     family = FAMILIES[algorithm]
-    if not any(map(_is_counts, sources)):
+    if not any(map(is_counts, sources)):
         normalizer = counting["normalizer"] or family.normalizer or "none"
         return None, {"splitter": counting["splitter"] or family.splitter, "normalizer": normalizer}
     if len(sources) > 1:
@@ -296,7 +296,8 @@ def _load(source: str) -> WordCounts:
     return WordCounts.load(source)
 
 
-def _is_counts(source: str) -> bool:
+def is_counts(source: str) -> bool:
+    """Whether a source is a file of counts."""
     from subwords.corpus.counts import MAGIC
 
     path: Path = place_of(source) if is_remote(source) else Path(source)

@@ -35,7 +35,9 @@ NO_KEY = (1 << 64) - 1  # a free entry of the pair table
 NO_PAIR = NO_KEY - 1  # an entry whose pair was refused
 LEFT, RIGHT, LEFT_WORDS, RIGHT_WORDS, LAST_LEFT, LAST_RIGHT, SPAN, STRING, TOKEN_ROW = range(9)  # int64: a cache line
 HEAP_COUNT, HEAP_TIE, HEAP_KEY, HEAP_ROW = range(4)  # uint64
-MERGE_ROW = 3  # left, right, merged: int32
+# Of a merge, int32: left, right, merged, and the count of the pair: its low COUNT_BITS bits, and the others.
+MERGE_LEFT, MERGE_RIGHT, MERGED, COUNT_LOW, COUNT_HIGH, MERGE_ROW = range(6)
+COUNT_BITS = 31
 NEIGHBOUR, IN_WORD, BUFFER_ROW = range(3)  # uint32; in BPE, IN_WORD is the place of the new pair
 
 

@@ -15,6 +15,9 @@ from subwords.kernels.layout import DONE, EXHAUSTED, MISSING, NEED_PAIRS, NEED_S
 from subwords.kernels.train_layout import (
     ARENA_AT,
     BUFFER_ROW,
+    COUNT_BITS,
+    COUNT_HIGH,
+    COUNT_LOW,
     FLOOR,
     HEAP_ROW,
     HEAP_SIZE,
@@ -22,6 +25,7 @@ from subwords.kernels.train_layout import (
     LAST_RIGHT,
     MAX_LENGTH,
     MERGE_ROW,
+    MERGED,
     MERGES,
     NO_KEY,
     PAIR_COUNT,
@@ -117,8 +121,7 @@ def merge_symbols(
     """As `merge_words`, with words as symbols, the ids of `base`. total: of the counts of the words."""
     loop = CountLoop(words, total, base, settings, prefix, rules)
     loop.run(on_step or (lambda phase, done, total: None))
-    merges = loop.merges[: MERGE_ROW * loop.counters[MERGES]].astype(np.int64).reshape(-1, MERGE_ROW)
-    return loop.vocab, merges
+    return loop.vocab, loop.learned[0]
 
 
 class MergeLoop(ABC):
@@ -206,6 +209,12 @@ class CountLoop(MergeLoop):
         self.merges = np.empty(MERGE_ROW * self.size, np.int32)
         self._name_base(base)
         self.tokens.reshape(-1, TOKEN_ROW)[: len(base), SPAN] = 1
+
+    @property
+    def learned(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The merges so far (left, right, merged), and the count of each pair at its turn."""
+        rows = self.merges[: MERGE_ROW * self.counters[MERGES]].astype(np.int64).reshape(-1, MERGE_ROW)
+        return rows[:, : MERGED + 1], rows[:, COUNT_LOW] | rows[:, COUNT_HIGH] << COUNT_BITS
 
     def _merge(self) -> int:
         from subwords.kernels.bpe.train import merge_pairs

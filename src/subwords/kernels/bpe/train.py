@@ -16,6 +16,9 @@ from subwords.kernels.jit import I64, U64, Int, helper, inlined, kernel, pointer
 from subwords.kernels.layout import DONE, EXHAUSTED, MISSING, NEED_PAIRS, NEED_STRINGS, PAUSED
 from subwords.kernels.train_layout import (
     BUFFER_ROW,
+    COUNT_BITS,
+    COUNT_HIGH,
+    COUNT_LOW,
     END,
     HEAP_ROW,
     HEAP_SIZE,
@@ -24,7 +27,10 @@ from subwords.kernels.train_layout import (
     LEFT,
     LEFT_WORDS,
     MAX_LENGTH,
+    MERGE_LEFT,
+    MERGE_RIGHT,
     MERGE_ROW,
+    MERGED,
     MERGES,
     NEIGHBOUR,
     NO_PAIR,
@@ -272,7 +278,9 @@ def merge_pair(t, at):
     left, right = I64(key >> HALF), I64(key & LOW)
     merged = name_token(t, left, right)
     row = MERGE_ROW * I64(t.counters[MERGES])
-    t.merges[row], t.merges[row + 1], t.merges[row + 2] = left, right, merged
+    t.merges[row + MERGE_LEFT], t.merges[row + MERGE_RIGHT], t.merges[row + MERGED] = left, right, merged
+    t.merges[row + COUNT_LOW] = I64(t.pairs[at + PAIR_COUNT] & U64((1 << COUNT_BITS) - 1))
+    t.merges[row + COUNT_HIGH] = I64(t.pairs[at + PAIR_COUNT] >> U64(COUNT_BITS))
     t.counters[MERGES] += 1
     if t.settings[RULED] != 0:
         t.lengths[merged] = t.lengths[left] + t.lengths[right]

@@ -26,6 +26,7 @@ from subwords.families import encoder_of
 from subwords.kernels.layout import SHORT_WORD
 from subwords.reference import bpe as reference
 from subwords.reference.bpe import GPT2_PATTERN
+from subwords.reference.bpe_ranks import encode_word_ranks
 from subwords.resolve import splitter
 
 OPTICKS = Path(__file__).parents[1] / "examples" / "opticks.txt"
@@ -166,7 +167,7 @@ def test_ranks(data: st.DataObject, base: list[bytes], words: list[bytes]) -> No
     tokens = data.draw(rank_lists(base))
     ranks = {token: rank for rank, token in enumerate(tokens)}
     words = [*words, *tokens[-10:]]
-    ref = [[tokens[rank] for rank in reference.encode_word_ranks(word, ranks)] for word in words]
+    ref = [[tokens[rank] for rank in encode_word_ranks(word, ranks)] for word in words]
     check_words(encoder_of(BPE.from_ranks(tokens), WHOLE), words, ref)
 
 
@@ -176,7 +177,7 @@ def test_ranks_in_long_words(data: st.DataObject, base: list[bytes], symbols: li
     tokens = data.draw(rank_lists(base))
     ranks = {token: rank for rank, token in enumerate(tokens)}
     word = b"".join(symbols)
-    ref = [tokens[rank] for rank in reference.encode_word_ranks(word, ranks)]
+    ref = [tokens[rank] for rank in encode_word_ranks(word, ranks)]
     check_words(encoder_of(BPE.from_ranks(tokens), WHOLE), [word], [ref])
 
 
@@ -185,7 +186,7 @@ def test_word_that_is_a_token_is_taken_at_once() -> None:
     ranks = {token: rank for rank, token in enumerate(tokens)}
     encoder = encoder_of(BPE.from_ranks(tokens), GPT2)
     for word in (b"aabb", b" aabb", b"aabbb", b"abcabcabcabcabcabcabc", b"abcabcabcabcabcabcabca"):
-        assert encoder.encode(word).tolist() == reference.encode_word_ranks(word, ranks)
+        assert encoder.encode(word).tolist() == encode_word_ranks(word, ranks)
 
 
 # ------------------------------------------------------------------ E4: symbols outside the alphabet
@@ -194,7 +195,7 @@ def test_word_that_is_a_token_is_taken_at_once() -> None:
 def tokens_with_unknown(word: bytes, pairs: list[Pair], known: set[bytes], byte_level: bool, fuse: bool) -> list[bytes]:
     """Unknown symbols are b"<unk>" each, or one for neighbours if `fuse`; what lies between is segmented."""
     tokens: list[bytes] = []
-    for is_known, run in groupby(reference._symbols(word, byte_level), known.__contains__):
+    for is_known, run in groupby(reference.symbols_of(word, byte_level), known.__contains__):
         symbols = list(run)
         unknown = [b"<unk>"] * (1 if fuse else len(symbols))
         tokens += reference.encode_word(b"".join(symbols), pairs, byte_level=byte_level) if is_known else unknown
@@ -232,7 +233,7 @@ def test_unknown_symbols_are_dropped(byte_level: bool, data: st.DataObject, word
     base = ALPHABETS[byte_level]
     pairs = data.draw(merge_lists(base))
     model = model_of(base, pairs, byte_level=byte_level, unknown="drop")
-    kept = [b"".join(s for s in reference._symbols(word, byte_level) if s in base) for word in words]
+    kept = [b"".join(s for s in reference.symbols_of(word, byte_level) if s in base) for word in words]
     ref = [reference.encode_word(word, pairs, byte_level=byte_level) for word in kept]
     check_words(encoder_of(model, WHOLE), words, ref)
 
@@ -243,7 +244,7 @@ def test_unknown_symbols_are_an_error_that_says_where(byte_level: bool, data: st
     base = ALPHABETS[byte_level]
     pairs = data.draw(merge_lists(base))
     encoder = encoder_of(model_of(base, pairs, byte_level=byte_level), WHOLE)
-    symbols = reference._symbols(word, byte_level)
+    symbols = reference.symbols_of(word, byte_level)
     first = next((n for n, symbol in enumerate(symbols) if symbol not in base), None)
     if first is None:
         assert tokens_of(encoder, word) == reference.encode_word(word, pairs, byte_level=byte_level)

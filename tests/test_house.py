@@ -143,6 +143,7 @@ RANKS = (
     "cli",
     "exchange",
     "study",
+    "adapt",
     "scale",
     "training",
     "tokenizer",

@@ -19,7 +19,21 @@ PUBLIC = {
     *("CorpusError", "FormatError", "InputError", "SubwordsError", "SubwordsWarning", "TrainingError"),
     *("EncodingBatch", "Padding", "Special", "Text", "Truncation", "DecodeStream"),
     *("AddedToken", "Encoding", "Normalizer", "Splitter", "TokenBatch", "Tokenizer", "TokenizerSpec", "WordCounts"),
-    *("convert", "count", "load", "normalizer", "splitter", "train", "verify", "warmup", "scale", "tokens"),
+    *(
+        "convert",
+        "count",
+        "explain",
+        "extend",
+        "verify_training",
+        "load",
+        "normalizer",
+        "splitter",
+        "train",
+        "verify",
+        "warmup",
+        "scale",
+        "tokens",
+    ),
 }
 HEAVY = ("numpy", "numba", "llvmlite", "regex", "click", "rich", "pyarrow")
 MOST_SECONDS = 0.06  # over Python alone

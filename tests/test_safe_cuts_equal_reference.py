@@ -24,6 +24,7 @@ from subwords.families import encoder_of
 from subwords.kernels.jit import MODE
 from subwords.kernels.layout import PLACE, RUN, STREAM
 from subwords.reference import bpe as reference
+from subwords.reference.bpe_ranks import encode_word_ranks
 from subwords.resolve import splitter
 from subwords.split.routes import SAMPLE, SplitBuffers
 
@@ -242,7 +243,7 @@ def test_ids_by_ranks(seed: int, rule: str, invalid: bool) -> None:
     tokens = dict.fromkeys([*tokens_from(rng, words, rng.choice([2, 5, 60])), *chars, chars[0] + chars[1], *words[:3]])
     tokens = list(dict.fromkeys([*rng.sample(BYTES, 256), *rng.sample(list(tokens), len(tokens))]))
     ranks = {token: rank for rank, token in enumerate(tokens)}
-    check_ids(BPE.from_ranks(tokens), rule, texts, lambda word: reference.encode_word_ranks(word, ranks))
+    check_ids(BPE.from_ranks(tokens), rule, texts, lambda word: encode_word_ranks(word, ranks))
 
 
 @given(seed=seeds, rule=st.sampled_from(RULES), invalid=st.booleans())
@@ -260,7 +261,7 @@ def test_ids_by_character(seed: int, rule: str, invalid: bool) -> None:
 
     def word_ids(word: bytes) -> list[int]:
         found = list[int]()
-        for is_known, run in groupby(reference._symbols(word, False), known.__contains__):
+        for is_known, run in groupby(reference.symbols_of(word, False), known.__contains__):
             data = b"".join(run)
             if is_known:
                 found += [ids[token] for token in reference.encode_word(data, pairs, byte_level=False)]

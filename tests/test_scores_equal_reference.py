@@ -19,6 +19,7 @@ from subwords.errors import FormatError
 from subwords.families import encoder_of
 from subwords.kernels.layout import SHORT_WORD
 from subwords.reference import bpe as reference
+from subwords.reference.bpe_scores import encode_word_scores
 from subwords.resolve import splitter
 from test_modes import GUARDED, WITHOUT_NUMBA, run
 
@@ -74,14 +75,14 @@ def scored_pieces(draw: st.DrawFn, letters: str = LETTERS) -> dict[bytes, float]
 def test_any_scores(scores: dict[bytes, float], fallback: bool, data: st.DataObject, words: list[str]) -> None:
     unused = data.draw(st.lists(st.sampled_from(sorted(scores)), max_size=6, unique=True)) if scores else []
     datas = [word.encode() for word in words]
-    ref = [reference.encode_word_scores(word, ordered(scores), byte_fallback=fallback, unused=unused) for word in datas]
+    ref = [encode_word_scores(word, ordered(scores), byte_fallback=fallback, unused=unused) for word in datas]
     check_words(model_of(scores, fallback, unused), datas, ref)
 
 
 @given(scored_pieces("ab"), st.lists(st.sampled_from("aab文"), min_size=SHORT_WORD - 3, max_size=250), st.booleans())
 def test_long_words(scores: dict[bytes, float], letters: list[str], fallback: bool) -> None:
     word = "".join(letters).encode()
-    ref = reference.encode_word_scores(word, ordered(scores), byte_fallback=fallback)
+    ref = encode_word_scores(word, ordered(scores), byte_fallback=fallback)
     check_words(model_of(scores, fallback), [word], [ref])
 
 
@@ -89,7 +90,7 @@ def test_long_words(scores: dict[bytes, float], letters: list[str], fallback: bo
 def test_any_bytes_fall_back(data: bytes) -> None:
     scores = {token: -float(rank) for rank, token in enumerate(map(str.encode, ["th", "the", "слов", "文字", "  "]))}
     scores |= {bytes([byte]): -100.0 for byte in range(32, 127)}
-    ref = reference.encode_word_scores(data, scores, byte_fallback=True)
+    ref = encode_word_scores(data, scores, byte_fallback=True)
     check_words(model_of(scores, True), [data] if data else [], [ref] if data else [])
 
 
@@ -103,7 +104,7 @@ def test_runs_that_tie(length: int) -> None:
     assert "".join(got) == "▁" * length
     assert [len(token) for token in got[: length // 16]] == [16] * (length // 16)
     if length <= 1000:
-        assert [token.encode() for token in got] == reference.encode_word_scores(word, scores)
+        assert [token.encode() for token in got] == encode_word_scores(word, scores)
 
 
 def test_pieces_unreachable_or_never_used_are_taken_apart() -> None:
@@ -111,7 +112,7 @@ def test_pieces_unreachable_or_never_used_are_taken_apart() -> None:
     unused = [b"ab", b"abab", b"ba", b"x"]
     words = [b"abab", b"ba", b"xx", b"axb", b"ab"]
     ref = [[b"a", b"b", b"a", b"b"], [b"b", b"a"], [b"<unk>"], [b"a", b"<unk>", b"b"], [b"a", b"b"]]
-    assert ref == [reference.encode_word_scores(word, scores, unused=unused) for word in words]
+    assert ref == [encode_word_scores(word, scores, unused=unused) for word in words]
     check_words(model_of(scores, False, unused), words, ref)
 
 

@@ -1,4 +1,4 @@
-"""Training equals the textbook's, merge by merge: tie rules, limits, specials, big counts, pruning (B1-B6, W2)."""
+"""Training equals the textbook's, merge by merge: tie rules, limits, specials, big counts, pruning (B1-B6, B8, W2)."""
 
 from __future__ import annotations
 
@@ -71,6 +71,7 @@ def options(draw: st.DrawFn) -> dict[str, Any]:
         "min_frequency": draw(st.sampled_from([0, 1, 2, 3, 20, 2**31 - 2])),
         "max_token_length": draw(st.none() | st.integers(1, 12)),
         "limit_alphabet": draw(st.none() | st.integers(1, 9)),
+        "whole_characters": byte_level and draw(st.booleans()),
     }
 
 

@@ -22,6 +22,7 @@ from subwords.errors import TrainingError as TrainingError
 if TYPE_CHECKING:
     from subwords import scale as scale
     from subwords import tokens as tokens
+    from subwords.adapt.extend import extend as extend
     from subwords.components.added_token import AddedToken as AddedToken
     from subwords.components.padding import Padding as Padding
     from subwords.components.padding import Truncation as Truncation
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from subwords.results.token_batch import TokenBatch as TokenBatch
     from subwords.spec import TokenizerSpec as TokenizerSpec
     from subwords.split.splitter import Splitter as Splitter
+    from subwords.study.explain import explain as explain
+    from subwords.study.verify_training import verify_training as verify_training
     from subwords.tokenizer import Tokenizer as Tokenizer
     from subwords.tokenizer import load as load
     from subwords.training.count import count as count
@@ -65,11 +68,14 @@ _HOMES = {
     "WordCounts": "subwords.corpus.counts",
     "convert": "subwords.exchange.convert",
     "count": "subwords.training.count",
+    "explain": "subwords.study.explain",
+    "extend": "subwords.adapt.extend",
     "load": "subwords.tokenizer",
     "normalizer": "subwords.resolve",
     "splitter": "subwords.resolve",
     "train": "subwords.training.train",
     "verify": "subwords.exchange.verify",
+    "verify_training": "subwords.study.verify_training",
     "warmup": "subwords.engine.warmup",
 }
 
@@ -98,6 +104,8 @@ __all__ = [
     "WordCounts",
     "convert",
     "count",
+    "explain",
+    "extend",
     "load",
     "normalizer",
     "scale",
@@ -105,6 +113,7 @@ __all__ = [
     "tokens",
     "train",
     "verify",
+    "verify_training",
     "warmup",
 ]
 

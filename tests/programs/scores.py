@@ -6,7 +6,7 @@ import random
 
 from subwords.bpe.model import BPE
 from subwords.families import encoder_of
-from subwords.reference.bpe import encode_word_scores
+from subwords.reference.bpe_scores import encode_word_scores
 from subwords.resolve import splitter
 
 rng = random.Random(3)

@@ -80,6 +80,17 @@ def test_train_in_shards_and_bounded_memory_leaves_only_the_tokenizer(corpus_pat
     assert (tmp_path / "out/tok.json.counts").exists()
 
 
+def test_ranks_say_what_they_wait_for(corpus_path: Path, tok_path: Path, tmp_path: Path) -> None:
+    first, last = ("--shard-bytes", 50, "--rank", 0, "--world-size", 2), ("--rank", 1, "--world-size", 2)
+    count = ["count", corpus_path, "--documents", "line", "-o", tmp_path / "x.counts"]
+    encode = ["encode", tok_path, corpus_path, "--documents", "line", "--format", "npy", "-o", tmp_path / "x.npy"]
+    for command in (count, encode):
+        assert run(*command, *first).stdout == "rank\t0\nsaved\tnothing yet: other ranks are at work\n"
+        assert json_of(*command, *first) == {"rank": 0, "saved": None}
+        assert run(*command, *first, "--quiet").stdout == ""
+        assert json_of(*command, *first[:2], *last)["saved"] == str(command[-1])
+
+
 def test_train_that_runs_out_of_pairs_says_so_on_standard_error(corpus_path: Path, tmp_path: Path) -> None:
     result = run("train", corpus_path, "--vocab-size", 5000, "-o", tmp_path / "tok.json")
     warning = "subwords: warning: fewer tokens than asked for: 283 instead of 5000; no pair is left to merge. "
@@ -310,7 +321,7 @@ def test_tokenizer_that_cannot_be_saved_is_not_trained_from_counts(
 ) -> None:
     counts = tmp_path / "counts.bin"
     run("count", corpus_path, "-o", counts, "--splitter", "gpt2", "--special", "<unk>")
-    monkeypatch.setattr("subwords.training.train._check_counts", lambda *_: pytest.fail("the work was begun"))
+    monkeypatch.setattr("subwords.training.train.check_counts", lambda *_: pytest.fail("the work was begun"))
     options = ["--algorithm", "unigram", "--vocab-size", 300, "--special", "<unk>", "-o", tmp_path / "x.model"]
     assert "expected a splitter that SentencePiece can do without" in run("train", counts, *options, code=1).stderr
 

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -124,8 +125,9 @@ def test_killed_workers(tmp_path: Path) -> None:
         while not done.is_set() and len(killed) < 2:  # a shard is tried three times
             time.sleep(rng.uniform(0.3, 0.6))
             for pid in children(os.getpid())[:1]:
-                os.kill(pid, signal.SIGKILL)
-                killed.append(pid)
+                with suppress(ProcessLookupError):  # without a worker at this moment, the child is `ps`
+                    os.kill(pid, signal.SIGKILL)
+                    killed.append(pid)
 
     killer = threading.Thread(target=kill)
     killer.start()
@@ -135,6 +137,14 @@ def test_killed_workers(tmp_path: Path) -> None:
         done.set()
         killer.join()
     assert (tmp_path / "parts").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_a_worker_that_cannot_start_is_not_called_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "in"))  # another `subwords`
+    source = corpus(tmp_path / "in")
+    (source / "subwords.py").write_text("raise SystemExit(3)")
+    with pytest.raises(InputError, match=r"its worker ended with status [13] 3 times; the reason is above"):
+        count_files(source / "a.jsonl", tmp_path / "x", run=Run(shard_bytes=2000, workers=2))
 
 
 def test_a_shard_that_always_fails_leaves_the_others_done(tmp_path: Path) -> None:

@@ -88,10 +88,16 @@ def width_of(byte: int) -> int:
     return 1 if 0x21 <= byte <= 0x7E else 2
 
 
-def merge(pairs: Pairs, symbols: Iterable[Symbol], skips: Callable[[], bool] | None = None) -> list[Symbol]:
+def merge(
+    pairs: Pairs,
+    symbols: Iterable[Symbol],
+    skips: Callable[[], bool] | None = None,
+    on_merge: Callable[[int, int], object] | None = None,
+) -> list[Symbol]:
     """Merge symbols, the best pair first, the leftmost of equal ones; `skips` says whether to skip a merge for now.
 
-    A skipped merge is tried again after the next one that is not skipped.
+    A skipped merge is tried again after the next one that is not skipped. on_merge: is called with the places of the
+    left and the right one: of the first symbols that they began with.
 
     Source: HF tokenizers 0.23, Word::merge_all.
 
@@ -118,6 +124,8 @@ def merge(pairs: Pairs, symbols: Iterable[Symbol], skips: Callable[[], bool] | N
         right = row[gone] if gone < len(row) else None
         if left is None or right is None or pairs.get((left.id, right.id), (0, -1))[1] != result:
             continue  # one of the two was merged since
+        if on_merge is not None:
+            on_merge(at, gone)
         row[at], row[gone] = Symbol(result, left.size + right.size), None
         after[at] = after[gone]
         if after[at] < len(row):

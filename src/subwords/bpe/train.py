@@ -16,6 +16,7 @@ from subwords.kernels.layout import (
     CODE_POINTS,
     MISSING,
 )
+from subwords.learning.characters import character_rules
 from subwords.learning.limits import Step, check_limits, check_room, check_words
 from subwords.learning.merging import merge_words
 from subwords.support.checks import check_choice, check_flag, check_token
@@ -38,6 +39,7 @@ class BPESettings:
     unk_token: str | None = None
     fuse_unk: bool = False
     byte_fallback: bool = False
+    whole_characters: bool = False
 
     def __post_init__(self) -> None:
         check_limits(self)
@@ -47,6 +49,9 @@ class BPESettings:
             check_flag(name, getattr(self, name))
             if getattr(self, name) and self.byte_level:
                 raise InputError(f"{name} needs byte_level=False: a byte-level model knows every character")
+        check_flag("whole_characters", self.whole_characters)
+        if self.whole_characters and not self.byte_level:
+            raise InputError("whole_characters needs byte_level=True: without it, no token cuts a character")
         if self.fuse_unk and self.unk_token is None:
             raise InputError("fuse_unk needs unk_token: it joins the unknown characters of a run to one")
         if self.unk_token is not None:
@@ -70,7 +75,7 @@ class BPESettings:
 def train_bpe(
     counts: WordCounts, settings: BPESettings, *, threads: int | None = None, on_step: Step | None = None
 ) -> BPE:
-    """Learn a model from word counts (B1-B7); TrainingError if settings and counts do not fit together.
+    """Learn a model from word counts (B1-B8); TrainingError if settings and counts do not fit together.
 
     `on_step(phase, done, expected)` reports progress. The phases are "indexing" of the words, and "merging", where a
     step is a token.
@@ -86,7 +91,8 @@ def train_bpe(
     ids = {name: i for i, name in reversed(list(enumerate(base)))}
     code_ids = np.full(256 if settings.byte_level else CODE_POINTS, MISSING, np.int32)
     code_ids[symbols] = [ids[name] for name in names]
-    vocab, merges = merge_words(counts, code_ids, base, settings, on_step)
+    rules = character_rules(base) if settings.whole_characters else None
+    vocab, merges = merge_words(counts, code_ids, base, settings, on_step, rules=rules)
     unk_id = None if settings.unk_token is None else ids[settings.unk_token.encode()]
     special_ids = frozenset(range(len(specials)))
     return BPE(

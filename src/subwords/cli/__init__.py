@@ -13,6 +13,8 @@ from subwords.cli.corpus import count, train
 from subwords.cli.count_tokens import count_tokens
 from subwords.cli.decode import decode
 from subwords.cli.encode import encode
+from subwords.cli.explain import explain, verify_training
+from subwords.cli.extend import extend
 from subwords.cli.inspect import inspect
 from subwords.cli.verify import verify
 
@@ -49,5 +51,8 @@ def warmup(as_json: bool) -> None:
     print_values({"seconds": round(time.perf_counter() - started, 3)}, as_json)
 
 
-for command in (train, count, count_tokens, encode, decode, inspect, convert, verify):
+for command in (
+    *(train, count, count_tokens, encode, decode, inspect, convert, verify),
+    *(explain, verify_training, extend),
+):
     main.add_command(command)

@@ -12,7 +12,7 @@ import click
 
 from subwords.cli.console import PLACE, check_output, check_saving, given, json_option, print_values, utf8
 from subwords.cli.reading_options import READING, reading_options
-from subwords.cli.run_options import run_of, run_options
+from subwords.cli.run_options import print_waiting, run_of, run_options
 from subwords.cli.train_options import train_options
 from subwords.errors import InputError, SubwordsWarning
 from subwords.support.atomic import place_of
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from subwords.corpus.counts import WordCounts
     from subwords.scale.job import Run
 
-__all__ = ["count", "train"]
+__all__ = ["count", "is_counts", "train"]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -121,7 +121,8 @@ def train(
     path = target.with_name(f"{target.name}.counts")  # of a corpus in shards
     if counts is None:
         counts = _count(sources, {**counting, **rules}, threads, progress, run, path)
-        if counts is None:
+        if counts is None:  # other ranks have shards to do
+            print_waiting(run, as_json, quiet)
             return
     elif run is not None and run != type(run)(threads=threads, memory=run.memory):
         raise click.UsageError("shards are of text, but these are counts: leave out --workers, --runner and the like")
@@ -174,11 +175,12 @@ def count(
     if adding:
         _refuse_options(counting, _COUNTING)
         counts = _added(sources)
-    elif found := next(filter(_is_counts, sources), None):
+    elif found := next(filter(is_counts, sources), None):
         raise click.UsageError(f"{found} holds counts, not text; use --add to add counts")
     else:
         found_counts = _count(sources, counting, threads, False if quiet else None, run, output)
         if found_counts is None:  # other ranks have shards to do
+            print_waiting(run, as_json, quiet)
             return
         counts = found_counts
     if run is None:
@@ -217,6 +219,8 @@ def _settings(context: click.Context, algorithm: str, options: dict[str, Any]) -
     for name in ("fuse_unk", "byte_fallback"):
         if algorithm == "bpe" and options["byte_level"] and options[name]:
             raise click.UsageError(f"--{name.replace('_', '-')} needs --character-level: bytes are all known")
+    if not options["byte_level"] and options["whole_characters"]:
+        raise click.UsageError("--whole-characters needs bytes: leave it out with --character-level")
     if not options["byte_level"] and given(context, "alphabet") and options["alphabet"] == "full":
         raise click.UsageError("--alphabet full needs bytes: leave it out with --character-level")
     return {
@@ -233,7 +237,7 @@ def _counts_or_rules(
     from subwords.families import FAMILIES
 
     family = FAMILIES[algorithm]
-    if not any(map(_is_counts, sources)):
+    if not any(map(is_counts, sources)):
         normalizer = counting["normalizer"] or family.normalizer or "none"
         return None, {"splitter": counting["splitter"] or family.splitter, "normalizer": normalizer}
     if len(sources) > 1:
@@ -292,7 +296,8 @@ def _load(source: str) -> WordCounts:
     return WordCounts.load(source)
 
 
-def _is_counts(source: str) -> bool:
+def is_counts(source: str) -> bool:
+    """Whether a source is a file of counts."""
     from subwords.corpus.counts import MAGIC
 
     path: Path = place_of(source) if is_remote(source) else Path(source)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from subwords.cli.console import PLACE
+from subwords.cli.console import PLACE, print_values
 
 if TYPE_CHECKING:
     from subwords.scale.job import Run
 
-__all__ = ["RUN", "run_of", "run_options"]
+__all__ = ["RUN", "print_waiting", "run_of", "run_options"]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -71,3 +71,9 @@ def run_of(options: dict[str, Any], threads: int | None) -> Run | None:
     from subwords.scale.job import Run
 
     return Run(threads=threads, **given)
+
+
+def print_waiting(run: Run | None, as_json: bool, quiet: bool) -> None:
+    """Print that the shards of this rank are done, and that others are not."""
+    if run is not None and (as_json or not quiet):
+        print_values({"rank": run.rank, "saved": None if as_json else "nothing yet: other ranks are at work"}, as_json)

@@ -11,6 +11,7 @@ import click
 
 from subwords.cli.console import check_output, print_values
 from subwords.cli.reading_options import READING
+from subwords.cli.run_options import print_waiting
 from subwords.support.atomic import place_of
 from subwords.support.remote import is_remote
 
@@ -73,6 +74,7 @@ def write_token_files(
         reading = Reading(**{name: known.pop(name) for name in READING if name in known})
         made = encode_files(tok, paths, output, reading=reading, run=run, progress=progress, **known)
     if made is None:  # other ranks have shards to do
+        print_waiting(run, as_json, quiet)
         return
     found = made.contents
     left = {name: getattr(found, name) for name in ("skipped", "replaced", "cut") if getattr(found, name)}

@@ -108,6 +108,11 @@ _OPTIONS = (
     click.option("--fuse-unk", is_flag=True, help="BPE of characters: one token for a run of unknown characters."),
     click.option("--byte-fallback", is_flag=True, help="Unigram, BPE of characters: 256 tokens for unknown bytes."),
     click.option(
+        "--whole-characters",
+        is_flag=True,
+        help="BPE of bytes: tokens are whole characters or a part of one.",
+    ),
+    click.option(
         "--seed-size",
         type=click.IntRange(min=0),
         default=1_000_000,

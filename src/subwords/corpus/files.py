@@ -172,5 +172,5 @@ def need_pyarrow() -> Any:
     try:
         import pyarrow
     except ImportError as error:
-        raise CorpusError('.zst, .jsonl, Parquet and Arrow need PyArrow: pip install "subwords[arrow]"') from error
+        raise CorpusError('.zst, Parquet and Arrow need PyArrow: pip install "subwords[arrow]"') from error
     return pyarrow

@@ -1,4 +1,4 @@
-"""Reads JSON Lines: the text of one field of each row, by Arrow where a block is sound, else row by row."""
+"""Reads JSON Lines: the text of one field of each row, by a kernel; rows that it cannot decide one by one."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.corpus.blocks import Block, blocks_of
-from subwords.corpus.columns import column_texts
+from subwords.corpus.blocks import Block, blocks_of, first_invalid
 from subwords.corpus.contents import BOM
 from subwords.corpus.lines import whole_lines
 from subwords.corpus.reading import LONE_SURROGATE, Reading, Tally
+from subwords.kernels.layout import DONE, LANES, ROW_COUNT, ROW_WRITTEN
 from subwords.support.threads import streamed
 
 __all__ = ["json_blocks", "loaded_row", "row_text"]
-
-LARGEST = (1 << 31) - 2  # bytes that Arrow reads at once
 
 
 def json_blocks(
@@ -52,30 +50,22 @@ def json_blocks(
 def _texts(
     data: bytes, path: Path, offset: int, reading: Reading, tally: Tally
 ) -> tuple[memoryview, NDArray[np.int64]]:
-    import pyarrow as arrow
-    from pyarrow import json as arrow_json
+    """Return the texts of rows, one after the other, and where each ends."""
+    from subwords.kernels.text.rows import field_texts
 
-    if not data or data.isspace():
-        return memoryview(b""), np.zeros(0, np.int64)
-    field = reading.text_column
-    if len(data) <= LARGEST:
-        shape = arrow.schema([(field, arrow.large_string())])
-        how = arrow_json.ParseOptions(shape, newlines_in_values=False, unexpected_field_behavior="ignore")
-        whole = arrow_json.ReadOptions(use_threads=False, block_size=len(data) + 1)
-        try:
-            table = arrow_json.read_json(arrow.BufferReader(data), whole, how)
-            array = table.column(field).combine_chunks()
-        except arrow.ArrowException:
-            return _row_by_row(data, path, offset, reading, tally)
-        if reading.errors != "strict" or not array.null_count:
-            found = Tally()
-            try:
-                text = column_texts(array, str, reading, found)
-            except Exception:
-                return _row_by_row(data, path, offset, reading, tally)
-            tally.add(found)
-            return text
-    return _row_by_row(data, path, offset, reading, tally)
+    if first_invalid(data) is not None:
+        return _row_by_row(data, path, offset, reading, tally)
+    out, ends = np.empty(len(data) + LANES, np.uint8), np.empty(data.count(b"\n") + 1, np.int64)
+    counters, text = np.zeros(3, np.int64), out.data
+    rows, name = np.frombuffer(data, np.uint8), np.frombuffer(reading.text_column.encode(), np.uint8)
+    while field_texts(rows, name, out, ends, counters) != DONE:
+        at, written, count = counters.tolist()
+        stop = data.find(b"\n", at) + 1 or len(data)
+        found = _row(data[at:stop], f"{path}: row at byte {offset + at}", reading, tally)
+        text[written : written + len(found)] = found
+        ends[count] = written + len(found)
+        counters[:] = stop, written + len(found), count + 1
+    return text[: counters[ROW_WRITTEN]], ends[: counters[ROW_COUNT]]
 
 
 def _row_by_row(

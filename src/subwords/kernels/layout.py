@@ -37,6 +37,10 @@ RUN = 1 << 31
 PLACE = RUN - 1  # the other bits: where the word ends
 MOST_BYTES = RUN - LANES  # of texts split in one call
 
+# ------------------------------------------------------------------ rows of JSON (text/rows.py)
+
+ROW_AT, ROW_WRITTEN, ROW_COUNT = range(3)  # counters: the next row in the data; bytes and texts written so far
+
 # ------------------------------------------------------------------ what an id gives (text/decode.py)
 
 SPAN_START = 32  # from this bit on: the place of its bytes

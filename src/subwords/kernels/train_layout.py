@@ -17,9 +17,11 @@ DIGIT_BITS = 11  # of a place, sorted at once
 TIE_IDS, TIE_FIRST, TIE_BYTES = range(3)  # rules for pairs of equal score
 LIKELIHOOD, COURSE, COUNT = range(3)  # scores
 
-# Fields of `settings`. PAUSE: the number of merges to return at. WordPiece needs the last two.
-THRESHOLD, FLOOR, VOCAB_SIZE, TIE, MAX_LENGTH, PAUSE, SPECIALS, PREFIX_BYTES, SCORE, PREFIX_CHARS = range(10)
-TRAIN_SETTINGS = 10
+# Fields of `settings`. PAUSE: the number of merges to return at. SCORE and PREFIX_CHARS are WordPiece's. RULED: whether
+# `MergeRules` apply.
+THRESHOLD, FLOOR, VOCAB_SIZE, TIE, MAX_LENGTH, PAUSE, SPECIALS, PREFIX_BYTES, SCORE, PREFIX_CHARS, RULED = range(11)
+TRAIN_SETTINGS = 11
+APART = 255  # in place of a class: what must not merge
 # Counters. ARENA_AT: the word to count pairs from. WordPiece: TOTAL tokens now, and when the heap was made; the record
 # Python has chosen, and how many it can choose from; what no pair outside the heap gains.
 PAIRS_USED, HEAP_SIZE, POSTINGS_USED, TOKENS, MERGES, STRINGS_USED, ARENA_AT = range(7)
@@ -30,9 +32,12 @@ END = (1 << 32) - 1  # between two words, and at places inside tokens, in place 
 WORD_LENGTH, WEIGHT_LOW, WEIGHT_HIGH, FIRST_LENGTH, WORD_HEADER = range(5)  # before a word's symbols, uint32: WordPiece
 PAIR_KEY, PAIR_COUNT, PAIR_PLACE, PAIR_WORDS, PAIR_ROW = range(5)  # uint64
 NO_KEY = (1 << 64) - 1  # a free entry of the pair table
+NO_PAIR = NO_KEY - 1  # an entry whose pair was refused
 LEFT, RIGHT, LEFT_WORDS, RIGHT_WORDS, LAST_LEFT, LAST_RIGHT, SPAN, STRING, TOKEN_ROW = range(9)  # int64: a cache line
 HEAP_COUNT, HEAP_TIE, HEAP_KEY, HEAP_ROW = range(4)  # uint64
-MERGE_ROW = 3  # left, right, merged: int32
+# Of a merge, int32: left, right, merged, and the count of the pair: its low COUNT_BITS bits, and the others.
+MERGE_LEFT, MERGE_RIGHT, MERGED, COUNT_LOW, COUNT_HIGH, MERGE_ROW = range(6)
+COUNT_BITS = 31
 NEIGHBOUR, IN_WORD, BUFFER_ROW = range(3)  # uint32; in BPE, IN_WORD is the place of the new pair
 
 
@@ -42,6 +47,19 @@ class SymbolWords(NamedTuple):
     symbols: U32s
     starts: U32s
     weights: U64s
+
+
+class MergeRules(NamedTuple):
+    """Which pairs may merge.
+
+    lengths: of each token, in symbols. classes: of each token. joined: the class of what two classes make, or APART;
+    the left class is the row. taken: ids whose string no merge makes.
+    """
+
+    lengths: I32s
+    classes: U8s
+    joined: U8s
+    taken: I32s
 
 
 class MergeTraining(NamedTuple):
@@ -56,6 +74,7 @@ class MergeTraining(NamedTuple):
     tokens: I64s
     strings: U8s
     merges: I32s
+    rules: MergeRules
     counters: I64s
     settings: I64s
 

@@ -15,6 +15,9 @@ from subwords.kernels.layout import DONE, EXHAUSTED, MISSING, NEED_PAIRS, NEED_S
 from subwords.kernels.train_layout import (
     ARENA_AT,
     BUFFER_ROW,
+    COUNT_BITS,
+    COUNT_HIGH,
+    COUNT_LOW,
     FLOOR,
     HEAP_ROW,
     HEAP_SIZE,
@@ -22,6 +25,7 @@ from subwords.kernels.train_layout import (
     LAST_RIGHT,
     MAX_LENGTH,
     MERGE_ROW,
+    MERGED,
     MERGES,
     NO_KEY,
     PAIR_COUNT,
@@ -30,6 +34,7 @@ from subwords.kernels.train_layout import (
     PAIRS_USED,
     PAUSE,
     PREFIX_BYTES,
+    RULED,
     SPAN,
     SPECIALS,
     STRING,
@@ -41,13 +46,14 @@ from subwords.kernels.train_layout import (
     TRAIN_COUNTERS,
     TRAIN_SETTINGS,
     VOCAB_SIZE,
+    MergeRules,
     MergeTraining,
     SymbolWords,
 )
 from subwords.learning.limits import TIES, Limits, Step
 from subwords.support.memory import zeros
 
-__all__ = ["CountLoop", "MergeLoop", "check_size", "merge_words", "pairs_of", "read_words"]
+__all__ = ["CountLoop", "MergeLoop", "check_size", "merge_symbols", "merge_words", "order_of", "pairs_of", "read_words"]
 
 MOST_SYMBOLS = 2**32 - 1
 MOST_RARE = 1 << 10  # words with a smaller count are sorted by it
@@ -62,16 +68,19 @@ def read_words(counts: WordCounts, symbol_ids: NDArray[np.int32], *, in_order: b
     from subwords.kernels.bpe.index import fill_symbols
 
     check_size(counts, len(counts.data) + len(counts) + 1)
-    order = np.arange(len(counts))
-    if not in_order:
-        rare = (MOST_RARE - np.minimum(counts.counts, np.uint64(MOST_RARE))).astype(np.uint16)
-        order = np.argsort(rare, kind="stable")  # of 16 bits: a radix sort
+    order = np.arange(len(counts)) if in_order else order_of(counts.counts)
     symbols = zeros(len(counts.data) + len(counts) + 1, np.uint32, random=True)
     starts, weights = zeros(len(counts) + 2, np.uint32), zeros(len(counts), np.uint64)
     runs = fill_symbols(
         counts.data, counts.offsets, counts.counts, order, symbol_ids, SymbolWords(symbols, starts, weights)
     )
     return SymbolWords(symbols[: starts[runs + 1]], starts[: runs + 1], weights[:runs])
+
+
+def order_of(counts: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return the order in which frequent words come first; rare words are sorted by count."""
+    rare = (MOST_RARE - np.minimum(counts, np.uint64(MOST_RARE))).astype(np.uint16)
+    return np.argsort(rare, kind="stable")  # of 16 bits: a radix sort
 
 
 def check_size(counts: WordCounts, size: int) -> None:
@@ -88,16 +97,31 @@ def merge_words(
     on_step: Step | None = None,
     *,
     prefix: int = 0,
+    rules: MergeRules | None = None,
 ) -> tuple[Vocab, NDArray[np.int64]]:
     """Learn tokens from words of `base` tokens; return the vocabulary and the merges (left, right, merged).
 
     symbol_ids: see kernels/bpe/index.py. `prefix`: the number of leading bytes of the right token that a merge drops.
+    rules: which pairs may merge, for the tokens of `base`; None for all.
     """
     words = read_words(counts, symbol_ids, in_order=settings.tie_break == "first")
-    loop = CountLoop(words, counts.total, base, settings, prefix)
+    return merge_symbols(words, counts.total, base, settings, on_step, prefix=prefix, rules=rules)
+
+
+def merge_symbols(
+    words: SymbolWords,
+    total: int,
+    base: list[bytes],
+    settings: Limits,
+    on_step: Step | None = None,
+    *,
+    prefix: int = 0,
+    rules: MergeRules | None = None,
+) -> tuple[Vocab, NDArray[np.int64]]:
+    """As `merge_words`, with words as symbols, the ids of `base`. total: of the counts of the words."""
+    loop = CountLoop(words, total, base, settings, prefix, rules)
     loop.run(on_step or (lambda phase, done, total: None))
-    merges = loop.merges[: MERGE_ROW * loop.counters[MERGES]].astype(np.int64).reshape(-1, MERGE_ROW)
-    return loop.vocab, merges
+    return loop.vocab, loop.learned[0]
 
 
 class MergeLoop(ABC):
@@ -168,13 +192,29 @@ class CountLoop(MergeLoop):
 
     lowering = 4
 
-    def __init__(self, words: SymbolWords, total: int, base: list[bytes], settings: Limits, prefix: int) -> None:
+    def __init__(
+        self,
+        words: SymbolWords,
+        total: int,
+        base: list[bytes],
+        settings: Limits,
+        prefix: int,
+        rules: MergeRules | None = None,
+    ) -> None:
         super().__init__(settings, max(1, settings.min_frequency, total // (16 * settings.vocab_size)))
         self.words = words
+        self.settings[RULED] = rules is not None or settings.max_token_length is not None
+        self.rules = rules_of(len(base), self.size, rules) if self.settings[RULED] else NO_RULES
         self.settings[PREFIX_BYTES] = prefix
         self.merges = np.empty(MERGE_ROW * self.size, np.int32)
         self._name_base(base)
         self.tokens.reshape(-1, TOKEN_ROW)[: len(base), SPAN] = 1
+
+    @property
+    def learned(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The merges so far (left, right, merged), and the count of each pair at its turn."""
+        rows = self.merges[: MERGE_ROW * self.counters[MERGES]].astype(np.int64).reshape(-1, MERGE_ROW)
+        return rows[:, : MERGED + 1], rows[:, COUNT_LOW] | rows[:, COUNT_HIGH] << COUNT_BITS
 
     def _merge(self) -> int:
         from subwords.kernels.bpe.train import merge_pairs
@@ -198,6 +238,7 @@ class CountLoop(MergeLoop):
             self.tokens,
             self.strings,
             self.merges,
+            self.rules,
             self.counters,
             self.settings,
         )
@@ -207,9 +248,11 @@ class CountLoop(MergeLoop):
         from subwords.kernels.bpe.index import count_pairs, fill_postings, move_pairs
         from subwords.kernels.bpe.train import start_heap
 
-        threshold, longest = int(self.settings[THRESHOLD]), int(self.settings[MAX_LENGTH])
+        threshold = int(self.settings[THRESHOLD])
         every, number = pairs_of(
-            lambda pairs: count_pairs(self.words, pairs, self.tokens, longest, self.counters), threshold, self.counters
+            lambda pairs: count_pairs(self.words, pairs, self.tokens, self.rules, self.settings, self.counters),
+            threshold,
+            self.counters,
         )
         self.pairs = pair_table(number + 2 * self.size + 4)
         move_pairs(every, self.pairs, threshold, 1, self.counters)
@@ -231,6 +274,18 @@ class CountLoop(MergeLoop):
         heap = np.empty(max(len(self.heap), 2 * used + HEAP_ROW * (2 * self.size + 4)), np.uint64)
         heap[:used] = self.heap[:used]
         self.heap = heap
+
+
+NO_RULES = MergeRules(np.zeros(0, np.int32), np.zeros(0, np.uint8), np.zeros(0, np.uint8), np.zeros(0, np.int32))
+
+
+def rules_of(base: int, size: int, rules: MergeRules | None = None) -> MergeRules:
+    """Return rules with room for all tokens, of which there are `base` now; by default all may merge."""
+    if rules is None:
+        rules = MergeRules(np.ones(base, np.int32), np.zeros(base, np.uint8), np.zeros(1, np.uint8), NO_RULES.taken)
+    lengths, classes = np.zeros(size + 2, np.int32), np.zeros(size + 2, np.uint8)
+    lengths[:base], classes[:base] = rules.lengths, rules.classes
+    return MergeRules(lengths, classes, rules.joined, rules.taken)
 
 
 def train_settings(settings: Limits, threshold: int) -> NDArray[np.int64]:

@@ -23,19 +23,24 @@ from typing import Literal
 
 import regex
 
+from subwords.reference.characters import cuts_no_character
+
 __all__ = [
     "GPT2_PATTERN",
     "apply_merge",
     "byte_to_char",
+    "bytes_of",
     "count_pairs",
     "count_words",
     "decode",
     "encode",
     "encode_word",
-    "encode_word_ranks",
-    "encode_word_scores",
+    "known_runs",
+    "learned",
+    "merge_by_rank",
     "split",
     "split_bytes",
+    "symbols_of",
     "train",
 ]
 
@@ -120,7 +125,8 @@ def count_words(texts: Iterable[str | bytes], pattern: str, special_tokens: Iter
     return counts
 
 
-def _symbols(word: bytes, byte_level: bool) -> list[bytes]:
+def symbols_of(word: bytes, byte_level: bool) -> list[bytes]:
+    """Return the bytes or the characters of a word."""
     return [bytes([byte]) for byte in word] if byte_level else [_to_bytes(char) for char in _to_chars(word)]
 
 
@@ -130,14 +136,14 @@ def _alphabet(word_counts: Mapping[bytes, int], byte_level: bool, alphabet: str,
         raise ValueError(f"alphabet: expected 'full' or 'corpus', got {alphabet!r}")
     weights: dict[bytes, int] = dict.fromkeys(BYTE_ORDER, 0) if byte_level and alphabet == "full" else {}
     for word, count in word_counts.items():
-        for symbol in _symbols(word, byte_level):
+        for symbol in symbols_of(word, byte_level):
             weights[symbol] = weights.get(symbol, 0) + count
     ordered = sorted(weights, key=BYTE_ORDER.__getitem__ if byte_level else _to_chars)
     kept = sorted(ordered, key=lambda symbol: -weights[symbol])[:limit]  # stable: ties stay in order
     return [symbol for symbol in ordered if symbol in kept]
 
 
-def _known_runs(symbols: Iterable[bytes], alphabet: Container[bytes]) -> list[list[bytes]]:
+def known_runs(symbols: Iterable[bytes], alphabet: Container[bytes]) -> list[list[bytes]]:
     """Split a word at symbols outside the alphabet: b'aXbc' without X is [[b'a'], [b'b', b'c']]."""
     return [list(run) for known, run in groupby(symbols, alphabet.__contains__) if known]
 
@@ -192,12 +198,14 @@ def train(
     min_frequency: int = 0,
     max_token_length: int | None = None,
     limit_alphabet: int | None = None,
+    whole_characters: bool = False,
 ) -> tuple[list[bytes], list[Pair]]:
     """Learn a vocabulary, in order of id (special tokens, alphabet, merges), and the merges, in order.
 
     `alphabet="full"` is all 256 bytes; with `byte_level=False` it is always the characters of the corpus.
     `limit_alphabet` keeps the most frequent symbols; any other symbol splits its word. `max_token_length` is in bytes,
-    or in characters with `byte_level=False`. Raises ValueError if specials and alphabet exceed `vocab_size`.
+    or in characters with `byte_level=False`. `whole_characters`: see `cuts_no_character`. Raises ValueError if specials
+    and alphabet exceed `vocab_size`.
 
     >>> train({b"hug": 10, b"pug": 5, b"hugs": 5}, 8, alphabet="corpus", special_tokens=["<s>"])
     ([b'<s>', b'g', b'h', b'p', b's', b'u', b'ug', b'hug'], [(b'u', b'g'), (b'h', b'ug')])
@@ -206,13 +214,28 @@ def train(
     vocab = list(dict.fromkeys([token.encode() for token in special_tokens] + base))
     if len(vocab) > vocab_size:
         raise ValueError(f"special tokens and alphabet are {len(vocab)} tokens, more than vocab_size={vocab_size}")
+    words = [(run, n) for word, n in word_counts.items() for run in known_runs(symbols_of(word, byte_level), base)]
+
+    def may_merge(left: bytes, right: bytes) -> bool:
+        short = max_token_length is None or len(symbols_of(left + right, byte_level)) <= max_token_length
+        return short and (not whole_characters or cuts_no_character(left, right))
+
+    return learned(words, vocab, vocab_size, tie_break, min_frequency, may_merge)
+
+
+def learned(
+    words: list[tuple[list[bytes], int]],
+    vocab: list[bytes],
+    vocab_size: int,
+    tie_break: str,
+    min_frequency: int,
+    may_merge: Callable[[bytes, bytes], bool],
+) -> tuple[list[bytes], list[Pair]]:
+    """Return a longer vocabulary and the new merges; `words` are in tokens of `vocab`."""
+    vocab, merges = [*vocab], list[Pair]()
     ids = {token: id_ for id_, token in enumerate(vocab)}
-    words = [(run, n) for word, n in word_counts.items() for run in _known_runs(_symbols(word, byte_level), base)]
-    merges: list[Pair] = []
     while len(vocab) < vocab_size:
-        counts = count_pairs(words)
-        if max_token_length is not None:
-            counts = {p: n for p, n in counts.items() if len(_symbols(p[0] + p[1], byte_level)) <= max_token_length}
+        counts = {pair: n for pair, n in count_pairs(words).items() if may_merge(*pair)}
         if max(counts.values(), default=0) < max(min_frequency, 1):
             break
         pair = _best_pair(counts, tie_break, ids)
@@ -225,7 +248,7 @@ def train(
     return vocab, merges
 
 
-def _merge_by_rank(tokens: list[bytes], rank: Callable[[Pair], float | None], prefix: bytes = b"") -> list[bytes]:
+def merge_by_rank(tokens: list[bytes], rank: Callable[[Pair], float | None], prefix: bytes = b"") -> list[bytes]:
     """Merge the leftmost pair of lowest rank, one at a time, until no pair has a rank.
 
     The right token of a pair loses as many bytes as the prefix has.
@@ -238,7 +261,7 @@ def _merge_by_rank(tokens: list[bytes], rank: Callable[[Pair], float | None], pr
         tokens = [*tokens[:i], tokens[i] + tokens[i + 1][len(prefix) :], *tokens[i + 2 :]]
 
 
-def _bytes_of(symbol: bytes) -> list[bytes]:
+def bytes_of(symbol: bytes) -> list[bytes]:
     """Return the byte tokens of a symbol: <0xC3> and <0xA9> for é."""
     return [b"<0x%02X>" % byte for byte in symbol]
 
@@ -271,8 +294,8 @@ def _known(
         if symbol in vocab:
             tokens += [*waiting, symbol]
             waiting = []
-        elif byte_fallback and all(byte in vocab for byte in _bytes_of(symbol)):
-            tokens += _bytes_of(symbol)
+        elif byte_fallback and all(byte in vocab for byte in bytes_of(symbol)):
+            tokens += bytes_of(symbol)
         elif unk is None or unk.encode() not in vocab:
             raise ValueError(f"{symbol!r} of word {word!r} is not in the vocabulary; there is no unk token ({unk=})")
         else:
@@ -305,60 +328,10 @@ def encode_word(
     [b'[UNK]', b'hug']
     """
     ranks = merges if isinstance(merges, Mapping) else {pair: rank for rank, pair in enumerate(merges)}
-    tokens = _marked(_symbols(word, byte_level), prefix, suffix)
+    tokens = _marked(symbols_of(word, byte_level), prefix, suffix)
     if vocab is not None:
         tokens = _known(word, tokens, vocab, unk, fuse_unk, byte_fallback)
-    return _merge_by_rank(tokens, ranks.get, prefix)
-
-
-def encode_word_scores(
-    word: bytes,
-    scores: Mapping[bytes, float],
-    *,
-    unk: str = "<unk>",
-    byte_fallback: bool = False,
-    unused: Container[bytes] = (),
-) -> list[bytes]:
-    """Segment one word by piece scores (SentencePiece): the neighbours that join to the best piece merge first.
-
-    Pieces in `unused` take part in merging and are then split into the parts they were merged from. A character that is
-    not a piece becomes its bytes (`byte_fallback`) or `unk`; adjacent unks are joined.
-
-    >>> encode_word_scores(b"abcb", {b"a": -3, b"b": -4, b"bc": -1, b"ab": -2})
-    [b'a', b'bc', b'b']
-    """
-    made: dict[bytes, Pair] = {}
-
-    def rank(pair: Pair) -> float | None:
-        joint = b"".join(pair)
-        if joint not in scores:
-            return None
-        made[joint] = pair
-        return -scores[joint]
-
-    def parted(token: bytes) -> list[bytes]:
-        if token in scores and token not in unused:
-            return [token]
-        if token in made:
-            return [part for side in made[token] for part in parted(side)]
-        return _bytes_of(token) if byte_fallback else [unk.encode()]
-
-    tokens = [part for token in _merge_by_rank(_symbols(word, False), rank) for part in parted(token)]
-    return [token for i, token in enumerate(tokens) if i == 0 or token != unk.encode() or tokens[i - 1] != token]
-
-
-def encode_word_ranks(word: bytes, ranks: Mapping[bytes, int]) -> list[int]:
-    """Segment one word by token ranks, which are ids (tiktoken): the word itself if it is a token, else by merging.
-
-    >>> ranks = {b"a": 0, b"b": 1, b"c": 2, b"bc": 3, b"aabb": 4}
-    >>> encode_word_ranks(b"aabb", ranks), encode_word_ranks(b"abc", ranks)
-    ([4], [0, 3])
-    """
-    tokens = [word] if word in ranks else _merge_by_rank(_symbols(word, True), lambda pair: ranks.get(b"".join(pair)))
-    unknown = [token for token in tokens if token not in ranks]
-    if unknown:
-        raise ValueError(f"{unknown[0]!r} of word {word!r} has no rank")
-    return [ranks[token] for token in tokens]
+    return merge_by_rank(tokens, ranks.get, prefix)
 
 
 def encode(

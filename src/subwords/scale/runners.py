@@ -109,20 +109,32 @@ class _Worker(Thread):
             process.wait()
 
     def _done(self, shard: Shard) -> Done | BaseException:
+        status = 0
         for _ in range(TRIES):
             try:
                 return self._asked(shard)
-            except (EOFError, BrokenPipeError):  # the process was killed
+            except (EOFError, BrokenPipeError):  # the process was killed, or could not start
+                status = self._status()
                 self._end()
                 if self._stopped:
                     break
             except Exception as error:
                 return error
         names = ", ".join(piece.path for piece in shard.pieces[:3])
-        return InputError(
-            f"shard {shard.number} ({names}): its worker was killed {TRIES} times, perhaps for want of memory; what is "
-            "done is kept: run again with fewer workers or smaller shards"
+        why = (
+            f"ended with status {status} {TRIES} times; the reason is above, on standard error; what is done is kept"
+            if status > 0
+            else f"was killed {TRIES} times, perhaps for want of memory; what is done is kept: run again with fewer "
+            "workers or smaller shards"
         )
+        return InputError(f"shard {shard.number} ({names}): its worker {why}")
+
+    def _status(self) -> int:
+        """The exit status of a process whose streams have ended; negative for a signal."""
+        assert self._process is not None
+        with suppress(subprocess.TimeoutExpired):
+            return self._process.wait(timeout=5)
+        return -1
 
     def _asked(self, shard: Shard) -> Done:
         if self._stopped:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from os import PathLike
@@ -87,6 +86,8 @@ def atomic_write(path: str | PathLike[str], mode: Literal["wb", "w"] = "wb") -> 
 
 @contextmanager
 def _upload(place: Any, mode: str, options: dict[str, Any]) -> Iterator[IO[Any]]:
+    import tempfile  # slow to import, and no local file needs it
+
     try:
         place.check_bucket()
         handle, name = tempfile.mkstemp(prefix="subwords-")

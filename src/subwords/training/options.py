@@ -58,6 +58,7 @@ class BPEOptions(CommonOptions, total=False):
     unk_token: str | None
     fuse_unk: bool
     byte_fallback: bool
+    whole_characters: bool
 
 
 class WordPieceOptions(CommonOptions, total=False):

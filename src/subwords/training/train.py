@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from subwords.corpus.source import Source
     from subwords.normalize.normalizer import Normalizer
 
-__all__ = ["rehearse", "train"]
+__all__ = ["check_counts", "rehearse", "train"]
 
 
 @overload
@@ -126,6 +126,8 @@ def train(
       unk_token in encoding.
     - fuse_unk (False): a run of unknown characters becomes one unk_token. byte_fallback (False): unknown characters
       become bytes. Both need byte_level=False; a .model file needs one of them.
+    - whole_characters (False): tokens are whole characters or a part of one, never the end of one and the beginning of
+      the next. Needs byte_level=True.
 
     "wordpiece": tie_break, max_token_length and limit_alphabet as above, and:
 
@@ -166,7 +168,7 @@ def train(
         for name in reading:
             raise InputError(f"{name} applies to text, but these are word counts: pass it to count")
         counts = source
-        _check_counts(counts, rule, before, cut_out)
+        check_counts(counts, rule, before, cut_out)
     else:
         counts = count(
             source,
@@ -241,9 +243,10 @@ def _warn_of_fewer(model: Model, settings: Settings) -> None:
     )
 
 
-def _check_counts(
+def check_counts(
     counts: WordCounts, rule: Splitter, before: Normalizer | None, special_tokens: tuple[str, ...]
 ) -> None:
+    """Raise InputError for counts of another splitter or normalizer, or with special tokens among the words."""
     made = counts.provenance
     replace(counts, provenance=replace(made, splitter=_renamed(made.splitter))).check(
         provenance_of(words_of(rule, before), made.special_tokens)

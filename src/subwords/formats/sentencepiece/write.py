@@ -21,7 +21,7 @@ from subwords.spec import TokenizerSpec
 from subwords.split.splitter import Splitter
 from subwords.unigram.model import Unigram
 
-__all__ = ["check_splitter", "merge_scores", "write"]
+__all__ = ["add_pieces", "check_splitter", "merge_scores", "rebuilt", "write"]
 
 # Rules that decide a cut between two characters from these two characters only.
 _LOCAL: tuple[Rule, ...] = (
@@ -45,15 +45,15 @@ def write(spec: TokenizerSpec) -> bytes:
     Source: SentencePiece 0.2.3.
     """
     table = PieceTable.of(spec.foreign.sentencepiece) if spec.foreign.sentencepiece else None
-    if table is None or (message := _rebuilt(spec, table)) is None:
+    if table is None or (message := rebuilt(spec, table)) is None:
         message = model_class()()
         table = _described(spec, message)
-        _add_pieces(message, list(spec.model.vocab), table)
+        add_pieces(message, list(spec.model.vocab), table)
     data: bytes = message.SerializeToString(deterministic=True)
     return data
 
 
-def _rebuilt(spec: TokenizerSpec, table: PieceTable) -> Any:
+def rebuilt(spec: TokenizerSpec, table: PieceTable) -> Any:
     """Return the message that the tokenizer was read from; None if it no longer matches the spec."""
     pieces = list(spec.model.vocab)
     if len(pieces) != len(table.types):
@@ -61,13 +61,14 @@ def _rebuilt(spec: TokenizerSpec, table: PieceTable) -> Any:
     messages = model_class().FromString(table.message), model_class().FromString(table.message)
     try:
         for message in messages:
-            _add_pieces(message, pieces, table)
+            add_pieces(message, pieces, table)
         return messages[0] if spec_of(messages[1]) == spec else None
     except FormatError:
         return None
 
 
-def _add_pieces(message: Any, pieces: Sequence[bytes], table: PieceTable) -> None:
+def add_pieces(message: Any, pieces: Sequence[bytes], table: PieceTable) -> None:
+    """Add pieces to a message, with the types and scores of a table."""
     types = np.frombuffer(table.types, np.uint8).astype(np.int64)
     check(message, pieces, types, table.scores)
     for piece, score, kind in zip(pieces, table.scores.tolist(), types.tolist(), strict=True):

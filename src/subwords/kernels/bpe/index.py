@@ -22,8 +22,10 @@ from subwords.kernels.jit import I64, U64, I32s, I64s, Int, U8s, U32s, U64s, hel
 from subwords.kernels.layout import CODE_POINTS, DONE, NEED_PAIRS
 from subwords.kernels.text.utf8 import decode_at
 from subwords.kernels.train_layout import (
+    APART,
     ARENA_AT,
     END,
+    MAX_LENGTH,
     NO_KEY,
     PAIR_COUNT,
     PAIR_KEY,
@@ -32,8 +34,10 @@ from subwords.kernels.train_layout import (
     PAIR_WORDS,
     PAIRS_USED,
     POSTINGS_USED,
+    RULED,
     SPAN,
     TOKEN_ROW,
+    MergeRules,
     SymbolWords,
 )
 
@@ -132,6 +136,23 @@ def may_merge(tokens, left, right, longest):
     return longest == 0 or tokens[TOKEN_ROW * left + SPAN] + tokens[TOKEN_ROW * right + SPAN] <= longest
 
 
+@inlined
+def kinds_of(rules):
+    """The number of classes: the root of the number of their pairs."""
+    kinds = 0
+    while kinds * kinds < len(rules.joined):
+        kinds += 1
+    return kinds
+
+
+@inlined
+def allowed(lengths, classes, joined, kinds, longest, left, right):
+    """Whether the rules let this pair merge; see `MergeRules`. kinds: the number of classes."""
+    if longest != 0 and I64(lengths[left]) + I64(lengths[right]) > longest:
+        return False
+    return I64(joined[I64(classes[left]) * kinds + I64(classes[right])]) != APART
+
+
 @helper
 def add_pair(pairs, mask, key, weight, counters):
     """Add to the count of a pair; its entry."""
@@ -145,10 +166,14 @@ def add_pair(pairs, mask, key, weight, counters):
 
 
 @kernel
-def count_pairs(words: SymbolWords, pairs: U64s, tokens: I64s, longest: Int, counters: I64s) -> Int:
+def count_pairs(
+    words: SymbolWords, pairs: U64s, tokens: I64s, rules: MergeRules, settings: I64s, counters: I64s
+) -> Int:
     """Count all pairs from counters[ARENA_AT] on, at least 1: DONE, or NEED_PAIRS if the table is half full."""
     s, starts, weights = pointer(words.symbols), pointer(words.starts), pointer(words.weights)
-    p, t, st = pointer(pairs), pointer(tokens), pointer(counters)
+    p, t, st, kinds = pointer(pairs), pointer(tokens), pointer(counters), kinds_of(rules)
+    ruled, longest = pointer(settings)[RULED] != 0, pointer(settings)[MAX_LENGTH]
+    lengths, classes, joined = pointer(rules.lengths), pointer(rules.classes), pointer(rules.joined)
     mask, room, runs = U64(len(pairs) // PAIR_ROW - 1), len(pairs) // PAIR_ROW // 2, len(words.weights)
     at, run = I64(st[ARENA_AT]), 0
     while at < len(words.symbols):
@@ -158,7 +183,7 @@ def count_pairs(words: SymbolWords, pairs: U64s, tokens: I64s, longest: Int, cou
             continue
         after = at + t[TOKEN_ROW * left + SPAN]
         right = I64(s[after])
-        if right != END and may_merge(t, left, right, longest):
+        if right != END and (not ruled or allowed(lengths, classes, joined, kinds, longest, left, right)):
             if st[PAIRS_USED] >= room:
                 st[ARENA_AT] = at
                 return NEED_PAIRS

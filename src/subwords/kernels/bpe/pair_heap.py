@@ -41,6 +41,12 @@ class Training(NamedTuple):
     tokens: object
     strings: object
     merges: object
+    lengths: object  # this and the next three: see MergeRules
+    classes: object
+    joined: object
+    taken: object
+    kinds: object
+    takens: object
     counters: object
     settings: object
 

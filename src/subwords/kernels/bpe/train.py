@@ -10,12 +10,15 @@ and no place in the heap. When the heap is empty, the threshold is lowered and t
 
 from __future__ import annotations
 
-from subwords.kernels.bpe.index import FREE, HALF, LOW, ONE, ZERO, may_merge, pair_slot, run_at
+from subwords.kernels.bpe.index import FREE, HALF, LOW, ONE, ZERO, allowed, kinds_of, pair_slot, run_at
 from subwords.kernels.bpe.pair_heap import Training, entry_at, pop, push, string_length
 from subwords.kernels.jit import I64, U64, Int, helper, inlined, kernel, pointer, prefetch
 from subwords.kernels.layout import DONE, EXHAUSTED, MISSING, NEED_PAIRS, NEED_STRINGS, PAUSED
 from subwords.kernels.train_layout import (
     BUFFER_ROW,
+    COUNT_BITS,
+    COUNT_HIGH,
+    COUNT_LOW,
     END,
     HEAP_ROW,
     HEAP_SIZE,
@@ -24,9 +27,13 @@ from subwords.kernels.train_layout import (
     LEFT,
     LEFT_WORDS,
     MAX_LENGTH,
+    MERGE_LEFT,
+    MERGE_RIGHT,
     MERGE_ROW,
+    MERGED,
     MERGES,
     NEIGHBOUR,
+    NO_PAIR,
     PAIR_COUNT,
     PAIR_KEY,
     PAIR_PLACE,
@@ -37,6 +44,7 @@ from subwords.kernels.train_layout import (
     POSTINGS_USED,
     PREFIX_BYTES,
     RIGHT,
+    RULED,
     SPAN,
     SPECIALS,
     STRING,
@@ -156,7 +164,10 @@ def open_pair(t, left, right, side, neighbour):
     """Enter a new pair, with room for its postings, if it reaches the threshold."""
     row = TOKEN_ROW * neighbour
     weight = U64(t.tokens[row + side])
-    if weight < U64(t.settings[THRESHOLD]) or not may_merge(t.tokens, left, right, t.settings[MAX_LENGTH]):
+    if weight < U64(t.settings[THRESHOLD]) or (
+        t.settings[RULED] != 0
+        and not allowed(t.lengths, t.classes, t.joined, t.kinds, t.settings[MAX_LENGTH], left, right)
+    ):
         t.tokens[row + side] = MISSING
         return 0
     key = U64(left) << HALF | U64(right)
@@ -220,6 +231,24 @@ def join_strings(t, left, right):
 
 
 @helper
+def is_taken(t, left, right):
+    """Whether the merged token would have the string of a token that no merge may make."""
+    tokens, strings, start = t.tokens, t.strings, I64(t.counters[STRINGS_USED])
+    if t.takens == 0:
+        return False
+    size = join_strings(t, left, right) - start
+    for number in range(t.takens):
+        token = I64(t.taken[number])
+        if string_length(t, token) == size:
+            k, at = 0, tokens[TOKEN_ROW * token + STRING]
+            while k < size and strings[at + k] == strings[start + k]:
+                k += 1
+            if k == size:
+                return True
+    return False
+
+
+@helper
 def name_token(t, left, right):
     """The id of the merged token: a new one, or that of a special token with the same string (B5)."""
     tokens, strings, counters = t.tokens, t.strings, t.counters
@@ -249,8 +278,13 @@ def merge_pair(t, at):
     left, right = I64(key >> HALF), I64(key & LOW)
     merged = name_token(t, left, right)
     row = MERGE_ROW * I64(t.counters[MERGES])
-    t.merges[row], t.merges[row + 1], t.merges[row + 2] = left, right, merged
+    t.merges[row + MERGE_LEFT], t.merges[row + MERGE_RIGHT], t.merges[row + MERGED] = left, right, merged
+    t.merges[row + COUNT_LOW] = I64(t.pairs[at + PAIR_COUNT] & U64((1 << COUNT_BITS) - 1))
+    t.merges[row + COUNT_HIGH] = I64(t.pairs[at + PAIR_COUNT] >> U64(COUNT_BITS))
     t.counters[MERGES] += 1
+    if t.settings[RULED] != 0:
+        t.lengths[merged] = t.lengths[left] + t.lengths[right]
+        t.classes[merged] = t.joined[I64(t.classes[left]) * t.kinds + I64(t.classes[right])]
     place, number = I64(t.pairs[at + PAIR_PLACE]), I64(t.pairs[at + PAIR_WORDS])
     lefts, touched_left, rights, touched_right = merge_places(t, place, number, left, right, merged)
     settle(t, left, right, merged, LEFT, lefts, touched_left)
@@ -277,6 +311,12 @@ def opened(training):
         tokens=pointer(training.tokens),
         strings=pointer(training.strings),
         merges=pointer(training.merges),
+        lengths=pointer(training.rules.lengths),
+        classes=pointer(training.rules.classes),
+        joined=pointer(training.rules.joined),
+        taken=pointer(training.rules.taken),
+        kinds=kinds_of(training.rules),
+        takens=len(training.rules.taken),
         counters=pointer(training.counters),
         settings=pointer(training.settings),
     )
@@ -315,5 +355,8 @@ def merge_pairs(training: MergeTraining) -> Int:
             return NEED_STRINGS
         if t.counters[MERGES] >= t.settings[PAUSE]:
             return PAUSED
-        merge_pair(t, at)
+        if t.settings[RULED] != 0 and is_taken(t, left, right):
+            t.pairs[at + PAIR_KEY], t.pairs[at + PAIR_COUNT] = U64(NO_PAIR), ZERO  # as if it had been pruned
+        else:
+            merge_pair(t, at)
     return DONE

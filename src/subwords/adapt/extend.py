@@ -1,0 +1,115 @@
+"""Extend: more tokens for a tokenizer, learned from a corpus; all ids keep their tokens."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from subwords.adapt.extend_bpe import Extension, extended_bpe, with_merges
+from subwords.bpe.model import BPE
+from subwords.corpus.counts import WordCounts
+from subwords.corpus.progress import progress as progress_line
+from subwords.errors import InputError, SubwordsWarning, TrainingError
+from subwords.families import family_of
+from subwords.resolve import splitter as make_splitter
+from subwords.support.limits import bytes_of
+from subwords.support.threads import thread_count
+from subwords.tokenizer import Tokenizer
+from subwords.training.count import count
+from subwords.training.memory import check_memory
+from subwords.training.train import check_counts
+
+if TYPE_CHECKING:
+    from subwords.corpus.source import Source
+    from subwords.resolve import SplitterLike
+
+__all__ = ["extend"]
+
+
+def extend(
+    tokenizer: Tokenizer,
+    source: Source | WordCounts,
+    *,
+    add: int,
+    splitter: SplitterLike | None = None,
+    min_frequency: int = 0,
+    max_token_length: int | None = None,
+    max_words: int | None = None,
+    whole_characters: bool = False,
+    tie_break: Literal["ids", "first", "bytes"] = "ids",
+    documents: Literal["file", "line"] | None = None,
+    separator: str | None = None,
+    text_column: str | None = None,
+    max_document_bytes: int | None = None,
+    errors: Literal["strict", "replace", "skip"] | None = None,
+    memory: int | str | None = None,
+    threads: int | None = None,
+    progress: bool | None = None,
+) -> Tokenizer:
+    """Return a tokenizer with `add` more tokens, learned from a corpus (see `count`) or from word counts (B9).
+
+    Training goes on where it stopped: the words, as the tokenizer encodes them, are merged further. All old ids keep
+    their tokens, the new tokens get the next ids, and each of them is reached. A text keeps its ids unless the two
+    sides of a new merge are neighbours in them. Warns (SubwordsWarning) if there are fewer than `add` new tokens.
+    Raises InputError for a tokenizer that is not BPE and for counts of another splitter, TrainingError if the corpus
+    has nothing to merge.
+
+    splitter: None is the tokenizer's. A coarser rule, which the result has too, lets tokens span words ("superwords").
+    max_words: a new token has at most so many spaces. max_token_length: in bytes, or in characters if words do not
+    start as bytes. whole_characters, min_frequency, tie_break: as in `train`. The others: as in `count` and `train`.
+    Hazard: a model knows nothing of the new ids until its embeddings have rows for them.
+
+    >>> import subwords
+    >>> tok = subwords.train(["low lower lowest"] * 9, vocab_size=260)
+    >>> more = subwords.extend(tok, ["slowest slower"] * 9, add=3)
+    >>> more.tokenize("slowest"), more.encode("low") == tok.encode("low")
+    (['slowe', 'st'], True)
+
+    Source: continued BPE training, Purason et al., arXiv 2512.03989.
+    """
+    settings = Extension(
+        add=add,
+        min_frequency=min_frequency,
+        tie_break=tie_break,
+        max_token_length=max_token_length,
+        whole_characters=whole_characters,
+        max_words=max_words,
+    )
+    model = tokenizer.model
+    if not isinstance(model, BPE):
+        raise InputError(f"expected a BPE tokenizer to extend, not {family_of(model).name}: only merges can go on")
+    rule = tokenizer.splitter if splitter is None else make_splitter(splitter)
+    asked: dict[str, Any] = {"documents": documents, "separator": separator, "text_column": text_column}
+    asked |= {"max_document_bytes": max_document_bytes, "errors": errors}
+    reading = {name: value for name, value in asked.items() if value is not None}
+    cut_out = tuple(token.content for token in tokenizer.spec.added_tokens)
+    most, before = None if memory is None else bytes_of(memory), tokenizer.normalizer
+    if isinstance(source, WordCounts):
+        for name in reading:
+            raise InputError(f"{name} applies to text, but these are word counts: pass it to count")
+        check_counts(source, rule, before, cut_out)
+        counts = source
+    else:
+        options: dict[str, Any] = {"memory": most, "threads": threads, "progress": progress, **reading}
+        counts = count(source, splitter=rule, normalizer=before, special_tokens=cut_out, **options)
+    if most is not None:
+        check_memory(counts, most)
+    with progress_line(None, "indexing", unit="tokens", enabled=progress) as bar:
+        tokens, merges = extended_bpe(model, counts, settings, threads=thread_count(threads), on_step=bar.phase)
+    if not tokens:
+        raise TrainingError("nothing to add: in this corpus no two tokens of a word can merge")
+    if len(tokens) < add:
+        warnings.warn(
+            f"fewer tokens than asked for: {len(tokens)} instead of {add}; no pair is left to merge. Use more text, or "
+            "lower add",
+            SubwordsWarning,
+            stacklevel=2,
+        )
+    if tokenizer.spec.foreign.sentencepiece is not None:
+        from subwords.formats.sentencepiece.extend import with_pieces
+
+        return Tokenizer(with_pieces(tokenizer.spec, tokens))
+    spec = replace(tokenizer.spec, model=with_merges(model, tokens, merges), splitter=rule.rule)
+    # In a tokenizer.json, the new tokens stand in the model, after the added ones.
+    return Tokenizer(replace(spec, foreign=replace(spec.foreign, model_size=None)))

@@ -1,0 +1,111 @@
+"""Extend a BPE model: go on with training where it stopped (B9)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.adapt.rules import joint, word_rules
+from subwords.adapt.words import apart_ids, symbols_of, word_ids
+from subwords.bpe.model import BPE
+from subwords.components.vocab import Vocab
+from subwords.corpus.counts import MOST, WordCounts
+from subwords.errors import InputError
+from subwords.kernels.train_layout import MergeRules
+from subwords.learning.characters import character_rules
+from subwords.learning.limits import TIES, Step
+from subwords.learning.merging import merge_symbols
+from subwords.support.checks import check_choice, check_flag, check_integer
+
+__all__ = ["Extension", "extended_bpe"]
+
+SPACES = {True: b" ", False: "\u2581".encode()}  # by byte_level: what a word begins with
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extension:
+    """The settings of `extend`; those that are None do not apply."""
+
+    add: int
+    min_frequency: int = 0
+    tie_break: Literal["ids", "first", "bytes"] = "ids"
+    max_token_length: int | None = None
+    whole_characters: bool = False
+    max_words: int | None = None
+
+    def __post_init__(self) -> None:
+        check_integer("add", self.add, 1, MOST)
+        check_integer("min_frequency", self.min_frequency, 0, MOST)
+        check_choice("tie_break", self.tie_break, TIES)
+        check_flag("whole_characters", self.whole_characters)
+        for name in ("max_token_length", "max_words"):
+            if getattr(self, name) is not None:
+                check_integer(name, getattr(self, name), 1, MOST)
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """The limits of the loop of merges."""
+
+    vocab_size: int
+    tie_break: str
+    min_frequency: int
+    max_token_length: int | None
+    special_tokens: tuple[str, ...] = ()
+    limit_alphabet: None = None
+
+
+def extended_bpe(
+    model: BPE, counts: WordCounts, settings: Extension, *, threads: int | None = None, on_step: Step | None = None
+) -> tuple[list[bytes], NDArray[np.int64]]:
+    """Return the tokens and the merges (left id, right id, id) that a model gets; InputError if it cannot get any."""
+    _check(model, settings)
+    ids = word_ids(model, counts, threads)
+    size = len(model.vocab)
+    words = symbols_of(ids, counts.counts, apart_ids(model), in_order=settings.tie_break == "first")
+    base = list(model.vocab)
+    limits = _Limits(size + settings.add, settings.tie_break, settings.min_frequency, settings.max_token_length)
+    vocab, merges = merge_symbols(
+        words, counts.total, base, limits, on_step, prefix=len(model.prefix), rules=_rules(model, base, settings)
+    )
+    return list(vocab)[size:], merges
+
+
+def _check(model: BPE, settings: Extension) -> None:
+    if model.words_only or model.parts or model.unused_ids:
+        raise InputError(
+            "expected a BPE model that only merges: this one has only whole words, unused pieces, or merges of "
+            "characters that are no pieces"
+        )
+    if settings.whole_characters and not model.byte_level:
+        raise InputError("whole_characters needs a byte-level model: in others no token cuts a character")
+
+
+def _rules(model: BPE, base: list[bytes], settings: Extension) -> MergeRules:
+    made = np.zeros(len(base), np.bool_)
+    made[model.merges[:, 2]] = True
+    made[list(model.special_ids)] = False  # no text yields them
+    # Words are in a state that has no pair left that makes an old token, but for tokens that no merge makes.
+    taken = np.array([i for i, token in enumerate(base) if not made[i] and len(token) > 1], np.int32)
+    if model.byte_level:
+        lengths = np.fromiter(map(len, base), np.int32, len(base))
+    else:
+        lengths = np.fromiter((len(token.decode("utf-8", "replace")) for token in base), np.int32, len(base))
+    rules = MergeRules(lengths, np.zeros(len(base), np.uint8), np.zeros(1, np.uint8), taken)
+    if settings.whole_characters:
+        rules = joint(rules, character_rules(base))
+    if settings.max_words is not None:
+        rules = joint(rules, word_rules(base, SPACES[model.byte_level], settings.max_words))
+    return rules
+
+
+def with_merges(model: BPE, tokens: list[bytes], merges: NDArray[np.int64]) -> BPE:
+    """Return the model with more tokens and merges, which rank after all old ones."""
+    every = [*model.vocab, *tokens]
+    if model.ranks is None:
+        return replace(model, vocab=Vocab(every), merges=np.concatenate([model.merges, merges]))
+    # Ranks are ids: any two tokens that join to a token merge.
+    return BPE.from_ranks(every, special_ids=model.special_ids)

@@ -1,0 +1,34 @@
+"""Rules of merging: how many words a token may span, and several rules at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from subwords.kernels.train_layout import APART, MergeRules
+
+__all__ = ["joint", "word_rules"]
+
+MOST_CLASSES = 14  # so that all pairs of classes of two rules fit into a byte
+
+
+def word_rules(tokens: Sequence[bytes], space: bytes, most: int) -> MergeRules:
+    """Return rules by which a token begins at most `most` words, each with a space; longer tokens merge with none."""
+    most = min(most, MOST_CLASSES - 2)
+    counts = np.fromiter((min(token.count(space), most + 1) for token in tokens), np.uint8, len(tokens))
+    kinds = np.arange(most + 2)
+    sums = kinds[:, None] + kinds
+    joined = np.where((sums <= most) & (kinds[:, None] <= most) & (kinds <= most), sums, APART).astype(np.uint8)
+    lengths = np.fromiter(map(len, tokens), np.int32, len(tokens))
+    return MergeRules(lengths, counts, joined.ravel(), np.zeros(0, np.int32))
+
+
+def joint(first: MergeRules, second: MergeRules) -> MergeRules:
+    """Return rules that allow what both allow; lengths and taken ids are those of the first."""
+    a, b = (round(len(rules.joined) ** 0.5) for rules in (first, second))
+    pairs = first.joined.reshape(a, 1, a, 1).astype(np.int64), second.joined.reshape(1, b, 1, b).astype(np.int64)
+    joined = np.where((pairs[0] == APART) | (pairs[1] == APART), APART, pairs[0] * b + pairs[1])
+    return MergeRules(
+        first.lengths, first.classes * np.uint8(b) + second.classes, joined.astype(np.uint8).ravel(), first.taken
+    )

@@ -1,0 +1,68 @@
+"""Counted words in the ids of a model, in the layout in which training merges them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.bpe.model import BPE
+from subwords.corpus.counts import WordCounts
+from subwords.families import Model, encoder_of
+from subwords.kernels.train_layout import END, SymbolWords
+from subwords.learning.merging import order_of
+from subwords.results.token_batch import TokenBatch
+from subwords.split.splitter import Splitter
+from subwords.support.memory import zeros
+from subwords.support.threads import in_threads, thread_count
+
+__all__ = ["apart_ids", "symbols_of", "word_ids"]
+
+PART = 1 << 15  # words that a thread encodes at once
+
+
+def word_ids(model: Model, counts: WordCounts, threads: int | None = None) -> TokenBatch:
+    """Return the ids of every word. Symbols that a BPE model does not know get the id after the last token."""
+    if isinstance(model, BPE) and model.unk_id is None and not model.knows_all:
+        more = model.extended([b"\xff unknown"])
+        model = replace(more, unk_id=len(model.vocab), unknown="error")
+    encoder, text = encoder_of(model, Splitter(())), np.ascontiguousarray(counts.data)
+    starts = [*range(0, len(counts), PART), len(counts)]
+
+    def encoded(part: tuple[int, int]) -> TokenBatch:
+        return encoder.encode_words(text, counts.offsets[part[0] : part[1] + 1])
+
+    return TokenBatch.join(in_threads(encoded, pairwise(starts), thread_count(threads)))
+
+
+def apart_ids(model: BPE) -> NDArray[np.bool_]:
+    """Return which ids of `word_ids` split a word: those of unknown text and those that never merge."""
+    size = len(model.vocab)
+    apart = np.zeros(size + 1, np.bool_)  # one more: what `word_ids` says of unknown symbols
+    apart[[*model.special_ids, *model.user_ids, *([] if model.unk_id is None else [model.unk_id]), size]] = True
+    apart[model.byte_ids[model.byte_ids >= 0]] = True
+    return apart
+
+
+def symbols_of(ids: TokenBatch, counts: NDArray[np.uint64], apart: NDArray[np.bool_], *, in_order: bool) -> SymbolWords:
+    """Return words of ids in the layout of kernels/bpe/index.py; ids of `apart` split a word.
+
+    in_order: in the order of the counts; otherwise frequent words come first.
+    """
+    lengths = np.diff(ids.offsets)
+    order = np.arange(len(counts)) if in_order else order_of(counts)
+    order = order[lengths[order] > 1]
+    ends = np.cumsum(lengths[order] + 1)  # a word, and END
+    starts = np.concatenate([np.zeros(1, np.int64), ends])[:-1] + 1
+    symbols = zeros(int(ends[-1]) + 1 if len(ends) else 1, np.uint32, random=True)
+    symbols[:] = END
+    places = np.arange(int(lengths[order].sum()))
+    before = np.cumsum(lengths[order]) - lengths[order]
+    source = places + np.repeat(ids.offsets[:-1][order] - before, lengths[order])
+    chosen = ids.ids[source]
+    symbols[places + np.repeat(starts - before, lengths[order])] = np.where(apart[chosen], END, chosen)
+    weights = counts[order]
+    first = np.flatnonzero(np.concatenate([np.ones(1, np.bool_), weights[1:] != weights[:-1]])[: len(weights)])
+    return SymbolWords(symbols, np.append(starts[first], [END]).astype(np.uint32), np.ascontiguousarray(weights[first]))

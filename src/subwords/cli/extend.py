@@ -1,0 +1,70 @@
+"""extend: more tokens for a tokenizer."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from subwords.cli.console import check_output, check_saving, json_option, load_tokenizer, print_values, utf8
+from subwords.cli.reading_options import reading_options
+
+__all__ = ["extend"]
+
+
+@click.command()
+@click.argument("tokenizer", type=click.Path(path_type=Path))
+@click.argument("sources", type=utf8, nargs=-1, required=True, metavar="SOURCE...")
+@click.option("--add", type=click.IntRange(min=1), required=True, metavar="N", help="How many tokens to add.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="FILE",
+    help="The file or folder to write.",
+)
+@click.option(
+    "--splitter",
+    type=utf8,
+    metavar="NAME|REGEX",
+    help="Another rule, which the result has: a coarser one lets tokens span words.  [default: the tokenizer's]",
+)
+@click.option("--max-words", type=click.IntRange(min=1), metavar="N", help="The most spaces in a new token.")
+@click.option("--max-token-length", type=click.IntRange(min=1), metavar="N", help="In bytes, or in characters.")
+@click.option("--min-frequency", type=click.IntRange(min=0), default=0, metavar="N", help="The least count of a pair.")
+@click.option("--whole-characters", is_flag=True, help="New tokens are whole characters or a part of one.")
+@click.option("--tie-break", type=click.Choice(["ids", "first", "bytes"]), default="ids", show_default=True)
+@reading_options
+@click.option("--memory", metavar="AMOUNT", help="About what the process may use in all, such as 2GB.")
+@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Threads.  [default: one per processor]")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress and no summary.")
+@json_option
+def extend(
+    tokenizer: Path, sources: tuple[str, ...], add: int, output: Path, quiet: bool, as_json: bool, **options: Any
+) -> None:
+    """Add tokens to a BPE tokenizer, learned from a corpus; all ids keep their tokens.
+
+    SOURCE is a corpus as in "subwords count", or one file written by it with the splitter of TOKENIZER.
+
+    \b
+    Example:
+      subwords extend tok.json "medicine/*.txt" --add 8000 -o medical.json
+    """
+    from subwords.adapt.extend import extend as extended
+    from subwords.cli.corpus import is_counts
+    from subwords.corpus.counts import WordCounts
+
+    started, tok = time.perf_counter(), load_tokenizer(tokenizer)
+    check_output(output)
+    check_saving(output, tok.save)
+    source: Any = (
+        WordCounts.load(sources[0]) if len(sources) == 1 and is_counts(sources[0]) else list(map(Path, sources))
+    )
+    more = extended(tok, source, add=add, progress=False if quiet else None, **options)
+    more.save(output)
+    if as_json or not quiet:
+        values = {"tokens": more.vocab_size, "new": more.vocab_size - tok.vocab_size}
+        print_values(values | {"seconds": round(time.perf_counter() - started, 3), "saved": str(output)}, as_json)

@@ -1,0 +1,37 @@
+"""More pieces for a tokenizer that was read from a BPE .model file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from subwords.errors import InputError
+from subwords.formats.sentencepiece.pieces import PieceTable
+from subwords.formats.sentencepiece.proto import Piece, model_class
+from subwords.formats.sentencepiece.read import spec_of
+from subwords.formats.sentencepiece.write import add_pieces, rebuilt
+from subwords.spec import TokenizerSpec
+
+__all__ = ["with_pieces"]
+
+
+def with_pieces(spec: TokenizerSpec, pieces: Sequence[bytes]) -> TokenizerSpec:
+    """Return the spec with more pieces; their scores are below all others, so they merge after all others.
+
+    InputError if the spec is no longer that of its file.
+    """
+    assert spec.foreign.sentencepiece is not None
+    table = PieceTable.of(spec.foreign.sentencepiece)
+    if rebuilt(spec, table) is None:
+        raise InputError("expected a tokenizer as it was read from its .model file, not a changed copy: extend first")
+    message = model_class()()
+    message.ParseFromString(table.message)
+    add_pieces(message, list(spec.model.vocab), table)
+    types = np.frombuffer(table.types, np.uint8)
+    merging = np.isin(types, (Piece.NORMAL, Piece.UNUSED))
+    least = math.floor(table.scores[merging].min(initial=0))
+    for number, piece in enumerate(pieces, 1):
+        message.pieces.add(piece=piece, score=least - number)
+    return spec_of(message)

@@ -1,0 +1,87 @@
+"""Cuts: which step of a splitter cut a text where, and which alternative of a pattern matched."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.components.splitter import ByteChars, Prefix, Replace, Rule, Split, Step
+from subwords.split.splitter import Splitter
+
+__all__ = ["alternative_at", "alternatives_of", "cut_steps", "described"]
+
+AFTER = 64  # bytes after a word that a pattern may look at
+
+
+def described(step: Step) -> str:
+    """Return a step in words."""
+    if isinstance(step, Split):
+        matches = "the gaps between matches of" if step.invert else "pattern"
+        return f"{matches} {step.pattern} {step.behavior.replace('_', ' ')}"
+    if isinstance(step, Prefix):
+        return f"prefix {step.text!r} {step.scheme}"
+    return f"{step.old!r} to {step.new!r}" if isinstance(step, Replace) else "bytes to characters"
+
+
+def alternatives_of(rule: Rule) -> tuple[str, ...]:
+    """Return the alternatives of the pattern of a rule with one pattern; () for other rules.
+
+    >>> alternatives_of((Split(r"a|[b|c]+|(?:d|e)"),))
+    ('a', '[b|c]+', '(?:d|e)')
+    """
+    steps = [step for step in rule if not isinstance(step, ByteChars)]
+    if len(steps) != 1 or not isinstance(steps[0], Split):
+        return ()
+    return _alternatives(steps[0].pattern)
+
+
+@lru_cache(16)
+def _alternatives(pattern: str) -> tuple[str, ...]:
+    found, depth, within, at = [""], 0, 0, 0
+    while at < len(pattern):
+        char = pattern[at]
+        size = 2 if char == "\\" else 1
+        if char == "[":
+            within += 1
+        elif char == "]" and within:
+            within -= 1
+        elif not within:
+            depth += (char == "(") - (char == ")")
+        if char == "|" and not depth and not within:
+            found.append("")
+        else:
+            found[-1] += pattern[at : at + size]
+        at += size
+    return tuple(found)
+
+
+@lru_cache(64)
+def _matcher(pattern: str) -> Splitter:
+    return Splitter((Split(pattern, "removed", invert=True),))
+
+
+def alternative_at(rule: Rule, text: bytes, start: int, stop: int) -> int | None:
+    """Return the number of the alternative that matches text[start:stop]; None for text between matches."""
+    alternatives = alternatives_of(rule)
+    near = np.frombuffer(text[start : stop + AFTER], np.uint8)
+    for number, alternative in enumerate(alternatives):
+        found = _matcher(alternative).word_spans(near)
+        if len(found.words) > 1 and found.origin[0, 0] == 0:
+            return number if found.origin[1, found.words[1] - 1] == stop - start else None
+    return None
+
+
+def cut_steps(rule: Rule, text: NDArray[np.uint8]) -> dict[int, int]:
+    """Return the first step that cut at each byte where a word begins; the start of the text is no cut."""
+    found: dict[int, int] = {}
+    for number in range(len(rule)):
+        if isinstance(rule[number], ByteChars | Replace):
+            continue
+        spans = Splitter(rule[: number + 1]).word_spans(text)
+        for place in spans.words[:-1].tolist():
+            begin = int(spans.origin[0, place])
+            if begin:
+                found.setdefault(begin, number)
+    return found

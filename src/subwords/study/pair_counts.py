@@ -1,0 +1,170 @@
+"""How often the pair of each merge occurred at its turn, and whether another one was better (B1, B2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.adapt.words import apart_ids, symbols_of, word_ids
+from subwords.bpe.model import BPE
+from subwords.bpe.plain import first_symbols, merge
+from subwords.bpe.segmenter import BPESegmenter
+from subwords.components.vocab import Vocab
+from subwords.corpus.counts import WordCounts
+from subwords.errors import InputError
+from subwords.families import segmenter_of
+from subwords.learning.merging import CountLoop
+
+__all__ = ["Learned", "learned_merges", "one_merge_each"]
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """A merge with its count at its turn, and the best pair at that time if it was another, with its count.
+
+    pair, best: ids of the model. best is None if the merge itself was the best pair.
+    """
+
+    rank: int
+    pair: Pair
+    count: int
+    best: Pair | None = None
+    best_count: int = 0
+
+
+class _Limits(NamedTuple):
+    vocab_size: int
+    tie_break: str
+    min_frequency: int = 0
+    max_token_length: int | None = None
+    special_tokens: tuple[str, ...] = ()
+    limit_alphabet: None = None
+
+
+def one_merge_each(model: BPE) -> BPE:
+    """Return the model with the one merge of each token that training made, in order of rank.
+
+    Rank files and .model files do not say which two tokens were merged: any two that join to a token do. Training made
+    it of the two that are left when its own text is merged without it. Tokens that are not left with two are lost.
+    """
+    if model.ranks is None:
+        return model
+    segmenter = segmenter_of(model)
+    assert isinstance(segmenter, BPESegmenter)
+    made = list[tuple[int, int, int]]()
+    for result in dict.fromkeys(model.merges[:, 2].tolist()):
+        pairs = _Without(segmenter.pairs, result)
+        row = merge(pairs, first_symbols(model, model.vocab[result]))
+        if len(row) == 2:
+            made.append((row[0].id, row[1].id, result))
+    merges = np.array(made, np.int64).reshape(-1, 3)
+    return replace(model, merges=merges, ranks=None, whole_words=False)
+
+
+class _Without(Mapping[Pair, Pair]):
+    """Pairs and what they merge to, without those that make one token."""
+
+    def __init__(self, pairs: Mapping[Pair, Pair], result: int) -> None:
+        self._pairs, self._result = pairs, result
+
+    def __getitem__(self, pair: Pair) -> Pair:
+        found = self._pairs[pair]
+        if found[1] == self._result:
+            raise KeyError(pair)
+        return found
+
+    def __iter__(self) -> Iterator[Pair]:
+        return (pair for pair, found in self._pairs.items() if found[1] != self._result)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def learned_merges(
+    model: BPE, counts: WordCounts, tie_break: str = "ids", threads: int | None = None
+) -> Iterator[Learned]:
+    """Yield every merge of a model with its count, in order of rank.
+
+    The loop of training runs; where it merges another pair than the model did, it starts again after the model's merge.
+    So this takes as many runs as there are differences. tie_break: ids are those of the alphabet, then of the merges in
+    order. InputError for a model that is not made of merges alone.
+    """
+    if model.words_only or model.parts or model.unused_ids or model.marked or model.ranks is not None:
+        raise InputError("expected a BPE model of merges in order, without prefix, suffix and unused tokens")
+    if model.special_ids & {*model.merges[:, 2].tolist()}:
+        raise InputError("expected a BPE model without merges that make a special token")
+    model, done = replace(model, whole_words=False), 0
+    while done < len(model.merges):
+        begun = _Begun(model, done, counts, threads)
+        pairs, found = begun.merged(tie_break)
+        own = model.merges[done:, :2]
+        same = np.all(pairs == own[: len(pairs)], axis=1)
+        number = len(same) if same.all() else int(np.argmin(same))
+        for k in range(number):
+            yield Learned(done + k, _pair(own[k]), int(found[k]))
+        done += number
+        if done == len(model.merges):
+            return
+        count = _Begun(model, done, counts, threads).count_of(_pair(own[number]))
+        if number < len(pairs):
+            yield Learned(done, _pair(own[number]), count, _pair(pairs[number]), int(found[number]))
+        else:  # no pair is left, but the model has a merge
+            yield Learned(done, _pair(own[number]), count, None if count else _pair(own[number]))
+        done += 1
+
+
+class _Begun:
+    """Words after the first merges of a model, in ids of the alphabet, then of the merges in order."""
+
+    def __init__(self, model: BPE, done: int, counts: WordCounts, threads: int | None) -> None:
+        size, results = len(model.vocab), model.merges[:, 2]
+        base = np.setdiff1d(np.arange(size), results)
+        self.order = np.concatenate([base, results])  # the model's id of each id here
+        new = np.full(size, -1, np.int64)
+        new[self.order] = np.arange(len(self.order))
+        self.new, self.size, self.whole = new, len(base) + done, len(self.order)
+        tokens = [*model.vocab]
+        self.base = [tokens[index] for index in self.order[: self.size].tolist()]
+        special = frozenset(new[list(model.special_ids)].tolist()) if model.special_ids else frozenset[int]()
+        self.model = replace(
+            model,
+            vocab=Vocab(self.base),
+            merges=new[model.merges[:done]],
+            special_ids=special,
+            literal_ids=frozenset(new[list(model.literal_ids)].tolist()) if model.literal_ids else frozenset(),
+            user_ids=frozenset(new[list(model.user_ids)].tolist()) if model.user_ids else frozenset(),
+            unk_id=None if model.unk_id is None else int(new[model.unk_id]),
+        )
+        self.counts, self.ids = counts, word_ids(self.model, counts, threads)
+
+    @property
+    def apart(self) -> NDArray[np.bool_]:
+        """The ids that split a word."""
+        return apart_ids(self.model)
+
+    def merged(self, tie_break: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the pairs that training merges from here on, in ids of the model, and their counts."""
+        words = symbols_of(self.ids, self.counts.counts, self.apart, in_order=tie_break == "first")
+        loop = CountLoop(words, self.counts.total, self.base, _Limits(self.whole, tie_break), 0)
+        loop.run(lambda phase, done, total: None)
+        merges, found = loop.learned
+        return self.order[merges[:, :2]], found
+
+    def count_of(self, pair: Pair) -> int:
+        """Return the count of a pair, in ids of the model."""
+        left, right = (int(self.new[index]) for index in pair)
+        ids, starts = self.ids.ids, np.zeros(len(self.ids.ids) + 1, np.bool_)
+        starts[self.ids.offsets] = True
+        at = np.flatnonzero((ids[:-1] == left) & (ids[1:] == right) & ~starts[1:-1])
+        words = np.searchsorted(self.ids.offsets, at, side="right") - 1
+        return int(self.counts.counts[words].sum(dtype=np.uint64))
+
+
+def _pair(row: NDArray[np.int64]) -> Pair:
+    return int(row[0]), int(row[1])

@@ -1,0 +1,66 @@
+"""Trace: why a text has its ids, as data: what each part of the pipeline did, in order. Replaying it gives the ids."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, is_dataclass
+from html import escape
+from typing import Any
+
+from subwords.study.steps import Added, Stretch, Word
+from subwords.study.trace_text import lines_of
+
+__all__ = ["Trace"]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Why a text has its ids; made by `explain`. Immutable.
+
+    parts: added tokens and the text between them. steps: the steps of the splitter as text. alternatives: of its
+    pattern, if it has only one. tokens: the text of every id that occurs.
+
+    >>> import subwords
+    >>> trace = subwords.explain(subwords.train(["low lower"] * 9, vocab_size=259), "lower")
+    >>> [(merge.rank, trace.tokens[merge.result]) for merge in trace.words[0].segmentation.merges]
+    [(0, 'lo'), (1, 'low'), (2, 'er')]
+    >>> trace.ids
+    [257, 258]
+    """
+
+    text: str
+    parts: tuple[Added | Stretch, ...]
+    family: str
+    steps: tuple[str, ...]
+    alternatives: tuple[str, ...]
+    tokens: dict[int, str]
+
+    @property
+    def ids(self) -> list[int]:
+        """The ids, by doing the steps of the trace again."""
+        return [index for part in self.parts for index in part.replayed()]
+
+    @property
+    def words(self) -> list[Word]:
+        """The words of all parts."""
+        return [word for part in self.parts if isinstance(part, Stretch) for word in part.words]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the trace as dicts, lists, strings and numbers, for JSON; each dict says its kind."""
+        found: dict[str, Any] = _plain(self)
+        found["tokens"] = {str(index): text for index, text in self.tokens.items()}
+        return found | {"ids": self.ids}
+
+    def __str__(self) -> str:
+        return "\n".join(lines_of(self))
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        named = {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        return {"kind": type(value).__name__.lower()} | named
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, tuple | list) else value

@@ -1,0 +1,53 @@
+"""The commands that explain, verify and extend."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import subwords
+from commands import TEXT, json_of, run
+from subwords import Tokenizer
+
+
+def test_explain_prints_a_trace(tok_path: Path, tok: Tokenizer, corpus_path: Path, tmp_path: Path) -> None:
+    assert run("explain", tok_path, "--text", "lowest").stdout == f"{subwords.explain(tok, 'lowest')}\n"
+    assert json_of("explain", tok_path, stdin=TEXT.encode())["ids"] == tok.encode(TEXT)
+    run("count", corpus_path, "--special", "<s>", "-o", tmp_path / "x.counts")
+    assert ", count " in run("explain", tok_path, "--text", " low", "--counts", tmp_path / "x.counts").stdout
+
+
+def test_verify_training_says_what_is_wrong(corpus_path: Path, tmp_path: Path) -> None:
+    run("count", corpus_path, "-o", tmp_path / "x.counts")
+    run("train", tmp_path / "x.counts", "--vocab-size", 270, "-o", tmp_path / "tok.json")
+    assert "each was the best pair" in run("verify-training", tmp_path / "tok.json", tmp_path / "x.counts").stdout
+    assert json_of("verify-training", tmp_path / "tok.json", tmp_path / "x.counts")["proven"] is True
+    (tmp_path / "other.txt").write_text("zq zq zq")
+    run("count", tmp_path / "other.txt", "-o", tmp_path / "y.counts")
+    run("train", tmp_path / "y.counts", "--vocab-size", 257, "-o", tmp_path / "other.json")
+    from click.testing import CliRunner
+
+    from subwords.cli import main
+
+    found = CliRunner().invoke(main, ["verify-training", str(tmp_path / "other.json"), str(tmp_path / "x.counts")])
+    assert found.exit_code == 1
+    assert "never occurs: ('z', 'q') 0" in found.stdout
+
+
+def test_extend_saves_a_longer_tokenizer(tok_path: Path, tok: Tokenizer, tmp_path: Path) -> None:
+    (tmp_path / "more.txt").write_text("slowly slower unknowable knowledge " * 5)
+    out = tmp_path / "more.json"
+    got = json_of("extend", tok_path, tmp_path / "more.txt", "--add", 5, "-o", out)
+    assert (got["tokens"], got["new"], got["saved"]) == (tok.vocab_size + 5, 5, str(out))
+    assert subwords.load(out) == subwords.extend(tok, tmp_path / "more.txt", add=5)
+    (tmp_path / "way.txt").write_text("by the way of the way " * 30)
+    run("extend", tok_path, tmp_path / "way.txt", "--add", 20, "--splitter", "x+", "--max-words", 2, "-q", "-o", out)
+    assert any(token.count(b" ") == 2 for token in [*subwords.load(out).model.vocab][tok.vocab_size :])
+    assert (
+        "expected a BPE"
+        in run("extend", _unigram(tmp_path), tmp_path / "more.txt", "--add", 5, "-o", out, code=1).stderr
+    )
+
+
+def _unigram(folder: Path) -> Path:
+    subwords.train([TEXT] * 9, algorithm="unigram", vocab_size=30).save(folder / "unigram.json")
+    return folder / "unigram.json"

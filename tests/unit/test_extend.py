@@ -1,0 +1,207 @@
+"""extend: training goes on where it stopped, ids keep their tokens, every new token is reached (B9)."""
+
+from __future__ import annotations
+
+import json
+import random
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import subwords
+from seeds import seed_of_today
+from small_data import file_of
+from strategies import counts_of, word_counts
+from subwords.adapt.extend_bpe import Extension, extended_bpe, with_merges
+from subwords.adapt.words import word_ids
+from subwords.bpe.model import BPE
+from subwords.bpe.train import BPESettings, train_bpe
+from subwords.components.vocab import Vocab
+from subwords.corpus.counts import WordCounts
+from subwords.errors import InputError, SubwordsWarning, TrainingError
+from subwords.reference.extend import extend as reference
+
+SEED = seed_of_today()
+LETTERS = "abé文"
+TIES = st.sampled_from(["ids", "first", "bytes"])
+
+
+def in_bytes(model: BPE, tokens: list[bytes], merges: Any) -> tuple[list[bytes], list[tuple[bytes, bytes]]]:
+    every = [*model.vocab, *tokens]
+    rows = np.concatenate([model.merges, merges]).tolist()
+    assert all(every[left] + every[right] == every[made] for left, right, made in rows)
+    return every, [(every[left], every[right]) for left, right, _ in rows]
+
+
+@given(word_counts(LETTERS), word_counts(LETTERS), st.data())
+def test_any_words_and_options(first: dict[bytes, int], second: dict[bytes, int], data: st.DataObject) -> None:
+    byte_level = data.draw(st.booleans())
+    specials = data.draw(st.lists(st.sampled_from(["<s>", "ab", "aé", "b"][: 4 - byte_level]), unique=True))
+    size = 257 + data.draw(st.integers(0, 20))
+    options: dict[str, Any] = {"byte_level": byte_level, "special_tokens": specials}
+    model = train_bpe(counts_of(first, tuple(specials)), BPESettings(vocab_size=size + 3, **options))
+    more: dict[str, Any] = {
+        "tie_break": data.draw(TIES),
+        "min_frequency": data.draw(st.sampled_from([0, 2, 20])),
+        "whole_characters": byte_level and data.draw(st.booleans()),
+    }
+    add = data.draw(st.integers(1, 30))
+    tokens, merges = extended_bpe(model, counts_of(second), Extension(add=add, **more))
+    old = [(model.vocab[left], model.vocab[right]) for left, right, _ in model.merges.tolist()]
+    own = {token.encode() for token in specials}
+    expected = reference(second, [*model.vocab], old, add, byte_level=byte_level, specials=own, **more)
+    assert in_bytes(model, tokens, merges) == expected
+
+
+@given(word_counts(LETTERS), st.integers(0, 25), st.integers(1, 25), TIES)
+def test_in_two_steps_or_in_one(words: dict[bytes, int], first: int, add: int, tie: Any) -> None:
+    counts = counts_of(words)
+    whole = train_bpe(counts, BPESettings(vocab_size=256 + first + add, tie_break=tie))
+    begun = train_bpe(counts, BPESettings(vocab_size=256 + first, tie_break=tie))
+    tokens, merges = extended_bpe(begun, counts, Extension(add=add, tie_break=tie))
+    if len(begun.vocab) == 256 + first:
+        assert with_merges(begun, tokens, merges) == whole
+
+
+@given(word_counts(LETTERS), word_counts(LETTERS), st.integers(1, 25))
+def test_every_new_token_is_reached(first: dict[bytes, int], second: dict[bytes, int], add: int) -> None:
+    begun = train_bpe(counts_of(first), BPESettings(vocab_size=280))
+    tokens, merges = extended_bpe(begun, counts_of(second), Extension(add=add))
+    model = with_merges(begun, tokens, merges)
+    assert len(set(model.vocab)) == len(model.vocab)
+    if tokens:
+        ids = word_ids(model, counts_of(dict.fromkeys(tokens, 1)))
+        assert ids.to_lists() == [[len(begun.vocab) + i] for i in range(len(tokens))]
+
+
+def changed(tok: subwords.Tokenizer, more: subwords.Tokenizer, text: str) -> bool:
+    """Whether a text gets other ids, checked against what B9 says."""
+    words = tok.splitter.split(text)
+    pairs = {(left, right) for left, right, _ in more.model.merges[len(tok.model.merges) :].tolist()}
+    old, new = [tok.encode_batch(words).to_lists(), more.encode_batch(words).to_lists()]
+    for before, after in zip(old, new, strict=True):
+        assert (before != after) == any(pair in pairs for pair in pairwise(before))
+    return old != new
+
+
+def test_a_text_keeps_its_ids_unless_a_new_pair_is_in_it() -> None:
+    rng = random.Random(SEED)
+    tok = subwords.train(["low lower lowest new newer newest wide wider"] * 9, vocab_size=275)
+    more = subwords.extend(tok, ["slow slower slowest widest lowly"] * 9, add=8)
+    texts = [" ".join(rng.choices(["low", "slow", "newer", "wides", "lowly", "x"], k=3)) for _ in range(200)]
+    kinds = [changed(tok, more, text) for text in texts]
+    assert 0 < sum(kinds) < len(kinds)
+
+
+TEXT = "def naïve(x):\n    return tokenize_all(the_words)  # 文字を数える\n" * 9
+
+
+@pytest.mark.parametrize("name", ["gpt2/tokenizer.json", "phi-3/tokenizer.json", "clip/tokenizer.json"])
+def test_real_files_in_hf(data: Path, tmp_path: Path, name: str) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    tok = subwords.load(file_of(data, name))
+    more = subwords.extend(tok, [TEXT, "naïve the_words tokenize_all"], add=12)
+    assert more.vocab_size == tok.vocab_size + 12
+    assert [more.id_to_bytes(i) for i in range(tok.vocab_size)] == [tok.id_to_bytes(i) for i in range(tok.vocab_size)]
+    more.save(tmp_path / "tokenizer.json")
+    theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    for text in (TEXT, "tokenize the words", "Hello, world! naïve"):
+        assert more.encode(text) == theirs.encode(text, add_special_tokens=False).ids
+        assert tok.decode(tok.encode(text)) == more.decode(more.encode(text))
+    assert max(more.encode(TEXT)) >= tok.vocab_size
+    assert len(more.encode(TEXT)) < len(tok.encode(TEXT))
+    assert subwords.load(tmp_path / "tokenizer.json").encode(TEXT) == more.encode(TEXT)
+
+
+def test_rank_files_in_tiktoken(data: Path, tmp_path: Path) -> None:
+    tiktoken = pytest.importorskip("tiktoken")
+    from tiktoken.load import load_tiktoken_bpe
+
+    pattern = json.loads(file_of(data, "tiktoken/specs.json").read_text("utf-8"))["r50k_base"]["pat_str"]
+    tok = subwords.load(file_of(data, "tiktoken/r50k_base.tiktoken"), splitter=pattern)
+    more = subwords.extend(tok, [TEXT], add=12)
+    more.save(tmp_path / "x.tiktoken")
+    ranks = load_tiktoken_bpe(str(tmp_path / "x.tiktoken"))
+    theirs = tiktoken.Encoding("x", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+    assert theirs.encode_ordinary(TEXT) == more.encode(TEXT)
+    assert len(more.encode(TEXT)) < len(tok.encode(TEXT))
+
+
+def test_models_in_sentencepiece(tmp_path: Path) -> None:
+    sentencepiece = pytest.importorskip("sentencepiece")
+    (tmp_path / "x.txt").write_text("low lower lowest new newer newest wide wider\n" * 50)
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(tmp_path / "x.txt"), model_prefix=str(tmp_path / "x"), vocab_size=40, model_type="bpe"
+    )
+    tok = subwords.load(tmp_path / "x.model")
+    more = subwords.extend(tok, ["slow slower slowest widest low owl"] * 9, add=5)
+    more.save(tmp_path / "more.model")
+    theirs = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "more.model"))
+    for text in ("slow slower slowest widest", "new newest", "owl x"):
+        assert theirs.encode(text) == more.encode(text)
+    assert max(more.encode("slowest")) >= tok.vocab_size
+    with pytest.raises(InputError, match=r"as it was read from its \.model file"):
+        subwords.extend(tok.with_(splitter="whitespace"), ["slow slower slowest"] * 9, add=5)
+
+
+def test_tokens_span_words_with_a_coarser_rule() -> None:
+    text = "by the way of the way in the end of the day " * 30
+    tok = subwords.train([text], vocab_size=290)
+    for most in (None, 2):
+        more = subwords.extend(tok, [text], add=12, splitter=r"[.!?]+", max_words=most)
+        spans = [token.count(b" ") for token in [*more.model.vocab][tok.vocab_size :]]
+        assert max(spans) > 1
+        assert most is None or max(spans) == most
+        assert more.splitter == subwords.splitter(r"[.!?]+")
+        assert more.decode(more.encode(text)) == text
+        assert len(more.encode(text)) < len(tok.encode(text))
+
+
+def test_counts_are_those_of_the_tokenizer() -> None:
+    tok = subwords.train(["low lower lowest"] * 9, vocab_size=260, special_tokens=["<s>"])
+    good = subwords.count(["slow slower"], special_tokens=["<s>"])
+    assert subwords.extend(tok, good, add=2).vocab_size == 262
+    with pytest.raises(InputError, match="special token '<s>' was not removed"):
+        subwords.extend(tok, subwords.count(["slow"]), add=2)
+    with pytest.raises(InputError, match="expected counts made with splitter"):
+        subwords.extend(tok, subwords.count(["slow"], splitter="bert", special_tokens=["<s>"]), add=2)
+    with pytest.raises(InputError, match="separator applies to text"):
+        subwords.extend(tok, good, add=2, separator="x")
+
+
+def test_clear_errors() -> None:
+    tok = subwords.train(["low lower lowest"] * 9, vocab_size=260)
+    with pytest.raises(InputError, match="add"):
+        subwords.extend(tok, ["a"], add=0)
+    with pytest.raises(TrainingError, match="nothing to add"):
+        subwords.extend(tok, ["a b c"], add=3, splitter="whitespace")
+    with pytest.warns(SubwordsWarning, match="fewer tokens than asked for: 1 instead of 9"):
+        assert subwords.extend(tok, ["ab"], add=9).vocab_size == 261
+    piece = subwords.train(["low lower lowest"] * 9, algorithm="wordpiece", vocab_size=20)
+    with pytest.raises(InputError, match="expected a BPE tokenizer to extend, not wordpiece"):
+        subwords.extend(piece, ["slow"], add=3)
+    chars = subwords.train(["low lower lowest"] * 9, vocab_size=14, byte_level=False)
+    with pytest.raises(InputError, match="whole_characters needs a byte-level model"):
+        subwords.extend(chars, ["slow"], add=3, whole_characters=True)
+
+
+def test_unknown_symbols_split_a_word() -> None:
+    words = counts_of({b"abxab": 5, b"xx": 3})
+    model = BPE(Vocab([b"a", b"b"]), np.zeros((0, 3), np.int64), byte_level=False)
+    tokens, merges = extended_bpe(model, words, Extension(add=5))
+    assert (tokens, merges.tolist()) == ([b"ab"], [[0, 1, 2]])
+
+
+def test_threads_change_nothing() -> None:
+    rng = random.Random(SEED)
+    words = {bytes(rng.choices(b"abcdef", k=rng.randrange(1, 12))): rng.randrange(1, 9) for _ in range(50_000)}
+    counts: WordCounts = counts_of(words)
+    model = train_bpe(counts, BPESettings(vocab_size=400))
+    found = [extended_bpe(model, counts, Extension(add=200), threads=threads) for threads in (1, 3)]
+    assert found[0][0] == found[1][0]
+    assert (found[0][1] == found[1][1]).all()

@@ -1,0 +1,148 @@
+"""verify_training: every merge is counted as the textbook counts it, and planted faults are found (B1, B2)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import subwords
+from strategies import counts_of, word_counts
+from subwords.bpe.model import BPE
+from subwords.bpe.train import BPESettings, train_bpe
+from subwords.components.vocab import Vocab
+from subwords.errors import InputError
+from subwords.reference.bpe import apply_merge, count_pairs
+from subwords.study.pair_counts import learned_merges, one_merge_each
+
+TEXT = "low lower lowest new newer newest wide wider widest slow slower the then there " * 9
+
+
+def textbook(words: dict[bytes, int], merges: list[tuple[bytes, bytes]]) -> list[tuple[int, int]]:
+    """The count of each merge at its turn, and the highest count at that time."""
+    state = [([bytes([byte]) for byte in word], count) for word, count in words.items()]
+    found = []
+    for pair in merges:
+        counts = count_pairs(state)
+        found.append((counts.get(pair, 0), max(counts.values(), default=0)))
+        state = [(apply_merge(tokens, pair), count) for tokens, count in state]
+    return found
+
+
+@given(word_counts("abé"), word_counts("abé"), st.integers(1, 20), st.sampled_from(["ids", "first", "bytes"]))
+def test_counts_are_those_of_the_textbook(first: Any, second: Any, add: int, tie_break: Any) -> None:
+    model = train_bpe(counts_of(first), BPESettings(vocab_size=256 + add, tie_break=tie_break))
+    tokens = list(model.vocab)
+    merges = [(tokens[left], tokens[right]) for left, right, _ in model.merges.tolist()]
+    for words in (first, second):
+        found = [*learned_merges(model, counts_of(words), tie_break)]
+        assert [one.rank for one in found] == [*range(len(merges))]
+        for one, (count, best) in zip(found, textbook(words, merges), strict=True):
+            assert one.count == count
+            assert (one.best is None) == (count == best and count > 0) or count == best
+            assert one.best is None or one.best_count in (best, 0)
+        if words is first:
+            assert all(one.best is None for one in found)
+
+
+def trained() -> tuple[subwords.Tokenizer, subwords.WordCounts]:
+    counts = subwords.count([TEXT])
+    return subwords.train(counts, vocab_size=275), counts
+
+
+def planted(tok: subwords.Tokenizer, order: list[int]) -> subwords.Tokenizer:
+    """The tokenizer with merges in another order, or without some."""
+    model = tok.model
+    assert isinstance(model, BPE)
+    return tok.with_(model=replace(model, merges=model.merges[order]))
+
+
+def test_a_sound_tokenizer_is_proven() -> None:
+    tok, counts = trained()
+    found = subwords.verify_training(tok, counts)
+    assert found.proven
+    assert found.counts[0] == max(found.counts)
+    assert found.to_dict()["proven"] is True
+
+
+def test_planted_faults_are_found() -> None:
+    tok, counts = trained()
+    every = [*range(len(tok.merges))]
+    drop = subwords.verify_training(tok, counts).counts
+    place = next(k for k in range(2, 15) if drop[k] > drop[k + 1])
+    swapped = [*every[:place], place + 1, place, *every[place + 2 :]]
+    found = subwords.verify_training(planted(tok, swapped), counts)
+    assert (found.deviations[0].rank, found.deviations[0].kind) in ((place, "not the best"), (place, "never occurs"))
+    last = subwords.verify_training(planted(tok, every[1:]), counts)
+    assert last.deviations[0].rank == 0
+    assert not last.proven
+    tied = subwords.verify_training(tok, counts, tie_break="bytes")
+    assert {one.kind for one in tied.deviations} <= {"wrong tie"}
+
+
+def test_a_merge_that_never_occurs_is_found() -> None:
+    tok, counts = trained()
+    model = tok.model
+    assert isinstance(model, BPE)
+    more = Vocab([*model.vocab, b"zq"])
+    merges = np.concatenate([model.merges, [[model.vocab.ids[b"z"], model.vocab.ids[b"q"], len(model.vocab)]]])
+    found = subwords.verify_training(tok.with_(model=replace(model, vocab=more, merges=merges)), counts)
+    assert [(one.kind, one.merge, one.count) for one in found.deviations] == [("never occurs", ("z", "q"), 0)]
+    assert "never occurs: ('z', 'q') 0" in str(found)
+
+
+def test_files_of_hf_are_proven(tmp_path: Path) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    theirs = tokenizers.Tokenizer(tokenizers.models.BPE())
+    theirs.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
+    trainer = tokenizers.trainers.BpeTrainer(vocab_size=290, initial_alphabet=alphabet, show_progress=False)
+    theirs.train_from_iterator([TEXT], trainer)
+    theirs.save(str(tmp_path / "tokenizer.json"))
+    tok = subwords.load(tmp_path / "tokenizer.json")
+    assert subwords.verify_training(tok, subwords.count([TEXT], splitter=tok.splitter)).proven
+
+
+def test_rank_files_and_models_have_one_merge_each(tmp_path: Path) -> None:
+    tok, counts = trained()
+    tok.save(tmp_path / "x.tiktoken")
+    ranks = subwords.load(tmp_path / "x.tiktoken", splitter="gpt2")
+    assert isinstance(ranks.model, BPE)
+    assert len(ranks.model.merges) >= len(tok.merges)
+    single = one_merge_each(ranks.model)
+    assert [(single.vocab[a], single.vocab[b]) for a, b, _ in single.merges.tolist()] == tok.merges
+    assert subwords.verify_training(ranks, counts).proven
+
+
+def test_files_of_sentencepiece(tmp_path: Path) -> None:
+    sentencepiece = pytest.importorskip("sentencepiece")
+    (tmp_path / "x.txt").write_text(TEXT.replace("the ", "the\n"))
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(tmp_path / "x.txt"), model_prefix=str(tmp_path / "x"), vocab_size=60, model_type="bpe"
+    )
+    tok = subwords.load(tmp_path / "x.model")
+    counts = subwords.count(tmp_path / "x.txt", splitter=tok.splitter, normalizer=tok.normalizer, documents="line")
+    found = subwords.verify_training(tok, counts)
+    assert found.merges > 20
+    assert found.missing == 0
+    assert {one.kind for one in found.deviations} == {
+        "wrong tie",
+        "never occurs",
+    }  # its own rule of ties; pairs that do not occur
+
+
+def test_clear_errors() -> None:
+    tok, counts = trained()
+    with pytest.raises(InputError, match="expected a BPE tokenizer, not unigram"):
+        subwords.verify_training(subwords.train([TEXT], algorithm="unigram", vocab_size=30), counts)
+    with pytest.raises(InputError, match="expected counts made with splitter"):
+        subwords.verify_training(tok, subwords.count([TEXT], splitter="bert"))
+    with pytest.raises(InputError, match="limit"):
+        subwords.verify_training(tok, counts, limit=0)
+    with pytest.raises(InputError, match="tie_break"):
+        subwords.verify_training(tok, counts, tie_break="best")  # type: ignore[arg-type]

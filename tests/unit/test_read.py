@@ -369,3 +369,12 @@ def test_reading_stopped_early_closes_the_file(tmp_path: Path) -> None:
         blocks = read(path, block_size=10)
         next(blocks)
         del blocks  # an open file would warn here, and a warning is an error
+
+
+def test_rows_of_json_need_no_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    (tmp_path / "x.jsonl").write_text('{"text": "a b"}\n')
+    assert [block.data for block in read_blocks(tmp_path / "x.jsonl")] == [b"a b"]
+    (tmp_path / "x.txt.zst").write_bytes(b"\x28\xb5\x2f\xfd")
+    with pytest.raises(CorpusError, match=r"subwords\[arrow\]"):
+        read_blocks(tmp_path / "x.txt.zst")

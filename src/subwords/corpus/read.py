@@ -64,9 +64,9 @@ def read_blocks(
         blocks = _lines(table_blocks(source, reading, tally, max(block_size, LEAST), on_bytes), reading)
     else:
         files, texts = files_and_texts(source)
-        if any(path.suffix.lower() == ".zst" or names_rows(path) for path in files):
-            need_pyarrow()
         kinds = [kind_of_file(path) for path in files]
+        if any(path.suffix.lower() == ".zst" for path in files) or {"parquet", "arrow"} & {*kinds}:
+            need_pyarrow()
         how: Any = {"block_size": block_size, "on_bytes": on_bytes, "tally": tally, "threads": threads}
         blocks = chain(
             chain.from_iterable(

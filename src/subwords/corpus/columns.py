@@ -18,7 +18,15 @@ from subwords.corpus.reading import Reading, Tally
 from subwords.errors import CorpusError, InputError
 from subwords.support.remote import is_remote
 
-__all__ = ["arrow_blocks", "column_rows", "column_texts", "is_table", "parquet_blocks", "row_group_rows", "table_blocks"]
+__all__ = [
+    "arrow_blocks",
+    "column_rows",
+    "column_texts",
+    "is_table",
+    "parquet_blocks",
+    "row_group_rows",
+    "table_blocks",
+]
 
 Place = Callable[[int], str]  # the name of a row, for messages
 

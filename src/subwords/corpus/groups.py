@@ -55,9 +55,7 @@ def _names(files: list[Path]) -> list[str]:
     return stems if len(set(stems)) == len(stems) else [str(path) for path in files]
 
 
-def _rows(
-    source: Source, by: str, reading: Reading, on_bytes: Callable[[int], object], tally: Tally
-) -> Iterator[Row]:
+def _rows(source: Source, by: str, reading: Reading, on_bytes: Callable[[int], object], tally: Tally) -> Iterator[Row]:
     from subwords.corpus.columns import is_table
 
     if is_table(source):
@@ -82,9 +80,7 @@ def _rows(
         yield from _of_row(row, f"row {index}", by, reading, tally)
 
 
-def _of_lines(
-    path: Path, by: str, reading: Reading, on_bytes: Callable[[int], object], tally: Tally
-) -> Iterator[Row]:
+def _of_lines(path: Path, by: str, reading: Reading, on_bytes: Callable[[int], object], tally: Tally) -> Iterator[Row]:
     from subwords.corpus.contents import BOM
     from subwords.corpus.json_lines import loaded_row
     from subwords.corpus.lines import whole_lines
@@ -119,5 +115,7 @@ def _of_row(row: Any, place: str, by: str, reading: Reading, tally: Tally) -> It
     elif isinstance(row, dict):
         came = f"{group!r:.40}" if by in row else f"no such field; it has {', '.join(map(repr, list(row)[:20]))}"
         if reading.errors != "skip":
-            raise CorpusError(f'{place}: expected the name of a group in field {by!r}, got {came}; by="file" groups by file')
+            raise CorpusError(
+                f'{place}: expected the name of a group in field {by!r}, got {came}; by="file" groups by file'
+            )
         tally.refused(f"{place}: {came}", reading.errors)

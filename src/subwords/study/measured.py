@@ -1,12 +1,12 @@
-"""Measured: the documents of a corpus as rows of integers, with the ids of one or several tokenizers."""
+"""Measured: what the documents of a corpus have, in text and in ids, as sums for each document."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
-from time import perf_counter
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,181 +14,173 @@ from numpy.typing import NDArray
 from subwords.corpus.groups import grouped_blocks
 from subwords.corpus.read import read_blocks
 from subwords.corpus.reading import Reading, Tally
-from subwords.corpus.source import Source, source_size
-from subwords.corpus.specials import Part
 from subwords.engine.documents import PartEncoder, in_parts
 from subwords.errors import InputError
 from subwords.kernels.layout import CHARACTERS_OF, IN_WORD, MEASURED_ROW, SPACELESS, SPACELESS_OF, WORDS_OF
-from subwords.results.token_batch import TokenBatch
-from subwords.support.checks import check_string
 
 if TYPE_CHECKING:
     from subwords.corpus.blocks import Block
+    from subwords.corpus.source import Source
+    from subwords.corpus.specials import Part
+    from subwords.tokenizer import Tokenizer
 
-__all__ = [
-    "ALL",
-    "BYTES",
-    "CHARACTERS",
-    "COLUMNS",
-    "FIRST_TOKENS",
-    "SPACELESS_CHARACTERS",
-    "WORDS",
-    "Corpus",
-    "Documents",
-    "MeasuredPart",
-    "groups_of",
-    "measured_parts",
-    "size_of_corpus",
-    "word_classes",
-]
+__all__ = ["BYTES", "CHARACTERS", "FIELDS", "SPACELESS_CHARACTERS", "WORDS", "Measured", "measured"]
 
-Corpus: TypeAlias = Source | Mapping[str, Source]
-
-BLOCK = 1 << 21  # bytes of text that are encoded at once
-ALL = "all"  # the name of the only group
-# The columns of a document; those of each tokenizer follow.
-BYTES, CHARACTERS, WORDS, SPACELESS_CHARACTERS, FIRST_TOKENS = range(5)
-COLUMNS = 2  # of a tokenizer: its ids, and those of them that are unknown
-
-# Scripts that are written without spaces between words.
-_SPACELESS_SCRIPTS = (
-    *("Han", "Hiragana", "Katakana", "Bopomofo", "Yi", "Tangut", "Nushu", "Thai", "Lao", "Khmer", "Myanmar"),
-    *("Tibetan", "Javanese", "Balinese", "Tai_Tham", "New_Tai_Lue", "Tai_Viet"),
-)
+BLOCK = 1 << 21  # bytes of text at once
+BYTES, CHARACTERS, WORDS, SPACELESS_CHARACTERS, FIELDS = range(5)  # of a document
+# Scripts whose words are not separated by spaces: their runs of letters are no words.
+NO_SPACES = ("Han", "Hiragana", "Katakana", "Thai", "Lao", "Khmer", "Myanmar", "Tibetan", "Tai_Tham", "New_Tai_Lue")
+WHITESPACE = tuple(b" \n\t\r")
+NEAR = 64  # cuts that are tried
 
 
-class MeasuredPart(NamedTuple):
-    """Some documents; the first may continue that of the previous part, and the last may go on in the next.
+@dataclass
+class Measured:
+    """Sums for each document, in the order of the corpus.
 
-    rows: int64, one for each text of the part. batches: the ids by tokenizer. counts: how often each id occurs, by
-    tokenizer. seconds: that a thread took to encode, by tokenizer.
+    texts: int64, a row of FIELDS for each document. tokens: int64, (tokenizers, documents). groups: the number of each
+    document's group in `names`. counts: how often each id occurs, for each tokenizer. seconds: of encoding, of all
+    threads together.
     """
 
-    part: Part
-    rows: NDArray[np.int64]
-    batches: tuple[TokenBatch, ...]
-    counts: tuple[NDArray[np.int64], ...]
-    seconds: tuple[float, ...]
+    names: list[str]
+    groups: NDArray[np.int64]
+    texts: NDArray[np.int64]
+    tokens: NDArray[np.int64]
+    counts: list[NDArray[np.int64]]
+    seconds: list[float]
+    tally: Tally = field(default_factory=Tally)
 
-
-@dataclass(frozen=True, slots=True)
-class Encoded:
-    """A tokenizer that measures a corpus: its encoder, the id of its unk token, and its number of ids."""
-
-    encoder: PartEncoder
-    unk_id: int | None
-    size: int
+    def sums(self, group: int | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the sums of the texts and of the tokens of all documents, or of a group."""
+        chosen = slice(None) if group is None else self.groups == group
+        return self.texts[chosen].sum(axis=0), self.tokens[:, chosen].sum(axis=1)
 
 
 @cache
 def word_classes() -> NDArray[np.uint8]:
-    r"""Return IN_WORD (\w) and SPACELESS for every code point, uint8 of shape (0x110000,)."""
+    """Return IN_WORD and SPACELESS for every code point: letters, marks and digits are in words."""
     from subwords.unicode.tables import property_members
 
-    classes = property_members("Word").astype(np.uint8) * np.uint8(IN_WORD)
-    for script in _SPACELESS_SCRIPTS:
-        classes |= property_members(script).astype(np.uint8) * np.uint8(SPACELESS)
-    classes.flags.writeable = False
-    return classes
+    spaceless = np.zeros(0x110000, np.bool_)
+    for script in NO_SPACES:
+        spaceless |= property_members(script)
+    within = property_members("L") | property_members("M") | property_members("N")
+    spaceless &= within
+    return (within & ~spaceless) * np.uint8(IN_WORD) + spaceless * np.uint8(SPACELESS)
 
 
-def groups_of(
-    corpus: Corpus, by: str | None, reading: Reading, *, on_bytes: Callable[[int], object], tally: Tally, threads: int
-) -> Iterator[tuple[str, Iterable[Block]]]:
-    """Yield groups and blocks of their next documents; a group may come several times. See `evaluate`."""
-    if by is not None:
-        check_string("by", by)
+def measured(
+    tokenizers: list[Tokenizer],
+    corpus: Source | Mapping[str, Source],
+    *,
+    by: str | None,
+    reading: Reading,
+    threads: int | None,
+    on_bytes: Callable[[int], object],
+) -> Measured:
+    """Return the sums of a corpus. by: see `grouped_blocks`; None for one group. A mapping gives the groups itself."""
+    tally = Tally()
+    streams = _streams(corpus, by, reading, on_bytes, tally)
+    encoders = [PartEncoder(tok._engine) for tok in tokenizers]
+    counts = [np.zeros(len(tok.model.vocab), np.int64) for tok in tokenizers]
+    sums, seconds = _Sums(len(tokenizers)), [0.0] * len(tokenizers)
+    for name, blocks in streams:
+        cut = _cut(encoders)
+
+        def run(part: Part) -> _Part:
+            return _of_part(part, encoders)
+
+        for found in in_parts(blocks, cut, run, threads):
+            sums.add(name, found)
+            for k, (ids, spent) in enumerate(found.ids):
+                counts[k][: len(ids)] += ids
+                seconds[k] += spent
+    return Measured(*sums.arrays(), counts, seconds, tally)
+
+
+def _streams(
+    corpus: Any, by: str | None, reading: Reading, on_bytes: Callable[[int], object], tally: Tally
+) -> Iterable[tuple[str, Iterable[Block]]]:
+    how: Any = {"block_size": BLOCK, "on_bytes": on_bytes, "tally": tally}
     if isinstance(corpus, Mapping):
         if by is not None:
-            raise InputError("by is for one corpus; this is a dict, whose keys name the groups: leave by out")
-        if not corpus:
-            raise InputError("expected corpora by group, got an empty dict")
-        for name, source in corpus.items():
-            check_string("the name of a group", name)
-            yield name, read_blocks(
-                source, reading, block_size=BLOCK, on_bytes=on_bytes, tally=tally, threads=threads
-            )
-    elif by is not None:
-        yield from grouped_blocks(corpus, by, reading, block_size=BLOCK, on_bytes=on_bytes, tally=tally)
-    else:
-        blocks = read_blocks(corpus, reading, block_size=BLOCK, on_bytes=on_bytes, tally=tally, threads=threads)
-        yield ALL, blocks
+            raise InputError("by is for one corpus; a dict of corpora has its groups already")
+        return ((str(name), read_blocks(source, reading, **how)) for name, source in corpus.items())
+    if by is None:
+        return [("all", read_blocks(corpus, reading, **how))]
+    return grouped_blocks(corpus, by, reading, **how)
 
 
-def size_of_corpus(corpus: Corpus) -> int | None:
-    """Return the size of a corpus in bytes, None if it is unknown; see `source_size`."""
-    if not isinstance(corpus, Mapping):
-        return source_size(corpus)
-    sizes = [source_size(source) for source in corpus.values()]
-    return None if None in sizes else sum(size or 0 for size in sizes)
+def _cut(encoders: list[PartEncoder]) -> Callable[[NDArray[np.uint8], int], int] | None:
+    """Return where documents may be cut: where no tokenizer's ids change, next to whitespace, which is in no word."""
+    cuts = [encoder.cut for encoder in encoders]
+    if not all(cuts):
+        return None
+
+    def cut(text: NDArray[np.uint8], at: int) -> int:
+        for _ in range(NEAR):
+            places = {one(text, at) for one in cuts if one is not None}
+            at = min(places)
+            if len(places) == 1 and (not at or int(text[at - 1]) in WHITESPACE or int(text[at]) in WHITESPACE):
+                return at
+            at -= len(places) == 1
+            if at <= 0:
+                return 0
+        return 0
+
+    return cut
 
 
-def measured_parts(
-    encoders: tuple[Encoded, ...],
-    blocks: Iterable[Block],
-    threads: int,
-    each: Callable[[Part], object] = lambda part: None,
-) -> Generator[MeasuredPart, None, None]:
-    """Yield the parts of blocks in order. With several tokenizers a document is in memory as a whole.
-
-    each: is called with every part, on the thread that measures it.
-    """
-    classes = word_classes()
-
-    def run(part: Part) -> MeasuredPart:
-        rows = np.zeros((len(part.bounds) - 1, FIRST_TOKENS + COLUMNS * len(encoders)), np.int64)
-        rows[:, BYTES] = np.diff(part.bounds)
-        _measure(part, classes, rows)
-        batches, counts, seconds = list[TokenBatch](), list[NDArray[np.int64]](), list[float]()
-        for number, encoded in enumerate(encoders):
-            started = perf_counter()
-            batch = encoded.encoder.encode(part)
-            seconds.append(perf_counter() - started)
-            column = FIRST_TOKENS + COLUMNS * number
-            rows[:, column] = np.diff(batch.offsets)
-            if encoded.unk_id is not None:
-                unknown = np.flatnonzero(batch.ids == encoded.unk_id)
-                rows[:, column + 1] = np.diff(np.searchsorted(unknown, batch.offsets))
-            batches.append(batch)
-            counts.append(np.bincount(batch.ids, minlength=encoded.size))
-        each(part)
-        return MeasuredPart(part, rows, tuple(batches), tuple(counts), tuple(seconds))
-
-    cut = encoders[0].encoder.cut if len(encoders) == 1 else None
-    return in_parts(blocks, cut, run, threads)
+@dataclass
+class _Part:
+    texts: NDArray[np.int64]
+    tokens: NDArray[np.int64]
+    ids: list[tuple[NDArray[np.int64], float]]
+    begins: bool
 
 
-def _measure(part: Part, classes: NDArray[np.uint8], rows: NDArray[np.int64]) -> None:
+def _of_part(part: Part, encoders: list[PartEncoder]) -> _Part:
     from subwords.kernels.text.measure import measure_texts
 
-    found = np.empty((len(rows), MEASURED_ROW), np.int64)
-    measure_texts(np.frombuffer(part.text, np.uint8), part.bounds, classes, found.reshape(-1))
-    rows[:, CHARACTERS], rows[:, WORDS] = found[:, CHARACTERS_OF], found[:, WORDS_OF]
-    rows[:, SPACELESS_CHARACTERS] = found[:, SPACELESS_OF]
+    texts = np.zeros((len(part.bounds) - 1, FIELDS), np.int64)
+    rows = np.empty((len(texts), MEASURED_ROW), np.int64)
+    measure_texts(np.frombuffer(part.text, np.uint8), part.bounds, word_classes(), rows.ravel())
+    texts[:, BYTES] = np.diff(part.bounds)
+    texts[:, [CHARACTERS, WORDS, SPACELESS_CHARACTERS]] = rows[:, [CHARACTERS_OF, WORDS_OF, SPACELESS_OF]]
+    tokens, ids = [], []
+    for encoder in encoders:
+        start = time.perf_counter()
+        batch = encoder.encode(part)
+        spent = time.perf_counter() - start
+        tokens.append(np.diff(batch.offsets))
+        ids.append((np.bincount(batch.ids), spent))
+    return _Part(texts, np.array(tokens, np.int64).reshape(len(encoders), -1), ids, part.begins)
 
 
-class Documents:
-    """Joins the rows of documents that are cut into parts."""
+class _Sums:
+    """Collects the sums of documents, of which some come in several parts."""
 
-    def __init__(self) -> None:
-        self._open: NDArray[np.int64] | None = None
-        self._in_word = False
+    def __init__(self, tokenizers: int) -> None:
+        self._names: dict[str, int] = {}
+        self._groups: list[NDArray[np.int64]] = []
+        self._texts: list[NDArray[np.int64]] = [np.zeros((0, FIELDS), np.int64)]
+        self._tokens: list[NDArray[np.int64]] = [np.zeros((tokenizers, 0), np.int64)]
 
-    def whole(self, found: MeasuredPart) -> NDArray[np.int64]:
-        """Return the rows of the documents that end in this part."""
-        rows, part = found.rows, found.part
-        if self._open is not None:
-            rows[0] += self._open
-            # A word that was cut has been counted on both sides.
-            rows[0, WORDS] -= self._in_word and _is_in_word(part.text[:4], 0)
-            self._open = None
-        if part.ends:
-            return rows
-        self._open, self._in_word = rows[-1].copy(), _is_in_word(part.text[-4:], -1)
-        return rows[:-1]
+    def add(self, name: str, part: _Part) -> None:
+        """Add a part of a group's documents."""
+        group = self._names.setdefault(name, len(self._names))
+        texts, tokens = part.texts, part.tokens
+        if not part.begins and len(texts):
+            self._texts[-1][-1] += texts[0]
+            self._tokens[-1][:, -1] += tokens[:, 0]
+            texts, tokens = texts[1:], tokens[:, 1:]
+        if len(texts):
+            self._texts.append(texts)
+            self._tokens.append(tokens)
+            self._groups.append(np.full(len(texts), group, np.int64))
 
-
-def _is_in_word(data: bytes, at: int) -> bool:
-    """Whether the first or last character of a text is part of a word."""
-    text = data.decode("utf-8", "ignore")
-    return bool(text) and bool(word_classes()[ord(text[at])] & IN_WORD)
+    def arrays(self) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Return names, groups, texts and tokens."""
+        groups = np.concatenate([np.zeros(0, np.int64), *self._groups])
+        return [*self._names], groups, np.concatenate(self._texts), np.concatenate(self._tokens, axis=1)

@@ -13,7 +13,7 @@ from subwords.support.checks import check_integer
 
 __all__ = ["Interval", "Resampled", "check_confidence"]
 
-MOST_UNITS = 4096  # documents, or bundles of them, that are resampled
+MOST_UNITS = 1024  # documents, or bundles of them, that are resampled
 ROWS = 64  # resamples at once
 
 
@@ -48,14 +48,16 @@ class Resampled:
     def __init__(self, values: NDArray[np.int64], *, resamples: int, seed: int) -> None:
         rng, units = np.random.default_rng(seed), values.astype(np.float64)
         if len(units) > MOST_UNITS:
-            bundles = np.zeros((MOST_UNITS, values.shape[1]))
-            np.add.at(bundles, rng.permutation(len(units)) % MOST_UNITS, units)
-            units = bundles
+            order = rng.permutation(len(units))
+            starts = np.arange(MOST_UNITS) * len(units) // MOST_UNITS
+            units = np.add.reduceat(units[order], starts, axis=0)
         self._count = len(values)
-        drawn = [
-            rng.multinomial(len(units), np.full(len(units), 1 / len(units)), min(ROWS, resamples - first)) @ units
-            for first in range(0, resamples if len(units) else 0, ROWS)
-        ]
+        drawn = list[NDArray[np.float64]]()
+        for first in range(0, resamples if len(units) else 0, ROWS):
+            rows = min(ROWS, resamples - first)
+            chosen = rng.integers(0, len(units), (rows, len(units))) + len(units) * np.arange(rows)[:, None]
+            times = np.bincount(chosen.ravel(), minlength=rows * len(units)).reshape(rows, -1)
+            drawn.append(times @ units)
         self._sums = np.concatenate([np.zeros((0, values.shape[1])), *drawn])
 
     def interval(

@@ -38,7 +38,11 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `compare` measured. relative: the tokens of each, divided by those of the first. disagreeing: share of words."""
+    """What `compare` measured.
+
+    relative: the tokens of each, divided by those of the first. disagreeing: the share of words that some split
+    differently.
+    """
 
     names: tuple[str, ...]
     evaluations: tuple[Evaluation, ...]
@@ -158,13 +162,15 @@ def _disagreements(
     assert not isinstance(counts, int)
     order = np.argsort(-counts.counts.astype(np.int64), kind="stable")[:MOST_WORDS].tolist()
     texts = [counts.data[counts.offsets[k] : counts.offsets[k + 1]].tobytes().decode() for k in order]
+    frequent = [(text, int(counts.counts[k])) for k, text in zip(order, texts, strict=True) if not text.isspace()]
+    texts = [text for text, _ in frequent]
     every = [tok(texts, template=False, truncation=False, padding=False, threads=threads) for tok in tokenizers]
     found, number, seen = list[Disagreement](), 0, 0
-    for place, text in enumerate(texts):
-        times = int(counts.counts[order[place]])
+    for place, (text, times) in enumerate(frequent):
         seen += times
-        spans = [one[place].byte_spans.tolist() for one in every]
-        if all(one == spans[0] for one in spans[1:]):
+        lead = len(text) - len(text.lstrip(" "))
+        cuts = [{start for start, _ in one[place].spans.tolist() if start > lead} for one in every]
+        if all(one == cuts[0] for one in cuts[1:]):
             continue
         number += times
         if len(found) < most:

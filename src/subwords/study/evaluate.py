@@ -270,7 +270,7 @@ def evaluation_of(
         for name, (above, below) in ratios.items()
         if (found := resampled.interval(_ratio(above, below), settings.confidence)) is not None
     }
-    groups = _groups(sums, number, settings)
+    groups = _groups(sums, number, settings, intervals.get("bytes_per_token"))
     costs = [group.cost for group in groups if group.cost is not None]
     seconds = sums.seconds[number]
     return Evaluation(
@@ -310,7 +310,8 @@ def _ratio(above: int, below: int) -> Any:
     return lambda sums: sums[:, above] / sums[:, below]
 
 
-def _groups(sums: Measured, number: int, settings: Settings) -> tuple[Group, ...]:
+def _groups(sums: Measured, number: int, settings: Settings, whole: Interval | None) -> tuple[Group, ...]:
+    """Return the groups; the only group has the interval of the whole."""
     if settings.reference is not None and settings.reference not in sums.names:
         raise InputError(f"expected reference to be one of the groups {sums.names!r:.200}, not {settings.reference!r}")
     if settings.parallel:
@@ -323,9 +324,10 @@ def _groups(sums: Measured, number: int, settings: Settings) -> tuple[Group, ...
         texts, tokens = sums.sums(group)
         chosen = sums.groups == group
         rows = np.column_stack([sums.texts[chosen], sums.tokens[number][chosen]])
-        interval = Resampled(rows, resamples=settings.resamples, seed=settings.seed).interval(
-            _ratio(BYTES, FIELDS), settings.confidence
-        )
+        interval = whole
+        if len(sums.names) > 1:
+            resampled = Resampled(rows, resamples=settings.resamples, seed=settings.seed)
+            interval = resampled.interval(_ratio(BYTES, FIELDS), settings.confidence)
         own = int(tokens[number])
         ratio = _over(texts[BYTES], own), interval, _over(texts[CHARACTERS], own)
         found.append(Group(name, len(rows), int(texts[BYTES]), own, *ratio, _cost(texts, own, settings)))

@@ -161,11 +161,12 @@ def _segmented(
 ) -> list[Word]:
     steps, carried = cut_steps(splitter.rule, normalized), [0.0]  # the sum of scores before a word
     text, data, found = spans.text.tobytes(), normalized.tobytes(), list[Word]()
+    alternative: int | None = None
     own = Splitter(splitter.rule).word_spans(normalized)  # the same words, with their places in the normalized text
     for number, (start, stop) in enumerate(zip(spans.words[:-1].tolist(), spans.words[1:].tolist(), strict=True)):
         span = place(int(spans.origin[0, start]), int(spans.origin[1, stop - 1]))
         at, end = int(own.origin[0, own.words[number]]), int(own.origin[1, own.words[number + 1] - 1])
-        alternative = alternative_at(splitter.rule, data, at, end)
+        alternative = alternative_at(splitter.rule, data, at, end, alternative)
         segmentation: Segmentation = words.segmented(text[start:stop], carried)
         shown = text[start:stop].decode("utf-8", "replace")
         found.append(Word(shown, span, steps.get(at), alternative, segmentation))

@@ -25,6 +25,7 @@ PUBLIC = {
         "explain",
         "extend",
         "verify_training",
+        "why_not",
         "load",
         "normalizer",
         "splitter",

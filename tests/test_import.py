@@ -28,6 +28,7 @@ PUBLIC = {
         "compare",
         "evaluate",
         "sweep",
+        "why_not",
         "load",
         "normalizer",
         "splitter",

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from subwords.study.explain import explain as explain
     from subwords.study.sweep import sweep as sweep
     from subwords.study.verify_training import verify_training as verify_training
+    from subwords.study.why_not import why_not as why_not
     from subwords.tokenizer import Tokenizer as Tokenizer
     from subwords.tokenizer import load as load
     from subwords.training.count import count as count
@@ -83,6 +84,7 @@ _HOMES = {
     "verify": "subwords.exchange.verify",
     "verify_training": "subwords.study.verify_training",
     "warmup": "subwords.engine.warmup",
+    "why_not": "subwords.study.why_not",
 }
 
 _MODULES = ("scale", "tokens")
@@ -124,6 +126,7 @@ __all__ = [
     "verify",
     "verify_training",
     "warmup",
+    "why_not",
 ]
 
 

@@ -47,7 +47,7 @@ def test_glob_is_sorted_and_reads_any_suffix(folder: Path) -> None:
 
 
 def test_glob_without_match_raises(folder: Path) -> None:
-    with pytest.raises(CorpusError, match=r"no file matches the glob .*\*\.zip"):
+    with pytest.raises(CorpusError, match="no file matches the glob "):
         read_blocks(f"{folder}/*.zip")
 
 

@@ -87,8 +87,9 @@ def _check(model: BPE, settings: Extension) -> None:
 def _rules(model: BPE, base: list[bytes], settings: Extension) -> MergeRules:
     made = np.zeros(len(base), np.bool_)
     made[model.merges[:, 2]] = True
-    made[list(model.special_ids)] = False  # no text yields them
-    # Words are in a state that has no pair left that makes an old token, but for tokens that no merge makes.
+    if made[list(model.special_ids)].any():
+        made[:] = False  # no text yields a special token, nor what is merged from one
+    # Words are in a state that has no pair left that makes an old token, but for tokens that no text yields.
     taken = np.array([i for i, token in enumerate(base) if not made[i] and len(token) > 1], np.int32)
     if model.byte_level:
         lengths = np.fromiter(map(len, base), np.int32, len(base))

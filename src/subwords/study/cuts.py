@@ -57,20 +57,36 @@ def _alternatives(pattern: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-@lru_cache(64)
+@lru_cache(256)
 def _matcher(pattern: str) -> Splitter:
     return Splitter((Split(pattern, "removed", invert=True),))
 
 
-def alternative_at(rule: Rule, text: bytes, start: int, stop: int) -> int | None:
-    """Return the number of the alternative that matches text[start:stop]; None for text between matches."""
+def alternative_at(rule: Rule, text: bytes, start: int, stop: int, guess: int | None = None) -> int | None:
+    """Return the number of the alternative that matches text[start:stop]; None for text between matches.
+
+    guess: tried first, such as that of the word before.
+    """
     alternatives = alternatives_of(rule)
     near = np.frombuffer(text[start : stop + AFTER], np.uint8)
-    for number, alternative in enumerate(alternatives):
-        found = _matcher(alternative).word_spans(near)
-        if len(found.words) > 1 and found.origin[0, 0] == 0:
-            return number if found.origin[1, found.words[1] - 1] == stop - start else None
-    return None
+
+    def reach(number: int) -> int:
+        """How far the first `number` alternatives match; 0 if none of them does."""
+        if not number:
+            return 0
+        found = _matcher("|".join(alternatives[:number])).word_spans(near)
+        matched = len(found.words) > 1 and found.origin[0, 0] == 0
+        return int(found.origin[1, found.words[1] - 1]) if matched else 0
+
+    low, high = 0, len(alternatives)  # the first `low` do not match, the first `high` do
+    if guess is not None and reach(guess + 1) and not reach(guess):
+        low, high = guess, guess + 1
+    elif not high or not reach(high):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if reach(middle) else (middle, high)
+    return low if reach(high) == stop - start else None
 
 
 def cut_steps(rule: Rule, text: NDArray[np.uint8]) -> dict[int, int]:

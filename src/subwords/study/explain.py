@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from subwords.engine.text_parts import Part
     from subwords.tokenizer import Tokenizer
 
-__all__ = ["explain"]
+__all__ = ["explain", "words_of"]
 
 MOST_BYTES = 1 << 20  # of a text
 
@@ -65,7 +65,7 @@ def explain(
         raise InputError(
             f"expected at most {MOST_BYTES} bytes of text to explain, not {len(source)}: pass a part of it"
         )
-    words = _words_of(model, counts)
+    words = words_of(model, counts)
     parts = [_part(tokenizer, part, words) for part in engine.parts.cut(text, special)]
     trace = Trace(
         source.decode("utf-8", "replace"),
@@ -79,10 +79,11 @@ def explain(
     return trace
 
 
-_Words = BPEWords | WordPieceWords | WordLevelWords | UnigramWords
+Words = BPEWords | WordPieceWords | WordLevelWords | UnigramWords
 
 
-def _words_of(model: Model, counts: WordCounts | None) -> _Words:
+def words_of(model: Model, counts: WordCounts | None = None) -> Words:
+    """Return what segments words by a model and notes how."""
     if isinstance(model, BPE):
         return BPEWords(model, counts)
     if counts is not None:
@@ -92,7 +93,7 @@ def _words_of(model: Model, counts: WordCounts | None) -> _Words:
     return WordLevelWords(model) if isinstance(model, WordLevel) else WordPieceWords(model)
 
 
-def _part(tokenizer: Tokenizer, part: Part, words: _Words) -> Added | Stretch:
+def _part(tokenizer: Tokenizer, part: Part, words: Words) -> Added | Stretch:
     if part.id is not None:
         return Added(part.id, part.data.decode("utf-8", "replace"), part.span())
     engine = tokenizer._engine
@@ -139,7 +140,8 @@ def _changes(
     at = 0
     while at < len(data):
         stop, first, last = at + 1, int(origin[0, at]), int(origin[1, at])
-        while stop < len(data) and origin[0, stop] < last:  # bytes of one character, or of characters that overlap
+        # The bytes of one character, or of characters whose origins overlap.
+        while stop < len(data) and (data[stop] & 0xC0 == 0x80 or origin[0, stop] < last):
             last = max(last, int(origin[1, stop]))
             stop += 1
         if first > done:
@@ -154,16 +156,17 @@ def _segmented(
     splitter: Splitter,
     normalized: NDArray[np.uint8],
     spans: WordSpans,
-    words: _Words,
+    words: Words,
     place: Callable[[int, int], tuple[int, int]],
 ) -> list[Word]:
     steps, carried = cut_steps(splitter.rule, normalized), [0.0]  # the sum of scores before a word
     text, data, found = spans.text.tobytes(), normalized.tobytes(), list[Word]()
+    alternative: int | None = None
     own = Splitter(splitter.rule).word_spans(normalized)  # the same words, with their places in the normalized text
     for number, (start, stop) in enumerate(zip(spans.words[:-1].tolist(), spans.words[1:].tolist(), strict=True)):
         span = place(int(spans.origin[0, start]), int(spans.origin[1, stop - 1]))
         at, end = int(own.origin[0, own.words[number]]), int(own.origin[1, own.words[number + 1] - 1])
-        alternative = alternative_at(splitter.rule, data, at, end)
+        alternative = alternative_at(splitter.rule, data, at, end, alternative)
         segmentation: Segmentation = words.segmented(text[start:stop], carried)
         shown = text[start:stop].decode("utf-8", "replace")
         found.append(Word(shown, span, steps.get(at), alternative, segmentation))

@@ -37,8 +37,8 @@ def entropy(counts: Counts, alpha: float = 1.0) -> float | None:
     """Return the Renyi entropy of order alpha in nats (V6); alpha=1 is Shannon's. None without any count.
 
     >>> import numpy as np
-    >>> round(entropy(np.array([1, 1, 1, 1])) / np.log(2), 9)
-    2.0
+    >>> entropy(np.array([1, 1, 1, 1])) == math.log(4)
+    True
     """
     check_alpha(alpha)
     shares = counts[counts > 0] / max(1, int(counts.sum()))
@@ -63,7 +63,7 @@ def renyi_efficiency(counts: Counts, *, alpha: float = 2.5, vocabulary: int | No
 
     >>> import numpy as np
     >>> round(renyi_efficiency(np.array([2, 2, 1, 1, 1])), 4)
-    0.9597
+    0.9128
     """
     size = int((counts > 0).sum()) if vocabulary is None else vocabulary
     found = entropy(counts, alpha)

@@ -217,7 +217,7 @@ def evaluate(
     >>> tok = subwords.train(["low lower lowest"] * 9, vocab_size=262)
     >>> found = subwords.evaluate(tok, ["low lowest", "lower"])
     >>> found.tokens, found.bytes_per_token, found.tokens_per_word
-    (4, 3.75, 1.3333333333333333)
+    (6, 2.5, 2.0)
 
     Source: V. Zouhar et al., 2023 (Renyi efficiency); A. Petrov et al., 2023 (cost of languages).
     """

@@ -31,12 +31,12 @@ def shown(value: object) -> str:
 
 
 def markdown(columns: Sequence[str], rows: Sequence[Row]) -> str:
-    """Return a table in Markdown; numbers are aligned to the right.
+    r"""Return a table in Markdown; numbers are aligned to the right.
 
     >>> print(markdown(["a", "b"], [["x|y", 1.5]]))
     | a | b |
     |---|--:|
-    | x\\\\|y | 1.5 |
+    | x\|y | 1.5 |
     """
     cells = [[shown(value).replace("|", "\\|").replace("\n", " ") for value in row] for row in rows]
     right = [all(not isinstance(row[k], str) for row in rows) for k in range(len(columns))]
@@ -46,13 +46,13 @@ def markdown(columns: Sequence[str], rows: Sequence[Row]) -> str:
 
 
 def latex(columns: Sequence[str], rows: Sequence[Row]) -> str:
-    """Return a `tabular` in LaTeX.
+    r"""Return a `tabular` in LaTeX.
 
     >>> print(latex(["a"], [["50 %"]]))
-    \\\\begin{tabular}{l}
-    a \\\\\\\\ \\\\hline
-    50 \\\\% \\\\\\\\
-    \\\\end{tabular}
+    \begin{tabular}{l}
+    a \\ \hline
+    50 \% \\
+    \end{tabular}
     """
     kinds = "".join("l" if any(isinstance(row[k], str) for row in rows) else "r" for k in range(len(columns)))
     lines = [" & ".join(map(_escaped, columns)) + r" \\ \hline"]

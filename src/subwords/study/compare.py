@@ -13,7 +13,7 @@ from subwords.errors import InputError
 from subwords.study import tables
 from subwords.study.bootstrap import Interval, Resampled
 from subwords.study.evaluate import Evaluation, evaluation_of, settings_of, sums_of
-from subwords.support.checks import check_integer, check_strings
+from subwords.support.checks import check_integer, check_string
 from subwords.training.count import count
 
 if TYPE_CHECKING:
@@ -131,7 +131,9 @@ def compare(
     tokenizers = list(tokenizers)
     if len(tokenizers) < 2:
         raise InputError(f"expected two or more tokenizers to compare, not {len(tokenizers)}")
-    labels = [f"{k + 1}" for k in range(len(tokenizers))] if names is None else list(check_strings("names", names))
+    labels = [f"{k + 1}" for k in range(len(tokenizers))] if names is None else list(names)
+    for label in labels:
+        check_string("a name", label)
     if len(labels) != len(tokenizers):
         raise InputError(f"expected a name for each of {len(tokenizers)} tokenizers, not {len(labels)}")
     check_integer("words", words, 0, MOST_WORDS)

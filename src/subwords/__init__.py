@@ -41,7 +41,10 @@ if TYPE_CHECKING:
     from subwords.results.token_batch import TokenBatch as TokenBatch
     from subwords.spec import TokenizerSpec as TokenizerSpec
     from subwords.split.splitter import Splitter as Splitter
+    from subwords.study.compare import compare as compare
+    from subwords.study.evaluate import evaluate as evaluate
     from subwords.study.explain import explain as explain
+    from subwords.study.sweep import sweep as sweep
     from subwords.study.verify_training import verify_training as verify_training
     from subwords.study.why_not import why_not as why_not
     from subwords.tokenizer import Tokenizer as Tokenizer
@@ -67,13 +70,16 @@ _HOMES = {
     "Tokenizer": "subwords.tokenizer",
     "TokenizerSpec": "subwords.spec",
     "WordCounts": "subwords.corpus.counts",
+    "compare": "subwords.study.compare",
     "convert": "subwords.exchange.convert",
     "count": "subwords.training.count",
+    "evaluate": "subwords.study.evaluate",
     "explain": "subwords.study.explain",
     "extend": "subwords.adapt.extend",
     "load": "subwords.tokenizer",
     "normalizer": "subwords.resolve",
     "splitter": "subwords.resolve",
+    "sweep": "subwords.study.sweep",
     "train": "subwords.training.train",
     "verify": "subwords.exchange.verify",
     "verify_training": "subwords.study.verify_training",
@@ -104,14 +110,17 @@ __all__ = [
     "TrainingError",
     "Truncation",
     "WordCounts",
+    "compare",
     "convert",
     "count",
+    "evaluate",
     "explain",
     "extend",
     "load",
     "normalizer",
     "scale",
     "splitter",
+    "sweep",
     "tokens",
     "train",
     "verify",

@@ -51,3 +51,20 @@ def test_extend_saves_a_longer_tokenizer(tok_path: Path, tok: Tokenizer, tmp_pat
 def _unigram(folder: Path) -> Path:
     subwords.train([TEXT] * 9, algorithm="unigram", vocab_size=30).save(folder / "unigram.json")
     return folder / "unigram.json"
+
+
+def test_evaluate_compare_and_sweep_print_tables(
+    tok_path: Path, tok: Tokenizer, corpus_path: Path, tmp_path: Path
+) -> None:
+    lines = ("--documents", "line")
+    found = subwords.evaluate(tok, corpus_path, documents="line")
+    assert run("evaluate", tok_path, corpus_path, *lines).stdout.splitlines()[:4] == str(found).splitlines()[:4]
+    assert json_of("evaluate", tok_path, corpus_path, *lines)["tokens"] == found.tokens
+    assert "\\begin{tabular}" in run("evaluate", tok_path, corpus_path, "--latex").stdout
+    got = json_of("compare", tok_path, tok_path, "--on", corpus_path, *lines)
+    assert (got["relative"], got["disagreements"]) == ([1.0, 1.0], [])
+    run("count", corpus_path, "-o", tmp_path / "x.counts")
+    for source in (corpus_path, tmp_path / "x.counts"):
+        sizes = json_of("sweep", source, "--vocab-size", 258, "--vocab-size", 262)["sizes"]
+        assert [one["vocab_size"] for one in sizes] == [258, 262]
+    run("evaluate", tok_path, tmp_path / "none", code=1)

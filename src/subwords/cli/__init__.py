@@ -13,6 +13,7 @@ from subwords.cli.corpus import count, train
 from subwords.cli.count_tokens import count_tokens
 from subwords.cli.decode import decode
 from subwords.cli.encode import encode
+from subwords.cli.evaluate import compare, evaluate, sweep
 from subwords.cli.explain import explain, verify_training
 from subwords.cli.extend import extend
 from subwords.cli.inspect import inspect
@@ -53,6 +54,6 @@ def warmup(as_json: bool) -> None:
 
 for command in (
     *(train, count, count_tokens, encode, decode, inspect, convert, verify),
-    *(explain, verify_training, extend),
+    *(explain, verify_training, extend, evaluate, compare, sweep),
 ):
     main.add_command(command)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -18,7 +18,15 @@ from subwords.corpus.reading import Reading, Tally
 from subwords.errors import CorpusError, InputError
 from subwords.support.remote import is_remote
 
-__all__ = ["arrow_blocks", "column_texts", "is_table", "parquet_blocks", "row_group_rows", "table_blocks"]
+__all__ = [
+    "arrow_blocks",
+    "column_rows",
+    "column_texts",
+    "is_table",
+    "parquet_blocks",
+    "row_group_rows",
+    "table_blocks",
+]
 
 Place = Callable[[int], str]  # the name of a row, for messages
 
@@ -226,3 +234,35 @@ def table_blocks(
         for array in column.chunks if hasattr(column, "chunks") else [column]:
             yield from rows.blocks(array)
             on_bytes(array.nbytes)
+
+
+def column_rows(source: Any, kind: str, reading: Reading, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """Yield the values of columns, row by row. kind: "parquet" or "arrow" for a file, "table" as in `is_table`."""
+    shown = type(source).__name__ if kind == "table" else str(source)
+    with ExitStack() as stack:
+        if kind != "table":
+            stack.enter_context(_errors(source))
+        for batch in _batches(source, kind, names, stack):
+            for name in names:
+                if name not in batch.schema.names:
+                    raise CorpusError(f"{shown}: expected a column {name!r}, found {_listed(batch.schema.names)}")
+            _column(batch.schema, reading, shown)
+            yield from zip(*(batch.column(name).to_pylist() for name in names), strict=True)
+
+
+def _batches(source: Any, kind: str, names: Sequence[str], stack: ExitStack) -> Iterator[Any]:
+    arrow = need_pyarrow()
+    if kind == "parquet":
+        file = stack.enter_context(_parquet(source))
+        known = [name for name in names if name in file.schema_arrow.names]
+        yield from file.iter_batches(ROWS, columns=known)
+    elif kind == "arrow":
+        mapped = stack.enter_context(_mapped(source))
+        is_file = bytes(mapped.read(6)) == b"ARROW1"
+        mapped.seek(0)
+        reader = arrow.ipc.open_file(mapped) if is_file else arrow.ipc.open_stream(mapped)
+        yield from (reader.get_batch(i) for i in range(reader.num_record_batches)) if is_file else reader
+    elif hasattr(source, "with_format"):
+        yield from source.with_format("arrow").iter(ROWS)
+    else:
+        yield from arrow.RecordBatchReader.from_stream(source)

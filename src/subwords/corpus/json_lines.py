@@ -18,7 +18,7 @@ from subwords.corpus.reading import LONE_SURROGATE, Reading, Tally
 from subwords.kernels.layout import DONE, LANES, ROW_COUNT, ROW_WRITTEN
 from subwords.support.threads import streamed
 
-__all__ = ["json_blocks", "row_text"]
+__all__ = ["json_blocks", "loaded_row", "row_text"]
 
 
 def json_blocks(
@@ -81,25 +81,33 @@ def _row_by_row(
 
 def _row(line: bytes, place: str, reading: Reading, tally: Tally) -> bytes:
     """Return the text of a row, b"" if it is left out."""
-    damaged = 0
+    found = loaded_row(line, place, reading, tally)
+    if found is None:
+        return b""
+    row, damaged = found
+    counted = Tally()
+    result = row_text(row, place, reading, counted)
+    if not damaged:
+        tally.add(counted)
+    return result
+
+
+def loaded_row(line: bytes, place: str, reading: Reading, tally: Tally) -> tuple[Any, bool] | None:
+    """Return a row, and whether bytes of it were replaced; None if it is left out."""
+    damaged = False
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
         tally.refused(f"{place}: expected UTF-8, got byte 0x{line[error.start]:02x}", reading.errors)
         if reading.errors == "skip":
-            return b""
-        text, damaged = line.decode(errors="replace"), 1
+            return None
+        text, damaged = line.decode(errors="replace"), True
     try:
-        row = json.loads(text)
+        return json.loads(text), damaged
     except (ValueError, RecursionError) as error:
         if not damaged:
             tally.refused(f"{place}: expected a JSON object, {error!s:.80}", reading.errors)
-        return b""
-    found = Tally()
-    result = row_text(row, place, reading, found)
-    if not damaged:
-        tally.add(found)
-    return result
+        return None
 
 
 def row_text(row: Any, place: str, reading: Reading, tally: Tally) -> bytes:

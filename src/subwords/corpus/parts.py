@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from subwords.corpus.blocks import Block
 from subwords.corpus.specials import Part, Specials
 
-__all__ = ["parts_of"]
+__all__ = ["Cut", "parts_of"]
 
 Cut = Callable[[NDArray[np.uint8], int], int]
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from subwords.corpus.parts import parts_of
+from subwords.corpus.parts import Cut, parts_of
 from subwords.corpus.specials import Part, Specials
 from subwords.errors import InputError
+from subwords.results.token_batch import TokenBatch
 from subwords.results.token_block import TokenBlock
 from subwords.support.threads import ahead, streamed, thread_count
 
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from subwords.corpus.blocks import Block
     from subwords.engine.engine import Engine
 
-__all__ = ["encode_documents", "threads_within"]
+__all__ = ["PartEncoder", "encode_documents", "in_parts", "threads_within"]
+
+Result = TypeVar("Result")
 
 READ = 2  # parts that are read in advance
 WINDOW = 3  # parts per thread: their ids are in memory at once
@@ -53,21 +56,41 @@ def encode_documents(
 
     A document is cut only where that changes no id; where no such places are known, it is in memory as a whole.
     """
-    count = thread_count(threads)
-    streams = special == "text" and engine.streams
-    parts = parts_of(blocks, engine.encoder.splitter.cut if streams else None, Specials(()))
+    encoder = PartEncoder(engine, special)
 
     def run(part: Part) -> TokenBlock:
-        if streams:
-            batch = engine.encoder.encode_part(part.text, part.bounds, begins=part.begins, ends=part.ends)
-            return TokenBlock(batch.ids, batch.offsets[1:] if part.ends else batch.offsets[1:-1])
-        texts = [part.text[start:stop].decode() for start, stop in pairwise(part.bounds.tolist())]
-        batch = engine.encode_batch(texts, special, 1)
-        return TokenBlock(batch.ids, np.ascontiguousarray(batch.offsets[1:]))
+        batch = encoder.encode(part)
+        return TokenBlock(batch.ids, batch.offsets[1:] if part.ends else batch.offsets[1:-1])
 
+    return in_parts(blocks, encoder.cut, run, threads)
+
+
+def in_parts(
+    blocks: Iterable[Block], cut: Cut | None, run: Callable[[Part], Result], threads: int | None
+) -> Generator[Result, None, None]:
+    """Yield run(part) for the parts of blocks, in order; `run` is called on several threads."""
+    count = thread_count(threads)
+    parts = parts_of(blocks, cut, Specials(()))
     if count == 1:
         yield from map(run, parts)
         return
-    # One thread reads, some encode, and the caller's thread writes.
+    # One thread reads, some encode, and the caller's thread takes the results.
     with closing(ahead(parts, READ)) as ready:
         yield from streamed(run, ready, count, window=WINDOW * count)
+
+
+class PartEncoder:
+    """Encodes parts of a corpus. `cut`: where documents may be cut, for `in_parts`; None if nowhere."""
+
+    def __init__(self, engine: Engine, special: str = "text") -> None:
+        self._engine, self._special = engine, special
+        self._streams = special == "text" and engine.streams
+        self.cut = engine.encoder.splitter.cut if self._streams else None
+
+    def encode(self, part: Part) -> TokenBatch:
+        """Return the ids of the texts of a part; the last offset is the end of a text that goes on, too."""
+        if self._streams:
+            return self._engine.encoder.encode_part(part.text, part.bounds, begins=part.begins, ends=part.ends)
+        texts = [part.text[start:stop].decode() for start, stop in pairwise(part.bounds.tolist())]
+        batch = self._engine.encode_batch(texts, self._special, 1)
+        return TokenBatch(batch.ids, np.ascontiguousarray(batch.offsets))

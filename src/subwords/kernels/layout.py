@@ -48,6 +48,11 @@ SPAN_SIZE = (1 << 30) - 1  # the number of its bytes
 SPAN_BYTE, SPAN_BREAK = 1 << 30, 1 << 31  # flags
 NO_SIZE = -(1 << 62)  # in place of a size: a break separates single bytes
 
+# ------------------------------------------------------------------ what a text has (text/measure.py)
+
+CHARACTERS_OF, WORDS_OF, SPACELESS_OF, MEASURED_ROW = range(4)  # of a text
+IN_WORD, SPACELESS = 1, 2  # bits of a code point: it is part of a word; its script has no spaces between words
+
 # ------------------------------------------------------------------ the table of words (table/)
 
 KEY_LOW, KEY_HIGH, VALUE_LOW, VALUE_HIGH, SLOT_ROW = range(5)  # of a slot, uint64

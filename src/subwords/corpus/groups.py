@@ -1,0 +1,121 @@
+"""Groups: the documents of a corpus by a column of its rows, or by the file they are in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from subwords.corpus.blocks import Block
+from subwords.corpus.read import kind_of_file, read_blocks
+from subwords.corpus.reading import Reading, Tally
+from subwords.corpus.source import Source, files_and_texts, shown
+from subwords.errors import CorpusError, InputError
+
+__all__ = ["BY_FILE", "grouped_blocks"]
+
+BY_FILE = "file"  # in place of the name of a column
+ROOM = 1 << 24  # bytes of text of all groups in memory
+LINES = 1 << 22  # bytes of rows of JSON read at once
+
+Row = tuple[str, bytes]
+
+
+def grouped_blocks(
+    source: Source, by: str, reading: Reading, *, block_size: int, on_bytes: Callable[[int], object], tally: Tally
+) -> Iterator[tuple[str, Iterator[Block]]]:
+    """Yield the name of a group and blocks of its next documents, again and again, in the order of each group.
+
+    by: the field or column of rows that names the group, as text or an integer; "file" for one group per file, named
+    by the file without its suffixes (by its path, if two are alike). Each blocks iterator is for immediate use.
+    Raises InputError and CorpusError as `read_blocks`, and for rows that name no group.
+    """
+    options: Any = {"block_size": block_size, "tally": tally}
+    if by == BY_FILE:
+        files = files_and_texts(source)[0]
+        if not files:
+            raise InputError('by="file" needs a corpus of files: pass paths, or a dict of corpora by group')
+        for name, path in zip(_names(files), files, strict=True):
+            yield name, read_blocks(path, reading, on_bytes=on_bytes, **options)
+        return
+    waiting, size = dict[str, list[str]](), 0
+    for group, text in _rows(source, by, reading, on_bytes, tally):
+        waiting.setdefault(group, []).append(text.decode())
+        size += len(text)
+        if size >= ROOM:
+            for name, texts in waiting.items():
+                yield name, read_blocks(iter(texts), reading, **options)
+            waiting, size = {}, 0
+    for name, texts in waiting.items():
+        yield name, read_blocks(iter(texts), reading, **options)
+
+
+def _names(files: list[Path]) -> list[str]:
+    stems = [path.name.partition(".")[0] or path.name for path in files]
+    return stems if len(set(stems)) == len(stems) else [str(path) for path in files]
+
+
+def _rows(source: Source, by: str, reading: Reading, on_bytes: Callable[[int], object], tally: Tally) -> Iterator[Row]:
+    from subwords.corpus.columns import is_table
+
+    if is_table(source):
+        yield from _of_columns(source, "table", type(source).__name__, by, reading, tally)
+        return
+    files, texts = files_and_texts(source)
+    for path in files:
+        kind = kind_of_file(path)
+        if kind == "text":
+            raise InputError(
+                f"{path}: by={by!r} needs rows (JSON Lines, Parquet, Arrow), not a text file; "
+                'by="file" makes each file a group'
+            )
+        if kind == "rows":
+            yield from _of_lines(path, by, reading, on_bytes, tally)
+        else:
+            yield from _of_columns(path, kind, str(path), by, reading, tally)
+            on_bytes(path.stat().st_size)
+    for index, row in enumerate(texts):
+        if not isinstance(row, dict):
+            raise InputError(f"text {index}: by={by!r} needs rows, expected a dict, got {shown(row)}")
+        yield from _of_row(row, f"row {index}", by, reading, tally)
+
+
+def _of_lines(path: Path, by: str, reading: Reading, on_bytes: Callable[[int], object], tally: Tally) -> Iterator[Row]:
+    from subwords.corpus.contents import BOM
+    from subwords.corpus.json_lines import loaded_row
+    from subwords.corpus.lines import whole_lines
+
+    for data, offset in whole_lines(path, LINES, on_bytes):
+        for line in data.split(b"\n"):
+            place = f"{path}: row at byte {offset}"
+            content = line.removeprefix(BOM) if offset == 0 else line
+            offset += len(line) + 1
+            found = loaded_row(content, place, reading, tally) if content.strip() else None
+            if found is not None:
+                yield from _of_row(found[0], place, by, reading, tally)
+
+
+def _of_columns(source: Any, kind: str, name: str, by: str, reading: Reading, tally: Tally) -> Iterator[Row]:
+    from subwords.corpus.columns import column_rows
+
+    names = (reading.text_column, by)
+    for index, (text, group) in enumerate(column_rows(source, kind, reading, names)):
+        # Invalid UTF-8 becomes lone surrogates, which `row_text` treats as the options say.
+        text = text.decode("utf-8", "surrogateescape") if isinstance(text, bytes) else text
+        yield from _of_row({reading.text_column: text, by: group}, f"{name}: row {index}", by, reading, tally)
+
+
+def _of_row(row: Any, place: str, by: str, reading: Reading, tally: Tally) -> Iterator[Row]:
+    from subwords.corpus.json_lines import row_text
+
+    text = row_text(row, place, reading, tally)
+    group = row.get(by) if isinstance(row, dict) else None
+    if isinstance(group, str) or (isinstance(group, int) and not isinstance(group, bool)):
+        yield str(group), text
+    elif isinstance(row, dict):
+        came = f"{group!r:.40}" if by in row else f"no such field; it has {', '.join(map(repr, list(row)[:20]))}"
+        if reading.errors != "skip":
+            raise CorpusError(
+                f'{place}: expected the name of a group in field {by!r}, got {came}; by="file" groups by file'
+            )
+        tally.refused(f"{place}: {came}", reading.errors)

@@ -1,0 +1,75 @@
+"""Bootstrap: intervals for ratios of sums over documents, by resampling documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.errors import InputError
+from subwords.support.checks import check_integer
+
+__all__ = ["Interval", "Resampled", "check_confidence"]
+
+MOST_UNITS = 1024  # documents, or bundles of them, that are resampled
+ROWS = 64  # resamples at once
+
+
+class Interval(NamedTuple):
+    """The ends of an interval."""
+
+    low: float
+    high: float
+
+
+def check_confidence(confidence: object, resamples: object, seed: object) -> None:
+    """Raise InputError for invalid settings."""
+    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 < confidence < 1:
+        raise InputError(f"expected confidence between 0 and 1, such as 0.95, not {confidence!r:.60}")
+    check_integer("resamples", resamples, 0, 1_000_000)
+    check_integer("seed", seed, 0, 2**63 - 1)
+
+
+class Resampled:
+    """Sums over resampled documents (V5): each resample draws as many documents as there are, with replacement.
+
+    values: int64, a row for each document. More than MOST_UNITS documents are dealt at random into that many bundles,
+    which are then resampled. The draws depend on the seed and on the number of documents only: two arrays of the same
+    documents are resampled alike, which makes differences paired.
+
+    >>> import numpy as np
+    >>> same = Resampled(np.array([[2, 1], [4, 2], [6, 3]]), resamples=100, seed=1)
+    >>> same.interval(lambda sums: sums[:, 0] / sums[:, 1], 0.95)
+    Interval(low=2.0, high=2.0)
+    """
+
+    def __init__(self, values: NDArray[np.int64], *, resamples: int, seed: int) -> None:
+        rng, units = np.random.default_rng(seed), values.astype(np.float64)
+        if len(units) > MOST_UNITS:
+            order = rng.permutation(len(units))
+            starts = np.arange(MOST_UNITS) * len(units) // MOST_UNITS
+            units = np.add.reduceat(units[order], starts, axis=0)
+        self._count = len(values)
+        drawn = list[NDArray[np.float64]]()
+        for first in range(0, resamples if len(units) else 0, ROWS):
+            rows = min(ROWS, resamples - first)
+            chosen = rng.integers(0, len(units), (rows, len(units))) + len(units) * np.arange(rows)[:, None]
+            times = np.bincount(chosen.ravel(), minlength=rows * len(units)).reshape(rows, -1)
+            drawn.append(times @ units)
+        self._sums = np.concatenate([np.zeros((0, values.shape[1])), *drawn])
+
+    def interval(
+        self, statistic: Callable[[NDArray[np.float64]], NDArray[np.float64]], confidence: float
+    ) -> Interval | None:
+        """Return the percentile interval of a function of sums; None for fewer than 2 documents, or no resamples."""
+        if self._count < 2 or not len(self._sums):
+            return None
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = statistic(self._sums)
+        found = found[np.isfinite(found)]
+        if not len(found):
+            return None
+        low, high = np.quantile(found, [(1 - confidence) / 2, (1 + confidence) / 2])
+        return Interval(float(low), float(high))

@@ -1,0 +1,354 @@
+"""evaluate: how good a tokenizer is on a corpus, with intervals; documents are the unit, raw bytes the denominator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.corpus.gold import read_gold
+from subwords.corpus.progress import progress as progress_line
+from subwords.corpus.reading import Reading
+from subwords.errors import CorpusError, InputError
+from subwords.study import tables
+from subwords.study.bootstrap import Interval, Resampled, check_confidence
+from subwords.study.distribution import Zipf, check_alpha, gini, renyi_efficiency, zipf
+from subwords.study.gold import Boundaries, boundaries
+from subwords.study.measured import BYTES, CHARACTERS, FIELDS, SPACELESS_CHARACTERS, WORDS, Measured, measured
+from subwords.support.checks import check_flag, check_path
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from subwords.corpus.source import Source
+    from subwords.tokenizer import Tokenizer
+
+__all__ = ["Evaluation", "Group", "Settings", "evaluate", "evaluation_of", "settings_of", "sums_of"]
+
+RANKS = (1, 10_000)  # that the line of Zipf's law is fitted to
+RARE = 10  # fewer uses than this are few
+COLUMNS = ("metric", "value", "interval")
+GROUP_COLUMNS = ("group", "documents", "bytes", "tokens", "bytes per token", "interval", "characters per token", "cost")
+
+
+@dataclass(frozen=True)
+class Group:
+    """The documents of one group, such as a language. cost: tokens, relative to the reference group (V10).
+
+    None where a group has no text, or no tokens. interval: of bytes_per_token; None for fewer than 2 documents.
+    """
+
+    name: str
+    documents: int
+    bytes: int
+    tokens: int
+    bytes_per_token: float | None
+    interval: Interval | None
+    characters_per_token: float | None
+    cost: float | None
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What `evaluate` measured. Ratios are None where there is nothing to divide by.
+
+    bytes, characters: of the documents as they are, before normalization. tokens_per_word: words are runs of letters,
+    marks and digits; letters of scripts without spaces between words (Han, Thai, ...) are in no word, and where they
+    are more than half of all characters this is None. renyi_efficiency, entropy_efficiency: over all ids of the
+    vocabulary. intervals: of the ratios, by name, from resampled documents; {} for a single document. seconds: of
+    encoding, of all threads together.
+    """
+
+    documents: int
+    bytes: int
+    characters: int
+    words: int
+    tokens: int
+    vocabulary: int
+    bytes_per_token: float | None
+    characters_per_token: float | None
+    tokens_per_word: float | None
+    unknown: float | None
+    used: float
+    used_rarely: float
+    renyi_efficiency: float | None
+    entropy_efficiency: float | None
+    zipf: Zipf | None
+    groups: tuple[Group, ...]
+    gini: float | None
+    gini_interval: Interval | None
+    morphology: Boundaries | None
+    intervals: dict[str, Interval]
+    confidence: float
+    alpha: float
+    bytes_per_second: float | None
+    skipped: int
+    frequencies: tuple[int, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all values as dicts, lists, strings and numbers, for JSON, without `frequencies`."""
+        found = asdict(self)
+        del found["frequencies"]
+        for name in ("zipf", "morphology", "gini_interval"):
+            value = getattr(self, name)
+            found[name] = None if value is None else value._asdict()
+        found["intervals"] = {name: list(value) for name, value in self.intervals.items()}
+        found["groups"] = [
+            asdict(group) | {"interval": None if group.interval is None else list(group.interval)}
+            for group in self.groups
+        ]
+        return found
+
+    def rows(self) -> list[tuple[str, object, object]]:
+        """Return name, value and interval of each metric."""
+        names = ["documents", "bytes", "tokens", "bytes_per_token", "characters_per_token", "tokens_per_word"]
+        names += ["unknown", "used", "used_rarely", "renyi_efficiency", "entropy_efficiency"]
+        rows: list[tuple[str, object, object]] = [
+            (name.replace("_", " "), getattr(self, name), self.intervals.get(name)) for name in names
+        ]
+        if self.zipf is not None:
+            rows += [("Zipf slope", self.zipf.slope, None), ("Zipf R2", self.zipf.r2, None)]
+        if self.gini is not None:
+            rows.append(("Gini of costs", self.gini, self.gini_interval))
+        if self.morphology is not None:
+            rows += [
+                (f"morphemes, {name}", getattr(self.morphology, name), None) for name in ("precision", "recall", "f1")
+            ]
+        return [
+            *rows,
+            ("MB per second and thread", None if not self.bytes_per_second else self.bytes_per_second / 1e6, None),
+        ]
+
+    def group_rows(self) -> list[tuple[object, ...]]:
+        """Return the values of each group, in the order of GROUP_COLUMNS."""
+        return [
+            (
+                *(one.name, one.documents, one.bytes, one.tokens),
+                *(one.bytes_per_token, one.interval, one.characters_per_token, one.cost),
+            )
+            for one in self.groups
+        ]
+
+    def to_markdown(self) -> str:
+        """Return the metrics, and the groups if there are several, as tables in Markdown."""
+        found = tables.markdown(COLUMNS, self.rows())
+        return found if len(self.groups) < 2 else f"{found}\n\n{tables.markdown(GROUP_COLUMNS, self.group_rows())}"
+
+    def to_latex(self) -> str:
+        """Return the metrics, and the groups if there are several, as tables in LaTeX."""
+        found = tables.latex(COLUMNS, self.rows())
+        return found if len(self.groups) < 2 else f"{found}\n\n{tables.latex(GROUP_COLUMNS, self.group_rows())}"
+
+    def to_frame(self) -> Any:
+        """Return the metrics as a pandas DataFrame, or the groups if there are several."""
+        several = len(self.groups) > 1
+        return tables.frame(*((GROUP_COLUMNS, self.group_rows()) if several else (COLUMNS, self.rows())))
+
+    def plot(self, kind: Literal["zipf", "groups"] | None = None) -> Any:
+        """Return a matplotlib figure: frequency over rank, or the groups with intervals (the default if several)."""
+        from subwords.study.plots import plot_groups, plot_zipf
+
+        several = len(self.groups) > 1 if kind is None else kind == "groups"
+        return plot_groups(self.groups) if several else plot_zipf(self.frequencies, self.zipf)
+
+    def __str__(self) -> str:
+        return self.to_markdown()
+
+    def _repr_html_(self) -> str:
+        found = tables.html(COLUMNS, self.rows())
+        return found if len(self.groups) < 2 else found + tables.html(GROUP_COLUMNS, self.group_rows())
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of `evaluate` that decide what is made of the sums."""
+
+    alpha: float
+    confidence: float
+    resamples: int
+    seed: int
+    parallel: bool
+    reference: str | None
+
+
+def settings_of(
+    alpha: float, confidence: float, resamples: int, seed: int, parallel: bool, reference: str | None
+) -> Settings:
+    """Return checked settings."""
+    check_alpha(alpha)
+    check_confidence(confidence, resamples, seed)
+    check_flag("parallel", parallel)
+    return Settings(alpha, confidence, resamples, seed, parallel, reference)
+
+
+def evaluate(
+    tokenizer: Tokenizer,
+    corpus: Source | Mapping[str, Source],
+    *,
+    by: str | None = None,
+    parallel: bool = False,
+    reference: str | None = None,
+    gold: str | PathLike[str] | None = None,
+    alpha: float = 2.5,
+    confidence: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+    documents: Literal["file", "line"] = "file",
+    separator: str | None = None,
+    text_column: str = "text",
+    max_document_bytes: int | None = None,
+    errors: Literal["strict", "replace", "skip"] = "strict",
+    threads: int | None = None,
+    progress: bool | None = None,
+) -> Evaluation:
+    """Return how a tokenizer does on a corpus (see `count`): compression, fertility, use of the vocabulary, cost.
+
+    by: groups the documents: the name of a column of rows, such as "language", or "file"; a dict of corpora has its
+    groups already. parallel: document k of every group says the same, so a group's cost is its number of tokens
+    relative to `reference` (the first group); otherwise tokens per character are compared. gold: a file of words with
+    their morphemes, `word TAB mor pheme s`. alpha: the order of Renyi's entropy. Intervals are percentiles of
+    `resamples` resamples of the documents, at the level `confidence`; a single document has none. The others are as in
+    `count`. Raises CorpusError for an empty corpus.
+
+    >>> import subwords
+    >>> tok = subwords.train(["low lower lowest"] * 9, vocab_size=262)
+    >>> found = subwords.evaluate(tok, ["low lowest", "lower"])
+    >>> found.tokens, found.bytes_per_token, found.tokens_per_word
+    (6, 2.5, 2.0)
+
+    Source: V. Zouhar et al., 2023 (Renyi efficiency); A. Petrov et al., 2023 (cost of languages).
+    """
+    settings = settings_of(alpha, confidence, resamples, seed, parallel, reference)
+    words = None if gold is None else read_gold(check_path("gold", gold))
+    reading = Reading(
+        documents=documents,
+        separator=separator,
+        text_column=text_column,
+        max_document_bytes=max_document_bytes,
+        errors=errors,
+    )
+    sums = sums_of([tokenizer], corpus, by, reading, threads, progress)
+    return evaluation_of(tokenizer, sums, 0, settings, None if words is None else boundaries(tokenizer, words))
+
+
+def sums_of(
+    tokenizers: list[Tokenizer],
+    corpus: Source | Mapping[str, Source],
+    by: str | None,
+    reading: Reading,
+    threads: int | None,
+    progress: bool | None,
+) -> Measured:
+    """Return the sums of a corpus; CorpusError if it is empty."""
+    with progress_line(None, "encoding", enabled=progress) as bar:
+        sums = measured(tokenizers, corpus, by=by, reading=reading, threads=threads, on_bytes=bar.advance)
+    if not len(sums.texts):
+        raise CorpusError("no text to evaluate: every document is empty")
+    return sums
+
+
+def evaluation_of(
+    tokenizer: Tokenizer, sums: Measured, number: int, settings: Settings, morphology: Boundaries | None = None
+) -> Evaluation:
+    """Return the metrics of one of the tokenizers of `sums`."""
+    texts, every = sums.sums()
+    tokens, counts = int(every[number]), sums.counts[number]
+    size, used = int((np.diff(tokenizer.model.vocab.offsets) > 0).sum()), counts > 0
+    unk = tokenizer.model.unk_id
+    resampled = Resampled(
+        np.column_stack([sums.texts, sums.tokens[number]]), resamples=settings.resamples, seed=settings.seed
+    )
+    ratios = {"bytes_per_token": (BYTES, FIELDS), "characters_per_token": (CHARACTERS, FIELDS)}
+    spaced = int(texts[WORDS]) > 0 and 2 * int(texts[SPACELESS_CHARACTERS]) <= int(texts[CHARACTERS])
+    if spaced:
+        ratios["tokens_per_word"] = (FIELDS, WORDS)
+    intervals = {
+        name: found
+        for name, (above, below) in ratios.items()
+        if (found := resampled.interval(_ratio(above, below), settings.confidence)) is not None
+    }
+    groups = _groups(sums, number, settings, intervals.get("bytes_per_token"))
+    costs = [group.cost for group in groups if group.cost is not None]
+    seconds = sums.seconds[number]
+    return Evaluation(
+        documents=len(sums.texts),
+        bytes=int(texts[BYTES]),
+        characters=int(texts[CHARACTERS]),
+        words=int(texts[WORDS]),
+        tokens=tokens,
+        vocabulary=size,
+        bytes_per_token=_over(texts[BYTES], tokens),
+        characters_per_token=_over(texts[CHARACTERS], tokens),
+        tokens_per_word=_over(tokens, texts[WORDS]) if spaced else None,
+        unknown=None if unk is None else _over(int(counts[unk]), tokens),
+        used=int(used.sum()) / size,
+        used_rarely=int((used & (counts < RARE)).sum()) / size,
+        renyi_efficiency=renyi_efficiency(counts, alpha=settings.alpha, vocabulary=size),
+        entropy_efficiency=renyi_efficiency(counts, alpha=1.0, vocabulary=size),
+        zipf=zipf(counts, RANKS),
+        groups=groups,
+        gini=float(gini(costs)) if len(costs) > 1 else None,
+        gini_interval=_gini_interval(sums, number, settings, groups),
+        morphology=morphology,
+        intervals=intervals,
+        confidence=settings.confidence,
+        alpha=settings.alpha,
+        bytes_per_second=_over(texts[BYTES], seconds),
+        skipped=sums.tally.skipped,
+        frequencies=tuple(np.sort(counts[used])[::-1].tolist()),
+    )
+
+
+def _over(above: Any, below: Any) -> float | None:
+    return float(above) / float(below) if below else None
+
+
+def _ratio(above: int, below: int) -> Any:
+    return lambda sums: sums[:, above] / sums[:, below]
+
+
+def _groups(sums: Measured, number: int, settings: Settings, whole: Interval | None) -> tuple[Group, ...]:
+    """Return the groups; the only group has the interval of the whole."""
+    if settings.reference is not None and settings.reference not in sums.names:
+        raise InputError(f"expected reference to be one of the groups {sums.names!r:.200}, not {settings.reference!r}")
+    if settings.parallel:
+        sizes = np.bincount(sums.groups, minlength=len(sums.names))
+        if len({*sizes.tolist()}) > 1:
+            counted = dict(zip(sums.names, sizes.tolist(), strict=True))
+            raise CorpusError(f"parallel text needs as many documents in every group, found {counted!r:.300}")
+    found = []
+    for group, name in enumerate(sums.names):
+        texts, tokens = sums.sums(group)
+        chosen = sums.groups == group
+        rows = np.column_stack([sums.texts[chosen], sums.tokens[number][chosen]])
+        interval = whole
+        if len(sums.names) > 1:
+            resampled = Resampled(rows, resamples=settings.resamples, seed=settings.seed)
+            interval = resampled.interval(_ratio(BYTES, FIELDS), settings.confidence)
+        own = int(tokens[number])
+        ratio = _over(texts[BYTES], own), interval, _over(texts[CHARACTERS], own)
+        found.append(Group(name, len(rows), int(texts[BYTES]), own, *ratio, _cost(texts, own, settings)))
+    if len(found) < 2:
+        return tuple(found)
+    base = next(one for one in found if one.name == (settings.reference or found[0].name))
+    return tuple(
+        Group(**{**vars(one), "cost": None if not base.cost or one.cost is None else one.cost / base.cost})
+        for one in found
+    )
+
+
+def _cost(texts: NDArray[np.int64], tokens: int, settings: Settings) -> float | None:
+    return float(tokens) if settings.parallel else _over(tokens, texts[CHARACTERS])
+
+
+def _gini_interval(sums: Measured, number: int, settings: Settings, groups: tuple[Group, ...]) -> Interval | None:
+    """Return the interval of the Gini coefficient; of parallel text only, whose documents are resampled together."""
+    if not settings.parallel or len(groups) < 2:
+        return None
+    rows = np.column_stack([sums.tokens[number][sums.groups == group] for group in range(len(groups))])
+    return Resampled(rows, resamples=settings.resamples, seed=settings.seed).interval(
+        lambda found: np.asarray(gini(found)), settings.confidence
+    )

@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn
 import click
 
 from subwords.errors import SubwordsError, SubwordsWarning
+from subwords.render.visible import CHARACTERS, SPACE, escaped, visible
 
 if TYPE_CHECKING:
     from subwords.tokenizer import Tokenizer
@@ -55,9 +56,6 @@ tokenizer_argument = click.argument("tokenizer", type=click.Path(path_type=Path)
 
 _WIDEST = 32  # widest aligned column, in terminal cells; a wider cell shifts the rest of its row
 
-SPACE = "\u2423"  # the open box
-_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", " ": SPACE}
-_CHARACTERS = {escape: character for character, escape in _ESCAPES.items()}
 _ESCAPED = re.compile(rf"\\x[0-9a-fA-F]{{2}}|\\u[0-9a-fA-F]{{4}}|\\U[0-9a-fA-F]{{8}}|\\[nrt\\]|{SPACE}")
 
 
@@ -213,7 +211,7 @@ def _value(value: object) -> str:
 
 
 def _printable(text: str) -> str:
-    return "".join(character if character.isprintable() else _escape(character) for character in text)
+    return "".join(character if character.isprintable() else escaped(character) for character in text)
 
 
 def shown(token: bytes) -> str:
@@ -222,18 +220,7 @@ def shown(token: bytes) -> str:
     >>> print(shown(b" caf\xc3\xa9\n"), shown(b"\xc3"))
     ␣café\n \xc3
     """
-    return "".join(map(_escape, token.decode("utf-8", "surrogateescape")))
-
-
-def _escape(character: str) -> str:
-    if character in _ESCAPES:
-        return _ESCAPES[character]
-    code = ord(character)
-    if 0xDC80 <= code <= 0xDCFF:
-        return f"\\x{code - 0xDC00:02x}"  # a byte that is not part of a character
-    if character.isprintable() and character != SPACE:
-        return character
-    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    return visible(token.decode("utf-8", "surrogateescape"))
 
 
 def unshown(text: str) -> bytes:
@@ -246,8 +233,8 @@ def unshown(text: str) -> bytes:
 
 
 def _unescape(match: re.Match[str]) -> str:
-    if match[0] in _CHARACTERS:
-        return _CHARACTERS[match[0]]
+    if match[0] in CHARACTERS:
+        return CHARACTERS[match[0]]
     code = int(match[0][2:], 16)
     if match[0][1] == "x" and code >= 0x80:
         return chr(0xDC00 + code)

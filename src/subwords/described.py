@@ -229,9 +229,9 @@ class Described:
 def _text(value: str) -> str:
     from html import escape
 
-    from subwords.render.visible import shortened
+    from subwords.render.visible import printable
 
-    return escape(shortened(value, 300))
+    return escape(printable(value if len(value) <= 300 else f"{value[:300]}… ({len(value) - 300} more)"))
 
 
 def _chips(tokens: dict[int, bytes], total: int | None) -> str:

@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn
 import click
 
 from subwords.errors import SubwordsError, SubwordsWarning
-from subwords.render.visible import CHARACTERS, SPACE, escaped, visible
+from subwords.render.visible import CHARACTERS, SPACE, printable, visible
 
 if TYPE_CHECKING:
     from subwords.tokenizer import Tokenizer
@@ -91,7 +91,7 @@ def _warnings_printed() -> Iterator[None]:
 
         def show(message: Warning | str, category: type[Warning], *place: Any, **where: Any) -> None:
             if issubclass(category, SubwordsWarning):
-                click.echo(f"subwords: warning: {_printable(' '.join(str(message).splitlines()))}", err=True)
+                click.echo(f"subwords: warning: {printable(' '.join(str(message).splitlines()))}", err=True)
             else:
                 others(message, category, *place, **where)
 
@@ -107,7 +107,7 @@ def _prepare_output() -> None:
 
 
 def _fail(ctx: click.Context, message: str) -> NoReturn:
-    click.echo(f"subwords: error: {_printable(' '.join(message.splitlines()))}", err=True)
+    click.echo(f"subwords: error: {printable(' '.join(message.splitlines()))}", err=True)
     ctx.exit(1)
 
 
@@ -207,11 +207,7 @@ def _value(value: object) -> str:
         return f"{value:,}"
     if isinstance(value, dict):
         return " ".join(f"{shown(key.encode())}={item}" for key, item in value.items()) or "none"
-    return "none" if value is None else _printable(str(value))
-
-
-def _printable(text: str) -> str:
-    return "".join(character if character.isprintable() else escaped(character) for character in text)
+    return "none" if value is None else printable(str(value))
 
 
 def shown(token: bytes) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-__all__ = ["CHARACTERS", "SPACE", "escaped", "shortened", "visible"]
+__all__ = ["CHARACTERS", "SPACE", "escaped", "printable", "shortened", "visible"]
 
 SPACE = "\u2423"  # the open box
 CIRCLE = "\u25cc"  # carries a mark that has no character before it
@@ -21,6 +21,15 @@ def visible(text: str) -> str:
     ␣café\n \xc3 a\u202eb
     """
     return "".join(map(escaped, text))
+
+
+def printable(text: str) -> str:
+    r"""Return a text on one line: spaces and backslashes stay, only what is not printable is escaped.
+
+    >>> print(printable("\\s+ or \x1b"))
+    \s+ or \x1b
+    """
+    return "".join(character if character.isprintable() else escaped(character) for character in text)
 
 
 def escaped(character: str) -> str:

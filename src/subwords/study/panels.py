@@ -1,0 +1,45 @@
+"""What the page shows besides tokens: findings of an audit and a table of metrics, from functions that may be absent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from subwords.tokenizer import Tokenizer
+
+__all__ = ["Finding", "Panels", "Table", "panels"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One finding of an audit: how bad it is, its kind, one sentence, and the ids of the tokens it is about."""
+
+    severity: str
+    kind: str
+    message: str
+    ids: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Metrics of the tokenizers on the text: one row for each metric, one value for each tokenizer; None is unknown."""
+
+    rows: tuple[tuple[str, tuple[float | str | None, ...]], ...]
+
+
+Audit: TypeAlias = Callable[[Tokenizer], Sequence[Finding]]
+Evaluate: TypeAlias = Callable[[Sequence[Tokenizer], str], Table]
+
+
+@dataclass(frozen=True, slots=True)
+class Panels:
+    """The functions behind the panels of the page; a panel whose function is None is not shown."""
+
+    audit: Audit | None = None
+    evaluate: Evaluate | None = None
+
+
+def panels() -> Panels:
+    """Return the panels of this version."""
+    return Panels()

@@ -14,6 +14,7 @@ from subwords.cli.count_tokens import count_tokens
 from subwords.cli.decode import decode
 from subwords.cli.encode import encode
 from subwords.cli.inspect import inspect
+from subwords.cli.show import show
 from subwords.cli.verify import verify
 
 __all__ = ["main"]
@@ -49,5 +50,5 @@ def warmup(as_json: bool) -> None:
     print_values({"seconds": round(time.perf_counter() - started, 3)}, as_json)
 
 
-for command in (train, count, count_tokens, encode, decode, inspect, convert, verify):
+for command in (train, count, count_tokens, encode, decode, inspect, show, convert, verify):
     main.add_command(command)

@@ -65,6 +65,13 @@ class Described:
 
         return Normalizer(self.spec.normalizer)
 
+    @property
+    def normalizer_name(self) -> str | None:
+        """The name of the normalizer, or the names of its steps; None if there is no normalizer."""
+        if self.normalizer is None:
+            return None
+        return self.normalizer.name or ", ".join(type(step).__name__ for step in self.spec.normalizer)
+
     @cached_property
     def added_tokens(self) -> AddedTokens:
         """The added tokens, which are found in text before it is split."""
@@ -208,12 +215,12 @@ class Described:
 
         special = sorted(self.special_tokens.items(), key=lambda entry: entry[1])
         some = {index: token for index in self._some_ids() if (token := self.model.vocab[index])}
-        rules = {"splitter": self.splitter, "normalizer": self.normalizer}
+        rules = {"splitter": self.splitter.name or self.splitter.identity, "normalizer": self.normalizer_name or "none"}
         rows = [
             ("model", _text(type(self.model).__name__)),
             ("vocabulary", _text(f"{self.vocab_size} tokens")),
             *([("merges", _text(str(len(self.model.merges))))] if isinstance(self.model, BPE) else []),
-            *((name, _text("none" if rule is None else rule.name or rule.identity)) for name, rule in rules.items()),
+            *((name, _text(rule)) for name, rule in rules.items()),
             ("special tokens", _chips({index: text.encode() for text, index in special[:_MOST_SHOWN]}, len(special))),
             ("some tokens", _chips(some, None)),
         ]

@@ -105,7 +105,6 @@ class PageApi:
 
 def _about(file: TokenizerFile, one: Opened) -> dict[str, object]:
     tok = one.tok
-    normalizer = tok.normalizer
     return {
         **_status(one),
         "name": file.name,
@@ -114,7 +113,7 @@ def _about(file: TokenizerFile, one: Opened) -> dict[str, object]:
         "family": family_of(tok.model).name,
         "vocab_size": tok.vocab_size,
         "splitter": (tok.splitter.name or tok.splitter.identity)[:300],
-        "normalizer": None if normalizer is None else (normalizer.name or normalizer.identity)[:300],
+        "normalizer": tok.normalizer_name,
         "special_tokens": len(tok.special_tokens),
     }
 

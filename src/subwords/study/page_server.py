@@ -212,7 +212,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Answer a request that is not valid HTTP, or whose method is unknown."""
-        self.close_connection = True
+        self.close_connection, self.request_version = True, self.protocol_version
         self.command = getattr(self, "command", None) or "GET"
         self._send_error(HTTPStatus(code), message or HTTPStatus(code).phrase)
 

@@ -38,7 +38,9 @@ export class Column {
 
   describe(about) {
     this.name = about.name;
-    this.title.textContent = visible(about.name).replaceAll("␣", " ");
+    this.hasMerges = about.model === "BPE";
+    const parts = visible(about.name).replaceAll("␣", " ").split("/");
+    this.title.replaceChildren(...parts.flatMap((part, at) => (at ? ["/", element("wbr"), part] : [part])));
     const rules = [`splitter ${about.splitter}`];
     if (about.normalizer) rules.push(`normalizer ${about.normalizer}`);
     const short = rules.map((rule) => (rule.length > 70 ? `${rule.slice(0, 70)}…` : rule));
@@ -190,7 +192,7 @@ export function showDetail(column, at, text) {
     ["count", `${number(entry[COUNT])} in this text`],
   ];
   if (entry[SCORE] !== null) facts.push(["score", entry[SCORE].toFixed(3)]);
-  else facts.push(["rank", entry[RANK] === null ? "none, no merge makes it" : number(entry[RANK])]);
+  if (column.hasMerges) facts.push(["rank", entry[RANK] === null ? "none, no merge makes it" : number(entry[RANK])]);
   if (visible(entry[FILE]) !== visible(entry[TOKEN])) facts.push(["in files", visible(entry[FILE]).slice(0, 100)]);
   if (answer.starts[at] < answer.stops[at]) {
     facts.push(["characters", `${answer.starts[at]} to ${answer.stops[at]}: ${visible(source).slice(0, 60)}`]);

@@ -62,7 +62,7 @@ export function colorOf(text) {
   const bare = text.replace(/^(?: |▁|##)(?=.)/su, "");
   let hash = 7;
   for (let at = 0; at < Math.min(bare.length, 64); at++) hash = (Math.imul(hash, 31) + bare.charCodeAt(at)) >>> 0;
-  return `c${(hash ^ (hash >>> 7)) % 8}`;
+  return `c${((hash ^ (hash >>> 7)) >>> 0) % 8}`;
 }
 
 export function chip(text, more = "") {

@@ -28,7 +28,7 @@ export function drawLattice(steps, names, found) {
 function draw(edges, characters, label) {
   const longest = Math.max(1, ...edges.map((edge) => edge.stop - edge.start));
   const step = Math.min(HIGHER, (TALLEST - LOWEST) / longest);
-  const base = LOWEST + step * longest + 14;
+  const base = 0.75 * (LOWEST + step * (longest - 1) + 6) + 26; // a curve reaches three quarters of its controls
   const x = (place) => LEFT + place * WIDTH;
   const width = 2 * LEFT + characters.length * WIDTH, height = base + 34;
   const found = svg("svg", { class: "lattice", role: "img", width, height, viewBox: `0 0 ${width} ${height}` });
@@ -43,7 +43,7 @@ function draw(edges, characters, label) {
     found.append(line);
     if (rank(edge)) {
       const middle = base - 0.75 * (base - top + 6);
-      texts.push(svg("text", { class: `label ${kind}`, x: (a + b) / 2, y: middle - 5 }, label(edge)));
+      texts.push(svg("text", { class: `label ${kind}`, x: (a + b) / 2, y: middle - 8 }, label(edge)));
     }
   }
   for (let place = 0; place <= characters.length; place++) found.append(svg("circle", { cx: x(place), cy: base, r: 4 }));

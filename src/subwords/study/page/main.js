@@ -126,10 +126,8 @@ async function select(place, token) {
     columns[place].mark(found.first, found.stop);
     selected = { text: sent, place, first: found.first, stop: found.stop };
     showSteps(found, columns[place].name);
-    if (byId("steps").getBoundingClientRect().top > innerHeight - 120) {
-      const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-      byId("steps").scrollIntoView({ block: "nearest", behavior: calm ? "auto" : "smooth" });
-    }
+    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    byId("steps").scrollIntoView({ block: "nearest", behavior: calm ? "auto" : "smooth" });
   } catch (error) {
     complain(error.message);
   }

@@ -15,7 +15,7 @@ export function showFigures(answer, names) {
     bar.style.width = `${(100 * one.tokens) / most}%`;
     const cell = (text) => element("td", { class: "number" }, text);
     const per = (amount) => cell(one.tokens ? number(amount / one.tokens, 3) : "–");
-    return element("tr", {}, name, cell(number(one.tokens)), element("td", { class: "track", "aria-hidden": "true" }, bar),
+    return element("tr", {}, name, cell(number(one.tokens)), element("td", { "aria-hidden": "true" }, element("div", { class: "track" }, bar)),
       per(answer.bytes), per(answer.characters), cell(number(one.distinct)), cell(number(one.unknown)));
   }));
   byId("figures-title").textContent =

@@ -141,6 +141,13 @@ def test_added_tokens_have_no_steps(tmp_path: Path) -> None:
     assert (found["word"], found["steps"]["kind"]) == ("<|end|>", "lookup")
 
 
+def test_an_unknown_word_has_steps(tmp_path: Path) -> None:
+    api = opened(tmp_path, TOKENIZERS["wordpiece"])
+    found: Any = api.word({"text": "lowzz", "tokenizer": 0, "token": 1})
+    assert (found["word"], found["ids"]) == ("lowzz", [TOKENIZERS["wordpiece"].model.unk_id])
+    assert "at character 3" in found["steps"]["unknown"]
+
+
 def test_a_word_has_the_names_of_its_symbols(tmp_path: Path) -> None:
     for tok in TOKENIZERS.values():
         api = opened(tmp_path, tok)

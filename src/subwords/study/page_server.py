@@ -53,7 +53,7 @@ class PageServer(ThreadingHTTPServer):
     allow_reuse_address = os.name != "nt"  # on Windows, two servers would share the port
 
     def __init__(self, api: PageApi, *, port: int | None = None) -> None:
-        self.api, self.routes = api, api.routes()
+        self.api, self.routes, self.closed = api, api.routes(), False
         asked = [port] if port is not None else [*range(FIRST_PORT, FIRST_PORT + PORTS_TRIED)]
         for number in asked:
             try:
@@ -75,6 +75,11 @@ class PageServer(ThreadingHTTPServer):
         """Bind without asking the network for this machine's name, as http.server does."""
         TCPServer.server_bind(self)
         self.server_name, self.server_port = ADDRESS, self.socket.getsockname()[1]
+
+    def server_close(self) -> None:
+        """Close the server; connections that are open get no more answers."""
+        self.closed = True
+        super().server_close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Ignore clients that went away; errors of requests have been answered."""
@@ -107,6 +112,9 @@ class _Handler(BaseHTTPRequestHandler):
     server: PageServer
 
     def _answer(self) -> None:
+        if self.server.closed:
+            self.close_connection = True
+            return
         try:
             self._check_sender()
             kind, content = self._content()

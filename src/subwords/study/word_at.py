@@ -36,7 +36,8 @@ def word_at(facts: TokenFacts, text: str, encoding: Encoding, place: int) -> Wor
     """Return the word of a token, with its steps."""
     first, stop = _range(facts, encoding, place)
     ids = encoding.ids[first:stop].tolist()
-    if encoding.word_ids[place] is None or (stop == first + 1 and ids[0] in facts.special):
+    alone = stop == first + 1 and ids[0] in facts.special and ids[0] != facts.tok.model.unk_id
+    if encoding.word_ids[place] is None or alone:
         reason = "An added token: it is put in by the template, or found in the text before any splitting."
         return Word(facts.text(ids[0]), first, stop, ids, Lookup(reason), exact=True)
     word = _spelled(facts, text, encoding, first, stop)

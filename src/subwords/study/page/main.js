@@ -168,7 +168,7 @@ function describe(state) {
 
 async function start() {
   const state = await getState();
-  limit = state.most_characters;
+  text.maxLength = limit = state.most_characters;
   columns = state.tokenizers.map((_, place) => new Column(place, actions));
   byId("columns").replaceChildren(...columns.map((column) => column.element));
   byId("outline-option").hidden = columns.length < 2;

@@ -237,7 +237,9 @@ def test_pointing_at_a_token_underlines_its_characters_elsewhere(page: Page) -> 
 
 
 def test_disagreements_are_outlined_until_the_box_is_unchecked(page: Page) -> None:
-    outlined = "return [...document.querySelectorAll('.chip')].filter((c) => getComputedStyle(c).boxShadow !== 'none').length"
+    outlined = (
+        "return [...document.querySelectorAll('.chip')].filter((c) => getComputedStyle(c).boxShadow !== 'none').length"
+    )
     differing = len(page.all("button.chip.differs"))
     assert 0 < differing < len(page.all("button.chip"))
     assert page.run(outlined) == differing
@@ -432,7 +434,9 @@ def test_text_has_enough_contrast(page: Page, scheme: str) -> None:
         ratios = page.run(CONTRAST)
         assert len(ratios) > 100
         assert ratios[0][0] >= 4.5, ratios[:3]
-    assert (page.run("return getComputedStyle(document.body).backgroundColor") == "rgb(22, 23, 27)") == (scheme == "dark")
+    assert (page.run("return getComputedStyle(document.body).backgroundColor") == "rgb(22, 23, 27)") == (
+        scheme == "dark"
+    )
 
 
 @pytest.mark.parametrize("width", [1280, 400])
@@ -475,7 +479,9 @@ def test_invisible_characters_are_visible(page: Page) -> None:
     text = "a\u202eb\u2066\u200f\x00\x1b\u2028\u00a0\ufeff c"
     page.run("document.getElementById('text').value = arguments[0]", text)
     page.one("#text").send_keys("d")
-    page.wait(lambda: "c␣" in "".join(page.texts(UNIGRAM)) or "d" in page.texts(UNIGRAM)[-2:][0] + page.texts(UNIGRAM)[-1])
+    page.wait(
+        lambda: "c␣" in "".join(page.texts(UNIGRAM)) or "d" in page.texts(UNIGRAM)[-2:][0] + page.texts(UNIGRAM)[-1]
+    )
     everything = page.run("return document.getElementById('columns').textContent")
     assert not [character for character in text if character in everything and character not in "abc "]
     assert "\\x00" in everything
@@ -536,7 +542,9 @@ def test_files_that_change_are_shown_anew(browser: webdriver.Chrome, tmp_path: P
     browser.get_log("browser")
 
 
-def test_another_site_cannot_frame_or_read_the_page(browser: webdriver.Chrome, server: PageServer, folder: Path) -> None:
+def test_another_site_cannot_frame_or_read_the_page(
+    browser: webdriver.Chrome, server: PageServer, folder: Path
+) -> None:
     """A page of another origin (another port) frames the page, and asks its API."""
     api = PageApi([TokenizerFile(str(folder / "bpe.json"))])
     with served(api) as other:

@@ -51,6 +51,8 @@ def show(
       subwords show old.json new.json --text "a text"
       subwords show tok.json --text-file corpus.txt --port 9000 --no-browser
     """
+    from threading import Thread
+
     if text is not None and text_file is not None:
         raise click.UsageError("--text and --text-file both say what the page starts with: give one")
     from subwords.study.opened import TokenizerFile
@@ -61,8 +63,10 @@ def show(
     if len(tokenizers) > MOST_TOKENIZERS:
         raise click.UsageError(f"expected 1 to {MOST_TOKENIZERS} tokenizers, not {len(tokenizers)}")
     start, left_out = _start(text_file) if text_file is not None else (text or "", 0)
-    files = [TokenizerFile(name) for name in tokenizers]
-    with PageServer(PageApi(files, start, left_out, panels()), port=port) as server:
+    api = PageApi([TokenizerFile(name) for name in tokenizers], start, left_out, panels())
+    with PageServer(api, port=port) as server:
+        # The tables of the tokenizers take a second: they are made while the browser starts.
+        Thread(target=api.encode, args=({"text": start},), daemon=True).start()
         _announce(server.address, as_json)
         if not no_browser:
             import webbrowser

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, TypeAlias
 
 from subwords.errors import InputError
@@ -11,7 +11,7 @@ from subwords.families import family_of
 from subwords.results.encoding import Encoding
 from subwords.study.opened import Opened, TokenizerFile
 from subwords.study.panels import Panels
-from subwords.study.shown_tokens import disagreements, shown_tokens
+from subwords.study.shown_tokens import Shown, disagreements, shown_tokens
 from subwords.study.token_facts import TokenFacts
 from subwords.study.word_at import word_at
 
@@ -70,7 +70,7 @@ class PageApi:
             "tokenizers": [
                 {**_status(one), "error": encoding}
                 if isinstance(encoding, str)
-                else {**_status(one), **asdict(shown_tokens(one.facts, encoding, next(differing), most))}
+                else {**_status(one), **_shallow(shown_tokens(one.facts, encoding, next(differing), most))}
                 for one, encoding in zip(opened, encodings, strict=True)
             ],
         }
@@ -120,6 +120,11 @@ def _about(file: TokenizerFile, one: Opened) -> dict[str, object]:
 
 def _status(one: Opened) -> dict[str, object]:
     return {"version": one.version, "problem": one.problem}
+
+
+def _shallow(shown: Shown) -> dict[str, object]:
+    # Its lists are made for the answer: asdict would copy them entry by entry, 15 ms for 2,000 tokens.
+    return {field.name: getattr(shown, field.name) for field in fields(shown)}
 
 
 def _encoded(one: Opened, text: str, request: Mapping[str, Any]) -> Encoding | str:

@@ -50,7 +50,8 @@ const parse = (color) => { const n = color.match(/[\\d.]+/g).map(Number); return
 const light = (c) => { const [r, g, b] = c.map((v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
   return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
 const ground = (element) => { for (let at = element; at; at = at.parentElement) {
-  const c = parse(getComputedStyle(at).backgroundColor); if (c[3] === 1) return c.slice(0, 3); } return [255, 255, 255]; };
+  const c = parse(getComputedStyle(at).backgroundColor); if (c[3] === 1) return c.slice(0, 3); }
+  return [255, 255, 255]; };
 const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 const found = [];
 while (walker.nextNode()) {
@@ -392,8 +393,8 @@ def test_everything_that_takes_the_focus_has_a_name(page: Page) -> None:
         ]
         assert [node["role"]["value"] for node in focusable if not node["name"].get("value")] == []
     assert page.run("return document.documentElement.lang") == "en"
-    stops = "return [...document.querySelectorAll('.chips')].map((list) => list.querySelectorAll('[tabindex=\"0\"]').length)"
-    assert page.run(stops) == [1, 1, 1, 1]
+    lists = "return [...document.querySelectorAll('.chips')]"
+    assert page.run(f"{lists}.map((one) => one.querySelectorAll('[tabindex=\"0\"]').length)") == [1, 1, 1, 1]
 
 
 def test_the_bar_does_not_cover_the_focus(page: Page) -> None:

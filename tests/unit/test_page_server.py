@@ -223,7 +223,7 @@ def test_the_state_names_the_tokenizers_and_the_text(server: PageServer) -> None
     state = asked(server, "GET", "/api/state").json
     assert [one["family"] for one in state["tokenizers"]] == ["bpe", "wordpiece"]
     assert [one["version"] for one in state["tokenizers"]] == [1, 1]
-    assert (state["text"], state["left_out"]) == ("low 🙂", 0)
+    assert (state["text"], state["left_out"]) == ("low 🙂", False)
     assert state["panels"] == {"audit": False, "evaluate": False}
 
 

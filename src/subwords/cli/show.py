@@ -39,9 +39,9 @@ def show(
 ) -> None:
     """Show what one to four tokenizers do with a text, on a local page.
 
-    TOKENIZER is a tokenizer.json, .model, .gguf, vocab.txt, vocab.json or rank file, or a folder. The page shows tokens,
-    ids and counts, where the tokenizers disagree, and step by step how a word becomes tokens. Tokenizer files that
-    change are read again.
+    TOKENIZER is a tokenizer.json, .model, .gguf, vocab.txt, vocab.json or rank file, or a folder. The page shows
+    tokens, ids and counts, where the tokenizers disagree, and step by step how a word becomes tokens. Tokenizer files
+    that change are read again.
 
     Only this machine can reach the page, and it loads nothing from the network. Ctrl-C ends it.
 
@@ -62,7 +62,7 @@ def show(
 
     if len(tokenizers) > MOST_TOKENIZERS:
         raise click.UsageError(f"expected 1 to {MOST_TOKENIZERS} tokenizers, not {len(tokenizers)}")
-    start, left_out = _start(text_file) if text_file is not None else (text or "", 0)
+    start, left_out = _start(text_file) if text_file is not None else (text or "", False)
     api = PageApi([TokenizerFile(name) for name in tokenizers], start, left_out, panels())
     with PageServer(api, port=port) as server:
         # The tables of the tokenizers take a second: they are made while the browser starts.
@@ -82,22 +82,20 @@ def _announce(address: str, as_json: bool) -> None:
     click.echo(json.dumps({"url": address}) if as_json else f"{address}  (Ctrl-C ends it)")
 
 
-def _start(path: Path) -> tuple[str, int]:
-    """Return the beginning of a text file, and how many bytes follow."""
+def _start(path: Path) -> tuple[str, bool]:
+    """Return the beginning of a text file, and whether the file goes on."""
     from subwords.corpus.files import open_text
     from subwords.errors import InputError
     from subwords.study.page_api import MOST_CHARACTERS
 
+    buffer = memoryview(bytearray(4 * MOST_CHARACTERS + 4))
     with open_text(path) as stream:
-        data = stream.read(4 * MOST_CHARACTERS + 4)
-        more = 0
-        while part := stream.read(1 << 20):
-            more += len(part)
+        data = bytes(buffer[: stream.fill(buffer)])
+    more = len(data) == len(buffer)
     try:
-        whole = data.decode()
+        text = data.decode()
     except UnicodeDecodeError as error:
         if not more or error.start < len(data) - 4:
             raise InputError(f"{path}: expected UTF-8 text; byte {error.start} is not UTF-8") from None
-        whole = data[: error.start].decode()
-    text = whole[:MOST_CHARACTERS]
-    return text, len(data) + more - len(text.encode())
+        text = data[: error.start].decode()
+    return text[:MOST_CHARACTERS], more or len(text) > MOST_CHARACTERS

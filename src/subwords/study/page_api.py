@@ -10,7 +10,7 @@ from subwords.errors import InputError
 from subwords.families import family_of
 from subwords.results.encoding import Encoding
 from subwords.study.opened import Opened, TokenizerFile
-from subwords.study.panels import Panels
+from subwords.study.panels import NO_PANELS, Panels
 from subwords.study.shown_tokens import Shown, disagreements, shown_tokens
 from subwords.study.token_facts import TokenFacts
 from subwords.study.word_at import word_at
@@ -27,13 +27,13 @@ Answer: TypeAlias = Mapping[str, object]
 class PageApi:
     """The tokenizers on the page and the text that it starts with.
 
-    left_out: how many bytes of the text's file are not in it. Methods raise InputError for requests they cannot answer.
+    left_out: whether the text is only the beginning of its file. Methods raise InputError for invalid requests.
     """
 
     files: Sequence[TokenizerFile]
     text: str = ""
-    left_out: int = 0
-    panels: Panels = Panels()
+    left_out: bool = False
+    panels: Panels = NO_PANELS
 
     def routes(self) -> Mapping[str, tuple[str, Callable[[Mapping[str, Any]], Answer]]]:
         """Return the method and the function of each path."""

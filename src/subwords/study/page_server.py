@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import socket
 from collections.abc import Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -26,7 +25,7 @@ MOST_DISCARDED = 64_000_000  # of a larger one: a client that still writes would
 SECONDS = 30  # that a client may take for a request
 
 HEADERS = {
-    # Only files of this server, nothing inline: text that reaches the page as HTML could still not run or load anything.
+    # Files of this server only, nothing inline: text that became HTML by mistake could not run or load anything.
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
@@ -54,6 +53,7 @@ class PageServer(ThreadingHTTPServer):
 
     def __init__(self, api: PageApi, *, port: int | None = None) -> None:
         self.api, self.routes, self.closed = api, api.routes(), False
+        reason = ""
         asked = [port] if port is not None else [*range(FIRST_PORT, FIRST_PORT + PORTS_TRIED)]
         for number in asked:
             try:
@@ -61,7 +61,7 @@ class PageServer(ThreadingHTTPServer):
             except OSError as error:
                 if error.errno not in (errno.EADDRINUSE, errno.EACCES):
                     raise
-                reason = error.strerror
+                reason = error.strerror or str(error)
                 continue
             return
         raise InputError(_unusable(asked, reason))
@@ -125,12 +125,12 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_error(refused.status, str(refused), refused.headers)
         except SubwordsError as error:
             self._send_error(HTTPStatus.BAD_REQUEST, str(error))
-        except (ConnectionError, TimeoutError, socket.timeout):
+        except (ConnectionError, TimeoutError):
             self.close_connection = True
-        except Exception as error:  # noqa: BLE001  # a defect of ours: the page says so and goes on
+        except Exception as error:  # a defect of ours: the page says so and goes on
             self._send_error(HTTPStatus.INTERNAL_SERVER_ERROR, f"unexpected {type(error).__name__}: {error}")
 
-    do_GET = do_POST = do_HEAD = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = do_TRACE = do_CONNECT = _answer
+    do_GET = do_POST = do_HEAD = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = do_TRACE = do_CONNECT = _answer  # noqa: N815
 
     # ------------------------------------------------------------------ requests
 
@@ -192,7 +192,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _discard(self, size: int) -> None:
         left = size if size <= MOST_DISCARDED else 0
-        self.connection.settimeout(2)
+        self.connection.settimeout(0.5)
         try:
             while left > 0 and (part := self.rfile.read(min(left, 1 << 16))):
                 left -= len(part)
@@ -228,7 +228,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Return the Server header, without the version of Python."""
         return "subwords"
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+    def log_message(self, format: str, *args: object) -> None:
         """Write no log."""
 
 

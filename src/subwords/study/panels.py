@@ -1,4 +1,4 @@
-"""What the page shows besides tokens: findings of an audit and a table of metrics, from functions that may be absent."""
+"""What the page shows besides tokens: findings of an audit and a table of metrics; either may be absent."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from subwords.tokenizer import Tokenizer
 
-__all__ = ["Finding", "Panels", "Table", "panels"]
+__all__ = ["NO_PANELS", "Finding", "Panels", "Table", "panels"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,9 @@ class Panels:
     evaluate: Evaluate | None = None
 
 
+NO_PANELS = Panels()
+
+
 def panels() -> Panels:
     """Return the panels of this version."""
-    return Panels()
+    return NO_PANELS

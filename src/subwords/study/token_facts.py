@@ -1,4 +1,4 @@
-"""What is known about each token of a tokenizer: its text, its bytes, the rank of the merge that makes it, its score."""
+"""What is known about each token of a tokenizer: its text, the rank of the merge that makes it, its score."""
 
 from __future__ import annotations
 

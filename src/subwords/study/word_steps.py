@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Literal, TypeAlias
 
 from subwords.bpe.model import BPE
@@ -134,7 +135,7 @@ def _best_pair(find: _Find, symbols: list[int | None]) -> tuple[int, int, int] |
     """Return rank, place and result of the pair that merges next: the lowest rank, then the leftmost."""
     found = [
         (hit[0], at, hit[1])
-        for at, (left, right) in enumerate(zip(symbols, symbols[1:], strict=False))
+        for at, (left, right) in enumerate(pairwise(symbols))
         if left is not None and right is not None and (hit := find(left, right)) is not None
     ]
     return min(found, default=None)
@@ -178,7 +179,8 @@ def _matches(model: WordPiece, word: str) -> Matches:
 
 
 def _longest(model: WordPiece, word: str, start: int) -> Match:
-    prefix, tried = model.prefix if start else "", []
+    prefix = model.prefix if start else ""
+    tried: list[str] = []
     for stop in range(len(word), start, -1):
         candidate = prefix + word[start:stop]
         index = model.vocab.ids.get(candidate.encode("utf-8", "surrogateescape"))

@@ -174,7 +174,7 @@ async function start() {
   byId("outline-option").hidden = columns.length < 2;
   describe(state);
   setText(state.text);
-  if (state.left_out) leftOut = `${number(state.left_out)} bytes of the file are`;
+  if (state.left_out) leftOut = "the rest of the file is";
   readAddress();
   listenToPanels(state.panels, names, () => text.value);
   text.addEventListener("input", () => { leftOut = null; changed(); });

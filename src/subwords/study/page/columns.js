@@ -9,6 +9,9 @@ export class Column {
     this.place = place;
     this.actions = actions;
     this.chips = [];
+    this.keys = [];
+    this.linked = [];
+    this.selected = [];
     this.answer = null;
     this.title = element("h2", { id: `title-${place}` });
     this.about = element("p", { class: "about" });
@@ -30,7 +33,7 @@ export class Column {
     this.list.addEventListener("focusin", (event) => this.focused(chipOf(event)));
     this.list.addEventListener("click", (event) => {
       const found = chipOf(event);
-      if (found) this.actions.select(this.place, Number(found.dataset.at));
+      if (found) this.actions.select(this.place, this.chips.indexOf(found));
     });
     this.list.addEventListener("keydown", (event) => this.key(event));
     this.more.addEventListener("click", () => this.actions.more());
@@ -60,6 +63,7 @@ export class Column {
       this.counts.replaceChildren();
       this.list.replaceChildren();
       this.chips = [];
+      this.keys = [];
       this.more.hidden = true;
       return;
     }
@@ -83,40 +87,51 @@ export class Column {
     );
   }
 
-  // Elements that stay the same are kept: typing at the end of a text changes few of them.
+  // Elements before and after what changed are kept, untouched: a keystroke changes few of them.
   showChips(answer, view) {
-    const nodes = [];
-    const old = this.chips;
-    let previous = null;
-    this.chips = answer.ids.map((id, at) => {
-      const begins = at > 0 && answer.words[at] !== answer.words[at - 1];
-      const key = `${id} ${answer.special[at]}${answer.differs[at]}${Number(begins)}${view}`;
-      let found = old[at];
-      if (found?.dataset.key !== key) found = this.button(answer, at, begins, view, key);
-      found.dataset.at = at;
-      found.tabIndex = -1;
-      found.classList.remove("linked", "selected");
-      nodes.push(found);
-      previous = answer.vocabulary[id][TOKEN];
-      if (previous.endsWith("\n")) nodes.push(element("br"));
-      return found;
-    });
+    const keys = keysOf(answer, view);
+    const old = this.keys;
+    let first = 0, last = 0;
+    while (first < old.length && first < keys.length && old[first] === keys[first]) first++;
+    const most = Math.min(old.length, keys.length) - first;
+    while (last < most && old[old.length - 1 - last] === keys[keys.length - 1 - last]) last++;
     const focused = this.chips.indexOf(document.activeElement);
-    this.list.replaceChildren(...nodes);
-    if (this.chips.length) this.chips[Math.max(0, focused)].tabIndex = 0;
-    if (focused >= 0) this.chips[focused].focus({ preventScroll: true });
-    if (!nodes.length) this.list.append(element("p", { class: "soft" }, "No tokens."));
+    const gone = this.chips.slice(first, this.chips.length - last);
+    const fresh = keys.slice(first, keys.length - last).map((key, at) => this.button(answer, first + at, view));
+    const place = last ? this.chips[this.chips.length - last] : null;
+    for (const chip of gone) {
+      if (chip.nextSibling?.tagName === "BR") chip.nextSibling.remove();
+      chip.remove();
+    }
+    const nodes = fresh.flatMap((chip) => (chip.dataset.ends ? [chip, element("br")] : [chip]));
+    this.list.querySelector("p")?.remove();
+    if (place) place.before(...nodes);
+    else this.list.append(...nodes);
+    this.chips.splice(first, gone.length, ...fresh);
+    this.keys = keys;
+    this.keepFocus(focused);
+    if (!keys.length) this.list.append(element("p", { class: "soft" }, "No tokens."));
   }
 
-  button(answer, at, begins, view, key) {
+  // One Tab stop leads to the tokens: the one that had the focus, or the first.
+  keepFocus(focused) {
+    const stop = this.chips.find((chip) => chip.tabIndex === 0);
+    if (!stop && this.chips.length) this.chips[Math.min(Math.max(0, focused), this.chips.length - 1)].tabIndex = 0;
+    if (focused >= 0 && !this.chips.includes(document.activeElement)) {
+      this.chips[Math.min(focused, this.chips.length - 1)]?.focus({ preventScroll: true });
+    }
+  }
+
+  button(answer, at, view) {
     const id = answer.ids[at];
     const token = answer.vocabulary[id][TOKEN];
     const classes = ["chip", answer.special[at] ? "special" : colorOf(token)];
-    if (begins) classes.push("begins");
+    if (beginsWord(answer, at)) classes.push("begins");
     if (answer.differs[at]) classes.push("differs");
     const says = `${visible(token) || "empty"}, id ${id}${answer.differs[at] ? ", tokenizers disagree" : ""}`;
     const found = element("button", {
-      type: "button", class: classes.join(" "), "aria-label": says, "aria-describedby": "detail", "data-key": key,
+      type: "button", class: classes.join(" "), tabindex: -1, "aria-label": says, "aria-describedby": "detail",
+      "data-ends": token.endsWith("\n") ? "yes" : null,
     });
     if (view === "ids") found.textContent = id;
     else showText(found, token);
@@ -125,7 +140,7 @@ export class Column {
 
   point(found) {
     if (!found) return this.actions.link(this.place, null);
-    const at = Number(found.dataset.at);
+    const at = this.chips.indexOf(found);
     showDetail(this, at, this.actions.text());
     return this.actions.link(this.place, [this.answer.starts[at], this.answer.stops[at]]);
   }
@@ -139,15 +154,18 @@ export class Column {
 
   // Underline what stands for the same characters in another column.
   link(span) {
-    if (!this.answer?.ids) return;
-    this.chips.forEach((found, at) => {
-      const start = this.answer.starts[at], stop = this.answer.stops[at];
-      found.classList.toggle("linked", span !== null && start < stop && start < span[1] && span[0] < stop);
-    });
+    for (const found of this.linked) found.classList.remove("linked");
+    this.linked = [];
+    if (!this.answer?.ids || span === null) return;
+    const { starts, stops } = this.answer;
+    this.linked = this.chips.filter((_, at) => starts[at] < stops[at] && starts[at] < span[1] && span[0] < stops[at]);
+    for (const found of this.linked) found.classList.add("linked");
   }
 
   mark(first, stop) {
-    this.chips.forEach((found, at) => found.classList.toggle("selected", at >= first && at < stop));
+    for (const found of this.selected) found.classList.remove("selected");
+    this.selected = this.chips.slice(first, stop);
+    for (const found of this.selected) found.classList.add("selected");
   }
 
   key(event) {
@@ -179,6 +197,14 @@ export class Column {
     }
     return best ?? at;
   }
+}
+
+const beginsWord = (answer, at) => at > 0 && answer.words[at] !== answer.words[at - 1];
+
+// What an element looks like, one string for each token.
+function keysOf(answer, view) {
+  return answer.ids.map((id, at) =>
+    `${answer.version} ${id} ${answer.special[at]}${answer.differs[at]}${Number(beginsWord(answer, at))}${view}`);
 }
 
 export function showDetail(column, at, text) {

@@ -9,7 +9,7 @@ import { showSteps } from "./steps.js";
 const AT_FIRST = 2000; // tokens that a column shows
 const IN_ADDRESS = 10000; // characters of a text that the address keeps
 const LONG = 20000; // characters of a text that is not sent on every keystroke
-const POLL = 2000, ADDRESS = 300, PAUSE = 200; // milliseconds
+const POLL = 1000, ADDRESS = 300, PAUSE = 200; // milliseconds
 
 const text = byId("text");
 let limit = 200000, columns = [], shown = AT_FIRST, answer = null, selected = null, leftOut = null;
@@ -107,6 +107,7 @@ async function encode() {
 
 function render() {
   byId("columns").classList.toggle("outlined", byId("outline").checked);
+  for (const column of columns) column.link(null);
   answer.tokenizers.forEach((one, at) => columns[at].show(one, answer, view()));
   showFigures(answer, names());
   if (selected && selected.text === answer.text) columns[selected.place].mark(selected.first, selected.stop);
@@ -115,6 +116,7 @@ function render() {
 
 function closeSteps() {
   selected = null;
+  for (const column of columns) column.mark(0, 0);
   byId("steps").hidden = true;
 }
 

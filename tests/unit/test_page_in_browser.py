@@ -22,6 +22,7 @@ from subwords import Tokenizer
 from subwords.study.opened import TokenizerFile
 from subwords.study.page_api import PageApi
 from subwords.study.page_server import PageServer
+from subwords.study.panels import Finding, Panels, Table
 
 pytest.importorskip("selenium", reason="the group `browser` is not installed")
 
@@ -573,5 +574,29 @@ def test_another_site_cannot_frame_or_read_the_page(
             server.address,
         )
         assert found == ["refused", "refused", "refused"]
+    browser.get("about:blank")
+    browser.get_log("browser")
+
+
+def test_panels_that_exist_are_shown(browser: webdriver.Chrome, folder: Path) -> None:
+    panels = Panels(
+        audit=lambda tok: [Finding("error", "unreachable", f"<b>1 of {tok.vocab_size}</b>", (3,))],
+        evaluate=lambda toks, text: Table((("characters", tuple(len(text) for _ in toks)), ("none", (None, "x")))),
+        before=lambda _, text, start, stop: [f"<i>{text[start:stop]}"],
+    )
+    files = [TokenizerFile(str(folder / f"{name}.json")) for name in ("bpe", "unigram")]
+    with served(PageApi(files, "low lower", panels=panels)) as server:
+        page = Page(browser, server.address)
+        page.open()
+        page.one("#evaluate").send_keys(Keys.ENTER)
+        page.wait(lambda: page.all("#evaluation-body tbody tr"))
+        rows = [row.text for row in page.all("#evaluation-body tbody tr")]
+        assert rows == ["characters 9 9", "none – x"]
+        page.all("#audit button")[1].send_keys(Keys.ENTER)
+        page.wait(lambda: page.all("#audit tbody tr"))
+        size = TOKENIZERS["unigram"].vocab_size
+        assert page.one("#audit tbody tr").text == f"error unreachable <b>1 of {size}</b>"
+        page.select(0, 1)
+        assert page.one("#steps .before").text == "<i> lower"
     browser.get("about:blank")
     browser.get_log("browser")

@@ -244,11 +244,14 @@ def test_panels_that_exist_are_called(tmp_path: Path) -> None:
     panels = Panels(
         audit=lambda tok: [Finding("error", "unreachable", f"1 of {tok.vocab_size}", (3,))],
         evaluate=lambda toks, text: Table((("characters", tuple(len(text) for _ in toks)),)),
+        before=lambda _, text, start, stop: [f"of {text[start:stop]!r}"],
     )
     api = PageApi([TokenizerFile(str(tmp_path / "tok.json"))], panels=panels)
     assert api.state()["panels"] == {"audit": True, "evaluate": True}
     found: Any = api.audit({"tokenizer": 0})
     assert found["findings"][0]["message"] == f"1 of {api.files[0].now().tok.vocab_size}"
+    word: Any = api.word({"tokenizer": 0, "text": "low lowest", "token": 1})
+    assert word["before"] == ["of ' lowest'"]
     assert api.evaluate({"text": "abc"}) == {"available": True, "left_out": 0, "rows": [["characters", 3]]}
 
 

@@ -14,6 +14,7 @@ from subwords.study.panels import NO_PANELS, Panels
 from subwords.study.shown_tokens import Shown, disagreements, shown_tokens
 from subwords.study.token_facts import TokenFacts
 from subwords.study.word_at import word_at
+from subwords.tokenizer import Tokenizer
 
 __all__ = ["MOST_CHARACTERS", "MOST_TOKENIZERS", "PageApi"]
 
@@ -85,7 +86,14 @@ class PageApi:
         place = _integer(request, "token", 0, len(encoding) - 1)
         found = word_at(one.facts, text, encoding, place)
         steps = asdict(found.steps)
-        return {**_status(one), **asdict(found), "steps": steps, "names": _names(one.facts, steps)}
+        before = self._before(one.tok, text, encoding.spans[found.first : found.stop].tolist())
+        return {**_status(one), **asdict(found), "steps": steps, "names": _names(one.facts, steps), "before": before}
+
+    def _before(self, tok: Tokenizer, text: str, spans: list[list[int]]) -> list[str]:
+        start, stop = min(start for start, _ in spans), max(stop for _, stop in spans)
+        if self.panels.before is None or start == stop:
+            return []
+        return list(self.panels.before(tok, text, start, stop))
 
     def audit(self, request: Mapping[str, Any]) -> Answer:
         """Return the findings of the audit of one tokenizer."""

@@ -1,4 +1,4 @@
-"""What the page shows besides tokens: findings of an audit and a table of metrics; either may be absent."""
+"""What the page shows besides tokens: findings, metrics, what happened before the model; each may be absent."""
 
 from __future__ import annotations
 
@@ -30,14 +30,19 @@ class Table:
 
 Audit: TypeAlias = Callable[[Tokenizer], Sequence[Finding]]
 Evaluate: TypeAlias = Callable[[Sequence[Tokenizer], str], Table]
+Before: TypeAlias = Callable[[Tokenizer, str, int, int], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Panels:
-    """The functions behind the panels of the page; a panel whose function is None is not shown."""
+    """The functions behind the panels of the page; a panel whose function is None is not shown.
+
+    before: sentences about what normalizer and splitter did with characters `start` to `stop` of a text.
+    """
 
     audit: Audit | None = None
     evaluate: Evaluate | None = None
+    before: Before | None = None
 
 
 NO_PANELS = Panels()

@@ -10,6 +10,7 @@ export function showSteps(found, name) {
     "How ", chip(found.word), ` becomes ${count} ${count === 1 ? "token" : "tokens"} in ${visible(name)}`,
   );
   const parts = [];
+  if (found.before.length) parts.push(element("ul", { class: "before" }, ...found.before.map((said) => element("li", {}, said))));
   if (!found.exact) {
     parts.push(element("p", { class: "notice" },
       "Alone, this word becomes other tokens than in the text: the steps below are those of the word alone."));

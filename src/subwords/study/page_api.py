@@ -86,7 +86,8 @@ class PageApi:
         place = _integer(request, "token", 0, len(encoding) - 1)
         found = word_at(one.facts, text, encoding, place)
         steps = asdict(found.steps)
-        before = self._before(one.tok, text, encoding.spans[found.first : found.stop].tolist())
+        spans = encoding.spans[found.first : found.stop].tolist()
+        before = [] if request.get("special") else self._before(one.tok, text, spans)
         return {**_status(one), **asdict(found), "steps": steps, "names": _names(one.facts, steps), "before": before}
 
     def _before(self, tok: Tokenizer, text: str, spans: list[list[int]]) -> list[str]:

@@ -83,7 +83,10 @@ def commands(document: str) -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_shell_commands_run(document: str, workplace: Path) -> None:
+def test_shell_commands_run(document: str, workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # `show` ends at once, and opens no browser.
+    monkeypatch.setattr("subwords.study.page_server.PageServer.serve_forever", lambda *_, **__: None)
+    monkeypatch.setattr("webbrowser.open", lambda _: True)
     for arguments in commands(document):
         got = CliRunner().invoke(main, arguments, prog_name="subwords")
         assert got.exit_code == 0, (arguments, got.output, got.exception)

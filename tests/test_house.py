@@ -29,6 +29,7 @@ RIM = (
     "kernels/object_cache.py",
     "kernels/shipped.py",
     "kernels/stored.py",
+    "study/page_files.py",
     "unicode/tables.py",
     "support/atomic.py",
     "support/limits.py",

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Described"]
 
+_MOST_SHOWN = 40  # tokens of a tokenizer that shows itself
+
 
 class Described:
     """The base of `Tokenizer`: what a spec says, under the names that users of other libraries know. Immutable."""
@@ -62,6 +64,13 @@ class Described:
         from subwords.normalize.normalizer import Normalizer
 
         return Normalizer(self.spec.normalizer)
+
+    @property
+    def normalizer_name(self) -> str | None:
+        """The name of the normalizer, or the names of its steps; None if there is no normalizer."""
+        if self.normalizer is None:
+            return None
+        return self.normalizer.name or ", ".join(type(step).__name__ for step in self.spec.normalizer)
 
     @cached_property
     def added_tokens(self) -> AddedTokens:
@@ -200,3 +209,40 @@ class Described:
             f"Tokenizer({family_of(self.model).name}, {self.vocab_size} tokens,{merges} "
             f"{len(self.special_tokens)} special,{normalizer} {self.splitter!r})"
         )
+
+    def _repr_html_(self) -> str:
+        from subwords.render.html import facts
+
+        special = sorted(self.special_tokens.items(), key=lambda entry: entry[1])
+        some = {index: token for index in self._some_ids() if (token := self.model.vocab[index])}
+        rules = {"splitter": self.splitter.name or self.splitter.identity, "normalizer": self.normalizer_name or "none"}
+        rows = [
+            ("model", _text(type(self.model).__name__)),
+            ("vocabulary", _text(f"{self.vocab_size} tokens")),
+            *([("merges", _text(str(len(self.model.merges))))] if isinstance(self.model, BPE) else []),
+            *((name, _text(rule)) for name, rule in rules.items()),
+            ("special tokens", _chips({index: text.encode() for text, index in special[:_MOST_SHOWN]}, len(special))),
+            ("some tokens", _chips(some, None)),
+        ]
+        return facts(rows, caption=f"Tokenizer: {family_of(self.model).name}")
+
+    def _some_ids(self) -> list[int]:
+        """Return ids from the whole vocabulary, evenly spaced, without special tokens."""
+        size, special = self.vocab_size, set(self.special_tokens.values())
+        step = max(1, size // _MOST_SHOWN)
+        return [index for index in range(step // 2, size, step) if index not in special][:_MOST_SHOWN]
+
+
+def _text(value: str) -> str:
+    from html import escape
+
+    from subwords.render.visible import printable
+
+    return escape(printable(value if len(value) <= 300 else f"{value[:300]}… ({len(value) - 300} more)"))
+
+
+def _chips(tokens: dict[int, bytes], total: int | None) -> str:
+    from subwords.render.html import Chip, chips
+
+    found = [Chip(token.decode("utf-8", "surrogateescape"), f"id {index}") for index, token in tokens.items()]
+    return chips(found, left_out=0 if total is None else total - len(found)) if found else "none"

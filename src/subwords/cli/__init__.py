@@ -17,6 +17,7 @@ from subwords.cli.evaluate import compare, evaluate, sweep
 from subwords.cli.explain import explain, verify_training
 from subwords.cli.extend import extend
 from subwords.cli.inspect import inspect
+from subwords.cli.show import show
 from subwords.cli.verify import verify
 
 __all__ = ["main"]
@@ -54,6 +55,6 @@ def warmup(as_json: bool) -> None:
 
 for command in (
     *(train, count, count_tokens, encode, decode, inspect, convert, verify),
-    *(explain, verify_training, extend, evaluate, compare, sweep),
+    *(explain, verify_training, extend, evaluate, compare, sweep, show),
 ):
     main.add_command(command)

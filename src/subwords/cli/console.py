@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn
 import click
 
 from subwords.errors import SubwordsError, SubwordsWarning
+from subwords.render.visible import CHARACTERS, SPACE, printable, visible
 
 if TYPE_CHECKING:
     from subwords.tokenizer import Tokenizer
@@ -55,9 +56,6 @@ tokenizer_argument = click.argument("tokenizer", type=click.Path(path_type=Path)
 
 _WIDEST = 32  # widest aligned column, in terminal cells; a wider cell shifts the rest of its row
 
-SPACE = "\u2423"  # the open box
-_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", " ": SPACE}
-_CHARACTERS = {escape: character for character, escape in _ESCAPES.items()}
 _ESCAPED = re.compile(rf"\\x[0-9a-fA-F]{{2}}|\\u[0-9a-fA-F]{{4}}|\\U[0-9a-fA-F]{{8}}|\\[nrt\\]|{SPACE}")
 
 
@@ -93,7 +91,7 @@ def _warnings_printed() -> Iterator[None]:
 
         def show(message: Warning | str, category: type[Warning], *place: Any, **where: Any) -> None:
             if issubclass(category, SubwordsWarning):
-                click.echo(f"subwords: warning: {_printable(' '.join(str(message).splitlines()))}", err=True)
+                click.echo(f"subwords: warning: {printable(' '.join(str(message).splitlines()))}", err=True)
             else:
                 others(message, category, *place, **where)
 
@@ -109,7 +107,7 @@ def _prepare_output() -> None:
 
 
 def _fail(ctx: click.Context, message: str) -> NoReturn:
-    click.echo(f"subwords: error: {_printable(' '.join(message.splitlines()))}", err=True)
+    click.echo(f"subwords: error: {printable(' '.join(message.splitlines()))}", err=True)
     ctx.exit(1)
 
 
@@ -209,11 +207,7 @@ def _value(value: object) -> str:
         return f"{value:,}"
     if isinstance(value, dict):
         return " ".join(f"{shown(key.encode())}={item}" for key, item in value.items()) or "none"
-    return "none" if value is None else _printable(str(value))
-
-
-def _printable(text: str) -> str:
-    return "".join(character if character.isprintable() else _escape(character) for character in text)
+    return "none" if value is None else printable(str(value))
 
 
 def shown(token: bytes) -> str:
@@ -222,18 +216,7 @@ def shown(token: bytes) -> str:
     >>> print(shown(b" caf\xc3\xa9\n"), shown(b"\xc3"))
     ␣café\n \xc3
     """
-    return "".join(map(_escape, token.decode("utf-8", "surrogateescape")))
-
-
-def _escape(character: str) -> str:
-    if character in _ESCAPES:
-        return _ESCAPES[character]
-    code = ord(character)
-    if 0xDC80 <= code <= 0xDCFF:
-        return f"\\x{code - 0xDC00:02x}"  # a byte that is not part of a character
-    if character.isprintable() and character != SPACE:
-        return character
-    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    return visible(token.decode("utf-8", "surrogateescape"))
 
 
 def unshown(text: str) -> bytes:
@@ -246,8 +229,8 @@ def unshown(text: str) -> bytes:
 
 
 def _unescape(match: re.Match[str]) -> str:
-    if match[0] in _CHARACTERS:
-        return _CHARACTERS[match[0]]
+    if match[0] in CHARACTERS:
+        return CHARACTERS[match[0]]
     code = int(match[0][2:], 16)
     if match[0][1] == "x" and code >= 0x80:
         return chr(0xDC00 + code)

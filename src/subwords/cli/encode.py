@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ from subwords.cli.reading_options import READING, reading_options
 from subwords.cli.run_options import RUN, run_of, run_options
 from subwords.cli.token_files import FORMATS, TOKEN_FILES, means_token_files, write_token_files
 from subwords.errors import InputError
+from subwords.render.terminal import colored, uses_color
 from subwords.support.atomic import place_of
 from subwords.support.remote import is_remote
 
@@ -67,6 +69,9 @@ __all__ = ["encode"]
     help="Unigram: print the N best segmentations, one per line with its score; with --sample, draw from these.",
 )
 @click.option("--tokens", "as_tokens", is_flag=True, help="Print tokens instead of ids; spaces show as U+2423.")
+@click.option(
+    "--color", is_flag=True, help="Like --tokens, on colored backgrounds if this is a terminal and NO_COLOR is not set."
+)
 @click.option(
     "-o",
     "--output",
@@ -141,7 +146,7 @@ def encode(
     corpus = {name: options.pop(name) for name in (*READING, *TOKEN_FILES, *RUN)}
     quiet = options.pop("quiet")
     if means_token_files(files, form, corpus):
-        for name in ("texts", "lines", "offsets", "as_tokens", "sample", "nbest"):
+        for name in ("texts", "lines", "offsets", "as_tokens", "color", "sample", "nbest"):
             if given(context, name):
                 option = {"texts": "text", "as_tokens": "tokens"}.get(name, name)
                 raise click.UsageError(f"--{option} is for one text or its lines, not for token files")
@@ -175,6 +180,7 @@ class _Options:
     seed: int | None
     nbest: int | None
     as_tokens: bool
+    color: bool
     dtype: str | None
     as_json: bool
 
@@ -196,6 +202,8 @@ def _check_usage(context: click.Context, job: _Job, texts: bool, file_options: b
         raise click.UsageError("--dtype int32 is for --format megatron")
     if job.form == "text" and (job.dtype or job.offsets):
         raise click.UsageError(f"{'--dtype' if job.dtype else '--offsets'} is for --format npy or bin")
+    if job.color and (job.form != "text" or job.as_json or job.output or job.nbest):
+        raise click.UsageError("--color shows tokens on the terminal: leave out -o, --format, --json and --nbest")
     if job.form != "text" and (job.as_tokens or (job.as_json and job.output is None)):
         raise click.UsageError(
             f"--format {job.form} holds ids only: leave out --tokens; for --json, name a file with -o"
@@ -281,7 +289,8 @@ def _write_ids(tok: Tokenizer, batches: Iterable[list[bytes]], job: _Job) -> dic
     """Write the ids of all texts, batch by batch; return the summary to print."""
     import numpy as np
 
-    vocab = tok.model.vocab if job.as_tokens else None
+    vocab = tok.model.vocab if job.as_tokens or job.color else None
+    color = job.color and uses_color(sys.stdout, os.environ)
     texts, total = 0, 0
 
     def counted() -> Iterator[TokenBatch]:
@@ -300,7 +309,7 @@ def _write_ids(tok: Tokenizer, batches: Iterable[list[bytes]], job: _Job) -> dic
         names = _Names(vocab)
         with open_output(job.output) as stream:
             for batch in counted():
-                _write_lines(stream, batch, names)
+                _write_lines(stream, batch, names, vocab if color else None)
     else:
         with array_output(job.output, job.form, job.dtype or "uint32") as write, offsets_output(job.offsets) as lengths:
             for batch in counted():
@@ -323,9 +332,13 @@ class _Names(dict[int, str]):
         return self[index]
 
 
-def _write_lines(stream: IO[bytes], batch: TokenBatch, names: _Names) -> None:
+def _write_lines(stream: IO[bytes], batch: TokenBatch, names: _Names, to_color: Vocab | None) -> None:
     for ids in batch:
-        stream.write(" ".join(map(names.__getitem__, ids.tolist())).encode() + b"\n")
+        if to_color is None:
+            line = " ".join(map(names.__getitem__, ids.tolist()))
+        else:
+            line = colored((to_color[i].decode("utf-8", "surrogateescape") for i in ids.tolist()), color=True)
+        stream.write(line.encode() + b"\n")
 
 
 def _print_nbest(tok: Tokenizer, batches: Iterable[list[bytes]], job: _Job) -> dict[str, object]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from dataclasses import field as _field
-from html import escape
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -19,8 +18,6 @@ __all__ = ["Encoding"]
 
 QUICK = frozenset({"spans", "byte_spans", "tokens", "file_tokens"})  # fields that ids may tell
 _MOST_SHOWN = 1000  # tokens
-_COLOURS = ("#cfe8ff", "#d9f2d0", "#ffe3c2", "#f3d6f5", "#fff3b0")
-_SPECIAL_COLOUR = "#dddddd"
 
 _Ids: TypeAlias = NDArray[np.uint32]
 _Find: TypeAlias = Callable[[str, _Ids], dict[str, Any] | None]
@@ -173,19 +170,23 @@ class Encoding(Value):
         return f"Encoding({len(self)} tokens: {shown}{' ...' if len(self) > 8 else ''})"
 
     def _repr_html_(self) -> str:
-        entries = zip(
-            self.tokens, self.ids.tolist(), self.spans.tolist(), self.special_tokens_mask.tolist(), strict=True
-        )
-        marks = []
-        for place, (token, index, (start, stop), special) in enumerate(entries):
-            if place == _MOST_SHOWN:
-                marks.append(f"<span>and {len(self) - place} more</span>")
-                break
-            colour = _SPECIAL_COLOUR if special else _COLOURS[place % len(_COLOURS)]
-            title = f"id {index}" if special else f"id {index}, characters {start} to {stop}"
-            style = f"background:{colour};color:#000;white-space:pre;padding:1px 2px;border-radius:3px"
-            marks.append(f'<span title="{title}" style="{style}">{escape(token)}</span>')
-        return f'<div style="font-family:monospace;line-height:1.8">{" ".join(marks)}</div>'
+        from subwords.render.html import Chip, chips
+
+        fields = (self.ids, self.spans, self.special_tokens_mask)
+        entries = zip(self._first_tokens(), *(field[:_MOST_SHOWN].tolist() for field in fields), strict=True)
+        found = [
+            Chip(token, f"id {index}" if special else f"id {index}, characters {start} to {stop}", bool(special))
+            for token, index, (start, stop), special in entries
+        ]
+        return chips(found, left_out=len(self) - len(found))
+
+    def _first_tokens(self) -> tuple[str, ...]:
+        """Return the tokens that are shown; those of a long text are not all made for it."""
+        own = self.__dict__
+        if "tokens" in own or "_row" not in own:
+            return self.tokens[:_MOST_SHOWN]
+        rows, index = own["_row"]
+        return rows.first_tokens(index, _MOST_SHOWN)  # type: ignore[no-any-return]
 
 
 def _check_place(name: str, value: object) -> None:

@@ -53,6 +53,11 @@ class Rows:
         """Return a field of the encoding of a row."""
         return FIELDS[name](self, index, int(self.bounds[index]), int(self.bounds[index + 1]))
 
+    def first_tokens(self, index: int, most: int) -> tuple[str, ...]:
+        """Return the first tokens of a row, at most so many."""
+        start, stop = int(self.bounds[index]), int(self.bounds[index + 1])
+        return self._tokens(index, start, min(stop, start + most))
+
     # ------------------------------------------------------------------ fields
 
     def _ids(self, index: int, start: int, stop: int) -> NDArray[np.uint32]:

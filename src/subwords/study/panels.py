@@ -1,0 +1,106 @@
+"""What the page shows besides tokens: findings, metrics, what happened before the model; each may be absent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from subwords.errors import InputError
+from subwords.tokenizer import Tokenizer
+
+__all__ = ["NO_PANELS", "Finding", "Panels", "Table", "panels"]
+
+MOST_EXPLAINED = 2000  # characters of a text that is explained for one word: half a second
+UNSTEADY = "MB per second and thread"  # on a text as short as a page's
+MOST_SENTENCES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One finding of an audit: how bad it is, its kind, one sentence, and the ids of the tokens it is about."""
+
+    severity: str
+    kind: str
+    message: str
+    ids: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Metrics of the tokenizers on the text: one row for each metric, one value for each tokenizer; None is unknown."""
+
+    rows: tuple[tuple[str, tuple[float | str | None, ...]], ...]
+
+
+Audit: TypeAlias = Callable[[Tokenizer], Sequence[Finding]]
+Evaluate: TypeAlias = Callable[[Sequence[Tokenizer], str], Table]
+Before: TypeAlias = Callable[[Tokenizer, str, int, int], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Panels:
+    """The functions behind the panels of the page; a panel whose function is None is not shown.
+
+    before: sentences about what normalizer and splitter did with characters `start` to `stop` of a text.
+    """
+
+    audit: Audit | None = None
+    evaluate: Evaluate | None = None
+    before: Before | None = None
+
+
+NO_PANELS = Panels()
+
+
+def panels() -> Panels:
+    """Return the panels of this version."""
+    return Panels(evaluate=_evaluated, before=_before)
+
+
+def _evaluated(toks: Sequence[Tokenizer], text: str) -> Table:
+    """Return the metrics of `evaluate`; the documents are the lines of the text."""
+    from subwords.study.evaluate import evaluate
+
+    lines = [line for line in text.splitlines() if line.strip()]
+    if not lines:
+        raise InputError("expected a text with at least one line to evaluate")
+    columns = [dict(_values(evaluate(tok, lines, progress=False).rows())) for tok in toks]
+    names = list(dict.fromkeys(name for column in columns for name in column))
+    return Table(tuple((name, tuple(column.get(name) for column in columns)) for name in names))
+
+
+def _values(rows: list[tuple[str, object, object]]) -> Iterator[tuple[str, float | str | None]]:
+    for name, value, interval in rows:
+        if name == UNSTEADY:
+            continue
+        if not isinstance(value, float | int):
+            yield name, None
+        elif isinstance(interval, tuple):
+            yield name, f"{value:.3f} ({interval[0]:.3f} to {interval[1]:.3f})"
+        else:
+            yield name, value
+
+
+def _before(tok: Tokenizer, text: str, start: int, stop: int) -> list[str]:
+    """Return what `explain` says of a word before the model: what the normalizer changed, what cut it out."""
+    from subwords.study.explain import explain
+    from subwords.study.steps import Stretch
+
+    if len(text) > MOST_EXPLAINED:
+        return []
+    trace = explain(tok, text)
+    changes = [change for part in trace.parts if isinstance(part, Stretch) for change in part.changes]
+    found = [
+        f"The normalizer makes {change.after!r} of {change.before!r}."
+        for change in changes
+        if change.span[0] < stop and start < change.span[1]
+    ]
+    word = next((word for word in trace.words if word.span[0] <= start < word.span[1]), None)
+    if word is not None and word.alternative is not None and trace.alternatives:
+        found.append(
+            f"Alternative {word.alternative} of the split pattern matches: {trace.alternatives[word.alternative]}"
+        )
+    elif word is not None and word.step is not None:
+        found.append(f"Cut by step {word.step} of the splitter: {trace.steps[word.step]}")
+    return found[:MOST_SENTENCES]

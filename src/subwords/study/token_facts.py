@@ -1,0 +1,78 @@
+"""What is known about each token of a tokenizer: its text, the rank of the merge that makes it, its score."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.bpe.model import BPE
+from subwords.tokenizer import Tokenizer
+from subwords.unigram.model import Unigram
+
+__all__ = ["PairRanks", "TokenFacts"]
+
+NONE = -1
+
+
+class TokenFacts:
+    """Facts by id; the tables are made when they are first asked for."""
+
+    def __init__(self, tok: Tokenizer) -> None:
+        self.tok = tok
+
+    def text(self, index: int) -> str:
+        """Return a token as text; bytes that are no characters become lone surrogates."""
+        return self.tok.spec.model.vocab[index].decode("utf-8", "surrogateescape")
+
+    def rank(self, index: int) -> int | None:
+        """Return the rank of the first merge that makes a token; None if no merge does."""
+        found = int(self._ranks[index]) if index < len(self._ranks) else NONE
+        return None if found == NONE else found
+
+    def score(self, index: int) -> float | None:
+        """Return the score of a token of a Unigram model, a natural logarithm; None for other models."""
+        model = self.tok.model
+        return round(float(model.scores[index]), 6) if isinstance(model, Unigram) else None
+
+    @cached_property
+    def special(self) -> frozenset[int]:
+        """The ids of added tokens and of tokens that no text yields."""
+        return frozenset(token.id for token in self.tok.spec.added_tokens)
+
+    @cached_property
+    def pairs(self) -> PairRanks:
+        """The merges by their pairs; empty if the model has no merges."""
+        return PairRanks(self.tok.model if isinstance(self.tok.model, BPE) else None)
+
+    @cached_property
+    def _ranks(self) -> NDArray[np.int64]:
+        model = self.tok.model
+        ranks = np.full(len(model.vocab), NONE, np.int64)
+        if isinstance(model, BPE):
+            ranks[model.merges[::-1, 2]] = _ranks_of(model)[::-1]  # the first merge of a token is written last
+        return ranks
+
+
+class PairRanks:
+    """Rank and result of every pair, found by binary search: a dict of 446,189 merges would take half a second."""
+
+    def __init__(self, model: BPE | None) -> None:
+        merges = np.zeros((0, 3), np.int64) if model is None else model.merges
+        ranks = np.zeros(0, np.int64) if model is None else _ranks_of(model)
+        keys = merges[:, 0] << 32 | merges[:, 1]
+        order = np.argsort(keys, kind="stable")
+        self._keys, self._results, self._ranks = keys[order], merges[order, 2], ranks[order]
+
+    def find(self, left: int, right: int) -> tuple[int, int] | None:
+        """Return rank and result of a pair, None if it does not merge."""
+        key = left << 32 | right
+        at = int(np.searchsorted(self._keys, key))
+        if at == len(self._keys) or self._keys[at] != key:
+            return None
+        return int(self._ranks[at]), int(self._results[at])
+
+
+def _ranks_of(model: BPE) -> NDArray[np.int64]:
+    return np.arange(len(model.merges), dtype=np.int64) if model.ranks is None else model.ranks

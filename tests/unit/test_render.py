@@ -1,0 +1,190 @@
+"""Tokens in terminals and as HTML."""
+
+from __future__ import annotations
+
+import io
+import re
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import subwords
+from commands import run
+from subwords.cli.console import unshown
+from subwords.render.html import BACKGROUNDS as HTML_BACKGROUNDS
+from subwords.render.html import SPECIAL, Chip, chips, facts
+from subwords.render.terminal import BACKGROUNDS, colored, uses_color
+from subwords.render.visible import printable, shortened, visible
+
+HOSTILE = ["<script>alert(1)</script>", "</textarea>", '"><img src=x>', "\u202eevil\u202c", "\x1b[2J\x07", "\x00"]
+PAINT = re.compile(r"\x1b\[38;5;16;48;5;\d+m|\x1b\[0m")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class Parsed(HTMLParser):
+    """The texts and the tags of HTML."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: set[str] = set()
+        self.texts: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def brightness(red: float, green: float, blue: float) -> float:
+    linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in (red, green, blue)]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+# --- visible text
+
+
+@given(st.text())
+def test_visible_text_is_printable_and_can_be_read_back(text: str) -> None:
+    shown = visible(text)
+    assert shown.isprintable()
+    assert " " not in shown
+    if not re.search(r"[\ud800-\udfff]", text):
+        assert unshown(shown).decode() == text
+
+
+@given(st.text(), st.integers(0, 20))
+def test_shortened_text_says_how_much_is_left_out(text: str, most: int) -> None:
+    found = shortened(text, most)
+    assert found.isprintable()
+    assert (f"({len(text) - most} more)" in found) == (len(text) > most)
+
+
+def test_marks_and_patterns() -> None:
+    assert shortened("\u0301", 5) == "\u25cc\u0301"
+    assert printable(r"\s+ \d") == r"\s+ \d"
+    assert printable("a\u202eb\n") == "a\\u202eb\\n"
+
+
+# --- terminals
+
+
+@pytest.mark.parametrize(
+    ("stream", "environment", "expected"),
+    [
+        (Terminal(), {}, True),
+        (Terminal(), {"NO_COLOR": "1"}, False),
+        (Terminal(), {"NO_COLOR": ""}, True),
+        (Terminal(), {"TERM": "dumb"}, False),
+        (Terminal(), {"NO_COLOR": "1", "FORCE_COLOR": "1"}, False),
+        (io.StringIO(), {}, False),
+        (io.StringIO(), {"FORCE_COLOR": "1"}, True),
+    ],
+)
+def test_colors_are_for_terminals_without_no_color(
+    stream: io.StringIO, environment: dict[str, str], expected: bool
+) -> None:
+    assert uses_color(stream, environment) == expected
+
+
+@given(st.lists(st.text(max_size=5), max_size=8))
+def test_no_token_controls_the_terminal(tokens: list[str]) -> None:
+    painted = colored(tokens, color=True)
+    rest = PAINT.sub("", painted).replace("\n", "")
+    assert rest.isprintable()
+    assert rest == "".join(visible(t) if t[:1] < "\u0300" else shortened(t, 200) for t in tokens)
+    assert colored(tokens, color=False).isprintable()
+
+
+def test_a_line_ends_after_a_token_with_a_line_feed() -> None:
+    assert PAINT.sub("", colored(["a", "\n", "b\n"], color=True)) == "a\\n\nb\\n"
+
+
+def test_terminal_colors_have_enough_contrast() -> None:
+    for code in BACKGROUNDS:
+        levels = [0, 95, 135, 175, 215, 255]  # of the color cube of terminals
+        red, green, blue = (levels[(code - 16) // step % 6] / 255 for step in (36, 6, 1))
+        assert (brightness(red, green, blue) + 0.05) / 0.05 >= 4.5
+
+
+# --- encode --color
+
+
+def test_encode_shows_colors_where_they_are_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tok = subwords.train(["low lower lowest"] * 9, vocab_size=263)
+    tok.save(path := tmp_path / "tok.json")
+    arguments = ("encode", path, "--text", "low lowest", "--text", "é")
+    plain = run(*arguments, "--color").stdout
+    assert plain == run(*arguments, "--tokens").stdout == "low ␣lowest\n\\xc3 \\xa9\n"
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    painted = run(*arguments, "--color").stdout
+    assert PAINT.sub("", painted) == "low␣lowest\n\\xc3\\xa9\n"
+    assert len(PAINT.findall(painted)) == 8
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert run(*arguments, "--color").stdout == plain
+    for more in (["--json"], ["-o", tmp_path / "out.txt"], ["--nbest", "2"], ["--format", "npy"]):
+        assert "--color shows tokens on the terminal" in run(*arguments, "--color", *more, code=2).stderr
+
+
+# --- HTML
+
+
+def test_html_escapes_everything_and_has_no_script() -> None:
+    html = chips([Chip(text, text, special=bool(n % 2)) for n, text in enumerate(HOSTILE)], left_out=3)
+    found = Parsed(html + facts([("<b>", "value")], caption="<i>"))
+    assert set(found.tags) == {"div", "span", "table", "caption", "tbody", "tr", "th", "td"}
+    assert found.attributes == {"style", "title", "scope"}
+    assert [text for text in found.texts if text != " "][: len(HOSTILE)] == [visible(text) for text in HOSTILE]
+    assert "and 3 more" in found.texts
+    assert "\u202e" not in re.sub(r'title="[^"]*"', "", html)
+
+
+def test_html_colors_have_enough_contrast() -> None:
+    for color in (*HTML_BACKGROUNDS, SPECIAL):
+        red, green, blue = (int(color[at : at + 2], 16) / 255 for at in (1, 3, 5))
+        assert (brightness(red, green, blue) + 0.05) / 0.05 >= 4.5
+
+
+@pytest.mark.parametrize(("algorithm", "size"), [("bpe", 270), ("wordpiece", 30), ("unigram", 25), ("wordlevel", 5)])
+def test_a_tokenizer_shows_itself(algorithm: Any, size: int) -> None:
+    tok = subwords.train(["low lower lowest hugs"] * 9, algorithm=algorithm, vocab_size=size, normalizer="nfc")
+    tok = tok.with_tokens([*HOSTILE[:3], *(f"<|{n}|>" for n in range(60))])
+    html = tok._repr_html_()
+    found = Parsed(html)
+    assert f"Tokenizer: {algorithm}" in found.texts
+    for row in ("model", "vocabulary", "splitter", "normalizer", "special tokens", "some tokens"):
+        assert row in found.texts
+    assert f"{tok.vocab_size} tokens" in found.texts
+    assert any(re.fullmatch(r"and \d+ more", text) for text in found.texts)
+    assert "script" not in found.tags
+    assert len(html) < 30_000
+
+
+def test_a_tokenizer_without_special_tokens_shows_itself() -> None:
+    found = Parsed(subwords.train(["ab ab"], vocab_size=257)._repr_html_())
+    assert found.texts.count("none") == 2  # normalizer, special tokens
+
+
+def test_a_long_encoding_shows_itself_without_making_all_tokens() -> None:
+    tok = subwords.train(["low lower lowest"] * 9, vocab_size=263)
+    encoding = tok("low lower " * 200_000)
+    started = time.perf_counter()
+    html = encoding._repr_html_()
+    assert time.perf_counter() - started < 0.5
+    assert f"and {len(encoding) - 1000} more" in html
+    assert len(html) < 300_000
+    assert "tokens" not in vars(encoding)
+    short = tok("low lowest")
+    assert [text for text in Parsed(short._repr_html_()).texts if text != " "] == ["low", "␣lowest"]

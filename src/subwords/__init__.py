@@ -41,6 +41,10 @@ if TYPE_CHECKING:
     from subwords.results.token_batch import TokenBatch as TokenBatch
     from subwords.spec import TokenizerSpec as TokenizerSpec
     from subwords.split.splitter import Splitter as Splitter
+    from subwords.study.audit import audit as audit
+    from subwords.study.canonical import boundary_difference as boundary_difference
+    from subwords.study.canonical import canonicalize as canonicalize
+    from subwords.study.canonical import is_canonical as is_canonical
     from subwords.study.compare import compare as compare
     from subwords.study.evaluate import evaluate as evaluate
     from subwords.study.explain import explain as explain
@@ -70,12 +74,16 @@ _HOMES = {
     "Tokenizer": "subwords.tokenizer",
     "TokenizerSpec": "subwords.spec",
     "WordCounts": "subwords.corpus.counts",
+    "audit": "subwords.study.audit",
+    "boundary_difference": "subwords.study.canonical",
+    "canonicalize": "subwords.study.canonical",
     "compare": "subwords.study.compare",
     "convert": "subwords.exchange.convert",
     "count": "subwords.training.count",
     "evaluate": "subwords.study.evaluate",
     "explain": "subwords.study.explain",
     "extend": "subwords.adapt.extend",
+    "is_canonical": "subwords.study.canonical",
     "load": "subwords.tokenizer",
     "normalizer": "subwords.resolve",
     "splitter": "subwords.resolve",
@@ -110,12 +118,16 @@ __all__ = [
     "TrainingError",
     "Truncation",
     "WordCounts",
+    "audit",
+    "boundary_difference",
+    "canonicalize",
     "compare",
     "convert",
     "count",
     "evaluate",
     "explain",
     "extend",
+    "is_canonical",
     "load",
     "normalizer",
     "scale",

@@ -50,16 +50,19 @@ def check_reach(subject: Subject) -> Iterator[Finding]:
         yield Finding("unreachable-token", _why(subject, index), (index,), (subject.shown(index),))
     ids = [index for index in subject.ordinary[reached[subject.ordinary]].tolist() if _is_text(subject.tokens[index])]
     plain = tok.with_(normalizer=None) if tok.normalizer is not None else tok
-    lost = _lost(plain, ids, subject)
+    texts = {index: _text_of(subject, index) for index in ids}
+    lost = _lost(plain, texts, subject)
     for index in lost:
         token = subject.shown(index)
-        words = plain.splitter.split(_text_of(subject, index))
-        cut = " ".join(map(repr, words[:6]))
-        yield Finding("split-token", f"{token!r} is cut to {cut}", (index,), (token,), _text_of(subject, index))
+        cut = " ".join(map(repr, plain.splitter.split(texts[index])[:6]))
+        yield Finding("split-token", f"{token!r} is cut to {cut}", (index,), (token,), texts[index])
     if plain is not tok:
-        kept = [index for index in ids if index not in {*lost}]
-        for index in _lost(tok, kept, subject):
-            token, text = subject.shown(index), _text_of(subject, index)
+        marked = not getattr(subject.model, "byte_level", False)  # files of SentencePiece write U+2581 for spaces
+        known = {*lost}
+        left = {index: text for index, text in texts.items() if index not in known}
+        typed = {index: text.replace("\u2581", " ") if marked else text for index, text in left.items()}
+        for index in _lost(tok, typed, subject):
+            token, text = subject.shown(index), typed[index]
             assert tok.normalizer is not None
             after = tok.normalizer.escaped(text)
             yield Finding(
@@ -105,14 +108,12 @@ def _text_of(subject: Subject, index: int) -> str:
         token = token.removesuffix(model.suffix) if model.suffix else token
     elif isinstance(model, WordPiece) and continues(token, model.prefix.encode()):
         token = token.removeprefix(model.prefix.encode())
-    text = token.decode("utf-8", "replace")
-    return text if getattr(model, "byte_level", False) else text.replace("\u2581", " ")
+    return token.decode("utf-8", "replace")
 
 
-def _lost(tok: Tokenizer, ids: list[int], subject: Subject) -> list[int]:
-    """Return the ids that none of the contexts yields."""
-    left = np.array(ids, np.int64)
-    texts = {index: _text_of(subject, index) for index in ids}
+def _lost(tok: Tokenizer, texts: dict[int, str], subject: Subject) -> list[int]:
+    """Return the ids whose text yields them in none of the contexts."""
+    left = np.array([*texts], np.int64)
     more = [lambda text, start=start: f"{start}{text}" for start in STARTS] if _is_pieces(subject) else []
     for context in (*CONTEXTS, *more):
         if not len(left):

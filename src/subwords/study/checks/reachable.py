@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.bpe.model import BPE
-from subwords.bpe.plain import Symbol, merge
+from subwords.bpe.plain import Pairs, Symbol, merge
 from subwords.bpe.segmenter import BPESegmenter
 from subwords.families import Model, segmenter_of
 from subwords.results.token_batch import TokenBatch
@@ -29,11 +29,13 @@ def reachable(model: Model, tokens: list[bytes], ids: NDArray[np.int64], encode:
     piece crosses its ends, what happens between them does not depend on its neighbours.
     """
     found = np.ones(len(tokens), np.bool_)
-    if isinstance(model, BPE) and (model.marked or model.whole_words):
+    if isinstance(model, BPE) and model.whole_words:
+        return found  # a word that is a token is looked up
+    if isinstance(model, BPE) and model.marked:
+        segmenter = segmenter_of(model)
+        assert isinstance(segmenter, BPESegmenter)
         for index in ids.tolist():
-            found[index] = _merges(model, tokens[index]) == [index]
-        if model.whole_words:
-            found[ids] = True  # a word that is a token is looked up
+            found[index] = _merges(model, segmenter.pairs, tokens[index]) == [index]
     elif isinstance(model, WordPiece):
         found[ids] = _pieces(model, tokens, ids, encode)
     else:
@@ -45,10 +47,8 @@ def reachable(model: Model, tokens: list[bytes], ids: NDArray[np.int64], encode:
     return found
 
 
-def _merges(model: BPE, token: bytes) -> list[int]:
+def _merges(model: BPE, pairs: Pairs, token: bytes) -> list[int]:
     """Return what the merges make of a token as it is spelled, with its own marks."""
-    segmenter = segmenter_of(model)
-    assert isinstance(segmenter, BPESegmenter)
     symbols, rest = list[Symbol](), token
     while rest:
         size = next((n for n in _sizes(model, rest, first=not symbols) if rest[:n] in model.vocab.ids), 0)
@@ -56,7 +56,7 @@ def _merges(model: BPE, token: bytes) -> list[int]:
             return []
         symbols.append(Symbol(model.vocab.ids[rest[:size]], size))
         rest = rest[size:]
-    return [symbol.id for symbol in merge(segmenter.pairs, symbols)]
+    return [symbol.id for symbol in merge(pairs, symbols)]
 
 
 def _sizes(model: BPE, rest: bytes, *, first: bool) -> Iterator[int]:

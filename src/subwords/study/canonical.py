@@ -20,7 +20,8 @@ def canonicalize(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
     """Return the ids that the text of some ids gets; added tokens stay as they are.
 
     Raises InputError for ids that the tokenizer does not have.
-    Hazard: a lossy tokenizer decodes ids to another text, so the result may stand for another text too.
+    Hazard: a lossy tokenizer decodes ids to another text, so the result may stand for another text too: ids of unknown
+    text are never canonical.
 
     >>> import subwords
     >>> tok = subwords.train(["low lower"] * 9, vocab_size=259)

@@ -45,7 +45,7 @@ def is_canonical(tokenizer: Tokenizer, ids: Sequence[int]) -> bool:
 
     >>> import subwords
     >>> tok = subwords.train(["low lower"] * 9, vocab_size=259)
-    >>> subwords.is_canonical(tok, tok.encode("low")), subwords.is_canonical(tok, [*b"low"])
+    >>> subwords.is_canonical(tok, tok.encode("low")), subwords.is_canonical(tok, tok.encode("l") + tok.encode("ow"))
     (True, False)
     """
     return canonicalize(tokenizer, ids) == [int(index) for index in ids]

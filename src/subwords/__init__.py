@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from subwords.split.splitter import Splitter as Splitter
     from subwords.study.explain import explain as explain
     from subwords.study.verify_training import verify_training as verify_training
+    from subwords.study.watch import explain_training as explain_training
     from subwords.study.why_not import why_not as why_not
     from subwords.tokenizer import Tokenizer as Tokenizer
     from subwords.tokenizer import load as load
@@ -70,6 +71,7 @@ _HOMES = {
     "convert": "subwords.exchange.convert",
     "count": "subwords.training.count",
     "explain": "subwords.study.explain",
+    "explain_training": "subwords.study.watch",
     "extend": "subwords.adapt.extend",
     "load": "subwords.tokenizer",
     "normalizer": "subwords.resolve",
@@ -107,6 +109,7 @@ __all__ = [
     "convert",
     "count",
     "explain",
+    "explain_training",
     "extend",
     "load",
     "normalizer",

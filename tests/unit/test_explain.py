@@ -111,6 +111,33 @@ def test_many_texts_of_real_files(data: Path, name: str) -> None:
         assert subwords.explain(tok, text).ids == tok.encode(text), text
 
 
+@pytest.mark.sweep
+@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("name", NAMES)
+def test_many_texts(name: str, part: int) -> None:
+    tok, rng = TOKENIZERS[name], random.Random(f"{SEED} {part}")
+    alphabet = [
+        *"lowernsti  ,:!",
+        "new",
+        "<s>",
+        "é",
+        "文",
+        "½",
+        "ﬁ",
+        "\u0301",
+        "\x00",
+        "\n",
+        "😀",
+        "\u202e",
+        "Ā",
+        "##",
+        "▁",
+    ]
+    for _ in range(3200):  # 90,000 in all; those of the real files make it more than 100,000
+        text = "".join(rng.choices(alphabet, k=rng.randrange(16)))
+        assert subwords.explain(tok, text).ids == tok.encode(text), text
+
+
 def only(tok: subwords.Tokenizer, word: str) -> Any:
     (found,) = subwords.explain(tok, word).words
     return found.segmentation

@@ -14,6 +14,7 @@ from subwords.cli.count_tokens import count_tokens
 from subwords.cli.decode import decode
 from subwords.cli.encode import encode
 from subwords.cli.explain import explain, verify_training
+from subwords.cli.explain_training import explain_training
 from subwords.cli.extend import extend
 from subwords.cli.inspect import inspect
 from subwords.cli.verify import verify
@@ -53,6 +54,6 @@ def warmup(as_json: bool) -> None:
 
 for command in (
     *(train, count, count_tokens, encode, decode, inspect, convert, verify),
-    *(explain, verify_training, extend),
+    *(explain, explain_training, verify_training, extend),
 ):
     main.add_command(command)

@@ -45,7 +45,7 @@ def watch_unigram(counts: WordCounts, settings: UnigramSettings, most_steps: int
 
 
 def watch_course(counts: WordCounts, settings: UnigramSettings, most_steps: int) -> Training:
-    """Return the rounds of Unigram training as courses teach it (U4).
+    """Return the rounds of Unigram training as courses teach it.
 
     The pieces are all characters, and all substrings that are shorter than a word they are in. The score of a piece is
     the logarithm of its share of all counts. Each round removes a tenth of the pieces, those whose removal raises the

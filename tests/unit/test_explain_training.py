@@ -213,6 +213,6 @@ def test_words_with_unknown_characters_have_no_path() -> None:
 
 
 def test_a_few_hundred_words_take_a_moment() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     subwords.explain_training([" ".join(f"w{k}rd{k % 7}s" for k in range(300))], vocab_size=300)
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20

@@ -23,6 +23,7 @@ PUBLIC = {
         "convert",
         "count",
         "explain",
+        "explain_training",
         "extend",
         "verify_training",
         "compare",

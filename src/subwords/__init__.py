@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from subwords.study.explain import explain as explain
     from subwords.study.sweep import sweep as sweep
     from subwords.study.verify_training import verify_training as verify_training
+    from subwords.study.watch import explain_training as explain_training
     from subwords.study.why_not import why_not as why_not
     from subwords.tokenizer import Tokenizer as Tokenizer
     from subwords.tokenizer import load as load
@@ -75,6 +76,7 @@ _HOMES = {
     "count": "subwords.training.count",
     "evaluate": "subwords.study.evaluate",
     "explain": "subwords.study.explain",
+    "explain_training": "subwords.study.watch",
     "extend": "subwords.adapt.extend",
     "load": "subwords.tokenizer",
     "normalizer": "subwords.resolve",
@@ -115,6 +117,7 @@ __all__ = [
     "count",
     "evaluate",
     "explain",
+    "explain_training",
     "extend",
     "load",
     "normalizer",

@@ -93,6 +93,8 @@ def test_evaluate_compare_and_sweep_print_tables(
     assert run("evaluate", tok_path, corpus_path, *lines).stdout.splitlines()[:4] == str(found).splitlines()[:4]
     assert json_of("evaluate", tok_path, corpus_path, *lines)["tokens"] == found.tokens
     assert "\\begin{tabular}" in run("evaluate", tok_path, corpus_path, "--latex").stdout
+    assert "no interval" in run("evaluate", tok_path, corpus_path).stderr
+    assert "no interval" not in run("evaluate", tok_path, corpus_path, "--quiet").stderr
     got = json_of("compare", tok_path, tok_path, "--on", corpus_path, *lines)
     assert (got["relative"], got["disagreements"]) == ([1.0, 1.0], [])
     run("count", corpus_path, "-o", tmp_path / "x.counts")

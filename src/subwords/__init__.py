@@ -22,6 +22,8 @@ from subwords.errors import TrainingError as TrainingError
 if TYPE_CHECKING:
     from subwords import scale as scale
     from subwords import tokens as tokens
+    from subwords.adapt.encodings import encode_with as encode_with
+    from subwords.adapt.encodings import segmentations as segmentations
     from subwords.components.added_token import AddedToken as AddedToken
     from subwords.components.padding import Padding as Padding
     from subwords.components.padding import Truncation as Truncation
@@ -65,9 +67,11 @@ _HOMES = {
     "WordCounts": "subwords.corpus.counts",
     "convert": "subwords.exchange.convert",
     "count": "subwords.training.count",
+    "encode_with": "subwords.adapt.encodings",
     "load": "subwords.tokenizer",
     "normalizer": "subwords.resolve",
     "splitter": "subwords.resolve",
+    "segmentations": "subwords.adapt.encodings",
     "train": "subwords.training.train",
     "verify": "subwords.exchange.verify",
     "warmup": "subwords.engine.warmup",
@@ -98,9 +102,11 @@ __all__ = [
     "WordCounts",
     "convert",
     "count",
+    "encode_with",
     "load",
     "normalizer",
     "scale",
+    "segmentations",
     "splitter",
     "tokens",
     "train",

@@ -75,7 +75,7 @@ def segmentations(tok: Tokenizer, word: str, *, most: int = 10_000) -> list[list
     >>> import subwords
     >>> tok = subwords.train(["ab ab"], vocab_size=257)
     >>> subwords.segmentations(tok, "ab")
-    [[97, 98], [256]]
+    [[64, 65], [256]]
     """
     if not isinstance(word, str):
         raise InputError(f"expected a word as str, not {type(word).__name__}")

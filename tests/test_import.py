@@ -30,6 +30,8 @@ PUBLIC = {
         "evaluate",
         "sweep",
         "why_not",
+        "encode_with",
+        "segmentations",
         "load",
         "normalizer",
         "splitter",

@@ -22,6 +22,8 @@ from subwords.errors import TrainingError as TrainingError
 if TYPE_CHECKING:
     from subwords import scale as scale
     from subwords import tokens as tokens
+    from subwords.adapt.encodings import encode_with as encode_with
+    from subwords.adapt.encodings import segmentations as segmentations
     from subwords.adapt.extend import extend as extend
     from subwords.components.added_token import AddedToken as AddedToken
     from subwords.components.padding import Padding as Padding
@@ -74,12 +76,14 @@ _HOMES = {
     "compare": "subwords.study.compare",
     "convert": "subwords.exchange.convert",
     "count": "subwords.training.count",
+    "encode_with": "subwords.adapt.encodings",
     "evaluate": "subwords.study.evaluate",
     "explain": "subwords.study.explain",
     "explain_training": "subwords.study.watch",
     "extend": "subwords.adapt.extend",
     "load": "subwords.tokenizer",
     "normalizer": "subwords.resolve",
+    "segmentations": "subwords.adapt.encodings",
     "splitter": "subwords.resolve",
     "sweep": "subwords.study.sweep",
     "train": "subwords.training.train",
@@ -115,6 +119,7 @@ __all__ = [
     "compare",
     "convert",
     "count",
+    "encode_with",
     "evaluate",
     "explain",
     "explain_training",
@@ -122,6 +127,7 @@ __all__ = [
     "load",
     "normalizer",
     "scale",
+    "segmentations",
     "splitter",
     "sweep",
     "tokens",

@@ -60,6 +60,7 @@ def test_any_text(name: str, text: str, special: str) -> None:
 
 def check(trace: Trace, tok: subwords.Tokenizer, text: str) -> None:
     """What holds of every trace."""
+    merges = {*map(tuple, getattr(tok.model, "merges", np.zeros((0, 3))).tolist())} if trace.words else set()
     found: list[tuple[int, int]] = [word.span for word in trace.words]
     assert all(0 <= start <= stop <= len(text) for start, stop in found)
     assert json.loads(json.dumps(trace.to_dict()))["ids"] == trace.ids
@@ -72,8 +73,7 @@ def check(trace: Trace, tok: subwords.Tokenizer, text: str) -> None:
     for word in trace.words:
         segmentation = word.segmentation
         if isinstance(segmentation, Merging):
-            known = {*map(tuple, tok.model.merges.tolist())}  # type: ignore[union-attr]
-            assert all((merge.left, merge.right, merge.result) in known for merge in segmentation.merges)
+            assert all((merge.left, merge.right, merge.result) in merges for merge in segmentation.merges)
         if isinstance(segmentation, Lattice):
             assert segmentation.gap is None or segmentation.gap >= -1e-9
 

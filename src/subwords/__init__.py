@@ -22,6 +22,8 @@ from subwords.errors import TrainingError as TrainingError
 if TYPE_CHECKING:
     from subwords import scale as scale
     from subwords import tokens as tokens
+    from subwords.adapt.encodings import encode_with as encode_with
+    from subwords.adapt.encodings import segmentations as segmentations
     from subwords.adapt.extend import extend as extend
     from subwords.components.added_token import AddedToken as AddedToken
     from subwords.components.padding import Padding as Padding
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from subwords.study.explain import explain as explain
     from subwords.study.sweep import sweep as sweep
     from subwords.study.verify_training import verify_training as verify_training
+    from subwords.study.watch import explain_training as explain_training
     from subwords.study.why_not import why_not as why_not
     from subwords.tokenizer import Tokenizer as Tokenizer
     from subwords.tokenizer import load as load
@@ -80,12 +83,15 @@ _HOMES = {
     "compare": "subwords.study.compare",
     "convert": "subwords.exchange.convert",
     "count": "subwords.training.count",
+    "encode_with": "subwords.adapt.encodings",
     "evaluate": "subwords.study.evaluate",
     "explain": "subwords.study.explain",
+    "explain_training": "subwords.study.watch",
     "extend": "subwords.adapt.extend",
     "is_canonical": "subwords.study.canonical",
     "load": "subwords.tokenizer",
     "normalizer": "subwords.resolve",
+    "segmentations": "subwords.adapt.encodings",
     "splitter": "subwords.resolve",
     "sweep": "subwords.study.sweep",
     "train": "subwords.training.train",
@@ -124,13 +130,16 @@ __all__ = [
     "compare",
     "convert",
     "count",
+    "encode_with",
     "evaluate",
     "explain",
+    "explain_training",
     "extend",
     "is_canonical",
     "load",
     "normalizer",
     "scale",
+    "segmentations",
     "splitter",
     "sweep",
     "tokens",

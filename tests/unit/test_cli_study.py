@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import subwords
@@ -14,6 +15,37 @@ def test_explain_prints_a_trace(tok_path: Path, tok: Tokenizer, corpus_path: Pat
     assert json_of("explain", tok_path, stdin=TEXT.encode())["ids"] == tok.encode(TEXT)
     run("count", corpus_path, "--special", "<s>", "-o", tmp_path / "x.counts")
     assert ", count " in run("explain", tok_path, "--text", " low", "--counts", tmp_path / "x.counts").stdout
+
+
+def test_why_not_names_the_obstacles(tok_path: Path, tok: Tokenizer, tmp_path: Path) -> None:
+    assert run("explain", tok_path, "--why-not", "--text", "slow").stdout == f"{subwords.why_not(tok, 'slow')}\n"
+    assert json_of("explain", tok_path, "--why-not", stdin=b"slow\n") == json.loads(
+        json.dumps(subwords.why_not(tok, "slow").to_dict())
+    )
+    assert "is not UTF-8" in run("explain", tok_path, "--why-not", stdin=b"a\xff", code=1).stderr
+    assert "--counts" in run("explain", tok_path, "--why-not", "--text", "a", "--counts", "x", code=2).stderr
+
+
+def test_explanations_become_pages(tok_path: Path, tmp_path: Path) -> None:
+    run("explain", tok_path, "--text", "<script>", "--html", tmp_path / "x.html")
+    page = (tmp_path / "x.html").read_text("utf-8")
+    assert page.startswith("<!doctype html>")
+    assert "<script" not in page
+    run("explain", tok_path, "--text", "a", "--html", tmp_path / "y.html", "--json", code=2)
+
+
+def test_explain_training_prints_the_steps(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    path.write_text("low lower lowest")
+    arguments = ("explain-training", path, "--vocab-size", 12, "--alphabet", "corpus", "--special", "<s>")
+    steps = subwords.explain_training(path, vocab_size=12, alphabet="corpus", special_tokens=["<s>"])
+    assert run(*arguments).stdout == f"{steps}\n"
+    assert json_of(*arguments)["merges"] == steps.to_dict()["merges"]
+    run(*arguments, "--html", tmp_path / "x.html")
+    assert "<table>" in (tmp_path / "x.html").read_text("utf-8")
+    characters = json_of("explain-training", path, "--vocab-size", 12, "--character-level")
+    assert characters["alphabet"] == sorted({*"low lower lowest"})
+    assert "score is an option of wordpiece" in run(*arguments, "--score", "course", code=1).stderr
 
 
 def test_verify_training_says_what_is_wrong(corpus_path: Path, tmp_path: Path) -> None:
@@ -61,6 +93,8 @@ def test_evaluate_compare_and_sweep_print_tables(
     assert run("evaluate", tok_path, corpus_path, *lines).stdout.splitlines()[:4] == str(found).splitlines()[:4]
     assert json_of("evaluate", tok_path, corpus_path, *lines)["tokens"] == found.tokens
     assert "\\begin{tabular}" in run("evaluate", tok_path, corpus_path, "--latex").stdout
+    assert "no interval" in run("evaluate", tok_path, corpus_path).stderr
+    assert "no interval" not in run("evaluate", tok_path, corpus_path, "--quiet").stderr
     got = json_of("compare", tok_path, tok_path, "--on", corpus_path, *lines)
     assert (got["relative"], got["disagreements"]) == ([1.0, 1.0], [])
     run("count", corpus_path, "-o", tmp_path / "x.counts")

@@ -288,3 +288,13 @@ def test_clear_errors() -> None:
         subwords.compare([TOK, OTHER], LINES, names=["a"])
     with pytest.raises(InputError, match="one or more sizes"):
         subwords.sweep([TEXT], vocab_sizes=[])
+
+
+def test_a_single_document_and_groups_without_text_are_said() -> None:
+    tok = subwords.train(["low lower lowest"] * 9, vocab_size=262)
+    one = subwords.evaluate(tok, ["low lowest"])
+    assert one.intervals == {} and "no interval" in str(one)
+    found = subwords.evaluate(tok, {"en": ["low", "lower"], "xx": ["", ""], "yy": []})
+    assert found.without_text == ("xx", "yy") and [group.name for group in found.groups] == ["en"]
+    assert "'xx', 'yy'" in str(found) and "no interval" not in str(found)
+    assert subwords.evaluate(tok, {"en": ["low", "lower"]}).notes() == []

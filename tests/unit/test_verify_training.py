@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,15 +24,16 @@ from subwords.study.pair_counts import learned_merges, one_merge_each
 TEXT = "low lower lowest new newer newest wide wider widest slow slower the then there " * 9
 
 
-def textbook(words: dict[bytes, int], merges: list[tuple[bytes, bytes]]) -> list[tuple[int, int]]:
-    """The count of each merge at its turn, and the highest count at that time."""
+def textbook(
+    words: dict[bytes, int], merges: list[tuple[bytes, bytes]], refused: set[bytes]
+) -> Iterator[tuple[int, int]]:
+    """The count of each merge at its turn, and the highest count at that time of pairs that are not refused by then."""
     state = [([bytes([byte]) for byte in word], count) for word, count in words.items()]
-    found = []
     for pair in merges:
         counts = count_pairs(state)
-        found.append((counts.get(pair, 0), max(counts.values(), default=0)))
+        rest = (count for (left, right), count in counts.items() if left + right not in refused)
+        yield counts.get(pair, 0), max(rest, default=0)
         state = [(apply_merge(tokens, pair), count) for tokens, count in state]
-    return found
 
 
 @given(word_counts("abé"), word_counts("abé"), st.integers(1, 20), st.sampled_from(["ids", "first", "bytes"]))
@@ -42,10 +44,14 @@ def test_counts_are_those_of_the_textbook(first: Any, second: Any, add: int, tie
     for words in (first, second):
         found = [*learned_merges(model, counts_of(words), tie_break)]
         assert [one.rank for one in found] == [*range(len(merges))]
-        for one, (count, best) in zip(found, textbook(words, merges), strict=True):
+        refused: set[bytes] = set()
+        for one, (count, best) in zip(found, textbook(words, merges, refused), strict=True):
             assert one.count == count
             assert (one.best is None) == (count == best and count > 0) or count == best
             assert one.best is None or one.best_count in (best, 0)
+            if one.best is not None and one.best_count:
+                joint = b"".join(tokens[index] for index in one.best)
+                refused |= {joint} - {left + right for left, right in merges}
         if words is first:
             assert all(one.best is None for one in found)
 
@@ -83,6 +89,26 @@ def test_planted_faults_are_found() -> None:
     assert not last.proven
     tied = subwords.verify_training(tok, counts, tie_break="bytes")
     assert {one.kind for one in tied.deviations} <= {"wrong tie"}
+
+
+def test_a_pair_that_training_refused_is_told_once() -> None:
+    counts = subwords.count(["abababab abcabc abcd " * 9])
+    tok = subwords.train(counts, vocab_size=264, max_token_length=2)
+    found = subwords.verify_training(tok, counts)
+    told = ["".join(one.best) for one in found.deviations]
+    assert len(told) == len({*told}) > 0
+    assert found.checked == found.merges
+    assert all(len(one) > 2 for one in told)
+    assert not found.proven
+
+
+@given(word_counts("abc"), st.integers(2, 3))
+def test_without_refused_pairs_each_merge_is_the_best(words: Any, longest: int) -> None:
+    counts = counts_of(words)
+    model = train_bpe(counts, BPESettings(vocab_size=266, max_token_length=longest))
+    for one in learned_merges(model, counts):
+        if one.best is not None:
+            assert sum(len(model.vocab[index]) for index in one.best) > longest
 
 
 def test_a_merge_that_never_occurs_is_found() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -13,7 +14,7 @@ from subwords.bpe.segmenter import BPESegmenter
 from subwords.errors import InputError
 from subwords.split.word_spans import WordSpans
 
-__all__ = ["DROPOUT", "checked_dropout", "draw"]
+__all__ = ["DROPOUT", "checked_dropout", "draw", "draw_word"]
 
 DROPOUT = 0.1  # what the paper uses for training
 
@@ -44,6 +45,11 @@ def draw(
         if word in users:
             ids.append(users[word])
         else:
-            symbols = merge(segmenter.pairs, first_symbols(model, word), lambda: rng.random() < dropout)
-            ids += segmenter.parted([symbol.id for symbol in symbols])
+            ids += draw_word(segmenter, word, lambda: rng.random() < dropout)
     return np.array(ids, np.uint32)
+
+
+def draw_word(segmenter: BPESegmenter, word: bytes, skips: Callable[[], bool]) -> list[int]:
+    """Return the ids of one word; `skips` says whether to skip a merge for now."""
+    symbols = merge(segmenter.pairs, first_symbols(segmenter.model, word), skips)
+    return segmenter.parted([symbol.id for symbol in symbols])

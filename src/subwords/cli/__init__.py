@@ -16,6 +16,7 @@ from subwords.cli.decode import decode
 from subwords.cli.encode import encode
 from subwords.cli.evaluate import compare, evaluate, sweep
 from subwords.cli.explain import explain, verify_training
+from subwords.cli.explain_training import explain_training
 from subwords.cli.extend import extend
 from subwords.cli.inspect import inspect
 from subwords.cli.show import show
@@ -56,6 +57,6 @@ def warmup(as_json: bool) -> None:
 
 for command in (
     *(train, count, count_tokens, encode, decode, inspect, convert, verify),
-    *(explain, verify_training, extend, evaluate, compare, sweep, show, audit),
+    *(explain, explain_training, verify_training, extend, evaluate, compare, sweep, show, audit),
 ):
     main.add_command(command)

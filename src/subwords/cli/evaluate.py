@@ -90,6 +90,9 @@ def evaluate(
     check_output(plot)
     found = evaluated(load_tokenizer(tokenizer), _corpus(sources), **_given(options), progress=False if quiet else None)
     _print(found, latex, as_json)
+    if not quiet:
+        for note in found.notes():
+            click.echo(note, err=True)
     if plot is not None:
         found.plot().savefig(plot)
 

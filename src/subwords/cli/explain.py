@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
+from typing import Literal
 
 import click
 
 from subwords.cli.console import json_option, load_tokenizer, print_values, tokenizer_argument, utf8
+from subwords.cli.explained import html_option, print_explained
+from subwords.errors import InputError
 
 __all__ = ["explain", "verify_training"]
 
@@ -29,22 +31,49 @@ __all__ = ["explain", "verify_training"]
     metavar="FILE",
     help='BPE: counts of "subwords count"; each merge then says how often its pair occurred when it was learned.',
 )
+@click.option("--why-not", is_flag=True, help="Say instead why the text is not one token.")
+@html_option
 @json_option
-def explain(tokenizer: Path, text: str | None, special: str, counts: Path | None, as_json: bool) -> None:
+def explain(
+    tokenizer: Path,
+    text: str | None,
+    special: Literal["text", "allow"],
+    counts: Path | None,
+    why_not: bool,
+    html: Path | None,
+    as_json: bool,
+) -> None:
     """Say why a text has its ids: what was normalized, what cut each word, each merge, match or path.
 
     \b
     Example:
       subwords explain tok.json --text "unbelievable"
       subwords explain tok.json --counts corpus.counts < text.txt
+      subwords explain tok.json --why-not --text " tokenizers"
     """
     from subwords.corpus.counts import WordCounts
     from subwords.study.explain import explain as explained
 
+    if why_not and counts is not None:
+        raise click.UsageError("--counts does not apply to --why-not")
     tok, found = load_tokenizer(tokenizer), None if counts is None else WordCounts.load(counts)
     data = sys.stdin.buffer.read() if text is None else text
-    trace = explained(tok, data, special=special, counts=found)
-    click.echo(json.dumps(trace.to_dict()) if as_json else str(trace))
+    if why_not:
+        from subwords.study.why_not import why_not as reasons
+
+        print_explained(reasons(tok, _one_line(data), special=special), html, as_json)
+        return
+    print_explained(explained(tok, data, special=special, counts=found), html, as_json)
+
+
+def _one_line(data: str | bytes) -> str:
+    """Return a string; that of standard input without the end of its line."""
+    if isinstance(data, str):
+        return data
+    try:
+        return data.decode().removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError as error:
+        raise InputError(f"expected UTF-8 text; byte {error.start} of standard input is not UTF-8") from None
 
 
 @click.command("verify-training")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 __all__ = ["cuts_no_character"]
 
 
@@ -24,6 +26,7 @@ def _is_text(token: bytes) -> bool:
         return False
 
 
+@cache
 def _begun(token: bytes) -> list[int]:
     """Return the characters whose first bytes are the token and one more: the first of each kind."""
     found = []

@@ -36,7 +36,7 @@ GROUP_COLUMNS = ("group", "documents", "bytes", "tokens", "bytes per token", "in
 
 @dataclass(frozen=True)
 class Group:
-    """The documents of one group, such as a language. cost: tokens, relative to the reference group (V10).
+    """The documents of one group, such as a language. cost: tokens, relative to the reference group (V7).
 
     None where a group has no text, or no tokens. interval: of bytes_per_token; None for fewer than 2 documents.
     """
@@ -59,7 +59,7 @@ class Evaluation:
     marks and digits; letters of scripts without spaces between words (Han, Thai, ...) are in no word, and where they
     are more than half of all characters this is None. renyi_efficiency, entropy_efficiency: over all ids of the
     vocabulary. intervals: of the ratios, by name, from resampled documents; {} for a single document. seconds: of
-    encoding, of all threads together.
+    encoding, of all threads together. without_text: groups that have no text, which are not in `groups`.
     """
 
     documents: int
@@ -87,6 +87,7 @@ class Evaluation:
     bytes_per_second: float | None
     skipped: int
     frequencies: tuple[int, ...]
+    without_text: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return all values as dicts, lists, strings and numbers, for JSON, without `frequencies`."""
@@ -132,6 +133,13 @@ class Evaluation:
             for one in self.groups
         ]
 
+    def notes(self) -> list[str]:
+        """Return what the tables leave out, and why."""
+        notes = ["A single document has no interval: intervals need two or more."] if self.documents == 1 else []
+        if self.without_text:
+            notes.append(f"Groups without text, left out: {', '.join(map(repr, self.without_text))}.")
+        return notes
+
     def to_markdown(self) -> str:
         """Return the metrics, and the groups if there are several, as tables in Markdown."""
         found = tables.markdown(COLUMNS, self.rows())
@@ -155,7 +163,7 @@ class Evaluation:
         return plot_groups(self.groups) if several else plot_zipf(self.frequencies, self.zipf)
 
     def __str__(self) -> str:
-        return self.to_markdown()
+        return "\n\n".join([self.to_markdown(), *self.notes()])
 
     def _repr_html_(self) -> str:
         found = tables.html(COLUMNS, self.rows())
@@ -299,6 +307,7 @@ def evaluation_of(
         bytes_per_second=_over(texts[BYTES], seconds),
         skipped=sums.tally.skipped,
         frequencies=tuple(np.sort(counts[used])[::-1].tolist()),
+        without_text=sums.without_text,
     )
 
 

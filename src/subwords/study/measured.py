@@ -40,7 +40,7 @@ class Measured:
 
     texts: int64, a row of FIELDS for each document. tokens: int64, (tokenizers, documents). groups: the number of each
     document's group in `names`. counts: how often each id occurs, for each tokenizer. seconds: of encoding, of all
-    threads together.
+    threads together. without_text: groups that have no text, which are not in `names`.
     """
 
     names: list[str]
@@ -50,6 +50,7 @@ class Measured:
     counts: list[NDArray[np.int64]]
     seconds: list[float]
     tally: Tally = field(default_factory=Tally)
+    without_text: tuple[str, ...] = ()
 
     def sums(self, group: int | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the sums of the texts and of the tokens of all documents, or of a group."""
@@ -85,7 +86,9 @@ def measured(
     encoders = [PartEncoder(tok._engine) for tok in tokenizers]
     counts = [np.zeros(len(tok.model.vocab), np.int64) for tok in tokenizers]
     sums, seconds = _Sums(len(tokenizers)), [0.0] * len(tokenizers)
+    named: dict[str, None] = {}
     for name, blocks in streams:
+        named[name] = None
         cut = _cut(encoders)
 
         def run(part: Part) -> _Part:
@@ -96,7 +99,9 @@ def measured(
             for k, (ids, spent) in enumerate(found.ids):
                 counts[k][: len(ids)] += ids
                 seconds[k] += spent
-    return Measured(*sums.arrays(), counts, seconds, tally)
+    names, groups, texts, tokens = sums.arrays()
+    without_text = tuple(name for name in named if name not in names)
+    return Measured(names, groups, texts, tokens, counts, seconds, tally, without_text)
 
 
 def _streams(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from subwords.components.vocab import Vocab
 from subwords.corpus.counts import WordCounts
 from subwords.errors import InputError
 from subwords.families import segmenter_of
+from subwords.kernels.train_layout import MergeRules
 from subwords.learning.merging import CountLoop
 
 __all__ = ["Learned", "learned_merges", "one_merge_each"]
@@ -92,17 +93,19 @@ def learned_merges(
     """Yield every merge of a model with its count, in order of rank.
 
     The loop of training runs; where it merges another pair than the model did, it starts again after the model's merge.
-    So this takes as many runs as there are differences. tie_break: ids are those of the alphabet, then of the merges in
-    order. InputError for a model that is not made of merges alone.
+    So this takes as many runs as there are differences. A better pair whose token no merge of the model makes is told
+    once, and left out of later runs: the trainer refused it, or the merge is missing. tie_break: ids are those of the
+    alphabet, then of the merges in order. InputError for a model that is not made of merges alone.
     """
     if model.words_only or model.parts or model.unused_ids or model.marked or model.ranks is not None:
         raise InputError("expected a BPE model of merges in order, without prefix, suffix and unused tokens")
     if model.special_ids & {*model.merges[:, 2].tolist()}:
         raise InputError("expected a BPE model without merges that make a special token")
-    model, done = replace(model, whole_words=False), 0
+    model, done, refused = replace(model, whole_words=False), 0, list[bytes]()
+    made = {model.vocab[index] for index in model.merges[:, 2].tolist()}
     while done < len(model.merges):
         begun = _Begun(model, done, counts, threads)
-        pairs, found = begun.merged(tie_break)
+        pairs, found = begun.merged(tie_break, refused)
         own = model.merges[done:, :2]
         same = np.all(pairs == own[: len(pairs)], axis=1)
         number = len(same) if same.all() else int(np.argmin(same))
@@ -113,7 +116,10 @@ def learned_merges(
             return
         count = _Begun(model, done, counts, threads).count_of(_pair(own[number]))
         if number < len(pairs):
-            yield Learned(done, _pair(own[number]), count, _pair(pairs[number]), int(found[number]))
+            best = _pair(pairs[number])
+            yield Learned(done, _pair(own[number]), count, best, int(found[number]))
+            if (joint := model.vocab[best[0]] + model.vocab[best[1]]) not in made:
+                refused.append(joint)
         else:  # no pair is left, but the model has a merge
             yield Learned(done, _pair(own[number]), count, None if count else _pair(own[number]))
         done += 1
@@ -148,13 +154,21 @@ class _Begun:
         """The ids that split a word."""
         return apart_ids(self.model)
 
-    def merged(self, tie_break: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the pairs that training merges from here on, in ids of the model, and their counts."""
+    def merged(self, tie_break: str, refused: Sequence[bytes] = ()) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the pairs that training merges from here on, in ids of the model, and their counts.
+
+        refused: strings that no merge may make.
+        """
         words = symbols_of(self.ids, self.counts.counts, self.apart, in_order=tie_break == "first")
-        loop = CountLoop(words, self.counts.total, self.base, _Limits(self.whole, tie_break), 0)
+        base, limits = [*self.base, *refused], _Limits(self.whole + len(refused), tie_break)
+        lengths, classes = np.ones(len(base), np.int32), np.zeros(len(base), np.uint8)
+        taken = np.arange(self.size, len(base), dtype=np.int32)
+        rules = MergeRules(lengths, classes, np.zeros(1, np.uint8), taken) if refused else None
+        loop = CountLoop(words, self.counts.total, base, limits, 0, rules)
         loop.run(lambda phase, done, total: None)
         merges, found = loop.learned
-        return self.order[merges[:, :2]], found
+        order = np.insert(self.order, self.size, [-1] * len(refused))  # the refused ones are in no word
+        return order[merges[:, :2]], found
 
     def count_of(self, pair: Pair) -> int:
         """Return the count of a pair, in ids of the model."""

@@ -89,7 +89,8 @@ def verify_training(
     tie_break: the rule that training declared; ids are those of the alphabet, then of the merges in order. limit: stop
     after so many deviations: each takes a run of training. Raises InputError for a tokenizer that is not made of merges
     alone, and for counts of another splitter or normalizer.
-    Hazard: a pair that is vetoed in training (max_token_length, whole_characters) is reported as a better one.
+    Hazard: a pair that training refused (max_token_length, whole_characters, SentencePiece's rules of scripts and
+    digits) is reported once as a better one.
 
     >>> import subwords
     >>> counts = subwords.count(["low lower lowest"] * 9)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from subwords.kernels.train_layout import ALWAYS, NEVER, BestPath, ForwardBackward, LatticeWords, PiecePlaces, Pieces
 from subwords.unigram.seeds import Lattice, on_ranges
 
-__all__ = ["estimated", "expected_counts", "logarithms", "pruned", "unit_bits"]
+__all__ = ["estimated", "expected_counts", "logarithms", "losses_of", "pruned", "unit_bits"]
 
 LN2 = 0.6931471805599453
 SQRT2 = 1.4142135623730951
@@ -66,7 +66,7 @@ def pruned(lattice: Lattice, scores: NDArray[np.float64], most: int, least: int,
     The loss of a piece is the drop in corpus likelihood if every occurrence in a best segmentation is replaced by its
     second-best segmentation. A piece is useless if it does not occur there, or has a better segmentation itself.
     """
-    losses = _losses(lattice, scores, threads)
+    losses, _ = losses_of(lattice, scores, threads)
     kept: NDArray[np.bool_] = losses == ALWAYS
     useful = np.flatnonzero((losses != ALWAYS) & (losses != NEVER))
     best = np.argsort(-losses[useful], kind="stable")[: most - int(np.count_nonzero(kept))]
@@ -77,7 +77,10 @@ def pruned(lattice: Lattice, scores: NDArray[np.float64], most: int, least: int,
     return kept
 
 
-def _losses(lattice: Lattice, scores: NDArray[np.float64], threads: int) -> NDArray[np.float64]:
+def losses_of(
+    lattice: Lattice, scores: NDArray[np.float64], threads: int
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return the loss of each piece, or ALWAYS or NEVER, and how often the best segmentations use it."""
     from subwords.kernels.unigram.train import count_best, lose
 
     words = LatticeWords(lattice.text.starts, lattice.text.weights, lattice.longest)
@@ -97,7 +100,7 @@ def _losses(lattice: Lattice, scores: NDArray[np.float64], threads: int) -> NDAr
         lose(places, pieces, counts, first, last, total, scratch, losses)
 
     on_ranges(write, [len(lattice) * part // threads for part in range(threads + 1)])
-    return losses
+    return losses, counts
 
 
 def _word_bounds(lattice: Lattice, threads: int) -> list[int]:

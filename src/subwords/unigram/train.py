@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil, log
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,10 @@ from subwords.unigram.em import estimated, expected_counts, logarithms, pruned, 
 from subwords.unigram.model import BYTE_PIECES, GRAINS, Unigram
 from subwords.unigram.seeds import Lattice, find_seeds, text_of
 
-__all__ = ["UnigramSettings", "train_unigram"]
+__all__ = ["Round", "UnigramSettings", "train_unigram"]
+
+# What is called at each round: what it does, the pieces, their probabilities, and which of them are kept.
+Round: TypeAlias = "Callable[[str, Lattice, NDArray[np.float64], NDArray[np.bool_] | None], object]"
 
 MOST_LENGTH = 512
 MOST_CHARACTERS = 2**53  # limit on the total count, so that scores of initial pieces are exact
@@ -86,7 +90,12 @@ class UnigramSettings:
 
 
 def train_unigram(
-    counts: WordCounts, settings: UnigramSettings, *, threads: int | None = None, on_step: Step | None = None
+    counts: WordCounts,
+    settings: UnigramSettings,
+    *,
+    threads: int | None = None,
+    on_step: Step | None = None,
+    on_round: Round | None = None,
 ) -> Unigram:
     """Learn a model from word counts (U1-U3); TrainingError if settings and counts do not fit together.
 
@@ -100,7 +109,8 @@ def train_unigram(
     learned pieces, best first. Scores: natural logarithms of probabilities in multiples of 1/128; 0 for pieces that are
     not learned. character_coverage: keep the most frequent characters that cover this share of the text, and
     `required_chars`; any other character, and bytes that are not UTF-8, split the word. Equal counts give equal bits
-    for any number of threads and any order. `on_step(phase, done, expected)` reports progress.
+    for any number of threads and any order. `on_step(phase, done, expected)` reports progress. `on_round(why, lattice,
+    probabilities, kept)` is called before pieces are removed, and at the end.
 
     >>> import subwords
     >>> from subwords.unigram.train import UnigramSettings, train_unigram
@@ -137,7 +147,7 @@ def train_unigram(
             f"or train on more text"
         )
     step("seeds", 1, 1)
-    probabilities = _learn(lattice, shares, size, settings, threads, step)
+    probabilities = _learn(lattice, shares, size, settings, threads, step, on_round or _unwatched)
     return _model(lattice, probabilities, alphabet, settings)
 
 
@@ -164,8 +174,18 @@ def _alphabet(counts: WordCounts, settings: UnigramSettings) -> tuple[list[int],
     return alphabet.tolist(), alphabet[weights[alphabet] > 0]
 
 
+def _unwatched(why: str, lattice: Lattice, probabilities: NDArray[np.float64], kept: NDArray[np.bool_] | None) -> None:
+    pass
+
+
 def _learn(
-    lattice: Lattice, shares: NDArray[np.int64], size: int, settings: UnigramSettings, threads: int, step: Step
+    lattice: Lattice,
+    shares: NDArray[np.int64],
+    size: int,
+    settings: UnigramSettings,
+    threads: int,
+    step: Step,
+    note: Round,
 ) -> NDArray[np.float64]:
     """Estimate and prune until `size` pieces are left in the lattice; return their probabilities."""
     most = size + size // 10
@@ -181,15 +201,18 @@ def _learn(
         step("pruning", done, max(done + 1, rounds))
         room = max(most, int(settings.shrinking_factor * len(lattice)))
         kept = pruned(lattice, logarithms(probabilities), room, size, threads)
+        note("remove the pieces of the smallest loss", lattice, probabilities, kept)
         lattice.keep(kept)
         probabilities = probabilities[kept]
     order = np.lexsort((-logarithms(probabilities), lattice.lengths > 1))
     kept = np.zeros(len(lattice), np.bool_)
     kept[order[:size]] = True
+    note("remove the pieces of the lowest scores", lattice, probabilities, kept)
     lattice.keep(kept)
     step("estimating", 0, 1)
     probabilities = _maximise(lattice, probabilities[kept], size, settings, threads)
     step("estimating", 1, 1)
+    note("the pieces that are left, estimated once more", lattice, probabilities, None)
     return probabilities
 
 

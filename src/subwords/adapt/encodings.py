@@ -1,0 +1,142 @@
+"""Other encodings on any vocabulary: drawn at random by a seed, fewest tokens, longest match."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from hashlib import blake2b
+from itertools import pairwise
+from random import Random
+from typing import Literal, TypeAlias, get_args
+
+from subwords.adapt.word_lattice import WordLattice
+from subwords.bpe.model import BPE
+from subwords.bpe.sample import DROPOUT, draw_word
+from subwords.bpe.segmenter import BPESegmenter
+from subwords.errors import InputError
+from subwords.support.checks import refuse_given
+from subwords.tokenizer import Tokenizer
+
+__all__ = ["Method", "encode_with", "segmentations"]
+
+Method: TypeAlias = Literal["bpe-dropout", "fewest", "longest", "maxmatch-dropout", "uniform"]
+DROPOUTS = ("bpe-dropout", "maxmatch-dropout")
+
+
+def encode_with(
+    tok: Tokenizer,
+    text: str,
+    *,
+    method: Method,
+    p: float | None = None,
+    seed: int | None = None,
+    document: int | str | None = None,
+) -> list[int]:
+    """Return the ids of a text in another segmentation of its words into tokens of the vocabulary.
+
+    method: "fewest" takes the fewest tokens, "longest" the longest match from the left. "uniform" draws each
+    segmentation of a word with equal probability. "maxmatch-dropout" is the longest match that ignores each match with
+    probability `p`, except the shortest; "bpe-dropout" skips each merge with probability `p` (BPE models only).
+    p: from 0 to 1, 0.1 by default. seed: 0 by default. document: the number or key of the text; default: its content.
+    The draw depends on seed, document and the number of the word only. Runs in plain Python. Raises InputError for
+    options that the method does not have, and for models whose words are not sequences of tokens.
+
+    Source: Provilkov et al., 2020 (BPE-dropout); Hiraoka, MaxMatch-Dropout, 2022.
+
+    >>> import subwords
+    >>> tok = subwords.train(["hug hugs hugging"] * 9, vocab_size=262)
+    >>> tok.decode(subwords.encode_with(tok, "hugs hug", method="uniform", seed=7))
+    'hugs hug'
+    """
+    rate, key = _checked(tok, text, method, p, seed, document)
+    if method == "bpe-dropout" and (rate == 0 or (isinstance(tok.model, BPE) and tok.model.words_only)):
+        return tok.encode(text)
+    segment = _segment(tok, method, rate)
+    spans = tok._engine.words(text)
+    known: dict[bytes, list[int]] = {}
+    ids: list[int] = []
+    for place, (begin, end) in enumerate(pairwise(spans.words.tolist())):
+        word = spans.text[begin:end].tobytes()
+        if method in ("fewest", "longest"):
+            found = known.get(word)
+            if found is None:
+                found = known[word] = segment(word, Random())
+        else:
+            found = segment(word, _stream(key, place))
+        ids += found
+    return ids
+
+
+def segmentations(tok: Tokenizer, word: str, *, most: int = 10_000) -> list[list[int]]:
+    """Return all segmentations of one word into tokens, as "uniform" draws them; InputError if more than `most`.
+
+    The word is used as it is: it is neither normalized nor split.
+
+    >>> import subwords
+    >>> tok = subwords.train(["ab ab"], vocab_size=257)
+    >>> subwords.segmentations(tok, "ab")
+    [[64, 65], [256]]
+    """
+    if not isinstance(word, str):
+        raise InputError(f"expected a word as str, not {type(word).__name__}")
+    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
+        raise InputError(f"expected most to be an integer from 1, not {most!r:.60}")
+    return _lattice(tok).all_paths(_as_bytes(word), most)
+
+
+def _as_bytes(word: str) -> bytes:
+    try:
+        return word.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"expected text that UTF-8 can encode; character {error.start} is a lone surrogate") from None
+
+
+def _checked(
+    tok: Tokenizer, text: object, method: object, p: object, seed: object, document: object
+) -> tuple[float, bytes]:
+    if not isinstance(text, str):
+        raise InputError(f"expected a text as str, not {type(text).__name__}")
+    if method not in get_args(Method):
+        raise InputError(f"expected method to be one of {', '.join(get_args(Method))}; not {method!r:.60}")
+    if method == "bpe-dropout" and not isinstance(tok.model, BPE):
+        raise InputError(f"bpe-dropout needs a BPE model; this is {type(tok.model).__name__}")
+    if method not in DROPOUTS:
+        refuse_given(f"encode_with for method {method!r}", p=p)
+    if method in ("fewest", "longest"):
+        refuse_given(f"encode_with for method {method!r}", seed=seed, document=document)
+    p = DROPOUT if p is None else p
+    if isinstance(p, bool) or not isinstance(p, int | float) or not 0 <= p <= 1:
+        raise InputError(f"expected p to be a number from 0 to 1, not {p!r:.60}")
+    seed = 0 if seed is None else seed
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise InputError(f"expected seed to be an integer, not {seed!r:.60}")
+    if isinstance(document, bool) or not isinstance(document, int | str | None):
+        raise InputError(f"expected document to be a number or a str, not {document!r:.60}")
+    kind = "text" if document is None else type(document).__name__
+    named = text if document is None else document
+    return float(p), blake2b(f"{seed}\0{kind}\0{named}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _stream(key: bytes, place: int) -> Random:
+    return Random(int.from_bytes(key + place.to_bytes(8, "little"), "little"))
+
+
+def _segment(tok: Tokenizer, method: object, p: float) -> Callable[[bytes, Random], list[int]]:
+    segmenter = tok._engine.segmenter
+    if method == "bpe-dropout":
+        assert isinstance(segmenter, BPESegmenter)
+        bpe, users = segmenter, {segmenter.model.vocab[index]: index for index in segmenter.model.user_ids}
+        return lambda word, rng: [users[word]] if word in users else draw_word(bpe, word, lambda: rng.random() < p)
+    lattice = _lattice(tok)
+    if method == "fewest":
+        return lambda word, rng: lattice.fewest(word)
+    if method == "uniform":
+        return lattice.uniform
+    if method == "longest":
+        return lambda word, rng: lattice.longest(word, rng, 0.0)
+    return lambda word, rng: lattice.longest(word, rng, p)
+
+
+@lru_cache(maxsize=4)
+def _lattice(tok: Tokenizer) -> WordLattice:
+    return WordLattice.of(tok.model)

@@ -1,0 +1,101 @@
+"""explain-training: the steps of training on a small corpus."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from subwords.cli.console import json_option, utf8
+from subwords.cli.explained import html_option, print_explained
+
+__all__ = ["explain_training"]
+
+_AT_LEAST_1 = click.IntRange(min=1)
+
+
+@click.command("explain-training")
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
+@click.option(
+    "--vocab-size", type=_AT_LEAST_1, required=True, metavar="N", help="Number of tokens, special tokens included."
+)
+@click.option(
+    "--algorithm",
+    type=click.Choice(["bpe", "wordpiece", "unigram", "unigram-course"]),
+    default="bpe",
+    show_default=True,
+    help="unigram-course: Unigram as courses teach it, from all substrings and their shares.",
+)
+@click.option("--character-level", is_flag=True, help="BPE: start from characters instead of bytes.")
+@click.option(
+    "--alphabet",
+    type=click.Choice(["full", "corpus"]),
+    help="BPE: start from all 256 bytes, or from those of the corpus.  [default: full]",
+)
+@click.option(
+    "--score",
+    type=click.Choice(["likelihood", "course", "count"]),
+    help="WordPiece: how pairs are compared; see train.  [default: likelihood]",
+)
+@click.option(
+    "--tie-break",
+    type=click.Choice(["ids", "first", "bytes"]),
+    help="Between pairs of equal score: smaller ids, first in the corpus, or smaller bytes.  [default: ids]",
+)
+@click.option("--min-frequency", type=click.IntRange(min=0), metavar="N", help="As in train.")
+@click.option(
+    "--splitter",
+    type=utf8,
+    default="auto",
+    metavar="NAME|REGEX",
+    help="How to split text into words.  [default: that of train]",
+)
+@click.option(
+    "--normalizer", type=utf8, default="auto", metavar="NAME", help="How to normalize text.  [default: that of train]"
+)
+@click.option(
+    "--special",
+    "special_tokens",
+    type=utf8,
+    multiple=True,
+    metavar="TOKEN",
+    help="A special token. May be repeated.",
+)
+@click.option(
+    "--documents",
+    type=click.Choice(["line", "file"]),
+    default="file",
+    show_default=True,
+    help="Each file or each line is one document; no word crosses documents.",
+)
+@click.option(
+    "--most-steps", type=_AT_LEAST_1, default=1000, show_default=True, metavar="N", help="More steps are an error."
+)
+@html_option
+@json_option
+def explain_training(
+    sources: tuple[str, ...],
+    special_tokens: tuple[str, ...],
+    character_level: bool,
+    html: Path | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Show the steps of training on a small corpus: words, splits, scores, each merge or removal.
+
+    SOURCE is as for "subwords train", with at most 1,000 different words.
+
+    \b
+    Example:
+      subwords explain-training small.txt --vocab-size 50 --alphabet corpus
+      subwords explain-training small.txt --algorithm wordpiece --score course --vocab-size 70 --html steps.html
+    """
+    from subwords.study.watch import explain_training as explained
+
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    if character_level:
+        given["byte_level"] = False
+    if special_tokens:
+        given["special_tokens"] = special_tokens
+    print_explained(explained([Path(source) for source in sources], **given), html, as_json)

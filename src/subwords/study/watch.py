@@ -1,0 +1,97 @@
+"""explain_training: the steps of training on a small corpus."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from subwords.corpus.counts import WordCounts
+from subwords.corpus.source import Source, source_size
+from subwords.errors import TrainingError
+from subwords.families import family_named
+from subwords.resolve import NormalizerLike, SplitterLike
+from subwords.resolve import splitter as make_splitter
+from subwords.study.watch_merges import watch_bpe, watch_wordpiece
+from subwords.study.watch_unigram import watch_course, watch_unigram
+from subwords.study.watched import Training
+from subwords.support.checks import check_choice, check_integer
+from subwords.training.count import count, normalizer_or_none
+from subwords.training.options import settings_of
+from subwords.training.train import check_counts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["explain_training"]
+
+MOST_BYTES, MOST_WORDS, MOST_LETTERS = 1 << 20, 1000, 10_000
+Algorithm = Literal["bpe", "wordpiece", "unigram", "unigram-course"]
+
+
+def explain_training(
+    source: Source | WordCounts,
+    *,
+    algorithm: Algorithm = "bpe",
+    vocab_size: int,
+    splitter: SplitterLike = "auto",
+    normalizer: NormalizerLike = "auto",
+    special_tokens: Sequence[str] | None = None,
+    documents: Literal["file", "line"] = "file",
+    most_steps: int = 1000,
+    **options: Any,
+) -> Training:
+    """Return the steps of training on a small corpus: words, splits, the score of every pair or piece, each choice.
+
+    The result has the vocabulary and the merges of `subwords.train` with the same options. algorithm: also
+    "unigram-course", Unigram as courses teach it: it starts from all substrings, scores them by their share of all
+    counts, and removes those whose loss is smallest. other options: as in `subwords.train`. most_steps: more steps
+    raise TrainingError. Raises TrainingError for more than 1,000 different words, 10,000 bytes in them or 1 MB of text.
+
+    >>> import subwords
+    >>> found = subwords.explain_training(["hugs hug pug"], vocab_size=7, alphabet="corpus")
+    >>> print(found)
+    bpe: 3 words, 6 first tokens, 7 at the end
+      1 x 'hugs': 'h' 'u' 'g' 's'
+      1 x ' hug': ' ' 'h' 'u' 'g'
+      1 x ' pug': ' ' 'p' 'u' 'g'
+    step 1: merge 'u' 'g' to 'ug': count 3
+        then 'h' 'u': count 2
+        then 'g' 's': count 1
+        then ' ' 'h': count 1
+        then ' ' 'p': count 1
+        then 'p' 'u': count 1
+      1 x 'hugs': 'h' 'ug' 's'
+      1 x ' hug': ' ' 'h' 'ug'
+      1 x ' pug': ' ' 'p' 'ug'
+    >>> found.merges
+    ((b'u', b'g'),)
+    """
+    check_choice("algorithm", algorithm, ("bpe", "wordpiece", "unigram", "unigram-course"))
+    check_integer("most_steps", most_steps, 1, 1_000_000)
+    family = family_named(algorithm.removesuffix("-course"))
+    settings = settings_of(family.name, {**options, "vocab_size": vocab_size, "special_tokens": special_tokens})
+    rule = make_splitter(family.splitter if isinstance(splitter, str) and splitter == "auto" else splitter)
+    before = normalizer_or_none(
+        family.normalizer if isinstance(normalizer, str) and normalizer == "auto" else normalizer
+    )
+    if isinstance(source, WordCounts):
+        counts = source
+        check_counts(counts, rule, before, settings.cut_out)
+    else:
+        if (size := source_size(source)) is not None and size > MOST_BYTES:
+            raise TrainingError(f"expected at most {MOST_BYTES} bytes of text to explain training on, not {size}")
+        counts = count(
+            source,
+            splitter=rule,
+            normalizer=before,
+            special_tokens=settings.cut_out,
+            documents=documents,
+            progress=False,
+        )
+    if len(counts) > MOST_WORDS or len(counts.data) > MOST_LETTERS:
+        raise TrainingError(
+            f"expected at most {MOST_WORDS} different words of {MOST_LETTERS} bytes together to explain training on, "
+            f"not {len(counts)} of {len(counts.data)}: pass a part of the corpus"
+        )
+    if family.name == "unigram":
+        return (watch_unigram if algorithm == "unigram" else watch_course)(counts, settings, most_steps)
+    return (watch_bpe if family.name == "bpe" else watch_wordpiece)(counts, settings, most_steps)

@@ -1,0 +1,177 @@
+"""What training did, step by step, as data, text and HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from html import escape
+from typing import Any, TypeAlias
+
+__all__ = ["MergeStep", "PairScore", "PieceLoss", "PieceStep", "Training", "WordSplit"]
+
+MOST_SHOWN = 8  # pairs or pieces of a step, in text
+
+Table: TypeAlias = "tuple[Sequence[str], list[Sequence[str]]]"
+
+
+@dataclass(frozen=True)
+class WordSplit:
+    """A word, how often it occurs, and the tokens that it is split into."""
+
+    word: str
+    count: int
+    tokens: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PairScore:
+    """Two neighbouring tokens: how often they occur, and the score by which training compares them.
+
+    score: the count for BPE; for WordPiece that of its `score` (P1); the likelihood gain is in nats.
+    """
+
+    pair: tuple[str, str]
+    count: int
+    score: float
+
+
+@dataclass(frozen=True)
+class MergeStep:
+    """A merge: all pairs in order of first occurrence, the one that was chosen, and the words afterwards.
+
+    tied: the number of pairs that have the best score; the tie rule chose among them.
+    """
+
+    number: int
+    pairs: tuple[PairScore, ...]
+    chosen: PairScore
+    tied: int
+    token: str
+    words: tuple[WordSplit, ...]
+
+
+@dataclass(frozen=True)
+class PieceLoss:
+    """A piece of a Unigram model: its count and score, and the loss of the corpus if it were removed.
+
+    count: how often the best paths use it, or, for "course", how often it occurs. loss: in nats; None for characters,
+    which are always kept, and for pieces that no path needs.
+    """
+
+    piece: str
+    count: int
+    score: float
+    loss: float | None
+    kept: bool
+
+
+@dataclass(frozen=True)
+class PieceStep:
+    """A round of Unigram training: all pieces with their scores and losses, and the best paths of the words.
+
+    loss: of the corpus, the sum of the negative scores of the best paths, in nats, without words that have unknown
+    characters. removed: the pieces that are dropped. why: what the round does.
+    """
+
+    number: int
+    why: str
+    pieces: tuple[PieceLoss, ...]
+    words: tuple[WordSplit, ...]
+    loss: float
+    removed: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Training:
+    """What training did with a small corpus, made by `explain_training`. Immutable.
+
+    words: as training begins. alphabet: the first tokens. vocab, merges: the result; merges are () for Unigram. Tokens
+    in text form spell bytes that are not a character as \\xc3.
+    """
+
+    algorithm: str
+    words: tuple[WordSplit, ...]
+    alphabet: tuple[str, ...]
+    steps: tuple[MergeStep, ...] | tuple[PieceStep, ...]
+    vocab: tuple[bytes, ...]
+    merges: tuple[tuple[bytes, bytes], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the training as dicts, lists, strings and numbers, for JSON."""
+        found = asdict(self)
+        found["vocab"] = [token.decode("utf-8", "backslashreplace") for token in self.vocab]
+        found["merges"] = [[part.decode("utf-8", "backslashreplace") for part in pair] for pair in self.merges]
+        return found
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        first = f"{len(self.alphabet)} first tokens"
+        yield f"{self.algorithm}: {len(self.words)} words, {first}, {len(self.vocab)} at the end"
+        for word in self.words:
+            yield f"  {word.count} x {word.word!r}: {_named(word.tokens)}"
+        before = self.words
+        for step in self.steps:
+            yield _title(step)
+            if isinstance(step, MergeStep):
+                for pair in _best(step)[1:MOST_SHOWN]:
+                    yield f"    then {_named(pair.pair)}: {_score(self.algorithm, pair)}"
+            else:
+                yield from _losses(step)
+            for old, word in zip(before, step.words, strict=True):
+                if old.tokens != word.tokens:
+                    yield f"  {word.count} x {word.word!r}: {_named(word.tokens)}"
+            before = step.words
+
+    def _repr_html_(self) -> str:
+        """Return tables: the words, and one row for each step."""
+        rows = [(repr(word.word), str(word.count), _named(word.tokens)) for word in self.words]
+        steps = [
+            (str(step.number), _title(step).partition(": ")[2], " | ".join(_named(word.tokens) for word in step.words))
+            for step in self.steps
+        ]
+        return (
+            f"<p>{escape(self.algorithm)}</p>"
+            + _table(("word", "count", "tokens"), rows)
+            + _table(("step", "what", "words afterwards"), steps)
+        )
+
+
+def _named(tokens: Sequence[str]) -> str:
+    return " ".join(map(repr, tokens))
+
+
+def _score(algorithm: str, pair: PairScore) -> str:
+    return f"count {pair.count}" if algorithm == "bpe" else f"score {pair.score:.6g}, count {pair.count}"
+
+
+def _best(step: MergeStep) -> list[PairScore]:
+    """Return the pairs by falling score, the chosen one first."""
+    rest = sorted((pair for pair in step.pairs if pair is not step.chosen), key=lambda pair: -pair.score)
+    return [step.chosen, *rest]
+
+
+def _title(step: MergeStep | PieceStep) -> str:
+    if isinstance(step, PieceStep):
+        return f"step {step.number}: {step.why}; {len(step.pieces)} pieces, loss {step.loss:.4f}"
+    chosen = step.chosen
+    score = _score("bpe" if chosen.score == chosen.count else "", chosen)
+    tied = f", {step.tied} pairs tied" if step.tied > 1 else ""
+    return f"step {step.number}: merge {_named(chosen.pair)} to {step.token!r}: {score}{tied}"
+
+
+def _losses(step: PieceStep) -> Iterator[str]:
+    if step.removed:
+        yield f"  removed {len(step.removed)}: {_named(step.removed)}"
+    known = [piece for piece in step.pieces if piece.loss is not None]
+    for piece in sorted(known, key=lambda piece: piece.loss or 0.0)[:MOST_SHOWN]:
+        kept = "kept" if piece.kept else "removed"
+        yield f"    {piece.piece!r}: score {piece.score:.4f}, loss if removed {piece.loss:.4f}, {kept}"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    def row(cells: Sequence[str], tag: str) -> str:
+        return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
+
+    return f"<table>{row(head, 'th')}{''.join(row(cells, 'td') for cells in rows)}</table>"

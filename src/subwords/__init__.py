@@ -43,6 +43,10 @@ if TYPE_CHECKING:
     from subwords.results.token_batch import TokenBatch as TokenBatch
     from subwords.spec import TokenizerSpec as TokenizerSpec
     from subwords.split.splitter import Splitter as Splitter
+    from subwords.study.audit import audit as audit
+    from subwords.study.canonical import boundary_difference as boundary_difference
+    from subwords.study.canonical import canonicalize as canonicalize
+    from subwords.study.canonical import is_canonical as is_canonical
     from subwords.study.compare import compare as compare
     from subwords.study.evaluate import evaluate as evaluate
     from subwords.study.explain import explain as explain
@@ -73,6 +77,9 @@ _HOMES = {
     "Tokenizer": "subwords.tokenizer",
     "TokenizerSpec": "subwords.spec",
     "WordCounts": "subwords.corpus.counts",
+    "audit": "subwords.study.audit",
+    "boundary_difference": "subwords.study.canonical",
+    "canonicalize": "subwords.study.canonical",
     "compare": "subwords.study.compare",
     "convert": "subwords.exchange.convert",
     "count": "subwords.training.count",
@@ -81,6 +88,7 @@ _HOMES = {
     "explain": "subwords.study.explain",
     "explain_training": "subwords.study.watch",
     "extend": "subwords.adapt.extend",
+    "is_canonical": "subwords.study.canonical",
     "load": "subwords.tokenizer",
     "normalizer": "subwords.resolve",
     "segmentations": "subwords.adapt.encodings",
@@ -116,6 +124,9 @@ __all__ = [
     "TrainingError",
     "Truncation",
     "WordCounts",
+    "audit",
+    "boundary_difference",
+    "canonicalize",
     "compare",
     "convert",
     "count",
@@ -124,6 +135,7 @@ __all__ = [
     "explain",
     "explain_training",
     "extend",
+    "is_canonical",
     "load",
     "normalizer",
     "scale",

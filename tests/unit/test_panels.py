@@ -65,3 +65,14 @@ def test_what_happened_before_the_model_is_told() -> None:
     assert any("split pattern" in said for said in before(TOKENIZERS["bpe"], "low lower", 3, 9))
     assert any("'e'" in said and "'é'" in said for said in before(TOKENIZERS["wordpiece"], "low é", 4, 5))
     assert before(TOKENIZERS["bpe"], "a" * (MOST_EXPLAINED + 1), 0, 1) == []
+
+
+def test_audit_tells_the_worst_first() -> None:
+    audit = panels().audit
+    assert audit is not None
+    found = audit(TOKENIZERS["bpe"])
+    expected = subwords.audit(TOKENIZERS["bpe"]).findings
+    assert [(one.severity, one.kind, one.message, one.ids) for one in found] == [
+        (one.severity, one.rule, one.message, one.ids) for one in expected
+    ]
+    assert {one.severity for one in found} <= {"error", "warning", "note"}

@@ -7,6 +7,7 @@ import time
 import click
 
 from subwords import __version__
+from subwords.cli.audit import audit
 from subwords.cli.console import Commands, json_option, print_values
 from subwords.cli.convert import convert
 from subwords.cli.corpus import count, train
@@ -56,6 +57,6 @@ def warmup(as_json: bool) -> None:
 
 for command in (
     *(train, count, count_tokens, encode, decode, inspect, convert, verify),
-    *(explain, explain_training, verify_training, extend, evaluate, compare, sweep, show),
+    *(explain, explain_training, verify_training, extend, evaluate, compare, sweep, show, audit),
 ):
     main.add_command(command)

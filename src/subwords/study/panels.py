@@ -14,6 +14,7 @@ __all__ = ["NO_PANELS", "Finding", "Panels", "Table", "panels"]
 MOST_EXPLAINED = 2000  # characters of a text that is explained for one word: half a second
 UNSTEADY = "MB per second and thread"  # on a text as short as a page's
 MOST_SENTENCES = 8
+MOST_FINDINGS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,15 @@ NO_PANELS = Panels()
 
 def panels() -> Panels:
     """Return the panels of this version."""
-    return Panels(evaluate=_evaluated, before=_before)
+    return Panels(audit=_audited, evaluate=_evaluated, before=_before)
+
+
+def _audited(tok: Tokenizer) -> list[Finding]:
+    """Return the findings of `audit`, the worst first."""
+    from subwords.study.audit import audit
+
+    found = audit(tok, threads=1, progress=False).findings
+    return [Finding(one.severity, one.rule, one.message, one.ids) for one in found[:MOST_FINDINGS]]
 
 
 def _evaluated(toks: Sequence[Tokenizer], text: str) -> Table:

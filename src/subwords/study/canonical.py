@@ -1,0 +1,86 @@
+"""Canonical ids: those that encoding gives; and what changes where two texts meet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from subwords.components.trusted import Special, Text
+from subwords.errors import InputError
+
+if TYPE_CHECKING:
+    from subwords.tokenizer import Tokenizer
+
+__all__ = ["BoundaryDifference", "boundary_difference", "canonicalize", "is_canonical"]
+
+
+def canonicalize(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
+    """Return the ids that the text of some ids gets; added tokens stay as they are.
+
+    Raises InputError for ids that the tokenizer does not have.
+    Hazard: a lossy tokenizer decodes ids to another text, so the result may stand for another text too: ids of unknown
+    text are never canonical.
+
+    >>> import subwords
+    >>> tok = subwords.train(["low lower"] * 9, vocab_size=259)
+    >>> subwords.canonicalize(tok, tok.encode("l") + tok.encode("ow")) == tok.encode("low")
+    True
+    """
+    added = {token.id: token.content for token in tokenizer.spec.added_tokens}
+    parts: list[Text | Special] = []
+    for is_added, run in groupby(map(int, ids), added.__contains__):
+        if is_added:
+            parts += [Special(added[index]) for index in run]
+        elif tokenizer.lossless:
+            parts.append(Text(tokenizer.decode_bytes(list(run))))
+        else:
+            parts.append(Text(tokenizer.decode(list(run))))
+    return tokenizer.encode(parts) if parts else []
+
+
+def is_canonical(tokenizer: Tokenizer, ids: Sequence[int]) -> bool:
+    """Return whether ids are those that encoding gives for their text; see `canonicalize`.
+
+    >>> import subwords
+    >>> tok = subwords.train(["low lower"] * 9, vocab_size=259)
+    >>> subwords.is_canonical(tok, tok.encode("low")), subwords.is_canonical(tok, tok.encode("l") + tok.encode("ow"))
+    (True, False)
+    """
+    return canonicalize(tokenizer, ids) == [int(index) for index in ids]
+
+
+@dataclass(frozen=True)
+class BoundaryDifference:
+    """What differs where two texts meet: the ids of both, of the whole, and the first and last place that differ.
+
+    start: the number of equal ids at the start; stop: the number of equal ids at the end.
+    """
+
+    apart: tuple[int, ...]
+    whole: tuple[int, ...]
+    start: int
+    stop: int
+
+
+def boundary_difference(tokenizer: Tokenizer, first: str, second: str) -> BoundaryDifference | None:
+    """Return where the ids of two texts, one after the other, differ from those of the joined text; None if nowhere.
+
+    Prompts and their answers, and documents that are joined as ids, meet at such places.
+
+    >>> import subwords
+    >>> tok = subwords.train(["low lower"] * 9, vocab_size=259)
+    >>> found = subwords.boundary_difference(tok, "l", "ow")
+    >>> len(found.apart), len(found.whole)
+    (3, 1)
+    """
+    if not isinstance(first, str) or not isinstance(second, str):
+        raise InputError(f"expected two texts as str, not {type(first).__name__} and {type(second).__name__}")
+    apart, whole = [*tokenizer.encode(first), *tokenizer.encode(second)], tokenizer.encode(first + second)
+    if apart == whole:
+        return None
+    most = min(len(apart), len(whole))
+    start = next((k for k in range(most) if apart[k] != whole[k]), most)
+    stop = next((k for k in range(most - start) if apart[-1 - k] != whole[-1 - k]), most - start)
+    return BoundaryDifference(tuple(apart), tuple(whole), start, stop)

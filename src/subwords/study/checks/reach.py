@@ -1,0 +1,126 @@
+"""Checks of reach: is there a text that yields each token? By the model, through the splitter, after the normalizer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from subwords.bpe.model import BPE
+from subwords.study.checks.reachable import continues
+from subwords.study.checks.subject import Subject
+from subwords.study.finding import Finding
+from subwords.wordpiece.model import WordPiece
+
+if TYPE_CHECKING:
+    from subwords.tokenizer import Tokenizer
+
+__all__ = ["check_reach"]
+
+ALONE = "\ue000"  # for private use
+# Texts around a token. Where one of them yields the token, it is reached.
+CONTEXTS: tuple[Callable[[str], str], ...] = (
+    lambda text: text,
+    lambda text: f"a{text}",
+    lambda text: f"a {text}",
+    lambda text: f"{text}a",
+    lambda text: f"{text} a",
+    lambda text: f"1{text}",
+    lambda text: f"{text}1",
+    lambda text: f".{text}",
+    lambda text: f"{text}.",
+    lambda text: f"\n{text}",
+    lambda text: f"{text}\n",
+    lambda text: f"A{text}a",
+    lambda text: f"{text}{text}",
+    # No token has this character, so nothing merges across it.
+    lambda text: f"{ALONE}{text}",
+    lambda text: f"{text}{ALONE}",
+    lambda text: f"{ALONE}{text}{ALONE}",
+    lambda text: f"a{ALONE}{text}",
+)
+STARTS = "aeioubcdfghjklmnpqrstvwxyz0123456789"  # before a continuation of WordPiece
+
+
+def check_reach(subject: Subject) -> Iterator[Finding]:
+    """Yield the tokens that no text yields, with the level at which they are lost."""
+    tok, reached = subject.tokenizer, subject.reachable
+    for index in subject.ordinary[~reached[subject.ordinary]].tolist():
+        yield Finding("unreachable-token", _why(subject, index), (index,), (subject.shown(index),))
+    ids = [index for index in subject.ordinary[reached[subject.ordinary]].tolist() if _is_text(subject.tokens[index])]
+    plain = tok.with_(normalizer=None) if tok.normalizer is not None else tok
+    texts = {index: _text_of(subject, index) for index in ids}
+    lost = _lost(plain, texts, subject)
+    for index in lost:
+        token = subject.shown(index)
+        cut = " ".join(map(repr, plain.splitter.split(texts[index])[:6]))
+        yield Finding("split-token", f"{token!r} is cut to {cut}", (index,), (token,), texts[index])
+    if plain is not tok:
+        marked = not getattr(subject.model, "byte_level", False)  # files of SentencePiece write U+2581 for spaces
+        known = {*lost}
+        left = {index: text for index, text in texts.items() if index not in known}
+        typed = {index: text.replace("\u2581", " ") if marked else text for index, text in left.items()}
+        for index in _lost(tok, typed, subject):
+            token, text = subject.shown(index), typed[index]
+            assert tok.normalizer is not None
+            after = tok.normalizer.escaped(text)
+            yield Finding(
+                "normalized-token", f"{token!r}: the normalizer makes {after!r} of it", (index,), (token,), text
+            )
+
+
+def _is_pieces(subject: Subject) -> bool:
+    return isinstance(subject.model, WordPiece)
+
+
+def _why(subject: Subject, index: int) -> str:
+    token, model = subject.shown(index), subject.model
+    if isinstance(model, WordPiece):
+        return f"{token!r}: no word was found in which a longer piece does not take its place"
+    if isinstance(model, BPE) and model.marked:
+        return f"{token!r}: its symbols do not merge to it"
+    ids = subject.word_ids([subject.tokens[index]]).ids.tolist()
+    got = " ".join(repr(subject.shown(one)) if one < len(subject.tokens) else "unknown" for one in ids[:8])
+    if isinstance(model, BPE):
+        made = np.flatnonzero(model.merges[:, 2] == index)
+        if not len(made):
+            return f"{token!r}: no merge makes it; its text gives {got}"
+        left, right, _ = model.merges[int(made[0])].tolist()
+        pair = f"{subject.shown(left)!r} + {subject.shown(right)!r}"
+        return f"{token!r}: merge {int(made[0])} ({pair}) makes it, but earlier merges leave {got}"
+    return f"{token!r}: other pieces have a greater sum of scores: {got}"
+
+
+def _is_text(token: bytes) -> bool:
+    try:
+        token.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _text_of(subject: Subject, index: int) -> str:
+    """Return the text that a token stands for, without the marks of its model."""
+    token, model = subject.tokens[index], subject.model
+    if isinstance(model, BPE):
+        token = token.removeprefix(model.prefix) if model.prefix else token
+        token = token.removesuffix(model.suffix) if model.suffix else token
+    elif isinstance(model, WordPiece) and continues(token, model.prefix.encode()):
+        token = token.removeprefix(model.prefix.encode())
+    return token.decode("utf-8", "replace")
+
+
+def _lost(tok: Tokenizer, texts: dict[int, str], subject: Subject) -> list[int]:
+    """Return the ids whose text yields them in none of the contexts."""
+    left = np.array([*texts], np.int64)
+    more = [lambda text, start=start: f"{start}{text}" for start in STARTS] if _is_pieces(subject) else []
+    for context in (*CONTEXTS, *more):
+        if not len(left):
+            break
+        batch = tok.encode_batch([context(texts[index]) for index in left.tolist()], threads=subject.threads)
+        owner = np.repeat(np.arange(len(left)), np.diff(batch.offsets))
+        hit = np.zeros(len(left), np.bool_)
+        hit[owner[batch.ids == left[owner]]] = True
+        left = left[~hit]
+    return [int(index) for index in left]

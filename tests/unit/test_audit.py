@@ -1,0 +1,219 @@
+"""audit: planted defects are found, each by its rule; a sound tokenizer has none; what is called unreachable is so."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import subwords
+from small_data import file_of
+from strategies import counts_of, word_counts
+from subwords.bpe.model import BPE
+from subwords.bpe.train import BPESettings, train_bpe
+from subwords.components.vocab import Vocab
+from subwords.errors import InputError
+from subwords.study.finding import RULES
+from subwords.unigram.model import Unigram
+
+TEXT = "low lower lowest new newer newest wide wider widest " * 9
+
+
+def trained(**options: Any) -> subwords.Tokenizer:
+    return subwords.train([TEXT], **{"vocab_size": 280, **options})
+
+
+def with_model(tok: subwords.Tokenizer, **changes: Any) -> subwords.Tokenizer:
+    return tok.with_(model=replace(tok.model, **changes))  # type: ignore[type-var]
+
+
+def found(tok: subwords.Tokenizer, *rules: str, **options: Any) -> dict[str, list[tuple[str, ...]]]:
+    """The tokens of the findings by rule."""
+    result: dict[str, list[tuple[str, ...]]] = {}
+    for one in subwords.audit(tok, rules=rules or None, **options).findings:
+        result.setdefault(one.rule, []).append(one.tokens)
+    return result
+
+
+def test_a_sound_tokenizer_has_no_errors() -> None:
+    for options in ({}, {"special_tokens": ["<s>"]}, {"splitter": "o200k"}):
+        result = subwords.audit(trained(**options))
+        assert result.count("error") == 0, str(result)
+        assert not result.fails("error")
+    assert {*found(trained(splitter="o200k"))} <= {"cut-emoji", "cut-grapheme", "partial-character"}
+
+
+def with_merge(tok: subwords.Tokenizer, left: bytes, right: bytes, rank: int | None = None) -> subwords.Tokenizer:
+    """The tokenizer with one more token, made by a merge at the end or at a rank."""
+    model = tok.model
+    assert isinstance(model, BPE)
+    ids, size = model.vocab.ids, len(model.vocab)
+    row = np.array([[ids[left], ids[right], size]])
+    place = len(model.merges) if rank is None else rank
+    merges = np.concatenate([model.merges[:place], row, model.merges[place:]])
+    return with_model(tok, vocab=Vocab([*model.vocab, left + right]), merges=merges)
+
+
+def test_unreachable_tokens() -> None:
+    tok = with_merge(trained(), b"l", b"o")  # it exists, and a token of the same text merges first
+    assert ("lo",) in found(tok, "unreachable-token", "duplicate-token")["duplicate-token"]
+    left, right = trained().merges[0]  # the two merge first, before a "q" can join the left one
+    lost = with_merge(with_merge(trained(), b"q", left), b"q" + left, right)
+    a, b = left.decode(), right.decode()
+    assert found(lost, "unreachable-token") == {"unreachable-token": [(f"q{a}{b}",)]}
+    message = subwords.audit(lost, rules=["unreachable-token"]).findings[0].message
+    assert f"('q{a}' + '{b}') makes it, but earlier merges leave 'q' '{a}{b}'" in message
+    none = trained()
+    more = with_model(none, vocab=Vocab([*none.model.vocab, b"zzz"]))
+    assert found(more, "unreachable-token") == {"unreachable-token": [("zzz",)]}
+    message = subwords.audit(more, rules=["unreachable-token"]).findings[0].message
+    assert message == "'zzz': no merge makes it; its text gives 'z' 'z' 'z'"
+
+
+def test_tokens_that_the_splitter_or_the_normalizer_loses() -> None:
+    tok = with_merge(trained(), b"w", b" ")
+    assert found(tok, "split-token") == {"split-token": [("w ",)]}
+    upper = with_merge(trained(normalizer="lowercase"), b"X", b"Y")
+    assert ("XY",) in found(upper, "normalized-token")["normalized-token"]
+    assert ("a", "A") in found(upper, "same-when-normalized")["same-when-normalized"] or (
+        "A",
+        "a",
+    ) in found(upper, "same-when-normalized")["same-when-normalized"]
+
+
+def test_characters() -> None:
+    tok = with_merge(trained(), b"a", b"\xc3")
+    assert found(tok, "crossed-characters") == {"crossed-characters": [("a\\xc3",)]}
+    tok = with_merge(trained(), b"\xc3", b"\xa9")
+    assert found(with_merge(trained(), b"\xe6", b"\x96"), "partial-character")["partial-character"] == [("\\xe6\\x96",)]
+    assert "partial-character" not in found(tok, "partial-character")
+    model = trained().model
+    odd = [*model.vocab, "\U000323b0".encode(), "a\u202e".encode(), b"========="]
+    rules = "newer-character", "control-character", "long-repeat"
+    assert found(with_model(trained(), vocab=Vocab(odd)), *rules) == {
+        "newer-character": [("\U000323b0",)],
+        "control-character": [("a\u202e",)],
+        "long-repeat": [("=========",)],
+    }
+
+
+def test_the_vocabulary_as_a_whole() -> None:
+    model = trained().model
+    assert found(with_model(trained(), vocab=Vocab([*model.vocab, b""])), "hole") == {
+        "hole": [(f"<{len(model.vocab)}>",)]
+    }
+    twice = with_model(trained(), vocab=Vocab([*model.vocab, b"lo"]))
+    assert found(twice, "duplicate-token") == {"duplicate-token": [("lo",)]}
+    few = subwords.train([TEXT], vocab_size=40, alphabet="corpus")
+    assert found(few, "missing-bytes") == {"missing-bytes": [("bytes",)]}
+    chars = subwords.train([TEXT], vocab_size=40, byte_level=False)
+    assert found(chars, "no-unknown") == {"no-unknown": [("unknown",)]}
+
+
+def test_merges() -> None:
+    tok = trained()
+    model = tok.model
+    assert isinstance(model, BPE)
+    order = [*range(len(model.merges))]
+    later = next(k for k in order if {*model.merges[k, :2].tolist()} & {*model.merges[:k, 2].tolist()})
+    first = next(k for k in order if model.merges[k, 2] in model.merges[later, :2])
+    order[first], order[later] = order[later], order[first]
+    swapped = with_model(tok, merges=model.merges[order])
+    assert found(swapped, "merge-order")["merge-order"]
+    ids = model.vocab.ids
+    dead = with_merge(with_model(tok, vocab=Vocab([*model.vocab, b"zz"])), b"zz", b"y")
+    assert found(dead, "dead-merge") == {"dead-merge": [("zz", "y")]}
+    special = with_model(tok, special_ids=frozenset({ids[b"lo"]}))
+    assert found(special, "merged-special") == {"merged-special": [("lo",)]}
+
+
+def test_special_and_added_tokens() -> None:
+    tok = trained().with_tokens(["end", "<|a|>", "x<|a|>"])
+    result = found(tok, "plain-special", "added-overlap")
+    assert result == {"plain-special": [("end",)], "added-overlap": [("<|a|>",)]}
+
+
+def test_behavior(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = subwords.audit(trained(), rules=["cut-grapheme", "cut-emoji"])
+    assert {"क्षि", "1️⃣"} <= {one.witness for one in result.findings}
+    lower = subwords.audit(trained(normalizer="lowercase"), rules=["lossy"])
+    assert any(one.witness == "A" and "comes back as 'a'" in one.message for one in lower.findings)
+    assert found(trained(), "round-trip") == {}
+    monkeypatch.setattr(subwords.Tokenizer, "decode", lambda self, ids: "?")
+    assert len(found(trained(), "round-trip")["round-trip"]) > 20
+
+
+def test_a_corpus_shows_unused_tokens_and_lost_texts() -> None:
+    tok = trained(splitter=" ?[a-z]+")
+    result = found(tok, "unused-token", corpus=["low new"])
+    assert ("lo",) not in result["unused-token"] or len(result["unused-token"]) < 280
+    used = {tok.model.vocab[index] for index in tok.encode("low new")}
+    assert {token[0].encode() for token in result["unused-token"]} & used == set()
+    lossy = subwords.audit(trained(normalizer="lowercase"), ["Some Text\n"], rules=["lossy"])
+    assert any(one.witness == "Some Text\n" for one in lossy.findings)
+
+
+@given(word_counts("ab"), st.integers(1, 12), st.data())
+def test_unreachable_is_exact_for_bpe(words: dict[bytes, int], add: int, data: st.DataObject) -> None:
+    model = train_bpe(counts_of(words), BPESettings(vocab_size=256 + add))
+    order = data.draw(st.permutations(range(len(model.merges))))
+    model = replace(model, merges=model.merges[list(order)])
+    tok = subwords.train(["a"], vocab_size=256, splitter=()).with_(model=model)
+    lost = {one.ids[0] for one in subwords.audit(tok, rules=["unreachable-token"]).findings}
+    yielded = {index for n in range(1, 9) for text in product("ab", repeat=n) for index in tok.encode("".join(text))}
+    multi = {*range(256, len(model.vocab))}
+    short = {index for index in multi if len(model.vocab[index]) <= 6}
+    assert lost & yielded == set()
+    assert short - lost <= yielded
+
+
+@given(st.lists(st.floats(-9, -1), min_size=6, max_size=6))
+def test_unreachable_is_exact_for_unigram(scores: list[float]) -> None:
+    pieces = [b"<unk>", b"a", b"b", b"ab", b"ba", b"aba"]
+    model = Unigram(Vocab(pieces), np.array(scores), 0, special_ids=frozenset({0}))
+    base = subwords.train([TEXT], algorithm="unigram", vocab_size=30)
+    tok = base.with_(model=model, normalizer=None, splitter=(), template=None, added_tokens=(), decoder=None)
+    lost = {one.ids[0] for one in subwords.audit(tok, rules=["unreachable-token"]).findings}
+    yielded = {index for n in range(1, 8) for text in product("ab", repeat=n) for index in tok.encode("".join(text))}
+    assert lost & yielded == set()
+    assert {1, 2, 3, 4, 5} - lost <= yielded
+
+
+def test_formats_and_baseline() -> None:
+    tok = with_model(trained(), vocab=Vocab([*trained().model.vocab, b"zzz", b"yyy"]))
+    result = subwords.audit(tok, rules=["unreachable-token"])
+    assert result.fails("note")
+    assert json.loads(json.dumps(result.to_dict()))["error"] == 2
+    sarif = json.loads(json.dumps(result.to_sarif()))
+    assert sarif["version"] == "2.1.0"
+    (run,) = sarif["runs"]
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["unreachable-token"]
+    assert {one["level"] for one in run["results"]} == {"error"}
+    accepted = subwords.audit(tok, rules=["unreachable-token"], baseline=[result.findings[0].fingerprint])
+    assert (len(accepted.findings), accepted.accepted) == (1, 1)
+    assert "1 accepted" in str(accepted)
+    assert "<script" not in result._repr_html_()
+    with pytest.raises(InputError, match="expected rules among"):
+        subwords.audit(tok, rules=["nothing"])
+
+
+def test_every_rule_has_a_test_that_finds_it() -> None:
+    source = Path(__file__).read_text("utf-8")
+    assert [name for name in RULES if f'"{name}"' not in source] == []
+
+
+@pytest.mark.parametrize("name", ["gpt2/tokenizer.json", "t5/spiece.model", "bert/bert-base-uncased-tokenizer.json"])
+def test_real_files(data: Path, name: str) -> None:
+    tok = subwords.load(file_of(data, name))
+    result = subwords.audit(tok)
+    for one in result.findings:
+        if one.rule == "unreachable-token":
+            assert tok.encode(one.tokens[0].replace("\u2581", " ")) != [one.ids[0]]
+    assert result.count("error") < 20

@@ -330,16 +330,16 @@ def _groups(sums: Measured, number: int, settings: Settings, whole: Interval | N
             raise CorpusError(f"parallel text needs as many documents in every group, found {counted!r:.300}")
     found = []
     for group, name in enumerate(sums.names):
-        texts, tokens = sums.sums(group)
-        chosen = sums.groups == group
-        rows = np.column_stack([sums.texts[chosen], sums.tokens[number][chosen]])
-        interval = whole
+        texts, tokens = sums.sums(group if len(sums.names) > 1 else None)
+        interval, size = whole, len(sums.texts)
         if len(sums.names) > 1:
+            chosen = sums.groups == group
+            rows, size = np.column_stack([sums.texts[chosen], sums.tokens[number][chosen]]), int(chosen.sum())
             resampled = Resampled(rows, resamples=settings.resamples, seed=settings.seed)
             interval = resampled.interval(_ratio(BYTES, FIELDS), settings.confidence)
         own = int(tokens[number])
         ratio = _over(texts[BYTES], own), interval, _over(texts[CHARACTERS], own)
-        found.append(Group(name, len(rows), int(texts[BYTES]), own, *ratio, _cost(texts, own, settings)))
+        found.append(Group(name, size, int(texts[BYTES]), own, *ratio, _cost(texts, own, settings)))
     if len(found) < 2:
         return tuple(found)
     base = next(one for one in found if one.name == (settings.reference or found[0].name))

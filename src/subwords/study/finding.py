@@ -30,7 +30,7 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("same-when-normalized", "warning", "several tokens have the same text after the normalizer"),
     ("duplicate-token", "error", "several ids have the same token"),
     ("hole", "note", "an id has no token"),
-    ("merge-order", "error", "a merge uses a token that only a later merge makes"),
+    ("merge-order", "warning", "a merge uses a token that only a later merge makes"),
     ("dead-merge", "warning", "a merge can never be used, because one of its tokens is unreachable"),
     ("merged-special", "error", "merges make the text of a special token from ordinary text"),
     ("plain-special", "warning", "a special token is an ordinary word: text may contain it"),

@@ -17,6 +17,7 @@ from subwords.unigram.model import Unigram
 __all__ = ["check_vocabulary"]
 
 REPEATS = 8
+NOT_UTF8 = (0xC0, 0xC1, *range(0xF5, 0x100))  # bytes that UTF-8 never has
 _BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _CONTROL = re.compile(f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f{_BIDI}]")
 _REPEAT = re.compile(rf"(\S)\1{{{REPEATS - 1},}}")
@@ -63,7 +64,7 @@ def _is_part(token: bytes) -> bool:
 def _bytes(subject: Subject) -> Iterator[Finding]:
     model = subject.model
     if isinstance(model, BPE) and model.byte_level and not model.words_only:
-        missing = np.flatnonzero(model.alphabet < 0).tolist()
+        missing = [byte for byte in np.flatnonzero(model.alphabet < 0).tolist() if byte not in NOT_UTF8]
         if missing and model.unk_id is None:
             shown = " ".join(f"0x{byte:02X}" for byte in missing[:8])
             yield Finding("missing-bytes", f"{len(missing)} bytes have no token: {shown}", (), ("bytes",))

@@ -21,6 +21,7 @@ from small_data import file_of
 from strategies import texts
 from subwords.corpus.reading import Reading
 from subwords.errors import CorpusError, InputError
+from subwords.kernels.text.measure import count_ids
 from subwords.study.bootstrap import Resampled
 from subwords.study.distribution import entropy, gini, renyi_efficiency, zipf
 from subwords.study.measured import BYTES, CHARACTERS, NO_SPACES, SPACELESS_CHARACTERS, WORDS, measured, word_classes
@@ -48,7 +49,8 @@ def test_sums_are_those_of_the_documents(documents: list[str], threads: int) -> 
         return
     found = measured([TOK], documents, by=None, reading=Reading(), threads=threads, on_bytes=lambda _: None)
     expected = [textbook(text) for text in documents]
-    assert found.texts[:, [BYTES, CHARACTERS, WORDS, SPACELESS_CHARACTERS]].tolist() == [list(row) for row in expected]
+    columns = found.texts[[BYTES, CHARACTERS, WORDS, SPACELESS_CHARACTERS]]
+    assert columns.T.tolist() == [list(row) for row in expected]
     assert found.tokens[0].tolist() == [len(TOK.encode(text)) for text in documents]
     ids = Counter(index for text in documents for index in TOK.encode(text))
     assert {k: int(n) for k, n in enumerate(found.counts[0]) if n} == dict(ids)
@@ -70,7 +72,7 @@ def test_documents_in_parts_are_whole(monkeypatch: pytest.MonkeyPatch, tmp_path:
             threads=threads,
             on_bytes=lambda _: None,
         )
-        assert found.texts[0, :4].tolist() == [*textbook(text)]
+        assert found.texts[:, 0].tolist() == [*textbook(text)]
         assert found.tokens.tolist() == [[len(tok.encode(part)) for part in (text, text[:100])] for tok in (TOK, OTHER)]
 
 
@@ -124,8 +126,8 @@ def test_zipf_fits_a_line() -> None:
 def test_intervals_cover_the_mean_as_often_as_they_say() -> None:
     rng, covered = np.random.default_rng(SEED), 0
     for trial in range(200):
-        rows = np.column_stack([rng.poisson(50, 60), rng.poisson(10, 60) + 1]).astype(np.int64)
-        low, high = Resampled(rows, resamples=300, seed=trial).interval(lambda s: s[:, 0] / s[:, 1], 0.9) or (1, 0)
+        columns = [rng.poisson(50, 60), rng.poisson(10, 60) + 1]
+        low, high = Resampled(columns, resamples=300, seed=trial).interval(lambda s: s[:, 0] / s[:, 1], 0.9) or (1, 0)
         covered += low <= 50 / 11 <= high
     assert 0.8 < covered / 200 < 0.97  # a fair interval misses this range once in 10^5 runs
 
@@ -168,6 +170,48 @@ def test_parallel_text_has_costs_and_a_gini() -> None:
     assert found.gini_interval is not None
     with pytest.raises(CorpusError, match="as many documents in every group"):
         subwords.evaluate(TOK, {"en": LINES, "zh": other[:-1]}, parallel=True)
+
+
+def test_parallel_text_with_empty_documents_is_refused(tmp_path: Path) -> None:
+    texts = {"en": ["low", "", "lower", "low"], "de": ["low", "low", "low", ""]}  # as many, but of other lines
+    rows = [{"t": text, "lang": name} for name, column in texts.items() for text in column]
+    (tmp_path / "rows.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    for name, column in texts.items():
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(json.dumps({"t": text}) for text in column))
+        (tmp_path / f"{name}.txt").write_text("||".join(column))
+    message = "documents of en, de are empty or were left out"
+    with pytest.raises(CorpusError, match=message):
+        subwords.evaluate(TOK, texts, parallel=True)
+    for corpus in (rows, str(tmp_path / "rows.jsonl")):
+        with pytest.raises(CorpusError, match=message):
+            subwords.evaluate(TOK, corpus, by="lang", text_column="t", parallel=True)
+    with pytest.raises(CorpusError, match=message):
+        paths = {name: str(tmp_path / f"{name}.jsonl") for name in texts}
+        subwords.evaluate(TOK, paths, text_column="t", parallel=True)
+    with pytest.raises(CorpusError, match=message):
+        paths = {name: str(tmp_path / f"{name}.txt") for name in texts}
+        subwords.evaluate(TOK, paths, separator="||", parallel=True)
+    with pytest.raises(CorpusError, match="documents of de are"):
+        texts = {"en": ["low", "lower"], "de": ["low", "\ud800"]}
+        subwords.evaluate(TOK, texts, errors="skip", parallel=True)
+    assert subwords.evaluate(TOK, {"en": ["", "low"], "de": ["low"]}).documents == 2
+
+
+@given(st.lists(st.integers(0, 9), max_size=50), st.lists(st.integers(0, 9), min_size=10, max_size=10))
+def test_ids_are_counted_as_by_numpy(ids: list[int], before: list[int]) -> None:
+    counts = np.array(before, np.int64)
+    count_ids(np.array(ids, np.uint32), counts)
+    assert counts.tolist() == (np.bincount(np.array(ids, np.int64), minlength=10) + before).tolist()
+
+
+def test_more_documents_than_bundles_have_the_same_sums() -> None:
+    column = np.random.default_rng(SEED).integers(0, 9, 5000)
+    found = Resampled([column, np.ones_like(column)], resamples=200, seed=1)
+    low, high = found.interval(lambda sums: sums[:, 1], 0.95) or (0, 0)
+    assert low > 4800 and high < 5200
+    low, high = found.interval(lambda sums: sums[:, 0] / sums[:, 1], 0.95) or (0, 0)
+    wide = 2 * 1.96 * column.std() / 5000**0.5
+    assert 0.75 * wide < high - low < 1.3 * wide
 
 
 def test_languages_without_spaces_have_no_words() -> None:

@@ -33,12 +33,14 @@ class Block:
     offset: int
 
 
-def blocks_of(data: memoryview, ends: NDArray[np.int64], name: str, offset: int, size: int) -> Iterator[Block]:
+def blocks_of(
+    data: memoryview, ends: NDArray[np.int64], name: str, offset: int, size: int, tally: Tally
+) -> Iterator[Block]:
     """Yield documents as blocks of at most about `size` bytes; a longer document is cut between characters.
 
     ends (int64, ascending): where each document ends in the data; the last at its end. Empty ones are left out.
     """
-    ends = merged_ends(ends)
+    ends = merged_ends(ends, tally)
     start = done = 0
     while start < len(data):
         stop = min(start + size, len(data))
@@ -48,9 +50,11 @@ def blocks_of(data: memoryview, ends: NDArray[np.int64], name: str, offset: int,
         start, done = stop, last
 
 
-def merged_ends(ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return ascending ends without those of empty documents."""
-    return ends[np.diff(ends, prepend=np.int64(0)) > 0]
+def merged_ends(ends: NDArray[np.int64], tally: Tally) -> NDArray[np.int64]:
+    """Return ascending ends without those of empty documents, which the tally counts."""
+    found = ends[np.diff(ends, prepend=np.int64(0)) > 0]
+    tally.empty += len(ends) - len(found)
+    return found
 
 
 def before_character(data: memoryview | bytes | bytearray, at: int) -> int:

@@ -117,7 +117,7 @@ class _Rows:
         array = _plain(array)
         text, ends = column_texts(array, partial(self._place, self._row), self._reading, self._tally)
         self._row += len(array)
-        yield from blocks_of(text, ends, self._name, self._offset, self._size)
+        yield from blocks_of(text, ends, self._name, self._offset, self._size, self._tally)
         self._offset += len(text)
 
     def _place(self, first: int, row: int) -> str:

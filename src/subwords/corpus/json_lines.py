@@ -43,7 +43,7 @@ def json_blocks(
     with closing(streamed(parsed, lines, threads, window=threads + 1)) as texts:
         for text, ends, found in texts:
             tally.add(found)
-            yield from blocks_of(text, ends, str(path), before, size)
+            yield from blocks_of(text, ends, str(path), before, size, tally)
             before += len(text)
 
 

@@ -167,6 +167,8 @@ class _Texts:
                     first = index
                 batch.append(text)
                 size += length
+            else:
+                self.tally.empty += 1
         if batch:
             yield from self._batch(batch, first)
 
@@ -184,6 +186,7 @@ class _Texts:
             texts = [self._encoded(text, index, 0).decode() for index, text in enumerate(texts, first)]
             data = "".join(texts).encode()
         self.on_bytes(len(data))
+        self.tally.empty += texts.count("")
         sizes = [len(text) if text.isascii() else len(text.encode()) for text in texts if text]
         ends = np.cumsum(sizes, dtype=np.int64)
         if self.reading.documents == "line":

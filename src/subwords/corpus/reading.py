@@ -51,11 +51,12 @@ class Reading:
 
 @dataclass(slots=True)
 class Tally:
-    """How many documents were left out, read with replacements, and cut short."""
+    """How many documents were left out, read with replacements, cut short, and empty."""
 
     skipped: int = 0
     replaced: int = 0
     cut: int = 0
+    empty: int = 0
 
     def refused(self, message: str, errors: Errors, documents: int = 1) -> None:
         """Count documents that cannot be read; CorpusError if they may not be left out."""
@@ -69,4 +70,4 @@ class Tally:
     def add(self, other: Tally) -> None:
         """Add the numbers of another part of the corpus."""
         self.skipped, self.replaced = self.skipped + other.skipped, self.replaced + other.replaced
-        self.cut += other.cut
+        self.cut, self.empty = self.cut + other.cut, self.empty + other.empty

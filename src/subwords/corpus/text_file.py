@@ -76,7 +76,7 @@ class TextFile:
                     else:
                         data, ends = without(separator, data, ended)
                         if data:
-                            yield Block(data, merged_ends(ends), str(self.path), before)
+                            yield Block(data, merged_ends(ends, self.tally), str(self.path), before)
                         before += len(data)
                 offset += cut
                 held = filled - cut

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -35,30 +35,33 @@ def check_confidence(confidence: object, resamples: object, seed: object) -> Non
 class Resampled:
     """Sums over resampled documents (V5): each resample draws as many documents as there are, with replacement.
 
-    values: int64, a row for each document. More than MOST_UNITS documents are dealt at random into that many bundles,
-    which are then resampled. The draws depend on the seed and on the number of documents only: two arrays of the same
-    documents are resampled alike, which makes differences paired.
+    columns: int64, a value for each document. More than MOST_UNITS documents are dealt at random into that many
+    bundles, which are then resampled. The draws depend on the seed and on the number of documents only: columns of the
+    same documents are resampled alike, which makes differences paired.
 
     >>> import numpy as np
-    >>> same = Resampled(np.array([[2, 1], [4, 2], [6, 3]]), resamples=100, seed=1)
+    >>> same = Resampled([np.array([2, 4, 6]), np.array([1, 2, 3])], resamples=100, seed=1)
     >>> same.interval(lambda sums: sums[:, 0] / sums[:, 1], 0.95)
     Interval(low=2.0, high=2.0)
     """
 
-    def __init__(self, values: NDArray[np.int64], *, resamples: int, seed: int) -> None:
-        rng, units = np.random.default_rng(seed), values.astype(np.float64)
-        if len(units) > MOST_UNITS:
-            order = rng.permutation(len(units))
-            starts = np.arange(MOST_UNITS) * len(units) // MOST_UNITS
-            units = np.add.reduceat(units[order], starts, axis=0)
-        self._count = len(values)
+    def __init__(self, columns: Sequence[NDArray[np.int64]], *, resamples: int, seed: int) -> None:
+        units: NDArray[np.float64]
+        rng, self._count = np.random.default_rng(seed), len(columns[0])
+        if self._count > MOST_UNITS:
+            dealt = (np.arange(self._count) % MOST_UNITS).astype(np.uint16)  # small, so that shuffling is fast
+            rng.shuffle(dealt)
+            bundles = dealt.astype(np.intp)
+            units = np.column_stack([np.bincount(bundles, column) for column in columns])
+        else:
+            units = np.column_stack(columns).astype(np.float64)
         drawn = list[NDArray[np.float64]]()
         for first in range(0, resamples if len(units) else 0, ROWS):
             rows = min(ROWS, resamples - first)
             chosen = rng.integers(0, len(units), (rows, len(units))) + len(units) * np.arange(rows)[:, None]
             times = np.bincount(chosen.ravel(), minlength=rows * len(units)).reshape(rows, -1)
             drawn.append(times @ units)
-        self._sums = np.concatenate([np.zeros((0, values.shape[1])), *drawn])
+        self._sums = np.concatenate([np.zeros((0, len(columns))), *drawn])
 
     def interval(
         self, statistic: Callable[[NDArray[np.float64]], NDArray[np.float64]], confidence: float

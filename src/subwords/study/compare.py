@@ -142,7 +142,7 @@ def compare(
     how |= {"max_document_bytes": max_document_bytes, "errors": errors}
     sums = sums_of(tokenizers, corpus, by, Reading(**how), threads, progress)
     found = [evaluation_of(tok, sums, k, settings) for k, tok in enumerate(tokenizers)]
-    resampled = Resampled(sums.tokens.T.copy(), resamples=resamples, seed=seed)
+    resampled = Resampled([*sums.tokens], resamples=resamples, seed=seed)
     base = found[0].tokens
     relative = [one.tokens / base if base else None for one in found]
     intervals = [

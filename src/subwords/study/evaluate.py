@@ -17,7 +17,7 @@ from subwords.study import tables
 from subwords.study.bootstrap import Interval, Resampled, check_confidence
 from subwords.study.distribution import Zipf, check_alpha, gini, renyi_efficiency, zipf
 from subwords.study.gold import Boundaries, boundaries
-from subwords.study.measured import BYTES, CHARACTERS, FIELDS, SPACELESS_CHARACTERS, WORDS, Measured, measured
+from subwords.study.measured import BYTES, CHARACTERS, SPACELESS_CHARACTERS, WORDS, Measured, measured
 from subwords.support.checks import check_flag, check_path
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ __all__ = ["Evaluation", "Group", "Settings", "evaluate", "evaluation_of", "sett
 
 RANKS = (1, 10_000)  # that the line of Zipf's law is fitted to
 RARE = 10  # fewer uses than this are few
+TOKENS = WORDS + 1  # after the columns that are resampled with it
 COLUMNS = ("metric", "value", "interval")
 GROUP_COLUMNS = ("group", "documents", "bytes", "tokens", "bytes per token", "interval", "characters per token", "cost")
 
@@ -253,7 +254,7 @@ def sums_of(
     """Return the sums of a corpus; CorpusError if it is empty."""
     with progress_line(None, "encoding", enabled=progress) as bar:
         sums = measured(tokenizers, corpus, by=by, reading=reading, threads=threads, on_bytes=bar.advance)
-    if not len(sums.texts):
+    if not sums.texts.size:
         raise CorpusError("no text to evaluate: every document is empty")
     return sums
 
@@ -266,13 +267,11 @@ def evaluation_of(
     tokens, counts = int(every[number]), sums.counts[number]
     size, used = int((np.diff(tokenizer.model.vocab.offsets) > 0).sum()), counts > 0
     unk = tokenizer.model.unk_id
-    resampled = Resampled(
-        np.column_stack([sums.texts, sums.tokens[number]]), resamples=settings.resamples, seed=settings.seed
-    )
-    ratios = {"bytes_per_token": (BYTES, FIELDS), "characters_per_token": (CHARACTERS, FIELDS)}
+    resampled = _resampled(sums, number, settings)
+    ratios = {"bytes_per_token": (BYTES, TOKENS), "characters_per_token": (CHARACTERS, TOKENS)}
     spaced = int(texts[WORDS]) > 0 and 2 * int(texts[SPACELESS_CHARACTERS]) <= int(texts[CHARACTERS])
     if spaced:
-        ratios["tokens_per_word"] = (FIELDS, WORDS)
+        ratios["tokens_per_word"] = (TOKENS, WORDS)
     intervals = {
         name: found
         for name, (above, below) in ratios.items()
@@ -282,7 +281,7 @@ def evaluation_of(
     costs = [group.cost for group in groups if group.cost is not None]
     seconds = sums.seconds[number]
     return Evaluation(
-        documents=len(sums.texts),
+        documents=len(sums.groups),
         bytes=int(texts[BYTES]),
         characters=int(texts[CHARACTERS]),
         words=int(texts[WORDS]),
@@ -315,6 +314,12 @@ def _over(above: Any, below: Any) -> float | None:
     return float(above) / float(below) if below else None
 
 
+def _resampled(sums: Measured, number: int, settings: Settings, chosen: Any = slice(None)) -> Resampled:
+    """Return sums of BYTES, CHARACTERS, WORDS and TOKENS over resampled documents."""
+    columns = [*sums.texts[:TOKENS, chosen], sums.tokens[number][chosen]]
+    return Resampled(columns, resamples=settings.resamples, seed=settings.seed)
+
+
 def _ratio(above: int, below: int) -> Any:
     return lambda sums: sums[:, above] / sums[:, below]
 
@@ -325,18 +330,22 @@ def _groups(sums: Measured, number: int, settings: Settings, whole: Interval | N
         raise InputError(f"expected reference to be one of the groups {sums.names!r:.200}, not {settings.reference!r}")
     if settings.parallel:
         sizes = np.bincount(sums.groups, minlength=len(sums.names))
+        if sums.incomplete:
+            raise CorpusError(
+                f"parallel text needs text in every document, but documents of {', '.join(sums.incomplete):.200} "
+                "are empty or were left out: take them out of every group"
+            )
         if len({*sizes.tolist()}) > 1:
             counted = dict(zip(sums.names, sizes.tolist(), strict=True))
             raise CorpusError(f"parallel text needs as many documents in every group, found {counted!r:.300}")
     found = []
     for group, name in enumerate(sums.names):
         texts, tokens = sums.sums(group if len(sums.names) > 1 else None)
-        interval, size = whole, len(sums.texts)
+        interval, size = whole, len(sums.groups)
         if len(sums.names) > 1:
             chosen = sums.groups == group
-            rows, size = np.column_stack([sums.texts[chosen], sums.tokens[number][chosen]]), int(chosen.sum())
-            resampled = Resampled(rows, resamples=settings.resamples, seed=settings.seed)
-            interval = resampled.interval(_ratio(BYTES, FIELDS), settings.confidence)
+            size, resampled = int(chosen.sum()), _resampled(sums, number, settings, chosen)
+            interval = resampled.interval(_ratio(BYTES, TOKENS), settings.confidence)
         own = int(tokens[number])
         ratio = _over(texts[BYTES], own), interval, _over(texts[CHARACTERS], own)
         found.append(Group(name, size, int(texts[BYTES]), own, *ratio, _cost(texts, own, settings)))
@@ -357,7 +366,7 @@ def _gini_interval(sums: Measured, number: int, settings: Settings, groups: tupl
     """Return the interval of the Gini coefficient; of parallel text only, whose documents are resampled together."""
     if not settings.parallel or len(groups) < 2:
         return None
-    rows = np.column_stack([sums.tokens[number][sums.groups == group] for group in range(len(groups))])
-    return Resampled(rows, resamples=settings.resamples, seed=settings.seed).interval(
+    columns = [sums.tokens[number][sums.groups == group] for group in range(len(groups))]
+    return Resampled(columns, resamples=settings.resamples, seed=settings.seed).interval(
         lambda found: np.asarray(gini(found)), settings.confidence
     )

@@ -38,9 +38,10 @@ NEAR = 64  # cuts that are tried
 class Measured:
     """Sums for each document, in the order of the corpus.
 
-    texts: int64, a row of FIELDS for each document. tokens: int64, (tokenizers, documents). groups: the number of each
+    texts: int64, (FIELDS, documents). tokens: int64, (tokenizers, documents). groups: the number of each
     document's group in `names`. counts: how often each id occurs, for each tokenizer. seconds: of encoding, of all
-    threads together. without_text: groups that have no text, which are not in `names`.
+    threads together. without_text: groups that have no text, which are not in `names`. incomplete: groups with
+    documents that are empty or were left out.
     """
 
     names: list[str]
@@ -51,11 +52,12 @@ class Measured:
     seconds: list[float]
     tally: Tally = field(default_factory=Tally)
     without_text: tuple[str, ...] = ()
+    incomplete: tuple[str, ...] = ()
 
     def sums(self, group: int | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the sums of the texts and of the tokens of all documents, or of a group."""
         chosen = slice(None) if group is None else self.groups == group
-        return self.texts[chosen].sum(axis=0), self.tokens[:, chosen].sum(axis=1)
+        return self.texts[:, chosen].sum(axis=1), self.tokens[:, chosen].sum(axis=1)
 
 
 @cache
@@ -84,24 +86,27 @@ def measured(
     tally = Tally()
     streams = _streams(corpus, by, reading, on_bytes, tally)
     encoders = [PartEncoder(tok._engine) for tok in tokenizers]
-    counts = [np.zeros(len(tok.model.vocab), np.int64) for tok in tokenizers]
+    sizes = [len(tok.model.vocab) for tok in tokenizers]
+    counts = [np.zeros(size, np.int64) for size in sizes]
     sums, seconds = _Sums(len(tokenizers)), [0.0] * len(tokenizers)
-    named: dict[str, None] = {}
+    missing: dict[str, int] = {}  # documents without text, of each group
     for name, blocks in streams:
-        named[name] = None
+        before = tally.empty + tally.skipped
         cut = _cut(encoders)
 
         def run(part: Part) -> _Part:
-            return _of_part(part, encoders)
+            return _of_part(part, encoders, sizes)
 
         for found in in_parts(blocks, cut, run, threads):
             sums.add(name, found)
             for k, (ids, spent) in enumerate(found.ids):
-                counts[k][: len(ids)] += ids
+                counts[k] += ids
                 seconds[k] += spent
+        missing[name] = missing.get(name, 0) + tally.empty + tally.skipped - before
     names, groups, texts, tokens = sums.arrays()
-    without_text = tuple(name for name in named if name not in names)
-    return Measured(names, groups, texts, tokens, counts, seconds, tally, without_text)
+    without_text = tuple(name for name in missing if name not in names)
+    incomplete = tuple(name for name, number in missing.items() if number)
+    return Measured(names, groups, texts, tokens, counts, seconds, tally, without_text, incomplete)
 
 
 def _streams(
@@ -145,21 +150,23 @@ class _Part:
     begins: bool
 
 
-def _of_part(part: Part, encoders: list[PartEncoder]) -> _Part:
-    from subwords.kernels.text.measure import measure_texts
+def _of_part(part: Part, encoders: list[PartEncoder], sizes: list[int]) -> _Part:
+    from subwords.kernels.text.measure import count_ids, measure_texts
 
-    texts = np.zeros((len(part.bounds) - 1, FIELDS), np.int64)
-    rows = np.empty((len(texts), MEASURED_ROW), np.int64)
+    texts = np.empty((FIELDS, len(part.bounds) - 1), np.int64)
+    rows = np.empty((texts.shape[1], MEASURED_ROW), np.int64)
     measure_texts(np.frombuffer(part.text, np.uint8), part.bounds, word_classes(), rows.ravel())
-    texts[:, BYTES] = np.diff(part.bounds)
-    texts[:, [CHARACTERS, WORDS, SPACELESS_CHARACTERS]] = rows[:, [CHARACTERS_OF, WORDS_OF, SPACELESS_OF]]
+    texts[BYTES] = np.diff(part.bounds)
+    texts[[CHARACTERS, WORDS, SPACELESS_CHARACTERS]] = rows.T[[CHARACTERS_OF, WORDS_OF, SPACELESS_OF]]
     tokens, ids = [], []
-    for encoder in encoders:
+    for encoder, size in zip(encoders, sizes, strict=True):
         start = time.thread_time()  # of this thread alone, whatever else runs
         batch = encoder.encode(part)
         spent = time.thread_time() - start
         tokens.append(np.diff(batch.offsets))
-        ids.append((np.bincount(batch.ids), spent))
+        times = np.zeros(size, np.int64)
+        count_ids(batch.ids, times)
+        ids.append((times, spent))
     return _Part(texts, np.array(tokens, np.int64).reshape(len(encoders), -1), ids, part.begins)
 
 
@@ -169,23 +176,23 @@ class _Sums:
     def __init__(self, tokenizers: int) -> None:
         self._names: dict[str, int] = {}
         self._groups: list[NDArray[np.int64]] = []
-        self._texts: list[NDArray[np.int64]] = [np.zeros((0, FIELDS), np.int64)]
+        self._texts: list[NDArray[np.int64]] = [np.zeros((FIELDS, 0), np.int64)]
         self._tokens: list[NDArray[np.int64]] = [np.zeros((tokenizers, 0), np.int64)]
 
     def add(self, name: str, part: _Part) -> None:
         """Add a part of a group's documents."""
         group = self._names.setdefault(name, len(self._names))
         texts, tokens = part.texts, part.tokens
-        if not part.begins and len(texts):
-            self._texts[-1][-1] += texts[0]
+        if not part.begins and texts.size:
+            self._texts[-1][:, -1] += texts[:, 0]
             self._tokens[-1][:, -1] += tokens[:, 0]
-            texts, tokens = texts[1:], tokens[:, 1:]
-        if len(texts):
+            texts, tokens = texts[:, 1:], tokens[:, 1:]
+        if texts.size:
             self._texts.append(texts)
             self._tokens.append(tokens)
-            self._groups.append(np.full(len(texts), group, np.int64))
+            self._groups.append(np.full(texts.shape[1], group, np.int64))
 
     def arrays(self) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Return names, groups, texts and tokens."""
         groups = np.concatenate([np.zeros(0, np.int64), *self._groups])
-        return [*self._names], groups, np.concatenate(self._texts), np.concatenate(self._tokens, axis=1)
+        return [*self._names], groups, np.concatenate(self._texts, axis=1), np.concatenate(self._tokens, axis=1)

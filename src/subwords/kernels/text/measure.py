@@ -1,8 +1,8 @@
-"""The characters and words of texts."""
+"""What texts have: characters and words, and how often each id occurs."""
 
 from __future__ import annotations
 
-from subwords.kernels.jit import I64, I64s, Int, U8s, kernel, pointer
+from subwords.kernels.jit import I64, I64s, Int, U8s, U32s, kernel, pointer
 from subwords.kernels.layout import CHARACTERS_OF, IN_WORD, MEASURED_ROW, SPACELESS, SPACELESS_OF, WORDS_OF
 from subwords.kernels.text.utf8 import NOT_UTF8, decode_at
 
@@ -32,4 +32,13 @@ def measure_texts(text: U8s, bounds: I64s, classes: U8s, out: I64s) -> Int:
             characters += 1
         row = k * MEASURED_ROW
         o[row + CHARACTERS_OF], o[row + WORDS_OF], o[row + SPACELESS_OF] = characters, words, spaceless
+    return 0
+
+
+@kernel
+def count_ids(ids: U32s, counts: I64s) -> Int:
+    """Add to counts[id] how often each id occurs; 0. Ids are below len(counts)."""
+    p, c = pointer(ids), pointer(counts)
+    for k in range(len(ids)):
+        c[I64(p[k])] += 1
     return 0

@@ -53,9 +53,8 @@ def check_reach(subject: Subject) -> Iterator[Finding]:
     texts = {index: _text_of(subject, index) for index in ids}
     lost = _lost(plain, texts, subject)
     for index in lost:
-        token = subject.shown(index)
-        cut = " ".join(map(repr, plain.splitter.split(texts[index])[:6]))
-        yield Finding("split-token", f"{token!r} is cut to {cut}", (index,), (token,), texts[index])
+        message = _why_split(subject, plain, index, texts[index])
+        yield Finding("split-token", message, (index,), (subject.shown(index),), texts[index])
     if plain is not tok:
         marked = not getattr(subject.model, "byte_level", False)  # files of SentencePiece write U+2581 for spaces
         known = {*lost}
@@ -90,6 +89,17 @@ def _why(subject: Subject, index: int) -> str:
         pair = f"{subject.shown(left)!r} + {subject.shown(right)!r}"
         return f"{token!r}: merge {int(made[0])} ({pair}) makes it, but earlier merges leave {got}"
     return f"{token!r}: other pieces have a greater sum of scores: {got}"
+
+
+def _why_split(subject: Subject, plain: Tokenizer, index: int, text: str) -> str:
+    token, words = subject.shown(index), plain.splitter.split(text)
+    if len(words) > 1:
+        return f"{token!r} is cut to {' '.join(map(repr, words[:6]))}"
+    ids = plain.encode(text)
+    if added := [one for one in subject.tokenizer.spec.added_tokens if one.id in ids]:
+        return f"{token!r} is taken by the added token {added[0].id} {added[0].content!r}"
+    got = " ".join(repr(subject.shown(one)) for one in ids[:6])
+    return f"{token!r}: its text gives {got}"
 
 
 def _is_text(token: bytes) -> bool:

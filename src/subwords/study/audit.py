@@ -154,8 +154,8 @@ def audit(
 
 def _unused(subject: Subject, counts: NDArray[np.int64]) -> Iterator[Finding]:
     for index in subject.ordinary[counts[subject.ordinary] == 0].tolist():
-        token = subject.shown(index)
-        yield Finding("unused-token", f"{token!r} does not occur in the corpus", (index,), (token,))
+        message = f"{subject.quoted(index)} does not occur in the corpus"
+        yield Finding("unused-token", message, (index,), (subject.shown(index),))
 
 
 def _sample(corpus: Source, reading: Reading) -> list[str]:

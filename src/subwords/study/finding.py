@@ -23,7 +23,11 @@ class Rule:
 
 _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("unreachable-token", "error", "no text yields this token: the model never makes it"),
-    ("split-token", "warning", "no text was found that yields this token: the splitter cuts it, or an added token takes it"),
+    (
+        "split-token",
+        "warning",
+        "no text was found that yields this token: the splitter or an added token is in the way",
+    ),
     ("normalized-token", "warning", "no text was found that yields this token: the normalizer changes it"),
     ("crossed-characters", "warning", "a token ends one character and begins the next"),
     ("partial-character", "note", "a token is a part of a character"),

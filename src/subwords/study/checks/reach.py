@@ -74,32 +74,32 @@ def _is_pieces(subject: Subject) -> bool:
 
 
 def _why(subject: Subject, index: int) -> str:
-    token, model = subject.shown(index), subject.model
+    token, model = subject.quoted(index), subject.model
     if isinstance(model, WordPiece):
-        return f"{token!r}: no word was found in which a longer piece does not take its place"
+        return f"{token}: no word was found in which a longer piece does not take its place"
     if isinstance(model, BPE) and model.marked:
-        return f"{token!r}: its symbols do not merge to it"
+        return f"{token}: its symbols do not merge to it"
     ids = subject.word_ids([subject.tokens[index]]).ids.tolist()
-    got = " ".join(repr(subject.shown(one)) if one < len(subject.tokens) else "unknown" for one in ids[:8])
+    got = " ".join(subject.quoted(one) if one < len(subject.tokens) else "unknown" for one in ids[:8])
     if isinstance(model, BPE):
         made = np.flatnonzero(model.merges[:, 2] == index)
         if not len(made):
-            return f"{token!r}: no merge makes it; its text gives {got}"
+            return f"{token}: no merge makes it; its text gives {got}"
         left, right, _ = model.merges[int(made[0])].tolist()
-        pair = f"{subject.shown(left)!r} + {subject.shown(right)!r}"
-        return f"{token!r}: merge {int(made[0])} ({pair}) makes it, but earlier merges leave {got}"
-    return f"{token!r}: other pieces have a greater sum of scores: {got}"
+        pair = f"{subject.quoted(left)} + {subject.quoted(right)}"
+        return f"{token}: merge {int(made[0])} ({pair}) makes it, but earlier merges leave {got}"
+    return f"{token}: other pieces have a greater sum of scores: {got}"
 
 
 def _why_split(subject: Subject, plain: Tokenizer, index: int, text: str) -> str:
-    token, words = subject.shown(index), plain.splitter.split(text)
+    token, words = subject.quoted(index), plain.splitter.split(text)
     if len(words) > 1:
-        return f"{token!r} is cut to {' '.join(map(repr, words[:6]))}"
+        return f"{token} is cut to {' '.join(map(repr, words[:6]))}"
     ids = plain.encode(text)
     if added := [one for one in subject.tokenizer.spec.added_tokens if one.id in ids]:
-        return f"{token!r} is taken by the added token {added[0].id} {added[0].content!r}"
-    got = " ".join(repr(subject.shown(one)) for one in ids[:6])
-    return f"{token!r}: its text gives {got}"
+        return f"{token} is taken by the added token {added[0].id} {added[0].content!r}"
+    got = " ".join(subject.quoted(one) for one in ids[:6])
+    return f"{token}: its text gives {got}"
 
 
 def _is_text(token: bytes) -> bool:

@@ -35,6 +35,14 @@ class Subject:
         """Return a token as text; bytes that are no character as \\xNN."""
         return self.tokens[index].decode("utf-8", "backslashreplace")
 
+    def quoted(self, index: int) -> str:
+        """Return a token for messages: as Python writes a str, or bytes if it is no text."""
+        token = self.tokens[index]
+        try:
+            return repr(token.decode())
+        except UnicodeDecodeError:
+            return repr(token)
+
     @cached_property
     def ordinary(self) -> NDArray[np.int64]:
         """The ids that text should yield: with a token, neither special nor added, no bytes for unknown characters."""

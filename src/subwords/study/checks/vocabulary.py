@@ -45,7 +45,7 @@ def _token(subject: Subject, index: int, unassigned: NDArray[np.bool_]) -> Itera
         kind = "partial-character" if _is_part(token) else "crossed-characters"
         what = "is a part of a character" if kind == "partial-character" else "cuts characters in two"
         if len(token) > 1:
-            yield Finding(kind, f"{shown!r} {what}", *named)
+            yield Finding(kind, f"{subject.quoted(index)} {what}", *named)
         return
     if not text.isascii() and (newer := [char for char in text if unassigned[ord(char)]]):
         yield Finding("newer-character", f"{shown!r} has U+{ord(newer[0]):04X}, unassigned in Unicode 16.0", *named)
@@ -87,7 +87,12 @@ def _duplicates(subject: Subject) -> Iterator[Finding]:
         if len(ids) > 1:
             shown = subject.shown(ids[0])
             listed = ", ".join(map(str, ids))
-            yield Finding("duplicate-token", f"{shown!r} has the ids {listed}; text yields one", tuple(ids), (shown,))
+            yield Finding(
+                "duplicate-token",
+                f"{subject.quoted(ids[0])} has the ids {listed}; text yields one",
+                tuple(ids),
+                (shown,),
+            )
 
 
 def _normalized(subject: Subject) -> Iterator[Finding]:

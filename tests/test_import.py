@@ -36,6 +36,7 @@ PUBLIC = {
         "is_canonical",
         "encode_with",
         "segmentations",
+        "segmented",
         "load",
         "normalizer",
         "splitter",

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from subwords.components.trusted import Special as Special
     from subwords.components.trusted import Text as Text
     from subwords.corpus.counts import WordCounts as WordCounts
+    from subwords.corpus.segmented import segmented as segmented
     from subwords.engine.decode.stream import DecodeStream as DecodeStream
     from subwords.engine.warmup import warmup as warmup
     from subwords.exchange.convert import convert as convert
@@ -92,6 +93,7 @@ _HOMES = {
     "load": "subwords.tokenizer",
     "normalizer": "subwords.resolve",
     "segmentations": "subwords.adapt.encodings",
+    "segmented": "subwords.corpus.segmented",
     "splitter": "subwords.resolve",
     "sweep": "subwords.study.sweep",
     "train": "subwords.training.train",
@@ -140,6 +142,7 @@ __all__ = [
     "normalizer",
     "scale",
     "segmentations",
+    "segmented",
     "splitter",
     "sweep",
     "tokens",

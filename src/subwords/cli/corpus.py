@@ -148,11 +148,18 @@ def train(
     help="The file to write; Parquet if its name ends in .parquet.",
 )
 @click.option("--add", "adding", is_flag=True, help="The sources are files of counts: add them.")
+@click.option(
+    "--segmentation",
+    type=PLACE,
+    metavar="FILE",
+    help="Lines of `word TAB mor pheme s`: words are cut there, so that no merge crosses.",
+)
 @_corpus_options
 def count(
     sources: tuple[str, ...],
     output: Path,
     adding: bool,
+    segmentation: Path | None,
     threads: int | None,
     quiet: bool,
     as_json: bool,
@@ -183,7 +190,11 @@ def count(
             print_waiting(run, as_json, quiet)
             return
         counts = found_counts
-    if run is None:
+    if segmentation is not None:
+        from subwords.corpus.segmented import segmented
+
+        counts = segmented(counts, segmentation)
+    if run is None or segmentation is not None:
         counts.save(output)
     _summarize(counts, {}, started, output, as_json, quiet)
 

@@ -182,9 +182,6 @@ def test_clear_errors() -> None:
         subwords.extend(tok, ["a b c"], add=3, splitter="whitespace")
     with pytest.warns(SubwordsWarning, match="fewer tokens than asked for: 1 instead of 9"):
         assert subwords.extend(tok, ["ab"], add=9).vocab_size == 261
-    piece = subwords.train(["low lower lowest"] * 9, algorithm="wordpiece", vocab_size=20)
-    with pytest.raises(InputError, match="expected a BPE tokenizer to extend, not wordpiece"):
-        subwords.extend(piece, ["slow"], add=3)
     chars = subwords.train(["low lower lowest"] * 9, vocab_size=14, byte_level=False)
     with pytest.raises(InputError, match="whole_characters needs a byte-level model"):
         subwords.extend(chars, ["slow"], add=3, whole_characters=True)

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
+from commands import run
 from strategies import counts_of, word_counts
 from subwords.bpe.model import BPE
 from subwords.bpe.train import BPESettings, train_bpe
@@ -160,6 +161,19 @@ def test_files_of_sentencepiece(tmp_path: Path) -> None:
         "wrong tie",
         "never occurs",
     }  # its own rule of ties; pairs that do not occur
+
+
+def test_a_corpus_is_counted_as_the_tokenizer_says(tmp_path: Path) -> None:
+    tok, counts = trained()
+    assert subwords.verify_training(tok, [TEXT]) == subwords.verify_training(tok, counts)
+    path = tmp_path / "text.txt"
+    path.write_text(TEXT, encoding="utf-8")
+    tok.save(tmp_path / "tok.json")
+    assert "each was the best pair" in run("verify-training", tmp_path / "tok.json", path).stdout
+    counts.save(tmp_path / "counts")
+    assert "each was the best pair" in run("verify-training", tmp_path / "tok.json", tmp_path / "counts").stdout
+    message = run("verify-training", tmp_path / "tok.json", tmp_path / "counts", "--documents", "line", code=1).stderr
+    assert "documents applies to text" in message
 
 
 def test_clear_errors() -> None:

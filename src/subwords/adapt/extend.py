@@ -7,11 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from subwords.adapt.extend_bpe import Extension, extended_bpe, with_merges
+from subwords.adapt.extend_pieces import extended_pieces
 from subwords.bpe.model import BPE
 from subwords.corpus.counts import WordCounts
 from subwords.corpus.progress import progress as progress_line
 from subwords.errors import InputError, SubwordsWarning, TrainingError
 from subwords.families import family_of
+from subwords.learning.limits import Step
 from subwords.resolve import splitter as make_splitter
 from subwords.support.limits import bytes_of
 from subwords.support.threads import thread_count
@@ -19,6 +21,9 @@ from subwords.tokenizer import Tokenizer
 from subwords.training.count import count
 from subwords.training.memory import check_memory
 from subwords.training.train import check_counts
+from subwords.unigram.model import Unigram
+from subwords.wordlevel.model import WordLevel
+from subwords.wordpiece.model import WordPiece
 
 if TYPE_CHECKING:
     from subwords.corpus.source import Source
@@ -47,17 +52,18 @@ def extend(
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Tokenizer:
-    """Return a tokenizer with `add` more tokens, learned from a corpus (see `count`) or from word counts (B9).
+    """Return a tokenizer with `add` more tokens, learned from a corpus (see `count`) or from word counts (B9, P5, U6).
 
-    Training goes on where it stopped: the words, as the tokenizer encodes them, are merged further. All old ids keep
-    their tokens, the new tokens get the next ids, and each of them is reached. A text keeps its ids unless the two
-    sides of a new merge are neighbours in them. Warns (SubwordsWarning) if there are fewer than `add` new tokens.
-    Raises InputError for a tokenizer that is not BPE and for counts of another splitter, TrainingError if the corpus
-    has nothing to merge.
+    The words, as the tokenizer encodes them, are merged further. All old ids keep their tokens, the new tokens get the
+    next ids, and each of them is reached. In BPE, a text keeps its ids unless the two sides of a new merge are
+    neighbours in them; in WordPiece and Unigram, unless a word of it holds the string of a new token. Warns
+    (SubwordsWarning) if there are fewer than `add` new tokens. Raises InputError for a tokenizer of whole words and for
+    counts of another splitter, TrainingError if the corpus has nothing to merge.
 
-    splitter: None is the tokenizer's. A coarser rule, which the result has too, lets tokens span words ("superwords").
-    max_words: a new token has at most so many spaces. max_token_length: in bytes, or in characters if words do not
-    start as bytes. whole_characters, min_frequency, tie_break: as in `train`. The others: as in `count` and `train`.
+    splitter: None is the tokenizer's. A coarser rule, which the result has too, lets tokens of BPE span words
+    ("superwords"). max_words: a new token has at most so many spaces. max_token_length: in bytes, or in characters if
+    words do not start as bytes. whole_characters, min_frequency, tie_break: as in `train`. The others: as in `count`
+    and `train`.
     Hazard: a model knows nothing of the new ids until its embeddings have rows for them.
 
     >>> import subwords
@@ -77,8 +83,10 @@ def extend(
         max_words=max_words,
     )
     model = tokenizer.model
-    if not isinstance(model, BPE):
-        raise InputError(f"expected a BPE tokenizer to extend, not {family_of(model).name}: only merges can go on")
+    if isinstance(model, WordLevel):
+        raise InputError("expected a tokenizer of parts of words to extend, not wordlevel")
+    if not isinstance(model, BPE) and splitter is not None:
+        raise InputError(f"splitter is for BPE: in {family_of(model).name}, no piece spans words")
     rule = tokenizer.splitter if splitter is None else make_splitter(splitter)
     asked: dict[str, Any] = {"documents": documents, "separator": separator, "text_column": text_column}
     asked |= {"max_document_bytes": max_document_bytes, "errors": errors}
@@ -96,7 +104,8 @@ def extend(
     if most is not None:
         check_memory(counts, most)
     with progress_line(None, "indexing", unit="tokens", enabled=progress) as bar:
-        tokens, merges = extended_bpe(model, counts, settings, threads=thread_count(threads), on_step=bar.phase)
+        found = _extended(model, counts, settings, thread_count(threads), bar.phase)
+    tokens = list(found.vocab)[len(model.vocab) :]
     if not tokens:
         raise TrainingError("nothing to add: in this corpus no two tokens of a word can merge")
     if len(tokens) < add:
@@ -109,7 +118,18 @@ def extend(
     if tokenizer.spec.foreign.sentencepiece is not None:
         from subwords.formats.sentencepiece.extend import with_pieces
 
-        return Tokenizer(with_pieces(tokenizer.spec, tokens))
-    spec = replace(tokenizer.spec, model=with_merges(model, tokens, merges), splitter=rule.rule)
+        scores = found.scores[len(model.vocab) :].tolist() if isinstance(found, Unigram) else None
+        return Tokenizer(with_pieces(tokenizer.spec, tokens, scores))
+    spec = replace(tokenizer.spec, model=found, splitter=rule.rule)
     # In a tokenizer.json, the new tokens stand in the model, after the added ones.
     return Tokenizer(replace(spec, foreign=replace(spec.foreign, model_size=None)))
+
+
+def _extended(
+    model: BPE | WordPiece | Unigram, counts: WordCounts, settings: Extension, threads: int, on_step: Step
+) -> BPE | WordPiece | Unigram:
+    if isinstance(model, BPE):
+        return with_merges(model, *extended_bpe(model, counts, settings, threads=threads, on_step=on_step))
+    if isinstance(model, WordPiece):
+        return extended_pieces(model, counts, settings, threads=threads, on_step=on_step)
+    return extended_pieces(model, counts, settings, threads=threads, on_step=on_step)

@@ -20,7 +20,7 @@ from subwords.learning.limits import TIES, Step
 from subwords.learning.merging import merge_symbols
 from subwords.support.checks import check_choice, check_flag, check_integer
 
-__all__ = ["Extension", "extended_bpe"]
+__all__ = ["Extension", "MergeLimits", "extended_bpe", "with_merges"]
 
 SPACES = {True: b" ", False: "\u2581".encode()}  # by byte_level: what a word begins with
 
@@ -47,7 +47,7 @@ class Extension:
 
 
 @dataclass(frozen=True)
-class _Limits:
+class MergeLimits:
     """The limits of the loop of merges."""
 
     vocab_size: int
@@ -67,7 +67,7 @@ def extended_bpe(
     size = len(model.vocab)
     words = symbols_of(ids, counts.counts, apart_ids(model), in_order=settings.tie_break == "first")
     base = list(model.vocab)
-    limits = _Limits(size + settings.add, settings.tie_break, settings.min_frequency, settings.max_token_length)
+    limits = MergeLimits(size + settings.add, settings.tie_break, settings.min_frequency, settings.max_token_length)
     vocab, merges = merge_symbols(
         words, counts.total, base, limits, on_step, prefix=len(model.prefix), rules=_rules(model, base, settings)
     )

@@ -17,6 +17,8 @@ from subwords.results.token_batch import TokenBatch
 from subwords.split.splitter import Splitter
 from subwords.support.memory import zeros
 from subwords.support.threads import in_threads, thread_count
+from subwords.unigram.model import Unigram
+from subwords.wordpiece.model import WordPiece
 
 __all__ = ["apart_ids", "symbols_of", "word_ids"]
 
@@ -28,6 +30,8 @@ def word_ids(model: Model, counts: WordCounts, threads: int | None = None) -> To
     if isinstance(model, BPE) and model.unk_id is None and not model.knows_all:
         more = model.extended([b"\xff unknown"])
         model = replace(more, unk_id=len(model.vocab), unknown="error")
+    if isinstance(model, Unigram) and model.running:
+        model = replace(model, running=False)  # each word begins at a sum of 0: these words are of no one text
     encoder, text = encoder_of(model, Splitter(())), np.ascontiguousarray(counts.data)
     starts = [*range(0, len(counts), PART), len(counts)]
 
@@ -37,12 +41,14 @@ def word_ids(model: Model, counts: WordCounts, threads: int | None = None) -> To
     return TokenBatch.join(in_threads(encoded, pairwise(starts), thread_count(threads)))
 
 
-def apart_ids(model: BPE) -> NDArray[np.bool_]:
+def apart_ids(model: BPE | WordPiece | Unigram) -> NDArray[np.bool_]:
     """Return which ids of `word_ids` split a word: those of unknown text and those that never merge."""
     size = len(model.vocab)
     apart = np.zeros(size + 1, np.bool_)  # one more: what `word_ids` says of unknown symbols
-    apart[[*model.special_ids, *model.user_ids, *([] if model.unk_id is None else [model.unk_id]), size]] = True
-    apart[model.byte_ids[model.byte_ids >= 0]] = True
+    apart[[*model.special_ids, *([] if model.unk_id is None else [model.unk_id]), size]] = True
+    if not isinstance(model, WordPiece):
+        apart[list(model.user_ids)] = True
+        apart[model.byte_ids[model.byte_ids >= 0]] = True
     return apart
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
 
@@ -78,7 +78,7 @@ def _one_line(data: str | bytes) -> str:
 
 @click.command("verify-training")
 @tokenizer_argument
-@click.argument("counts", type=click.Path(path_type=Path))
+@click.argument("source")
 @click.option(
     "--tie-break",
     type=click.Choice(["ids", "first", "bytes"]),
@@ -89,23 +89,35 @@ def _one_line(data: str | bytes) -> str:
 @click.option(
     "--limit", type=click.IntRange(min=1), default=20, show_default=True, metavar="N", help="Stop after N deviations."
 )
+@click.option("--documents", type=click.Choice(["file", "line"]), help="What a document is, for text.  [default: file]")
 @json_option
 @click.pass_context
 def verify_training(
-    context: click.Context, /, tokenizer: Path, counts: Path, tie_break: str, limit: int, as_json: bool
+    context: click.Context,
+    /,
+    tokenizer: Path,
+    source: str,
+    tie_break: Any,
+    limit: int,
+    documents: Any,
+    as_json: bool,
 ) -> None:
-    """Replay the merges of a BPE tokenizer on word counts: was each the best pair at its turn?
+    """Replay the merges of a BPE tokenizer on its corpus: was each the best pair at its turn?
 
-    COUNTS is a file of "subwords count", with the splitter and normalizer of TOKENIZER. Exit code 1: a merge was not.
+    SOURCE is the corpus of training, or a file of "subwords count" with the splitter and normalizer of TOKENIZER. Exit
+    code 1: a merge was not the best.
 
     \b
     Example:
+      subwords verify-training tok.json corpus.txt
       subwords verify-training tok.json corpus.counts
     """
+    from subwords.cli.corpus import is_counts
     from subwords.corpus.counts import WordCounts
     from subwords.study.verify_training import verify_training as verified
 
-    found = verified(load_tokenizer(tokenizer), WordCounts.load(counts), tie_break=tie_break, limit=limit)  # type: ignore[arg-type]
+    what = WordCounts.load(source) if is_counts(source) else source
+    found = verified(load_tokenizer(tokenizer), what, tie_break=tie_break, limit=limit, documents=documents)
     if as_json:
         print_values(found.to_dict(), as_json)
     else:

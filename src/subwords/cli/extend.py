@@ -45,7 +45,7 @@ __all__ = ["extend"]
 def extend(
     tokenizer: Path, sources: tuple[str, ...], add: int, output: Path, quiet: bool, as_json: bool, **options: Any
 ) -> None:
-    """Add tokens to a BPE tokenizer, learned from a corpus; all ids keep their tokens.
+    """Add tokens to a tokenizer, learned from a corpus; all ids keep their tokens.
 
     SOURCE is a corpus as in "subwords count", or one file written by it with the splitter of TOKENIZER.
 

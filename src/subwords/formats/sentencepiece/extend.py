@@ -1,4 +1,4 @@
-"""More pieces for a tokenizer that was read from a BPE .model file."""
+"""More pieces for a tokenizer that was read from a .model file."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from subwords.spec import TokenizerSpec
 __all__ = ["with_pieces"]
 
 
-def with_pieces(spec: TokenizerSpec, pieces: Sequence[bytes]) -> TokenizerSpec:
-    """Return the spec with more pieces; their scores are below all others, so they merge after all others.
+def with_pieces(spec: TokenizerSpec, pieces: Sequence[bytes], scores: Sequence[float] | None = None) -> TokenizerSpec:
+    """Return the spec with more pieces. Without scores, theirs are below all others: in BPE they merge last.
 
     InputError if the spec is no longer that of its file.
     """
@@ -32,6 +32,7 @@ def with_pieces(spec: TokenizerSpec, pieces: Sequence[bytes]) -> TokenizerSpec:
     types = np.frombuffer(table.types, np.uint8)
     merging = np.isin(types, (Piece.NORMAL, Piece.UNUSED))
     least = math.floor(table.scores[merging].min(initial=0))
-    for number, piece in enumerate(pieces, 1):
-        message.pieces.add(piece=piece, score=least - number)
+    below = [least - number for number in range(1, len(pieces) + 1)] if scores is None else scores
+    for piece, score in zip(pieces, below, strict=True):
+        message.pieces.add(piece=piece, score=score)
     return spec_of(message)

@@ -41,6 +41,7 @@ PUBLIC = {
         "normalizer",
         "splitter",
         "train",
+        "train_parity",
         "verify",
         "warmup",
         "scale",

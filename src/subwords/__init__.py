@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from subwords.adapt.encodings import encode_with as encode_with
     from subwords.adapt.encodings import segmentations as segmentations
     from subwords.adapt.extend import extend as extend
+    from subwords.adapt.parity import train_parity as train_parity
     from subwords.components.added_token import AddedToken as AddedToken
     from subwords.components.padding import Padding as Padding
     from subwords.components.padding import Truncation as Truncation
@@ -97,6 +98,7 @@ _HOMES = {
     "splitter": "subwords.resolve",
     "sweep": "subwords.study.sweep",
     "train": "subwords.training.train",
+    "train_parity": "subwords.adapt.parity",
     "verify": "subwords.exchange.verify",
     "verify_training": "subwords.study.verify_training",
     "warmup": "subwords.engine.warmup",
@@ -147,6 +149,7 @@ __all__ = [
     "sweep",
     "tokens",
     "train",
+    "train_parity",
     "verify",
     "verify_training",
     "warmup",

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from subwords.bpe.model import BPE
 from subwords.components.byte_alphabet import BYTES
+from subwords.components.vocab import Vocab
 from subwords.corpus.counts import WordCounts
 from subwords.errors import InputError
 from subwords.kernels.layout import (
@@ -21,7 +23,7 @@ from subwords.learning.limits import Step, check_limits, check_room, check_words
 from subwords.learning.merging import merge_words
 from subwords.support.checks import check_choice, check_flag, check_token
 
-__all__ = ["BPESettings", "train_bpe"]
+__all__ = ["BPESettings", "first_tokens", "model_of", "train_bpe"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,28 +83,37 @@ def train_bpe(
     step is a token.
     """
     check_words(counts)
+    base, code_ids = first_tokens(counts, settings)
+    rules = character_rules(base) if settings.whole_characters else None
+    limits = replace(settings, special_tokens=settings.reserved, byte_fallback=False)
+    vocab, merges = merge_words(counts, code_ids, base, limits, on_step, rules=rules)
+    return model_of(vocab, merges, settings)
+
+
+def first_tokens(counts: WordCounts, settings: BPESettings) -> tuple[list[bytes], NDArray[np.int32]]:
+    """Return the tokens that are not learned, in order of id (B3, B6), and the id of each byte or code point."""
     symbols = _alphabet(counts, settings)
-    fuse_unk, byte_fallback = settings.fuse_unk, settings.byte_fallback
-    settings = replace(settings, special_tokens=settings.reserved, byte_fallback=False)
-    specials = [token.encode() for token in settings.special_tokens]
+    specials = [token.encode() for token in settings.reserved]
     names = [_name(symbol, settings) for symbol in symbols]
     base = [*specials, *(name for name in names if name not in set(specials))]
-    check_room(len(base) - len(specials), settings)
+    check_room(len(base) - len(specials), replace(settings, special_tokens=settings.reserved, byte_fallback=False))
     ids = {name: i for i, name in reversed(list(enumerate(base)))}
     code_ids = np.full(256 if settings.byte_level else CODE_POINTS, MISSING, np.int32)
     code_ids[symbols] = [ids[name] for name in names]
-    rules = character_rules(base) if settings.whole_characters else None
-    vocab, merges = merge_words(counts, code_ids, base, settings, on_step, rules=rules)
-    unk_id = None if settings.unk_token is None else ids[settings.unk_token.encode()]
-    special_ids = frozenset(range(len(specials)))
+    return base, code_ids
+
+
+def model_of(vocab: Vocab, merges: NDArray[np.int64], settings: BPESettings) -> BPE:
+    """Return the model of what was learned."""
+    specials = [token.encode() for token in settings.reserved]
     return BPE(
         vocab,
         merges,
         byte_level=settings.byte_level,
-        unk_id=unk_id,
-        fuse_unk=fuse_unk,
-        special_ids=special_ids,
-        byte_fallback=byte_fallback,
+        unk_id=None if settings.unk_token is None else specials.index(settings.unk_token.encode()),
+        fuse_unk=settings.fuse_unk,
+        special_ids=frozenset(range(len(specials))),
+        byte_fallback=settings.byte_fallback,
     )
 
 

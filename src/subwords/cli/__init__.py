@@ -20,6 +20,7 @@ from subwords.cli.explain_training import explain_training
 from subwords.cli.extend import extend
 from subwords.cli.inspect import inspect
 from subwords.cli.show import show
+from subwords.cli.train_parity import train_parity
 from subwords.cli.verify import verify
 
 __all__ = ["main"]
@@ -57,6 +58,6 @@ def warmup(as_json: bool) -> None:
 
 for command in (
     *(train, count, count_tokens, encode, decode, inspect, convert, verify),
-    *(explain, explain_training, verify_training, extend, evaluate, compare, sweep, show, audit),
+    *(explain, explain_training, verify_training, extend, train_parity, evaluate, compare, sweep, show, audit),
 ):
     main.add_command(command)

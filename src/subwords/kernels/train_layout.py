@@ -79,6 +79,48 @@ class MergeTraining(NamedTuple):
     settings: I64s
 
 
+# Parity-aware training (bpe/parity.py). Of a region: where its symbols, runs, pairs, postings and heap begin, and how
+# many runs, pairs (a power of two) and heap entries there is room for.
+SYMBOLS_AT_OF, RUNS_AT_OF, RUNS_OF, PAIRS_AT_OF, PAIRS_OF, POSTINGS_AT_OF, HEAP_AT_OF, HEAP_ROOM_OF, REGION_ROW = range(
+    9
+)
+# Fields of `choice`. MEASURED_FROM: the first region for measuring. POOLED_MERGES: how many merges come from the last
+# region, of all words. WINDOW: 0 for none; MOST_PICKS of a language in it. NEEDING: the region without room
+# for this many NEEDED pairs.
+LANGUAGES, REGIONS, MEASURED_FROM, POOLED_MERGES, WINDOW, MOST_PICKS, NEEDING, NEEDED, CHOICE_FIELDS = range(9)
+NO_LANGUAGE = -1  # of a merge that all languages chose
+
+
+class ParityTraining(NamedTuple):
+    """All that parity-aware training works on.
+
+    sizes: the number of symbols of each region, with repetitions. scales: cost per symbol of each language. recent: for
+    each language, how often it was chosen within the window, and whether it has no pairs left. picks: the language of
+    each merge.
+    """
+
+    symbols: U32s
+    starts: U32s
+    weights: U64s
+    pairs: U64s
+    postings: U32s
+    heap: U64s
+    buffer: U32s
+    touched: I32s
+    tokens: I64s
+    strings: U8s
+    merges: I32s
+    rules: MergeRules
+    counters: I64s
+    settings: I64s
+    regions: I64s
+    sizes: I64s
+    scales: F64s
+    choice: I64s
+    recent: I64s
+    picks: I32s
+
+
 # WordPiece: records of pairs, symbols, the table that finds a record, and entries of the heap; all int64.
 RECORD_KEY, RECORD_COUNT, RECORD_PLACE, RECORD_WORDS, NEXT_OF_LEFT, NEXT_OF_RIGHT, HEAP_AT = range(7)
 RECORD_ROW = 8

@@ -1,0 +1,127 @@
+"""train-parity: one vocabulary for several languages."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from subwords.cli.console import check_output, json_option, print_rows, print_values, utf8
+
+__all__ = ["train_parity"]
+
+
+def _named(option: str, values: tuple[str, ...]) -> dict[str, str]:
+    """Return NAME=VALUE options as a dict; UsageError for any other."""
+    found = dict[str, str]()
+    for value in values:
+        name, equals, rest = value.partition("=")
+        if not name or not equals or not rest:
+            raise click.UsageError(f"{option}: expected NAME=VALUE, such as en=english.txt, not {value!r}")
+        if name in found:
+            raise click.UsageError(f"{option}: {name!r} is given twice")
+        found[name] = rest
+    return found
+
+
+@click.command("train-parity")
+@click.option(
+    "--language",
+    "languages",
+    type=utf8,
+    multiple=True,
+    required=True,
+    metavar="NAME=SOURCE",
+    help="A language, and its corpus or file of counts; once for each language.",
+)
+@click.option("--vocab-size", type=click.IntRange(min=1), required=True, metavar="N", help="The number of tokens.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="FILE",
+    help="The file or folder to write.",
+)
+@click.option(
+    "--development", type=utf8, multiple=True, metavar="NAME=SOURCE", help="Parallel text: measure the cost on it."
+)
+@click.option(
+    "--ratio", "ratios", type=utf8, multiple=True, metavar="NAME=X", help="A language may cost X times the others."
+)
+@click.option("--pooled", type=click.IntRange(min=0), default=0, metavar="N", help="First merges on all languages.")
+@click.option(
+    "--window",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Limit how often a language is chosen in N merges.",
+)
+@click.option(
+    "--alpha", type=float, default=2.0, show_default=True, help="A language may choose alpha / languages of the window."
+)
+@click.option(
+    "--splitter", type=utf8, default="gpt2", show_default=True, metavar="NAME|REGEX", help="How text is split."
+)
+@click.option(
+    "--normalizer", type=utf8, default="none", show_default=True, metavar="NAME", help="How text is normalized."
+)
+@click.option("--special", "special_tokens", type=utf8, multiple=True, metavar="TOKEN", help="A special token.")
+@click.option("--character-level", is_flag=True, help="Start from characters instead of bytes.")
+@click.option("--min-frequency", type=click.IntRange(min=0), default=0, metavar="N", help="The least count of a pair.")
+@click.option("--max-token-length", type=click.IntRange(min=1), metavar="N", help="In bytes, or in characters.")
+@click.option("--whole-characters", is_flag=True, help="Tokens are whole characters or a part of one.")
+@click.option("--tie-break", type=click.Choice(["ids", "bytes"]), default="ids", show_default=True)
+@click.option("--documents", type=click.Choice(["file", "line"]), default="file", show_default=True)
+@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Threads.  [default: one per processor]")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress and no summary.")
+@json_option
+def train_parity(
+    languages: tuple[str, ...],
+    output: Path,
+    development: tuple[str, ...],
+    ratios: tuple[str, ...],
+    character_level: bool,
+    quiet: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Train one BPE tokenizer on several languages, so that they cost about the same number of ids.
+
+    \b
+    Example:
+      subwords train-parity --language en=en.txt --language ru=ru.txt --vocab-size 32000 -o tok.json
+    """
+    from subwords.adapt.parity import train_parity as trained
+    from subwords.cli.corpus import is_counts
+    from subwords.corpus.counts import WordCounts
+
+    def sources(option: str, values: tuple[str, ...]) -> dict[str, Any]:
+        named = _named(option, values).items()
+        return {name: WordCounts.load(source) if is_counts(source) else source for name, source in named}
+
+    started, given = time.perf_counter(), _named("--ratio", ratios)
+    check_output(output)
+    try:
+        numbers = {name: float(value) for name, value in given.items()}
+    except ValueError:
+        raise click.UsageError(f"--ratio: expected NAME=NUMBER, such as ru=1.2, not {ratios!r}") from None
+    found = trained(
+        sources("--language", languages),
+        development=sources("--development", development) or None,
+        ratios=numbers,
+        byte_level=not character_level,
+        progress=False if quiet else None,
+        **options,
+    )
+    found.tokenizer.save(output)
+    if as_json:
+        print_values(
+            {**found.to_dict(), "seconds": round(time.perf_counter() - started, 3), "saved": str(output)}, True
+        )
+    elif not quiet:
+        unit = "ids per byte" if found.per_byte else "ids"
+        rows = [[one.name, str(one.merges), f"{one.before:.4g}", f"{one.after:.4g}"] for one in found.languages]
+        print_rows(["language", "merges", f"{unit} before", "after"], rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from subwords.bpe.model import BPE
 from subwords.corpus.counts import WordCounts
+from subwords.corpus.provenance import Provenance
 from subwords.families import Model, encoder_of
 from subwords.kernels.train_layout import END, SymbolWords
 from subwords.learning.merging import order_of
@@ -18,7 +20,7 @@ from subwords.split.splitter import Splitter
 from subwords.support.memory import zeros
 from subwords.support.threads import in_threads, thread_count
 
-__all__ = ["apart_ids", "symbols_of", "word_ids"]
+__all__ = ["apart_ids", "ids_of_words", "symbols_of", "word_ids"]
 
 PART = 1 << 15  # words that a thread encodes at once
 
@@ -35,6 +37,13 @@ def word_ids(model: Model, counts: WordCounts, threads: int | None = None) -> To
         return encoder.encode_words(text, counts.offsets[part[0] : part[1] + 1])
 
     return TokenBatch.join(in_threads(encoded, pairwise(starts), thread_count(threads)))
+
+
+def ids_of_words(model: Model, words: Sequence[bytes], threads: int | None = None) -> TokenBatch:
+    """Return the ids of every word of a list, as `word_ids`."""
+    offsets = np.cumsum([0, *map(len, words)], dtype=np.int64)
+    data = np.frombuffer(b"".join(words), np.uint8)
+    return word_ids(model, WordCounts(data, offsets, np.ones(len(words), np.uint64), Provenance("")), threads)
 
 
 def apart_ids(model: BPE) -> NDArray[np.bool_]:

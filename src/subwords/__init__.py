@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from subwords.adapt.encodings import encode_with as encode_with
     from subwords.adapt.encodings import segmentations as segmentations
     from subwords.adapt.extend import extend as extend
+    from subwords.adapt.id_map import IdMap as IdMap
+    from subwords.adapt.id_map import id_map as id_map
     from subwords.components.added_token import AddedToken as AddedToken
     from subwords.components.padding import Padding as Padding
     from subwords.components.padding import Truncation as Truncation
@@ -71,6 +73,7 @@ _HOMES = {
     "AddedToken": "subwords.components.added_token",
     "DecodeStream": "subwords.engine.decode.stream",
     "Encoding": "subwords.results.encoding",
+    "IdMap": "subwords.adapt.id_map",
     "Normalizer": "subwords.normalize.normalizer",
     "Splitter": "subwords.split.splitter",
     "TokenBatch": "subwords.results.token_batch",
@@ -88,6 +91,7 @@ _HOMES = {
     "explain": "subwords.study.explain",
     "explain_training": "subwords.study.watch",
     "extend": "subwords.adapt.extend",
+    "id_map": "subwords.adapt.id_map",
     "is_canonical": "subwords.study.canonical",
     "load": "subwords.tokenizer",
     "normalizer": "subwords.resolve",
@@ -110,6 +114,7 @@ __all__ = [
     "Encoding",
     "EncodingBatch",
     "FormatError",
+    "IdMap",
     "InputError",
     "Normalizer",
     "Padding",
@@ -135,6 +140,7 @@ __all__ = [
     "explain",
     "explain_training",
     "extend",
+    "id_map",
     "is_canonical",
     "load",
     "normalizer",

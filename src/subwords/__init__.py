@@ -22,11 +22,13 @@ from subwords.errors import TrainingError as TrainingError
 if TYPE_CHECKING:
     from subwords import scale as scale
     from subwords import tokens as tokens
+    from subwords.adapt.adapted import Adapted as Adapted
     from subwords.adapt.encodings import encode_with as encode_with
     from subwords.adapt.encodings import segmentations as segmentations
     from subwords.adapt.extend import extend as extend
     from subwords.adapt.id_map import IdMap as IdMap
     from subwords.adapt.id_map import id_map as id_map
+    from subwords.adapt.prune import prune as prune
     from subwords.components.added_token import AddedToken as AddedToken
     from subwords.components.padding import Padding as Padding
     from subwords.components.padding import Truncation as Truncation
@@ -70,6 +72,7 @@ _HOMES = {
     "Truncation": "subwords.components.padding",
     "Padding": "subwords.components.padding",
     "EncodingBatch": "subwords.results.encoding_batch",
+    "Adapted": "subwords.adapt.adapted",
     "AddedToken": "subwords.components.added_token",
     "DecodeStream": "subwords.engine.decode.stream",
     "Encoding": "subwords.results.encoding",
@@ -95,6 +98,7 @@ _HOMES = {
     "is_canonical": "subwords.study.canonical",
     "load": "subwords.tokenizer",
     "normalizer": "subwords.resolve",
+    "prune": "subwords.adapt.prune",
     "segmentations": "subwords.adapt.encodings",
     "splitter": "subwords.resolve",
     "sweep": "subwords.study.sweep",
@@ -108,6 +112,7 @@ _HOMES = {
 _MODULES = ("scale", "tokens")
 
 __all__ = [
+    "Adapted",
     "AddedToken",
     "CorpusError",
     "DecodeStream",
@@ -144,6 +149,7 @@ __all__ = [
     "is_canonical",
     "load",
     "normalizer",
+    "prune",
     "scale",
     "segmentations",
     "splitter",

@@ -44,6 +44,11 @@ def write(spec: TokenizerSpec) -> bytes:
 
     Source: SentencePiece 0.2.3.
     """
+    if (holes := np.flatnonzero(np.diff(spec.model.vocab.offsets) == 0)).size:
+        raise FormatError(
+            f"a .model file holds no ids without a token; {len(holes)} have none, such as {holes[0]}: prune with "
+            "compact=True, or write a .json file"
+        )
     table = PieceTable.of(spec.foreign.sentencepiece) if spec.foreign.sentencepiece else None
     if table is None or (message := rebuilt(spec, table)) is None:
         message = model_class()()

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from subwords.adapt.id_map import IdMap as IdMap
     from subwords.adapt.id_map import id_map as id_map
     from subwords.adapt.prune import prune as prune
+    from subwords.adapt.replace import replace as replace
     from subwords.components.added_token import AddedToken as AddedToken
     from subwords.components.padding import Padding as Padding
     from subwords.components.padding import Truncation as Truncation
@@ -99,6 +100,7 @@ _HOMES = {
     "load": "subwords.tokenizer",
     "normalizer": "subwords.resolve",
     "prune": "subwords.adapt.prune",
+    "replace": "subwords.adapt.replace",
     "segmentations": "subwords.adapt.encodings",
     "splitter": "subwords.resolve",
     "sweep": "subwords.study.sweep",
@@ -150,6 +152,7 @@ __all__ = [
     "load",
     "normalizer",
     "prune",
+    "replace",
     "scale",
     "segmentations",
     "splitter",

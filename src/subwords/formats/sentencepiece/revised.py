@@ -14,7 +14,20 @@ from subwords.formats.sentencepiece.read import spec_of
 from subwords.formats.sentencepiece.write import add_pieces, rebuilt
 from subwords.spec import TokenizerSpec
 
-__all__ = ["revised"]
+__all__ = ["lower_scores", "revised"]
+
+
+def lower_scores(least: float, count: int) -> list[float]:
+    """Return scores below `least`, each lower than the one before, that differ as 32-bit floats.
+
+    >>> lower_scores(-2.5, 2), lower_scores(-1e9, 2)
+    ([-4.0, -5.0], [-1000000064.0, -1000000128.0])
+    """
+    found, last = list[float](), np.float32(least)
+    for _ in range(count):
+        last = min(np.float32(math.floor(last) - 1), np.nextafter(last, np.float32(-np.inf)))
+        found.append(float(last))
+    return found
 
 
 def revised(spec: TokenizerSpec, pieces: Sequence[bytes], origins: NDArray[np.int64]) -> TokenizerSpec | None:
@@ -32,8 +45,7 @@ def revised(spec: TokenizerSpec, pieces: Sequence[bytes], origins: NDArray[np.in
     types = np.where(fresh, Piece.NORMAL, old[origins]).astype(np.uint8)
     scores = table.scores[origins]
     merging = np.isin(old, (Piece.NORMAL, Piece.UNUSED))
-    least = math.floor(table.scores[merging].min(initial=0))
-    scores[fresh] = least - 1 - np.arange(int(fresh.sum()))
+    scores[fresh] = lower_scores(float(table.scores[merging].min(initial=0)), int(fresh.sum()))
     message = model_class()()
     message.ParseFromString(table.message)
     trainer, places = message.trainer_spec, {origin: i for i, origin in enumerate(origins.tolist()) if origin >= 0}

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from subwords.adapt.extend import extend as extend
     from subwords.adapt.id_map import IdMap as IdMap
     from subwords.adapt.id_map import id_map as id_map
+    from subwords.adapt.merge_tokenizers import merge_tokenizers as merge_tokenizers
     from subwords.adapt.prune import prune as prune
     from subwords.adapt.replace import replace as replace
     from subwords.components.added_token import AddedToken as AddedToken
@@ -98,6 +99,7 @@ _HOMES = {
     "id_map": "subwords.adapt.id_map",
     "is_canonical": "subwords.study.canonical",
     "load": "subwords.tokenizer",
+    "merge_tokenizers": "subwords.adapt.merge_tokenizers",
     "normalizer": "subwords.resolve",
     "prune": "subwords.adapt.prune",
     "replace": "subwords.adapt.replace",
@@ -150,6 +152,7 @@ __all__ = [
     "id_map",
     "is_canonical",
     "load",
+    "merge_tokenizers",
     "normalizer",
     "prune",
     "replace",

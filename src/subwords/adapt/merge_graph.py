@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.adapt.words import ids_of_words
 from subwords.bpe.merge_tables import has_ties
 from subwords.bpe.model import BPE
 from subwords.bpe.plain import Pairs, first_symbols, pairs_of
@@ -21,8 +23,9 @@ NONE = -1
 def parts_of_tokens(model: BPE) -> NDArray[np.int64]:
     """Return the left and right id of the merge that makes each token, shape (n, 2), -1 twice for tokens without one.
 
-    Of several merges that join to one token, only one is ever used (see ALGORITHMS.md): that one counts. InputError if
-    it is unknown, in models whose symbols have a prefix or a suffix.
+    Of several merges that join to one token, only one is ever used (see ALGORITHMS.md): that one counts, and none for a
+    token that its merges do not make. In models whose symbols have a prefix or a suffix, each token has one merge at
+    most (InputError), and that counts.
     """
     size = len(model.vocab)
     merges = model.merges[~np.isin(model.merges[:, 2], sorted(model.special_ids))]
@@ -32,6 +35,15 @@ def parts_of_tokens(model: BPE) -> NDArray[np.int64]:
     if len(many) and model.marked:
         raise InputError(f"expected one merge for each token; {model.vocab[int(many[0])]!r} has more")
     parts[results] = merges[:, :2]
+    if model.marked:
+        return parts
+    plain = replace(model, whole_words=False)
+    alone = ids_of_words(plain, list(model.vocab))
+    made = np.zeros(size, np.bool_)
+    one = np.flatnonzero(np.diff(alone.offsets) == 1)
+    made[one] = alone.ids[alone.offsets[:-1][one]] == one
+    parts[~made] = NONE
+    many = many[made[many]]
     if not len(many):
         return parts
     if model.byte_level and model.lossless and not has_ties(model):
@@ -41,11 +53,7 @@ def parts_of_tokens(model: BPE) -> NDArray[np.int64]:
         last = np.full((size, 2), NONE, np.int64)
         for index in many.tolist():
             last[index] = last_two(pairs, [symbol.id for symbol in first_symbols(model, model.vocab[index])])
-    # What two tokens are left of a token that its merges do not make need not be a merge.
-    keys = merges[:, 0] * len(model.symbols) + merges[:, 1]
-    found = last[many]
-    known = np.isin(found[:, 0] * len(model.symbols) + found[:, 1], keys) & (found[:, 0] >= 0)
-    parts[many] = np.where(known[:, None], found, NONE)
+    parts[many] = last[many]
     return parts
 
 

@@ -124,7 +124,7 @@ def texts_of(rng: random.Random, count: int = 300) -> list[str]:
     return [" ".join(rng.choices(words, k=rng.randrange(1, 4))) for _ in range(count)]
 
 
-SIZES = {"bpe": (300, 20), "wordpiece": (90, 20), "unigram": (80, 35)}
+SIZES = {"bpe": (300, 20), "wordpiece": (90, 20), "unigram": (80, 45)}
 
 
 @pytest.mark.parametrize("compact", [False, True])

@@ -40,10 +40,14 @@ def word_ids(model: Model, counts: WordCounts, threads: int | None = None) -> To
 
 
 def ids_of_words(model: Model, words: Sequence[bytes], threads: int | None = None) -> TokenBatch:
-    """Return the ids of every word of a list, as `word_ids`."""
-    offsets = np.cumsum([0, *map(len, words)], dtype=np.int64)
-    data = np.frombuffer(b"".join(words), np.uint8)
-    return word_ids(model, WordCounts(data, offsets, np.ones(len(words), np.uint64), Provenance("")), threads)
+    """Return the ids of every word of a list, as `word_ids`; none for an empty word."""
+    full = [word for word in words if word]  # the encoder reads the first byte of every word
+    offsets = np.cumsum([0, *map(len, full)], dtype=np.int64)
+    data = np.frombuffer(b"".join(full), np.uint8)
+    batch = word_ids(model, WordCounts(data, offsets, np.ones(len(full), np.uint64), Provenance("")), threads)
+    sizes = np.zeros(len(words), np.int64)
+    sizes[np.fromiter(map(bool, words), np.bool_, len(words))] = np.diff(batch.offsets)
+    return TokenBatch(batch.ids, np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]))
 
 
 def apart_ids(model: BPE) -> NDArray[np.bool_]:

@@ -117,7 +117,8 @@ class IdMap(Value):
         for name, tok, made in (("old", old, self.old_fingerprint), ("new", new, self.new_fingerprint)):
             if (came := tok.model.vocab.digest) != made:
                 raise InputError(
-                    f"unrelated tokenizer: the map is for another {name} one, {made[:12]}, not {came[:12]}"
+                    f"unrelated tokenizer: the map is for another {name} tokenizer, whose vocabulary has the "
+                    f"fingerprint {made[:12]}, not {came[:12]}"
                 )
 
     def save(self, path: str | PathLike[str]) -> None:

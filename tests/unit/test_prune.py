@@ -17,7 +17,7 @@ from small_data import file_of
 from strategies import counts_of, merge_lists, word_counts
 from subwords.adapt.chosen import lowest, token_counts
 from subwords.adapt.merge_graph import parts_of_tokens
-from subwords.adapt.removal import removal_of
+from subwords.adapt.removals import removal_of
 from subwords.adapt.words import ids_of_words
 from subwords.bpe.model import BPE
 from subwords.bpe.train import BPESettings, train_bpe

@@ -10,12 +10,10 @@ from subwords.bpe.model import BPE
 from subwords.bpe.plain import first_symbols, pairs_of
 from subwords.components.template import Inserted
 from subwords.errors import InputError
-from subwords.families import family_of
 from subwords.spec import TokenizerSpec
 from subwords.unigram.model import Unigram
-from subwords.wordpiece.model import WordPiece
 
-__all__ = ["BPERemoval", "Removal", "removal_of", "shown"]
+__all__ = ["BPERemoval", "Removal", "shown"]
 
 
 def shown(token: bytes) -> str:
@@ -113,20 +111,3 @@ class BPERemoval(Removal):
     @cached_property
     def _pairs(self) -> dict[tuple[int, int], tuple[int, int]]:
         return pairs_of(self.model)
-
-
-def removal_of(spec: TokenizerSpec, *, allow_unknown: bool = False) -> Removal:
-    """Return the rules of a tokenizer; InputError for families of which nothing can be removed.
-
-    allow_unknown: also remove pieces without which text that was known would be unknown; not an option of BPE.
-    """
-    if isinstance(spec.model, BPE):
-        if allow_unknown:
-            raise InputError("allow_unknown is not an option for BPE, whose bytes and characters always stay")
-        return BPERemoval(spec)
-    if isinstance(spec.model, Unigram | WordPiece):
-        from subwords.adapt.removal_of_pieces import UnigramRemoval, WordPieceRemoval
-
-        kind = UnigramRemoval if isinstance(spec.model, Unigram) else WordPieceRemoval
-        return kind(spec, allow_unknown=allow_unknown)
-    raise InputError(f"expected a BPE, WordPiece or Unigram tokenizer, not {family_of(spec.model).name}")

@@ -15,7 +15,8 @@ from subwords.adapt.counted import counts_for
 from subwords.adapt.extend_bpe import Extension, extended_bpe
 from subwords.adapt.prune import Tokens, chosen_ids
 from subwords.adapt.rearranged import rearranged
-from subwords.adapt.removal import Removal, removal_of
+from subwords.adapt.removal import Removal
+from subwords.adapt.removals import removal_of
 from subwords.bpe.model import BPE
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.corpus.progress import progress as progress_line

@@ -25,6 +25,12 @@ class Adapted:
     tokenizer: the new one. old: the one that was changed. removed: the ids of `old` that are gone, ascending. added:
     the ids of `tokenizer` with new tokens, ascending. left_out: tokens of the second tokenizer that `merge_tokenizers`
     did not take, since no text would yield them.
+
+    >>> import subwords
+    >>> tok = subwords.train(["low lower lowest"] * 9, vocab_size=263)
+    >>> found = subwords.prune(tok, drop=[" lower"], compact=True)
+    >>> found.removed, found.becomes, found.moved, found.id_map[261]
+    ((261,), {261: (259, 81)}, {262: 261}, {262: 1.0})
     """
 
     tokenizer: Tokenizer

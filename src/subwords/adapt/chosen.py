@@ -82,8 +82,8 @@ def of_scripts(removal: Removal, scripts: object) -> list[int]:
 
     Letters are letters and marks that have a script. Characters that a token has a part of only do not count.
     """
-    members = np.zeros(0x110000, np.bool_)
-    for script in check_strings("scripts", scripts):
+    members, names = np.zeros(0x110000, np.bool_), check_strings("scripts", scripts)
+    for script in names:
         try:
             members |= property_members(f"sc={script}")
         except KeyError:
@@ -92,7 +92,7 @@ def of_scripts(removal: Removal, scripts: object) -> list[int]:
     letters &= ~(property_members("sc=Common") | property_members("sc=Inherited"))
     found = [index for index in removal.removable if _is_of(removal.tokens[index], letters, members)]
     if not found:
-        raise InputError(f"nothing to prune: no token has letters of {', '.join(map(str, scripts))} only")  # type: ignore[call-overload]
+        raise InputError(f"nothing to prune: no token has letters of {', '.join(names) or 'no scripts'} only")
     going = {*found}
     return all_but(removal, (index for index, token in enumerate(removal.tokens) if token and index not in going))
 

@@ -28,6 +28,8 @@ from subwords.reference.bpe import GPT2_PATTERN, encode_word
 from subwords.reference.prune import prune as reference
 from subwords.reference.prune import prune_merges
 from subwords.spec import TokenizerSpec
+from subwords.unigram.model import Unigram
+from subwords.wordpiece.model import WordPiece
 
 SEED = seed_of_today()
 LETTERS = "abé文"
@@ -231,7 +233,6 @@ def test_characters_stay_known() -> None:
 
 
 def test_pieces_that_characters_need() -> None:
-    from subwords.wordpiece.model import WordPiece
 
     pieces = [b"[UNK]", b"a", b"##a", b"##b", b"ab", b"##ac", b"aa"]
     tok = subwords.Tokenizer(TokenizerSpec(model=WordPiece(Vocab(pieces), 0)))
@@ -325,3 +326,66 @@ def test_template_and_roles_follow_their_tokens() -> None:
         *[found.token_to_id("<pad>")] * 3,
     ]
     assert found.roles["bos"] == found.special_tokens["<s>"] == 262
+
+
+PIECES = st.text("abc", min_size=1, max_size=4)
+
+
+@given(
+    st.lists(st.tuples(st.booleans(), PIECES), min_size=3, max_size=14, unique=True),
+    st.lists(st.text("abc", min_size=1, max_size=9), min_size=5, max_size=15),
+    st.integers(1, 8),
+    st.booleans(),
+)
+def test_no_word_becomes_unknown(
+    pieces: list[tuple[bool, str]], words: list[str], number: int, with_characters: bool
+) -> None:
+    own = [(inside, char) for inside in (False, True) for char in "abc"] if with_characters else []
+    vocab = ["[UNK]", *dict.fromkeys(("##" if inside else "") + text for inside, text in [*own, *pieces])]
+    tok = subwords.Tokenizer(TokenizerSpec(model=WordPiece(Vocab([piece.encode() for piece in vocab]), 0)))
+    counts = subwords.count([*words], splitter=tok.splitter)
+    try:
+        size = max(1, len(vocab) - number)
+        found = subwords.prune(tok, counts=counts, vocab_size=size)
+    except InputError as error:
+        assert any(text in str(error) for text in ("cannot prune to", "everything would", "could make words"))
+        return
+    for word in words:
+        before, after = (one.encode(word) for one in (tok, found.tokenizer))
+        assert (before == [0]) == (after == [0])
+        if not {*before} & {*found.removed}:
+            assert before == after
+
+
+@given(
+    st.lists(PIECES, min_size=3, max_size=14, unique=True),
+    st.lists(st.text("abc", min_size=1, max_size=9), min_size=5, max_size=15),
+    st.integers(1, 8),
+)
+def test_no_character_becomes_unknown(pieces: list[str], words: list[str], number: int) -> None:
+    scores = np.array([0.0, *(-1.0 - (7 * i % 11) for i in range(len(pieces)))])
+    model = Unigram(Vocab([b"<unk>", *map(str.encode, pieces)]), scores, 0, special_ids=frozenset([0]))
+    tok = subwords.Tokenizer(TokenizerSpec(model=model))
+    size = max(1, 1 + len(pieces) - number)
+    try:
+        found = subwords.prune(tok, counts=subwords.count([*words], splitter=tok.splitter), vocab_size=size)
+    except InputError as error:
+        assert any(text in str(error) for text in ("cannot prune to", "everything would"))
+        return
+    for word in words:
+        before, after = (one.encode(word) for one in (tok, found.tokenizer))
+        if 0 not in before:
+            assert 0 not in after
+            if not {*before} & {*found.removed}:
+                assert before == after
+
+
+@pytest.mark.parametrize("name", ["gpt2/tokenizer.json", "t5/tokenizer.json", "bert/bert-base-uncased-tokenizer.json"])
+def test_audit_finds_nothing_new_but_ids_without_a_token(small_data: Path, name: str) -> None:
+    tok = subwords.load(file_of(small_data, name))
+    accepted = [finding.fingerprint for finding in subwords.audit(tok).findings]
+    number = sum(1 for token in tok.model.vocab if token)
+    for compact in (False, True):
+        less = subwords.prune(tok, counts=[TEXT], vocab_size=number - 20, compact=compact).tokenizer
+        rules = {finding.rule for finding in subwords.audit(less, baseline=accepted).findings}
+        assert rules <= (set() if compact else {"hole"})

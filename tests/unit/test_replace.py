@@ -73,6 +73,14 @@ def test_rank_files_hold_it_only_if_ids_are_the_order_of_merges(tmp_path: Path) 
         subwords.replace(tok, [NEW] * 9, drop=leaves[:1]).tokenizer.save(tmp_path / "x.tiktoken")
 
 
+def test_removed_tokens_are_not_looked_up(tmp_path: Path) -> None:
+    subwords.train(["low low low"] * 9, vocab_size=259).save(tmp_path / "old.tiktoken")
+    tok = subwords.load(tmp_path / "old.tiktoken", splitter="gpt2", special_tokens={})
+    found = subwords.replace(tok, ["low low low prism"] * 9, drop=["lo", "low", " low"])
+    assert found.tokenizer.id_to_bytes(256) == b"ow"  # of the words "low" and " low", which are in letters now
+    assert found.tokenizer.tokenize("low") == ["l", "ow"]
+
+
 def test_clear_errors() -> None:
     tok = subwords.train([OLD] * 9, vocab_size=275)
     with pytest.raises(InputError, match="expected one of number, drop and scripts"):

@@ -172,6 +172,8 @@ def test_unrelated_tokenizers() -> None:
             found[index]  # type: ignore[index]
     with pytest.raises(InputError, match="expected an IdMap"):
         found.compose(tok)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="expected the new tokenizer to be a Tokenizer, not int"):
+        found.check(tok, 5)  # type: ignore[arg-type]
     assert not found.as_arrays().weights.flags.writeable
 
 

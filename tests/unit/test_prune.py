@@ -183,6 +183,8 @@ def test_by_script() -> None:
     check(found, ["word and deed", "слово и дело", "word слово"])
     with pytest.raises(InputError, match="expected scripts of Unicode"):
         subwords.prune(tok, scripts=["Klingon"])
+    with pytest.raises(InputError, match="expected scripts to name a script"):
+        subwords.prune(tok, scripts=[])
     with pytest.raises(InputError, match="no token has letters of Thai only"):
         subwords.prune(tok, scripts=["Thai"])
 

@@ -83,6 +83,8 @@ def of_scripts(removal: Removal, scripts: object) -> list[int]:
     Letters are letters and marks that have a script. Characters that a token has a part of only do not count.
     """
     members, names = np.zeros(0x110000, np.bool_), check_strings("scripts", scripts)
+    if not names:
+        raise InputError("expected scripts to name a script; it is empty")
     for script in names:
         try:
             members |= property_members(f"sc={script}")
@@ -92,7 +94,7 @@ def of_scripts(removal: Removal, scripts: object) -> list[int]:
     letters &= ~(property_members("sc=Common") | property_members("sc=Inherited"))
     found = [index for index in removal.removable if _is_of(removal.tokens[index], letters, members)]
     if not found:
-        raise InputError(f"nothing to prune: no token has letters of {', '.join(names) or 'no scripts'} only")
+        raise InputError(f"nothing to prune: no token has letters of {', '.join(names)} only")
     going = {*found}
     return all_but(removal, (index for index, token in enumerate(removal.tokens) if token and index not in going))
 

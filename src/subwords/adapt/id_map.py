@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.adapt.alphabet import check_alphabets
+from subwords.adapt.alphabet import check_alphabets, check_tokenizer
 from subwords.adapt.spelled import spelled
 from subwords.errors import InputError
 from subwords.formats import embedding_map
@@ -115,6 +115,7 @@ class IdMap(Value):
     def check(self, old: Tokenizer, new: Tokenizer) -> None:
         """Raise InputError unless the map is from one tokenizer to the other, by their vocabularies."""
         for name, tok, made in (("old", old, self.old_fingerprint), ("new", new, self.new_fingerprint)):
+            check_tokenizer(f"the {name} tokenizer", tok)
             if (came := tok.model.vocab.digest) != made:
                 raise InputError(
                     f"unrelated tokenizer: the map is for another {name} tokenizer, whose vocabulary has the "

@@ -271,6 +271,7 @@ REAL = (
 )
 
 
+@pytest.mark.rotating(3, always=("gpt2",))
 @pytest.mark.parametrize(("name", "compact"), REAL)
 def test_real_files_in_hf(data: Path, tmp_path: Path, name: str, compact: bool) -> None:
     tokenizers = pytest.importorskip("tokenizers")

@@ -39,17 +39,6 @@ def word_ids(model: Model, counts: WordCounts, threads: int | None = None) -> To
     return TokenBatch.join(in_threads(encoded, pairwise(starts), thread_count(threads)))
 
 
-def ids_of_words(model: Model, words: Sequence[bytes], threads: int | None = None) -> TokenBatch:
-    """Return the ids of every word of a list, as `word_ids`; none for an empty word."""
-    full = [word for word in words if word]  # the encoder reads the first byte of every word
-    offsets = np.cumsum([0, *map(len, full)], dtype=np.int64)
-    data = np.frombuffer(b"".join(full), np.uint8)
-    batch = word_ids(model, WordCounts(data, offsets, np.ones(len(full), np.uint64), Provenance("")), threads)
-    sizes = np.zeros(len(words), np.int64)
-    sizes[np.fromiter(map(bool, words), np.bool_, len(words))] = np.diff(batch.offsets)
-    return TokenBatch(batch.ids, np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]))
-
-
 def apart_ids(model: BPE) -> NDArray[np.bool_]:
     """Return which ids of `word_ids` split a word: those of unknown text and those that never merge."""
     size = len(model.vocab)
@@ -79,3 +68,14 @@ def symbols_of(ids: TokenBatch, counts: NDArray[np.uint64], apart: NDArray[np.bo
     weights = counts[order]
     first = np.flatnonzero(np.concatenate([np.ones(1, np.bool_), weights[1:] != weights[:-1]])[: len(weights)])
     return SymbolWords(symbols, np.append(starts[first], [END]).astype(np.uint32), np.ascontiguousarray(weights[first]))
+
+
+def ids_of_words(model: Model, words: Sequence[bytes], threads: int | None = None) -> TokenBatch:
+    """Return the ids of every word of a list, as `word_ids`; none for an empty word."""
+    full = [word for word in words if word]  # the encoder reads the first byte of every word
+    offsets = np.cumsum([0, *map(len, full)], dtype=np.int64)
+    data = np.frombuffer(b"".join(full), np.uint8)
+    batch = word_ids(model, WordCounts(data, offsets, np.ones(len(full), np.uint64), Provenance("")), threads)
+    sizes = np.zeros(len(words), np.int64)
+    sizes[np.fromiter(map(bool, words), np.bool_, len(words))] = np.diff(batch.offsets)
+    return TokenBatch(batch.ids, np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]))

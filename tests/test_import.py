@@ -18,6 +18,7 @@ SOURCE = Path(subwords.__file__).parents[1]
 PUBLIC = {
     *("CorpusError", "FormatError", "InputError", "SubwordsError", "SubwordsWarning", "TrainingError"),
     *("EncodingBatch", "Padding", "Special", "Text", "Truncation", "DecodeStream"),
+    *("Adapted", "IdMap", "id_map", "merge_tokenizers", "prune", "replace"),
     *("AddedToken", "Encoding", "Normalizer", "Splitter", "TokenBatch", "Tokenizer", "TokenizerSpec", "WordCounts"),
     *(
         "convert",

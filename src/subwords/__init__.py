@@ -22,10 +22,16 @@ from subwords.errors import TrainingError as TrainingError
 if TYPE_CHECKING:
     from subwords import scale as scale
     from subwords import tokens as tokens
+    from subwords.adapt.adapted import Adapted as Adapted
     from subwords.adapt.encodings import encode_with as encode_with
     from subwords.adapt.encodings import segmentations as segmentations
     from subwords.adapt.extend import extend as extend
+    from subwords.adapt.id_map import IdMap as IdMap
+    from subwords.adapt.id_map import id_map as id_map
+    from subwords.adapt.merge_tokenizers import merge_tokenizers as merge_tokenizers
     from subwords.adapt.parity import train_parity as train_parity
+    from subwords.adapt.prune import prune as prune
+    from subwords.adapt.replace import replace as replace
     from subwords.components.added_token import AddedToken as AddedToken
     from subwords.components.padding import Padding as Padding
     from subwords.components.padding import Truncation as Truncation
@@ -70,9 +76,11 @@ _HOMES = {
     "Truncation": "subwords.components.padding",
     "Padding": "subwords.components.padding",
     "EncodingBatch": "subwords.results.encoding_batch",
+    "Adapted": "subwords.adapt.adapted",
     "AddedToken": "subwords.components.added_token",
     "DecodeStream": "subwords.engine.decode.stream",
     "Encoding": "subwords.results.encoding",
+    "IdMap": "subwords.adapt.id_map",
     "Normalizer": "subwords.normalize.normalizer",
     "Splitter": "subwords.split.splitter",
     "TokenBatch": "subwords.results.token_batch",
@@ -90,9 +98,13 @@ _HOMES = {
     "explain": "subwords.study.explain",
     "explain_training": "subwords.study.watch",
     "extend": "subwords.adapt.extend",
+    "id_map": "subwords.adapt.id_map",
     "is_canonical": "subwords.study.canonical",
     "load": "subwords.tokenizer",
+    "merge_tokenizers": "subwords.adapt.merge_tokenizers",
     "normalizer": "subwords.resolve",
+    "prune": "subwords.adapt.prune",
+    "replace": "subwords.adapt.replace",
     "segmentations": "subwords.adapt.encodings",
     "segmented": "subwords.corpus.segmented",
     "splitter": "subwords.resolve",
@@ -108,12 +120,14 @@ _HOMES = {
 _MODULES = ("scale", "tokens")
 
 __all__ = [
+    "Adapted",
     "AddedToken",
     "CorpusError",
     "DecodeStream",
     "Encoding",
     "EncodingBatch",
     "FormatError",
+    "IdMap",
     "InputError",
     "Normalizer",
     "Padding",
@@ -139,9 +153,13 @@ __all__ = [
     "explain",
     "explain_training",
     "extend",
+    "id_map",
     "is_canonical",
     "load",
+    "merge_tokenizers",
     "normalizer",
+    "prune",
+    "replace",
     "scale",
     "segmentations",
     "segmented",

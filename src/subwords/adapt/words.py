@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from subwords.bpe.model import BPE
 from subwords.corpus.counts import WordCounts
+from subwords.corpus.provenance import Provenance
 from subwords.families import Model, encoder_of
 from subwords.kernels.train_layout import END, SymbolWords
 from subwords.learning.merging import order_of
@@ -20,7 +22,7 @@ from subwords.support.threads import in_threads, thread_count
 from subwords.unigram.model import Unigram
 from subwords.wordpiece.model import WordPiece
 
-__all__ = ["apart_ids", "symbols_of", "word_ids"]
+__all__ = ["apart_ids", "ids_of_words", "symbols_of", "word_ids"]
 
 PART = 1 << 15  # words that a thread encodes at once
 
@@ -72,3 +74,14 @@ def symbols_of(ids: TokenBatch, counts: NDArray[np.uint64], apart: NDArray[np.bo
     weights = counts[order]
     first = np.flatnonzero(np.concatenate([np.ones(1, np.bool_), weights[1:] != weights[:-1]])[: len(weights)])
     return SymbolWords(symbols, np.append(starts[first], [END]).astype(np.uint32), np.ascontiguousarray(weights[first]))
+
+
+def ids_of_words(model: Model, words: Sequence[bytes], threads: int | None = None) -> TokenBatch:
+    """Return the ids of every word of a list, as `word_ids`; none for an empty word."""
+    full = [word for word in words if word]  # the encoder reads the first byte of every word
+    offsets = np.cumsum([0, *map(len, full)], dtype=np.int64)
+    data = np.frombuffer(b"".join(full), np.uint8)
+    batch = word_ids(model, WordCounts(data, offsets, np.ones(len(full), np.uint64), Provenance("")), threads)
+    sizes = np.zeros(len(words), np.int64)
+    sizes[np.fromiter(map(bool, words), np.bool_, len(words))] = np.diff(batch.offsets)
+    return TokenBatch(batch.ids, np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]))

@@ -196,13 +196,16 @@ class BPESegmenter(Segmenter):
         kept = without_repeats(merges)
         merges, ranks = merges[kept], ranks[kept]
         if len(distinct(merges[:, 2])) < len(merges):
-            from subwords.bpe.last_parts import last_parts
-
-            # Of the pairs that join to a token, only its last two parts ever meet.
-            arrays = self._arrays(open_tables(merges, ranks, np.zeros((2, 0), np.int64)))
-            merges = merges[(last_parts(self.model.vocab, arrays)[merges[:, 2]] == merges[:, :2]).all(1)]
+            merges = merges[(self.last_parts()[merges[:, 2]] == merges[:, :2]).all(1)]
         tables = perfect_tables(merges)
         return tables, ranks_of_bytes(tables, self.model.alphabet)
+
+    def last_parts(self) -> NDArray[np.int64]:
+        """Return the two symbols of each token before its last merge, (n, 2); for models that know every byte."""
+        from subwords.bpe.last_parts import last_parts
+
+        arrays = self._arrays(open_tables(*self._merges, np.zeros((2, 0), np.int64)))
+        return last_parts(self.model.vocab, arrays)
 
     def _alphabet(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the id of each byte or code point; with marks, its row in `forms`; and `forms`."""

@@ -18,7 +18,11 @@ from subwords.cli.evaluate import compare, evaluate, sweep
 from subwords.cli.explain import explain, verify_training
 from subwords.cli.explain_training import explain_training
 from subwords.cli.extend import extend
+from subwords.cli.id_map import id_map
 from subwords.cli.inspect import inspect
+from subwords.cli.merge import merge
+from subwords.cli.prune import prune
+from subwords.cli.replace import replace
 from subwords.cli.show import show
 from subwords.cli.train_parity import train_parity
 from subwords.cli.verify import verify
@@ -59,5 +63,6 @@ def warmup(as_json: bool) -> None:
 for command in (
     *(train, count, count_tokens, encode, decode, inspect, convert, verify),
     *(explain, explain_training, verify_training, extend, train_parity, evaluate, compare, sweep, show, audit),
+    *(prune, replace, merge, id_map),
 ):
     main.add_command(command)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,6 +10,7 @@ from subwords.errors import InputError
 from subwords.formats.sentencepiece.pieces import PieceTable
 from subwords.formats.sentencepiece.proto import Piece, model_class
 from subwords.formats.sentencepiece.read import spec_of
+from subwords.formats.sentencepiece.revised import lower_scores
 from subwords.formats.sentencepiece.write import add_pieces, rebuilt
 from subwords.spec import TokenizerSpec
 
@@ -31,8 +31,7 @@ def with_pieces(spec: TokenizerSpec, pieces: Sequence[bytes], scores: Sequence[f
     add_pieces(message, list(spec.model.vocab), table)
     types = np.frombuffer(table.types, np.uint8)
     merging = np.isin(types, (Piece.NORMAL, Piece.UNUSED))
-    least = math.floor(table.scores[merging].min(initial=0))
-    below = [least - number for number in range(1, len(pieces) + 1)] if scores is None else scores
-    for piece, score in zip(pieces, below, strict=True):
+    lower = lower_scores(float(table.scores[merging].min(initial=0)), len(pieces)) if scores is None else scores
+    for piece, score in zip(pieces, lower, strict=True):
         message.pieces.add(piece=piece, score=score)
     return spec_of(message)

@@ -81,6 +81,12 @@ def _described(spec: TokenizerSpec, message: Any) -> PieceTable:
     if ordinary := [token for token in spec.added_tokens if not token.special]:
         content = ordinary[0].content
         raise FormatError(f".model files hold special added tokens only; {content!r:.60} is not special")
+    holds = isinstance(model, Unigram) or (isinstance(model, BPE) and not model.byte_level and not model.marked)
+    if holds and (holes := [i for i, piece in enumerate(pieces) if not piece]):
+        raise FormatError(
+            f"a .model file holds no ids without a token; {len(holes)} have none, such as {holes[0]}: prune with "
+            "compact=True, or write a .json file"
+        )
     if isinstance(model, Unigram):
         with np.errstate(over="ignore"):  # infinite scores raise FormatError later, in check()
             scores, users, byte_ids = model.scores.astype(np.float32), model.user_ids, model.byte_ids

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from subwords.adapt.reachable import continues
 from subwords.bpe.model import BPE
-from subwords.study.checks.reachable import continues
 from subwords.study.checks.subject import Subject
 from subwords.study.finding import Finding
 from subwords.wordpiece.model import WordPiece

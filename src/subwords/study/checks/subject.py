@@ -8,13 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.adapt.words import word_ids
-from subwords.bpe.model import BPE
-from subwords.corpus.counts import WordCounts
-from subwords.corpus.provenance import Provenance
+from subwords.adapt.reachable import ordinary_ids, reachable
+from subwords.adapt.words import ids_of_words
 from subwords.results.token_batch import TokenBatch
-from subwords.study.checks.reachable import reachable
-from subwords.unigram.model import Unigram
 
 if TYPE_CHECKING:
     from subwords.families import Model
@@ -46,22 +42,11 @@ class Subject:
     @cached_property
     def ordinary(self) -> NDArray[np.int64]:
         """The ids that text should yield: with a token, neither special nor added, no bytes for unknown characters."""
-        kept = np.diff(self.model.vocab.offsets) > 0
-        lost = {*self.model.special_ids, *(token.id for token in self.tokenizer.spec.added_tokens)}
-        lost |= set() if self.model.unk_id is None else {self.model.unk_id}
-        lost |= set(getattr(self.model, "unused_ids", ()))
-        kept[list(lost)] = False
-        if isinstance(self.model, BPE | Unigram):
-            own = self.model.byte_ids
-            kept[own[own >= 0]] = False
-        return np.flatnonzero(kept)
+        return ordinary_ids(self.tokenizer.spec)
 
     def word_ids(self, words: list[bytes]) -> TokenBatch:
         """Return the ids of words, by the model alone."""
-        offsets = np.cumsum([0, *map(len, words)], dtype=np.int64)
-        data = np.frombuffer(b"".join(words), np.uint8)
-        counts = WordCounts(data, offsets, np.ones(len(words), np.uint64), Provenance(""))
-        return word_ids(self.model, counts, self.threads)
+        return ids_of_words(self.model, words, self.threads)
 
     @cached_property
     def reachable(self) -> NDArray[np.bool_]:

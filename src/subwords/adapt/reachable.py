@@ -8,14 +8,17 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.adapt.words import ids_of_words
 from subwords.bpe.model import BPE
 from subwords.bpe.plain import Pairs, Symbol, merge
 from subwords.bpe.segmenter import BPESegmenter
 from subwords.families import Model, segmenter_of
 from subwords.results.token_batch import TokenBatch
+from subwords.spec import TokenizerSpec
+from subwords.unigram.model import Unigram
 from subwords.wordpiece.model import WordPiece
 
-__all__ = ["continues", "reachable"]
+__all__ = ["continues", "ordinary_ids", "reachable", "unreachable_ids"]
 
 STARTS = 64  # pieces that are put before a continuation of WordPiece
 
@@ -45,6 +48,27 @@ def reachable(model: Model, tokens: list[bytes], ids: NDArray[np.int64], encode:
         first[alone] = batch.ids[batch.offsets[:-1][alone]]
         found[ids] = alone & (first == ids)
     return found
+
+
+def ordinary_ids(spec: TokenizerSpec) -> NDArray[np.int64]:
+    """Return the ids that text should yield: with a token, neither special nor added, no byte of unknown text."""
+    model = spec.model
+    kept = np.diff(model.vocab.offsets) > 0
+    lost = {*model.special_ids, *(token.id for token in spec.added_tokens)}
+    lost |= set() if model.unk_id is None else {model.unk_id}
+    lost |= set(getattr(model, "unused_ids", ()))
+    kept[list(lost)] = False
+    if isinstance(model, BPE | Unigram):
+        own = model.byte_ids
+        kept[own[own >= 0]] = False
+    return np.flatnonzero(kept)
+
+
+def unreachable_ids(spec: TokenizerSpec, threads: int | None = None) -> NDArray[np.int64]:
+    """Return the ordinary ids that the model makes of no word."""
+    ids, model = ordinary_ids(spec), spec.model
+    found = reachable(model, list(model.vocab), ids, lambda words: ids_of_words(model, words, threads))
+    return ids[~found[ids]]
 
 
 def _merges(model: BPE, pairs: Pairs, token: bytes) -> list[int]:

@@ -1,0 +1,70 @@
+"""Adapted: a changed tokenizer, and what became of every id."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.adapt.id_map import IdMap, mapped_by
+from subwords.adapt.reachable import unreachable_ids
+from subwords.adapt.rearranged import new_ids
+from subwords.adapt.spelled import spelled
+from subwords.support.value import read_only
+from subwords.tokenizer import Tokenizer
+
+__all__ = ["Adapted"]
+
+
+@dataclass(frozen=True, eq=False)
+class Adapted:
+    """The result of `prune`, `replace` and `merge_tokenizers`.
+
+    tokenizer: the new one. old: the one that was changed. removed: the ids of `old` that are gone, ascending. added:
+    the ids of `tokenizer` with new tokens, ascending. left_out: tokens of the second tokenizer that `merge_tokenizers`
+    did not take, since no text would yield them.
+
+    >>> import subwords
+    >>> tok = subwords.train(["low lower lowest"] * 9, vocab_size=263)
+    >>> found = subwords.prune(tok, drop=[" lower"], compact=True)
+    >>> found.removed, found.becomes, found.moved, found.id_map[261]
+    ((261,), {261: (259, 81)}, {262: 261}, {262: 1.0})
+    """
+
+    tokenizer: Tokenizer
+    old: Tokenizer
+    removed: tuple[int, ...] = ()
+    added: tuple[int, ...] = ()
+    left_out: tuple[bytes, ...] = ()
+    _origins: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_origins", read_only(self._origins))
+
+    @cached_property
+    def id_map(self) -> IdMap:
+        """Which old ids make up each new one, for the embeddings of a model (C1)."""
+        vocab = self.tokenizer.model.vocab
+        parts = spelled(self.old, [vocab[index] for index in self.added]) if self.added else []
+        return mapped_by(self.old, self.tokenizer, self._origins, dict(zip(self.added, parts, strict=True)))
+
+    @cached_property
+    def becomes(self) -> dict[int, tuple[int, ...]]:
+        """The new ids of the text of each token that is gone, as one word, by its old id."""
+        vocab = self.old.model.vocab
+        rows = spelled(self.tokenizer, [vocab[index] for index in self.removed]) if self.removed else []
+        return {index: tuple(row) for index, row in zip(self.removed, rows, strict=True)}
+
+    @cached_property
+    def moved(self) -> dict[int, int]:
+        """The new id of each token that is not at its old id, by its old id; empty unless the ids were compacted."""
+        ids = new_ids(self._origins, self.old.vocab_size)
+        places = np.flatnonzero((ids >= 0) & (ids != np.arange(len(ids))))
+        return dict(zip(places.tolist(), ids[places].tolist(), strict=True))
+
+    @cached_property
+    def unreachable(self) -> tuple[int, ...]:
+        """The new ids that no text yields, of those that the model should make: usually those of the old tokenizer."""
+        return tuple(unreachable_ids(self.tokenizer.spec).tolist())

@@ -1,0 +1,208 @@
+"""IdMap: which ids of one tokenizer make up each id of another, for the embeddings of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.adapt.alphabet import check_alphabets, check_tokenizer
+from subwords.adapt.spelled import spelled
+from subwords.errors import InputError
+from subwords.formats import embedding_map
+from subwords.support.value import Value, read_only
+from subwords.tokenizer import Tokenizer
+
+__all__ = ["IdArrays", "IdMap", "id_map"]
+
+
+class IdArrays(NamedTuple):
+    """The entries of an `IdMap`: new id i has ids[offsets[i]:offsets[i + 1]], with weights of the same places.
+
+    offsets, ids: int64. weights: float64. Read-only.
+    """
+
+    offsets: NDArray[np.int64]
+    ids: NDArray[np.int64]
+    weights: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class IdMap(Value):
+    """Old ids and their weights for each new id, immutable; `id_map` makes one, and so do prune, replace and merge.
+
+    The weights of an id are positive and have the sum 1. An id without a token has no old ids, and so has a token of
+    which the old tokenizer knows no part. Fingerprints are the SHA-256 of the vocabularies.
+
+    >>> import subwords
+    >>> tok = subwords.train(["low lower lowest"] * 9, vocab_size=260)
+    >>> ids = subwords.id_map(tok, subwords.extend(tok, ["slowest slower"] * 9, add=3))
+    >>> len(ids), ids[259], ids[260]
+    (263, {259: 1.0}, {82: 0.5, 257: 0.5})
+    """
+
+    old_size: int
+    old_fingerprint: str
+    new_fingerprint: str
+    offsets: NDArray[np.int64]
+    ids: NDArray[np.int64]
+    weights: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        for name in ("offsets", "ids", "weights"):
+            object.__setattr__(self, name, read_only(getattr(self, name)))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def new_size(self) -> int:
+        """The number of new ids, those without a token included."""
+        return len(self)
+
+    def __getitem__(self, index: int) -> Mapping[int, float]:
+        """Return the old ids of a new id and their weights; InputError if there is no such id."""
+        if isinstance(index, bool) or not hasattr(index, "__index__") or not 0 <= index.__index__() < len(self):
+            raise InputError(f"expected an id from 0 to {len(self) - 1}, not {index!r:.40}")
+        begin, end = self.offsets[index], self.offsets[index + 1]
+        return dict(zip(self.ids[begin:end].tolist(), self.weights[begin:end].tolist(), strict=True))
+
+    @property
+    def changed(self) -> NDArray[np.int64]:
+        """The new ids that are not the same id of the old tokenizer with weight 1: moved, new, or without a token."""
+        alone = np.diff(self.offsets) == 1
+        same = np.zeros(len(self), np.bool_)
+        same[alone] = self.ids[self.offsets[:-1][alone]] == np.flatnonzero(alone)
+        return np.flatnonzero(~same)
+
+    def as_arrays(self) -> IdArrays:
+        """Return the entries as arrays, in the layout of sparse rows (CSR)."""
+        return IdArrays(self.offsets, self.ids, self.weights)
+
+    def compose(self, later: IdMap) -> IdMap:
+        """Return the map of two changes, one after the other: from the old ids of this one to the new ids of `later`.
+
+        InputError unless the new tokenizer of this map is the old one of `later`.
+
+        >>> import subwords
+        >>> first = subwords.train(["low lower lowest"] * 9, vocab_size=260)
+        >>> second = subwords.extend(first, ["slow"] * 9, add=1)
+        >>> third = subwords.extend(second, ["slowly"] * 9, add=1)
+        >>> both = subwords.id_map(first, second).compose(subwords.id_map(second, third))
+        >>> both[260], both[261]
+        ({82: 0.5, 257: 0.5}, {75: 0.5, 88: 0.5})
+        """
+        if not isinstance(later, IdMap):
+            raise InputError(f"expected an IdMap to compose with, not {type(later).__name__}")
+        if self.new_fingerprint != later.old_fingerprint or len(self) != later.old_size:
+            raise InputError(
+                "unrelated maps: expected one whose old tokenizer is the new one of this map; its vocabulary has "
+                f"{later.old_size} ids and the fingerprint {later.old_fingerprint[:12]}, not {len(self)} and "
+                f"{self.new_fingerprint[:12]}"
+            )
+        sizes = np.diff(self.offsets)[later.ids]
+        owner = np.repeat(np.repeat(np.arange(len(later)), np.diff(later.offsets)), sizes)
+        ends = np.cumsum(sizes)
+        places = np.repeat(self.offsets[later.ids] - (ends - sizes), sizes) + np.arange(int(sizes.sum()))
+        weights = self.weights[places] * np.repeat(later.weights, sizes)
+        rows = _rows(owner, self.ids[places], weights, len(later))
+        return IdMap(self.old_size, self.old_fingerprint, later.new_fingerprint, *rows)
+
+    def check(self, old: Tokenizer, new: Tokenizer) -> None:
+        """Raise InputError unless the map is from one tokenizer to the other, by their vocabularies."""
+        for name, tok, made in (("old", old, self.old_fingerprint), ("new", new, self.new_fingerprint)):
+            check_tokenizer(f"the {name} tokenizer", tok)
+            if (came := tok.model.vocab.digest) != made:
+                raise InputError(
+                    f"unrelated tokenizer: the map is for another {name} tokenizer, whose vocabulary has the "
+                    f"fingerprint {made[:12]}, not {came[:12]}"
+                )
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write embedding_map.json, atomically; docs/adapting.md has its format. InputError if it cannot be written."""
+        found = self.old_size, self.old_fingerprint, self.new_fingerprint, *self.as_arrays()
+        embedding_map.write(embedding_map.EmbeddingMap(*found), path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> IdMap:
+        """Read what `save` wrote; FormatError for other versions, ids out of range and weights without the sum 1."""
+        return cls(*embedding_map.read(path))
+
+    def __repr__(self) -> str:
+        return f"IdMap({self.old_size} ids to {len(self)}, {len(self.changed)} changed)"
+
+
+def id_map(old: Tokenizer, new: Tokenizer) -> IdMap:
+    """Return which ids of `old` make up each id of `new`: the same token, or the mean of its parts (C1).
+
+    A token of both has its one old id. A new one has the ids that the old model gives its text as one word, each with
+    the same weight. InputError for tokenizers that spell tokens differently, such as bytes and characters.
+
+    >>> import subwords
+    >>> tok = subwords.train(["ab ab"], vocab_size=257)
+    >>> subwords.id_map(tok, tok.with_tokens(["<ab>"]))[257]
+    {27: 0.3333333333333333, 256: 0.3333333333333333, 29: 0.3333333333333333}
+    """
+    check_alphabets(old, new)
+    mapped = _same(old, new)
+    tokens = list(new.model.vocab)
+    lengths = np.diff(new.model.vocab.offsets)
+    fresh = np.flatnonzero((mapped < 0) & (lengths > 0)).tolist()
+    return mapped_by(old, new, mapped, dict(zip(fresh, spelled(old, [tokens[i] for i in fresh]), strict=True)))
+
+
+def mapped_by(old: Tokenizer, new: Tokenizer, mapped: NDArray[np.int64], parts: Mapping[int, Sequence[int]]) -> IdMap:
+    """Return the map of new ids that are one old id (-1: they are not) and of those with parts."""
+    alone = np.flatnonzero(mapped >= 0)
+    listed = [(i, ids) for i, ids in parts.items() if len(ids)]
+    sizes = np.array([len(ids) for _, ids in listed], np.int64)
+    owner = np.concatenate([alone, np.repeat(np.array([i for i, _ in listed], np.int64), sizes)])
+    ids = np.concatenate([mapped[alone], np.array([one for _, ids in listed for one in ids], np.int64)])
+    weights = np.concatenate([np.ones(len(alone)), np.repeat(1 / np.maximum(sizes, 1), sizes)])
+    order = np.argsort(owner, kind="stable")
+    rows = _rows(owner[order], ids[order], weights[order], len(mapped))
+    vocab = old.model.vocab
+    return IdMap(len(vocab), vocab.digest, new.model.vocab.digest, *rows)
+
+
+def _same(old: Tokenizer, new: Tokenizer) -> NDArray[np.int64]:
+    """Return the old id of each new id with the same token, -1 for others and for ids without a token.
+
+    Of several, the same id, or else one that is special if and only if the new one is.
+    """
+    kinds: tuple[dict[bytes, int], dict[bytes, int]] = {}, {}
+    before, after = list(old.model.vocab), list(new.model.vocab)
+    special, now = old.model.special_ids, new.model.special_ids
+    for index, token in enumerate(before):
+        if token:
+            kinds[index in special].setdefault(token, index)
+    found = np.full(len(after), -1, np.int64)
+    for index, token in enumerate(after):
+        if not token:
+            continue
+        if index < len(before) and before[index] == token:
+            found[index] = index
+            continue
+        alike, other = kinds[index in now], kinds[index not in now]
+        found[index] = alike.get(token, other.get(token, -1))
+    return found
+
+
+def _rows(
+    owner: NDArray[np.int64], ids: NDArray[np.int64], weights: NDArray[np.float64], size: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Return offsets, ids and weights of rows; equal ids of a row are one, and the sum of its weights is 1."""
+    if len(owner):
+        keys = owner * (int(ids.max()) + 1) + ids
+        _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+        totals = np.bincount(which.ravel(), weights).astype(np.float64)
+        order = np.argsort(first)
+        owner, ids, weights = owner[first[order]], ids[first[order]], totals[order]
+        sums = np.bincount(owner, weights, minlength=size).astype(np.float64)
+        weights = np.where(np.abs(sums[owner] - 1) < 1e-12, weights, weights / sums[owner])
+    sizes = np.bincount(owner, minlength=size).astype(np.int64)
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), ids, weights

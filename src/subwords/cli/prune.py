@@ -1,0 +1,88 @@
+"""prune: fewer tokens for a tokenizer."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from subwords.cli.adapting import (
+    check_targets,
+    corpus_of,
+    output_options,
+    save_adapted,
+    selection_options,
+    tokens_of,
+)
+from subwords.cli.console import json_option, load_tokenizer, tokenizer_argument, utf8
+
+__all__ = ["prune"]
+
+
+@click.command()
+@tokenizer_argument
+@selection_options
+@click.option(
+    "--on",
+    "sources",
+    type=utf8,
+    multiple=True,
+    metavar="SOURCE",
+    help="Remove what this corpus, or file of counts, uses least. May be repeated.",
+)
+@click.option("--vocab-size", type=click.IntRange(min=1), metavar="N", help="With --on: leave so many tokens.")
+@click.option("--min-count", type=click.IntRange(min=1), metavar="N", help="With --on: leave tokens used so often.")
+@click.option("--compact", is_flag=True, help="New ids without gaps.  [default: tokens keep their ids]")
+@click.option("--allow-unknown", is_flag=True, help="Also remove pieces without which text becomes unknown.")
+@output_options
+@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Threads.  [default: one per processor]")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress and no summary.")
+@json_option
+def prune(
+    tokenizer: Path,
+    drop: tuple[str, ...],
+    drop_file: Path | None,
+    keep: tuple[str, ...],
+    keep_file: Path | None,
+    scripts: tuple[str, ...],
+    sources: tuple[str, ...],
+    vocab_size: int | None,
+    min_count: int | None,
+    compact: bool,
+    allow_unknown: bool,
+    output: Path,
+    map_path: Path | None,
+    threads: int | None,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Remove tokens from a tokenizer; those that stay keep their ids, unless --compact.
+
+    Name the tokens to remove (--drop), the tokens to keep (--keep, without --on), a script (--script), or a corpus and
+    the size (--on with --vocab-size or --min-count; with --keep, those stay). Digits alone are an id, and U+2423 is a
+    space. Bytes, characters and special tokens always stay, and so do tokens of which others are made.
+
+    \b
+    Example:
+      subwords prune tok.json --on "texts/*.txt" --vocab-size 30000 -o small.json
+      subwords prune tok.json --script Cyrillic --compact --id-map embedding_map.json -o latin.json
+    """
+    from subwords.adapt.prune import prune as pruned
+
+    started, tok = time.perf_counter(), load_tokenizer(tokenizer)
+    check_targets(tok, output, map_path)
+    found = pruned(
+        tok,
+        keep=tokens_of(tok, keep, keep_file),
+        drop=tokens_of(tok, drop, drop_file),
+        scripts=scripts or None,
+        counts=corpus_of(sources),
+        vocab_size=vocab_size,
+        min_count=min_count,
+        compact=compact,
+        allow_unknown=allow_unknown,
+        threads=threads,
+        progress=False if quiet else None,
+    )
+    save_adapted(found, output, map_path, started, as_json=as_json, quiet=quiet)

@@ -1,0 +1,79 @@
+"""replace: some tokens of a tokenizer make room for others."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from subwords.cli.adapting import (
+    check_targets,
+    corpus_of,
+    output_options,
+    save_adapted,
+    selection_options,
+    tokens_of,
+)
+from subwords.cli.console import json_option, load_tokenizer, utf8
+
+__all__ = ["replace"]
+
+
+@click.command()
+@click.argument("tokenizer", type=click.Path(path_type=Path))
+@click.argument("sources", type=utf8, nargs=-1, required=True, metavar="SOURCE...")
+@click.option("--number", type=click.IntRange(min=1), metavar="N", help="Replace the N tokens that SOURCE uses least.")
+@selection_options
+@click.option("--max-token-length", type=click.IntRange(min=1), metavar="N", help="In bytes, or in characters.")
+@click.option("--min-frequency", type=click.IntRange(min=0), default=0, metavar="N", help="The least count of a pair.")
+@click.option("--whole-characters", is_flag=True, help="New tokens are whole characters or a part of one.")
+@output_options
+@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Threads.  [default: one per processor]")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress and no summary.")
+@json_option
+def replace(
+    tokenizer: Path,
+    sources: tuple[str, ...],
+    number: int | None,
+    drop: tuple[str, ...],
+    drop_file: Path | None,
+    keep: tuple[str, ...],
+    keep_file: Path | None,
+    scripts: tuple[str, ...],
+    max_token_length: int | None,
+    min_frequency: int,
+    whole_characters: bool,
+    output: Path,
+    map_path: Path | None,
+    threads: int | None,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Replace tokens of a BPE tokenizer by others that a corpus needs; the number of ids stays the same.
+
+    SOURCE is a corpus as in "subwords count", or one file written by it with the splitter of TOKENIZER. The new tokens
+    get the ids of the removed ones, which are the N least used (--number), named ones (--drop) or those of a script.
+
+    \b
+    Example:
+      subwords replace tok.json "medicine/*.txt" --number 2000 --id-map embedding_map.json -o medical.json
+    """
+    from subwords.adapt.replace import replace as replaced
+
+    started, tok = time.perf_counter(), load_tokenizer(tokenizer)
+    check_targets(tok, output, map_path)
+    found = replaced(
+        tok,
+        corpus_of(sources),
+        number=number,
+        drop=tokens_of(tok, drop, drop_file),
+        scripts=scripts or None,
+        keep=tokens_of(tok, keep, keep_file),
+        min_frequency=min_frequency,
+        max_token_length=max_token_length,
+        whole_characters=whole_characters,
+        threads=threads,
+        progress=False if quiet else None,
+    )
+    save_adapted(found, output, map_path, started, as_json=as_json, quiet=quiet)

@@ -1,0 +1,160 @@
+"""merge_tokenizers: the tokens of two tokenizers, each reached, the ids of the first unchanged (C3)."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import subwords
+from small_data import file_of
+from strategies import counts_of, word_counts
+from subwords.adapt.words import ids_of_words
+from subwords.bpe.model import BPE
+from subwords.bpe.train import BPESettings, train_bpe
+from subwords.components.splitter import NAMED
+from subwords.errors import InputError
+from subwords.reference.bpe import encode_word
+from subwords.spec import TokenizerSpec
+
+ONE = "low lower lowest new newer newest wide wider widest"
+TWO = "slow slower slowest prism prisms prismatic light lights lighter"
+LETTERS = "abé文"
+
+
+def pairs_of(model: Any) -> list[tuple[bytes, bytes]]:
+    return [(model.vocab[left], model.vocab[right]) for left, right, _ in model.merges.tolist()]
+
+
+@given(word_counts(LETTERS), word_counts(LETTERS), st.integers(1, 25), st.integers(1, 25), st.booleans())
+def test_each_new_token_is_reached(
+    first: dict[bytes, int], second: dict[bytes, int], size: int, other: int, ranked: bool
+) -> None:
+    models = [train_bpe(counts_of(c), BPESettings(vocab_size=256 + n)) for c, n in ((first, size), (second, other))]
+    if ranked:
+        models = [BPE.from_ranks([*model.vocab]) for model in models]
+    toks = [subwords.Tokenizer(TokenizerSpec(model=model, splitter=NAMED["gpt2"])) for model in models]
+    if {*models[1].vocab} <= {*models[0].vocab}:
+        with pytest.raises(InputError, match="nothing to merge"):
+            subwords.merge_tokenizers(*toks)
+        return
+    try:
+        found = subwords.merge_tokenizers(*toks)
+    except InputError as error:  # none of the new tokens is made of two
+        assert "nothing to merge" in str(error)
+        return
+    model, old = found.tokenizer.model, [*models[0].vocab]
+    assert isinstance(model, BPE)
+    assert [*model.vocab][: len(old)] == old
+    assert {*model.vocab} | {*found.left_out} == {*old} | {*models[1].vocab}
+    assert found.unreachable == ()
+    merges = pairs_of(model)
+    fresh = [model.vocab[i] for i in found.added]
+    if not ranked:
+        assert [encode_word(token, merges) for token in fresh] == [[token] for token in fresh]
+        for token in found.left_out:  # C3: more than two are left of it, whatever comes before
+            assert len(encode_word(token, merges)) > 2
+    new = {pair for pair in merges if b"".join(pair) in fresh}
+    for word in {*first, *second}:  # a text keeps its ids unless the sides of a new merge are neighbours
+        before, after = (ids_of_words(one, [word]).to_lists()[0] for one in (models[0], model))
+        apart = not any((old[a], old[b]) in new for a, b in pairwise(before))
+        if apart and not (ranked and word in fresh):
+            assert before == after
+
+
+def test_ids_of_the_first_and_special_tokens_of_both() -> None:
+    one = subwords.train([ONE] * 9, vocab_size=275, special_tokens=["<s>"])
+    two = subwords.train([TWO] * 9, vocab_size=285, special_tokens=["<s>", "<|end|>"])
+    found = subwords.merge_tokenizers(one, two)
+    tok = found.tokenizer
+    assert [tok.id_to_bytes(i) for i in range(275)] == [one.id_to_bytes(i) for i in range(275)]
+    assert tok.special_tokens == {"<s>": 0, "<|end|>": tok.vocab_size - 1}
+    assert tok.encode("low<|end|>", special="allow")[-1] == tok.vocab_size - 1
+    for text in (ONE, TWO, "lowprism <s>"):
+        assert tok.decode(tok.encode(text)) == text
+    assert len(tok.encode(TWO)) < len(one.encode(TWO))
+    assert subwords.audit(tok, rules=["unreachable-token", "dead-merge"]).findings == ()
+    found.id_map.check(one, tok)
+    assert [*found.id_map.changed] == [*found.added]
+    assert len(subwords.id_map(two, tok)) == tok.vocab_size
+
+
+def test_wordpiece() -> None:
+    one, two = (subwords.train([text] * 9, algorithm="wordpiece", vocab_size=60) for text in (ONE, TWO))
+    found = subwords.merge_tokenizers(one, two)
+    tok = found.tokenizer
+    assert {*tok.model.vocab} == {*one.model.vocab} | {*two.model.vocab}
+    assert found.unreachable == ()
+    assert one.model.unk_id in one.encode(TWO)
+    assert one.model.unk_id not in tok.encode(TWO)
+
+
+def test_unrelated_tokenizers() -> None:
+    tok = subwords.train([ONE] * 9, vocab_size=280)
+    for other, message in (
+        (subwords.train([TWO] * 9, vocab_size=280, splitter="o200k"), "unrelated tokenizers: expected one splitter"),
+        (subwords.train([TWO] * 9, vocab_size=280, normalizer="lowercase"), "expected one normalizer, not none and"),
+        (subwords.train([TWO] * 9, vocab_size=40, byte_level=False), "of one are bytes, those of the other characters"),
+        (subwords.train([TWO] * 9, vocab_size=40, algorithm="wordpiece"), "pieces of words"),
+        (tok, "nothing to merge"),
+        ("gpt2", "to be a Tokenizer, not str"),
+    ):
+        with pytest.raises(InputError, match=message):
+            subwords.merge_tokenizers(tok, other)  # type: ignore[arg-type]
+    pieces = subwords.train([TWO] * 9, vocab_size=40, algorithm="unigram")
+    with pytest.raises(InputError, match="two BPE or two WordPiece tokenizers"):
+        subwords.merge_tokenizers(pieces, pieces)
+
+
+def test_real_files(data: Path, tmp_path: Path) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    tok = subwords.load(file_of(data, "gpt2/tokenizer.json"))
+    text = "แสงสีขาว หักเหในแก้ว เห็นเจ็ดสี หลังฝนตก naïve prisms " * 9
+    found = subwords.merge_tokenizers(tok, subwords.train([text], vocab_size=330))
+    found.tokenizer.save(tmp_path / "tokenizer.json")
+    theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    for one in (text, "plain words", "x<|endoftext|>"):
+        special = "allow" if "<|" in one else "text"
+        assert found.tokenizer.encode(one, special=special) == theirs.encode(one, add_special_tokens=False).ids
+        assert found.tokenizer.decode(found.tokenizer.encode(one)) == one
+    assert found.tokenizer.encode("plain words") == tok.encode("plain words")
+    assert len(found.tokenizer.encode(text)) < len(tok.encode(text))
+    assert found.unreachable == ()
+
+
+def test_rank_files_in_tiktoken(data: Path, tmp_path: Path) -> None:
+    tiktoken = pytest.importorskip("tiktoken")
+    from tiktoken.load import load_tiktoken_bpe
+
+    from subwords.reference.bpe import GPT2_PATTERN
+
+    tok = subwords.load(file_of(data, "tiktoken/r50k_base.tiktoken"), splitter="gpt2", special_tokens={})
+    text = "แสงสีขาว หักเหในแก้ว เห็นเจ็ดสี หลังฝนตก naïve prisms " * 9
+    found = subwords.merge_tokenizers(tok, subwords.train([text], vocab_size=330))
+    found.tokenizer.save(tmp_path / "x.tiktoken")
+    ranks = load_tiktoken_bpe(str(tmp_path / "x.tiktoken"))
+    theirs = tiktoken.Encoding("x", pat_str=GPT2_PATTERN, mergeable_ranks=ranks, special_tokens={})
+    for one in (text, "plain words", TWO):
+        assert theirs.encode_ordinary(one) == found.tokenizer.encode(one)
+
+
+def test_models_in_sentencepiece(tmp_path: Path) -> None:
+    sentencepiece = pytest.importorskip("sentencepiece")
+    toks = []
+    for name, text in (("one", ONE), ("two", f"{TWO} ö")):
+        (tmp_path / "x.txt").write_text(f"{text}\n" * 50, "utf-8")
+        sentencepiece.SentencePieceTrainer.train(
+            input=str(tmp_path / "x.txt"), model_prefix=str(tmp_path / name), vocab_size=50, model_type="bpe"
+        )
+        toks.append(subwords.load(tmp_path / f"{name}.model"))
+    found = subwords.merge_tokenizers(*toks)
+    found.tokenizer.save(tmp_path / "both.model")
+    theirs = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "both.model"))
+    for text in (ONE, TWO, "low prism ö x"):
+        assert theirs.encode(text) == found.tokenizer.encode(text)
+    assert found.unreachable == ()
+    assert len(found.tokenizer.encode(TWO)) < len(toks[0].encode(TWO))

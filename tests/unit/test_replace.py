@@ -1,0 +1,137 @@
+"""replace: new tokens at the ids of old ones (B9, C2)."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import subwords
+from small_data import file_of
+from subwords.errors import FormatError, InputError, TrainingError
+
+OLD = "low lower lowest new newer newest wide wider widest"
+NEW = "slow slower slowest prism prisms prismatic light lights lighter"
+
+
+def check(found: subwords.Adapted, texts: list[str]) -> None:
+    old, new, gone = found.old, found.tokenizer, {*found.removed}
+    assert new.vocab_size == old.vocab_size
+    assert found.added == found.removed
+    assert not {new.id_to_bytes(i) for i in found.added} & {old.id_to_bytes(i) for i in found.removed}
+    assert not [i for i in range(old.vocab_size) if i not in gone and new.id_to_bytes(i) != old.id_to_bytes(i)]
+    pairs = {(left, right) for left, right, made in new.model.merges.tolist() if made in gone}  # type: ignore[union-attr]
+    kinds = set()
+    for text in texts:
+        before, after = old.encode(text), new.encode(text)
+        assert new.decode(after) == old.decode(before)
+        same = not gone & {*before} and not any(pair in pairs for pair in pairwise(before))
+        kinds.add(same)
+        if same:
+            assert before == after
+    assert kinds == {True, False}
+    assert {*found.unreachable} <= {*subwords.Adapted(old, old).unreachable}
+    assert [*found.id_map.changed] == sorted({*found.added} | {i for i, t in enumerate(new.model.vocab) if not t})
+
+
+def test_new_tokens_take_the_places_of_old_ones() -> None:
+    tok = subwords.train([OLD] * 9, vocab_size=285)
+    found = subwords.replace(tok, [NEW] * 9, number=8)
+    assert len(found.removed) == 8
+    check(found, [*OLD.split(), *NEW.split(), "x y", OLD, NEW])
+    assert len(found.tokenizer.encode(NEW)) < len(tok.encode(NEW))
+    named = subwords.replace(tok, [NEW] * 9, drop=found.removed)
+    assert named.tokenizer == found.tokenizer
+    assert subwords.replace(tok, subwords.count([NEW] * 9), number=8).tokenizer == found.tokenizer
+    for index in found.added:
+        assert found.tokenizer.encode(found.tokenizer.decode([index])) == [index]
+        row = found.id_map[index]
+        assert b"".join(tok.id_to_bytes(i) for i in tok.encode(found.tokenizer.decode([index]))) != b""
+        assert {*row} == {*tok.encode(found.tokenizer.decode([index]))}
+        assert abs(sum(row.values()) - 1) < 1e-12
+
+
+def test_removed_tokens_are_not_learned_again() -> None:
+    tok = subwords.train(["low low low"] * 9, vocab_size=259)
+    assert [*tok.model.vocab][256:] == [b"lo", b"low", b" low"]
+    found = subwords.replace(tok, ["low low low prism prism"], drop=[" low"])
+    assert found.tokenizer.tokenize("low low") == ["low", " ", "low"]
+
+
+def test_rank_files_hold_it_only_if_ids_are_the_order_of_merges(tmp_path: Path) -> None:
+    made = subwords.train([OLD] * 9, vocab_size=275)
+    made.save(tmp_path / "old.tiktoken")
+    tok = subwords.load(tmp_path / "old.tiktoken", splitter="gpt2", special_tokens={})
+    leaves = [i for i in range(256, 275) if not (made.model.merges[:, :2] == i).any()]  # type: ignore[union-attr]
+    assert leaves[-1] == 274
+    last = subwords.replace(tok, [NEW] * 9, drop=leaves[-1:]).tokenizer
+    last.save(tmp_path / "new.tiktoken")
+    again = subwords.load(tmp_path / "new.tiktoken", splitter="gpt2", special_tokens={})
+    assert [again.encode(text) for text in (OLD, NEW)] == [last.encode(text) for text in (OLD, NEW)]
+    with pytest.raises(FormatError, match="tiktoken would give other ids"):
+        subwords.replace(tok, [NEW] * 9, drop=leaves[:1]).tokenizer.save(tmp_path / "x.tiktoken")
+
+
+def test_removed_tokens_are_not_looked_up(tmp_path: Path) -> None:
+    subwords.train(["low low low"] * 9, vocab_size=259).save(tmp_path / "old.tiktoken")
+    tok = subwords.load(tmp_path / "old.tiktoken", splitter="gpt2", special_tokens={})
+    found = subwords.replace(tok, ["low low low prism"] * 9, drop=["lo", "low", " low"])
+    assert found.tokenizer.id_to_bytes(256) == b"ow"  # of the words "low" and " low", which are in letters now
+    assert found.tokenizer.tokenize("low") == ["l", "ow"]
+
+
+def test_clear_errors() -> None:
+    tok = subwords.train([OLD] * 9, vocab_size=275)
+    with pytest.raises(InputError, match="expected one of number, drop and scripts"):
+        subwords.replace(tok, [NEW])
+    with pytest.raises(InputError, match="expected one of number, drop and scripts"):
+        subwords.replace(tok, [NEW], number=2, drop=["low"])
+    with pytest.raises(InputError, match="keep is an option for number"):
+        subwords.replace(tok, [NEW], drop=["Ġlowest"], keep=["low"])
+    with pytest.raises(InputError, match="cannot replace 500 tokens: there are 275"):
+        subwords.replace(tok, [NEW], number=500)
+    with pytest.raises(InputError, match="cannot prune to 175 tokens: 256 must stay"):
+        subwords.replace(tok, [NEW], number=100)
+    with pytest.raises(TrainingError, match="cannot replace 3 tokens: this corpus has 1 new ones"):
+        subwords.replace(tok, ["xy"], number=3)
+    with pytest.raises(InputError, match="expected counts made with splitter"):
+        subwords.replace(tok, subwords.count([NEW], splitter="bert"), number=3)
+    piece = subwords.train([OLD] * 9, algorithm="wordpiece", vocab_size=40)
+    with pytest.raises(InputError, match="expected a BPE tokenizer, not wordpiece"):
+        subwords.replace(piece, [NEW], number=3)
+
+
+def test_real_files_in_hf(data: Path, tmp_path: Path) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    tok = subwords.load(file_of(data, "gpt2/tokenizer.json"))
+    text = "naïve prismatic refraktion der Lichtstrahlen, 光の屈折 を数える " * 9
+    found = subwords.replace(tok, [text], number=10)
+    check(found, [text, "plain words", "refraktion", *(tok.decode([i]) for i in found.removed)])
+    found.tokenizer.save(tmp_path / "tokenizer.json")
+    theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    for one in (text, "plain words", *(tok.decode([i]) for i in found.removed)):
+        assert found.tokenizer.encode(one) == theirs.encode(one, add_special_tokens=False).ids
+
+
+def test_models_in_sentencepiece(tmp_path: Path) -> None:
+    sentencepiece = pytest.importorskip("sentencepiece")
+    (tmp_path / "x.txt").write_text(f"{OLD}\n" * 50 + f"{NEW}\n")
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(tmp_path / "x.txt"), model_prefix=str(tmp_path / "x"), vocab_size=55, model_type="bpe"
+    )
+    tok = subwords.load(tmp_path / "x.model")
+    found = subwords.replace(tok, [NEW] * 9, number=5)
+    check(found, [*OLD.split(), *NEW.split(), OLD])
+    found.tokenizer.save(tmp_path / "new.model")
+    theirs = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "new.model"))
+    for text in (OLD, NEW, "slow low"):
+        assert theirs.encode(text) == found.tokenizer.encode(text)
+
+
+def test_scores_of_new_pieces_differ(shared_data: Path) -> None:
+    tok = subwords.load(shared_data / "tokenizers/mistral/tokenizer.model.v1")  # its lowest score is -1e9
+    text = " ".join(f"{a}{b}{c}ที่การ" for a in "กขค" for b in "งจฉ" for c in "ชซฌ") * 3
+    assert subwords.replace(tok, [text], number=40).unreachable == ()
+    more = subwords.extend(tok, [text], add=40)
+    assert subwords.audit(more, rules=["unreachable-token"]).findings == ()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from subwords.components import splitter as splitters
 from subwords.components.identity import from_text, looks_like_steps
 from subwords.errors import InputError
 from subwords.split.splitter import Splitter
+from subwords.support.checks import check_choice
 from subwords.support.names import looks_like_name, named, nearest
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ SplitterLike: TypeAlias = "str | Splitter | splitters.Step | Mapping[str, Any] |
 NormalizerLike: TypeAlias = "str | Normalizer | normalizers.Step | Mapping[str, Any] | Sequence[NormalizerLike] | None"
 
 
-def splitter(rule: SplitterLike) -> Splitter:
+def splitter(rule: SplitterLike, *, digits: Literal["1", "1-2", "1-3", "1-3-right"] | None = None) -> Splitter:
     r"""Return the splitter of a name, a regex, a tokenizer.json (or its pre_tokenizer), or a list of these.
 
     Names are the keys of `subwords.components.splitter.NAMED`, case-insensitive: "gpt2", "cl100k", "o200k", "llama3",
@@ -31,13 +32,27 @@ def splitter(rule: SplitterLike) -> Splitter:
     A regex splits at its matches; the text between two matches is a word too. The steps of a list run in order. None
     leaves the text unsplit. Raises InputError for any other value, and for a regex that is one plain word.
 
+    digits: numbers are cut first, into single digits ("1"), groups of up to two or three ("1-2", "1-3"), or groups of
+    three counted from the end ("1-3-right": 1 234 567), whatever the rule then does.
+
     >>> import subwords
     >>> subwords.splitter(r"\w+|\W").split("no, no")
     ['no', ',', ' ', 'no']
     >>> subwords.splitter("cl100k")
     Splitter('cl100k', route: compiled masks)
+    >>> subwords.splitter("gpt2", digits="1-3-right").split("no 1234567")
+    ['no', ' ', '1', '234', '567']
+
+    Source: A. K. Singh and D. Strouse, 2024 (three digits from the right).
     """
-    return rule if isinstance(rule, Splitter) else Splitter(_rule(rule))
+    if digits is None:
+        return rule if isinstance(rule, Splitter) else Splitter(_rule(rule))
+    check_choice("digits", digits, splitters.DIGIT_POLICIES)
+    steps = _rule(rule)
+    at = next(
+        (k for k, step in enumerate(steps) if isinstance(step, splitters.Split | splitters.ByteChars)), len(steps)
+    )
+    return Splitter((*steps[:at], splitters.Split(splitters.DIGIT_POLICIES[digits]), *steps[at:]))
 
 
 def _rule(rule: Any) -> splitters.Rule:

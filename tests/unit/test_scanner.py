@@ -26,8 +26,8 @@ STEPS, REGEX = "compiled automata, step by step", "regex package"
 # A rule not named here is one machine.
 ROUTES = {
     **dict.fromkeys(("gpt2", "gpt-neox", "r50k", "p50k", "cl100k", "llama3", "qwen2", "o200k", "tekken"), MASKS),
-    "metaspace": STEPS,
-    **dict.fromkeys(("deepseek-llm", "chameleon", "superbpe", "tiny-aya"), REGEX),
+    **dict.fromkeys(("metaspace", "superbpe", "tiny-aya"), STEPS),
+    **dict.fromkeys(("deepseek-llm", "chameleon"), REGEX),
 }
 
 

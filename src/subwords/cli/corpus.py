@@ -44,6 +44,11 @@ def _corpus_options(command: _Command) -> _Command:
             "[default: gpt2; bert for wordpiece; sentencepiece for unigram; whitespace for wordlevel]",
         ),
         click.option(
+            "--digits",
+            type=click.Choice(["1", "1-2", "1-3", "1-3-right"]),
+            help="Cut numbers first: into single digits, groups of two or three, or of three from the right.",
+        ),
+        click.option(
             "--normalizer",
             type=utf8,
             metavar="NAME",
@@ -108,6 +113,7 @@ def train(
     started = time.perf_counter()
     run = run_of(options, threads)
     algorithm = options["algorithm"]
+    _with_digits(options, sources, algorithm)
     target = _checked_target(output, algorithm, character_level=character_level)
     settings = _settings(context, algorithm, {**options, "byte_level": not character_level})
     counting = {name: settings.pop(name) for name in _COUNTING}
@@ -176,6 +182,7 @@ def count(
       subwords count --add monday.bin tuesday.bin -o both.bin
     """
     started = time.perf_counter()
+    _with_digits(counting, sources, "bpe")
     run = run_of(counting, threads)
     check_output(output)
     check_saving(output, _no_counts().save)
@@ -239,6 +246,18 @@ def _settings(context: click.Context, algorithm: str, options: dict[str, Any]) -
         for name, value in options.items()
         if (name not in known or name in FAMILIES[algorithm].options) and (name != "alphabet" or options["byte_level"])
     }
+
+
+def _with_digits(options: dict[str, Any], sources: Sequence[str], algorithm: str) -> None:
+    """Let the splitter of the options cut numbers as --digits says."""
+    from subwords.families import FAMILIES
+    from subwords.resolve import splitter
+
+    digits = options.pop("digits")
+    if digits is not None:
+        if any(map(is_counts, sources)):
+            raise click.UsageError("--digits is for text, but these are counts")
+        options["splitter"] = splitter(options["splitter"] or FAMILIES[algorithm].splitter, digits=digits).identity
 
 
 def _counts_or_rules(

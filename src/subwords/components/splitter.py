@@ -20,6 +20,7 @@ from subwords.components.openai import ENCODINGS, MODELS
 __all__ = [
     "ALIASES",
     "DIGIT",
+    "DIGIT_POLICIES",
     "NAMED",
     "PATTERNS",
     "SIGN",
@@ -251,6 +252,14 @@ NAMED: dict[str, Rule] = {name: (Split(pattern),) for name, pattern in PATTERNS.
 }
 
 # Other published names of the same rules; `-`, `_`, spaces and case are ignored.
+# How numbers may be cut before everything else, as regexes; the last one counts from the end of the number.
+DIGIT_POLICIES = {
+    "1": r"\p{N}",
+    "1-2": r"\p{N}{1,2}",
+    "1-3": r"\p{N}{1,3}",
+    "1-3-right": r"\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))",
+}
+
 ALIASES: dict[str, str] = {
     # tiktoken's encodings, and OpenAI's models.
     **{name: encoding.splitter for name, encoding in ENCODINGS.items() if name not in PATTERNS},

@@ -15,6 +15,7 @@ from subwords.components.splitter import Split
 from subwords.errors import InputError
 from subwords.kernels.layout import LEAST_ENDS
 from subwords.split.automaton import automaton
+from subwords.split.digit_groups import DigitGroups, borders_of, digit_groups
 from subwords.split.pattern import Chars, Look, Outside, Repeat, Then, parse
 from subwords.split.transducer import Machine, machine
 from subwords.split.word_spans import WordSpans
@@ -162,6 +163,21 @@ class RegexFinder(Finder):
         return [(start, end, matches != self.step.invert) for start, end, matches in found]
 
 
+class GroupsFinder(Finder):
+    """Cuts numbers into groups counted from their ends, in linear time."""
+
+    compiled = True
+
+    def __init__(self, step: Split, groups: DigitGroups) -> None:
+        super().__init__(step)
+        self._groups, self._runs = groups, MachineFinder(Split(groups.run))
+
+    def split(self, word_spans: WordSpans) -> WordSpans:
+        """Apply the step."""
+        runs = self._runs.split(word_spans).words
+        return word_spans.cut(borders_of(word_spans.text, runs, word_spans.words, self._groups))
+
+
 def _as_characters(word_spans: WordSpans) -> tuple[str, list[int], NDArray[np.int64]]:
     """Return the words' text as a str, the characters where words begin, and the byte offset of every character.
 
@@ -211,4 +227,5 @@ def finder(step: Split) -> Finder:
     try:
         return MachineFinder(step)
     except Outside:
-        return RegexFinder(step)
+        groups = digit_groups(step)
+        return RegexFinder(step) if groups is None else GroupsFinder(step, groups)

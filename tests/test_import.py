@@ -42,6 +42,7 @@ PUBLIC = {
         "normalizer",
         "splitter",
         "train",
+        "train_mingram",
         "train_parity",
         "verify",
         "warmup",

@@ -294,7 +294,7 @@ def test_cuts_of_every_short_string(name: str) -> None:
     chars = [rng.choice(of_class) for of_class in class_characters(NAMED[name], rng)]
     found = check_cuts(name, chars, 2)
     found += check_cuts(name, rng.sample(chars, min(6, len(chars))), 4)
-    assert found or not rule(name).compiled or name in ("bloom", "viking", "metaspace")
+    assert found or not rule(name).compiled or name in ("bloom", "viking", "metaspace", "tiny-aya")
 
 
 @pytest.mark.sweep

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from subwords.adapt.id_map import IdMap as IdMap
     from subwords.adapt.id_map import id_map as id_map
     from subwords.adapt.merge_tokenizers import merge_tokenizers as merge_tokenizers
+    from subwords.adapt.mingram import train_mingram as train_mingram
     from subwords.adapt.parity import train_parity as train_parity
     from subwords.adapt.prune import prune as prune
     from subwords.adapt.replace import replace as replace
@@ -110,6 +111,7 @@ _HOMES = {
     "splitter": "subwords.resolve",
     "sweep": "subwords.study.sweep",
     "train": "subwords.training.train",
+    "train_mingram": "subwords.adapt.mingram",
     "train_parity": "subwords.adapt.parity",
     "verify": "subwords.exchange.verify",
     "verify_training": "subwords.study.verify_training",
@@ -167,6 +169,7 @@ __all__ = [
     "sweep",
     "tokens",
     "train",
+    "train_mingram",
     "train_parity",
     "verify",
     "verify_training",

@@ -74,10 +74,10 @@ def test_extend_saves_a_longer_tokenizer(tok_path: Path, tok: Tokenizer, tmp_pat
     (tmp_path / "way.txt").write_text("by the way of the way " * 30)
     run("extend", tok_path, tmp_path / "way.txt", "--add", 20, "--splitter", "x+", "--max-words", 2, "-q", "-o", out)
     assert any(token.count(b" ") == 2 for token in [*subwords.load(out).model.vocab][tok.vocab_size :])
-    assert (
-        "expected a BPE"
-        in run("extend", _unigram(tmp_path), tmp_path / "more.txt", "--add", 5, "-o", out, code=1).stderr
-    )
+    longer = json_of("extend", _unigram(tmp_path), tmp_path / "more.txt", "--add", 5, "-o", out)
+    assert (longer["tokens"], longer["new"]) == (35, 5)
+    message = run("extend", _unigram(tmp_path), tmp_path / "more.txt", "--add", 5, "--max-words", 2, "-o", out, code=1)
+    assert "max_words is for BPE" in message.stderr
 
 
 def _unigram(folder: Path) -> Path:

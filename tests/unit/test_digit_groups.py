@@ -102,3 +102,12 @@ def test_other_patterns_are_left_to_regex() -> None:
     assert digit_groups(Split(RIGHT, invert=True)) is None
     with pytest.raises(InputError, match="digits"):
         subwords.splitter("gpt2", digits="2")  # type: ignore[arg-type]
+
+
+def test_a_long_text_is_cut_outside_of_numbers() -> None:
+    rule = subwords.splitter(r"\p{L}+", digits="1-3-right")
+    text = np.frombuffer(b"ab 123456 cd", np.uint8)
+    found = {rule.cut(text[:stop], stop) for stop in range(1, len(text) + 1)}
+    assert found & {3, 9, 10} and not found & {4, 5, 6, 7, 8}
+    counts = subwords.count(["12 3456 ab " * 300_000], splitter=rule)
+    assert dict(counts) == {b"12": 300_000, b" ": 900_000, b"3": 300_000, b"456": 300_000, b"ab": 300_000}

@@ -172,6 +172,10 @@ class GroupsFinder(Finder):
         super().__init__(step)
         self._groups, self._runs = groups, MachineFinder(Split(groups.run))
 
+    def cutter(self) -> Cutter | None:
+        """Return where numbers do not go on; None if what follows a number decides about it."""
+        return self._runs.cutter() if self._groups.words is None else None
+
     def split(self, word_spans: WordSpans) -> WordSpans:
         """Apply the step."""
         runs = self._runs.split(word_spans).words

@@ -1,0 +1,55 @@
+"""train-mingram: a Unigram tokenizer of the fewest pieces."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from subwords.cli.console import check_output, json_option, print_values, utf8
+
+__all__ = ["train_mingram"]
+
+
+@click.command("train-mingram")
+@click.argument("sources", type=utf8, nargs=-1, required=True, metavar="SOURCE...")
+@click.option("--vocab-size", type=click.IntRange(min=1), required=True, metavar="N", help="The number of tokens.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FILE", help="What to write.")
+@click.option("--splitter", type=utf8, default="sentencepiece", show_default=True, metavar="NAME", help="As in train.")
+@click.option("--normalizer", type=utf8, default="sentencepiece", show_default=True, metavar="NAME", help="The same.")
+@click.option("--special", "special_tokens", type=utf8, multiple=True, metavar="TOKEN", help="A special token.")
+@click.option("--unk-token", type=utf8, metavar="TOKEN", help="The token for unknown text.  [default: <unk>]")
+@click.option("--byte-fallback", is_flag=True, help="256 tokens for unknown bytes.")
+@click.option("--seed-factor", type=float, default=1.1, show_default=True, help="BPE tokens to choose from.")
+@click.option("--documents", type=click.Choice(["file", "line"]), default="file", show_default=True)
+@click.option("--memory", metavar="AMOUNT", help="About what counting may use in all, such as 2GB.")
+@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Threads.  [default: one per processor]")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress and no summary.")
+@json_option
+def train_mingram(sources: tuple[str, ...], output: Path, quiet: bool, as_json: bool, **options: Any) -> None:
+    """Train a Unigram tokenizer that writes text with the fewest pieces.
+
+    SOURCE is a corpus as in "subwords count", or one file written by it.
+
+    \b
+    Example:
+      subwords train-mingram "corpus/*.txt" --vocab-size 32000 -o tok.json
+    """
+    from subwords.adapt.mingram import train_mingram as trained
+    from subwords.cli.corpus import is_counts
+    from subwords.corpus.counts import WordCounts
+
+    started = time.perf_counter()
+    check_output(output)
+    counts = len(sources) == 1 and is_counts(sources[0])
+    source: Any = (
+        WordCounts.load(sources[0]) if counts else sources[0] if len(sources) == 1 else list(map(Path, sources))
+    )
+    options["special_tokens"] = options["special_tokens"] or None
+    tok = trained(source, progress=False if quiet else None, **options)
+    tok.save(output)
+    if as_json or not quiet:
+        seconds = round(time.perf_counter() - started, 3)
+        print_values({"tokens": tok.vocab_size, "seconds": seconds, "saved": str(output)}, as_json)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import subwords
 from commands import TEXT, json_of, run
@@ -102,3 +103,30 @@ def test_evaluate_compare_and_sweep_print_tables(
         sizes = json_of("sweep", source, "--vocab-size", 258, "--vocab-size", 262)["sizes"]
         assert [one["vocab_size"] for one in sizes] == [258, 262]
     run("evaluate", tok_path, tmp_path / "none", code=1)
+
+
+def test_encode_in_other_segmentations(tok_path: Path, tok: Tokenizer, tmp_path: Path) -> None:
+    (tmp_path / "lines.txt").write_text("unknowable knowledge\nslower\n")
+    lines = ["unknowable knowledge", "slower"]
+    for method in ("fewest", "longest"):
+        got = json_of("encode", tok_path, tmp_path / "lines.txt", "--lines", "--method", method)["ids"]
+        assert got == [subwords.encode_with(tok, line, method=method) for line in lines]  # type: ignore[arg-type]
+    drawn: dict[str, Any] = {"method": "maxmatch-dropout", "p": 0.5, "seed": 3}
+    options = ["--method", "maxmatch-dropout", "--p", 0.5, "--seed", 3]
+    expected = [subwords.encode_with(tok, line, document=number, **drawn) for number, line in enumerate(lines)]
+    assert json_of("encode", tok_path, tmp_path / "lines.txt", "--lines", *options)["ids"] == expected
+    texts = [argument for line in lines for argument in ("--text", line)]
+    assert json_of("encode", tok_path, *texts, *options)["ids"] == expected
+    for wrong, message in (
+        (["--seed", 1], "--seed is for --sample"),
+        (["--p", 0.5], "--p is for --method"),
+        (["--method", "uniform", "--special", "allow"], "--method reads ordinary text"),
+        (["--method", "uniform", "--sample"], "--method reads ordinary text"),
+    ):
+        assert message in run("encode", tok_path, "--text", "a", *wrong, code=2).stderr
+    assert (
+        "p is not an option" in run("encode", tok_path, "--text", "a", "--method", "fewest", "--p", 0.5, code=1).stderr
+    )
+    bad = tmp_path / "bad.txt"
+    bad.write_bytes(b"\xff")
+    assert "expected UTF-8" in run("encode", tok_path, bad, "--method", "fewest", code=1).stderr

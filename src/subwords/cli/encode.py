@@ -61,7 +61,15 @@ __all__ = ["encode"]
     show_default=True,
     help="With --sample: 0 draws all segmentations equally, large values favour the best.",
 )
-@click.option("--seed", type=click.IntRange(min=0), help="With --sample: seed for reproducible results.")
+@click.option("--seed", type=click.IntRange(min=0), help="With --sample or --method: seed for reproducible results.")
+@click.option(
+    "--method",
+    type=click.Choice(["bpe-dropout", "fewest", "longest", "maxmatch-dropout", "uniform"]),
+    help="Cut words in another way: fewest tokens, longest match, or at random. In plain Python, below 1 MB/s.",
+)
+@click.option(
+    "--p", type=click.FloatRange(0, 1), metavar="P", help="With a dropout method: how often a match is skipped [0.1]."
+)
 @click.option(
     "--nbest",
     type=click.IntRange(1, 1024),
@@ -146,7 +154,7 @@ def encode(
     corpus = {name: options.pop(name) for name in (*READING, *TOKEN_FILES, *RUN)}
     quiet = options.pop("quiet")
     if means_token_files(files, form, corpus):
-        for name in ("texts", "lines", "offsets", "as_tokens", "color", "sample", "nbest"):
+        for name in ("texts", "lines", "offsets", "as_tokens", "color", "sample", "nbest", "method"):
             if given(context, name):
                 option = {"texts": "text", "as_tokens": "tokens"}.get(name, name)
                 raise click.UsageError(f"--{option} is for one text or its lines, not for token files")
@@ -164,7 +172,11 @@ def encode(
     check_output(output)
     check_output(offsets)
     with _batches(file, texts, lines) as batches:
-        checked = batches if _takes_bytes(tok) else _utf8(batches, "standard input" if file == "-" else file)
+        checked = (
+            batches
+            if _takes_bytes(tok) and not job.method
+            else _utf8(batches, "standard input" if file == "-" else file)
+        )
         values = _print_nbest(tok, checked, job) if job.nbest and not job.sample else _write_ids(tok, checked, job)
     if job.as_json:
         print_values(values, job.as_json)
@@ -178,6 +190,8 @@ class _Options:
     sample: bool
     alpha: float
     seed: int | None
+    method: Any
+    p: float | None
     nbest: int | None
     as_tokens: bool
     color: bool
@@ -215,9 +229,11 @@ def _check_usage(context: click.Context, job: _Job, texts: bool, file_options: b
         )
     if job.offsets and job.output and job.offsets.resolve() == job.output.resolve():
         raise click.UsageError("--offsets and -o name the same file")
-    for name in () if job.sample else ("alpha", "seed"):
-        if given(context, name):
-            raise click.UsageError(f"--{name} is for --sample")
+    if job.method and (job.sample or job.nbest or job.special != "text"):
+        raise click.UsageError("--method reads ordinary text: leave out --sample, --nbest and --special")
+    for name, has in (("alpha", job.sample), ("seed", job.sample or job.method), ("p", job.method)):
+        if given(context, name) and not has:
+            raise click.UsageError(f"--{name} is for --{'method' if name == 'p' else 'sample'}")
     if job.sample and job.special != "text":
         raise click.UsageError("--sample reads all text as ordinary text: leave out --special")
     if job.nbest and not job.sample and (job.form != "text" or job.special != "text"):
@@ -271,13 +287,23 @@ def _utf8(batches: Iterable[list[bytes]], name: str) -> Iterator[list[bytes]]:
 
 
 def _encoded(tok: Tokenizer, batches: Iterable[list[bytes]], job: _Job) -> Iterator[TokenBatch]:
+    from subwords.results.token_batch import TokenBatch
+
+    if job.method:
+        from subwords.adapt.encodings import encode_with
+
+        how: dict[str, Any] = {"method": job.method, "p": job.p, "seed": job.seed}
+        drawn = "dropout" in job.method or job.method == "uniform"
+        for number, text in enumerate(text for texts in batches for text in texts):
+            # The draw depends on the number of the text, not on how texts are batched.
+            found = encode_with(tok, text.decode(), **how, document=number if drawn else None)
+            yield TokenBatch.of([found])
+        return
     if not job.sample:
         for texts in batches:
             yield tok.encode_batch(texts, special=job.special)
         return
     import numpy as np
-
-    from subwords.results.token_batch import TokenBatch
 
     rng, nbest = np.random.default_rng(job.seed), job.nbest or -1
     for texts in batches:

@@ -23,7 +23,7 @@ from subwords.bpe.model import BPE
 from subwords.bpe.train import BPESettings, train_bpe
 from subwords.components.vocab import Vocab
 from subwords.corpus.counts import WordCounts
-from subwords.errors import InputError, SubwordsWarning, TrainingError
+from subwords.errors import FormatError, InputError, SubwordsWarning, TrainingError
 from subwords.reference.extend import extend as reference
 
 SEED = seed_of_today()
@@ -202,3 +202,13 @@ def test_threads_change_nothing() -> None:
     found = [extended_bpe(model, counts, Extension(add=200), threads=threads) for threads in (1, 3)]
     assert found[0][0] == found[1][0]
     assert (found[0][1] == found[1][1]).all()
+
+
+@pytest.mark.parametrize("offsets", [[0, 2, 2], [0, 2, 9], [1, 2, 4], [0, 3, 2]])
+def test_inconsistent_counts_are_refused(offsets: list[int]) -> None:
+    good = subwords.count(["ab ab"])
+    bad = WordCounts(np.frombuffer(b"abab", np.uint8), np.array(offsets), np.ones(2, np.uint64), good.provenance)
+    tok = subwords.train(["ab ab"], vocab_size=257)
+    for call in (lambda: subwords.train(bad, vocab_size=260), lambda: subwords.extend(tok, bad, add=1)):
+        with pytest.raises(FormatError, match="expected ascending word offsets"):
+            call()

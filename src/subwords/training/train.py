@@ -246,7 +246,11 @@ def _warn_of_fewer(model: Model, settings: Settings) -> None:
 def check_counts(
     counts: WordCounts, rule: Splitter, before: Normalizer | None, special_tokens: tuple[str, ...]
 ) -> None:
-    """Raise InputError for counts of another splitter or normalizer, or with special tokens among the words."""
+    """Raise InputError for counts of another splitter or normalizer, or with special tokens among the words.
+
+    FormatError for arrays that are inconsistent, which kernels would read beyond their ends.
+    """
+    counts.validated("these counts")
     made = counts.provenance
     replace(counts, provenance=replace(made, splitter=_renamed(made.splitter))).check(
         provenance_of(words_of(rule, before), made.special_tokens)

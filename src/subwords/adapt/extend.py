@@ -15,6 +15,8 @@ from subwords.errors import InputError, SubwordsWarning, TrainingError
 from subwords.families import family_of
 from subwords.learning.limits import Step
 from subwords.resolve import splitter as make_splitter
+from subwords.split.splitter import Splitter
+from subwords.support.checks import check_flag
 from subwords.support.limits import bytes_of
 from subwords.support.threads import thread_count
 from subwords.tokenizer import Tokenizer
@@ -41,6 +43,7 @@ def extend(
     min_frequency: int = 0,
     max_token_length: int | None = None,
     max_words: int | None = None,
+    whole_words: bool = False,
     whole_characters: bool = False,
     tie_break: Literal["ids", "first", "bytes"] = "ids",
     documents: Literal["file", "line"] | None = None,
@@ -61,7 +64,8 @@ def extend(
     counts of another splitter, TrainingError if the corpus has nothing to merge.
 
     splitter: None is the tokenizer's. A coarser rule, which the result has too, lets tokens of BPE span words
-    ("superwords"). max_words: a new token has at most so many spaces. max_token_length: in bytes, or in characters if
+    ("superwords"). max_words: a new token has at most so many spaces. whole_words: new tokens join only words that
+    are one token each, and consist of letters (BoundlessBPE). max_token_length: in bytes, or in characters if
     words do not start as bytes. whole_characters, min_frequency, tie_break: as in `train`. The others: as in `count`
     and `train`.
     Hazard: a model knows nothing of the new ids until its embeddings have rows for them.
@@ -87,6 +91,11 @@ def extend(
         raise InputError("expected a tokenizer of parts of words to extend, not wordlevel")
     if not isinstance(model, BPE) and splitter is not None:
         raise InputError(f"splitter is for BPE: in {family_of(model).name}, no piece spans words")
+    check_flag("whole_words", whole_words)
+    if whole_words and (splitter is None or not isinstance(model, BPE)):
+        raise InputError(
+            "whole_words is for BPE with a coarser splitter, whose words have several words of the tokenizer's"
+        )
     rule = tokenizer.splitter if splitter is None else make_splitter(splitter)
     asked: dict[str, Any] = {"documents": documents, "separator": separator, "text_column": text_column}
     asked |= {"max_document_bytes": max_document_bytes, "errors": errors}
@@ -104,7 +113,8 @@ def extend(
     if most is not None:
         check_memory(counts, most)
     with progress_line(None, "indexing", unit="tokens", enabled=progress) as bar:
-        found = _extended(model, counts, settings, thread_count(threads), bar.phase)
+        inner = tokenizer.splitter if whole_words else None
+        found = _extended(model, counts, settings, inner, thread_count(threads), bar.phase)
     tokens = list(found.vocab)[len(model.vocab) :]
     if not tokens:
         raise TrainingError("nothing to add: in this corpus no two tokens of a word can merge")
@@ -126,10 +136,15 @@ def extend(
 
 
 def _extended(
-    model: BPE | WordPiece | Unigram, counts: WordCounts, settings: Extension, threads: int, on_step: Step
+    model: BPE | WordPiece | Unigram,
+    counts: WordCounts,
+    settings: Extension,
+    inner: Splitter | None,
+    threads: int,
+    on_step: Step,
 ) -> BPE | WordPiece | Unigram:
     if isinstance(model, BPE):
-        return with_merges(model, *extended_bpe(model, counts, settings, threads=threads, on_step=on_step))
+        return with_merges(model, *extended_bpe(model, counts, settings, inner=inner, threads=threads, on_step=on_step))
     if isinstance(model, WordPiece):
         return extended_pieces(model, counts, settings, threads=threads, on_step=on_step)
     return extended_pieces(model, counts, settings, threads=threads, on_step=on_step)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.adapt.rules import joint, word_rules
+from subwords.adapt.whole_words import whole_words_only
 from subwords.adapt.words import apart_ids, symbols_of, word_ids
 from subwords.bpe.model import BPE
 from subwords.components.vocab import Vocab
@@ -18,6 +19,7 @@ from subwords.kernels.train_layout import MergeRules
 from subwords.learning.characters import character_rules
 from subwords.learning.limits import TIES, Step
 from subwords.learning.merging import merge_symbols
+from subwords.split.splitter import Splitter
 from subwords.support.checks import check_choice, check_flag, check_integer
 
 __all__ = ["Extension", "MergeLimits", "extended_bpe", "with_merges"]
@@ -59,11 +61,22 @@ class MergeLimits:
 
 
 def extended_bpe(
-    model: BPE, counts: WordCounts, settings: Extension, *, threads: int | None = None, on_step: Step | None = None
+    model: BPE,
+    counts: WordCounts,
+    settings: Extension,
+    *,
+    inner: Splitter | None = None,
+    threads: int | None = None,
+    on_step: Step | None = None,
 ) -> tuple[list[bytes], NDArray[np.int64]]:
-    """Return the tokens and the merges (left id, right id, id) that a model gets; InputError if it cannot get any."""
+    """Return the tokens and the merges (left id, right id, id) that a model gets; InputError if it cannot get any.
+
+    inner: join only whole words of this rule; see `whole_words_only`.
+    """
     _check(model, settings)
     ids = word_ids(model, counts, threads)
+    if inner is not None:
+        ids = whole_words_only(ids, model, counts, inner)
     size = len(model.vocab)
     words = symbols_of(ids, counts.counts, apart_ids(model), in_order=settings.tie_break == "first")
     base = list(model.vocab)

@@ -33,6 +33,7 @@ __all__ = ["extend"]
     help="Another rule, which the result has: a coarser one lets tokens span words.  [default: the tokenizer's]",
 )
 @click.option("--max-words", type=click.IntRange(min=1), metavar="N", help="The most spaces in a new token.")
+@click.option("--whole-words", is_flag=True, help="With --splitter: join only words that are one token each.")
 @click.option("--max-token-length", type=click.IntRange(min=1), metavar="N", help="In bytes, or in characters.")
 @click.option("--min-frequency", type=click.IntRange(min=0), default=0, metavar="N", help="The least count of a pair.")
 @click.option("--whole-characters", is_flag=True, help="New tokens are whole characters or a part of one.")

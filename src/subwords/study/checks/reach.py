@@ -40,7 +40,9 @@ CONTEXTS: tuple[Callable[[str], str], ...] = (
     lambda text: f"{ALONE}{text}{ALONE}",
     lambda text: f"a{ALONE}{text}",
 )
-STARTS = "aeioubcdfghjklmnpqrstvwxyz0123456789"  # before a continuation of WordPiece
+BESIDE = (
+    "aeioubcdfghjklmnpqrstvwxyz0123456789"  # before a continuation of WordPiece, after a token that does not end a word
+)
 
 
 def check_reach(subject: Subject) -> Iterator[Finding]:
@@ -124,7 +126,9 @@ def _text_of(subject: Subject, index: int) -> str:
 def _lost(tok: Tokenizer, texts: dict[int, str], subject: Subject) -> list[int]:
     """Return the ids whose text yields them in none of the contexts."""
     left = np.array([*texts], np.int64)
-    more = [lambda text, start=start: f"{start}{text}" for start in STARTS] if _is_pieces(subject) else []
+    more = [lambda text, start=start: f"{start}{text}" for start in BESIDE] if _is_pieces(subject) else []
+    if getattr(subject.model, "suffix", ""):  # a token without it stands before other letters
+        more += [lambda text, stop=stop: f"{text}{stop}" for stop in BESIDE]
     for context in (*CONTEXTS, *more):
         if not len(left):
             break

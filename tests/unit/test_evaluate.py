@@ -44,6 +44,8 @@ def textbook(document: str) -> tuple[int, int, int, int]:
 
 @given(st.lists(texts() | st.text("aé1 \u0301文กx", max_size=9), min_size=1, max_size=5), st.sampled_from([1, 2]))
 def test_sums_are_those_of_the_documents(documents: list[str], threads: int) -> None:
+    # characters that Python's older Unicode tables do not know
+    documents = ["".join(char for char in text if unicodedata.category(char) != "Cn") for text in documents]
     documents = [text for text in documents if text]
     if not documents:
         return

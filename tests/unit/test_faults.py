@@ -52,10 +52,11 @@ def test_the_driver_is_killed_again_and_again(tmp_path: Path) -> None:
     expected, target = whole(tmp_path, source), tmp_path / "out"
     for _ in range(40):
         process = command(*COUNT, source, "-o", target)
+        errors = ""
         with suppress(subprocess.TimeoutExpired):
-            process.communicate(timeout=rng.uniform(0.2, 0.7) if killed < 5 else 60)
+            errors = process.communicate(timeout=rng.uniform(0.2, 0.7) if killed < 5 else 60)[1]
         if process.returncode is not None:
-            assert process.returncode == 0
+            assert process.returncode == 0, errors
             break
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()

@@ -90,6 +90,27 @@ def test_ranks_share_the_work_and_the_last_one_joins_it(tmp_path: Path) -> None:
     assert (tmp_path / "parts").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
+@pytest.mark.parametrize("kind", ["counts", "ids"])
+def test_killed_while_it_cleans_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    source, run, tok = corpus(tmp_path / "in"), Run(shard_bytes=2000), tokenizer()
+
+    def once() -> None:
+        if kind == "counts":
+            count_files(source, tmp_path / "x", run=run)
+        else:
+            encode_files(tok, source, tmp_path / "x.bin", run=run)
+
+    def killed(folder: Path, **_: object) -> None:
+        next(iter(folder.glob("*.part"))).unlink()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr("shutil.rmtree", killed)
+        once()
+    once()
+    assert not list(tmp_path.glob("*.parts"))
+
+
 def test_a_second_run_does_only_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = corpus(tmp_path / "in")
     run = Run(shard_bytes=2000, keep=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
 from subwords.corpus.counts import WordCounts
 from subwords.corpus.progress import progress as progress_line
@@ -37,6 +37,8 @@ __all__ = ["Run", "count_files", "encode_files"]
 
 SHARD = 1 << 28  # bytes
 ASKED = 16  # markers that an object store is asked for at once
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,14 +225,19 @@ class _Job:
         return None if None in found else [one for one in found if one is not None]
 
     def _all_found(self) -> list[Done | None]:
-        return in_threads(self._found, self.shards, ASKED if is_remote(self.folder) else 1)
+        return self._for_all(lambda shard: done_of(self._mark_of(shard), shard.number))
 
-    def _found(self, shard: Shard) -> Done | None:
-        return done_of(self.folder / f"{digest_of((self._work.digest, shard.pieces))[:24]}.json", shard.number)
+    def _for_all(self, what: Callable[[Shard], T]) -> list[T]:
+        return in_threads(what, self.shards, ASKED if is_remote(self.folder) else 1)
+
+    def _mark_of(self, shard: Shard) -> Path:
+        return self.folder / f"{digest_of((self._work.digest, shard.pieces))[:24]}.json"
 
     def clean(self) -> None:
         """Delete the files of the shards, unless other ranks may still read them."""
         if not self._run.keep and self._run.rank is None:
+            # Killed in between, the next job must find no mark without its file.
+            self._for_all(lambda shard: self._mark_of(shard).unlink(missing_ok=True))
             if is_remote(self.folder):
                 cast(Any, self.folder).remove_folder()
             else:

@@ -11,7 +11,7 @@ import re
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from errno import EACCES, EINVAL, EIO, ENOENT
 from glob import has_magic
 from pathlib import Path
@@ -231,6 +231,11 @@ class Remote:
         with _as_os_error(self), suppress(FileExistsError):
             if self.protocol not in _STORES:
                 self.fs.makedirs(self.key, exist_ok=True)
+
+    def unlink(self, missing_ok: bool = False) -> None:
+        """Delete the object; OSError if it does not answer."""
+        with suppress(FileNotFoundError) if missing_ok else nullcontext(), _as_os_error(self):
+            self.fs.rm_file(self.key)
 
     def remove_folder(self) -> None:
         """Delete all objects below, as far as possible."""

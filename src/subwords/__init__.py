@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from subwords.components.trusted import Special as Special
     from subwords.components.trusted import Text as Text
     from subwords.corpus.counts import WordCounts as WordCounts
+    from subwords.corpus.mix import mix as mix
     from subwords.corpus.segmented import segmented as segmented
     from subwords.engine.decode.stream import DecodeStream as DecodeStream
     from subwords.engine.warmup import warmup as warmup
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from subwords.results.token_batch import TokenBatch as TokenBatch
     from subwords.spec import TokenizerSpec as TokenizerSpec
     from subwords.split.splitter import Splitter as Splitter
+    from subwords.study.allocation import allocation as allocation
     from subwords.study.audit import audit as audit
     from subwords.study.canonical import boundary_difference as boundary_difference
     from subwords.study.canonical import canonicalize as canonicalize
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
     from subwords.study.compare import compare as compare
     from subwords.study.evaluate import evaluate as evaluate
     from subwords.study.explain import explain as explain
+    from subwords.study.stability import stability as stability
     from subwords.study.sweep import sweep as sweep
     from subwords.study.verify_training import verify_training as verify_training
     from subwords.study.watch import explain_training as explain_training
@@ -88,6 +91,7 @@ _HOMES = {
     "Tokenizer": "subwords.tokenizer",
     "TokenizerSpec": "subwords.spec",
     "WordCounts": "subwords.corpus.counts",
+    "allocation": "subwords.study.allocation",
     "audit": "subwords.study.audit",
     "boundary_difference": "subwords.study.canonical",
     "canonicalize": "subwords.study.canonical",
@@ -103,12 +107,14 @@ _HOMES = {
     "is_canonical": "subwords.study.canonical",
     "load": "subwords.tokenizer",
     "merge_tokenizers": "subwords.adapt.merge_tokenizers",
+    "mix": "subwords.corpus.mix",
     "normalizer": "subwords.resolve",
     "prune": "subwords.adapt.prune",
     "replace": "subwords.adapt.replace",
     "segmentations": "subwords.adapt.encodings",
     "segmented": "subwords.corpus.segmented",
     "splitter": "subwords.resolve",
+    "stability": "subwords.study.stability",
     "sweep": "subwords.study.sweep",
     "train": "subwords.training.train",
     "train_mingram": "subwords.adapt.mingram",
@@ -144,6 +150,7 @@ __all__ = [
     "TrainingError",
     "Truncation",
     "WordCounts",
+    "allocation",
     "audit",
     "boundary_difference",
     "canonicalize",
@@ -159,6 +166,7 @@ __all__ = [
     "is_canonical",
     "load",
     "merge_tokenizers",
+    "mix",
     "normalizer",
     "prune",
     "replace",
@@ -166,6 +174,7 @@ __all__ = [
     "segmentations",
     "segmented",
     "splitter",
+    "stability",
     "sweep",
     "tokens",
     "train",

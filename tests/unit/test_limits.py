@@ -19,7 +19,7 @@ def test_amounts(amount: int | str, expected: int) -> None:
 
 @pytest.mark.parametrize("amount", ["", "GB", "2 XB", "-1GB", "1e9", 0, -5, True, 1.5, None, "99999999999TB"])
 def test_what_is_no_amount(amount: object) -> None:
-    with pytest.raises(InputError, match="expected an amount of memory such as"):
+    with pytest.raises(InputError, match="expected a number of bytes, or an amount such as"):
         bytes_of(amount)  # type: ignore[arg-type]
 
 

@@ -29,7 +29,7 @@ def test_words_that_do_not_fit_are_refused_with_what_they_need() -> None:
             subwords.train(source, vocab_size=300, memory="1MB")
     with pytest.raises(TrainingError, match=r"for 3 distinct words, but memory=1000000 leaves 0\.00 GB"):
         subwords.train(counts, vocab_size=300, memory="1MB")
-    with pytest.raises(InputError, match="expected an amount of memory"):
+    with pytest.raises(InputError, match="expected a number of bytes, or an amount"):
         subwords.train(counts, vocab_size=300, memory="much")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from subwords.corpus.counts import WordCounts
 from subwords.errors import InputError
@@ -17,9 +17,17 @@ __all__ = ["counts_for"]
 
 
 def counts_for(
-    tokenizer: Tokenizer, source: Source | WordCounts, *, threads: int | None = None, progress: bool | None = None
+    tokenizer: Tokenizer,
+    source: Source | WordCounts,
+    *,
+    threads: int | None = None,
+    progress: bool | None = None,
+    **reading: Any,
 ) -> WordCounts:
-    """Return the counts of a corpus, or counts as they are; InputError for those of another splitter or normalizer."""
+    """Return the counts of a corpus, or counts as they are; InputError for those of another splitter or normalizer.
+
+    reading: as in `count`, for text.
+    """
     rule, before = tokenizer.splitter, tokenizer.normalizer
     cut_out = tuple(token.content for token in tokenizer.spec.added_tokens)
     if isinstance(source, WordCounts):
@@ -27,7 +35,13 @@ def counts_for(
         counts = source
     else:
         counts = count(
-            source, splitter=rule, normalizer=before, special_tokens=cut_out, threads=threads, progress=progress
+            source,
+            splitter=rule,
+            normalizer=before,
+            special_tokens=cut_out,
+            threads=threads,
+            progress=progress,
+            **reading,
         )
     if not len(counts):
         raise InputError("no words in these counts: expected a corpus with text")

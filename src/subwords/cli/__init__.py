@@ -7,6 +7,7 @@ import time
 import click
 
 from subwords import __version__
+from subwords.cli.advice import allocation, stability
 from subwords.cli.audit import audit
 from subwords.cli.console import Commands, json_option, print_values
 from subwords.cli.convert import convert
@@ -21,6 +22,7 @@ from subwords.cli.extend import extend
 from subwords.cli.id_map import id_map
 from subwords.cli.inspect import inspect
 from subwords.cli.merge import merge
+from subwords.cli.mix import mix
 from subwords.cli.prune import prune
 from subwords.cli.replace import replace
 from subwords.cli.show import show
@@ -64,7 +66,7 @@ def warmup(as_json: bool) -> None:
 for command in (
     *(train, count, count_tokens, encode, decode, inspect, convert, verify),
     *(explain, explain_training, verify_training, extend, train_parity, evaluate, compare, sweep, show, audit),
-    train_mingram,
+    *(train_mingram, stability, allocation, mix),
     *(prune, replace, merge, id_map),
 ):
     main.add_command(command)

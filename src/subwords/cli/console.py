@@ -30,6 +30,7 @@ __all__ = [
     "given",
     "json_option",
     "load_tokenizer",
+    "named_values",
     "open_output",
     "print_rows",
     "print_values",
@@ -127,6 +128,19 @@ def utf8(value: str) -> str:
     except UnicodeEncodeError:
         raise click.BadParameter(f"expected UTF-8, not {value!r}") from None
     return value
+
+
+def named_values(option: str, values: Sequence[str]) -> dict[str, str]:
+    """Return NAME=VALUE arguments as a dict; UsageError for any other."""
+    found = dict[str, str]()
+    for value in values:
+        name, equals, rest = value.partition("=")
+        if not name or not equals or not rest:
+            raise click.UsageError(f"{option}: expected NAME=VALUE, such as en=english.txt, not {value!r}")
+        if name in found:
+            raise click.UsageError(f"{option}: {name!r} is given twice")
+        found[name] = rest
+    return found
 
 
 def given(context: click.Context, name: str) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from subwords.cli.console import PLACE, check_output, check_saving, given, json_option, print_values, utf8
-from subwords.cli.reading_options import READING, reading_options
+from subwords.cli.reading_options import READING, SAMPLING, reading_options, sampling_options
 from subwords.cli.run_options import print_waiting, run_of, run_options
 from subwords.cli.train_options import train_options
 from subwords.errors import InputError, SubwordsWarning
@@ -30,7 +30,7 @@ _AT_LEAST_1 = click.IntRange(min=1)
 _PARQUET = b"PAR1"
 _FOOTER = 1 << 16  # bytes; larger than the schema of counts
 # The options of `subwords.count` that are fixed once a file of counts exists.
-_COUNTING = ("splitter", "normalizer", "special_tokens", *READING)
+_COUNTING = ("splitter", "normalizer", "special_tokens", *READING, *SAMPLING)
 
 
 def _corpus_options(command: _Command) -> _Command:
@@ -64,6 +64,7 @@ def _corpus_options(command: _Command) -> _Command:
             help="A special token, removed from the text before counting. May be repeated.",
         ),
         reading_options,
+        sampling_options,
         run_options,
         click.option(
             "--threads",
@@ -117,6 +118,7 @@ def train(
     target = _checked_target(output, algorithm, character_level=character_level)
     settings = _settings(context, algorithm, {**options, "byte_level": not character_level})
     counting = {name: settings.pop(name) for name in _COUNTING}
+    min_documents = settings.pop("min_documents")
     settings["special_tokens"] = special_tokens_of(algorithm, counting["special_tokens"] or None, options["unk_token"])
     counting["special_tokens"] = (*settings["special_tokens"], *settings.get("user_defined", ()))
     counts, names = _counts_or_rules(sources, counting, algorithm)
@@ -126,7 +128,8 @@ def train(
     progress, in_shards = False if quiet else None, counts is None and run is not None
     path = target.with_name(f"{target.name}.counts")  # of a corpus in shards
     if counts is None:
-        counts = _count(sources, {**counting, **rules}, threads, progress, run, path)
+        every = {**counting, **rules, "document_frequencies": min_documents is not None or None}
+        counts = _count(sources, every, threads, progress, run, path)
         if counts is None:  # other ranks have shards to do
             print_waiting(run, as_json, quiet)
             return
@@ -136,7 +139,8 @@ def train(
         if quiet:
             warnings.simplefilter("ignore", SubwordsWarning)
         memory = None if run is None else run.memory
-        tok = train_tokenizer(counts, threads=threads, progress=progress, memory=memory, **rules, **settings)
+        most: dict[str, Any] = {"memory": memory, "min_documents": min_documents}
+        tok = train_tokenizer(counts, threads=threads, progress=progress, **most, **rules, **settings)
     tok.save(output if output.is_dir() else target)
     if in_shards and run is not None and not run.keep:
         path.unlink(missing_ok=True)
@@ -159,6 +163,12 @@ def train(
     type=PLACE,
     metavar="FILE",
     help="Lines of `word TAB mor pheme s`: words are cut there, so that no merge crosses.",
+)
+@click.option(
+    "--document-frequencies",
+    is_flag=True,
+    default=None,
+    help="Also count the documents that have each word, for train --min-documents.",
 )
 @_corpus_options
 def count(
@@ -187,7 +197,7 @@ def count(
     check_output(output)
     check_saving(output, _no_counts().save)
     if adding:
-        _refuse_options(counting, _COUNTING)
+        _refuse_options(counting, (*_COUNTING, "document_frequencies"))
         counts = _added(sources)
     elif found := next(filter(is_counts, sources), None):
         raise click.UsageError(f"{found} holds counts, not text; use --add to add counts")
@@ -272,7 +282,7 @@ def _counts_or_rules(
         return None, {"splitter": counting["splitter"] or family.splitter, "normalizer": normalizer}
     if len(sources) > 1:
         raise click.UsageError('expected text, or one file of counts; "subwords count --add" joins several files')
-    _refuse_options(counting, READING)
+    _refuse_options(counting, (*READING, *SAMPLING))
     counts = _load(sources[0])
     made = counts.provenance
     normalizer = made.normalizer or "none" if counting["normalizer"] is None else counting["normalizer"]
@@ -297,7 +307,9 @@ def _count(
     from subwords.corpus.reading import Reading
     from subwords.scale.job import count_files
 
-    reading = Reading(**{name: options.pop(name) for name in READING if name in options})
+    if options.pop("document_frequencies", False):
+        raise click.UsageError("numbers of documents need one process without --memory: leave out the options of runs")
+    reading = Reading(**{name: options.pop(name) for name in (*READING, *SAMPLING) if name in options})
     return count_files(files, path, reading=reading, run=run, progress=progress, **options)
 
 
@@ -343,7 +355,7 @@ def is_counts(source: str) -> bool:
 
 def _refuse_options(counting: dict[str, Any], names: Sequence[str]) -> None:
     for name in names:
-        if counting[name]:
+        if counting[name] is not None and counting[name] != ():
             option = name.removesuffix("_tokens").replace("_", "-")
             raise click.UsageError(f"--{option} is for text, but these are counts")
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from subwords.cli.console import check_output, json_option, load_tokenizer, tokenizer_argument, utf8
+from subwords.cli.console import check_output, load_tokenizer, tokenizer_argument, utf8
 from subwords.cli.reading_options import reading_options
+from subwords.cli.table_options import print_table, table_options
 
 __all__ = ["compare", "evaluate", "sweep"]
 
@@ -34,21 +34,6 @@ def _options(command: _Command) -> _Command:
     return command
 
 
-def _shown(command: _Command) -> _Command:
-    """Add the options that say how a result is shown."""
-    options: list[Callable[[_Command], _Command]] = [
-        click.option("--latex", is_flag=True, help="Print tables in LaTeX.  [default: Markdown]"),
-        click.option(
-            "--threads", type=click.IntRange(min=1), metavar="N", help="Threads.  [default: one per processor]"
-        ),
-        click.option("-q", "--quiet", is_flag=True, help="Print no progress."),
-        json_option,
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
 _plot = click.option(
     "--plot", type=click.Path(path_type=Path), metavar="FILE", help="Also draw a plot: .png, .svg or .pdf."
 )
@@ -65,7 +50,7 @@ _plot = click.option(
     help="Words with their morphemes, a line each: the word, a tab, the morphemes with spaces between.",
 )
 @_plot
-@_shown
+@table_options
 def evaluate(
     tokenizer: Path,
     sources: tuple[str, ...],
@@ -89,7 +74,7 @@ def evaluate(
 
     check_output(plot)
     found = evaluated(load_tokenizer(tokenizer), _corpus(sources), **_given(options), progress=False if quiet else None)
-    _print(found, latex, as_json)
+    print_table(found, latex, as_json)
     if not quiet:
         for note in found.notes():
             click.echo(note, err=True)
@@ -102,7 +87,7 @@ def evaluate(
 @click.option("--on", "sources", type=utf8, multiple=True, required=True, metavar="SOURCE", help="The corpus.")
 @click.option("--words", type=click.IntRange(min=0), default=20, show_default=True, help="Disagreeing words to list.")
 @_options
-@_shown
+@table_options
 def compare(
     tokenizers: tuple[Path, ...],
     sources: tuple[str, ...],
@@ -122,7 +107,7 @@ def compare(
     toks = [load_tokenizer(path) for path in tokenizers]
     names = [str(path) for path in tokenizers]
     progress = False if quiet else None
-    _print(compared(toks, _corpus(sources), names=names, **_given(options), progress=progress), latex, as_json)
+    print_table(compared(toks, _corpus(sources), names=names, **_given(options), progress=progress), latex, as_json)
 
 
 @click.command()
@@ -134,8 +119,13 @@ def compare(
 @click.option(
     "--algorithm", type=click.Choice(["bpe", "wordpiece", "unigram", "wordlevel"]), default="bpe", show_default=True
 )
+@click.option("--width", type=click.IntRange(min=1), metavar="N", help="Of a model: numbers in a token's vector.")
+@click.option(
+    "--layer-parameters", type=click.IntRange(min=1), metavar="N", help="Of a model: parameters outside the embeddings."
+)
+@click.option("--tied", is_flag=True, help="Of a model: input and output share one matrix.")
 @_plot
-@_shown
+@table_options
 def sweep(
     source: str, on: str | None, plot: Path | None, latex: bool, quiet: bool, as_json: bool, **options: Any
 ) -> None:
@@ -159,7 +149,7 @@ def sweep(
     held = None if on is None else WordCounts.load(on) if is_counts(on) else on
     progress = False if quiet else None
     found = swept(words, on=held, **rules, **_given(options), progress=progress)
-    _print(found, latex, as_json)
+    print_table(found, latex, as_json)
     if plot is not None:
         found.plot().savefig(plot)
 
@@ -170,7 +160,3 @@ def _corpus(sources: tuple[str, ...]) -> Any:
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
-
-
-def _print(found: Any, latex: bool, as_json: bool) -> None:
-    click.echo(json.dumps(found.to_dict()) if as_json else found.to_latex() if latex else found.to_markdown())

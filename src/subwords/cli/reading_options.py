@@ -9,11 +9,12 @@ import click
 
 from subwords.cli.console import utf8
 
-__all__ = ["READING", "reading_options"]
+__all__ = ["READING", "SAMPLING", "reading_options", "sampling_options"]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 READING = ("documents", "separator", "text_column", "max_document_bytes", "errors")
+SAMPLING = ("sample", "sample_seed")
 
 
 def reading_options(command: _Command) -> _Command:
@@ -38,5 +39,25 @@ def reading_options(command: _Command) -> _Command:
         ),
     ]
     for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def sampling_options(command: _Command) -> _Command:
+    """Add the options of `subwords.count` for a sample of the documents."""
+    for option in (
+        click.option(
+            "--sample-seed",
+            type=click.IntRange(min=0),
+            metavar="N",
+            help="Another sample of the same share.  [default: 0]",
+        ),
+        click.option(
+            "--sample",
+            type=click.FloatRange(min=0, min_open=True, max=1),
+            metavar="SHARE",
+            help="Read this share of the documents, chosen by a hash of their text: 0.1 for a tenth.",
+        ),
+    ):
         command = option(command)
     return command

@@ -77,6 +77,12 @@ _OPTIONS = (
         help="Merge only pairs (Unigram: keep only pieces) that occur at least N times.  [default: 0; 2 for unigram]",
     ),
     click.option(
+        "--min-documents",
+        type=_AT_LEAST_1,
+        metavar="N",
+        help="Train only on words that at least N documents have: each token is in as many documents, too.",
+    ),
+    click.option(
         "--max-token-length", type=_AT_LEAST_1, metavar="N", help="In bytes; with --character-level, in characters."
     ),
     click.option(

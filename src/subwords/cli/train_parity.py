@@ -8,22 +8,9 @@ from typing import Any
 
 import click
 
-from subwords.cli.console import check_output, json_option, print_rows, print_values, utf8
+from subwords.cli.console import check_output, json_option, named_values, print_rows, print_values, utf8
 
 __all__ = ["train_parity"]
-
-
-def _named(option: str, values: tuple[str, ...]) -> dict[str, str]:
-    """Return NAME=VALUE options as a dict; UsageError for any other."""
-    found = dict[str, str]()
-    for value in values:
-        name, equals, rest = value.partition("=")
-        if not name or not equals or not rest:
-            raise click.UsageError(f"{option}: expected NAME=VALUE, such as en=english.txt, not {value!r}")
-        if name in found:
-            raise click.UsageError(f"{option}: {name!r} is given twice")
-        found[name] = rest
-    return found
 
 
 @click.command("train-parity")
@@ -99,10 +86,10 @@ def train_parity(
     from subwords.corpus.counts import WordCounts
 
     def sources(option: str, values: tuple[str, ...]) -> dict[str, Any]:
-        named = _named(option, values).items()
+        named = named_values(option, values).items()
         return {name: WordCounts.load(source) if is_counts(source) else source for name, source in named}
 
-    started, given = time.perf_counter(), _named("--ratio", ratios)
+    started, given = time.perf_counter(), named_values("--ratio", ratios)
     check_output(output)
     try:
         numbers = {name: float(value) for name, value in given.items()}

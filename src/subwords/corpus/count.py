@@ -11,6 +11,7 @@ import numpy as np
 
 from subwords.corpus.blocks import Block
 from subwords.corpus.counts import WordCounts
+from subwords.corpus.document_table import DocumentTable
 from subwords.corpus.parts import parts_of
 from subwords.corpus.provenance import Provenance
 from subwords.corpus.specials import Part, Specials
@@ -39,12 +40,23 @@ def provenance_of(words: Splitter | Pipeline, special_tokens: Sequence[str]) -> 
 
 
 def count_blocks(
-    blocks: Iterable[Block], splitter: Splitter | Pipeline, *, special_tokens: Sequence[str] = (), threads: int = 1
+    blocks: Iterable[Block],
+    splitter: Splitter | Pipeline,
+    *,
+    special_tokens: Sequence[str] = (),
+    document_frequencies: bool = False,
+    threads: int = 1,
 ) -> WordCounts:
     """Count the words of blocks of text; the result is independent of threads and block borders (W1, S4)."""
-    tables = [WordTable() for _ in range(threads)]
-    _fill(tables, blocks, splitter, special_tokens)
-    return WordCounts(*words_of(tables, threads), provenance_of(splitter, special_tokens))
+    provenance = provenance_of(splitter, special_tokens)
+    if not document_frequencies:
+        tables = [WordTable() for _ in range(threads)]
+        _fill(tables, blocks, splitter, special_tokens)
+        return WordCounts(*words_of(tables, threads), provenance)
+    marked = [DocumentTable() for _ in range(threads)]
+    _fill(marked, blocks, splitter, special_tokens)
+    documents = words_of([table.as_counts() for table in marked], threads).counts
+    return WordCounts(*words_of(marked, threads), provenance, documents)
 
 
 def count_blocks_to(
@@ -79,11 +91,13 @@ def save_tables(
 
 
 def _fill(
-    tables: list[WordTable], blocks: Iterable[Block], splitter: Splitter | Pipeline, special_tokens: Sequence[str]
+    tables: Sequence[WordTable], blocks: Iterable[Block], splitter: Splitter | Pipeline, special_tokens: Sequence[str]
 ) -> None:
     """Count the words of blocks, each thread in a table of its own."""
     specials = Specials(special_tokens)
-    parts = parts_of(blocks, splitter.cut, specials)
+    # A table that counts documents must see them whole.
+    cut = None if isinstance(tables[0], DocumentTable) else splitter.cut
+    parts = parts_of(blocks, cut, specials)
     unused, owned = (
         [(table, SplitBuffers(CHUNK_WORDS)) for table in tables],
         dict[int, tuple[WordTable, SplitBuffers]](),
@@ -98,6 +112,11 @@ def _fill(
         table, buffers = owned[owner]
         part = specials.remove(part)
         text, place = np.frombuffer(part.text, np.uint8), part.place * splitter.growth
-        table.count(splitter.texts(text, part.bounds, buffers, begins=part.begins, ends=part.ends), place)
+        chunks = splitter.texts(text, part.bounds, buffers, begins=part.begins, ends=part.ends)
+        if isinstance(table, DocumentTable):
+            each = np.arange(len(part.bounds) - 1) if part.documents is None else part.documents
+            table.count_documents(chunks, place, each)
+        else:
+            table.count(chunks, place)
 
     in_threads(run, parts, len(tables))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["MOST", "WordCounts", "header_of", "mapped_counts", "starts_of"]
 
 # The file: MAGIC, the length and the CRC-32 of the header (uint64, little endian), the header in JSON, then counts,
-# offsets and data, each aligned to 64 bytes so that they can be memory-mapped.
+# offsets, data and, if the header says so, numbers of documents, each aligned to 64 bytes for mapping.
 MAGIC = b"subwords-counts\x01"
 MOST = 2**63 - 1
 BLOCK = 1 << 20  # elements that are checked at once
@@ -37,9 +37,10 @@ BLOCK = 1 << 20  # elements that are checked at once
 class WordCounts:
     """Distinct words and their counts, in the order of first occurrence.
 
-    Word i is data[offsets[i]:offsets[i + 1]] (uint8, int64) and occurs counts[i] times (uint64); `total` is the sum of
-    the counts. The sum of the counts of two corpora equals the counts of both, bit for bit (W1). Counts never overflow:
-    a total of 2**63 or more is an InputError (W2).
+    Word i is data[offsets[i]:offsets[i + 1]] (uint8, int64) and occurs counts[i] times (uint64), in documents[i]
+    documents (uint64) if these were counted, too; `total` is the sum of the counts. The sum of the counts of two
+    corpora equals the counts of both, bit for bit (W1). Counts never overflow: a total of 2**63 or more is an
+    InputError (W2).
 
     >>> import subwords
     >>> counts = subwords.count(["so so", "so it"]) + subwords.count(["it"])
@@ -51,6 +52,7 @@ class WordCounts:
     offsets: NDArray[np.int64]
     counts: NDArray[np.uint64]
     provenance: Provenance
+    documents: NDArray[np.uint64] | None = None
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -66,7 +68,8 @@ class WordCounts:
         return ((data[a:b], count) for a, b, count in spans)
 
     def __post_init__(self) -> None:
-        for name, kind in (("data", np.uint8), ("offsets", np.int64), ("counts", np.uint64)):
+        documents = [] if self.documents is None else [("documents", np.uint64)]
+        for name, kind in (("data", np.uint8), ("offsets", np.int64), ("counts", np.uint64), *documents):
             array = getattr(self, name)
             if not isinstance(array, np.ndarray) or array.dtype != kind or array.ndim != 1:
                 came = getattr(array, "dtype", type(array).__name__)
@@ -75,6 +78,8 @@ class WordCounts:
             raise InputError(
                 f"expected {len(self.counts) + 1} offsets for {len(self.counts)} counts, not {len(self.offsets)}"
             )
+        if self.documents is not None and len(self.documents) != len(self.counts):
+            raise InputError(f"expected {len(self.counts)} numbers of documents, not {len(self.documents)}")
         _check_provenance(self.provenance)
 
     def __radd__(self, other: object) -> WordCounts:
@@ -86,15 +91,23 @@ class WordCounts:
         self.check(other.provenance)
         if self.total + other.total > MOST:
             raise InputError(f"too many words: expected a total below 2**63, not {self.total + other.total}")
+        if (self.documents is None) != (other.documents is None):
+            raise InputError("only one of the counts has numbers of documents: count both with document_frequencies")
         from subwords.corpus.word_table import CountedWords, WordTable
 
-        table = WordTable()
-        for counts, place in ((self, 0), (other, len(self))):
-            table.add(CountedWords(counts.data, counts.offsets, counts.counts), place)
-        return WordCounts(*table.words(), self.provenance)
+        def added(mine: NDArray[np.uint64], others: NDArray[np.uint64]) -> CountedWords:
+            table = WordTable()
+            table.add(CountedWords(self.data, self.offsets, mine), 0)
+            table.add(CountedWords(other.data, other.offsets, others), len(self))
+            return table.words()
 
-    def at_least(self, count: int) -> WordCounts:
-        """Return the counts of the words that occur at least `count` times.
+        documents = None
+        if self.documents is not None and other.documents is not None:
+            documents = added(self.documents, other.documents).counts
+        return WordCounts(*added(self.counts, other.counts), self.provenance, documents)
+
+    def at_least(self, count: int = 1, *, documents: int | None = None) -> WordCounts:
+        """Return the counts of the words that occur at least `count` times, and in at least so many documents.
 
         Hazard: what is trained on them differs from what is trained on all words, and no bound on the difference is
         known: pairs of nearly equal counts can change places.
@@ -104,17 +117,27 @@ class WordCounts:
         {b' so': 2, b' it': 2}
         """
         check_integer("count", count, 1, MOST)
+        if documents is not None:
+            check_integer("documents", documents, 1, MOST)
+            if self.documents is None:
+                raise InputError(
+                    "these counts have no numbers of documents: count again with document_frequencies=True"
+                )
         texts, sizes, counts = [np.zeros(0, np.uint8)], [np.zeros(1, np.int64)], [np.zeros(0, np.uint64)]
+        within = [np.zeros(0, np.uint64)]
         for start in range(0, len(self), BLOCK):  # of all words at once, places would take 8 times their bytes
             part = self.counts[start : start + BLOCK]
             kept = part >= np.uint64(count)
+            if self.documents is not None:
+                numbers = self.documents[start : start + BLOCK]
+                kept &= numbers >= np.uint64(documents or 1)
+                within.append(numbers[kept])
             offsets = self.offsets[start : start + len(part) + 1]
             counts.append(part[kept])
             sizes.append(np.diff(offsets)[kept])
             texts.append(self.data[offsets[0] : offsets[-1]][np.repeat(kept, np.diff(offsets))])
-        return WordCounts(
-            np.concatenate(texts), np.cumsum(np.concatenate(sizes)), np.concatenate(counts), self.provenance
-        )
+        offsets, found = np.cumsum(np.concatenate(sizes)), None if self.documents is None else np.concatenate(within)
+        return WordCounts(np.concatenate(texts), offsets, np.concatenate(counts), self.provenance, found)
 
     def check(self, provenance: Provenance) -> None:
         """Raise InputError if the provenance of the counts differs from `provenance`."""
@@ -132,9 +155,11 @@ class WordCounts:
 
             write_parquet(self, path)
             return
-        header = header_of(self.provenance, len(self), len(self.data))
-        starts = starts_of(len(header), len(self))
-        parts: tuple[NDArray[Any], ...] = (self.counts, self.offsets, self.data)
+        header = header_of(self.provenance, len(self), len(self.data), documents=self.documents is not None)
+        starts: tuple[int, ...] = starts_of(len(header), len(self))
+        parts: list[NDArray[Any]] = [self.counts, self.offsets, self.data]
+        if self.documents is not None:
+            starts, parts = (*starts, _aligned(starts[-1] + len(self.data))), [*parts, self.documents]
         with atomic_write(path) as file:
             file.write(header)
             for start, part in zip(starts, parts, strict=True):
@@ -157,10 +182,11 @@ class WordCounts:
             raise CorpusError(f"cannot read word counts at {path}: {error.strerror or error}") from None
         except ValueError:
             raise FormatError(f"{path}: expected a file of word counts, found an empty file") from None
-        words, provenance, starts = _read_header(raw, path)
+        words, size, provenance, starts = _read_header(raw, path)
         counts = raw[starts[0] : starts[0] + 8 * words].view(np.uint64)
         offsets = raw[starts[1] : starts[1] + 8 * (words + 1)].view(np.int64)
-        return cls(raw[starts[2] :], offsets, counts, provenance).validated(str(path))
+        documents = raw[starts[3] : starts[3] + 8 * words].view(np.uint64) if len(starts) > 3 else None
+        return cls(raw[starts[2] : starts[2] + size], offsets, counts, provenance, documents).validated(str(path))
 
     def validated(self, name: str) -> WordCounts:
         """Return these counts; FormatError if their arrays are inconsistent. `name` is for messages."""
@@ -172,6 +198,10 @@ class WordCounts:
         least = min((int(block.min()) for block in _blocks(self.counts)), default=1)
         if least < 1 or about > 1.5 * MOST or self.total > MOST:
             raise FormatError(f"{name}: expected counts of at least 1 with a sum below 2**63")
+        if self.documents is not None:
+            for numbers, counts in zip(_blocks(self.documents), _blocks(self.counts), strict=True):
+                if not ((numbers >= 1) & (numbers <= counts)).all():
+                    raise FormatError(f"{name}: expected numbers of documents from 1 to the count of each word")
         return self
 
     def __repr__(self) -> str:
@@ -207,9 +237,10 @@ def _ascend(offsets: NDArray[np.int64]) -> bool:
     return bool(offsets[0] >= 0 and (offsets[:-1] < offsets[1:]).all())
 
 
-def header_of(provenance: Provenance, words: int, size: int) -> bytes:
+def header_of(provenance: Provenance, words: int, size: int, *, documents: bool = False) -> bytes:
     """Return the first bytes of a file of so many words with `size` bytes."""
-    body = json.dumps({"words": words, "bytes": size, "provenance": vars(provenance)}).encode()
+    fields: dict[str, object] = {"words": words, "bytes": size, "provenance": vars(provenance)}
+    body = json.dumps({**fields, "documents": True} if documents else fields).encode()
     return MAGIC + len(body).to_bytes(8, "little") + zlib.crc32(body).to_bytes(8, "little") + body
 
 
@@ -224,7 +255,7 @@ def _aligned(size: int) -> int:
     return -(-size // 64) * 64
 
 
-def _read_header(raw: NDArray[np.uint8], path: Path) -> tuple[int, Provenance, tuple[int, int, int]]:
+def _read_header(raw: NDArray[np.uint8], path: Path) -> tuple[int, int, Provenance, tuple[int, ...]]:
     def damaged(what: object) -> FormatError:
         return FormatError(f"{path}: expected a file of word counts; {what}")
 
@@ -242,7 +273,11 @@ def _read_header(raw: NDArray[np.uint8], path: Path) -> tuple[int, Provenance, t
         provenance = Provenance.from_fields(header["provenance"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise damaged(error) from None
-    starts = starts_of(begin + length, words)
-    if words < 0 or starts[2] + size != len(raw):
-        raise damaged(f"it has {len(raw)} bytes instead of {starts[2] + size}")
-    return words, provenance, starts
+    starts: tuple[int, ...] = starts_of(begin + length, words)
+    end = starts[-1] + size
+    if header.get("documents"):
+        starts = (*starts, _aligned(end))
+        end = starts[-1] + 8 * words
+    if min(words, size) < 0 or end != len(raw):
+        raise damaged(f"it has {len(raw)} bytes instead of {end}")
+    return words, size, provenance, starts

@@ -27,7 +27,9 @@ _GROUP_BYTES = 64 << 20
 
 
 def write_parquet(counts: WordCounts, path: str | PathLike[str]) -> None:
-    """Write counts as the columns `word` (large_binary) and `count` (uint64), with their provenance in the metadata.
+    """Write counts as the columns `word` (large_binary), `count` (uint64) and, if counted, `documents` (uint64).
+
+    Their provenance is in the metadata.
 
     CorpusError without PyArrow; InputError if the file cannot be written.
 
@@ -42,7 +44,7 @@ def write_parquet(counts: WordCounts, path: str | PathLike[str]) -> None:
     pa = _pyarrow()
     import pyarrow.parquet as pq
 
-    schema = _schema(pa).with_metadata({_KEY: json.dumps(vars(counts.provenance))})
+    schema = _schema(pa, counts.documents is not None).with_metadata({_KEY: json.dumps(vars(counts.provenance))})
     with (
         atomic_write(path) as file,
         pq.ParquetWriter(file, schema, compression="zstd", write_page_checksum=True) as out,
@@ -52,13 +54,14 @@ def write_parquet(counts: WordCounts, path: str | PathLike[str]) -> None:
             data = np.ascontiguousarray(counts.data[counts.offsets[start] : counts.offsets[stop]])
             buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
             words = pa.Array.from_buffers(pa.large_binary(), stop - start, buffers)
-            numbers = pa.array(np.ascontiguousarray(counts.counts[start:stop]))
-            out.write_table(pa.Table.from_arrays([words, numbers], schema=schema), row_group_size=stop - start)
+            numbers = [counts.counts] if counts.documents is None else [counts.counts, counts.documents]
+            columns = [words, *(pa.array(np.ascontiguousarray(array[start:stop])) for array in numbers)]
+            out.write_table(pa.Table.from_arrays(columns, schema=schema), row_group_size=stop - start)
 
 
 def read_parquet(
     path: str | PathLike[str],
-) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.uint64], Provenance]:
+) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.uint64], Provenance, NDArray[np.uint64] | None]:
     """Return the fields of counts that `write_parquet` wrote, read into memory.
 
     FormatError for a damaged file or other columns, types or metadata; CorpusError for an unreadable file or without
@@ -71,15 +74,16 @@ def read_parquet(
     try:
         with path.open("rb") as file:
             table = pq.ParquetFile(file, page_checksum_verification=True)
-            provenance = _provenance(table.schema_arrow, _schema(pa), path)
-            data, offsets, counts = _arrays(table, path)
+            has_documents = "documents" in table.schema_arrow.names
+            provenance = _provenance(table.schema_arrow, _schema(pa, has_documents), path)
+            data, offsets, counts, documents = _arrays(table, path)
     except pa.ArrowException as error:
         raise FormatError(f"{path}: invalid Parquet file of word counts: {error}") from None
     except OSError as error:
         if error.filename is None:  # from Parquet, not from the file system
             raise FormatError(f"{path}: invalid Parquet file of word counts: {error}") from None
         raise CorpusError(f"cannot read word counts at {path}: {error.strerror}") from None
-    return data, offsets, counts, provenance
+    return data, offsets, counts, provenance, documents if has_documents else None
 
 
 def _pyarrow() -> Any:
@@ -90,8 +94,11 @@ def _pyarrow() -> Any:
     return pyarrow
 
 
-def _schema(pa: Any) -> Any:
-    return pa.schema([pa.field("word", pa.large_binary(), False), pa.field("count", pa.uint64(), False)])
+def _schema(pa: Any, documents: bool = False) -> Any:
+    numbers = ["count", "documents"] if documents else ["count"]
+    return pa.schema(
+        [pa.field("word", pa.large_binary(), False), *(pa.field(name, pa.uint64(), False) for name in numbers)]
+    )
 
 
 def _groups(offsets: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
@@ -119,9 +126,12 @@ def _provenance(schema: Any, expected: Any, path: Path) -> Provenance:
         raise FormatError(f"{path}: invalid provenance of the words in the metadata: {error}") from None
 
 
-def _arrays(table: Any, path: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.uint64]]:
-    """Return the bytes, offsets and counts of all words, one row group after another."""
+def _arrays(
+    table: Any, path: Path
+) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return the bytes, offsets, counts and numbers of documents (empty without) of all words, group after group."""
     data, lengths, counts = [np.zeros(0, np.uint8)], [np.zeros(1, np.int64)], [np.zeros(0, np.uint64)]
+    documents = [np.zeros(0, np.uint64)]
     for group in range(table.num_row_groups):
         rows = table.read_row_group(group)
         if any(column.null_count for column in rows.columns):
@@ -132,4 +142,7 @@ def _arrays(table: Any, path: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64
             lengths.append(np.diff(ends))
             data.append(np.frombuffer(content or b"", np.uint8)[ends[0] : ends[-1]])
         counts.append(rows.column("count").to_numpy())
-    return np.concatenate(data), np.cumsum(np.concatenate(lengths)), np.concatenate(counts)
+        if "documents" in rows.column_names:
+            documents.append(rows.column("documents").to_numpy())
+    offsets = np.cumsum(np.concatenate(lengths))
+    return np.concatenate(data), offsets, np.concatenate(counts), np.concatenate(documents)

@@ -11,10 +11,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from subwords.corpus.blocks import Block, capped, line_ends
+from subwords.corpus.blocks import Block, line_ends
 from subwords.corpus.contents import BOM, HEAD, container
 from subwords.corpus.files import TextStream, head_of, need_pyarrow, open_text
 from subwords.corpus.reading import LONE_SURROGATE, Reading, Tally
+from subwords.corpus.sampling import chosen
 from subwords.corpus.source import Source, files_and_texts, names_rows, names_text, shown
 from subwords.corpus.text_file import LEAST, TextFile, block_of
 from subwords.errors import CorpusError, InputError
@@ -74,7 +75,7 @@ def read_blocks(
             ),
             _Texts(reading, tally, block_size, on_bytes).blocks(texts),
         )
-    return blocks if reading.max_document_bytes is None else capped(blocks, reading.max_document_bytes, tally)
+    return chosen(blocks, reading, tally)
 
 
 def read_file(

@@ -24,15 +24,18 @@ class Reading:
 
     documents: "file" makes each file, row or text a document, "line" each of its lines. separator: a text between
     documents, which belongs to none of them; for text files. text_column: the field or column of rows that holds the
-    text. max_document_bytes: what follows them in a document is dropped. errors: text that cannot be read raises
-    CorpusError with its place ("strict"); is read as far as it can be, with U+FFFD for each invalid byte, and no text
-    for a row without any ("replace"); or its document is left out ("skip").
+    text. max_document_bytes: what follows them in a document is dropped. sample: the share of documents to read, chosen
+    by a hash of their text and of sample_seed. errors: text that cannot be read raises CorpusError with its place
+    ("strict"); is read as far as it can be, with U+FFFD for each invalid byte, and no text for a row without any
+    ("replace"); or its document is left out ("skip").
     """
 
     documents: Documents = "file"
     separator: str | None = None
     text_column: str = "text"
     max_document_bytes: int | None = None
+    sample: float | None = None
+    sample_seed: int | None = None
     errors: Errors = "strict"
 
     def __post_init__(self) -> None:
@@ -47,6 +50,16 @@ class Reading:
                 raise InputError('separator is for documents="file": lines are separated by line feeds')
         if self.max_document_bytes is not None:
             check_integer("max_document_bytes", self.max_document_bytes, LEAST_CAP, 1 << 62)
+        if self.sample is not None and not (
+            isinstance(self.sample, int | float) and not isinstance(self.sample, bool) and 0 < self.sample <= 1
+        ):
+            raise InputError(f"expected sample as a share of documents, above 0 and at most 1, not {self.sample!r:.60}")
+        if self.sample_seed is not None:
+            check_integer("sample_seed", self.sample_seed, 0, 2**63 - 1)
+            if self.sample is None:
+                raise InputError(
+                    "sample_seed is for a sample, and none is asked for: pass sample, too, or leave it out"
+                )
 
 
 @dataclass(slots=True)

@@ -20,6 +20,7 @@ class Part:
     """A part of the corpus: the texts text[bounds[i]:bounds[i + 1]]; text[0] is at offset `place` of the corpus.
 
     begins, ends: False if the first text continues the previous part, or if the last one continues in the next part.
+    documents: the number of the document in the part that each text is of; None if each text is a document.
     """
 
     text: bytes
@@ -27,6 +28,7 @@ class Part:
     place: int
     begins: bool
     ends: bool
+    documents: NDArray[np.int64] | None = None
 
 
 class Specials:
@@ -69,7 +71,8 @@ class Specials:
         # A text begins or ends at each removed token.
         begins, ends = part.begins or edges[kept[:1]].any(), part.ends or edges[kept[-1:] + 1] != len(part.text)
         bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-        return Part(text, bounds, part.place, bool(np.all(begins)), bool(np.all(ends)))
+        documents = np.searchsorted(part.bounds, edges[kept], "right") - 1
+        return Part(text, bounds, part.place, bool(np.all(begins)), bool(np.all(ends)), documents)
 
     def _spans(self, data: bytes, start: int, stop: int) -> Iterator[tuple[int, int]]:
         if not self._occur(data, start, stop):

@@ -67,16 +67,20 @@ class WordTable:
 
     def count(self, chunks: Iterable[WordChunk], place: int) -> None:
         """Count the words of chunks; `place` is the offset of the first chunk in the corpus."""
+        for chunk in chunks:
+            place += self.count_chunk(chunk, place)
+            check_stopped()
+
+    def count_chunk(self, chunk: WordChunk, place: int) -> int:
+        """Count the words of a chunk at this offset; return their bytes."""
         from subwords.kernels.table.count import count_words
 
-        for chunk in chunks:
-            self.counters[NEXT_WORD] = 0
-            words = int(chunk.text_ends[-1])
-            size = int(chunk.ends[words - 1]) if words else 0
-            while (status := count_words(chunk.text, chunk.base, chunk.ends, words, place, self.arrays)) != DONE:
-                self._grow(status, size)
-            place += size
-            check_stopped()
+        self.counters[NEXT_WORD] = 0
+        words = int(chunk.text_ends[-1])
+        size = int(chunk.ends[words - 1]) if words else 0
+        while (status := count_words(chunk.text, chunk.base, chunk.ends, words, place, self.arrays)) != DONE:
+            self._grow(status, size)
+        return size
 
     def add(self, words: CountedWords, place: int) -> None:
         """Add counted words; `place` is the position of the first word."""

@@ -10,6 +10,7 @@ from subwords.kernels.layout import F64s, I32s, I64s, U8s, U32s, U64s
 
 ROW_LENGTH, ROW_COUNT, ROW_PLACE, ROW_START, WORD_ROW = range(5)  # uint64
 SORT_ROW = 2  # place, row: uint64
+MARK_LAST, MARK_DOCUMENTS, MARK_ROW = range(3)  # uint64: the last document, from 1, and how many; of a slot
 DIGIT_BITS = 11  # of a place, sorted at once
 
 # ------------------------------------------------------------------ training by merges (bpe/, wordpiece/)

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
-from subwords.corpus.blocks import Block, capped
+from subwords.corpus.blocks import Block
 from subwords.corpus.files import is_packed
 from subwords.corpus.read import FileKind, kind_of_file, read_file
 from subwords.corpus.reading import Reading, Tally
+from subwords.corpus.sampling import chosen
 from subwords.errors import CorpusError
 from subwords.support.remote import version_of
 
@@ -123,4 +124,4 @@ def blocks_of_shard(
         )
         for piece in shard.pieces
     )
-    return blocks if reading.max_document_bytes is None else capped(blocks, reading.max_document_bytes, tally)
+    return chosen(blocks, reading, tally)

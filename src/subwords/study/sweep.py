@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from subwords.corpus.counts import WordCounts
 from subwords.errors import InputError
 from subwords.families import family_of
 from subwords.study import tables
-from subwords.support.checks import check_integer
+from subwords.support.checks import check_flag, check_integer
 from subwords.tokenizer import Tokenizer
 from subwords.training.count import count
 from subwords.training.train import train
@@ -23,45 +23,45 @@ if TYPE_CHECKING:
 
 __all__ = ["Sweep", "Sweeped", "first_tokens", "sweep"]
 
-COLUMNS = ("vocabulary", "tokens", "bytes per token", "tokens per word", "used")
-
 
 @dataclass(frozen=True)
 class Sweeped:
-    """One size of the vocabulary. tokens_per_word: words are those of the splitter."""
+    """One size of the vocabulary. tokens_per_word: words are those of the splitter.
+
+    embedding_parameters, flops_per_byte: what it costs a model of the given width and layer_parameters (V12), or None.
+    """
 
     vocab_size: int
     tokens: int
     bytes_per_token: float
     tokens_per_word: float
     used: float
+    embedding_parameters: int | None = None
+    flops_per_byte: float | None = None
 
 
 @dataclass(frozen=True)
-class Sweep:
+class Sweep(tables.Table):
     """What `sweep` measured, by ascending size."""
 
     sizes: tuple[Sweeped, ...]
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns; the costs only if a model was given."""
+        names = ("vocabulary", "tokens", "bytes per token", "tokens per word", "used")
+        has_costs = any(one.embedding_parameters is not None for one in self.sizes)
+        return (*names, "embedding parameters", "FLOPs per byte") if has_costs else names
+
     def rows(self) -> list[tuple[object, ...]]:
-        """Return the values of each size, in the order of COLUMNS."""
-        return [(one.vocab_size, one.tokens, one.bytes_per_token, one.tokens_per_word, one.used) for one in self.sizes]
+        """Return the values of each size, in the order of `columns`."""
+        return [tuple(asdict(one).values())[: len(self.columns)] for one in self.sizes]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return all values as dicts and lists, for JSON."""
-        return asdict(self)
-
-    def to_markdown(self) -> str:
-        """Return a table in Markdown."""
-        return tables.markdown(COLUMNS, self.rows())
-
-    def to_latex(self) -> str:
-        """Return a table in LaTeX."""
-        return tables.latex(COLUMNS, self.rows())
-
-    def to_frame(self) -> Any:
-        """Return a pandas DataFrame."""
-        return tables.frame(COLUMNS, self.rows())
+    @property
+    def cheapest(self) -> Sweeped | None:
+        """The size of the fewest FLOPs per byte; None if no model was given."""
+        costs = [(one.flops_per_byte, one) for one in self.sizes if one.flops_per_byte is not None]
+        return min(costs, key=lambda cost: cost[0])[1] if costs else None
 
     def plot(self) -> Any:
         """Return a matplotlib figure: bytes per token over the size of the vocabulary."""
@@ -69,18 +69,15 @@ class Sweep:
 
         return plot_sweep([(one.vocab_size, one.bytes_per_token) for one in self.sizes])
 
-    def __str__(self) -> str:
-        return self.to_markdown()
-
-    def _repr_html_(self) -> str:
-        return tables.html(COLUMNS, self.rows())
-
 
 def sweep(
     source: Source | WordCounts,
     *,
     vocab_sizes: Sequence[int],
     on: Source | WordCounts | None = None,
+    width: int | None = None,
+    layer_parameters: int | None = None,
+    tied: bool = False,
     algorithm: str = "bpe",
     threads: int | None = None,
     progress: bool | None = None,
@@ -88,9 +85,10 @@ def sweep(
 ) -> Sweep:
     """Train tokenizers of several sizes on one corpus, or on word counts, and measure each on the words of another.
 
-    on: what to measure on; None for the words of training themselves. options: as in `train`. BPE is trained once, at
-    the largest size: its first merges are the merges of a smaller vocabulary. Raises InputError for sizes that are not
-    positive integers.
+    on: what to measure on; None for the words of training themselves. width, layer_parameters: of a model, for what
+    each size costs it: the numbers of a token's vector, and of parameters outside the embeddings. tied: input and
+    output share one matrix. options: as in `train`. BPE is trained once, at the largest size: its first merges are the
+    merges of a smaller vocabulary. Raises InputError for sizes that are not positive integers.
     Hazard: on the words of training, a larger vocabulary always looks better.
 
     >>> import subwords
@@ -103,6 +101,7 @@ def sweep(
     sizes = sorted({*vocab_sizes})
     for size in sizes:
         check_integer("a size of vocab_sizes", size, 1, 2**31)
+    model = _model(width, layer_parameters, tied)
     whole = train(source, algorithm=algorithm, vocab_size=sizes[-1], threads=threads, progress=progress, **options)  # type: ignore[call-overload]
     held = source if on is None else on
     if isinstance(held, WordCounts):
@@ -119,8 +118,28 @@ def sweep(
             tok = whole
         else:
             tok = train(source, algorithm=algorithm, vocab_size=size, threads=threads, progress=progress, **options)  # type: ignore[call-overload]
-        found.append(_measured(tok, counts, threads))
+        found.append(model(_measured(tok, counts, threads)))
     return Sweep(tuple(found))
+
+
+def _model(width: int | None, layer_parameters: int | None, tied: bool) -> Callable[[Sweeped], Sweeped]:
+    """Return what adds the costs of a model to a size; nothing if there is none."""
+    check_flag("tied", tied)
+    if width is None and layer_parameters is None:
+        if tied:
+            raise InputError("tied is for the cost of a model: pass width and layer_parameters, too, or leave it out")
+        return lambda one: one
+    if width is None or layer_parameters is None:
+        raise InputError("expected width and layer_parameters together: both are needed for the cost of a model")
+    check_integer("width", width, 1, 2**31)
+    check_integer("layer_parameters", layer_parameters, 1, 2**60)
+
+    def with_costs(one: Sweeped) -> Sweeped:
+        matrix = one.vocab_size * width
+        flops = 2 * (layer_parameters + matrix) / one.bytes_per_token if one.tokens else None
+        return replace(one, embedding_parameters=matrix * (1 if tied else 2), flops_per_byte=flops)
+
+    return with_costs
 
 
 def first_tokens(tokenizer: Tokenizer, size: int) -> Tokenizer:

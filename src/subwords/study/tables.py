@@ -3,16 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from html import escape
-from typing import Any
+from typing import Any, cast
 
 from subwords.errors import InputError
 
-__all__ = ["frame", "html", "latex", "markdown", "shown"]
+__all__ = ["Table", "frame", "html", "latex", "markdown", "shown"]
 
 Row = Sequence[object]
 _LATEX = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 _LATEX |= {char: f"\\{char}" for char in "&%$#_"}
+
+
+class Table:
+    """What has one table of values: a dataclass with `columns` and `rows`."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        raise NotImplementedError
+
+    def rows(self) -> list[tuple[object, ...]]:
+        """Return the values of each row, in the order of `columns`."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all values as dicts and lists, for JSON."""
+        return asdict(cast(Any, self))
+
+    def to_markdown(self) -> str:
+        """Return a table in Markdown."""
+        return markdown(self.columns, self.rows())
+
+    def to_latex(self) -> str:
+        """Return a table in LaTeX."""
+        return latex(self.columns, self.rows())
+
+    def to_frame(self) -> Any:
+        """Return a pandas DataFrame."""
+        return frame(self.columns, self.rows())
+
+    def __str__(self) -> str:
+        return self.to_markdown()
+
+    def _repr_html_(self) -> str:
+        return html(self.columns, self.rows())
 
 
 def shown(value: object) -> str:

@@ -29,9 +29,7 @@ def bytes_of(amount: int | str) -> int:
     elif isinstance(amount, int) and not isinstance(amount, bool):
         found = amount
     if not 0 < found < 1 << 62:
-        raise InputError(
-            f'expected an amount of memory such as "2GB", "512MiB" or a number of bytes, not {amount!r:.60}'
-        )
+        raise InputError(f'expected a number of bytes, or an amount such as "2GB" or "512MiB", not {amount!r:.60}')
     return found
 
 

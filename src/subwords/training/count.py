@@ -11,12 +11,12 @@ from subwords.corpus.progress import progress as progress_line
 from subwords.corpus.read import read_blocks
 from subwords.corpus.reading import Reading
 from subwords.corpus.source import source_size
-from subwords.errors import CorpusError
+from subwords.errors import CorpusError, InputError
 from subwords.resolve import NormalizerLike, SplitterLike
 from subwords.resolve import normalizer as make_normalizer
 from subwords.resolve import splitter as make_splitter
 from subwords.split.splitter import Splitter
-from subwords.support.checks import check_strings
+from subwords.support.checks import check_flag, check_strings
 from subwords.support.limits import bytes_of, room_of
 from subwords.support.threads import thread_count
 
@@ -40,7 +40,10 @@ def count(
     separator: str | None = None,
     text_column: str = "text",
     max_document_bytes: int | None = None,
+    sample: float | None = None,
+    sample_seed: int | None = None,
     errors: Literal["strict", "replace", "skip"] = "strict",
+    document_frequencies: bool = False,
     memory: int | str | None = None,
     threads: int | None = None,
     progress: bool | None = None,
@@ -50,11 +53,14 @@ def count(
     Files are text, JSON Lines (.jsonl), Parquet or Arrow, the first two also compressed. documents: "file" makes each
     text file, row or text a document, "line" each line; no word crosses documents. separator: a text between documents
     in text files, which is removed. text_column: the field or column of rows that holds the text. max_document_bytes:
-    what follows them in a document is dropped. special_tokens: removed from the text before counting (W3). errors: text
-    that cannot be read raises CorpusError with its place ("strict"); becomes U+FFFD, or no text for a row without any
-    ("replace"); or its document is left out ("skip"). memory: about what the process may use in all, "2GB" or a number
-    of bytes; words that do not fit go to a temporary file (TMPDIR), and the result is mapped from one. threads: None
-    for one per processor. progress: None shows a bar if standard error is a terminal.
+    what follows them in a document is dropped. sample: the share of documents to count, chosen by a hash of their text
+    and of sample_seed (0): the same documents on any machine, and all those of a smaller share. special_tokens: removed
+    from the text before counting (W3). errors: text that cannot be read raises CorpusError with its place ("strict");
+    becomes U+FFFD, or no text for a row without any ("replace"); or its document is left out ("skip").
+    document_frequencies: also count the documents that have each word (`WordCounts.documents`); not with memory.
+    memory: about what the process may use in all, "2GB" or a number of bytes; words that do not fit go to a temporary
+    file (TMPDIR), and the result is mapped from one. threads: None for one per processor. progress: None shows a bar if
+    standard error is a terminal.
     Hazard: a str is a path; put texts in a list.
 
     >>> import subwords
@@ -63,18 +69,29 @@ def count(
     """
     rule, before = make_splitter(splitter), normalizer_or_none(normalizer)
     special_tokens = check_strings("special_tokens", special_tokens)
+    check_flag("document_frequencies", document_frequencies)
+    if document_frequencies and memory is not None:
+        raise InputError("document_frequencies needs all words in memory: leave memory out")
     reading = Reading(
         documents=documents,
         separator=separator,
         text_column=text_column,
         max_document_bytes=max_document_bytes,
+        sample=sample,
+        sample_seed=sample_seed,
         errors=errors,
     )
     with progress_line(source_size(source), "counting", enabled=progress) as bar:
         words, number = words_of(rule, before), thread_count(threads)
         blocks = read_blocks(source, reading, block_size=BLOCK, on_bytes=bar.advance, threads=number)
         if memory is None:
-            counts = count_blocks(blocks, words, special_tokens=special_tokens, threads=number)
+            counts = count_blocks(
+                blocks,
+                words,
+                special_tokens=special_tokens,
+                document_frequencies=document_frequencies,
+                threads=number,
+            )
         else:
             room = room_of(bytes_of(memory))
             counts = mapped_counts(
@@ -83,7 +100,8 @@ def count(
                 )
             )
     if not len(counts):
-        raise CorpusError("no text to count: every document is empty")
+        why = "every document is empty"
+        raise CorpusError(f"no text to count: {why if sample is None else 'the sample has no document with text'}")
     return counts
 
 

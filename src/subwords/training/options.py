@@ -40,7 +40,10 @@ class CommonOptions(TypedDict, total=False):
     separator: str | None
     text_column: str | None
     max_document_bytes: int | None
+    sample: float | None
+    sample_seed: int | None
     errors: Literal["strict", "replace", "skip"] | None
+    min_documents: int | None
     memory: int | str | None
     threads: int | None
     progress: bool | None

@@ -11,7 +11,7 @@ from subwords.components.identity import looks_like_steps
 from subwords.corpus.count import provenance_of
 from subwords.corpus.counts import WordCounts
 from subwords.corpus.progress import progress as progress_line
-from subwords.errors import InputError, SubwordsError, SubwordsWarning
+from subwords.errors import InputError, SubwordsError, SubwordsWarning, TrainingError
 from subwords.families import Model, family_named, family_of
 from subwords.resolve import NormalizerLike, SplitterLike
 from subwords.resolve import splitter as make_splitter
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from subwords.corpus.source import Source
     from subwords.normalize.normalizer import Normalizer
 
-__all__ = ["check_counts", "rehearse", "train"]
+__all__ = ["check_counts", "rehearse", "rules_of", "train"]
 
 
 @overload
@@ -85,7 +85,10 @@ def train(
     separator: str | None = None,
     text_column: str | None = None,
     max_document_bytes: int | None = None,
+    sample: float | None = None,
+    sample_seed: int | None = None,
     errors: Literal["strict", "replace", "skip"] | None = None,
+    min_documents: int | None = None,
     memory: int | str | None = None,
     threads: int | None = None,
     progress: bool | None = None,
@@ -110,7 +113,10 @@ def train(
       "<fill>"}; the others are told by their usual names.
     - unk_token: the special token for unknown text. Default: none for BPE, [UNK] for WordPiece, <unk> for the others.
     - min_frequency: the smallest count of a merged pair or of a word (default 0), or of a Unigram piece (default 2).
-    - documents, separator, text_column, max_document_bytes, errors: as in `count`; InputError with word counts.
+    - documents, separator, text_column, max_document_bytes, sample, sample_seed, errors: as in `count`; InputError with
+      word counts.
+    - min_documents (None): train only on words that are in at least so many documents, so that each token is in as
+      many, too. Word counts need `documents` for it.
     - memory (None): about what the process may use in all, as in `count`. The merges are learned in memory, from all
       words: TrainingError if they do not fit.
     - threads, progress: as in `count`.
@@ -154,7 +160,7 @@ def train(
     ['hug', '##s']
     """
     settings = settings_of(algorithm, {**options, "vocab_size": vocab_size, "special_tokens": special_tokens})
-    rule, before = _rules(algorithm, splitter, normalizer)
+    rule, before = rules_of(algorithm, splitter, normalizer)
     family = family_named(algorithm)
     if roles is not None or not _is_auto(template):  # tokens that do not exist are an error before the training
         untrained = spec_of(family, family.untrained(settings), settings, rule, before)
@@ -163,6 +169,7 @@ def train(
     threads, most = thread_count(threads), None if memory is None else bytes_of(memory)
     asked: dict[str, Any] = {"documents": documents, "separator": separator, "text_column": text_column}
     asked |= {"max_document_bytes": max_document_bytes, "errors": errors}
+    asked |= {"sample": sample, "sample_seed": sample_seed}
     reading = {name: value for name, value in asked.items() if value is not None}
     if isinstance(source, WordCounts):
         for name in reading:
@@ -175,11 +182,16 @@ def train(
             splitter=rule,
             normalizer=before,
             special_tokens=cut_out,
+            document_frequencies=min_documents is not None,
             memory=most,
             threads=threads,
             progress=progress,
             **reading,
         )
+    if min_documents is not None:
+        counts = counts.at_least(documents=min_documents)
+        if not len(counts):
+            raise TrainingError(f"no word is in {min_documents} documents: ask for fewer, or see what a document is")
     if most is not None:
         check_memory(counts, most)
     with progress_line(None, "indexing", unit=family.unit, enabled=progress) as bar:
@@ -210,12 +222,13 @@ def rehearse(
 ) -> Tokenizer:
     """Return an untrained tokenizer with these options, to check before training whether it can be saved."""
     family, settings = family_named(algorithm), settings_of(algorithm, options)
-    rules = _rules(algorithm, splitter, normalizer)
+    rules = rules_of(algorithm, splitter, normalizer)
     untrained = spec_of(family, family.untrained(settings), settings, *rules)
     return _finished(Tokenizer(untrained), template, roles)
 
 
-def _rules(algorithm: str, splitter: SplitterLike, normalizer: NormalizerLike) -> tuple[Splitter, Normalizer | None]:
+def rules_of(algorithm: str, splitter: SplitterLike, normalizer: NormalizerLike) -> tuple[Splitter, Normalizer | None]:
+    """Return what splits and what normalizes text in training; "auto" is the family's own."""
     family = family_named(algorithm)
     rule = make_splitter(family.splitter if _is_auto(splitter) else splitter)
     return rule, normalizer_or_none(family.normalizer if _is_auto(normalizer) else normalizer)

@@ -1,0 +1,143 @@
+"""Mix: word counts of several sources, each with a weight, a share or at most so much text (W7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from math import inf, isfinite, lcm
+
+import numpy as np
+
+from subwords.corpus.counts import MOST, WordCounts
+from subwords.errors import InputError
+from subwords.support.limits import bytes_of
+
+__all__ = ["add_multiplied", "mix", "mix_factors"]
+
+EXACT = 1000  # the largest denominator of a ratio that is kept exactly, and otherwise the smallest factor
+
+
+def mix(
+    sources: Mapping[str, WordCounts],
+    *,
+    weights: Mapping[str, float] | None = None,
+    shares: Mapping[str, float] | None = None,
+    exponent: float | None = None,
+    max_bytes: Mapping[str, int | str] | int | str | None = None,
+) -> WordCounts:
+    """Return the counts of several sources together, each multiplied by a whole number.
+
+    weights: how often each source counts (1). shares: the part of the text that each source is to be, such as {"en":
+    0.7, "de": 0.3}. exponent: shares in proportion to bytes ** exponent, 1 as they are, 0 all equal. max_bytes: the
+    most bytes that a source counts for, of all or of each, 10_000_000 or "10MB". Only one of the first three. Raises
+    InputError for names that are no sources, for numbers that are not above 0, and for a total of 2**63 words or more.
+    Hazard: the counts are those of the mixture, not of a corpus: min_frequency is compared with them.
+
+    >>> import subwords
+    >>> sources = {"en": subwords.count(["the cat the cat"]), "de": subwords.count(["die"])}
+    >>> dict(subwords.mix(sources, weights={"de": 2}))
+    {b'the': 1, b' cat': 2, b' the': 1, b'die': 2}
+    >>> dict(subwords.mix(sources, shares={"en": 0.5, "de": 0.5}))
+    {b'the': 1, b' cat': 2, b' the': 1, b'die': 5}
+
+    Source: the exponent, Conneau et al., arXiv 1911.02116.
+    """
+    factors = mix_factors(sources, weights=weights, shares=shares, exponent=exponent, max_bytes=max_bytes)
+    return add_multiplied(sources, factors)
+
+
+def add_multiplied(sources: Mapping[str, WordCounts], factors: Mapping[str, int]) -> WordCounts:
+    """Return the sum of counts, each multiplied by its factor."""
+    total: WordCounts | None = None
+    for name, counts in sources.items():
+        if counts.total * factors[name] > MOST:
+            raise InputError(f"too many words: {name!r} counts {factors[name]} times, for a total of 2**63 or more")
+        part = replace(counts, counts=counts.counts * np.uint64(factors[name]))
+        try:
+            total = part if total is None else total + part
+        except InputError as error:
+            raise InputError(f"source {name!r}: {error}") from None
+    assert total is not None
+    return total
+
+
+def mix_factors(
+    sources: Mapping[str, WordCounts],
+    *,
+    weights: Mapping[str, float] | None = None,
+    shares: Mapping[str, float] | None = None,
+    exponent: float | None = None,
+    max_bytes: Mapping[str, int | str] | int | str | None = None,
+) -> dict[str, int]:
+    """Return the number that `mix` multiplies the counts of each source by: small ones if the ratios are simple."""
+    sizes = _sizes(sources)
+    if sum(rule is not None for rule in (weights, shares, exponent)) > 1:
+        raise InputError("expected one of weights, shares and exponent, not several")
+    most = dict.fromkeys(sizes, inf) if max_bytes is None else _most_of(sizes, max_bytes)
+    held = {name: Fraction(size) if size <= most[name] else Fraction(most[name]) for name, size in sizes.items()}
+    if shares is not None:
+        wanted = _numbers("shares", sizes, shares, all_of_them=True)
+        target = {name: Fraction(wanted[name]) for name in sizes}
+        if max_bytes is not None:
+            raise InputError("max_bytes and shares contradict each other: leave one of them out")
+    elif exponent is not None:
+        if isinstance(exponent, bool) or not isinstance(exponent, int | float) or not 0 <= exponent <= 1:
+            raise InputError(f"expected exponent as a number from 0 to 1, not {exponent!r:.60}")
+        target = {name: Fraction(float(size) ** exponent) for name, size in held.items()}
+    else:
+        given = _numbers("weights", sizes, weights or {})
+        target = {name: size * Fraction(given.get(name, 1)).limit_denominator(10**9) for name, size in held.items()}
+    return _whole({name: target[name] / sizes[name] for name in sizes})
+
+
+def _sizes(sources: Mapping[str, WordCounts]) -> dict[str, int]:
+    """Return the bytes of the words of each source, with repetitions."""
+    if not isinstance(sources, Mapping) or not sources:
+        raise InputError('expected sources as a dict of word counts by name, such as {"en": counts}')
+    found = {}
+    for name, counts in sources.items():
+        if not isinstance(counts, WordCounts):
+            raise InputError(f"source {name!r}: expected word counts, not {type(counts).__name__}: see subwords.count")
+        if not len(counts):
+            raise InputError(f"source {name!r} has no words: leave it out")
+        found[name] = int(np.dot(np.diff(counts.offsets).astype(np.float64), counts.counts.astype(np.float64)))
+    return found
+
+
+def _numbers(
+    what: str, sizes: Mapping[str, int], given: Mapping[str, float], *, all_of_them: bool = False
+) -> Mapping[str, float]:
+    if not isinstance(given, Mapping):
+        raise InputError(f"expected {what} as a dict of numbers by source, not {type(given).__name__}")
+    for name, number in given.items():
+        _check_name(what, sizes, name)
+        good = isinstance(number, int | float | Fraction) and not isinstance(number, bool)
+        if not good or not number > 0 or not isfinite(number):
+            raise InputError(f"{what}: expected a number above 0 for {name!r}, not {number!r:.60}")
+    if all_of_them and (missing := [name for name in sizes if name not in given]):
+        raise InputError(f"{what}: expected a number for each source; {missing[0]!r} has none")
+    return given
+
+
+def _most_of(sizes: Mapping[str, int], given: Mapping[str, int | str] | int | str) -> dict[str, float]:
+    each = given if isinstance(given, Mapping) else dict.fromkeys(sizes, given)
+    for name in each:
+        _check_name("max_bytes", sizes, name)
+    return {name: bytes_of(each[name]) if name in each else inf for name in sizes}
+
+
+def _check_name(what: str, sizes: Mapping[str, int], name: str) -> None:
+    if name not in sizes:
+        raise InputError(f"{what}: {name!r} is not a source; the sources are {', '.join(map(repr, sizes))}")
+
+
+def _whole(factors: Mapping[str, Fraction]) -> dict[str, int]:
+    """Return whole numbers in these ratios: exactly if their common denominator is small, otherwise within 0.05 %."""
+    least = min(factors.values())
+    ratios = {name: factor / least for name, factor in factors.items()}
+    simple = {name: ratio.limit_denominator(EXACT) for name, ratio in ratios.items()}
+    common = lcm(*(ratio.denominator for ratio in simple.values()))
+    if common <= EXACT and all(abs(simple[name] / ratios[name] - 1) < 1e-9 for name in ratios):
+        return {name: int(ratio * common) for name, ratio in simple.items()}
+    return {name: round(ratio * EXACT) for name, ratio in ratios.items()}

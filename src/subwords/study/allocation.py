@@ -1,0 +1,139 @@
+"""allocation: how many tokens of a vocabulary each language, or any group of texts, gets (V11)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.adapt.counted import counts_for
+from subwords.adapt.words import word_ids
+from subwords.corpus.counts import WordCounts
+from subwords.errors import InputError
+from subwords.study import tables
+from subwords.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from subwords.corpus.source import Source
+
+__all__ = ["Allocated", "Allocation", "allocation"]
+
+
+@dataclass(frozen=True)
+class Allocated:
+    """One group. used, most, only: tokens that it uses, uses more than any other group, and uses alone.
+
+    share: `most` as a share of the vocabulary. average_rank: of its ids, by their frequency in the group. divergence:
+    the mean Jensen-Shannon divergence, in bits, of its ids from those of each other group; None for a single group.
+    """
+
+    name: str
+    bytes: int
+    tokens: int
+    bytes_per_token: float
+    used: int
+    most: int
+    only: int
+    share: float
+    average_rank: float
+    divergence: float | None
+
+
+@dataclass(frozen=True)
+class Allocation(tables.Table):
+    """What `allocation` found. unused: tokens that no group uses."""
+
+    vocabulary: int
+    unused: int
+    groups: tuple[Allocated, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return (
+            *("group", "bytes", "tokens", "bytes per token", "used", "most", "only", "share"),
+            *("average rank", "divergence"),
+        )
+
+    def rows(self) -> list[tuple[object, ...]]:
+        """Return the values of each group, in the order of `columns`."""
+        return [tuple(vars(one).values()) for one in self.groups]
+
+
+def allocation(
+    tokenizer: Tokenizer,
+    groups: Mapping[str, Source | WordCounts],
+    *,
+    threads: int | None = None,
+    progress: bool | None = None,
+) -> Allocation:
+    """Measure how many tokens each group of texts, such as a language, gets of a vocabulary.
+
+    groups: a corpus, or word counts made with the rules of the tokenizer, by name. "Uses more" compares shares of the
+    group's ids, so groups may differ in size. Raises InputError for counts made with other rules. Hazard: a small
+    corpus uses few tokens of a large vocabulary: compare groups of about equal size.
+
+    >>> import subwords
+    >>> tok = subwords.train(["low lower lowest niedrig niedriger " * 9], vocab_size=275)
+    >>> found = subwords.allocation(tok, {"en": ["low lower"], "de": ["niedrig niedriger"]})
+    >>> [(one.name, one.used, one.only) for one in found.groups]
+    [('en', 2, 2), ('de', 3, 3)]
+
+    Source: average rank and divergence, Limisiewicz et al., arXiv 2305.17179.
+    """
+    if not isinstance(groups, Mapping) or not groups:
+        raise InputError('expected groups as a dict of sources by name, such as {"de": "german.txt"}')
+    found = []
+    for name, source in groups.items():
+        try:
+            counts = counts_for(tokenizer, source, threads=threads, progress=progress)
+        except InputError as error:
+            raise InputError(f"group {name!r}: {error}") from None
+        found.append((name, *_ids_of(tokenizer, counts, threads)))
+    uses = np.stack([ids / max(1, int(ids.sum())) for _, _, ids in found])
+    most = uses.argmax(axis=0)
+    is_used = uses.max(axis=0) > 0
+    alone = (uses > 0).sum(axis=0) == 1
+    vocabulary, rows = len(tokenizer.model.vocab), []
+    for k, (name, size, ids) in enumerate(found):
+        number, mine = int(ids.sum()), int(((most == k) & is_used).sum())
+        others = [_divergence(uses[k], other) for j, other in enumerate(uses) if j != k]
+        ranked = -np.sort(-uses[k])
+        rows.append(
+            Allocated(
+                name=name,
+                bytes=size,
+                tokens=number,
+                bytes_per_token=size / max(1, number),
+                used=int((ids > 0).sum()),
+                most=mine,
+                only=int(((ids > 0) & alone).sum()),
+                share=mine / vocabulary,
+                average_rank=float((np.arange(1, len(ranked) + 1) * ranked).sum()),
+                divergence=sum(others) / len(others) if others else None,
+            )
+        )
+    return Allocation(vocabulary, int((~is_used).sum()), tuple(rows))
+
+
+def _ids_of(tokenizer: Tokenizer, counts: WordCounts, threads: int | None) -> tuple[int, NDArray[np.int64]]:
+    """Return the bytes of the words, and how often each id of the vocabulary occurs."""
+    ids, numbers = word_ids(tokenizer.model, counts, threads), counts.counts.astype(np.int64)
+    sizes = np.diff(counts.offsets)
+    each = np.repeat(numbers, np.diff(ids.offsets))
+    found = np.bincount(ids.ids, each, len(tokenizer.model.vocab))[: len(tokenizer.model.vocab)]  # without unknown ones
+    return int((sizes * numbers).sum()), found.astype(np.int64)
+
+
+def _divergence(p: NDArray[np.float64], q: NDArray[np.float64]) -> float:
+    """Return the Jensen-Shannon divergence in bits."""
+    middle = (p + q) / 2
+
+    def from_middle(r: NDArray[np.float64]) -> float:
+        some = r > 0
+        return float((r[some] * np.log2(r[some] / middle[some])).sum())
+
+    return (from_middle(p) + from_middle(q)) / 2

@@ -1,4 +1,4 @@
-"""stability, allocation and the cost of a vocabulary: the numbers of their definitions (V11-V13)."""
+"""stability, allocation and the cost of a vocabulary: the numbers of their definitions (V11, V12, V13, W6)."""
 
 from __future__ import annotations
 

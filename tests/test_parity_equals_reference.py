@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import counts_of, word_counts
+from subwords.adapt.parity_merges import parity_merges
 from subwords.bpe.train import BPESettings, first_tokens
-from subwords.learning.characters import character_rules
-from subwords.learning.merging import read_words
-from subwords.learning.parity import Choice, ParityLoop
+from subwords.learning.parity import Choice
 from subwords.reference.parity import train as reference
 
 LETTERS = "abé文"
@@ -42,29 +41,25 @@ def test_any_words_and_options_are_the_textbook(languages: list[dict[bytes, int]
     }
     pool = sum(map(counts_of, languages))
     settings = BPESettings(vocab_size=400, **rules)
-    base, ids = first_tokens(pool, settings)  # type: ignore[arg-type]
+    base, _ = first_tokens(pool, settings)  # type: ignore[arg-type]
     extra = data.draw(st.integers(1, 40))
     expected = reference(languages, base, len(base) + extra, scales, measured=measured, **choice, **rules)
-    parts = [*map(counts_of, [*languages, *(measured or [])]), *([pool] if choice["pooled"] else [])]
-    known = {*base}
-    sizes = [sum(len(symbols(word, byte_level)) * n for word, n in part) for part in parts]  # type: ignore[union-attr]
-    if any(symbol not in known for part in measured or [] for word in part for symbol in symbols(word, byte_level)):
+    known, held = {*base}, None if measured is None else [*map(counts_of, measured)]
+    if any(symbol not in known for part in held or [] for word, _ in part for symbol in symbols(word, byte_level)):
         return  # what no language has splits a word
-    loop = ParityLoop(
-        [read_words(part, ids, in_order=False) for part in parts],  # type: ignore[arg-type]
-        sizes,
-        base,
+    pooled = choice.pop("pooled")
+    found = parity_merges(
+        [*map(counts_of, languages)],
+        held,
         BPESettings(vocab_size=len(base) + extra, **rules),
         Choice(np.array(scales), **choice),
-        character_rules(base) if rules["whole_characters"] else None,
+        pooled=pooled,
     )
-    loop.run(lambda *_: None)
-    vocab = [*loop.vocab]
-    merges, counts, picks = loop.learned
-    got = [(vocab[left], vocab[right]) for left, right, _ in merges.tolist()]
-    start = number if measured else 0
-    assert (vocab, got, picks.tolist(), loop.sizes[start : start + number].tolist()) == expected
-    assert all(count > 0 for count in counts.tolist())
+    vocab = [*found.vocab]
+    got = [(vocab[left], vocab[right]) for left, right, _ in found.merges.tolist()]
+    assert (vocab, got, found.picks.tolist(), found.after) == expected
+    sizes = [sum(len(symbols(word, byte_level)) * n for word, n in part.items()) for part in measured or languages]
+    assert found.before == sizes
 
 
 def symbols(word: bytes, byte_level: bool) -> list[bytes]:

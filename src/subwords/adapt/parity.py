@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.bpe.train import BPESettings, first_tokens, model_of
+from subwords.adapt.parity_merges import length_of, parity_merges
+from subwords.bpe.train import BPESettings, model_of
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.corpus.progress import progress as progress_line
 from subwords.errors import CorpusError, InputError, SubwordsWarning, TrainingError
 from subwords.families import family_named
 from subwords.kernels.train_layout import NO_LANGUAGE
-from subwords.learning.characters import character_rules
-from subwords.learning.merging import check_size, read_words
-from subwords.learning.parity import Choice, ParityLoop
+from subwords.learning.parity import Choice
 from subwords.resolve import splitter as make_splitter
 from subwords.support.checks import check_choice, check_integer
 from subwords.tokenizer import Tokenizer
@@ -123,7 +122,8 @@ def train_parity(
     options |= {"vocab_size": vocab_size, "special_tokens": special_tokens}
     settings: BPESettings = settings_of("bpe", options)
     scales = _scales(names, ratios)
-    choice = Choice(scales, *_window(window, alpha, len(names)), _pooled(pooled))
+    limits = _window(window, alpha, len(names))
+    check_integer("pooled", pooled, 0, MOST)
     rule, before = make_splitter(splitter), normalizer_or_none(normalizer)
     how: dict[str, Any] = {"splitter": rule, "normalizer": before, "special_tokens": settings.cut_out}
     how |= {"threads": threads, "progress": progress}
@@ -145,11 +145,15 @@ def train_parity(
             raise InputError(f"expected development text of the languages {names!r:.200}, not {[*development]!r:.200}")
         measured = {name: counted(name, development[name]) for name in names}
         _refuse_empty(measured, "development ")
+    shown = counts if measured is None else measured
+    costs = [1.0 if measured else 1.0 / length_of(part) for part in shown.values()]
+    choice = Choice(scales * np.array(costs), *limits)
+    held = None if measured is None else [*measured.values()]
     with progress_line(None, "indexing", unit="tokens", enabled=progress) as bar:
-        found = _learned(counts, measured, settings, choice, bar.phase)
-    loop, sizes, costs = found
-    merges, _, picks = loop.learned
-    model = model_of(loop.vocab, merges, settings)
+        found = parity_merges(
+            [*counts.values()], held, settings, choice, pooled=pooled, threads=threads, on_step=bar.phase
+        )
+    model = model_of(found.vocab, found.merges, settings)
     if len(model.vocab) < vocab_size:
         warnings.warn(
             f"fewer tokens than asked for: {len(model.vocab)} instead of {vocab_size}; no language has a pair left to "
@@ -157,54 +161,13 @@ def train_parity(
             SubwordsWarning,
             stacklevel=2,
         )
-    ends = loop.sizes[len(names) if measured else 0 :]
-    chosen = Counter(picks.tolist())
+    chosen = Counter(found.picks.tolist())
     rows = tuple(
-        LanguageCost(name, chosen[k], sizes[k] * costs[k], int(ends[k]) * costs[k]) for k, name in enumerate(names)
+        LanguageCost(name, chosen[k], found.before[k] * costs[k], found.after[k] * costs[k])
+        for k, name in enumerate(names)
     )
-    order = tuple(None if pick == NO_LANGUAGE else names[pick] for pick in picks.tolist())
+    order = tuple(None if pick == NO_LANGUAGE else names[pick] for pick in found.picks.tolist())
     return Parity(Tokenizer(spec_of(family_named("bpe"), model, settings, rule, before)), rows, order, not measured)
-
-
-def _learned(
-    counts: dict[str, WordCounts],
-    measured: dict[str, WordCounts] | None,
-    settings: BPESettings,
-    choice: Choice,
-    on_step: Any,
-) -> tuple[ParityLoop, list[int], list[float]]:
-    """Return the loop, and of each language the size of what is measured in the beginning, and its cost per id."""
-    pool = next(iter(counts.values()))
-    if choice.pooled or not (settings.byte_level and settings.alphabet == "full"):
-        for part in [*counts.values()][1:]:
-            pool += part
-    base, code_ids = first_tokens(pool, settings)
-    parts = [*counts.values(), *(measured or {}).values(), *([pool] if choice.pooled else [])]
-    for part in parts:
-        check_size(part, len(part.data) + len(part) + 1)
-    sizes = [_symbols(part, settings.byte_level) for part in parts]
-    shown = list((measured or counts).values())
-    costs = [1.0 if measured else 1.0 / float(len_of(part)) for part in shown]
-    choice = Choice(choice.scales * np.array(costs), choice.window, choice.most_picks, choice.pooled)
-    rules = character_rules(base) if settings.whole_characters else None
-    words = [read_words(part, code_ids, in_order=False) for part in parts]
-    loop = ParityLoop(words, sizes, base, settings, choice, rules)
-    loop.run(on_step)
-    return loop, sizes[len(counts) :] if measured else sizes, costs
-
-
-def len_of(counts: WordCounts) -> int:
-    """Return the number of bytes of all words, with repetitions."""
-    return int(np.dot(np.diff(counts.offsets), counts.counts.astype(np.int64)))
-
-
-def _symbols(counts: WordCounts, byte_level: bool) -> int:
-    """Return the number of bytes or characters of all words, with repetitions."""
-    if byte_level:
-        return len_of(counts)
-    begins = np.concatenate([np.zeros(1, np.int64), np.cumsum((counts.data & 0xC0) != 0x80)])
-    lengths: NDArray[np.int64] = np.diff(begins[counts.offsets])
-    return int(np.dot(lengths, counts.counts.astype(np.int64)))
 
 
 def _names(languages: object) -> list[str]:
@@ -238,8 +201,3 @@ def _window(window: int, alpha: float, languages: int) -> tuple[int, int]:
     if window and window < languages:
         raise InputError(f"expected a window of at least {languages} merges, one for each language, not {window}")
     return window, max(1, int(alpha * window / languages))
-
-
-def _pooled(pooled: int) -> int:
-    check_integer("pooled", pooled, 0, MOST)
-    return pooled

@@ -314,13 +314,15 @@ def _count(
 
 
 def _added(sources: Sequence[str]) -> WordCounts:
-    total = _load(sources[0])
-    for source in sources[1:]:
+    from subwords.corpus.counts import WordCounts
+
+    parts = [_load(source) for source in sources]
+    for source, part in zip(sources, parts, strict=True):
         try:
-            total += _load(source)
+            parts[0].check(part.provenance)
         except InputError as error:
             raise InputError(f"{source}: {error}") from None
-    return total
+    return WordCounts.joined(parts)
 
 
 def _no_counts() -> WordCounts:

@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,8 @@ from subwords.support.remote import local_copy
 
 if TYPE_CHECKING:
     from os import PathLike
+
+    from subwords.corpus.word_table import CountedWords
 
 __all__ = ["MOST", "WordCounts", "header_of", "mapped_counts", "starts_of"]
 
@@ -88,23 +90,29 @@ class WordCounts:
     def __add__(self, other: object) -> WordCounts:
         if not isinstance(other, WordCounts):
             raise InputError(f"expected word counts to add to word counts, not {type(other).__name__} {other!r:.60}")
-        self.check(other.provenance)
-        if self.total + other.total > MOST:
-            raise InputError(f"too many words: expected a total below 2**63, not {self.total + other.total}")
-        if (self.documents is None) != (other.documents is None):
-            raise InputError("only one of the counts has numbers of documents: count both with document_frequencies")
-        from subwords.corpus.word_table import CountedWords, WordTable
+        return WordCounts.joined([self, other])
 
-        def added(mine: NDArray[np.uint64], others: NDArray[np.uint64]) -> CountedWords:
-            table = WordTable()
-            table.add(CountedWords(self.data, self.offsets, mine), 0)
-            table.add(CountedWords(other.data, other.offsets, others), len(self))
-            return table.words()
+    @classmethod
+    def joined(cls, parts: Sequence[WordCounts]) -> WordCounts:
+        """Return the sum of counts: as `+`, and in linear time for any number of them.
 
-        documents = None
-        if self.documents is not None and other.documents is not None:
-            documents = added(self.documents, other.documents).counts
-        return WordCounts(*added(self.counts, other.counts), self.provenance, documents)
+        >>> import subwords
+        >>> parts = [subwords.count([text]) for text in ("so it", "so", "so")]
+        >>> dict(subwords.WordCounts.joined(parts))
+        {b'so': 3, b' it': 1}
+        """
+        if not parts:
+            raise InputError("expected one or more word counts to join")
+        first = parts[0]
+        for part in parts[1:]:
+            first.check(part.provenance)
+        if (total := sum(part.total for part in parts)) > MOST:
+            raise InputError(f"too many words: expected a total below 2**63, not {total}")
+        if any((part.documents is None) != (first.documents is None) for part in parts):
+            raise InputError("only some of the counts have numbers of documents: count all with document_frequencies")
+        found = _added(parts, [part.counts for part in parts])
+        documents = [part.documents for part in parts if part.documents is not None]
+        return cls(*found, first.provenance, _added(parts, documents).counts if documents else None)
 
     def at_least(self, count: int = 1, *, documents: int | None = None) -> WordCounts:
         """Return the counts of the words that occur at least `count` times, and in at least so many documents.
@@ -206,6 +214,17 @@ class WordCounts:
 
     def __repr__(self) -> str:
         return f"WordCounts({len(self)} words, {self.total} in all, splitter {self.provenance.splitter!r})"
+
+
+def _added(parts: Sequence[WordCounts], numbers: Sequence[NDArray[np.uint64]]) -> CountedWords:
+    """Return the words of all parts, each with the sum of its numbers."""
+    from subwords.corpus.word_table import CountedWords, WordTable
+
+    table, place = WordTable(), 0
+    for part, each in zip(parts, numbers, strict=True):
+        table.add(CountedWords(part.data, part.offsets, each), place)
+        place += len(part)
+    return table.words()
 
 
 def mapped_counts(write: Callable[[Path], object]) -> WordCounts:

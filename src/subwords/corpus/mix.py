@@ -49,17 +49,16 @@ def mix(
 
 def add_multiplied(sources: Mapping[str, WordCounts], factors: Mapping[str, int]) -> WordCounts:
     """Return the sum of counts, each multiplied by its factor."""
-    total: WordCounts | None = None
+    parts = list[WordCounts]()
     for name, counts in sources.items():
         if counts.total * factors[name] > MOST:
             raise InputError(f"too many words: {name!r} counts {factors[name]} times, for a total of 2**63 or more")
-        part = replace(counts, counts=counts.counts * np.uint64(factors[name]))
+        parts.append(replace(counts, counts=counts.counts * np.uint64(factors[name])))
         try:
-            total = part if total is None else total + part
+            parts[0].check(counts.provenance)
         except InputError as error:
             raise InputError(f"source {name!r}: {error}") from None
-    assert total is not None
-    return total
+    return WordCounts.joined(parts)
 
 
 def mix_factors(

@@ -85,10 +85,9 @@ class MergeTraining(NamedTuple):
 SYMBOLS_AT_OF, RUNS_AT_OF, RUNS_OF, PAIRS_AT_OF, PAIRS_OF, POSTINGS_AT_OF, HEAP_AT_OF, HEAP_ROOM_OF, REGION_ROW = range(
     9
 )
-# Fields of `choice`. MEASURED_FROM: the first region for measuring. POOLED_MERGES: how many merges come from the last
-# region, of all words. WINDOW: 0 for none; MOST_PICKS of a language in it. NEEDING: the region without room
-# for this many NEEDED pairs.
-LANGUAGES, REGIONS, MEASURED_FROM, POOLED_MERGES, WINDOW, MOST_PICKS, NEEDING, NEEDED, CHOICE_FIELDS = range(9)
+# Fields of `choice`. MEASURED_FROM: the first region for measuring. WINDOW: 0 for none; MOST_PICKS of a language in it.
+# NEEDING: the region without room for this many NEEDED_PAIRS pairs.
+LANGUAGES, REGIONS, MEASURED_FROM, WINDOW, MOST_PICKS, NEEDING, NEEDED_PAIRS, CHOICE_FIELDS = range(8)
 NO_LANGUAGE = -1  # of a merge that all languages chose
 
 

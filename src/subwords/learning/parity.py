@@ -22,7 +22,7 @@ from subwords.kernels.train_layout import (
     MEASURED_FROM,
     MERGES,
     MOST_PICKS,
-    NEEDED,
+    NEEDED_PAIRS,
     NEEDING,
     NO_KEY,
     PAIR_COUNT,
@@ -30,7 +30,6 @@ from subwords.kernels.train_layout import (
     PAIRS_AT_OF,
     PAIRS_OF,
     PAUSE,
-    POOLED_MERGES,
     POSTINGS_AT_OF,
     REGION_ROW,
     REGIONS,
@@ -48,6 +47,7 @@ from subwords.kernels.train_layout import (
 from subwords.learning.limits import Limits, Step
 from subwords.learning.merging import BETWEEN_LOOKS, CountLoop, pair_table, pairs_of
 from subwords.support.memory import zeros
+from subwords.support.threads import in_threads
 
 __all__ = ["Choice", "ParityLoop"]
 
@@ -59,14 +59,12 @@ class Choice:
     """How the language of a merge is chosen.
 
     scales: the cost of a language is its number of symbols times this. window, most_picks: a language is left out if it
-    was chosen `most_picks` times in the last `window` merges; 0 for no window. pooled: how many of the first merges are
-    the best ones of all languages together.
+    was chosen `most_picks` times in the last `window` merges; 0 for no window.
     """
 
     scales: NDArray[np.float64]
     window: int = 0
     most_picks: int = 0
-    pooled: int = 0
 
 
 class _Region(CountLoop):
@@ -85,7 +83,7 @@ class _Region(CountLoop):
             1,
             self.counters,
         )
-        self.pairs = pair_table(2 * number + ROOM)
+        self.pairs = pair_table(2 * number + ROOM)  # 8 times: no faster, after pooled merges half as fast
         move_pairs(every, self.pairs, 1, 1, self.counters)
         self.postings = zeros(3 * len(self.words.symbols) + 64, np.uint32, random=True)
         self.buffer = np.zeros(BUFFER_ROW, np.uint32)
@@ -98,9 +96,8 @@ class _Region(CountLoop):
 class ParityLoop:
     """A training run on several languages.
 
-    words: of each language; then, if there are words for measuring, those of each language; then, for pooled merges,
-    the words of all. sizes: the number of symbols of each of these, with repetitions. base, settings, rules: as in
-    `merge_words`.
+    words: of each language; then, if there are words for measuring, those of each language. sizes: the number of
+    symbols of each of these, with repetitions. base, settings, rules: as in `merge_words`.
     """
 
     def __init__(
@@ -117,20 +114,19 @@ class ParityLoop:
         self.first, self.sizes = first, np.array(sizes, np.int64)
         self.scales = np.ascontiguousarray(choice.scales, np.float64)
         self.choice = np.zeros(CHOICE_FIELDS, np.int64)
-        measured = len(words) - (choice.pooled > 0) - languages
-        self.choice[[LANGUAGES, REGIONS, MEASURED_FROM]] = languages, len(words), languages if measured else 0
-        self.choice[[POOLED_MERGES, WINDOW, MOST_PICKS]] = choice.pooled, choice.window, choice.most_picks
+        self.choice[[LANGUAGES, REGIONS, MEASURED_FROM]] = languages, len(words), len(words) - languages
+        self.choice[[WINDOW, MOST_PICKS]] = choice.window, choice.most_picks
         self.recent, self.picks = np.zeros(2 * languages, np.int64), np.zeros(first.size, np.int32)
 
-    def run(self, on_step: Step) -> None:
+    def run(self, on_step: Step, threads: int = 1) -> None:
         """Merge until vocab_size is reached or no language has a pair that is frequent enough."""
         from subwords.kernels.bpe.parity import merge_in_parity
 
         on_step("indexing", 0, len(self._regions))
-        for number, one in enumerate(self._regions):
+        for one in self._regions:
             one.tokens = self.first.tokens
-            one._index()
-            on_step("indexing", number + 1, len(self._regions))
+        in_threads(_Region._index, self._regions, threads)
+        on_step("indexing", len(self._regions), len(self._regions))
         training, settings = self._packed(), self.first.settings
         base = int(training.counters[TOKENS])
         while True:
@@ -216,7 +212,7 @@ class ParityLoop:
         old = self._pairs.block(int(row[PAIRS_AT_OF]), int(row[PAIRS_OF]))
         counts = old.reshape(-1, PAIR_ROW)[:, PAIR_COUNT]
         live = int(np.count_nonzero((counts != 0) & (counts != NO_KEY)))
-        one.pairs, one.heap = self._room(2 * live + int(self.choice[NEEDED]))
+        one.pairs, one.heap = self._room(2 * live + int(self.choice[NEEDED_PAIRS]))
         move_pairs(old, one.pairs, 1, 0, one.counters)
         start_heap(one._training)
         self._place(number)

@@ -1,8 +1,8 @@
 """Parity-aware BPE training (B11): several languages with words and pairs of their own, and one list of merges.
 
 Each language is a *region*: its words, pairs, postings and heap as in train.py, one region after the other in each
-array. Regions for measuring hold other words of the languages, and one more region may hold the words of all. All
-pairs of a region are live (the threshold is 1), because any of them may be the best pair of another region.
+array. Regions for measuring hold other words of the languages. All pairs of a region are live (the threshold is 1),
+because any of them may be the best pair of another region.
 """
 
 from __future__ import annotations
@@ -31,9 +31,8 @@ from subwords.kernels.train_layout import (
     MERGED,
     MERGES,
     MOST_PICKS,
-    NEEDED,
+    NEEDED_PAIRS,
     NEEDING,
-    NO_LANGUAGE,
     PAIR_COUNT,
     PAIR_KEY,
     PAIR_PLACE,
@@ -43,7 +42,6 @@ from subwords.kernels.train_layout import (
     PAIRS_OF,
     PAIRS_USED,
     PAUSE,
-    POOLED_MERGES,
     POSTINGS_AT_OF,
     REGION_ROW,
     REGIONS,
@@ -134,22 +132,14 @@ def entry_of(t, key):
 
 
 @helper
-def active(training):
-    """The number of regions that merges are made in: the last one, of all words, only while it is asked."""
-    choice, merges = pointer(training.choice), I64(region(training, 0).counters[MERGES])
-    pooled = choice[REGIONS] - choice[MEASURED_FROM] - choice[LANGUAGES]
-    return choice[REGIONS] - pooled if merges > choice[POOLED_MERGES] else choice[REGIONS]
-
-
-@helper
 def full_region(training, key):
     """The first region without room for the new pairs of this merge, or -1."""
-    for k in range(active(training)):
+    for k in range(pointer(training.choice)[REGIONS]):
         t = region(training, k)
         at = entry_of(t, key)
         if at >= 0:
             most = 2 * I64(t.pairs[at + PAIR_WORDS]) + 2  # a place makes at most two pairs
-            pointer(training.choice)[NEEDED] = most
+            pointer(training.choice)[NEEDED_PAIRS] = most
             if t.counters[PAIRS_USED] + most > pointer(training.regions)[k * REGION_ROW + PAIRS_OF] // 2:
                 return k
             if t.counters[HEAP_SIZE] + most > pointer(training.regions)[k * REGION_ROW + HEAP_ROOM_OF]:
@@ -172,7 +162,7 @@ def merge_everywhere(training, key, count, language):
     if first.settings[RULED] != 0:
         first.lengths[merged] = first.lengths[left] + first.lengths[right]
         first.classes[merged] = first.joined[I64(first.classes[left]) * first.kinds + I64(first.classes[right])]
-    for k in range(active(training)):
+    for k in range(pointer(training.choice)[REGIONS]):
         t = region(training, k)
         at = entry_of(t, key)
         if at >= 0:
@@ -190,7 +180,7 @@ def remember(training, language):
     choice, recent, picks = pointer(training.choice), pointer(training.recent), pointer(training.picks)
     number = I64(region(training, 0).counters[MERGES]) - 1
     recent[2 * language] += 1
-    if number >= choice[WINDOW] and picks[number - choice[WINDOW]] >= 0:
+    if number >= choice[WINDOW]:
         recent[2 * picks[number - choice[WINDOW]]] -= 1
 
 
@@ -205,21 +195,15 @@ def merge_in_parity(training: ParityTraining) -> Int:
     while first.counters[TOKENS] < first.settings[VOCAB_SIZE]:
         if first.counters[MERGES] >= first.settings[PAUSE]:
             return PAUSED
-        language, source = I64(NO_LANGUAGE), choice[REGIONS] - 1
-        if first.counters[MERGES] >= choice[POOLED_MERGES]:
-            language = worst(training, choice[WINDOW] > 0)
-            if language < 0:
-                language = worst(training, False)
-            if language < 0:
-                return EXHAUSTED
-            source = language
-        t = region(training, source)
+        language = worst(training, choice[WINDOW] > 0)
+        if language < 0:
+            language = worst(training, False)
+        if language < 0:
+            return EXHAUSTED
+        t = region(training, language)
         at = best(t)
         if at < 0 or t.pairs[at + PAIR_COUNT] < U64(first.settings[FLOOR]):
-            if language < 0:
-                choice[POOLED_MERGES] = 0
-            else:
-                recent[2 * language + 1] = 1
+            recent[2 * language + 1] = 1
             continue
         key, count = t.pairs[at + PAIR_KEY], t.pairs[at + PAIR_COUNT]
         left, right = I64(key >> HALF), I64(key & LOW)
@@ -230,6 +214,6 @@ def merge_in_parity(training: ParityTraining) -> Int:
             choice[NEEDING] = needing
             return NEED_PAIRS
         merge_everywhere(training, key, count, language)
-        if choice[WINDOW] > 0 and language >= 0:
+        if choice[WINDOW] > 0:
             remember(training, language)
     return DONE

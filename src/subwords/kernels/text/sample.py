@@ -5,7 +5,7 @@ from __future__ import annotations
 from subwords.kernels.jit import I64, U64, I64s, Int, U8s, helper, kernel, pointer
 
 BASIS, PRIME = U64(0xCBF29CE484222325), U64(0x100000001B3)  # FNV-1a, 64 bits
-OF_SEED, ONCE, TWICE = U64(0x9E3779B97F4A7C15), U64(0xFF51AFD7ED558CCD), U64(0xC4CEB9FE1A85EC53)
+OF_SEED, FIRST_FACTOR, SECOND_FACTOR = U64(0x9E3779B97F4A7C15), U64(0xFF51AFD7ED558CCD), U64(0xC4CEB9FE1A85EC53)
 HALF, TO_53 = U64(33), U64(11)
 
 
@@ -17,8 +17,8 @@ def text_hash(text, i, stop, seed):
         state = (state ^ U64(text[i])) * PRIME
         i += 1
     state ^= U64(seed) * OF_SEED
-    state = (state ^ state >> HALF) * ONCE
-    state = (state ^ state >> HALF) * TWICE
+    state = (state ^ state >> HALF) * FIRST_FACTOR
+    state = (state ^ state >> HALF) * SECOND_FACTOR
     return state ^ state >> HALF
 
 

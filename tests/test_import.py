@@ -38,6 +38,7 @@ PUBLIC = {
         "boundary_difference",
         "canonicalize",
         "is_canonical",
+        "distribution",
         "encode_with",
         "segmentations",
         "segmented",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from subwords import scale as scale
     from subwords import tokens as tokens
     from subwords.adapt.adapted import Adapted as Adapted
+    from subwords.adapt.encodings import distribution as distribution
     from subwords.adapt.encodings import encode_with as encode_with
     from subwords.adapt.encodings import segmentations as segmentations
     from subwords.adapt.extend import extend as extend
@@ -98,6 +99,7 @@ _HOMES = {
     "compare": "subwords.study.compare",
     "convert": "subwords.exchange.convert",
     "count": "subwords.training.count",
+    "distribution": "subwords.adapt.encodings",
     "encode_with": "subwords.adapt.encodings",
     "evaluate": "subwords.study.evaluate",
     "explain": "subwords.study.explain",
@@ -157,6 +159,7 @@ __all__ = [
     "compare",
     "convert",
     "count",
+    "distribution",
     "encode_with",
     "evaluate",
     "explain",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise, product
 from random import Random
 from typing import Any
 
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 
 import subwords
 from subwords.adapt.word_lattice import WordLattice
+from subwords.reference import encodings as reference
 from subwords.tokenizer import Tokenizer
 
 CORPUS = ["hug hugs hugging huge bun buns pun puns low lower lowest"] * 9
@@ -34,23 +34,11 @@ def tok(request: pytest.FixtureRequest) -> Tokenizer:
 
 
 def enumerated(word: bytes) -> list[list[int]]:
-    """Every way to cut the word at some of its places, if all parts are tokens."""
-    found = []
-    for cuts in product((False, True), repeat=max(0, len(word) - 1)):
-        places = [0, *(i + 1 for i, cut in enumerate(cuts) if cut), len(word)]
-        parts = [word[a:b] for a, b in pairwise(places) if a < b]
-        if all(part in LATTICE.first for part in parts):
-            found.append([LATTICE.first[part] for part in parts])
-    return found
+    return [[LATTICE.first[part] for part in parts] for parts in reference.segmentations(word, LATTICE.first)]
 
 
 def greedy(word: bytes) -> list[int]:
-    ids = []
-    while word:
-        size = next(n for n in range(len(word), 0, -1) if word[:n] in LATTICE.first)
-        ids.append(LATTICE.first[word[:size]])
-        word = word[size:]
-    return ids
+    return [LATTICE.first[part] for part in reference.longest_match(word, LATTICE.first)]
 
 
 @given(words)
@@ -81,12 +69,56 @@ def test_uniform_has_equal_frequencies() -> None:
     assert chi < len(every) - 1 + 6 * (2 * (len(every) - 1)) ** 0.5
 
 
-def test_maxmatch_dropout_has_the_probability_of_its_definition() -> None:
-    # "abc": abc 1 - p; ab c p (1 - p); a bc p p (1 - p); a b c p p p.
-    times, p, rng = 20_000, 0.4, Random(4)
-    got = Counter(tuple(LATTICE.longest(b"abc", rng, p)) for _ in range(times))
-    for ids, share in (((5,), 1 - p), ((3, 2), p * (1 - p)), ((0, 4), p * p * (1 - p)), ((0, 1, 2), p**3)):
-        assert abs(got[ids] - share * times) < 6 * (share * (1 - share) * times) ** 0.5
+@settings(max_examples=30, deadline=None)
+@given(st.text("ab", min_size=1, max_size=6), st.text("ab ", min_size=1, max_size=30), st.sampled_from([0.1, 0.5, 0.9]))
+def test_distributions_are_those_of_the_textbook(word: str, text: str, p: float) -> None:
+    tok = subwords.train([f"{text} ab"], vocab_size=262, splitter="whitespace")
+    vocab, ranks = tok.model.vocab, {pair: rank for rank, pair in enumerate(tok.merges)}
+    tokens = {token for token in vocab if token}
+    letters = [bytes([byte]) for byte in word.encode()]
+    expected: dict[Any, dict[tuple[bytes, ...], float]] = {
+        "bpe-dropout": reference.distribution_of(lambda flip: tuple(reference.bpe_dropout(letters, ranks, flip)), p),
+        "maxmatch-dropout": reference.distribution_of(
+            lambda flip: tuple(reference.longest_match(word.encode(), tokens, flip)), p
+        ),
+        "longest": {tuple(reference.longest_match(word.encode(), tokens)): 1.0},
+    }
+    every = reference.segmentations(word.encode(), tokens)
+    expected["uniform"] = {tuple(parts): 1 / len(every) for parts in every}
+    for method, shares in expected.items():
+        got = subwords.distribution(tok, word, method=method, p=p if "dropout" in method else None)
+        assert {tuple(vocab[index] for index in ids): pytest.approx(share) for ids, share in got.items()} == shares
+        assert sum(got.values()) == pytest.approx(1)
+        assert [*got.values()] == sorted(got.values(), reverse=True)
+    fewest = subwords.distribution(tok, word, method="fewest")
+    assert [len(ids) for ids in fewest] == [min(map(len, every))]
+
+
+@pytest.mark.parametrize("method", ["bpe-dropout", "maxmatch-dropout"])
+def test_draws_have_their_distribution(method: Any) -> None:
+    # A share of n draws is within six standard deviations; the seeds are fixed.
+    tok, word, times = BYTES, "lowest", 4_000
+    shares = subwords.distribution(tok, word, method=method, p=0.4)
+    got = Counter(tuple(subwords.encode_with(tok, word, method=method, p=0.4, document=k)) for k in range(times))
+    assert {*got} <= {*shares}
+    for ids, share in shares.items():
+        assert abs(got[ids] - share * times) <= 6 * (share * (1 - share) * times) ** 0.5 + 1
+
+
+@pytest.mark.parametrize("method", ["bpe-dropout", "maxmatch-dropout"])
+def test_distributions_at_the_ends_of_the_scale(method: Any) -> None:
+    assert subwords.distribution(BYTES, "hugs", method=method, p=1) == {
+        tuple(BYTES.encode(char)[0] for char in "hugs"): 1.0
+    }
+    kept = BYTES.encode("hugs") if method == "bpe-dropout" else subwords.encode_with(BYTES, "hugs", method="longest")
+    assert subwords.distribution(BYTES, "hugs", method=method, p=0) == {tuple(kept): 1.0}
+
+
+def test_a_distribution_of_a_long_word_is_refused() -> None:
+    with pytest.raises(subwords.InputError, match="at most 50 outcomes of the random decisions"):
+        subwords.distribution(BYTES, "hugginglowest", method="bpe-dropout", most=50)
+    with pytest.raises(subwords.InputError, match="p is not an option"):
+        subwords.distribution(BYTES, "hug", method="uniform", p=0.1)
 
 
 @settings(max_examples=40)

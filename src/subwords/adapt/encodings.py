@@ -14,13 +14,15 @@ from subwords.bpe.model import BPE
 from subwords.bpe.sample import DROPOUT, draw_word
 from subwords.bpe.segmenter import BPESegmenter
 from subwords.errors import InputError
-from subwords.support.checks import refuse_given
+from subwords.support.checks import check_integer, refuse_given
 from subwords.tokenizer import Tokenizer
 
-__all__ = ["Method", "encode_with", "segmentations"]
+__all__ = ["Method", "distribution", "encode_with", "segmentations"]
 
 Method: TypeAlias = Literal["bpe-dropout", "fewest", "longest", "maxmatch-dropout", "uniform"]
 DROPOUTS = ("bpe-dropout", "maxmatch-dropout")
+SKIPPED, KEPT = 0.0, 1.0  # draws below and above every rate
+MOST_OUTCOMES = 10**8
 
 
 def encode_with(
@@ -82,6 +84,57 @@ def segmentations(tok: Tokenizer, word: str, *, most: int = 10_000) -> list[list
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
         raise InputError(f"expected most to be an integer from 1, not {most!r:.60}")
     return _lattice(tok).all_paths(_as_bytes(word), most)
+
+
+def distribution(
+    tok: Tokenizer, word: str, *, method: Method, p: float | None = None, most: int = 100_000
+) -> dict[tuple[int, ...], float]:
+    """Return the exact probability of each segmentation that `encode_with` draws of one word, the likeliest first.
+
+    The word is used as it is, neither normalized nor split. All outcomes of the random decisions are tried: InputError
+    if there are more than `most`, which for dropout is soon the case for words of more than about 10 symbols.
+
+    >>> import subwords
+    >>> tok = subwords.train(["ab ab"], vocab_size=257)
+    >>> subwords.distribution(tok, "ab", method="bpe-dropout", p=0.25)
+    {(256,): 0.75, (64, 65): 0.25}
+    """
+    rate, _ = _checked(tok, word, method, p, None, None)
+    check_integer("most", most, 1, MOST_OUTCOMES)
+    if method == "bpe-dropout" and isinstance(tok.model, BPE) and tok.model.words_only:
+        raise InputError("bpe-dropout changes nothing in a model that has only whole words: take another method")
+    text = _as_bytes(word)
+    if method == "uniform":
+        every = _lattice(tok).all_paths(text, most)
+        return {tuple(ids): 1 / len(every) for ids in every}
+    segment, found = _segment(tok, method, rate), dict[tuple[int, ...], float]()
+    waiting = [list[float]()]
+    for outcome in range(most + 1):
+        if not waiting:
+            return dict(sorted(((ids, share) for ids, share in found.items() if share), key=lambda one: -one[1]))
+        if outcome == most:
+            break
+        draws = _Planned(waiting.pop())
+        ids = tuple(segment(text, draws))
+        # Where nothing was planned, nothing was skipped: what if it is?
+        waiting += ([*draws.made[:k], SKIPPED] for k in range(draws.planned, len(draws.made)))
+        skips = draws.made.count(SKIPPED)
+        found[ids] = found.get(ids, 0.0) + rate**skips * (1 - rate) ** (len(draws.made) - skips)
+    raise InputError(
+        f"expected at most {most} outcomes of the random decisions; this word has more: use a shorter word"
+    )
+
+
+class _Planned(Random):
+    """Draws with a planned beginning, which skip nothing after it."""
+
+    def __init__(self, plan: list[float]) -> None:
+        super().__init__(0)
+        self.planned, self.made, self._plan = len(plan), list[float](), plan
+
+    def random(self) -> float:
+        self.made.append(self._plan[len(self.made)] if len(self.made) < self.planned else KEPT)
+        return self.made[-1]
 
 
 def _as_bytes(word: str) -> bytes:

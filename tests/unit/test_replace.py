@@ -97,9 +97,14 @@ def test_clear_errors() -> None:
         subwords.replace(tok, ["xy"], number=3)
     with pytest.raises(InputError, match="expected counts made with splitter"):
         subwords.replace(tok, subwords.count([NEW], splitter="bert"), number=3)
-    piece = subwords.train([OLD] * 9, algorithm="wordpiece", vocab_size=40)
-    with pytest.raises(InputError, match="expected a BPE tokenizer, not wordpiece"):
-        subwords.replace(piece, [NEW], number=3)
+    words = subwords.train([OLD] * 9, algorithm="wordlevel", vocab_size=9)
+    with pytest.raises(InputError, match="wordlevel"):
+        subwords.replace(words, [NEW], number=3)
+    pieces = subwords.train([OLD] * 9, algorithm="wordpiece", vocab_size=40)
+    with pytest.raises(InputError, match="whole_characters is for BPE"):
+        subwords.replace(pieces, [NEW], number=3, whole_characters=True)
+    with pytest.raises(TrainingError, match="cannot replace 3 tokens: this corpus has 0 new ones"):
+        subwords.replace(pieces, ["w"], number=3)
 
 
 def test_real_files_in_hf(data: Path, tmp_path: Path) -> None:
@@ -112,6 +117,60 @@ def test_real_files_in_hf(data: Path, tmp_path: Path) -> None:
     theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
     for one in (text, "plain words", *(tok.decode([i]) for i in found.removed)):
         assert found.tokenizer.encode(one) == theirs.encode(one, add_special_tokens=False).ids
+
+
+def pieces_keep_their_promises(found: subwords.Adapted, texts: list[str]) -> None:
+    old, new, gone = found.old, found.tokenizer, {*found.removed}
+    assert new.vocab_size == old.vocab_size
+    assert [i for i in range(old.vocab_size) if new.id_to_bytes(i) != old.id_to_bytes(i)] == sorted(gone)
+    assert found.added == found.removed
+    mark = getattr(new.model, "prefix", "")
+    fresh = [new.id_to_bytes(i).decode().removeprefix(mark or "\0") for i in found.added]
+    kinds = set()
+    for text in texts:
+        before, after = old.encode(text), new.encode(text)
+        shown = text if mark else "\u2581" + text.replace(" ", "\u2581")
+        same = not gone & {*before} and not any(piece in shown for piece in fresh)
+        kinds.add(same)
+        assert before == after or not same
+        assert new.decode(after) == old.decode(before)
+    assert kinds == {True, False}
+    assert {*found.unreachable} <= {*subwords.Adapted(old, old).unreachable} - gone
+
+
+@pytest.mark.parametrize("algorithm", ["wordpiece", "unigram"])
+def test_pieces_take_the_places_of_old_ones(algorithm: str, tmp_path: Path) -> None:
+    size = {"wordpiece": 50, "unigram": 40}[algorithm]
+    letters = "".join(sorted({*OLD, *NEW} - {" "}))
+    letters += f" {letters[::-1]}"
+    tok = subwords.train([OLD, letters] * 9, algorithm=algorithm, vocab_size=size)
+    found = subwords.replace(tok, [NEW] * 9, number=3)
+    assert len(found.added) == 3
+    pieces_keep_their_promises(found, [*OLD.split(), *NEW.split(), OLD, NEW])
+    assert len(found.tokenizer.encode(NEW)) < len(tok.encode(NEW))
+    found.tokenizer.save(tmp_path / "x.json")
+    theirs = pytest.importorskip("tokenizers").Tokenizer.from_file(str(tmp_path / "x.json"))
+    for text in (OLD, NEW, *NEW.split()):
+        assert theirs.encode(text, add_special_tokens=False).ids == found.tokenizer.encode(text)
+    if algorithm == "unigram":
+        processor = pytest.importorskip("sentencepiece").SentencePieceProcessor
+        found.tokenizer.save(tmp_path / "x.model")
+        again = processor(model_file=str(tmp_path / "x.model"))
+        assert [again.encode(text) for text in (OLD, NEW)] == [found.tokenizer.encode(text) for text in (OLD, NEW)]
+
+
+@pytest.mark.parametrize("name", ["t5/spiece.model", "albert/spiece.model", "bert/bert-base-uncased-tokenizer.json"])
+def test_real_pieces(data: Path, tmp_path: Path, name: str) -> None:
+    tok = subwords.load(file_of(data, name))
+    text = "refractive prismatic spectrometers photolithography " * 9
+    found = subwords.replace(tok, [text], number=5)
+    pieces_keep_their_promises(found, [text, "plain words", "photolithography", "refractive", "it was so"])
+    if name.endswith(".model"):
+        processor = pytest.importorskip("sentencepiece").SentencePieceProcessor
+        found.tokenizer.save(tmp_path / "x.model")
+        again = processor(model_file=str(tmp_path / "x.model"))
+        for one in (text, "plain words", "photolithography"):
+            assert again.encode(one) == found.tokenizer.encode(one)
 
 
 def test_models_in_sentencepiece(tmp_path: Path) -> None:

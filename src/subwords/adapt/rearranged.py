@@ -42,12 +42,15 @@ def new_ids(origins: NDArray[np.int64], size: int) -> NDArray[np.int64]:
 
 
 def rearranged(
-    spec: TokenizerSpec, origins: NDArray[np.int64], fresh: Mapping[int, bytes] | None = None
+    spec: TokenizerSpec,
+    origins: NDArray[np.int64],
+    fresh: Mapping[int, bytes] | None = None,
+    scores: Mapping[int, float] | None = None,
 ) -> TokenizerSpec:
     """Return a spec whose new id i has the token of the old id origins[i]; merges of tokens that are gone are left out.
 
-    fresh: new tokens by new id, where origins has -1; they have no merges yet, score as the best piece, and a
-    SentencePiece file merges them last.
+    fresh: new tokens by new id, where origins has -1; they have no merges yet, and a SentencePiece file merges them
+    last. scores: of new Unigram pieces.
     """
     fresh = fresh or {}
     old = list(spec.model.vocab)
@@ -55,13 +58,13 @@ def rearranged(
     if spec.foreign.sentencepiece is not None and all(tokens):
         from subwords.formats.sentencepiece.revised import revised
 
-        found = revised(spec, tokens, origins)
+        found = revised(spec, tokens, origins, scores)
         if found is not None:
             return found
     ids = new_ids(origins, len(old))
     return replace(
         spec,
-        model=_model(spec.model, tokens, origins, ids),
+        model=_model(spec.model, tokens, origins, ids, scores or {}),
         template=None if spec.template is None else _template(spec.template, ids),
         added_tokens=tuple(replace(token, id=int(ids[token.id])) for token in spec.added_tokens),
         roles=tuple((role, int(ids[index])) for role, index in spec.roles),
@@ -88,7 +91,13 @@ def _template(template: Template, ids: NDArray[np.int64]) -> Template:
     return replace(template, single=single, pair=pair)
 
 
-def _model(model: Model, tokens: list[bytes], origins: NDArray[np.int64], ids: NDArray[np.int64]) -> Model:
+def _model(
+    model: Model,
+    tokens: list[bytes],
+    origins: NDArray[np.int64],
+    ids: NDArray[np.int64],
+    fresh_scores: Mapping[int, float],
+) -> Model:
     special = _mapped(model.special_ids, ids)
     unk_id = None if model.unk_id is None else int(ids[model.unk_id])
     if isinstance(model, BPE):
@@ -97,6 +106,7 @@ def _model(model: Model, tokens: list[bytes], origins: NDArray[np.int64], ids: N
     if isinstance(model, Unigram):
         # The score of an unknown character depends on the smallest one.
         scores = np.where(origins >= 0, model.scores[origins], model.scores.max(initial=0.0))
+        scores[[*fresh_scores]] = [*fresh_scores.values()]
         users = _mapped(model.user_ids, ids)
         return replace(model, vocab=vocab, scores=scores, unk_id=unk_id, special_ids=special, user_ids=users)
     return replace(model, vocab=vocab, unk_id=unk_id, special_ids=special)  # type: ignore[arg-type]

@@ -13,6 +13,7 @@ from subwords.adapt.adapted import Adapted
 from subwords.adapt.alphabet import check_tokenizer
 from subwords.adapt.counted import counts_for
 from subwords.adapt.extend_bpe import Extension, extended_bpe
+from subwords.adapt.extend_pieces import extended_pieces
 from subwords.adapt.prune import Tokens, chosen_ids
 from subwords.adapt.rearranged import rearranged
 from subwords.adapt.removal import Removal
@@ -21,11 +22,14 @@ from subwords.bpe.model import BPE
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.corpus.progress import progress as progress_line
 from subwords.errors import InputError, TrainingError
-from subwords.families import family_of
+from subwords.learning.limits import Step
 from subwords.spec import TokenizerSpec
 from subwords.support.checks import check_integer
 from subwords.support.threads import thread_count
 from subwords.tokenizer import Tokenizer
+from subwords.unigram.model import Unigram
+from subwords.wordlevel.model import WordLevel
+from subwords.wordpiece.model import WordPiece
 
 if TYPE_CHECKING:
     from subwords.corpus.source import Source
@@ -48,13 +52,14 @@ def replace(
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Adapted:
-    """Return a BPE tokenizer of the same size in which new tokens have the ids of some old ones (B9, C2).
+    """Return a tokenizer of the same size in which new tokens have the ids of some old ones (B9, P5, U6, C2).
 
     The new tokens are learned from a corpus (see `count`) or from word counts. Those that make room are the `number`
     tokens that the corpus uses least, except those in `keep`; or the tokens `drop`; or those of `scripts`: see `prune`.
-    All other ids keep their tokens. A removed token is not learned again. A text keeps its ids if none of them is
-    removed and the two sides of a new merge are not neighbours in them. The other options are those of `extend`.
-    Raises InputError as `prune` and `extend`, TrainingError if the corpus has fewer new tokens than are removed.
+    All other ids keep their tokens. A removed token is not learned again. In BPE, a text keeps its ids if none of them
+    is removed and the two sides of a new merge are not neighbours in them; in WordPiece and Unigram, if none is removed
+    and no word of it holds the string of a new token. The other options are those of `extend`. Raises InputError as
+    `prune` and `extend`, TrainingError if the corpus has fewer new tokens than are removed.
 
     Hazard: the rows of the new ids in a model's embeddings are those of other tokens until `Adapted.id_map` is applied.
 
@@ -66,8 +71,8 @@ def replace(
     """
     check_tokenizer("tokenizer", tokenizer)
     model = tokenizer.model
-    if not isinstance(model, BPE):
-        raise InputError(f"expected a BPE tokenizer, not {family_of(model).name}: only merges can be learned in place")
+    if isinstance(model, WordLevel):
+        raise InputError("expected a tokenizer of parts of words, not wordlevel")
     removal = removal_of(tokenizer.spec)
     if (number is None) + (drop is None) + (scripts is None) != 2:
         raise InputError("expected one of number, drop and scripts: which tokens make room")
@@ -85,14 +90,13 @@ def replace(
         whole_characters=whole_characters,
     )
     with progress_line(None, "indexing", unit="tokens", enabled=progress) as bar:
-        room = _without_merges(model, removed)
-        tokens, merges = extended_bpe(room, counts, settings, threads=thread_count(threads), on_step=bar.phase)
+        tokens, merges, scores = _learned(model, removed, counts, settings, thread_count(threads), bar.phase)
     if len(tokens) < len(removed):
         raise TrainingError(
             f"cannot replace {len(removed)} tokens: this corpus has {len(tokens)} new ones; use more text, or replace "
             "fewer"
         )
-    return _filled(tokenizer, removed, tokens, merges)
+    return _filled(tokenizer, removed, tokens, merges, scores)
 
 
 def _removed(
@@ -115,8 +119,29 @@ def _removed(
     )
 
 
-def _without_merges(model: BPE, removed: list[int]) -> BPE:
-    """Return the model in which no text yields some tokens; their strings are taken, so they are not learned again."""
+def _learned(
+    model: BPE | WordPiece | Unigram,
+    removed: list[int],
+    counts: WordCounts,
+    settings: Extension,
+    threads: int,
+    on_step: Step,
+) -> tuple[list[bytes], NDArray[np.int64], list[float]]:
+    """Return new tokens, their merges (BPE) and scores (Unigram); removed strings are taken, so not learned again."""
+    special, merges = model.special_ids | {*removed}, np.zeros((0, 3), np.int64)
+    if isinstance(model, BPE):
+        tokens, merges = extended_bpe(_without(model, removed), counts, settings, threads=threads, on_step=on_step)
+        return tokens, merges, []
+    size = len(model.vocab)
+    if isinstance(model, WordPiece):
+        more = extended_pieces(changed(model, special_ids=special), counts, settings, threads=threads, on_step=on_step)
+        return list(more.vocab)[size:], merges, []
+    found = extended_pieces(changed(model, special_ids=special), counts, settings, threads=threads, on_step=on_step)
+    return list(found.vocab)[size:], merges, found.scores[size:].tolist()
+
+
+def _without(model: BPE, removed: list[int]) -> BPE:
+    """Return the model in which no text yields some tokens."""
     gone = np.zeros(len(model.symbols), np.bool_)
     gone[removed] = True
     kept = ~gone[model.merges].any(1)
@@ -124,14 +149,16 @@ def _without_merges(model: BPE, removed: list[int]) -> BPE:
     return changed(model, merges=model.merges[kept], ranks=ranks, special_ids=model.special_ids | {*removed})
 
 
-def _filled(tokenizer: Tokenizer, removed: list[int], tokens: list[bytes], merges: NDArray[np.int64]) -> Adapted:
+def _filled(
+    tokenizer: Tokenizer, removed: list[int], tokens: list[bytes], merges: NDArray[np.int64], scores: list[float]
+) -> Adapted:
     """Return the tokenizer with new tokens at the ids of removed ones; merges: with new ids after the last old one."""
     vocab = tokenizer.model.vocab
     origins = np.where(np.diff(vocab.offsets) > 0, np.arange(len(vocab)), -1)
     origins[removed] = -1
     fresh = dict(zip(removed, tokens, strict=True))
-    spec = rearranged(tokenizer.spec, origins, fresh)
-    if spec.foreign.sentencepiece is None:
+    spec = rearranged(tokenizer.spec, origins, fresh, dict(zip(removed, scores, strict=True)) if scores else None)
+    if isinstance(spec.model, BPE) and spec.foreign.sentencepiece is None:
         places = np.concatenate([np.arange(len(vocab)), np.array(removed, np.int64)])
         spec = _with_merges(spec, places[merges])
     return Adapted(Tokenizer(spec), tokenizer, tuple(removed), tuple(removed), _origins=origins)

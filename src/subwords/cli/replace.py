@@ -50,7 +50,7 @@ def replace(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Replace tokens of a BPE tokenizer by others that a corpus needs; the number of ids stays the same.
+    """Replace tokens of a tokenizer by others that a corpus needs; the number of ids stays the same.
 
     SOURCE is a corpus as in "subwords count", or one file written by it with the splitter of TOKENIZER. The new tokens
     get the ids of the removed ones, which are the N least used (--number), named ones (--drop) or those of a script.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,11 +30,16 @@ def lower_scores(least: float, count: int) -> list[float]:
     return found
 
 
-def revised(spec: TokenizerSpec, pieces: Sequence[bytes], origins: NDArray[np.int64]) -> TokenizerSpec | None:
+def revised(
+    spec: TokenizerSpec,
+    pieces: Sequence[bytes],
+    origins: NDArray[np.int64],
+    fresh_scores: Mapping[int, float] | None = None,
+) -> TokenizerSpec | None:
     """Return the spec of a .model file with these pieces; None if the spec is no longer that of its file.
 
-    origins: the old id of each piece, which keeps its type and score; -1 for new pieces, whose scores are below all
-    others in order of their ids.
+    origins: the old id of each piece, which keeps its type and score; -1 for new pieces, whose scores are
+    `fresh_scores` by id, or else below all others in order of their ids.
     """
     assert spec.foreign.sentencepiece is not None
     table = PieceTable.of(spec.foreign.sentencepiece)
@@ -45,7 +50,10 @@ def revised(spec: TokenizerSpec, pieces: Sequence[bytes], origins: NDArray[np.in
     types = np.where(fresh, Piece.NORMAL, old[origins]).astype(np.uint8)
     scores = table.scores[origins]
     merging = np.isin(old, (Piece.NORMAL, Piece.UNUSED))
-    scores[fresh] = lower_scores(float(table.scores[merging].min(initial=0)), int(fresh.sum()))
+    if fresh_scores is None:
+        scores[fresh] = lower_scores(float(table.scores[merging].min(initial=0)), int(fresh.sum()))
+    else:
+        scores[[*fresh_scores]] = [*fresh_scores.values()]
     message = model_class()()
     message.ParseFromString(table.message)
     trainer, places = message.trainer_spec, {origin: i for i, origin in enumerate(origins.tolist()) if origin >= 0}

@@ -85,7 +85,11 @@ def test_word_counts_take_an_argument_or_say_why_not(tmp_path: Path, monkeypatch
         works = [
             allowed(lambda: COUNTS + value, f"+ {value!r}"),
             allowed(lambda: COUNTS.check(value), f"check {value!r}"),
-            *(allowed(lambda: WordCounts(**{**fields, name: value}), f"{name}={value!r}") for name in fields),
+            *(
+                allowed(lambda: WordCounts(**{**fields, name: value}), f"{name}={value!r}")
+                for name in fields
+                if name != "documents" or value is not None
+            ),
         ]
         assert not any(works), value
         allowed(lambda: COUNTS.save(value), f"save {value!r}")

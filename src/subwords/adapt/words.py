@@ -13,7 +13,7 @@ from subwords.bpe.model import BPE
 from subwords.corpus.counts import WordCounts
 from subwords.corpus.provenance import Provenance
 from subwords.families import Model, encoder_of
-from subwords.kernels.train_layout import END, SymbolWords
+from subwords.kernels.train_layout import SymbolWords
 from subwords.learning.merging import order_of
 from subwords.results.token_batch import TokenBatch
 from subwords.split.splitter import Splitter
@@ -22,9 +22,10 @@ from subwords.support.threads import in_threads, thread_count
 from subwords.unigram.model import Unigram
 from subwords.wordpiece.model import WordPiece
 
-__all__ = ["apart_ids", "ids_of_words", "symbols_of", "word_ids"]
+__all__ = ["apart_ids", "ids_of_words", "neighbours_of", "symbols_of", "word_ids"]
 
 PART = 1 << 15  # words that a thread encodes at once
+LONG = 32  # bytes of a word, on average, from which on cutting it is faster
 
 
 def word_ids(model: Model, counts: WordCounts, threads: int | None = None) -> TokenBatch:
@@ -36,11 +37,24 @@ def word_ids(model: Model, counts: WordCounts, threads: int | None = None) -> To
         model = replace(model, running=False)  # each word begins at a sum of 0: these words are of no one text
     encoder, text = encoder_of(model, Splitter(())), np.ascontiguousarray(counts.data)
     starts = [*range(0, len(counts), PART), len(counts)]
+    near = neighbours_of(model) if len(text) > LONG * len(counts) and isinstance(model, BPE) else None
 
     def encoded(part: tuple[int, int]) -> TokenBatch:
-        return encoder.encode_words(text, counts.offsets[part[0] : part[1] + 1])
+        return encoder.encode_words(text, counts.offsets[part[0] : part[1] + 1], near)
 
     return TokenBatch.join(in_threads(encoded, pairwise(starts), thread_count(threads)))
+
+
+def neighbours_of(model: BPE) -> NDArray[np.uint8] | None:
+    """Return whether any token has two bytes side by side, for all pairs of bytes; None if words cannot be cut so."""
+    whole = model.whole_words or model.words_only or bool(model.user_ids)
+    if whole or model.marked or not (model.byte_level and model.knows_all):
+        return None
+    found, data = np.zeros(1 << 16, np.uint8), model.symbols.data.astype(np.int64)
+    inside = np.ones(len(data), np.bool_)
+    inside[model.symbols.offsets[1:][np.diff(model.symbols.offsets) > 0] - 1] = False  # the last byte of each
+    found[(data[:-1] << 8 | data[1:])[inside[:-1]]] = 1
+    return found
 
 
 def apart_ids(model: BPE | WordPiece | Unigram) -> NDArray[np.bool_]:
@@ -59,21 +73,18 @@ def symbols_of(ids: TokenBatch, counts: NDArray[np.uint64], apart: NDArray[np.bo
 
     in_order: in the order of the counts; otherwise frequent words come first.
     """
+    from subwords.kernels.bpe.index import fill_ids
+
     lengths = np.diff(ids.offsets)
     order = np.arange(len(counts)) if in_order else order_of(counts)
     order = order[lengths[order] > 1]
-    ends = np.cumsum(lengths[order] + 1)  # a word, and END
-    starts = np.concatenate([np.zeros(1, np.int64), ends])[:-1] + 1
-    symbols = zeros(int(ends[-1]) + 1 if len(ends) else 1, np.uint32, random=True)
-    symbols[:] = END
-    places = np.arange(int(lengths[order].sum()))
-    before = np.cumsum(lengths[order]) - lengths[order]
-    source = places + np.repeat(ids.offsets[:-1][order] - before, lengths[order])
-    chosen = ids.ids[source]
-    symbols[places + np.repeat(starts - before, lengths[order])] = np.where(apart[chosen], END, chosen)
-    weights = counts[order]
-    first = np.flatnonzero(np.concatenate([np.ones(1, np.bool_), weights[1:] != weights[:-1]])[: len(weights)])
-    return SymbolWords(symbols, np.append(starts[first], [END]).astype(np.uint32), np.ascontiguousarray(weights[first]))
+    room = int(lengths[order].sum()) + len(order) + 1
+    symbols = zeros(room, np.uint32, random=True)
+    # A word that is split has a run for each part at most.
+    starts, weights = zeros(room // 2 + 2, np.uint32), zeros(room // 2, np.uint64)
+    split = apart.astype(np.uint8)
+    runs = fill_ids(ids.ids, ids.offsets, counts, order, split, SymbolWords(symbols, starts, weights))
+    return SymbolWords(symbols[: starts[runs + 1]], starts[: runs + 1], weights[:runs])
 
 
 def ids_of_words(model: Model, words: Sequence[bytes], threads: int | None = None) -> TokenBatch:

@@ -46,6 +46,7 @@ POOL = 64  # states kept for reuse
 LARGE_TEXT = 1 << 20  # bytes for which the table is sized ahead
 THREAD_TEXT = 1 << 21  # bytes of one text that are worth a thread
 CREWS = 2  # groups of states for such texts that are kept
+CUT_WORDS = 1 << 12  # long words cut at once
 CUT_TEXT = 1 << 14  # bytes of text for which the table of safe cuts is made
 
 SPARE = Spare()  # of all encoders, whose results are alike
@@ -133,16 +134,28 @@ class Encoder:
         self._give(state)
         return batch
 
-    def encode_words(self, text: NDArray[np.uint8], words: NDArray[np.int64]) -> TokenBatch:
-        """Return the ids of each word of one text, text[words[i]:words[i + 1]]."""
+    def encode_words(
+        self, text: NDArray[np.uint8], words: NDArray[np.int64], neighbours: NDArray[np.uint8] | None = None
+    ) -> TokenBatch:
+        """Return the ids of each word of one text, text[words[i]:words[i + 1]]; no word is empty.
+
+        neighbours: whether any token has two bytes side by side, 256 x 256; long words are then cut elsewhere (E9).
+        """
+        from subwords.kernels.split.neighbours import cut_words
+
         state = self._take()
         state.counters[JOINED] = 1
         parts = []
-        for first in range(0, len(words) - 1, CHUNK_WORDS):
-            bounds = words[first : first + CHUNK_WORDS + 1]
-            count, base = len(bounds) - 1, int(bounds[0])
+        step = CHUNK_WORDS if neighbours is None else CUT_WORDS
+        for first in range(0, len(words) - 1, step):
+            bounds = words[first : first + step + 1]
+            base = int(bounds[0])
             # Each word is a text of its own: the kernel replaces its index by its number of ids.
-            chunk = WordChunk(text, base, (bounds[1:] - base).astype(np.uint32), np.arange(1, count + 1), True)
+            ends, text_ends = (bounds[1:] - base).astype(np.uint32), np.arange(1, len(bounds))
+            if neighbours is not None:
+                ends = np.empty(int(bounds[-1]) - base, np.uint32)
+                ends = ends[: cut_words(text, bounds, neighbours, ends, text_ends)]
+            chunk = WordChunk(text, base, ends, text_ends, True)
             out = np.empty(int(chunk.ends[-1]) + OUT_PADDING, np.uint32)
             written, out = self._run(state, chunk, out, 0)
             parts.append(TokenBatch(out[:written].copy(), np.concatenate([np.zeros(1, np.int64), chunk.text_ends])))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from itertools import groupby, pairwise
 from typing import Literal
 
 from subwords.reference.bpe import Pair, encode_word, known_runs, learned, symbols_of
 from subwords.reference.characters import cuts_no_character
 
-__all__ = ["extend"]
+__all__ = ["extend", "parts_of", "runs_of_ids"]
 
 
 def extend(
@@ -43,3 +44,24 @@ def extend(
 
     found, more = learned(words, [*vocab], len(vocab) + add, tie_break, min_frequency, may_merge)
     return found, [*merges, *more]
+
+
+def parts_of(word: bytes, tokens: Iterable[bytes]) -> list[bytes]:
+    """Cut a word between two bytes that are side by side in no token: no merge crosses these places (E9).
+
+    >>> parts_of(b"to be", [b"t", b"o", b" ", b"b", b"e", b"to", b" be"])
+    [b'to', b' be']
+    """
+    inside = {token[i : i + 2] for token in tokens for i in range(len(token) - 1)}
+    places = [0, *(i for i in range(1, len(word)) if word[i - 1 : i + 1] not in inside), len(word)]
+    return [word[a:b] for a, b in pairwise(places)]
+
+
+def runs_of_ids(words: Sequence[Sequence[int]], apart: Container[int]) -> list[list[int]]:
+    """Return the runs of two ids or more between the ids that split words.
+
+    >>> runs_of_ids([[1, 2, 0, 3], [4, 0, 5, 6]], {0})
+    [[1, 2], [5, 6]]
+    """
+    runs = [[*run] for word in words for is_apart, run in groupby(word, lambda index: index in apart) if not is_apart]
+    return [run for run in runs if len(run) > 1]

@@ -107,6 +107,36 @@ def fill_symbols(data: U8s, offsets: I64s, counts: U64s, order: I64s, ids: I32s,
     return runs
 
 
+@kernel
+def fill_ids(ids: U32s, offsets: I64s, counts: U64s, order: I64s, apart: U8s, words: SymbolWords) -> Int:
+    """Write words of ids, ids[offsets[w]:offsets[w + 1]], in this order, as `fill_symbols`.
+
+    apart: whether an id splits a word.
+
+    Same result as `reference.extend.runs_of_ids`.
+    """
+    p, o, c, a, order_of = pointer(ids), pointer(offsets), pointer(counts), pointer(apart), pointer(order)
+    symbols, starts, weights = pointer(words.symbols), pointer(words.starts), pointer(words.weights)
+    used, runs = 1, 0
+    symbols[0] = END
+    for k in range(len(order)):
+        word, n = order_of[k], 0
+        for i in range(o[word], o[word + 1] + 1):
+            if i < o[word + 1] and a[I64(p[i])] == 0:
+                symbols[used + n] = p[i]
+                n += 1
+                continue
+            if n > 1:
+                if runs == 0 or weights[runs - 1] != c[word]:
+                    starts[runs], weights[runs] = used, c[word]
+                    runs += 1
+                symbols[used + n] = END
+                used += n + 1
+            n = 0
+    starts[runs], starts[runs + 1] = END, used
+    return runs
+
+
 @inlined
 def run_at(starts, runs, run, place):
     """The run of a place at or after the start of `run`: with growing steps, as the next place is often near."""

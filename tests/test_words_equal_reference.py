@@ -50,6 +50,13 @@ def test_words_are_cut_where_no_token_is(model: BPE, words: list[bytes]) -> None
     assert sizes == [len(part) for parts in expected for part in parts]
 
 
+def test_neighbours_are_those_of_tokens(model: BPE) -> None:
+    near = neighbours_of(model)
+    assert near is not None
+    pairs = {token[i : i + 2] for token in model.vocab for i in range(len(token) - 1)}
+    assert {bytes(divmod(int(at), 256)) for at in np.flatnonzero(near)} == pairs
+
+
 @given(words=st.lists(texts(30).filter(bool).map(str.encode), min_size=1, max_size=9))
 def test_cut_words_have_the_same_ids(model: BPE, words: list[bytes]) -> None:
     counts, found = counts_of(words), []

@@ -50,9 +50,10 @@ def neighbours_of(model: BPE) -> NDArray[np.uint8] | None:
     whole = model.whole_words or model.words_only or bool(model.user_ids)
     if whole or model.marked or not (model.byte_level and model.knows_all):
         return None
-    found, data = np.zeros(1 << 16, np.uint8), model.symbols.data.astype(np.int64)
+    offsets = model.symbols.offsets
+    found, data = np.zeros(1 << 16, np.uint8), model.symbols.data[: offsets[-1]].astype(np.int64)  # no padding
     inside = np.ones(len(data), np.bool_)
-    inside[model.symbols.offsets[1:][np.diff(model.symbols.offsets) > 0] - 1] = False  # the last byte of each
+    inside[offsets[1:][np.diff(offsets) > 0] - 1] = False  # the last byte of each
     found[(data[:-1] << 8 | data[1:])[inside[:-1]]] = 1
     return found
 

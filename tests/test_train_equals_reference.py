@@ -20,6 +20,7 @@ from strategies import Pair, counts_of, word_counts
 from subwords.bpe.train import BPESettings, train_bpe
 from subwords.kernels.bpe.index import run_at
 from subwords.kernels.train_layout import END, FLOOR, THRESHOLD
+from subwords.learning import indexing
 from subwords.learning import merging as training
 from subwords.reference import bpe as reference
 from subwords.reference.bpe import GPT2_PATTERN
@@ -112,6 +113,42 @@ def test_nothing_but_ties(words: dict[bytes, int], tie_break: str, threshold: in
     with starting_threshold(threshold):
         ref, got = train_both(words, vocab_size=60, alphabet="corpus", tie_break=tie_break)
     assert got == ref
+
+
+@contextmanager
+def small_tables(counters: int, at_once: int) -> Iterator[list[int]]:
+    """Index as if there were many pairs: with a sieve of at most so many counters; yields the sizes of the sieves."""
+    room, used = indexing._room_of_sieve, list[int]()
+
+    def spy(source: indexing.Unindexed) -> int:
+        used.append(min(room(source), counters))
+        return used[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {"MANY_SYMBOLS": 0, "MANY_PAIRS": 0, "FEW_PAIRS": 1, "AT_ONCE": at_once}.items():
+            patch.setattr(indexing, name, value)
+        patch.setattr(indexing, "_room_of_sieve", spy)
+        yield used
+
+
+@given(word_counts(LETTERS), options(), THRESHOLDS, st.sampled_from([1, 4, 64]), st.sampled_from([1, 2, 64]))
+def test_a_sieve_changes_nothing(
+    words: dict[bytes, int], options: dict[str, Any], threshold: int, counters: int, at_once: int
+) -> None:
+    with small_tables(counters, at_once), starting_threshold(threshold):
+        ref, got = train_both(words, **options)
+    assert got == ref
+
+
+@pytest.mark.parametrize("threshold", [2, 30, 400])
+def test_a_sieve_of_any_size_is_used_and_changes_nothing(threshold: int) -> None:
+    words = random_words(7, "abcdefghijklmnopqrstuvwxyz", 700, 9)
+    ref = reference.train(words, 330)
+    for counters in (1, 16, 256, 1 << 12):
+        with small_tables(counters, 3) as used, starting_threshold(threshold):
+            assert vocab_and_merges(words, vocab_size=330) == ref
+        assert used
+        assert max(used) <= counters
 
 
 def test_threshold_is_lowered_step_by_step() -> None:

@@ -115,7 +115,7 @@ def extend(
     with progress_line(None, "indexing", unit="tokens", enabled=progress) as bar:
         inner = tokenizer.splitter if whole_words else None
         found = _extended(model, counts, settings, inner, thread_count(threads), bar.phase)
-    tokens = list(found.vocab)[len(model.vocab) :]
+    tokens = list(found.vocab.after(len(model.vocab)))
     if not tokens:
         raise TrainingError("nothing to add: in this corpus no two tokens of a word can merge")
     if len(tokens) < add:

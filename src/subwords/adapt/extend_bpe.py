@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from subwords.adapt.rules import joint, word_rules
 from subwords.adapt.whole_words import whole_words_only
-from subwords.adapt.words import apart_ids, symbols_of, word_ids
+from subwords.adapt.words import apart_ids, symbols_of, threshold_of, word_ids
 from subwords.bpe.model import BPE
 from subwords.components.vocab import Vocab
 from subwords.corpus.counts import MOST, WordCounts
@@ -68,7 +68,7 @@ def extended_bpe(
     inner: Splitter | None = None,
     threads: int | None = None,
     on_step: Step | None = None,
-) -> tuple[list[bytes], NDArray[np.int64]]:
+) -> tuple[Vocab, NDArray[np.int64]]:
     """Return the tokens and the merges (left id, right id, id) that a model gets; InputError if it cannot get any.
 
     inner: join only whole words of this rule; see `whole_words_only`.
@@ -79,12 +79,17 @@ def extended_bpe(
         ids = whole_words_only(ids, model, counts, inner)
     size = len(model.vocab)
     words = symbols_of(ids, counts.counts, apart_ids(model), in_order=settings.tie_break == "first")
-    base = list(model.vocab)
     limits = MergeLimits(size + settings.add, settings.tie_break, settings.min_frequency, settings.max_token_length)
     vocab, merges = merge_symbols(
-        words, counts.total, base, limits, on_step, prefix=len(model.prefix), rules=_rules(model, base, settings)
+        words,
+        threshold_of(ids, counts.counts, settings.add),
+        model.vocab,
+        limits,
+        on_step,
+        prefix=len(model.prefix),
+        rules=_rules(model, settings),
     )
-    return list(vocab)[size:], merges
+    return vocab.after(size), merges
 
 
 def _check(model: BPE, settings: Extension) -> None:
@@ -97,15 +102,16 @@ def _check(model: BPE, settings: Extension) -> None:
         raise InputError("whole_characters needs a byte-level model: in others no token cuts a character")
 
 
-def _rules(model: BPE, base: list[bytes], settings: Extension) -> MergeRules:
+def _rules(model: BPE, settings: Extension) -> MergeRules:
+    base, sizes = model.vocab, np.diff(model.vocab.offsets)
     made = np.zeros(len(base), np.bool_)
     made[model.merges[:, 2]] = True
     if made[list(model.special_ids)].any():
         made[:] = False  # no text yields a special token, nor what is merged from one
     # Words are in a state that has no pair left that makes an old token, but for tokens that no text yields.
-    taken = np.array([i for i, token in enumerate(base) if not made[i] and len(token) > 1], np.int32)
+    taken = np.flatnonzero(~made & (sizes > 1)).astype(np.int32)
     if model.byte_level:
-        lengths = np.fromiter(map(len, base), np.int32, len(base))
+        lengths = sizes.astype(np.int32)
     else:
         lengths = np.fromiter((len(token.decode("utf-8", "replace")) for token in base), np.int32, len(base))
     rules = MergeRules(lengths, np.zeros(len(base), np.uint8), np.zeros(1, np.uint8), taken)
@@ -116,10 +122,10 @@ def _rules(model: BPE, base: list[bytes], settings: Extension) -> MergeRules:
     return rules
 
 
-def with_merges(model: BPE, tokens: list[bytes], merges: NDArray[np.int64]) -> BPE:
+def with_merges(model: BPE, tokens: Vocab, merges: NDArray[np.int64]) -> BPE:
     """Return the model with more tokens and merges, which rank after all old ones."""
-    every = [*model.vocab, *tokens]
+    every = model.vocab.with_more(tokens)
     if model.ranks is None:
-        return replace(model, vocab=Vocab(every), merges=np.concatenate([model.merges, merges]))
+        return replace(model, vocab=every, merges=np.concatenate([model.merges, merges]))
     # Ranks are ids: any two tokens that join to a token merge.
     return BPE.from_ranks(every, special_ids=model.special_ids)

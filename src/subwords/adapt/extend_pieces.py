@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.adapt.extend_bpe import Extension, MergeLimits
-from subwords.adapt.words import apart_ids, symbols_of, word_ids
-from subwords.components.vocab import Vocab
+from subwords.adapt.words import apart_ids, symbols_of, threshold_of, word_ids
 from subwords.corpus.counts import WordCounts
 from subwords.corpus.provenance import Provenance
 from subwords.errors import InputError
@@ -87,14 +86,15 @@ def _candidates(
     rules = MergeRules(lengths, np.zeros(len(base), np.uint8), np.zeros(1, np.uint8), taken)
     most = len(base) + 2 * settings.add + MORE
     limits = MergeLimits(most, settings.tie_break, settings.min_frequency, settings.max_token_length)
-    loop = CountLoop(words, counts.total, base, limits, len(prefix), rules)
+    threshold = threshold_of(ids, counts.counts, settings.add)
+    loop = CountLoop(words, threshold, base, limits, len(prefix), rules)
     loop.run(on_step)
-    return list(loop.vocab)[len(base) :], loop.learned[1].astype(np.float64).tolist()
+    return list(loop.vocab.after(len(base))), loop.learned[1].astype(np.float64).tolist()
 
 
 def _with(model: Pieces, tokens: list[bytes], times: list[float], total: float) -> Pieces:
     """Return the model with more pieces; a Unigram piece has the logarithm of its share of all pieces as score."""
-    vocab = Vocab([*model.vocab, *tokens])
+    vocab = model.vocab.with_more(tokens)
     if isinstance(model, WordPiece):
         return replace(model, vocab=vocab)
     learned = np.ones(len(model.vocab), np.bool_)

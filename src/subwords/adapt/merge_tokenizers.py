@@ -90,7 +90,7 @@ def _merged_pieces(spec: TokenizerSpec, other: Model) -> TokenizerSpec:
     known = {*spec.model.vocab}
     tokens = [token for token in _ordinary(other) if token not in known]
     assert isinstance(spec.model, WordPiece)
-    return _appended(spec, replace(spec.model, vocab=Vocab([*spec.model.vocab, *tokens])))
+    return _appended(spec, replace(spec.model, vocab=spec.model.vocab.with_more(tokens)))
 
 
 def _ordinary(model: Model) -> list[bytes]:

@@ -131,13 +131,13 @@ def _learned(
     special, merges = model.special_ids | {*removed}, np.zeros((0, 3), np.int64)
     if isinstance(model, BPE):
         tokens, merges = extended_bpe(_without(model, removed), counts, settings, threads=threads, on_step=on_step)
-        return tokens, merges, []
+        return list(tokens), merges, []
     size = len(model.vocab)
     if isinstance(model, WordPiece):
         more = extended_pieces(changed(model, special_ids=special), counts, settings, threads=threads, on_step=on_step)
-        return list(more.vocab)[size:], merges, []
+        return list(more.vocab.after(size)), merges, []
     found = extended_pieces(changed(model, special_ids=special), counts, settings, threads=threads, on_step=on_step)
-    return list(found.vocab)[size:], merges, found.scores[size:].tolist()
+    return list(found.vocab.after(size)), merges, found.scores[size:].tolist()
 
 
 def _without(model: BPE, removed: list[int]) -> BPE:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
+from subwords.components.vocab import Vocab
 from subwords.kernels.train_layout import APART, MergeRules
 
 __all__ = ["joint", "word_rules"]
@@ -15,13 +17,24 @@ MOST_CLASSES = 14  # so that all pairs of classes of two rules fit into a byte
 
 def word_rules(tokens: Sequence[bytes], space: bytes, most: int) -> MergeRules:
     """Return rules by which a token begins at most `most` words, each with a space; longer tokens merge with none."""
-    most = min(most, MOST_CLASSES - 2)
-    counts = np.fromiter((min(token.count(space), most + 1) for token in tokens), np.uint8, len(tokens))
+    vocab, most = Vocab.of(tokens), min(most, MOST_CLASSES - 2)
+    counts = np.minimum(_times(vocab, space), most + 1).astype(np.uint8)
     kinds = np.arange(most + 2)
     sums = kinds[:, None] + kinds
     joined = np.where((sums <= most) & (kinds[:, None] <= most) & (kinds <= most), sums, APART).astype(np.uint8)
-    lengths = np.fromiter(map(len, tokens), np.int32, len(tokens))
+    lengths = np.diff(vocab.offsets).astype(np.int32)
     return MergeRules(lengths, counts, joined.ravel(), np.zeros(0, np.int32))
+
+
+def _times(vocab: Vocab, space: bytes) -> NDArray[np.int64]:
+    """Return how often each token holds a space."""
+    begins = np.ones(int(vocab.offsets[-1]), np.bool_)
+    for k, byte in enumerate(space):
+        begins &= vocab.data[k : k + len(begins)] == byte
+    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(begins)])
+    starts, ends = vocab.offsets[:-1], vocab.offsets[1:] - (len(space) - 1)  # a space that begins later is cut
+    found: NDArray[np.int64] = before[np.maximum(starts, ends)] - before[starts]
+    return found
 
 
 def joint(first: MergeRules, second: MergeRules) -> MergeRules:

@@ -22,9 +22,10 @@ from subwords.support.threads import in_threads, thread_count
 from subwords.unigram.model import Unigram
 from subwords.wordpiece.model import WordPiece
 
-__all__ = ["apart_ids", "ids_of_words", "neighbours_of", "symbols_of", "word_ids"]
+__all__ = ["apart_ids", "ids_of_words", "neighbours_of", "symbols_of", "threshold_of", "word_ids"]
 
 PART = 1 << 15  # words that a thread encodes at once
+LEAST_NEW = 1 << 10  # tokens; fewer are expected to be far more frequent than all others
 LONG = 32  # bytes of a word, on average, from which on cutting it is faster
 
 
@@ -86,6 +87,12 @@ def symbols_of(ids: TokenBatch, counts: NDArray[np.uint64], apart: NDArray[np.bo
     split = apart.astype(np.uint8)
     runs = fill_ids(ids.ids, ids.offsets, counts, order, split, SymbolWords(symbols, starts, weights))
     return SymbolWords(symbols[: starts[runs + 1]], starts[: runs + 1], weights[:runs])
+
+
+def threshold_of(ids: TokenBatch, counts: NDArray[np.uint64], add: int) -> int:
+    """Return about the least count that a pair of these words has when it makes one of `add` new tokens."""
+    pairs = float(np.dot(np.maximum(np.diff(ids.offsets) - 1, 0).astype(np.float64), counts.astype(np.float64)))
+    return int(pairs / (32 * max(LEAST_NEW, add)))  # 16 times, as in training: of words of any length, too high
 
 
 def ids_of_words(model: Model, words: Sequence[bytes], threads: int | None = None) -> TokenBatch:

@@ -197,7 +197,7 @@ class BPE(Value):
         size, more = len(self.vocab), len(tokens)
         return replace(
             self,
-            vocab=Vocab([*self.vocab, *tokens]),
+            vocab=self.vocab.with_more(tokens),
             merges=self.merges + more * (self.merges >= size),  # ids of `parts` move up
             special_ids=self.special_ids | frozenset(range(size, size + more)),
         )
@@ -205,7 +205,7 @@ class BPE(Value):
     @cached_property
     def symbols(self) -> Vocab:
         """The tokens, followed by the parts."""
-        return Vocab([*self.vocab, *self.parts]) if self.parts else self.vocab
+        return self.vocab.with_more(self.parts) if self.parts else self.vocab
 
     @cached_property
     def alphabet(self) -> NDArray[np.int32]:

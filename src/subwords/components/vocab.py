@@ -48,6 +48,11 @@ class Vocab(Value, Sequence[bytes]):
         self.offsets = read_only(offsets)
         self.data = np.frombuffer(bytes(tokens) + bytes(64), np.uint8)  # type: ignore[arg-type]
 
+    @classmethod
+    def of(cls, tokens: Sequence[bytes]) -> Vocab:
+        """Return the tokens as a vocabulary, which they may be already."""
+        return tokens if isinstance(tokens, Vocab) else cls(tokens)
+
     def __reduce__(self) -> tuple[type[Vocab], tuple[bytes, NDArray[np.int64]]]:
         return Vocab, (self.data[: self.offsets[-1]].tobytes(), self.offsets)
 
@@ -82,6 +87,17 @@ class Vocab(Value, Sequence[bytes]):
     def spans(self) -> NDArray[np.int64]:
         """The bytes of every token, as `kernels/text/decode.py` reads them."""
         return self.offsets[:-1] << SPAN_START | np.diff(self.offsets)
+
+    def after(self, count: int) -> Vocab:
+        """Return the tokens from id `count` on, as a vocabulary of their own."""
+        start = self.offsets[count]
+        return Vocab(self.data[start : self.offsets[-1]].tobytes(), self.offsets[count:] - start)
+
+    def with_more(self, tokens: Sequence[bytes]) -> Vocab:
+        """Return a vocabulary with more tokens, which get the next ids."""
+        more = Vocab.of(tokens)
+        data = self.data[: self.offsets[-1]].tobytes() + more.data[: more.offsets[-1]].tobytes()
+        return Vocab(data, np.concatenate([self.offsets, more.offsets[1:] + self.offsets[-1]]))
 
     def find(self, tokens: Collection[bytes]) -> dict[bytes, int]:
         """Return the ids of those of some tokens that exist, as in `ids`, without making a dict of all tokens."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,6 @@ from subwords.corpus.counts import WordCounts
 from subwords.errors import TrainingError
 from subwords.kernels.layout import DONE, EXHAUSTED, MISSING, NEED_PAIRS, NEED_STRINGS, PAUSED
 from subwords.kernels.train_layout import (
-    ARENA_AT,
     BUFFER_ROW,
     COUNT_BITS,
     COUNT_HIGH,
@@ -27,9 +26,6 @@ from subwords.kernels.train_layout import (
     MERGE_ROW,
     MERGED,
     MERGES,
-    NO_KEY,
-    PAIR_COUNT,
-    PAIR_KEY,
     PAIR_ROW,
     PAIRS_USED,
     PAUSE,
@@ -50,10 +46,11 @@ from subwords.kernels.train_layout import (
     MergeTraining,
     SymbolWords,
 )
+from subwords.learning.indexing import Unindexed, index_pairs, pair_table
 from subwords.learning.limits import TIES, Limits, Step
 from subwords.support.memory import zeros
 
-__all__ = ["CountLoop", "MergeLoop", "check_size", "merge_symbols", "merge_words", "order_of", "pairs_of", "read_words"]
+__all__ = ["CountLoop", "MergeLoop", "check_size", "merge_symbols", "merge_words", "order_of", "read_words"]
 
 MOST_SYMBOLS = 2**32 - 1
 MOST_RARE = 1 << 10  # words with a smaller count are sorted by it
@@ -92,7 +89,7 @@ def check_size(counts: WordCounts, size: int) -> None:
 def merge_words(
     counts: WordCounts,
     symbol_ids: NDArray[np.int32],
-    base: list[bytes],
+    base: Sequence[bytes],
     settings: Limits,
     on_step: Step | None = None,
     *,
@@ -105,21 +102,22 @@ def merge_words(
     rules: which pairs may merge, for the tokens of `base`; None for all.
     """
     words = read_words(counts, symbol_ids, in_order=settings.tie_break == "first")
-    return merge_symbols(words, counts.total, base, settings, on_step, prefix=prefix, rules=rules)
+    threshold = counts.total // (16 * settings.vocab_size)
+    return merge_symbols(words, threshold, base, settings, on_step, prefix=prefix, rules=rules)
 
 
 def merge_symbols(
     words: SymbolWords,
-    total: int,
-    base: list[bytes],
+    threshold: int,
+    base: Sequence[bytes],
     settings: Limits,
     on_step: Step | None = None,
     *,
     prefix: int = 0,
     rules: MergeRules | None = None,
 ) -> tuple[Vocab, NDArray[np.int64]]:
-    """As `merge_words`, with words as symbols, the ids of `base`. total: of the counts of the words."""
-    loop = CountLoop(words, total, base, settings, prefix, rules)
+    """As `merge_words`, with words as symbols, the ids of `base`. threshold: see `CountLoop`."""
+    loop = CountLoop(words, threshold, base, settings, prefix, rules)
     loop.run(on_step or (lambda phase, done, total: None))
     return loop.vocab, loop.learned[0]
 
@@ -135,15 +133,16 @@ class MergeLoop(ABC):
         self.counters = np.zeros(TRAIN_COUNTERS, np.int64)
         self.settings = train_settings(settings, threshold)
 
-    def _name_base(self, base: list[bytes]) -> None:
+    def _name_base(self, base: Sequence[bytes]) -> None:
         """Enter the strings of the first tokens."""
         self.tokens = np.zeros(TOKEN_ROW * (self.size + 2), np.int64)
         rows = self.tokens.reshape(-1, TOKEN_ROW)
         rows[:, [LAST_LEFT, LAST_RIGHT]] = MISSING
-        ends = np.cumsum([len(self.lead), *map(len, base)])
+        first = Vocab.of(base)
+        ends = first.offsets + len(self.lead)
         rows[: len(ends), STRING] = ends
         self.strings = np.empty(max(1 << 16, 16 * self.size + int(ends[-1])), np.uint8)
-        self.strings[: ends[-1]] = np.frombuffer(self.lead + b"".join(base), np.uint8)
+        self.strings[: ends[-1]] = np.frombuffer(self.lead + first.data[: first.offsets[-1]].tobytes(), np.uint8)
         self.counters[[TOKENS, STRINGS_USED]] = len(base), ends[-1]
 
     @property
@@ -188,20 +187,24 @@ class MergeLoop(ABC):
 
 
 class CountLoop(MergeLoop):
-    """Merges the most frequent pair."""
+    """Merges the most frequent pair.
+
+    threshold: about the least count of a pair that will be merged. Counts down to the least are found in any case: only
+    the time depends on it.
+    """
 
     lowering = 4
 
     def __init__(
         self,
         words: SymbolWords,
-        total: int,
-        base: list[bytes],
+        threshold: int,
+        base: Sequence[bytes],
         settings: Limits,
         prefix: int,
         rules: MergeRules | None = None,
     ) -> None:
-        super().__init__(settings, max(1, settings.min_frequency, total // (16 * settings.vocab_size)))
+        super().__init__(settings, max(1, settings.min_frequency, threshold))
         self.words = words
         self.settings[RULED] = rules is not None or settings.max_token_length is not None
         self.rules = rules_of(len(base), self.size, rules) if self.settings[RULED] else NO_RULES
@@ -244,31 +247,24 @@ class CountLoop(MergeLoop):
         )
 
     def _index(self) -> None:
-        """Count all pairs of the words; keep the live ones, with their postings and the heap."""
-        from subwords.kernels.bpe.index import count_pairs, fill_postings, move_pairs
+        """Find the live pairs of the words, with their postings and the heap."""
         from subwords.kernels.bpe.train import start_heap
 
-        threshold = int(self.settings[THRESHOLD])
-        every, number = pairs_of(
-            lambda pairs: count_pairs(self.words, pairs, self.tokens, self.rules, self.settings, self.counters),
-            threshold,
-            self.counters,
-        )
-        self.pairs = pair_table(number + 2 * self.size + 4)
-        move_pairs(every, self.pairs, threshold, 1, self.counters)
-        symbols = len(self.words.symbols)
-        self.postings = zeros(3 * symbols + 64, np.uint32, random=True)
-        self.buffer = zeros(BUFFER_ROW * symbols + 64, np.uint32, random=True)
+        source = Unindexed(self.words, self.tokens, self.rules, self.settings)
+        self.pairs, self.postings = index_pairs(source, self.counters, self._room)
+        self.buffer = zeros(BUFFER_ROW * len(self.words.symbols) + 64, np.uint32, random=True)
         self.heap = zeros(HEAP_ROW * (len(self.pairs) // PAIR_ROW), np.uint64)
         self.touched = np.empty(2 * self.size + 4, np.int32)
-        fill_postings(self.words, self.tokens, self.pairs, self.postings)
         start_heap(self._training)
+
+    def _room(self, pairs: int) -> int:
+        return pairs + 2 * self.size + 4
 
     def _grow_pairs(self) -> None:
         from subwords.kernels.bpe.index import move_pairs
 
-        pairs = pair_table(2 * int(self.counters[PAIRS_USED]) + 2 * self.size + 4)
-        move_pairs(self.pairs, pairs, int(self.settings[THRESHOLD]), 0, self.counters)
+        pairs = pair_table(self._room(2 * int(self.counters[PAIRS_USED])))
+        move_pairs(self.pairs, pairs, int(self.settings[THRESHOLD]), self.counters)
         self.pairs = pairs
         used = HEAP_ROW * int(self.counters[HEAP_SIZE])
         heap = np.empty(max(len(self.heap), 2 * used + HEAP_ROW * (2 * self.size + 4)), np.uint64)
@@ -295,30 +291,3 @@ def train_settings(settings: Limits, threshold: int) -> NDArray[np.int64]:
     found[VOCAB_SIZE], found[TIE] = settings.vocab_size, TIES[settings.tie_break]
     found[MAX_LENGTH], found[SPECIALS] = settings.max_token_length or 0, len(settings.special_tokens)
     return found
-
-
-def pairs_of(
-    count: Callable[[NDArray[np.uint64]], int], threshold: int, counters: NDArray[np.int64]
-) -> tuple[NDArray[np.uint64], int]:
-    """Count all pairs of the words; return the table, and the number of pairs that reach the threshold.
-
-    `count`: a kernel that adds the pairs to a table until it is half full.
-    """
-    from subwords.kernels.bpe.index import move_pairs
-
-    every = pair_table(1 << 12)
-    counters[[PAIRS_USED, ARENA_AT]] = 0
-    while count(every) == NEED_PAIRS:
-        larger = pair_table(len(every) // PAIR_ROW)
-        move_pairs(every, larger, 0, 0, counters)
-        every = larger
-    rows = every.reshape(-1, PAIR_ROW)
-    live = (rows[:, PAIR_KEY] != NO_KEY) & (rows[:, PAIR_COUNT] >= np.uint64(threshold))
-    return every, int(np.count_nonzero(live))
-
-
-def pair_table(pairs: int) -> NDArray[np.uint64]:
-    """Return an empty table that is less than half full with this many pairs."""
-    table = zeros((1 << (2 * pairs).bit_length()) * PAIR_ROW, np.uint64, random=True)
-    table[:] = NO_KEY
-    return table

@@ -29,6 +29,7 @@ from subwords.kernels.train_layout import (
     PAIR_ROW,
     PAIRS_AT_OF,
     PAIRS_OF,
+    PAIRS_USED,
     PAUSE,
     POSTINGS_AT_OF,
     REGION_ROW,
@@ -44,8 +45,9 @@ from subwords.kernels.train_layout import (
     ParityTraining,
     SymbolWords,
 )
+from subwords.learning.indexing import Unindexed, index_pairs, pair_table
 from subwords.learning.limits import Limits, Step
-from subwords.learning.merging import BETWEEN_LOOKS, CountLoop, pair_table, pairs_of
+from subwords.learning.merging import BETWEEN_LOOKS, CountLoop
 from subwords.support.memory import zeros
 from subwords.support.threads import in_threads
 
@@ -75,22 +77,17 @@ class _Region(CountLoop):
         self.settings[THRESHOLD] = 1
 
     def _index(self) -> None:
-        from subwords.kernels.bpe.index import count_pairs, fill_postings, move_pairs
         from subwords.kernels.bpe.train import start_heap
 
-        every, number = pairs_of(
-            lambda pairs: count_pairs(self.words, pairs, self.tokens, self.rules, self.settings, self.counters),
-            1,
-            self.counters,
-        )
-        self.pairs = pair_table(2 * number + ROOM)  # 8 times: no faster, after pooled merges half as fast
-        move_pairs(every, self.pairs, 1, 1, self.counters)
-        self.postings = zeros(3 * len(self.words.symbols) + 64, np.uint32, random=True)
+        source = Unindexed(self.words, self.tokens, self.rules, self.settings)
+        self.pairs, self.postings = index_pairs(source, self.counters, self._room)
         self.buffer = np.zeros(BUFFER_ROW, np.uint32)
-        self.heap = zeros(HEAP_ROW * (4 * number + ROOM), np.uint64)
+        self.heap = zeros(HEAP_ROW * (4 * int(self.counters[PAIRS_USED]) + ROOM), np.uint64)
         self.touched = np.zeros(4, np.int32)
-        fill_postings(self.words, self.tokens, self.pairs, self.postings)
         start_heap(self._training)
+
+    def _room(self, pairs: int) -> int:
+        return 2 * pairs + ROOM  # 8 times: no faster, after pooled merges half as fast
 
 
 class ParityLoop:
@@ -213,7 +210,7 @@ class ParityLoop:
         counts = old.reshape(-1, PAIR_ROW)[:, PAIR_COUNT]
         live = int(np.count_nonzero((counts != 0) & (counts != NO_KEY)))
         one.pairs, one.heap = self._room(2 * live + int(self.choice[NEEDED_PAIRS]))
-        move_pairs(old, one.pairs, 1, 0, one.counters)
+        move_pairs(old, one.pairs, 1, one.counters)
         start_heap(one._training)
         self._place(number)
 

@@ -11,7 +11,6 @@ import numpy as np
 from subwords.bpe.model import BPE
 from subwords.bpe.plain import Pairs, Symbol, first_symbols, merge
 from subwords.bpe.segmenter import BPESegmenter
-from subwords.components.vocab import Vocab
 from subwords.families import Model, segmenter_of
 from subwords.study.segment_bpe import BPEWords
 from subwords.study.segment_unigram import UnigramWords
@@ -88,7 +87,7 @@ def _wordpiece(model: WordPiece, word: bytes) -> Obstacle | None:
         return Obstacle("too long", why, (), f"with max_chars={size}", then)
     if index is not None:
         return None
-    longer = replace(model, vocab=Vocab([*model.vocab, word]))
+    longer = replace(model, vocab=model.vocab.with_more([word]))
     return _not_learned(word, "if it were in the vocabulary", WordPieceWords(longer).segmented(word, [0.0]).replayed())
 
 
@@ -106,7 +105,7 @@ def _unigram(model: Unigram, word: bytes) -> Obstacle | None:
     instead = f"with a score of {needed:.4f}"
     if index is None:
         scores = np.append(model.scores, needed)
-        changed = replace(model, vocab=Vocab([*model.vocab, word]), scores=scores)
+        changed = replace(model, vocab=model.vocab.with_more([word]), scores=scores)
         return _not_learned(word, f"if it were in the vocabulary {instead}", _ids(changed, word))
     scores = model.scores.copy()
     scores[index] = needed

@@ -164,7 +164,7 @@ class _Begun:
         lengths, classes = np.ones(len(base), np.int32), np.zeros(len(base), np.uint8)
         taken = np.arange(self.size, len(base), dtype=np.int32)
         rules = MergeRules(lengths, classes, np.zeros(1, np.uint8), taken) if refused else None
-        loop = CountLoop(words, self.counts.total, base, limits, 0, rules)
+        loop = CountLoop(words, self.counts.total // (16 * self.whole), base, limits, 0, rules)
         loop.run(lambda phase, done, total: None)
         merges, found = loop.learned
         order = np.insert(self.order, self.size, [-1] * len(refused))  # the refused ones are in no word

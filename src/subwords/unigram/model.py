@@ -65,7 +65,7 @@ class Unigram(Value):
         # The score of an unknown character depends on the smallest one.
         scores = np.append(self.scores, np.full(len(tokens), self.scores.max(initial=0.0)))
         special = self.special_ids | frozenset(more)
-        return replace(self, vocab=Vocab([*self.vocab, *tokens]), scores=scores, special_ids=special)
+        return replace(self, vocab=self.vocab.with_more(tokens), scores=scores, special_ids=special)
 
     @cached_property
     def byte_ids(self) -> NDArray[np.int32]:

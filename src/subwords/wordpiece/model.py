@@ -43,7 +43,7 @@ class WordPiece(Value):
     def extended(self, tokens: Sequence[bytes]) -> WordPiece:
         """Return a model with more tokens, which get the next ids; no text yields them."""
         more = range(len(self.vocab), len(self.vocab) + len(tokens))
-        return replace(self, vocab=Vocab([*self.vocab, *tokens]), special_ids=self.special_ids | frozenset(more))
+        return replace(self, vocab=self.vocab.with_more(tokens), special_ids=self.special_ids | frozenset(more))
 
     @property
     def lossless(self) -> bool:

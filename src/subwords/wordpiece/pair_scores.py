@@ -12,6 +12,7 @@ from subwords.corpus.counts import WordCounts
 from subwords.kernels.layout import MISSING, NEED_INDEX, NEED_PAIRS, UNDECIDED
 from subwords.kernels.train_layout import (
     ALL_IN_HEAP,
+    ARENA_AT,
     BUFFER_ROW,
     CHOICES,
     CHOSEN,
@@ -46,8 +47,9 @@ from subwords.kernels.train_layout import (
     WORD_HEADER,
     ScoreTraining,
 )
+from subwords.learning.indexing import grown, live_in, pair_table
 from subwords.learning.limits import Limits
-from subwords.learning.merging import MergeLoop, check_size, pairs_of
+from subwords.learning.merging import MergeLoop, check_size
 from subwords.support.memory import zeros
 from subwords.wordpiece.likelihood import compare_gains
 
@@ -147,12 +149,11 @@ class ScoreLoop(MergeLoop):
         from subwords.kernels.wordpiece.words import count_word_pairs
 
         threshold, longest = int(self.settings[THRESHOLD]), int(self.settings[MAX_LENGTH])
-        every, number = pairs_of(
-            lambda pairs: count_word_pairs(self.arena, self.used, pairs, self.tokens, longest, self.counters),
-            threshold,
-            self.counters,
-        )
-        room = 2 * number + 4 * self.size + 64
+        every = pair_table(1 << 12)
+        self.counters[[PAIRS_USED, ARENA_AT]] = 0
+        while count_word_pairs(self.arena, self.used, every, self.tokens, longest, self.counters) == NEED_PAIRS:
+            every = grown(every, self.counters)
+        room = 2 * live_in(every, threshold) + 4 * self.size + 64
         self.records = zeros(RECORD_ROW * room, np.int64)
         self.heap = zeros(ENTRY_ROW * room, np.int64)
         self.choices = zeros(room, np.int64)

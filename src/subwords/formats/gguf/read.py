@@ -145,7 +145,7 @@ def _gpt2(data: Metadata, tokens: _Tokens) -> TokenizerSpec:
     node = Node(f"{data.name}: {PREFIX}merges", "", {"vocab": ids, "merges": merges})
     model = bpe.read_model(node, ids, [*added, *lost], byte_level=True)
     if len(model.vocab) < len(tokens.texts):  # the last ids have no token
-        model = replace(model, vocab=Vocab([*model.vocab, *[b""] * (len(tokens.texts) - len(model.vocab))]))
+        model = replace(model, vocab=model.vocab.with_more([b""] * (len(tokens.texts) - len(model.vocab))))
     template = _template(data, tokens, (pre.add_bos, False))
     model = replace(model, whole_words=pre.whole_words)
     return TokenizerSpec(model=model, splitter=pre.rule, template=template, added_tokens=added)

@@ -33,9 +33,9 @@ from subwords.kernels.train_layout import (
     PAIR_ROW,
     PAIR_WORDS,
     PAIRS_USED,
-    POSTINGS_USED,
     RULED,
     SPAN,
+    THRESHOLD,
     TOKEN_ROW,
     MergeRules,
     SymbolWords,
@@ -152,9 +152,15 @@ def run_at(starts, runs, run, place):
 
 
 @inlined
+def hash_of(key):
+    """The hash of a pair."""
+    return mix(key, U64(0x9E3779B97F4A7C15))
+
+
+@inlined
 def pair_slot(pairs, mask, key):
     """The position of the pair's entry, or of the free entry for it."""
-    slot = mix(key, U64(0x9E3779B97F4A7C15)) & mask
+    slot = hash_of(key) & mask
     while pairs[I64(slot) * PAIR_ROW + PAIR_KEY] != key and pairs[I64(slot) * PAIR_ROW + PAIR_KEY] != FREE:
         slot = (slot + ONE) & mask
     return I64(slot) * PAIR_ROW
@@ -195,74 +201,140 @@ def add_pair(pairs, mask, key, weight, counters):
     return at
 
 
+@inlined
+def sieve_slot(key, mask):
+    """The counter of a pair."""
+    return I64(hash_of(key) >> U64(20) & mask)
+
+
 @kernel
-def count_pairs(
-    words: SymbolWords, pairs: U64s, tokens: I64s, rules: MergeRules, settings: I64s, counters: I64s
-) -> Int:
-    """Count all pairs from counters[ARENA_AT] on, at least 1: DONE, or NEED_PAIRS if the table is half full."""
+def sift_pairs(words: SymbolWords, spans: U32s, sieve: U32s) -> Int:
+    """Add the count of each pair to one of a few counters: a pair whose counter is small is rare; 0.
+
+    spans: how many symbols each token covers; empty if each covers one.
+    """
     s, starts, weights = pointer(words.symbols), pointer(words.starts), pointer(words.weights)
-    p, t, st, kinds = pointer(pairs), pointer(tokens), pointer(counters), kinds_of(rules)
-    ruled, longest = pointer(settings)[RULED] != 0, pointer(settings)[MAX_LENGTH]
-    lengths, classes, joined = pointer(rules.lengths), pointer(rules.classes), pointer(rules.joined)
-    mask, room, runs = U64(len(pairs) // PAIR_ROW - 1), len(pairs) // PAIR_ROW // 2, len(words.weights)
-    at, run = I64(st[ARENA_AT]), 0
+    t, v, mask, most = pointer(spans), pointer(sieve), U64(len(sieve) - 1), U64(END)
+    at, run, runs, joined = 0, 0, len(words.weights), len(spans) > 0
     while at < len(words.symbols):
-        left = I64(s[at])
+        left, after = I64(s[at]), at + 1
         if left == END:
             at += 1
             continue
-        after = at + t[TOKEN_ROW * left + SPAN]
+        if joined:
+            after = at + I64(t[left])
         right = I64(s[after])
-        if right != END and (not ruled or allowed(lengths, classes, joined, kinds, longest, left, right)):
-            if st[PAIRS_USED] >= room:
-                st[ARENA_AT] = at
-                return NEED_PAIRS
+        if right != END:
             if at >= I64(starts[run + 1]):
                 run = run_at(starts, runs, run, at)
-            p[add_pair(p, mask, U64(left) << HALF | U64(right), weights[run], st) + PAIR_WORDS] += ONE
+            slot = sieve_slot(U64(left) << HALF | U64(right), mask)
+            v[slot] = min(U64(v[slot]) + min(weights[run], most), most)
         at = after
+    return 0
+
+
+@kernel
+def count_pairs(
+    words: SymbolWords,
+    pairs: U64s,
+    spans: U32s,
+    rules: MergeRules,
+    sieve: U32s,
+    numbers: U32s,
+    scratch: U64s,
+    settings: I64s,
+    counters: I64s,
+) -> Int:
+    """Count the pairs from counters[ARENA_AT] on: DONE, or NEED_PAIRS if the table is half full.
+
+    PAIR_PLACE numbers the pairs of the table from 1 on. numbers: for each place, the number of the pair there, or 0.
+    sieve: pairs that it shows to be below the threshold are left out.
+    scratch: two elements for each pair that is looked up at once, so that no lookup waits for another.
+    """
+    s, starts, weights = pointer(words.symbols), pointer(words.starts), pointer(words.weights)
+    p, t, st, kinds = pointer(pairs), pointer(spans), pointer(counters), kinds_of(rules)
+    v, few, found, least = pointer(sieve), U64(len(sieve) - 1), pointer(numbers), min(pointer(settings)[THRESHOLD], END)
+    ruled, longest = pointer(settings)[RULED] != 0, pointer(settings)[MAX_LENGTH]
+    lengths, classes, joined = pointer(rules.lengths), pointer(rules.classes), pointer(rules.joined)
+    mask, room, runs = U64(len(pairs) // PAIR_ROW - 1), len(pairs) // PAIR_ROW // 2, len(words.weights)
+    covers, ahead, most = len(spans) > 0, pointer(scratch), len(scratch) // 2
+    at, last, run = I64(st[ARENA_AT]), len(words.symbols), 0
+    while at < last:
+        if st[PAIRS_USED] + most > room:
+            st[ARENA_AT] = at
+            return NEED_PAIRS
+        n = 0
+        while at < last and n < most:
+            left, after = I64(s[at]), at + 1
+            if left == END:
+                at += 1
+                continue
+            if covers:
+                after = at + I64(t[left])
+            right = I64(s[after])
+            key = U64(left) << HALF | U64(right)
+            ahead[2 * n], ahead[2 * n + 1] = key, U64(at)
+            found[at] = 0
+            n += I64((right != END) & (I64(v[sieve_slot(key, few)]) >= least))
+            at = after
+        for k in range(n):
+            key, place = ahead[2 * k], I64(ahead[2 * k + 1])
+            left, right = I64(key >> HALF), I64(key & LOW)
+            if ruled and not allowed(lengths, classes, joined, kinds, longest, left, right):
+                continue
+            if place >= I64(starts[run + 1]):
+                run = run_at(starts, runs, run, place)
+            entry = add_pair(p, mask, key, weights[run], st)
+            if p[entry + PAIR_WORDS] == ZERO:
+                p[entry + PAIR_PLACE] = U64(st[PAIRS_USED])
+            p[entry + PAIR_WORDS] += ONE
+            found[place] = p[entry + PAIR_PLACE]
     st[ARENA_AT] = at
     return DONE
 
 
 @kernel
-def move_pairs(old: U64s, new: U64s, threshold: Int, fresh: Int, counters: I64s) -> Int:
-    """Move the pairs counted `threshold` or more into the empty table `new`; if fresh, place their postings."""
-    source, target, mask = pointer(old), pointer(new), U64(len(new) // PAIR_ROW - 1)
-    st, used, place = pointer(counters), 0, 0
+def move_pairs(old: U64s, new: U64s, threshold: Int, counters: I64s) -> Int:
+    """Move the pairs counted `threshold` or more to the empty table `new`; their number, which PAIRS_USED becomes."""
+    source, target, mask, used = pointer(old), pointer(new), U64(len(new) // PAIR_ROW - 1), 0
     for entry in range(len(old) // PAIR_ROW):
         at = entry * PAIR_ROW
         if source[at + PAIR_KEY] != FREE and source[at + PAIR_COUNT] >= U64(threshold):
             to = pair_slot(target, mask, source[at + PAIR_KEY])
             for k in range(PAIR_ROW):
                 target[to + k] = source[at + k]
-            if fresh != 0:
-                target[to + PAIR_PLACE] = U64(place)
-                place += I64(source[at + PAIR_WORDS])
-                target[to + PAIR_WORDS] = ZERO
             used += 1
-    st[PAIRS_USED] = used
-    if fresh != 0:
-        st[POSTINGS_USED] = place
+    pointer(counters)[PAIRS_USED] = used
     return used
 
 
 @kernel
-def fill_postings(words: SymbolWords, tokens: I64s, pairs: U64s, postings: U32s) -> Int:
-    """Write the postings of every pair of the table."""
-    s, t, p, q = pointer(words.symbols), pointer(tokens), pointer(pairs), pointer(postings)
-    mask, at = U64(len(pairs) // PAIR_ROW - 1), 0
-    while at < len(words.symbols):
-        left = I64(s[at])
-        if left == END:
-            at += 1
-            continue
-        after = at + t[TOKEN_ROW * left + SPAN]
-        right = I64(s[after])
-        if right != END:
-            entry = pair_slot(p, mask, U64(left) << HALF | U64(right))
-            if p[entry + PAIR_KEY] != FREE:
-                q[I64(p[entry + PAIR_PLACE] + p[entry + PAIR_WORDS])] = at
-                p[entry + PAIR_WORDS] += ONE
-        at = after
+def place_postings(every: U64s, pairs: U64s, places: U32s) -> Int:
+    """Give every pair of `pairs` a place for its postings; the place after the last.
+
+    places: for the number that each pair has in `every`, where its first posting goes; END if `pairs` is without it.
+    """
+    source, target, found, mask = pointer(every), pointer(pairs), pointer(places), U64(len(pairs) // PAIR_ROW - 1)
+    used = ZERO
+    for entry in range(len(every) // PAIR_ROW):
+        at = entry * PAIR_ROW
+        if source[at + PAIR_KEY] != FREE:
+            to, place = pair_slot(target, mask, source[at + PAIR_KEY]), U64(END)
+            if target[to + PAIR_KEY] != FREE:
+                place = used
+                target[to + PAIR_PLACE] = used
+                used += target[to + PAIR_WORDS]
+            found[I64(source[at + PAIR_PLACE])] = place
+    return I64(used)
+
+
+@kernel
+def fill_postings(numbers: U32s, places: U32s, postings: U32s) -> Int:
+    """Write all postings; 0. numbers: from `count_pairs`; places: from `place_postings`, END for number 0."""
+    found, q, next_at = pointer(numbers), pointer(postings), pointer(places)
+    for at in range(len(numbers)):
+        number = I64(found[at])
+        place = I64(next_at[number])
+        if place != END:
+            q[place], next_at[number] = at, place + 1
     return 0

@@ -21,6 +21,7 @@ from subwords.learning.limits import TIES, Step
 from subwords.learning.merging import merge_symbols
 from subwords.split.splitter import Splitter
 from subwords.support.checks import check_choice, check_flag, check_integer
+from subwords.support.threads import thread_count
 
 __all__ = ["Extension", "MergeLimits", "extended_bpe", "with_merges"]
 
@@ -88,6 +89,7 @@ def extended_bpe(
         on_step,
         prefix=len(model.prefix),
         rules=_rules(model, settings),
+        threads=thread_count(threads),
     )
     return vocab.after(size), merges
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -10,12 +11,12 @@ from numpy.typing import NDArray
 
 from subwords.kernels.layout import NEED_PAIRS
 from subwords.kernels.train_layout import (
+    ARENA_AT,
     END,
     NO_KEY,
     PAIR_COUNT,
     PAIR_KEY,
     PAIR_ROW,
-    PAIRS_USED,
     POSTINGS_USED,
     SPAN,
     THRESHOLD,
@@ -25,15 +26,17 @@ from subwords.kernels.train_layout import (
     SymbolWords,
 )
 from subwords.support.memory import zeros
+from subwords.support.threads import in_threads
 
 __all__ = ["Unindexed", "grown", "index_pairs", "live_in", "pair_table"]
 
 FEW_PAIRS = 1 << 12
-MANY_PAIRS = 1 << 15
-MANY_SYMBOLS = 1 << 22  # of fewer, a sieve costs more than it saves
+MANY_SYMBOLS = 1 << 22  # of fewer, threads and a sieve cost more than they save
+FEW_TOKENS = 1 << 10  # make few pairs
 MOST_SIEVE = 1 << 22  # counters
 NO_SIEVE = np.full(1, END, np.uint32)
 AT_ONCE = 64  # pairs
+LOOK = 1 << 12  # symbols
 
 Table = NDArray[np.uint64]
 
@@ -54,51 +57,70 @@ class Unindexed(NamedTuple):
 
 
 def index_pairs(
-    source: Unindexed, counters: NDArray[np.int64], room: Callable[[int], int]
+    source: Unindexed, counters: NDArray[np.int64], room: Callable[[int], int], threads: int = 1
 ) -> tuple[Table, NDArray[np.uint32]]:
     """Return the table of the pairs that reach the threshold, and their postings.
 
     room: for how many pairs the table is, by the number of those. Sets PAIRS_USED and POSTINGS_USED of `counters`.
     """
-    from subwords.kernels.bpe.index import fill_postings, move_pairs, place_postings
+    from subwords.kernels.bpe.index import fill_postings, move_pairs, place_pairs, place_postings
 
-    threshold, size = int(source.settings[THRESHOLD]), len(source.words.symbols)
+    threshold, size, spans = int(source.settings[THRESHOLD]), len(source.words.symbols), source.spans
     postings = zeros(3 * size + 64, np.uint32, random=True)
     numbers = postings[len(postings) - size :]  # free until there are many more postings
-    every, used = _counted(source, numbers)
+    parts = _parts_of(source.words, spans, threads)
+    sieve = _sieve(source, parts, spans, threads)
+    tables = in_threads(lambda part: _counted(source, part, spans, sieve, numbers), parts, threads)
+    every = tables[0] if len(tables) == 1 else _sum(tables)
     pairs = pair_table(room(live_in(every, threshold)))
     move_pairs(every, pairs, threshold, counters)
-    places = np.full(used + 1, END, np.uint32)
-    counters[POSTINGS_USED] = place_postings(every, pairs, places)
-    fill_postings(numbers, places, postings)
+    counters[POSTINGS_USED] = place_pairs(pairs)
+    places = [np.full(len(table) // PAIR_ROW // 2 + 1, END, np.uint32) for table in tables]
+    for table, found in zip(reversed(tables), reversed(places), strict=True):
+        place_postings(table, pairs, found)
+    in_threads(lambda at: fill_postings(numbers, *at[0], at[1], postings), zip(parts, places, strict=True), threads)
     return pairs, postings
 
 
-def _counted(source: Unindexed, numbers: NDArray[np.uint32]) -> tuple[Table, int]:
-    """Return a table of the pairs, without some that do not reach the threshold, and their number."""
-    from subwords.kernels.bpe.index import count_pairs, sift_pairs
+def _parts_of(words: SymbolWords, spans: NDArray[np.uint32], threads: int) -> list[tuple[int, int]]:
+    """Return the first place and the place after the last of each thread's words."""
+    size = len(words.symbols)
+    most = 1 if len(spans) or size < MANY_SYMBOLS else threads  # with spans, END may be inside a token
+    cuts = [0, *(_end_from(words.symbols, k * size // most) for k in range(1, most)), size]
+    return list(pairwise(cuts))
 
-    words, spans, sieve = source.words, source.spans, NO_SIEVE
-    may_sift = int(source.settings[THRESHOLD]) > 1 and len(words.symbols) >= MANY_SYMBOLS
-    table, scratch, counters = (
-        pair_table(FEW_PAIRS),
-        np.zeros(2 * AT_ONCE, np.uint64),
-        np.zeros(TRAIN_COUNTERS, np.int64),
-    )
 
-    def count() -> int:
-        return count_pairs(words, table, spans, source.rules, sieve, numbers, scratch, source.settings, counters)
+def _end_from(symbols: NDArray[np.uint32], at: int) -> int:
+    while at < len(symbols):
+        ends = np.flatnonzero(symbols[at : at + LOOK] == END)
+        if len(ends):
+            return at + int(ends[0])
+        at += LOOK
+    return len(symbols)
 
-    # Two threads, each for half of the words: no faster on two hyperthreads.
-    while count() == NEED_PAIRS:
-        if may_sift and len(sieve) == 1 and len(table) // PAIR_ROW > MANY_PAIRS:
-            # 12 million symbols, 8,000 tokens to learn: 0.8 s with all pairs in the table.
-            sieve = zeros(_room_of_sieve(source), np.uint32, random=True)
-            sift_pairs(words, spans, sieve)
-            table[:], counters[:] = NO_KEY, 0
-        else:
-            table = grown(table, counters)
-    return table, int(counters[PAIRS_USED])
+
+def _sieve(
+    source: Unindexed, parts: list[tuple[int, int]], spans: NDArray[np.uint32], threads: int
+) -> NDArray[np.uint32]:
+    """Return a counter for each hash of a pair, as large as the pair's count or larger; NO_SIEVE for a small table."""
+    from subwords.kernels.bpe.index import sift_pairs
+
+    tokens = int(np.count_nonzero(source.tokens.reshape(-1, TOKEN_ROW)[:, SPAN]))
+    small = len(source.words.symbols) < MANY_SYMBOLS or tokens < FEW_TOKENS
+    if small or int(source.settings[THRESHOLD]) <= 1:
+        return NO_SIEVE
+    room = _room_of_sieve(source)
+
+    def sifted(part: tuple[int, int]) -> NDArray[np.uint32]:
+        counters = zeros(room, np.uint32, random=True)
+        sift_pairs(source.words, *part, spans, counters)
+        return counters
+
+    # 12 million symbols, 8,000 tokens to learn: 0.8 s with all pairs in the table.
+    first, *others = in_threads(sifted, parts, threads)
+    for other in others:
+        first += np.minimum(other, END - first)
+    return first
 
 
 def _room_of_sieve(source: Unindexed) -> int:
@@ -107,6 +129,34 @@ def _room_of_sieve(source: Unindexed) -> int:
     total = np.dot(np.diff(starts, append=len(source.words.symbols)), weights)
     # 13 million symbols, 2**18 times the threshold: 0.49 s with 2**20 counters, 0.52 with 2**19, 0.52 with 2**21.
     return min(MOST_SIEVE, 1 << int(2 * total / int(source.settings[THRESHOLD])).bit_length())
+
+
+def _counted(
+    source: Unindexed,
+    part: tuple[int, int],
+    spans: NDArray[np.uint32],
+    sieve: NDArray[np.uint32],
+    numbers: NDArray[np.uint32],
+) -> Table:
+    """Return a table of the pairs of a part, without some that do not reach the threshold; sets its `numbers`."""
+    from subwords.kernels.bpe.index import count_pairs
+
+    table, counters = pair_table(FEW_PAIRS), np.zeros(TRAIN_COUNTERS, np.int64)
+    scratch = np.zeros(2 * AT_ONCE, np.uint64)
+    counters[ARENA_AT], stop = part
+    words, rules, settings = source.words, source.rules, source.settings
+    while count_pairs(words, stop, table, spans, rules, sieve, numbers, scratch, settings, counters) == NEED_PAIRS:
+        table = grown(table, counters)
+    return table
+
+
+def _sum(tables: list[Table]) -> Table:
+    from subwords.kernels.bpe.index import add_pairs
+
+    found, counters = pair_table(sum(live_in(table, 0) for table in tables)), np.zeros(TRAIN_COUNTERS, np.int64)
+    for table in tables:
+        add_pairs(table, found, counters)
+    return found
 
 
 def grown(table: Table, counters: NDArray[np.int64]) -> Table:

@@ -115,9 +115,10 @@ def merge_symbols(
     *,
     prefix: int = 0,
     rules: MergeRules | None = None,
+    threads: int = 1,
 ) -> tuple[Vocab, NDArray[np.int64]]:
-    """As `merge_words`, with words as symbols, the ids of `base`. threshold: see `CountLoop`."""
-    loop = CountLoop(words, threshold, base, settings, prefix, rules)
+    """As `merge_words`, with words as symbols, the ids of `base`. threshold, threads: see `CountLoop`."""
+    loop = CountLoop(words, threshold, base, settings, prefix, rules, threads)
     loop.run(on_step or (lambda phase, done, total: None))
     return loop.vocab, loop.learned[0]
 
@@ -190,7 +191,7 @@ class CountLoop(MergeLoop):
     """Merges the most frequent pair.
 
     threshold: about the least count of a pair that will be merged. Counts down to the least are found in any case: only
-    the time depends on it.
+    the time depends on it. threads: that find the first pairs of many symbols; one thread merges.
     """
 
     lowering = 4
@@ -203,9 +204,10 @@ class CountLoop(MergeLoop):
         settings: Limits,
         prefix: int,
         rules: MergeRules | None = None,
+        threads: int = 1,
     ) -> None:
         super().__init__(settings, max(1, settings.min_frequency, threshold))
-        self.words = words
+        self.words, self.threads = words, threads
         self.settings[RULED] = rules is not None or settings.max_token_length is not None
         self.rules = rules_of(len(base), self.size, rules) if self.settings[RULED] else NO_RULES
         self.settings[PREFIX_BYTES] = prefix
@@ -251,7 +253,7 @@ class CountLoop(MergeLoop):
         from subwords.kernels.bpe.train import start_heap
 
         source = Unindexed(self.words, self.tokens, self.rules, self.settings)
-        self.pairs, self.postings = index_pairs(source, self.counters, self._room)
+        self.pairs, self.postings = index_pairs(source, self.counters, self._room, self.threads)
         self.buffer = zeros(BUFFER_ROW * len(self.words.symbols) + 64, np.uint32, random=True)
         self.heap = zeros(HEAP_ROW * (len(self.pairs) // PAIR_ROW), np.uint64)
         self.touched = np.empty(2 * self.size + 4, np.int32)

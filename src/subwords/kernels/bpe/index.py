@@ -208,15 +208,15 @@ def sieve_slot(key, mask):
 
 
 @kernel
-def sift_pairs(words: SymbolWords, spans: U32s, sieve: U32s) -> Int:
-    """Add the count of each pair to one of a few counters: a pair whose counter is small is rare; 0.
+def sift_pairs(words: SymbolWords, first: Int, stop: Int, spans: U32s, sieve: U32s) -> Int:
+    """Add the count of each pair that starts at first..stop-1 to one of a few counters: if it is small, it is rare; 0.
 
     spans: how many symbols each token covers; empty if each covers one.
     """
     s, starts, weights = pointer(words.symbols), pointer(words.starts), pointer(words.weights)
     t, v, mask, most = pointer(spans), pointer(sieve), U64(len(sieve) - 1), U64(END)
-    at, run, runs, joined = 0, 0, len(words.weights), len(spans) > 0
-    while at < len(words.symbols):
+    at, run, runs, joined = first, 0, len(words.weights), len(spans) > 0
+    while at < stop:
         left, after = I64(s[at]), at + 1
         if left == END:
             at += 1
@@ -236,6 +236,7 @@ def sift_pairs(words: SymbolWords, spans: U32s, sieve: U32s) -> Int:
 @kernel
 def count_pairs(
     words: SymbolWords,
+    stop: Int,
     pairs: U64s,
     spans: U32s,
     rules: MergeRules,
@@ -245,7 +246,7 @@ def count_pairs(
     settings: I64s,
     counters: I64s,
 ) -> Int:
-    """Count the pairs from counters[ARENA_AT] on: DONE, or NEED_PAIRS if the table is half full.
+    """Count the pairs from counters[ARENA_AT] to `stop`: DONE, or NEED_PAIRS if the table is half full.
 
     PAIR_PLACE numbers the pairs of the table from 1 on. numbers: for each place, the number of the pair there, or 0.
     sieve: pairs that it shows to be below the threshold are left out.
@@ -258,13 +259,13 @@ def count_pairs(
     lengths, classes, joined = pointer(rules.lengths), pointer(rules.classes), pointer(rules.joined)
     mask, room, runs = U64(len(pairs) // PAIR_ROW - 1), len(pairs) // PAIR_ROW // 2, len(words.weights)
     covers, ahead, most = len(spans) > 0, pointer(scratch), len(scratch) // 2
-    at, last, run = I64(st[ARENA_AT]), len(words.symbols), 0
-    while at < last:
+    at, run = I64(st[ARENA_AT]), 0
+    while at < stop:
         if st[PAIRS_USED] + most > room:
             st[ARENA_AT] = at
             return NEED_PAIRS
         n = 0
-        while at < last and n < most:
+        while at < stop and n < most:
             left, after = I64(s[at]), at + 1
             if left == END:
                 at += 1
@@ -309,30 +310,55 @@ def move_pairs(old: U64s, new: U64s, threshold: Int, counters: I64s) -> Int:
 
 
 @kernel
-def place_postings(every: U64s, pairs: U64s, places: U32s) -> Int:
-    """Give every pair of `pairs` a place for its postings; the place after the last.
-
-    places: for the number that each pair has in `every`, where its first posting goes; END if `pairs` is without it.
-    """
-    source, target, found, mask = pointer(every), pointer(pairs), pointer(places), U64(len(pairs) // PAIR_ROW - 1)
-    used = ZERO
-    for entry in range(len(every) // PAIR_ROW):
+def add_pairs(part: U64s, total: U64s, counters: I64s) -> Int:
+    """Add the counts of a table to another one; the number of pairs there, which PAIRS_USED becomes."""
+    source, target, st, mask = pointer(part), pointer(total), pointer(counters), U64(len(total) // PAIR_ROW - 1)
+    for entry in range(len(part) // PAIR_ROW):
         at = entry * PAIR_ROW
         if source[at + PAIR_KEY] != FREE:
-            to, place = pair_slot(target, mask, source[at + PAIR_KEY]), U64(END)
-            if target[to + PAIR_KEY] != FREE:
-                place = used
-                target[to + PAIR_PLACE] = used
-                used += target[to + PAIR_WORDS]
-            found[I64(source[at + PAIR_PLACE])] = place
+            to = add_pair(target, mask, source[at + PAIR_KEY], source[at + PAIR_COUNT], st)
+            target[to + PAIR_WORDS] += source[at + PAIR_WORDS]
+    return I64(st[PAIRS_USED])
+
+
+@kernel
+def place_pairs(pairs: U64s) -> Int:
+    """Set PAIR_PLACE of each pair to the place after its last posting; the number of all postings."""
+    target, used = pointer(pairs), ZERO
+    for entry in range(len(pairs) // PAIR_ROW):
+        at = entry * PAIR_ROW
+        if target[at + PAIR_KEY] != FREE:
+            used += target[at + PAIR_WORDS]
+            target[at + PAIR_PLACE] = used
     return I64(used)
 
 
 @kernel
-def fill_postings(numbers: U32s, places: U32s, postings: U32s) -> Int:
-    """Write all postings; 0. numbers: from `count_pairs`; places: from `place_postings`, END for number 0."""
+def place_postings(part: U64s, pairs: U64s, places: U32s) -> Int:
+    """Place the postings of a part of the words before those of later parts, lowering PAIR_PLACE of `pairs`; 0.
+
+    places: for the number that each pair has in `part`, where its first posting goes; END if `pairs` is without it.
+    """
+    source, target, found, mask = pointer(part), pointer(pairs), pointer(places), U64(len(pairs) // PAIR_ROW - 1)
+    for entry in range(len(part) // PAIR_ROW):
+        at = entry * PAIR_ROW
+        if source[at + PAIR_KEY] != FREE:
+            to, place = pair_slot(target, mask, source[at + PAIR_KEY]), U64(END)
+            if target[to + PAIR_KEY] != FREE:
+                place = target[to + PAIR_PLACE] - source[at + PAIR_WORDS]
+                target[to + PAIR_PLACE] = place
+            found[I64(source[at + PAIR_PLACE])] = place
+    return 0
+
+
+@kernel
+def fill_postings(numbers: U32s, first: Int, stop: Int, places: U32s, postings: U32s) -> Int:
+    """Write the postings first..stop-1; 0.
+
+    numbers: from `count_pairs`; places: from `place_postings`, END for number 0.
+    """
     found, q, next_at = pointer(numbers), pointer(postings), pointer(places)
-    for at in range(len(numbers)):
+    for at in range(first, stop):
         number = I64(found[at])
         place = I64(next_at[number])
         if place != END:

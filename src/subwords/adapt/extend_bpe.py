@@ -78,12 +78,14 @@ def extended_bpe(
     ids = word_ids(model, counts, threads)
     if inner is not None:
         ids = whole_words_only(ids, model, counts, inner)
-    size = len(model.vocab)
-    words = symbols_of(ids, counts.counts, apart_ids(model), in_order=settings.tie_break == "first")
+    size, in_order = len(model.vocab), settings.tie_break == "first"
+    threshold = threshold_of(ids, counts.counts, settings.add)
+    words = symbols_of(ids, counts.counts, apart_ids(model), in_order=in_order)
+    del ids  # the index takes as much memory
     limits = MergeLimits(size + settings.add, settings.tie_break, settings.min_frequency, settings.max_token_length)
     vocab, merges = merge_symbols(
         words,
-        threshold_of(ids, counts.counts, settings.add),
+        threshold,
         model.vocab,
         limits,
         on_step,

@@ -24,7 +24,7 @@ from subwords.wordpiece.model import WordPiece
 
 __all__ = ["apart_ids", "ids_of_words", "neighbours_of", "symbols_of", "threshold_of", "word_ids"]
 
-PART = 1 << 15  # words that a thread encodes at once
+PART = 1 << 13  # words that a thread encodes at once; 364,000 lines: 0.28 s, with 1 << 15 0.32 s, 1 << 17 0.39 s
 LEAST_NEW = 1 << 10  # tokens; fewer are expected to be far more frequent than all others
 LONG = 32  # bytes of a word, on average, from which on cutting it is faster
 

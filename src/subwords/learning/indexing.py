@@ -67,7 +67,7 @@ def index_pairs(
 
     threshold, size, spans = int(source.settings[THRESHOLD]), len(source.words.symbols), source.spans
     postings = zeros(3 * size + 64, np.uint32, random=True)
-    numbers = postings[len(postings) - size :]  # free until there are many more postings
+    numbers = zeros(size, np.uint32, random=True)  # not a part of `postings`: memory that is used later, or never
     parts = _parts_of(source.words, spans, threads)
     sieve = _sieve(source, parts, spans, threads)
     tables = in_threads(lambda part: _counted(source, part, spans, sieve, numbers), parts, threads)

@@ -18,7 +18,22 @@ entry.
 
 from __future__ import annotations
 
-from subwords.kernels.jit import I64, U64, I32s, I64s, Int, U8s, U32s, U64s, helper, inlined, kernel, mix, pointer
+from subwords.kernels.jit import (
+    I64,
+    U64,
+    I32s,
+    I64s,
+    Int,
+    U8s,
+    U32s,
+    U64s,
+    helper,
+    inlined,
+    kernel,
+    mix,
+    pointer,
+    prefetch,
+)
 from subwords.kernels.layout import CODE_POINTS, DONE, NEED_PAIRS
 from subwords.kernels.text.utf8 import decode_at
 from subwords.kernels.train_layout import (
@@ -248,7 +263,7 @@ def count_pairs(
 ) -> Int:
     """Count the pairs from counters[ARENA_AT] to `stop`: DONE, or NEED_PAIRS if the table is half full.
 
-    PAIR_PLACE numbers the pairs of the table from 1 on. numbers: for each place, the number of the pair there, or 0.
+    PAIR_PLACE numbers the pairs of the table from 1 on. numbers: set to the number of the pair at its places.
     sieve: pairs that it shows to be below the threshold are left out.
     scratch: two elements for each pair that is looked up at once, so that no lookup waits for another.
     """
@@ -275,9 +290,10 @@ def count_pairs(
             right = I64(s[after])
             key = U64(left) << HALF | U64(right)
             ahead[2 * n], ahead[2 * n + 1] = key, U64(at)
-            found[at] = 0
             n += I64((right != END) & (I64(v[sieve_slot(key, few)]) >= least))
             at = after
+        for k in range(n):
+            prefetch(p, I64(hash_of(ahead[2 * k]) & mask) * PAIR_ROW)
         for k in range(n):
             key, place = ahead[2 * k], I64(ahead[2 * k + 1])
             left, right = I64(key >> HALF), I64(key & LOW)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -251,10 +252,21 @@ def test_lone_surrogates_and_bytes() -> None:
 def test_a_short_text_takes_little_time(data: Path) -> None:
     tok = subwords.load(file_of(data, "gpt2/tokenizer.json"))
     text = "The quick brown fox jumps over the lazy dog, and tokenizes unbelievably well. " * 3
+
+    def counted() -> dict[int, int]:
+        found: dict[int, int] = {}
+        for i in range(100_000):
+            found[i & 4095] = found.get(i & 1023, 0) + 1
+        return found
+
+    def least(run: Callable[[], object]) -> float:
+        times = []
+        for _ in range(9):
+            start = time.process_time()
+            run()
+            times.append(time.process_time() - start)
+        return min(times)
+
     subwords.explain(tok, text)
-    times = []
-    for _ in range(9):
-        start = time.process_time()
-        subwords.explain(tok, text[:200])
-        times.append(time.process_time() - start)
-    assert np.min(times) < 0.04  # seconds of the processor: 20 ms on a quiet machine
+    # a ratio, as machines differ: 34 ms, 2.8 times as long
+    assert least(lambda: subwords.explain(tok, text[:200])) < 6 * least(counted)

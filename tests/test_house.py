@@ -37,7 +37,7 @@ RIM = (
     "support/remote.py",
 )
 
-MOST_LINES = 400
+MOST_LINES = 800
 MACHINE_PATHS = [f"/{folder}/" for folder in ("work", "tmp", "root")]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, overload
 
 import numpy as np
@@ -21,8 +22,6 @@ from subwords.support.checks import as_list, check_flag, check_strings, refuse_g
 
 # Modules that only some tokenizers need are imported on first use: this saves 30 ms at the start.
 if TYPE_CHECKING:
-    from os import PathLike
-
     from subwords.components.decoder import Decoder
     from subwords.components.padding import Padding, Truncation
     from subwords.components.template_text import TemplateLike
@@ -35,12 +34,14 @@ if TYPE_CHECKING:
     from subwords.results.encoding_batch import EncodingBatch
     from subwords.unigram.sample import Paths
 
-__all__ = ["Changes", "SpecialPolicy", "Tokenizer", "load"]
+__all__ = ["Changes", "SpecialPolicy", "Tokenizer", "TokenizerLike", "load", "tokenizer_of"]
 
 TEXT: Literal["text"] = "text"
 SpecialPolicy: TypeAlias = Literal["text", "error", "allow"] | set[str] | frozenset[str]
 # A string: numpy.random is only imported by those who sample.
 Seed: TypeAlias = "int | Sequence[int] | np.random.Generator | np.random.SeedSequence | np.random.BitGenerator | None"
+
+TokenizerLike: TypeAlias = "Tokenizer | str | PathLike[str]"
 
 
 class Changes(TypedDict, total=False):
@@ -391,3 +392,16 @@ def load(
         rule = resolved(splitter).rule
     spec = read_file(path, splitter=rule, special_tokens=special_tokens, revision=revision, download=download)
     return Tokenizer(spec)
+
+
+def tokenizer_of(value: TokenizerLike, name: str = "tokenizer") -> Tokenizer:
+    """Return a tokenizer as it is, or the one that `load` reads from a path or a name, such as "gpt-4o".
+
+    name: of the argument, for messages. Raises InputError for other types, and the errors of `load`.
+    """
+    if isinstance(value, Tokenizer):
+        return value
+    if isinstance(value, str | PathLike):
+        return load(value)
+    hint = "; pass its .tokenizer" if isinstance(getattr(value, "tokenizer", None), Tokenizer) else ""
+    raise InputError(f"expected {name} to be a Tokenizer, a path or a name, not {type(value).__name__}{hint}")

@@ -1,4 +1,4 @@
-"""Which cases run today: a sample of the rotating ones and a tenth of the sweeps, by the seed, and within a time limit.
+"""Which cases run: a sample of the rotating ones and a tenth of the sweeps, by the seed, and within a time limit.
 
 Two marks:
 
@@ -7,9 +7,9 @@ Two marks:
                    `rotating(n, always=("gpt2",))`: cases whose id contains one of these parts run every time.
 
 A sweep takes a tenth of its cases, so that ten consecutive seeds (ten days) take all, and skips what it has not started
-after a time limit, in another order each day. Environment variables:
+after a time limit, in another order for each seed. Environment variables:
 
-`SUBWORDS_SEED`          the seed; the number of the day by default.
+`SUBWORDS_SEED`          the seed: a number, or "day" for the number of the day; default: one number for every change.
 `SUBWORDS_SWEEP`         "all": every case of both kinds, no time limit; "full": these, on larger inputs too.
 `SUBWORDS_SWEEP_BUDGET`  the time limit of a sweep in seconds, 900 by default.
 """
@@ -24,7 +24,7 @@ from typing import Any
 
 import pytest
 
-from seeds import seed_of_today
+from seeds import seed_of_run
 
 __all__ = ["Selection"]
 
@@ -32,7 +32,7 @@ TURNS = 10  # runs until every case of a sweep has had its turn
 BUDGET = 900
 EVERYTHING = os.environ.get("SUBWORDS_SWEEP") in ("all", "full")
 DEADLINE = "SUBWORDS_SWEEP_DEADLINE"  # set by the process that starts the workers, for the workers
-LATE = "sweep: no time left today"
+LATE = "sweep: no time left"
 
 
 def number(text: str) -> int:
@@ -43,7 +43,7 @@ class Selection:
     """A plugin of pytest: it selects, watches the time, and reports what it did."""
 
     def __init__(self, config: pytest.Config) -> None:
-        self.seed = seed_of_today()
+        self.seed = seed_of_run()
         # Workers inherit the seed: at midnight they would otherwise collect different tests.
         os.environ["SUBWORDS_SEED"] = str(self.seed)
         self.sweeping = bool(re.search(r"(?<!not )\bsweep\b", config.option.markexpr))
@@ -86,13 +86,13 @@ class Selection:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Leave out what is not wanted today; nothing that was asked for by its name."""
+        """Leave out what is not wanted; nothing that was asked for by its name."""
         if not self.sweeping and any("::" in argument for argument in config.args):
             return
         today = self.wanted(items)
         wanted = [item for item in items if item.nodeid in today]
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in today])
-        if self.sweeping:  # what comes last may find no time left: another file every day
+        if self.sweeping:  # what comes last may find no time left: another file for each seed
             wanted.sort(key=lambda item: number(f"{self.seed} {item.path.name}"))
         items[:] = wanted
 

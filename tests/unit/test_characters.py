@@ -8,12 +8,12 @@ from itertools import product
 import numpy as np
 
 import subwords
-from seeds import seed_of_today
+from seeds import seed_of_run
 from subwords.kernels.train_layout import APART
 from subwords.learning.characters import character_rules
 from subwords.reference.characters import cuts_no_character
 
-SEED = seed_of_today()
+SEED = seed_of_run()
 BYTES = [bytes([byte]) for byte in range(256)]
 
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
-from seeds import seed_of_today
+from seeds import seed_of_run
 from small_data import file_of
 from strategies import texts
 from subwords.corpus.reading import Reading
@@ -27,7 +27,7 @@ from subwords.study.distribution import entropy, gini, renyi_efficiency, zipf
 from subwords.study.measured import BYTES, CHARACTERS, NO_SPACES, SPACELESS_CHARACTERS, WORDS, measured, word_classes
 from subwords.study.sweep import first_tokens
 
-SEED = seed_of_today()
+SEED = seed_of_run()
 TEXT = "low lower lowest new newer newest naïve 文字 wide wider. "
 TOK = subwords.train([TEXT * 9], vocab_size=290)
 OTHER = subwords.train([TEXT * 9], vocab_size=265)

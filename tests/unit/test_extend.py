@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
-from seeds import seed_of_today
+from seeds import seed_of_run
 from small_data import file_of
 from strategies import counts_of, word_counts
 from subwords.adapt.extend_bpe import Extension, extended_bpe, with_merges
@@ -27,7 +27,7 @@ from subwords.errors import FormatError, InputError, SubwordsWarning, TrainingEr
 from subwords.learning import indexing
 from subwords.reference.extend import extend as reference
 
-SEED = seed_of_today()
+SEED = seed_of_run()
 LETTERS = "abé文"
 TIES = st.sampled_from(["ids", "first", "bytes"])
 

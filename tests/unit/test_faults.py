@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import subwords
-from seeds import seed_of_today
+from seeds import seed_of_run
 from subwords.corpus.reading import Reading
 from subwords.errors import InputError
 from subwords.scale import Run, count_files, encode_files
@@ -25,7 +25,7 @@ from subwords.support.locks import only_one
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and limits of POSIX")
 
-SEED = seed_of_today()
+SEED = seed_of_run()
 COUNT = ["count", "--documents", "line", "--workers", "2", "--shard-bytes", "20000", "--quiet"]
 
 

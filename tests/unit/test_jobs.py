@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import subwords
-from seeds import seed_of_today
+from seeds import seed_of_run
 from subwords.corpus.reading import Reading
 from subwords.errors import CorpusError, InputError
 from subwords.scale.job import Run, count_files, encode_files
@@ -24,7 +24,7 @@ from subwords.scale.shards import shards_of
 
 pytest.importorskip("pyarrow")
 
-SEED = seed_of_today()
+SEED = seed_of_run()
 WORDS = ["the", "lowest", "né", "中文", "don't", "1234", "x" * 30]
 
 

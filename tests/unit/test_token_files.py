@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from seeds import seed_of_today
+from seeds import seed_of_run
 from subwords import tokens
 from subwords.errors import FormatError, InputError
 from subwords.results.token_block import TokenBlock
@@ -20,7 +20,7 @@ from subwords.sinks.formats import FORMATS, format_named
 from subwords.sinks.manifest import Contents, Manifest, manifest_path, write_manifest
 from subwords.sinks.write import shard_path, with_ends, write_shards
 
-SEED = seed_of_today()
+SEED = seed_of_run()
 NAMES = [*FORMATS]
 SUFFIX = {"megatron": ".bin", **{name: form.suffix for name, form in FORMATS.items()}}
 

@@ -394,14 +394,23 @@ def load(
     return Tokenizer(spec)
 
 
-def tokenizer_of(value: TokenizerLike, name: str = "tokenizer") -> Tokenizer:
+def tokenizer_of(
+    value: object,
+    name: str = "tokenizer",
+    *,
+    splitter: SplitterLike = None,
+    special_tokens: Mapping[str, int] | None = None,
+) -> Tokenizer:
     """Return a tokenizer as it is, or the one that `load` reads from a path or a name, such as "gpt-4o".
 
-    name: of the argument, for messages. Raises InputError for other types, and the errors of `load`.
+    name: of the argument, for messages. splitter, special_tokens: for files without them, see `load`. Raises InputError
+    for other types and for options that a Tokenizer has itself; and the errors of `load`.
     """
     if isinstance(value, Tokenizer):
+        if splitter is not None or special_tokens is not None:
+            raise InputError(f"splitter and special_tokens are those of the {name}: leave them out")
         return value
     if isinstance(value, str | PathLike):
-        return load(value)
+        return load(value, splitter=splitter, special_tokens=special_tokens)
     hint = "; pass its .tokenizer" if isinstance(getattr(value, "tokenizer", None), Tokenizer) else ""
     raise InputError(f"expected {name} to be a Tokenizer, a path or a name, not {type(value).__name__}{hint}")

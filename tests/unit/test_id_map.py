@@ -163,8 +163,8 @@ def test_unrelated_tokenizers() -> None:
     pieces = subwords.train([ONE] * 9, algorithm="unigram", vocab_size=40)
     with pytest.raises(InputError, match="the tokens of one are bytes, those of the other characters"):
         subwords.id_map(tok, pieces)
-    with pytest.raises(InputError, match="expected the second tokenizer to be a Tokenizer, not str"):
-        subwords.id_map(tok, "gpt2")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="expected the new tokenizer to be a Tokenizer, a path or a name, not int"):
+        subwords.id_map(tok, 5)  # type: ignore[arg-type]
     found = subwords.id_map(tok, tok)
     assert len(found.changed) == 0
     for index in (270, -1, True, "a"):
@@ -172,7 +172,7 @@ def test_unrelated_tokenizers() -> None:
             found[index]  # type: ignore[index]
     with pytest.raises(InputError, match="expected an IdMap"):
         found.compose(tok)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="expected the new tokenizer to be a Tokenizer, not int"):
+    with pytest.raises(InputError, match="expected the new tokenizer to be a Tokenizer, a path or a name, not int"):
         found.check(tok, 5)  # type: ignore[arg-type]
     assert not found.as_arrays().weights.flags.writeable
 

@@ -101,7 +101,7 @@ def test_unrelated_tokenizers() -> None:
         (subwords.train([TWO] * 9, vocab_size=40, byte_level=False), "of one are bytes, those of the other characters"),
         (subwords.train([TWO] * 9, vocab_size=40, algorithm="wordpiece"), "pieces of words"),
         (tok, "nothing to merge"),
-        ("gpt2", "to be a Tokenizer, not str"),
+        (b"gpt2", "to be a Tokenizer, a path or a name, not bytes"),
     ):
         with pytest.raises(InputError, match=message):
             subwords.merge_tokenizers(tok, other)  # type: ignore[arg-type]

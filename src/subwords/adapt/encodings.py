@@ -15,7 +15,7 @@ from subwords.bpe.sample import DROPOUT, draw_word
 from subwords.bpe.segmenter import BPESegmenter
 from subwords.errors import InputError
 from subwords.support.checks import check_integer, refuse_given
-from subwords.tokenizer import Tokenizer
+from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 
 __all__ = ["Method", "distribution", "encode_with", "segmentations"]
 
@@ -26,7 +26,7 @@ MOST_OUTCOMES = 10**8
 
 
 def encode_with(
-    tok: Tokenizer,
+    tokenizer: TokenizerLike,
     text: str,
     *,
     method: Method,
@@ -50,6 +50,7 @@ def encode_with(
     >>> tok.decode(subwords.encode_with(tok, "hugs hug", method="uniform", seed=7))
     'hugs hug'
     """
+    tok = tokenizer_of(tokenizer)
     rate, key = _checked(tok, text, method, p, seed, document)
     if method == "bpe-dropout" and (rate == 0 or (isinstance(tok.model, BPE) and tok.model.words_only)):
         return tok.encode(text)
@@ -69,7 +70,7 @@ def encode_with(
     return ids
 
 
-def segmentations(tok: Tokenizer, word: str, *, most: int = 10_000) -> list[list[int]]:
+def segmentations(tokenizer: TokenizerLike, word: str, *, most: int = 10_000) -> list[list[int]]:
     """Return all segmentations of one word into tokens, as "uniform" draws them; InputError if more than `most`.
 
     The word is used as it is: it is neither normalized nor split.
@@ -83,11 +84,11 @@ def segmentations(tok: Tokenizer, word: str, *, most: int = 10_000) -> list[list
         raise InputError(f"expected a word as str, not {type(word).__name__}")
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
         raise InputError(f"expected most to be an integer from 1, not {most!r:.60}")
-    return _lattice(tok).all_paths(_as_bytes(word), most)
+    return _lattice(tokenizer_of(tokenizer)).all_paths(_as_bytes(word), most)
 
 
 def distribution(
-    tok: Tokenizer, word: str, *, method: Method, p: float | None = None, most: int = 100_000
+    tokenizer: TokenizerLike, word: str, *, method: Method, p: float | None = None, most: int = 100_000
 ) -> dict[tuple[int, ...], float]:
     """Return the exact probability of each segmentation that `encode_with` draws of one word, the likeliest first.
 
@@ -99,6 +100,7 @@ def distribution(
     >>> subwords.distribution(tok, "ab", method="bpe-dropout", p=0.25)
     {(256,): 0.75, (64, 65): 0.25}
     """
+    tok = tokenizer_of(tokenizer)
     rate, _ = _checked(tok, word, method, p, None, None)
     check_integer("most", most, 1, MOST_OUTCOMES)
     if method == "bpe-dropout" and isinstance(tok.model, BPE) and tok.model.words_only:

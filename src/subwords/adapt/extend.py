@@ -19,7 +19,7 @@ from subwords.split.splitter import Splitter
 from subwords.support.checks import check_flag
 from subwords.support.limits import bytes_of
 from subwords.support.threads import thread_count
-from subwords.tokenizer import Tokenizer
+from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 from subwords.training.count import count
 from subwords.training.memory import check_memory
 from subwords.training.train import check_counts
@@ -35,7 +35,7 @@ __all__ = ["extend"]
 
 
 def extend(
-    tokenizer: Tokenizer,
+    tokenizer: TokenizerLike,
     source: Source | WordCounts,
     *,
     add: int,
@@ -78,6 +78,7 @@ def extend(
 
     Source: continued BPE training, Purason et al., arXiv 2512.03989.
     """
+    tokenizer = tokenizer_of(tokenizer)
     settings = Extension(
         add=add,
         min_frequency=min_frequency,

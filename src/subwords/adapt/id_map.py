@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.adapt.alphabet import check_alphabets, check_tokenizer
+from subwords.adapt.alphabet import check_alphabets
 from subwords.adapt.spelled import spelled
 from subwords.errors import InputError
 from subwords.formats import embedding_map
 from subwords.support.value import Value, read_only
-from subwords.tokenizer import Tokenizer
+from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 
 __all__ = ["IdArrays", "IdMap", "id_map"]
 
@@ -112,10 +112,10 @@ class IdMap(Value):
         rows = _rows(owner, self.ids[places], weights, len(later))
         return IdMap(self.old_size, self.old_fingerprint, later.new_fingerprint, *rows)
 
-    def check(self, old: Tokenizer, new: Tokenizer) -> None:
+    def check(self, old: TokenizerLike, new: TokenizerLike) -> None:
         """Raise InputError unless the map is from one tokenizer to the other, by their vocabularies."""
-        for name, tok, made in (("old", old, self.old_fingerprint), ("new", new, self.new_fingerprint)):
-            check_tokenizer(f"the {name} tokenizer", tok)
+        for name, given, made in (("old", old, self.old_fingerprint), ("new", new, self.new_fingerprint)):
+            tok = tokenizer_of(given, f"the {name} tokenizer")
             if (came := tok.model.vocab.digest) != made:
                 raise InputError(
                     f"unrelated tokenizer: the map is for another {name} tokenizer, whose vocabulary has the "
@@ -136,7 +136,7 @@ class IdMap(Value):
         return f"IdMap({self.old_size} ids to {len(self)}, {len(self.changed)} changed)"
 
 
-def id_map(old: Tokenizer, new: Tokenizer) -> IdMap:
+def id_map(old: TokenizerLike, new: TokenizerLike) -> IdMap:
     """Return which ids of `old` make up each id of `new`: the same token, or the mean of its parts (C1).
 
     A token of both has its one old id. A new one has the ids that the old model gives its text as one word, each with
@@ -147,6 +147,7 @@ def id_map(old: Tokenizer, new: Tokenizer) -> IdMap:
     >>> subwords.id_map(tok, tok.with_tokens(["<ab>"]))[257]
     {27: 0.3333333333333333, 256: 0.3333333333333333, 29: 0.3333333333333333}
     """
+    old, new = tokenizer_of(old, "the old tokenizer"), tokenizer_of(new, "the new tokenizer")
     check_alphabets(old, new)
     mapped = _same(old, new)
     tokens = list(new.model.vocab)

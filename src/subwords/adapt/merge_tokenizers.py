@@ -18,25 +18,25 @@ from subwords.components.vocab import Vocab
 from subwords.errors import InputError
 from subwords.families import Model, family_of
 from subwords.spec import TokenizerSpec
-from subwords.tokenizer import Tokenizer
+from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 from subwords.wordpiece.model import WordPiece
 
 __all__ = ["merge_tokenizers"]
 
 
-def merge_tokenizers(tok_a: Tokenizer, tok_b: Tokenizer, *, threads: int | None = None) -> Adapted:
+def merge_tokenizers(first: TokenizerLike, second: TokenizerLike, *, threads: int | None = None) -> Adapted:
     """Return the first tokenizer with the tokens of the second one as well; all its ids keep their tokens (C3).
 
-    New tokens get the next ids, in the order in which `tok_b` makes them. For BPE, each of them has one merge, which
+    New tokens get the next ids, in the order in which `second` makes them. For BPE, each of them has one merge, which
     ranks after all others: of the two tokens that all earlier merges leave of its text. So text yields each new token.
     A token of which more than two are left is not taken: no text would yield it (`Adapted.left_out`), unless words that
     are tokens are looked up. A text keeps its ids unless the two sides of a new merge are neighbours in them, or it has
-    a character or a whole word that only `tok_b` knows. Special and added tokens of `tok_b` come last, with their
-    flags. `id_map` says which old ids make up the new ones; `subwords.id_map(tok_b, merged.tokenizer)` does so for the
+    a character or a whole word that only `second` knows. Special and added tokens of `second` come last, with their
+    flags. `id_map` says which old ids make up the new ones; `subwords.id_map(second, merged.tokenizer)` does so for the
     second tokenizer.
 
     BPE and WordPiece only. Raises InputError for tokenizers of different families, alphabets, splitters or normalizers,
-    and if `tok_b` has nothing new.
+    and if `second` has nothing new.
 
     >>> import subwords
     >>> first = subwords.train(["low lower lowest"] * 9, vocab_size=260)
@@ -45,6 +45,7 @@ def merge_tokenizers(tok_a: Tokenizer, tok_b: Tokenizer, *, threads: int | None 
     >>> found.added, found.tokenizer.tokenize("low new")
     ((260, 261, 262, 263), ['low', ' new'])
     """
+    tok_a, tok_b = tokenizer_of(first, "the first tokenizer"), tokenizer_of(second, "the second tokenizer")
     _check_related(tok_a, tok_b)
     spec = tok_a.spec
     if isinstance(spec.model, BPE) and isinstance(tok_b.model, BPE):

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
 from subwords.adapt.adapted import Adapted
-from subwords.adapt.alphabet import check_tokenizer
 from subwords.adapt.chosen import all_but, ids_of_tokens, lowest, of_scripts, token_counts, unneeded
 from subwords.adapt.counted import counts_for
 from subwords.adapt.rearranged import kept_origins, rearranged
@@ -15,7 +14,7 @@ from subwords.adapt.removals import removal_of
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.errors import InputError
 from subwords.support.checks import check_flag, check_integer
-from subwords.tokenizer import Tokenizer
+from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 
 if TYPE_CHECKING:
     from subwords.corpus.source import Source
@@ -26,7 +25,7 @@ Tokens: TypeAlias = Iterable[str | bytes | int]
 
 
 def prune(
-    tokenizer: Tokenizer,
+    tokenizer: TokenizerLike,
     *,
     keep: Tokens | None = None,
     drop: Tokens | None = None,
@@ -60,7 +59,7 @@ def prune(
 
     Source: leaf-based pruning, Purason et al., arXiv 2512.03989.
     """
-    check_tokenizer("tokenizer", tokenizer)
+    tokenizer = tokenizer_of(tokenizer)
     check_flag("compact", compact)
     check_flag("allow_unknown", allow_unknown)
     removal = removal_of(tokenizer.spec, allow_unknown=allow_unknown)

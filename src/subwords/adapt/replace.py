@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.adapt.adapted import Adapted
-from subwords.adapt.alphabet import check_tokenizer
 from subwords.adapt.counted import counts_for
 from subwords.adapt.extend_bpe import Extension, extended_bpe
 from subwords.adapt.extend_pieces import extended_pieces
@@ -26,7 +25,7 @@ from subwords.learning.limits import Step
 from subwords.spec import TokenizerSpec
 from subwords.support.checks import check_integer
 from subwords.support.threads import thread_count
-from subwords.tokenizer import Tokenizer
+from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 from subwords.unigram.model import Unigram
 from subwords.wordlevel.model import WordLevel
 from subwords.wordpiece.model import WordPiece
@@ -38,7 +37,7 @@ __all__ = ["replace"]
 
 
 def replace(
-    tokenizer: Tokenizer,
+    tokenizer: TokenizerLike,
     source: Source | WordCounts,
     *,
     number: int | None = None,
@@ -69,7 +68,7 @@ def replace(
     >>> found.tokenizer.vocab_size, tok.tokenize("slow slower"), found.tokenizer.tokenize("slow slower")
     (263, ['s', 'low', ' ', 's', 'low', 'e', 'r'], ['slow', ' slow', 'e', 'r'])
     """
-    check_tokenizer("tokenizer", tokenizer)
+    tokenizer = tokenizer_of(tokenizer)
     model = tokenizer.model
     if isinstance(model, WordLevel):
         raise InputError("expected a tokenizer of parts of words, not wordlevel")

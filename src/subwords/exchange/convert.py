@@ -22,7 +22,7 @@ from subwords.formats import check_name, write_file
 from subwords.formats.recognize import MERGES, VOCABS
 from subwords.support.atomic import as_path
 from subwords.support.checks import check_flag
-from subwords.tokenizer import Tokenizer, load
+from subwords.tokenizer import Tokenizer, TokenizerLike, load, tokenizer_of
 
 if TYPE_CHECKING:
     from subwords.resolve import SplitterLike
@@ -54,7 +54,7 @@ class Converted:
 
 
 def convert(
-    source: str | PathLike[str],
+    source: TokenizerLike,
     target: str | PathLike[str],
     *,
     against: Source | None = None,
@@ -65,7 +65,7 @@ def convert(
     allow_different: bool = False,
     progress: bool | None = None,
 ) -> Converted:
-    """Write a tokenizer file in the format of another name, if its ids stay the same.
+    """Write a tokenizer, or its file, in the format of another name, if its ids stay the same.
 
     target: ends in .json, .model, .tiktoken, .gguf or .txt (vocab.txt), is vocab.json or merges.txt (both are written),
     or is a folder. The new file is loaded again and encodes a fixed list of tricky texts, and the texts of `against`
@@ -88,11 +88,12 @@ def convert(
     check_flag("allow_different", allow_different)
     Reading(documents=documents, errors=errors)  # raises InputError
     path = as_path(target)
-    _check_names(as_path(source), path)
+    if not isinstance(source, Tokenizer):
+        _check_names(as_path(source), path)
     is_folder = path.is_dir() or str(target).endswith(("/", os.sep))
     if not is_folder:
         check_name(path)
-    tok = load(source, splitter=splitter, special_tokens=special_tokens)
+    tok = tokenizer_of(source, "source", splitter=splitter, special_tokens=special_tokens)
     bare = not is_folder and _is_bare(path)
     if bare:
         tok = _without_flag(tok)

@@ -14,9 +14,8 @@ from subwords.compat.probes import probes
 from subwords.corpus.progress import progress as show_progress
 from subwords.corpus.reading import Reading
 from subwords.corpus.source import Source, source_size
-from subwords.errors import InputError
 from subwords.support.atomic import as_path
-from subwords.tokenizer import Tokenizer, load
+from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 
 if TYPE_CHECKING:
     from subwords.resolve import SplitterLike
@@ -47,7 +46,7 @@ def verify(
     export: str | PathLike[str],
     against: Source | None = None,
     *,
-    tokenizer: Tokenizer | str | PathLike[str] | None = None,
+    tokenizer: TokenizerLike | None = None,
     splitter: SplitterLike = None,
     special_tokens: Mapping[str, int] | None = None,
     documents: Documents = "line",
@@ -77,7 +76,8 @@ def verify(
     """
     Reading(documents=documents, errors=errors)  # raises InputError
     path = as_path(export)
-    ours = _reference(export, tokenizer, splitter, special_tokens).with_(padding=None, truncation=None)
+    given = export if tokenizer is None else tokenizer
+    ours = tokenizer_of(given, splitter=splitter, special_tokens=special_tokens).with_(padding=None, truncation=None)
     original = open_original(path, ours)
     total = None if against is None else source_size(against)
     # The texts of an iterable have no size in advance.
@@ -87,20 +87,6 @@ def verify(
             corpus = texts_of(against, documents=documents, errors=errors, on_bytes=bar.advance)
         found = compare(chain(_probes(ours), corpus), *_sides(ours, original))
     return Verified(original.library, original.special, found.texts, found.tokens, found.difference)
-
-
-def _reference(
-    export: str | PathLike[str],
-    tokenizer: Tokenizer | str | PathLike[str] | None,
-    splitter: SplitterLike,
-    special_tokens: Mapping[str, int] | None,
-) -> Tokenizer:
-    given = splitter is not None or special_tokens is not None
-    if isinstance(tokenizer, Tokenizer):
-        if given:
-            raise InputError("splitter and special_tokens are those of the tokenizer: leave them out, or tokenizer")
-        return tokenizer
-    return load(export if tokenizer is None else tokenizer, splitter=splitter, special_tokens=special_tokens)
 
 
 def _probes(tok: Tokenizer) -> Iterator[Text]:

@@ -14,7 +14,7 @@ from subwords.adapt.words import word_ids
 from subwords.corpus.counts import WordCounts
 from subwords.errors import InputError
 from subwords.study import tables
-from subwords.tokenizer import Tokenizer
+from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 
 if TYPE_CHECKING:
     from subwords.corpus.source import Source
@@ -64,7 +64,7 @@ class Allocation(tables.Table):
 
 
 def allocation(
-    tokenizer: Tokenizer,
+    tokenizer: TokenizerLike,
     groups: Mapping[str, Source | WordCounts],
     *,
     threads: int | None = None,
@@ -84,6 +84,7 @@ def allocation(
 
     Source: average rank and divergence, Limisiewicz et al., arXiv 2305.17179.
     """
+    tokenizer = tokenizer_of(tokenizer)
     if not isinstance(groups, Mapping) or not groups:
         raise InputError('expected groups as a dict of sources by name, such as {"de": "german.txt"}')
     found = []

@@ -24,10 +24,11 @@ from subwords.study.checks.vocabulary import check_vocabulary
 from subwords.study.finding import RULES, SEVERITIES, Finding, Severity
 from subwords.study.measured import measured
 from subwords.support.checks import check_strings
+from subwords.tokenizer import tokenizer_of
 
 if TYPE_CHECKING:
     from subwords.corpus.source import Source
-    from subwords.tokenizer import Tokenizer
+    from subwords.tokenizer import TokenizerLike
 
 __all__ = ["Audit", "audit"]
 
@@ -103,7 +104,7 @@ class Audit:
 
 
 def audit(
-    tokenizer: Tokenizer,
+    tokenizer: TokenizerLike,
     corpus: Source | None = None,
     *,
     rules: Iterable[str] | None = None,
@@ -128,6 +129,7 @@ def audit(
     >>> print(subwords.audit(subwords.train(["low lower"] * 9, vocab_size=259), rules=["unreachable-token"]))
     0 errors, 0 warnings, 0 notes
     """
+    tokenizer = tokenizer_of(tokenizer)
     chosen = {*RULES} if rules is None else {*check_strings("rules", rules)}
     if unknown := chosen - {*RULES}:
         raise InputError(f"expected rules among {', '.join(RULES)}, not {min(unknown)!r}")

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from subwords.components.trusted import Special, Text
 from subwords.errors import InputError
-
-if TYPE_CHECKING:
-    from subwords.tokenizer import Tokenizer
+from subwords.tokenizer import TokenizerLike, tokenizer_of
 
 __all__ = ["BoundaryDifference", "boundary_difference", "canonicalize", "is_canonical"]
 
 
-def canonicalize(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
+def canonicalize(tokenizer: TokenizerLike, ids: Sequence[int]) -> list[int]:
     """Return the ids that the text of some ids gets; added tokens stay as they are.
 
     Raises InputError for ids that the tokenizer does not have.
@@ -28,6 +25,7 @@ def canonicalize(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
     >>> subwords.canonicalize(tok, tok.encode("l") + tok.encode("ow")) == tok.encode("low")
     True
     """
+    tokenizer = tokenizer_of(tokenizer)
     added = {token.id: token.content for token in tokenizer.spec.added_tokens}
     parts: list[Text | Special] = []
     for is_added, run in groupby(map(int, ids), added.__contains__):
@@ -40,7 +38,7 @@ def canonicalize(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
     return tokenizer.encode(parts) if parts else []
 
 
-def is_canonical(tokenizer: Tokenizer, ids: Sequence[int]) -> bool:
+def is_canonical(tokenizer: TokenizerLike, ids: Sequence[int]) -> bool:
     """Return whether ids are those that encoding gives for their text; see `canonicalize`.
 
     >>> import subwords
@@ -64,7 +62,7 @@ class BoundaryDifference:
     stop: int
 
 
-def boundary_difference(tokenizer: Tokenizer, first: str, second: str) -> BoundaryDifference | None:
+def boundary_difference(tokenizer: TokenizerLike, first: str, second: str) -> BoundaryDifference | None:
     """Return where the ids of two texts, one after the other, differ from those of the joined text; None if nowhere.
 
     Prompts and their answers, and documents that are joined as ids, meet at such places.
@@ -75,6 +73,7 @@ def boundary_difference(tokenizer: Tokenizer, first: str, second: str) -> Bounda
     >>> len(found.apart), len(found.whole)
     (3, 1)
     """
+    tokenizer = tokenizer_of(tokenizer)
     if not isinstance(first, str) or not isinstance(second, str):
         raise InputError(f"expected two texts as str, not {type(first).__name__} and {type(second).__name__}")
     apart, whole = [*tokenizer.encode(first), *tokenizer.encode(second)], tokenizer.encode(first + second)

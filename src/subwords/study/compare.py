@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -13,12 +14,13 @@ from subwords.errors import InputError
 from subwords.study import tables
 from subwords.study.bootstrap import Interval, Resampled
 from subwords.study.evaluate import Evaluation, evaluation_of, settings_of, sums_of
-from subwords.support.checks import check_integer, check_string
+from subwords.support.checks import as_list, check_integer, check_string
+from subwords.tokenizer import Tokenizer, tokenizer_of
 from subwords.training.count import count
 
 if TYPE_CHECKING:
     from subwords.corpus.source import Source
-    from subwords.tokenizer import Tokenizer
+    from subwords.tokenizer import TokenizerLike
 
 __all__ = ["Comparison", "Disagreement", "compare"]
 
@@ -96,7 +98,7 @@ class Comparison:
 
 
 def compare(
-    tokenizers: Sequence[Tokenizer],
+    tokenizers: Sequence[TokenizerLike],
     corpus: Source | Mapping[str, Source],
     *,
     names: Sequence[str] | None = None,
@@ -119,8 +121,9 @@ def compare(
     """Return how tokenizers differ on a corpus: paired differences, and frequent words that they split differently.
 
     The same resampled documents are used for all of them, so an interval of `relative` that does not contain 1 is a
-    difference that other documents of this kind would show too. names: of the tokenizers, in tables. words: how many
-    disagreeing words to list; a word is text between spaces, with the space before it. The others are as in `evaluate`.
+    difference that other documents of this kind would show too. names: of the tokenizers, in tables; by default, the
+    paths or names that were given, or numbers. words: how many disagreeing words to list; a word is text between
+    spaces, with the space before it. The others are as in `evaluate`.
 
     >>> import subwords
     >>> one, two = (subwords.train(["low lower lowest"] * 9, vocab_size=size) for size in (258, 262))
@@ -128,29 +131,43 @@ def compare(
     >>> found.relative[1] < 1, found.disagreements[0].word
     (True, ' lowest')
     """
-    tokenizers = list(tokenizers)
-    if len(tokenizers) < 2:
-        raise InputError(f"expected two or more tokenizers to compare, not {len(tokenizers)}")
-    labels = [f"{k + 1}" for k in range(len(tokenizers))] if names is None else list(names)
+    if isinstance(tokenizers, str | Path | Tokenizer):
+        raise InputError(f"expected a list of two or more tokenizers to compare, not {type(tokenizers).__name__}")
+    given = as_list(tokenizers, "tokenizers")
+    if len(given) < 2:
+        raise InputError(f"expected two or more tokenizers to compare, not {len(given)}")
+    toks = [tokenizer_of(one, f"tokenizers[{k}]") for k, one in enumerate(given)]
+    labels = [_label(k, one) for k, one in enumerate(given)] if names is None else _listed(names)
     for label in labels:
         check_string("a name", label)
-    if len(labels) != len(tokenizers):
-        raise InputError(f"expected a name for each of {len(tokenizers)} tokenizers, not {len(labels)}")
+    if len(labels) != len(toks):
+        raise InputError(f"expected a name for each of {len(toks)} tokenizers, not {len(labels)}")
     check_integer("words", words, 0, MOST_WORDS)
     settings = settings_of(alpha, confidence, resamples, seed, parallel, reference)
     how: Any = {"documents": documents, "separator": separator, "text_column": text_column}
     how |= {"max_document_bytes": max_document_bytes, "errors": errors}
-    sums = sums_of(tokenizers, corpus, by, Reading(**how), threads, progress)
-    found = [evaluation_of(tok, sums, k, settings) for k, tok in enumerate(tokenizers)]
+    sums = sums_of(toks, corpus, by, Reading(**how), threads, progress)
+    found = [evaluation_of(tok, sums, k, settings) for k, tok in enumerate(toks)]
     resampled = Resampled([*sums.tokens], resamples=resamples, seed=seed)
     base = found[0].tokens
     relative = [one.tokens / base if base else None for one in found]
     intervals = [
         None if k == 0 else resampled.interval(lambda rows, k=k: rows[:, k] / rows[:, 0], confidence)  # type: ignore[misc]
-        for k in range(len(tokenizers))
+        for k in range(len(toks))
     ]
-    listed, share = _disagreements(tokenizers, corpus, words, how, threads)
+    listed, share = _disagreements(toks, corpus, words, how, threads)
     return Comparison(tuple(labels), tuple(found), tuple(relative), tuple(intervals), listed, share)
+
+
+def _listed(names: object) -> list[str]:
+    if isinstance(names, str):
+        raise InputError(f"expected names as a list of str, not the str {names!r:.60}")
+    return as_list(names, "names")  # type: ignore[arg-type]  # it refuses what is not iterable
+
+
+def _label(place: int, tokenizer: object) -> str:
+    """Return the name of a tokenizer in tables: the path or name that was given, else its number."""
+    return f"{place + 1}" if isinstance(tokenizer, Tokenizer) else str(tokenizer)
 
 
 def _disagreements(

@@ -19,12 +19,13 @@ from subwords.study.distribution import Zipf, check_alpha, gini, renyi_efficienc
 from subwords.study.gold import Boundaries, boundaries
 from subwords.study.measured import BYTES, CHARACTERS, SPACELESS_CHARACTERS, WORDS, Measured, measured
 from subwords.support.checks import check_flag, check_path
+from subwords.tokenizer import tokenizer_of
 
 if TYPE_CHECKING:
     from os import PathLike
 
     from subwords.corpus.source import Source
-    from subwords.tokenizer import Tokenizer
+    from subwords.tokenizer import Tokenizer, TokenizerLike
 
 __all__ = ["Evaluation", "Group", "Settings", "evaluate", "evaluation_of", "settings_of", "sums_of"]
 
@@ -194,7 +195,7 @@ def settings_of(
 
 
 def evaluate(
-    tokenizer: Tokenizer,
+    tokenizer: TokenizerLike,
     corpus: Source | Mapping[str, Source],
     *,
     by: str | None = None,
@@ -230,6 +231,7 @@ def evaluate(
 
     Source: V. Zouhar et al., 2023 (Renyi efficiency); A. Petrov et al., 2023 (cost of languages).
     """
+    tokenizer = tokenizer_of(tokenizer)
     settings = settings_of(alpha, confidence, resamples, seed, parallel, reference)
     words = None if gold is None else read_gold(check_path("gold", gold))
     reading = Reading(

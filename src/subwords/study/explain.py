@@ -23,13 +23,14 @@ from subwords.study.segment_unigram import UnigramWords
 from subwords.study.segment_wordpiece import WordLevelWords, WordPieceWords
 from subwords.study.steps import Added, Change, Segmentation, Stretch, Word
 from subwords.study.trace import Trace
+from subwords.tokenizer import tokenizer_of
 from subwords.unigram.model import Unigram
 from subwords.wordlevel.model import WordLevel
 
 if TYPE_CHECKING:
     from subwords.components.trusted import Input
     from subwords.engine.text_parts import Part
-    from subwords.tokenizer import Tokenizer
+    from subwords.tokenizer import Tokenizer, TokenizerLike
 
 __all__ = ["explain", "words_of"]
 
@@ -37,7 +38,7 @@ MOST_BYTES = 1 << 20  # of a text
 
 
 def explain(
-    tokenizer: Tokenizer,
+    tokenizer: TokenizerLike,
     text: Input,
     *,
     special: str | AbstractSet[str] = "text",
@@ -60,6 +61,7 @@ def explain(
         rank 1: 'lo' + 'w': 'low' 'e' 'r'
         rank 2: 'e' + 'r': 'low' 'er'
     """
+    tokenizer = tokenizer_of(tokenizer)
     engine, model, source = tokenizer._engine, tokenizer.model, source_of(text)
     if len(source) > MOST_BYTES:
         raise InputError(

@@ -12,12 +12,13 @@ from subwords.families import family_of
 from subwords.learning.limits import TIES
 from subwords.study.pair_counts import learned_merges, one_merge_each
 from subwords.support.checks import check_choice, check_integer
+from subwords.tokenizer import tokenizer_of
 from subwords.training.count import count
 from subwords.training.train import check_counts
 
 if TYPE_CHECKING:
     from subwords.corpus.source import Source
-    from subwords.tokenizer import Tokenizer
+    from subwords.tokenizer import TokenizerLike
 
 __all__ = ["Deviation", "Verification", "verify_training"]
 
@@ -79,7 +80,7 @@ class Verification:
 
 
 def verify_training(
-    tokenizer: Tokenizer,
+    tokenizer: TokenizerLike,
     source: Source | WordCounts,
     *,
     tie_break: Literal["ids", "first", "bytes"] = "ids",
@@ -101,6 +102,7 @@ def verify_training(
     >>> print(subwords.verify_training(subwords.train(counts, vocab_size=262), counts))
     6 of 6 merges checked, tie_break 'ids': each was the best pair
     """
+    tokenizer = tokenizer_of(tokenizer)
     model = tokenizer.model
     if not isinstance(model, BPE):
         raise InputError(f"expected a BPE tokenizer, not {family_of(model).name}: its file keeps no merges to verify")

@@ -16,9 +16,10 @@ from subwords.study.obstacles import Obstacle, obstacle_of
 from subwords.study.steps import Added, Stretch, Word
 from subwords.study.trace import Trace
 from subwords.support.checks import check_string
+from subwords.tokenizer import tokenizer_of
 
 if TYPE_CHECKING:
-    from subwords.tokenizer import Tokenizer
+    from subwords.tokenizer import Tokenizer, TokenizerLike
 
 __all__ = ["WhyNot", "why_not"]
 
@@ -68,7 +69,7 @@ class WhyNot:
         return f"<pre>{escape(str(self))}</pre>"
 
 
-def why_not(tokenizer: Tokenizer, text: str, *, special: Literal["text", "allow"] = "text") -> WhyNot:
+def why_not(tokenizer: TokenizerLike, text: str, *, special: Literal["text", "allow"] = "text") -> WhyNot:
     """Return why a string is not one token: what cuts or changes it before the model, and why the model has no token.
 
     Each obstacle says what would have to be otherwise, and how many tokens the string would be then; this is computed.
@@ -83,6 +84,7 @@ def why_not(tokenizer: Tokenizer, text: str, *, special: Literal["text", "allow"
     >>> subwords.why_not(tok, "low").id
     257
     """
+    tokenizer = tokenizer_of(tokenizer)
     check_string("text", text)
     if not text:
         raise InputError("expected a string to explain, not an empty one")

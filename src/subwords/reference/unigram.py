@@ -30,6 +30,7 @@ __all__ = [
     "nats_per_word",
     "piece_counts",
     "prune",
+    "raised",
     "seeds",
     "segmentations",
     "substring_counts",
@@ -281,8 +282,9 @@ def train(
     """Learn `size` pieces and their scores, best first.
 
     Each round estimates the pieces `sub_iterations` times and keeps the share `shrinking_factor`. The rounds end when
-    10 % too many pieces are left: the lowest scores are cut off, and the rest is estimated once more. Raises ValueError
-    if there are more characters, or fewer seeds, than `size`.
+    10 % too many pieces are left: the lowest scores are cut off, and the rest is estimated once more. A piece whose
+    text other pieces give with a greater sum gets that sum. Raises ValueError if there are more characters, or fewer
+    seeds, than `size`.
 
     >>> list(train({"hug": 10, "hugs": 5}, 5))
     ['hug', 's', 'g', 'h', 'u']
@@ -308,8 +310,23 @@ def train(
         model = estimate(expected_counts(word_counts, model, bits), bits, size)
     scores = {piece: ln(probability) for piece, probability in model.items()}
     # Multiples of 1/128 sum exactly in 32-bit floats, so every implementation gets the same segmentation.
-    order = sorted(scores, key=lambda piece: (-scores[piece], piece))
-    return {piece: round(scores[piece] * GRAINS) / GRAINS for piece in order}
+    rounded = {piece: round(score * GRAINS) / GRAINS for piece, score in scores.items()}
+    for piece, score in raised(rounded).items():
+        if score > rounded[piece]:
+            scores[piece] = rounded[piece] = score
+    return {piece: rounded[piece] for piece in sorted(scores, key=lambda piece: (-scores[piece], piece))}
+
+
+def raised(scores: Mapping[str, float]) -> Scores:
+    """Raise each score to the greatest sum that other pieces give for the piece's text, of shorter pieces first.
+
+    >>> raised({"abc": -5.0, "ab": -4.0, "a": -1.0, "b": -2.0, "c": -1.5})
+    {'abc': -4.5, 'ab': -3.0, 'a': -1.0, 'b': -2.0, 'c': -1.5}
+    """
+    found = dict(scores)
+    for piece in sorted(found, key=len):
+        found[piece] = max(found[piece], best_segmentation(piece, found, without=piece)[1])
+    return found
 
 
 # ------------------------------------------------------------------ arithmetic

@@ -12,7 +12,7 @@ from subwords.corpus.counts import WordCounts
 from subwords.errors import TrainingError
 from subwords.kernels.train_layout import ALWAYS, NEVER
 from subwords.study.watched import PieceLoss, PieceStep, Training, WordSplit
-from subwords.unigram.em import logarithms, losses_of
+from subwords.unigram.em import losses_of
 from subwords.unigram.seeds import Lattice
 from subwords.unigram.train import UnigramSettings, train_unigram
 
@@ -26,10 +26,9 @@ def watch_unigram(counts: WordCounts, settings: UnigramSettings, most_steps: int
     """Return the rounds of Unigram training (U1-U3)."""
     words, steps = _texts(counts), list[PieceStep]()
 
-    def note(why: str, lattice: Lattice, probabilities: NDArray[np.float64], kept: NDArray[np.bool_] | None) -> None:
+    def note(why: str, lattice: Lattice, scores: NDArray[np.float64], kept: NDArray[np.bool_] | None) -> None:
         if len(steps) == most_steps:
             raise _too_many(most_steps, settings.vocab_size)
-        scores = logarithms(probabilities)
         names = [*map(lattice.string, range(len(lattice)))]
         lost, used = losses_of(lattice, scores, 1)
         left = np.ones(len(lattice), np.bool_) if kept is None else kept

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from subwords.kernels.train_layout import ALWAYS, NEVER, BestPath, ForwardBackward, LatticeWords, PiecePlaces, Pieces
 from subwords.unigram.seeds import Lattice, on_ranges
 
-__all__ = ["estimated", "expected_counts", "logarithms", "losses_of", "pruned", "unit_bits"]
+__all__ = ["estimated", "expected_counts", "logarithms", "losses_of", "pruned", "raised", "unit_bits"]
 
 LN2 = 0.6931471805599453
 SQRT2 = 1.4142135623730951
@@ -101,6 +101,22 @@ def losses_of(
 
     on_ranges(write, [len(lattice) * part // threads for part in range(threads + 1)])
     return losses, counts
+
+
+def raised(lattice: Lattice, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the scores, but at least the greatest sum that other pieces give for the text of a piece.
+
+    Shorter pieces are raised first: their scores are in the sums of longer ones. At a tie the one with the longest last
+    piece is taken (U5), which is the piece itself.
+    """
+    from subwords.kernels.unigram.train import raise_to_others
+
+    values, lengths = scores.copy(), lattice.lengths
+    room = int(lengths.max()) + 1
+    scratch = BestPath(np.empty(room), np.empty(room, np.int32))
+    order = np.argsort(lengths, kind="stable")
+    raise_to_others(PiecePlaces(lattice.at, lattice.longest), Pieces(lattice.links, values), order, scratch)
+    return values
 
 
 def _word_bounds(lattice: Lattice, threads: int) -> list[int]:

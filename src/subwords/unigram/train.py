@@ -18,13 +18,13 @@ from subwords.kernels.layout import CODE_POINTS, MOST_PIECES
 from subwords.learning.limits import Step, check_words
 from subwords.support.checks import check_flag, check_integer, check_string, check_strings, check_token
 from subwords.support.threads import thread_count
-from subwords.unigram.em import estimated, expected_counts, logarithms, pruned, unit_bits
+from subwords.unigram.em import estimated, expected_counts, logarithms, pruned, raised, unit_bits
 from subwords.unigram.model import BYTE_PIECES, GRAINS, Unigram
 from subwords.unigram.seeds import Lattice, find_seeds, text_of
 
 __all__ = ["Round", "UnigramSettings", "train_unigram"]
 
-# What is called at each round: what it does, the pieces, their probabilities, and which of them are kept.
+# What is called at each round: what it does, the pieces, their scores, and which of them are kept.
 Round: TypeAlias = "Callable[[str, Lattice, NDArray[np.float64], NDArray[np.bool_] | None], object]"
 
 MOST_LENGTH = 512
@@ -103,14 +103,15 @@ def train_unigram(
     `max_piece_length` characters and at least `min_frequency` occurrences. Each round runs `sub_iterations` steps of
     expectation maximisation, which drops pieces of low expected count, and then prunes the pieces of smallest loss down
     to the share `shrinking_factor`. The rounds end when 10 % too many pieces are left. The lowest scores are then cut
-    off, and the rest is estimated once more. The result has exactly `vocab_size` ids.
+    off, and the rest is estimated once more. A piece whose text other pieces give with a greater sum then gets that
+    sum, so that each piece is in use. The result has exactly `vocab_size` ids.
 
     Ids: special tokens (with `unk_token`, unless None), 256 byte pieces for `byte_fallback`, user-defined pieces, and
     learned pieces, best first. Scores: natural logarithms of probabilities in multiples of 1/128; 0 for pieces that are
     not learned. character_coverage: keep the most frequent characters that cover this share of the text, and
     `required_chars`; any other character, and bytes that are not UTF-8, split the word. Equal counts give equal bits
     for any number of threads and any order. `on_step(phase, done, expected)` reports progress. `on_round(why, lattice,
-    probabilities, kept)` is called before pieces are removed, and at the end.
+    scores, kept)` is called before pieces are removed, and at the end.
 
     >>> import subwords
     >>> from subwords.unigram.train import UnigramSettings, train_unigram
@@ -147,8 +148,8 @@ def train_unigram(
             f"or train on more text"
         )
     step("seeds", 1, 1)
-    probabilities = _learn(lattice, shares, size, settings, threads, step, on_round or _unwatched)
-    return _model(lattice, probabilities, alphabet, settings)
+    scores = _learn(lattice, shares, size, settings, threads, step, on_round or _unwatched)
+    return _model(lattice, scores, alphabet, settings)
 
 
 def _check_total(counts: WordCounts) -> None:
@@ -174,7 +175,7 @@ def _alphabet(counts: WordCounts, settings: UnigramSettings) -> tuple[list[int],
     return alphabet.tolist(), alphabet[weights[alphabet] > 0]
 
 
-def _unwatched(why: str, lattice: Lattice, probabilities: NDArray[np.float64], kept: NDArray[np.bool_] | None) -> None:
+def _unwatched(why: str, lattice: Lattice, scores: NDArray[np.float64], kept: NDArray[np.bool_] | None) -> None:
     pass
 
 
@@ -187,7 +188,7 @@ def _learn(
     step: Step,
     note: Round,
 ) -> NDArray[np.float64]:
-    """Estimate and prune until `size` pieces are left in the lattice; return their probabilities."""
+    """Estimate and prune until `size` pieces are left in the lattice; return their scores."""
     most = size + size // 10
     rounds = 1 + max(0, ceil(log(len(lattice) / most) / -log(settings.shrinking_factor)))
     probabilities = shares.astype(np.float64) / float(shares.sum())
@@ -200,20 +201,34 @@ def _learn(
             break
         step("pruning", done, max(done + 1, rounds))
         room = max(most, int(settings.shrinking_factor * len(lattice)))
-        kept = pruned(lattice, logarithms(probabilities), room, size, threads)
-        note("remove the pieces of the smallest loss", lattice, probabilities, kept)
+        scores = logarithms(probabilities)
+        kept = pruned(lattice, scores, room, size, threads)
+        note("remove the pieces of the smallest loss", lattice, scores, kept)
         lattice.keep(kept)
         probabilities = probabilities[kept]
-    order = np.lexsort((-logarithms(probabilities), lattice.lengths > 1))
+    scores = logarithms(probabilities)
+    order = np.lexsort((-scores, lattice.lengths > 1))
     kept = np.zeros(len(lattice), np.bool_)
     kept[order[:size]] = True
-    note("remove the pieces of the lowest scores", lattice, probabilities, kept)
+    note("remove the pieces of the lowest scores", lattice, scores, kept)
     lattice.keep(kept)
     step("estimating", 0, 1)
     probabilities = _maximise(lattice, probabilities[kept], size, settings, threads)
+    scores = logarithms(probabilities)
+    note("the pieces that are left, estimated once more", lattice, scores, None)
+    rounded = _rounded(scores)
+    sums = raised(lattice, rounded)
     step("estimating", 1, 1)
-    note("the pieces that are left, estimated once more", lattice, probabilities, None)
-    return probabilities
+    if (low := sums > rounded).any():
+        scores = np.where(low, sums, scores)
+        note("pieces that others spelled with a greater sum get that sum", lattice, scores, None)
+    return scores
+
+
+def _rounded(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    # Multiples of 1/128 sum exactly in 32-bit floats: SentencePiece, HF and this package give the same ids.
+    rounded: NDArray[np.float64] = np.round(scores * GRAINS) / GRAINS
+    return rounded
 
 
 def _maximise(
@@ -227,13 +242,10 @@ def _maximise(
     return probabilities
 
 
-def _model(
-    lattice: Lattice, probabilities: NDArray[np.float64], alphabet: list[int], settings: UnigramSettings
-) -> Unigram:
+def _model(lattice: Lattice, scores: NDArray[np.float64], alphabet: list[int], settings: UnigramSettings) -> Unigram:
     reserved = settings.reserved
-    scores = dict(zip(map(lattice.string, range(len(lattice))), logarithms(probabilities).tolist(), strict=True))
-    lowest = min(scores.values())
-    learned = dict.fromkeys(map(chr, alphabet), lowest) | scores
+    learned = dict.fromkeys(map(chr, alphabet), float(scores.min()))
+    learned |= dict(zip(map(lattice.string, range(len(lattice))), scores.tolist(), strict=True))
     for token in reserved:
         learned.pop(token, None)
     order = sorted(learned, key=lambda piece: (-learned[piece], piece))
@@ -241,8 +253,7 @@ def _model(
     unseen = specials + len(BYTE_PIECES) * settings.byte_fallback
     return Unigram(
         Vocab([token.encode() for token in (*reserved, *order)]),
-        # Multiples of 1/128 sum exactly in 32-bit floats: SentencePiece, HF and this package give the same ids.
-        np.round(np.array([0.0] * len(reserved) + [learned[piece] for piece in order]) * GRAINS) / GRAINS,
+        _rounded(np.array([0.0] * len(reserved) + [learned[piece] for piece in order])),
         unk_id=None if settings.unk_token is None else settings.specials.index(settings.unk_token),
         byte_fallback=settings.byte_fallback,
         special_ids=frozenset(range(unseen)),

@@ -130,6 +130,19 @@ def count_best(words: LatticeWords, pieces: Pieces, first: Int, stop: Int, scrat
 
 
 @kernel
+def raise_to_others(places: PiecePlaces, pieces: Pieces, order: I64s, scratch: BestPath) -> Int:
+    """Raise the score of each piece, in this order, to the greatest sum that others give for its text."""
+    at, lo, ln_, s = pointer(places.at), pointer(places.longest), pointer(pieces.links), pointer(pieces.values)
+    best, last, o = pointer(scratch.best), pointer(scratch.last), pointer(order)
+    for k in range(len(order)):
+        piece = o[k]
+        n = ln_[piece] & LENGTH
+        if n > 1:
+            s[piece] = max(s[piece], best_way(advance(lo, at[piece]), n, piece, ln_, s, best, last))
+    return 0
+
+
+@kernel
 def lose(
     places: PiecePlaces,
     pieces: Pieces,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from subwords.normalize.normalizer import Normalizer
     from subwords.spec import TokenizerSpec
 
-__all__ = ["NormalizerLike", "SplitterLike", "fields_of", "normalizer", "splitter"]
+__all__ = ["NormalizerLike", "SplitterLike", "changed", "normalizer", "splitter"]
 
 SplitterLike: TypeAlias = "str | Splitter | splitters.Step | Mapping[str, Any] | Sequence[SplitterLike] | None"
 NormalizerLike: TypeAlias = "str | Normalizer | normalizers.Step | Mapping[str, Any] | Sequence[NormalizerLike] | None"
@@ -151,17 +151,26 @@ def _steps(rule: Any) -> normalizers.Steps:
     )
 
 
-def fields_of(changes: Mapping[str, Any], spec: TokenizerSpec) -> dict[str, Any]:
-    """Return the fields of a changed spec, given the arguments of `Tokenizer.with_`."""
+def changed(spec: TokenizerSpec, changes: Mapping[str, Any]) -> TokenizerSpec:
+    """Return a changed spec, given the arguments of `Tokenizer.with_`.
+
+    Template and roles name tokens of the changed tokenizer. A template that stays gets the ids of another vocabulary.
+    """
     fields = dict(changes)
     if "splitter" in changes:
         fields["splitter"] = splitter(changes["splitter"]).rule
     if "normalizer" in changes:
         fields["normalizer"] = normalizer(changes["normalizer"]).steps
-    if "template" in changes:
+    named: dict[str, Any] = {name: fields.pop(name) for name in ("template", "roles") if name in fields}
+    if spec.template is not None and getattr(changes.get("model"), "vocab", spec.model.vocab) != spec.model.vocab:
+        named.setdefault("template", spec.template)
+    if not named:
+        return spec.with_(fields)
+    spec = spec.with_(fields | {name: () if name == "roles" else None for name in named})
+    if "template" in named:
         from subwords.components.template_text import template_of
 
-        fields["template"] = template_of(changes["template"], spec.index_of)
-    if "roles" in changes:
-        fields["roles"] = spec.roles_of(changes["roles"])
-    return fields
+        named["template"] = template_of(named["template"], spec.index_of)
+    if "roles" in named:
+        named["roles"] = spec.roles_of(named["roles"])
+    return spec.with_(named)

@@ -89,6 +89,12 @@ class TokenizerSpec(Value):
         for token in added:
             if token.id >= size:
                 raise InputError(f"expected added token ids below {size}; {token.content!r} has {token.id}")
+            held = self.model.vocab[token.id]
+            if held not in (token.content.encode(), self._spelled(token.content)):
+                raise InputError(
+                    f"expected added tokens with the ids that they have in the vocabulary; {token.content!r:.60} has "
+                    f"{token.id}, the id of {held!r:.60}: use with_tokens([...]), which gives the ids"
+                )
         self._check_parts()
         if self.chat_template is not None:
             check_string("chat_template", self.chat_template)

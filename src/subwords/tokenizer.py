@@ -82,17 +82,18 @@ class Tokenizer(Shapes):
 
         splitter, normalizer: any value that `subwords.splitter` or `subwords.normalizer` accepts. roles: tokens or ids
         by role ("bos", "eos", "unk", "pad", "cls", "sep", "mask"). template: `"<s> $A </s>"`, or two such texts for a
-        single text and a pair, or a `Template`. Other names are fields of `TokenizerSpec`. Raises InputError for
-        unknown names and for parts that do not fit together.
+        single text and a pair, or a `Template`, whose ids become those that its tokens have here. Other names are
+        fields of `TokenizerSpec`. Raises InputError for unknown names, for tokens that do not exist and for parts that
+        do not fit together.
 
         >>> import subwords
         >>> tok = subwords.train(["ab AB"] * 2, vocab_size=258)
         >>> tok.with_(normalizer="lowercase").tokenize("AB") == tok.tokenize("ab")
         True
         """
-        from subwords.resolve import fields_of
+        from subwords.resolve import changed
 
-        return Tokenizer(self.spec.with_(fields_of(changes, self.spec)))
+        return Tokenizer(changed(self.spec, changes))
 
     def with_tokens(
         self,

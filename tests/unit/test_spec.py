@@ -52,7 +52,7 @@ def test_digest_is_the_same_in_every_process() -> None:
 CHANGES: dict[str, Any] = {
     "normalizer": "lowercase",
     "splitter": "cl100k",
-    "template": bert(0, 0),
+    "template": bert(0, 0, "<s>", "<s>"),
     "decoder": Fuse(),
     "added_tokens": [AddedToken("<s>", 0, lstrip=True)],
     "roles": (("mask", 0),),

@@ -12,6 +12,7 @@ from subwords.bpe.model import BPE
 from subwords.components.padding import Padding
 from subwords.components.template import Inserted, Template
 from subwords.components.vocab import Vocab
+from subwords.errors import InputError
 from subwords.families import Model
 from subwords.spec import TokenizerSpec
 from subwords.unigram.model import Unigram
@@ -81,6 +82,12 @@ def _padding(found: Padding | None, ids: NDArray[np.int64]) -> Padding | None:
 
 
 def _template(template: Template, ids: NDArray[np.int64]) -> Template:
+    for piece in (*template.single, *template.pair):
+        if isinstance(piece, Inserted) and max(piece.ids, default=0) >= len(ids):
+            raise InputError(
+                f"template token {piece.name!r:.60} has the id {max(piece.ids)}, and the vocabulary has {len(ids)}: "
+                "tok.with_(template=tok.template) gives it the id of its name"
+            )
     single, pair = (
         tuple(
             replace(piece, ids=tuple(ids[list(piece.ids)].tolist())) if isinstance(piece, Inserted) else piece

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, TypeVar, overload
 
 import numpy as np
@@ -85,6 +85,32 @@ class Template:
         """The template without the tokens that it inserts; types and trimming stay."""
         single, pair = ([piece for piece in each if isinstance(piece, Slot)] for each in (self.single, self.pair))
         return Template(tuple(single), tuple(pair), self.trims)
+
+    def resolved(self, index_of: Callable[[str], int | None]) -> Template:
+        """Return the template with the ids that its tokens have in a tokenizer; InputError for a missing token.
+
+        >>> from subwords.components.template import bert
+        >>> bert(101, 102).resolved({"[CLS]": 2, "[SEP]": 3}.get) == bert(2, 3)
+        True
+        """
+
+        def index(token: str) -> int:
+            found = index_of(token)
+            if found is None:
+                raise InputError(
+                    f"missing token {token!r:.60} of the template: expected tokens of this tokenizer, because ids are "
+                    f"those of the names; add it first, with special_tokens=[...] or with_tokens([...])"
+                )
+            return found
+
+        single, pair = (
+            tuple(
+                replace(piece, ids=tuple(map(index, piece.tokens))) if isinstance(piece, Inserted) else piece
+                for piece in pieces
+            )
+            for pieces in (self.single, self.pair)
+        )
+        return Template(single, pair, self.trims)
 
     def added(self, pair: bool = False) -> int:
         """Return the number of ids added to a single text or to a pair."""

@@ -19,19 +19,21 @@ _TYPED = re.compile(r"(?P<token>.+?)(?::(?P<type>[0-9]+))?", re.DOTALL)
 
 
 def template_of(value: TemplateLike, index_of: Callable[[str], int | None]) -> Template | None:
-    """Return the template of a text such as "<s> $A </s>", or of two: for a single text and for a pair.
+    """Return the template of a text such as "<s> $A </s>", of two: for a single text and for a pair, or of a template.
 
     `$A` and `$B` are the texts, other words are tokens, `:1` after one of them is its type id. Without a template for
     pairs, each text of a pair gets the tokens of a single text; the second has type id 1. index_of: the id of a token,
-    or None. InputError for tokens that do not exist.
+    or None. A `Template` gets the ids that its tokens have here. InputError for tokens that do not exist.
 
     Source: the strings of HF's TemplateProcessing.
 
     >>> template_of(["[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1"], {"[CLS]": 0, "[SEP]": 1}.get).apply([7], [8])
     [0, 7, 1, 8, 1]
     """
-    if value is None or isinstance(value, Template):
-        return value
+    if value is None:
+        return None
+    if isinstance(value, Template):  # of another tokenizer, it has that one's ids
+        return value.resolved(index_of)
     texts = [value] if isinstance(value, str) else [*value] if isinstance(value, list | tuple) else []
     if len(texts) not in (1, 2) or not all(isinstance(text, str) for text in texts):
         raise InputError(f'expected a template such as "<s> $A </s>", or two for text and pair, not {value!r:.80}')

@@ -190,14 +190,16 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(f"subwords.{name}")
-    if name not in _HOMES:
-        raise AttributeError(f"module 'subwords' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # a type checker then knows which names there are
+
+    def __getattr__(name: str) -> Any:
+        if name in _MODULES:
+            return import_module(f"subwords.{name}")
+        if name not in _HOMES:
+            raise AttributeError(f"module 'subwords' has no attribute {name!r}")
+        value = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

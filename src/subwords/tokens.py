@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -61,7 +61,7 @@ def open(
         check_choice("dtype", dtype, ("uint16", "uint32", "int32"))
     elif manifest_path(file).exists():
         dtype = _dtype_of(file)
-    opened = (FORMATS[format] if format else format_of(file)).read(file, np.dtype(dtype) if dtype else None)
+    opened = _read(format or format_of(file).name, file, np.dtype(dtype) if dtype else None)
     return opened if eos is None else _ended_by(opened, eos)
 
 
@@ -70,17 +70,21 @@ def check(path: str | PathLike[str]) -> list[str]:
     return checked_files(place_of(path))
 
 
-def _shards(path: Path) -> Shards:
+def _shards(path: Path) -> TokenFile:
     manifest = read_manifest(path)
     contents = manifest.contents
     check_choice("format", contents.format, FORMATS)
     check_choice("dtype", contents.dtype, ("uint16", "uint32", "int32"))
-    form, dtype = FORMATS[contents.format], np.dtype(contents.dtype).newbyteorder("<")
-    files = [form.read(path.with_name(shard.files[0].name), dtype) for shard in manifest.shards]
+    dtype = np.dtype(contents.dtype).newbyteorder("<")
+    files = [_read(contents.format, path.with_name(shard.files[0].name), dtype) for shard in manifest.shards]
     for file, shard in zip(files, manifest.shards, strict=True):
         if len(file) != shard.documents:
             raise FormatError(f"{file.path}: expected {shard.documents} documents, as {path} says, found {len(file)}")
-    return Shards(path, files, contents.format, dtype)
+    return Shards(path, files, contents.format, dtype).opened_by(_shards, path.absolute())
+
+
+def _read(format: str, path: Path, dtype: np.dtype[Any] | None) -> TokenFile:
+    return FORMATS[format].read(path, dtype).opened_by(_read, format, path.absolute(), dtype)
 
 
 def _dtype_of(path: Path) -> Literal["uint16", "uint32", "int32"] | None:
@@ -98,4 +102,6 @@ def _ended_by(opened: TokenFile, eos: int) -> TokenFile:
     offsets = np.append(0, np.flatnonzero(opened.ids == eos) + 1)
     if offsets[-1] < len(opened.ids):
         offsets = np.append(offsets, len(opened.ids))
-    return MappedFile(opened.path, opened.format, opened.ids, len(offsets) - 1, by_offsets(offsets))
+    documents = len(offsets) - 1
+    ended = MappedFile(opened.path, opened.format, opened.ids, documents, by_offsets(offsets))
+    return ended.opened_by(_ended_by, opened, eos)

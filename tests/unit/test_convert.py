@@ -97,9 +97,8 @@ def test_the_old_file_stays_if_ids_would_change(tmp_path: Path, monkeypatch: pyt
     subwords.train([TEXT], vocab_size=280).save(tmp_path / "a.json")
     (tmp_path / "b.json").write_text("as it was")
     other = subwords.train([TEXT], vocab_size=270)
-    real = subwords.convert.__globals__["load"]
-    loads = iter([real(tmp_path / "a.json"), other])  # what is read again is another tokenizer
-    monkeypatch.setitem(subwords.convert.__globals__, "load", lambda *_, **__: next(loads))
+    # What is read again is another tokenizer.
+    monkeypatch.setitem(subwords.convert.__globals__, "load", lambda *_, **__: other)
     with pytest.raises(FormatError, match="ids would change"):
         subwords.convert(tmp_path / "a.json", tmp_path / "b.json")
     assert (tmp_path / "b.json").read_text() == "as it was"

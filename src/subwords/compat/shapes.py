@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from subwords.writes import Writes
 
@@ -18,7 +18,7 @@ __all__ = ["Shapes"]
 class Shapes(Writes):
     """Returns a tokenizer in the shape of another library, for code written against that library."""
 
-    def as_tiktoken(self: Tok, name: str = "subwords") -> TiktokenShape:
+    def as_tiktoken(self, name: str = "subwords") -> TiktokenShape:
         """Return the tokenizer with the methods of `tiktoken.Encoding`; byte-level BPE only.
 
         Raises InputError for other models, and for normalizers and added tokens that are not special.
@@ -29,18 +29,18 @@ class Shapes(Writes):
         """
         from subwords.compat.tiktoken import TiktokenShape
 
-        return TiktokenShape(self, name)
+        return TiktokenShape(cast("Tok", self), name)
 
-    def as_sentencepiece(self: Tok) -> SentencePieceShape:
+    def as_sentencepiece(self) -> SentencePieceShape:
         """Return the tokenizer with the methods of `sentencepiece.SentencePieceProcessor`.
 
         Raises FormatError for a tokenizer that a .model file cannot hold.
         """
         from subwords.compat.sentencepiece import SentencePieceShape
 
-        return SentencePieceShape(self)
+        return SentencePieceShape(cast("Tok", self))
 
-    def as_hf(self: Tok) -> HFShape:
+    def as_hf(self) -> HFShape:
         """Return the tokenizer with the methods of `tokenizers.Tokenizer`.
 
         >>> import subwords
@@ -49,9 +49,9 @@ class Shapes(Writes):
         """
         from subwords.compat.hf import HFShape
 
-        return HFShape(self)
+        return HFShape(cast("Tok", self))
 
-    def to_transformers(self: Tok, **options: Any) -> Any:
+    def to_transformers(self, **options: Any) -> Any:
         """Return a `transformers.PreTrainedTokenizerFast` with this tokenizer's ids, roles and chat template.
 
         options: those of the class, such as padding_side and model_max_length; they win. Raises InputError if
@@ -59,4 +59,4 @@ class Shapes(Writes):
         """
         from subwords.compat.transformers import to_transformers
 
-        return to_transformers(self, options)
+        return to_transformers(cast("Tok", self), options)

@@ -6,7 +6,7 @@ import operator
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,23 +31,30 @@ def place(index: SupportsIndex, documents: int) -> int:
 
 
 class TokenFile(Sequence[NDArray[Any]]):
-    """The documents of a token file: `file[i]` is the array of ids of document i.
+    """The documents of a token file: `file[i]` is the array of ids of document i, `file[i:j]` are several documents.
 
-    It has `len` and indices, so it is a map-style dataset for PyTorch's DataLoader. path, format. dtype: of an id in
-    the file. num_tokens: the number of all ids.
+    It has `len` and indices, so it is a map-style dataset for PyTorch's DataLoader. A pickle holds the path and how to
+    open it, no ids. path, format. dtype: of an id in the file. num_tokens: the number of all ids.
     """
 
     path: Path
     format: str
     dtype: np.dtype[Any]
     num_tokens: int
+    _call: tuple[Callable[..., TokenFile], tuple[object, ...]]
 
     @abstractmethod
     def document(self, at: int) -> NDArray[Any]:
         """Return the ids of one document; 0 <= at < len(self)."""
 
-    def __getitem__(self, index: SupportsIndex) -> NDArray[Any]:  # type: ignore[override]
-        """Return the ids of one document; -1 is the last."""
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> NDArray[Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> TokenFile: ...
+    def __getitem__(self, index: SupportsIndex | slice) -> NDArray[Any] | TokenFile:
+        """Return the ids of one document; -1 is the last. A slice returns its documents, which are read when asked."""
+        if isinstance(index, slice):
+            return Part(self, index)
         return self.document(place(index, len(self)))
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
@@ -56,6 +63,42 @@ class TokenFile(Sequence[NDArray[Any]]):
     def __repr__(self) -> str:
         kind = f"{self.format}, {self.dtype}, {len(self)} documents, {self.num_tokens} ids"
         return f"{type(self).__name__}({str(self.path)!r}, {kind})"
+
+    def opened_by(self, function: Callable[..., TokenFile], *arguments: object) -> TokenFile:
+        """Note the call that opens this file again, for pickles, and return it."""
+        self._call = function, arguments
+        return self
+
+    def __reduce__(self) -> tuple[Callable[..., TokenFile], tuple[object, ...]]:
+        return self._call
+
+
+class Part(TokenFile):
+    """Some documents of a token file, by a slice."""
+
+    def __init__(self, whole: TokenFile, chosen: slice) -> None:
+        try:
+            self._places = range(len(whole))[chosen]
+        except (TypeError, ValueError) as error:
+            raise InputError(f"expected a slice of numbers of documents, not {chosen}: {error}") from None
+        self._whole = whole
+        self.path, self.format, self.dtype = whole.path, whole.format, whole.dtype
+        self.opened_by(Part, whole, chosen)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @property
+    def num_tokens(self) -> int:  # type: ignore[override]
+        """The number of all ids: each document is read for it."""
+        return sum(map(len, self))
+
+    def document(self, at: int) -> NDArray[Any]:
+        """Return the ids of one document."""
+        return self._whole.document(self._places[at])
+
+    def __repr__(self) -> str:
+        return f"Part({len(self)} documents of {self._whole!r})"
 
 
 class MappedFile(TokenFile):

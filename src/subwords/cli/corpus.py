@@ -106,6 +106,7 @@ def train(
       subwords train "corpus/*.txt" --algorithm wordpiece --vocab-size 30522 -o bert.json
       subwords train "corpus/*.txt" --algorithm unigram --vocab-size 32000 -o t5.model
     """
+    from subwords.components.space_rule import not_kept_whole
     from subwords.resolve import normalizer, splitter
     from subwords.training.options import special_tokens_of
     from subwords.training.train import rehearse
@@ -120,15 +121,19 @@ def train(
     counting = {name: settings.pop(name) for name in _COUNTING}
     min_documents = settings.pop("min_documents")
     settings["special_tokens"] = special_tokens_of(algorithm, counting["special_tokens"] or None, options["unk_token"])
-    counting["special_tokens"] = (*settings["special_tokens"], *settings.get("user_defined", ()))
+    counting["special_tokens"] = settings["special_tokens"]
+    users = settings.get("user_defined", ())
     counts, names = _counts_or_rules(sources, counting, algorithm)
     rules: dict[str, Any] = {"splitter": splitter(names["splitter"]), "normalizer": normalizer(names["normalizer"])}
+    if counts is not None and users:
+        split, steps = not_kept_whole(users, rules["splitter"].rule, rules["normalizer"].steps)
+        rules = {"splitter": splitter(split), "normalizer": normalizer(steps)}
     # Fail before hours of work if these options cannot be trained or saved.
     check_saving(target, rehearse(**rules, **settings).save)
     progress, in_shards = False if quiet else None, counts is None and run is not None
     path = target.with_name(f"{target.name}.counts")  # of a corpus in shards
     if counts is None:
-        every = {**counting, **rules, "document_frequencies": min_documents is not None or None}
+        every = {**counting, **rules, "user_defined": users, "document_frequencies": min_documents is not None or None}
         counts = _count(sources, every, threads, progress, run, path)
         if counts is None:  # other ranks have shards to do
             print_waiting(run, as_json, quiet)
@@ -170,6 +175,13 @@ def train(
     default=None,
     help="Also count the documents that have each word, for train --min-documents.",
 )
+@click.option(
+    "--user-defined",
+    type=utf8,
+    multiple=True,
+    metavar="PIECE",
+    help="A piece that train --user-defined keeps whole. May be repeated.",
+)
 @_corpus_options
 def count(
     sources: tuple[str, ...],
@@ -197,7 +209,7 @@ def count(
     check_output(output)
     check_saving(output, _no_counts().save)
     if adding:
-        _refuse_options(counting, (*_COUNTING, "document_frequencies"))
+        _refuse_options(counting, (*_COUNTING, "user_defined", "document_frequencies"))
         counts = _added(sources)
     elif found := next(filter(is_counts, sources), None):
         raise click.UsageError(f"{found} holds counts, not text; use --add to add counts")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 
+from subwords.components.normalizer import SentencePiece, Steps
 from subwords.components.splitter import Rule, Split, escape
 
-__all__ = ["SPACE", "parting", "space_rule"]
+__all__ = ["SPACE", "kept_whole", "not_kept_whole", "parting", "space_rule"]
 
 SPACE = "▁"
 # In tokens between bytes 0xFF: U+2581 after, or before, another character; a line feed beside another character.
@@ -20,6 +22,24 @@ def parting(symbols: Iterable[str]) -> Rule:
     """Return the rule that isolates some strings as words: leftmost first, then the longest."""
     alone = sorted(symbols, key=len, reverse=True)
     return (Split("|".join(map(escape, alone))),) if alone else ()
+
+
+def kept_whole(symbols: Iterable[str], rule: Rule, steps: Steps) -> tuple[Rule, Steps]:
+    """Return a splitter and a normalizer that leave user-defined pieces whole, as words of their own."""
+    users = tuple(symbols)
+    return (*parting(users), *rule), _with_symbols(steps, users) if users else steps
+
+
+def not_kept_whole(symbols: Iterable[str], rule: Rule, steps: Steps) -> tuple[Rule, Steps]:
+    """Return the splitter and the normalizer that `kept_whole` was given; those of others as they are."""
+    users = tuple(symbols)
+    alone = parting(users)
+    rule = rule[len(alone) :] if rule[: len(alone)] == alone else rule
+    return rule, _with_symbols(steps, ()) if users and steps == _with_symbols(steps, users) else steps
+
+
+def _with_symbols(steps: Steps, symbols: tuple[str, ...]) -> Steps:
+    return tuple(replace(step, user_symbols=symbols) if isinstance(step, SentencePiece) else step for step in steps)
 
 
 def space_rule(

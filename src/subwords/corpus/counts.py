@@ -147,6 +147,13 @@ class WordCounts:
         offsets, found = np.cumsum(np.concatenate(sizes)), None if self.documents is None else np.concatenate(within)
         return WordCounts(np.concatenate(texts), offsets, np.concatenate(counts), self.provenance, found)
 
+    def chosen(self, kept: NDArray[np.bool_]) -> WordCounts:
+        """Return the counts of some of the words. kept: whether each word stays, bool."""
+        sizes = np.diff(self.offsets)
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[kept])])
+        documents = None if self.documents is None else self.documents[kept]
+        return WordCounts(self.data[np.repeat(kept, sizes)], offsets, self.counts[kept], self.provenance, documents)
+
     def check(self, provenance: Provenance) -> None:
         """Raise InputError if the provenance of the counts differs from `provenance`."""
         _check_provenance(provenance)

@@ -31,7 +31,7 @@ from subwords.support.remote import is_remote
 from subwords.support.threads import in_threads, thread_count
 from subwords.support.value import digest_of
 from subwords.tokenizer import Tokenizer
-from subwords.training.count import normalizer_or_none
+from subwords.training.count import normalizer_or_none, with_user_defined
 
 __all__ = ["Run", "count_files", "encode_files"]
 
@@ -105,6 +105,7 @@ def count_files(
     splitter: SplitterLike = "gpt2",
     normalizer: NormalizerLike = None,
     special_tokens: tuple[str, ...] = (),
+    user_defined: tuple[str, ...] = (),
     reading: Reading | None = None,
     run: Run | None = None,
     progress: bool | None = None,
@@ -114,10 +115,11 @@ def count_files(
     The counts are those of `subwords.count`, byte for byte. See `Run` for who does it.
     """
     target, run = place_of(path), run or Run()
-    before = normalizer_or_none(normalizer)
+    users = check_strings("user_defined", user_defined)
+    rule, before = with_user_defined(make_splitter(splitter), normalizer_or_none(normalizer), users)
     identity = None if before is None else before.identity
     removed = check_strings("special_tokens", special_tokens)
-    work = CountWork(reading or Reading(), make_splitter(splitter).identity, identity, removed)
+    work = CountWork(reading or Reading(), rule.identity, identity, removed)
     with _Job(work, source, target, work.reading, run) as job:
         done = job.finish(progress)
         if done is None:

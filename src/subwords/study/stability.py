@@ -139,11 +139,13 @@ def _trained(source: Source, reading: dict[str, Any], options: dict[str, Any]) -
     model = {name: value for name, value in options.items() if name not in NO_SETTINGS}
     algorithm = model.pop("algorithm")
     splitter, normalizer = rules_of(algorithm, **rules)
+    settings = settings_of(algorithm, model)
     counts = count(
         source,
         splitter=splitter,
         normalizer=normalizer,
-        special_tokens=settings_of(algorithm, model).cut_out,
+        special_tokens=settings.cut_out,
+        user_defined=getattr(settings, "user_defined", ()),
         document_frequencies=options.get("min_documents") is not None,
         threads=options["threads"],
         progress=options["progress"],

@@ -17,6 +17,7 @@ from subwords.support.checks import check_choice, check_integer
 from subwords.training.count import count, normalizer_or_none
 from subwords.training.options import settings_of
 from subwords.training.train import check_counts
+from subwords.unigram.train import learned_from
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,9 +74,10 @@ def explain_training(
     before = normalizer_or_none(
         family.normalizer if isinstance(normalizer, str) and normalizer == "auto" else normalizer
     )
+    users = getattr(settings, "user_defined", ())
     if isinstance(source, WordCounts):
         counts = source
-        check_counts(counts, rule, before, settings.cut_out)
+        check_counts(counts, rule, before, settings.cut_out, users)
     else:
         if (size := source_size(source)) is not None and size > MOST_BYTES:
             raise TrainingError(f"expected at most {MOST_BYTES} bytes of text to explain training on, not {size}")
@@ -84,6 +86,7 @@ def explain_training(
             splitter=rule,
             normalizer=before,
             special_tokens=settings.cut_out,
+            user_defined=users,
             documents=documents,
             progress=False,
         )
@@ -93,5 +96,7 @@ def explain_training(
             f"not {len(counts)} of {len(counts.data)}: pass a part of the corpus"
         )
     if family.name == "unigram":
-        return (watch_unigram if algorithm == "unigram" else watch_course)(counts, settings, most_steps)
+        return (watch_unigram if algorithm == "unigram" else watch_course)(
+            learned_from(counts, settings), settings, most_steps
+        )
     return (watch_bpe if family.name == "bpe" else watch_wordpiece)(counts, settings, most_steps)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
+from subwords.components.space_rule import kept_whole
 from subwords.corpus.count import count_blocks, count_blocks_to
 from subwords.corpus.counts import WordCounts, mapped_counts
 from subwords.corpus.progress import progress as progress_line
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from subwords.normalize.normalizer import Normalizer
     from subwords.normalize.pipeline import Pipeline
 
-__all__ = ["count", "normalizer_or_none", "words_of"]
+__all__ = ["count", "normalizer_or_none", "with_user_defined", "words_of"]
 
 BLOCK = 1 << 20  # bytes per read; each thread holds a few blocks in memory
 
@@ -36,6 +37,7 @@ def count(
     splitter: SplitterLike = "gpt2",
     normalizer: NormalizerLike = None,
     special_tokens: Sequence[str] = (),
+    user_defined: Sequence[str] = (),
     documents: Literal["file", "line"] = "file",
     separator: str | None = None,
     text_column: str = "text",
@@ -55,8 +57,9 @@ def count(
     in text files, which is removed. text_column: the field or column of rows that holds the text. max_document_bytes:
     what follows them in a document is dropped. sample: the share of documents to count, chosen by a hash of their text
     and of sample_seed (0): the same documents on any machine, and all those of a smaller share. special_tokens: removed
-    from the text before counting (W3). errors: text that cannot be read raises CorpusError with its place ("strict");
-    becomes U+FFFD, or no text for a row without any ("replace"); or its document is left out ("skip").
+    from the text before counting (W3). user_defined: pieces that Unigram keeps whole, each a word. errors: text that
+    cannot be read raises CorpusError with its place ("strict"); becomes U+FFFD, or no text for a row without any
+    ("replace"); or its document is left out ("skip").
     document_frequencies: also count the documents that have each word (`WordCounts.documents`); not with memory.
     memory: about what the process may use in all, "2GB" or a number of bytes; words that do not fit go to a temporary
     file (TMPDIR), and the result is mapped from one. threads: None for one per processor. progress: None shows a bar if
@@ -67,7 +70,8 @@ def count(
     >>> dict(subwords.count(["a cat, a dog"]))
     {b'a': 1, b' cat': 1, b',': 1, b' a': 1, b' dog': 1}
     """
-    rule, before = make_splitter(splitter), normalizer_or_none(normalizer)
+    users = check_strings("user_defined", user_defined)
+    rule, before = with_user_defined(make_splitter(splitter), normalizer_or_none(normalizer), users)
     special_tokens = check_strings("special_tokens", special_tokens)
     check_flag("document_frequencies", document_frequencies)
     if document_frequencies and memory is not None:
@@ -111,6 +115,16 @@ def normalizer_or_none(rule: NormalizerLike) -> Normalizer | None:
         return None
     made = make_normalizer(rule)
     return made if made.steps else None
+
+
+def with_user_defined(
+    rule: Splitter, before: Normalizer | None, user_defined: Sequence[str]
+) -> tuple[Splitter, Normalizer | None]:
+    """Return what splits and normalizes text for a Unigram model with user-defined pieces, as its encoding does."""
+    if not user_defined:
+        return rule, before
+    split, steps = kept_whole(user_defined, rule.rule, before.steps if before else ())
+    return make_splitter(split), normalizer_or_none(steps)
 
 
 def words_of(rule: Splitter, before: Normalizer | None) -> Splitter | Pipeline:

@@ -20,7 +20,7 @@ from subwords.support.limits import bytes_of
 from subwords.support.threads import thread_count
 from subwords.tokenizer import Changes, Tokenizer
 from subwords.training.assemble import spec_of
-from subwords.training.count import count, normalizer_or_none, words_of
+from subwords.training.count import count, normalizer_or_none, with_user_defined, words_of
 from subwords.training.memory import check_memory
 from subwords.training.options import (
     BPEOptions,
@@ -165,7 +165,7 @@ def train(
     if roles is not None or not _is_auto(template):  # tokens that do not exist are an error before the training
         untrained = spec_of(family, family.untrained(settings), settings, rule, before)
         _finished(Tokenizer(untrained), template, roles)
-    cut_out = settings.cut_out
+    cut_out, users = settings.cut_out, getattr(settings, "user_defined", ())
     threads, most = thread_count(threads), None if memory is None else bytes_of(memory)
     asked: dict[str, Any] = {"documents": documents, "separator": separator, "text_column": text_column}
     asked |= {"max_document_bytes": max_document_bytes, "errors": errors}
@@ -175,13 +175,14 @@ def train(
         for name in reading:
             raise InputError(f"{name} applies to text, but these are word counts: pass it to count")
         counts = source
-        check_counts(counts, rule, before, cut_out)
+        check_counts(counts, rule, before, cut_out, users)
     else:
         counts = count(
             source,
             splitter=rule,
             normalizer=before,
             special_tokens=cut_out,
+            user_defined=users,
             document_frequencies=min_documents is not None,
             memory=most,
             threads=threads,
@@ -257,7 +258,11 @@ def _warn_of_fewer(model: Model, settings: Settings) -> None:
 
 
 def check_counts(
-    counts: WordCounts, rule: Splitter, before: Normalizer | None, special_tokens: tuple[str, ...]
+    counts: WordCounts,
+    rule: Splitter,
+    before: Normalizer | None,
+    special_tokens: tuple[str, ...],
+    user_defined: Sequence[str] = (),
 ) -> None:
     """Raise InputError for counts of another splitter or normalizer, or with special tokens among the words.
 
@@ -265,9 +270,15 @@ def check_counts(
     """
     counts.validated("these counts")
     made = counts.provenance
-    replace(counts, provenance=replace(made, splitter=_renamed(made.splitter))).check(
-        provenance_of(words_of(rule, before), made.special_tokens)
-    )
+    made = replace(made, splitter=_renamed(made.splitter))
+    plain = provenance_of(words_of(rule, before), made.special_tokens)
+    if user_defined and made == plain:
+        raise InputError(
+            f"user-defined piece {user_defined[0]!r} was not kept whole in these counts: "
+            f"count with user_defined={list(user_defined)!r} (--user-defined on the command line)"
+        )
+    whole = provenance_of(words_of(*with_user_defined(rule, before, user_defined)), made.special_tokens)
+    replace(counts, provenance=made).check(whole)
     if missing := [token for token in special_tokens if token not in made.special_tokens]:
         raise InputError(
             f"special token {missing[0]!r} was not removed from these counts: "

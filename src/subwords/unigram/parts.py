@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from subwords.components import decoder
 from subwords.components.normalizer import SentencePiece, Steps
 from subwords.components.parts import Parts
-from subwords.components.space_rule import SPACE, parting, space_rule
+from subwords.components.space_rule import SPACE, kept_whole, space_rule
 from subwords.components.splitter import NAMED, Rule, Split
 from subwords.components.vocab import Vocab
 from subwords.unigram.model import Unigram
@@ -25,11 +23,9 @@ def parts_of(model: Unigram, settings: UnigramSettings, rule: Rule, steps: Steps
     and these are SentencePiece's ids, because SentencePiece makes no other cuts.
     """
     made = _decoder(model, tuple(settings.special_tokens), _writes_spaces(rule, steps))
-    users = tuple(settings.user_defined)
-    if users:
-        steps = tuple(replace(s, user_symbols=users) if isinstance(s, SentencePiece) else s for s in steps)
+    words, steps = kept_whole(settings.user_defined, rule, steps)
     if rule != NAMED["sentencepiece"]:
-        return Parts((*parting(users), *rule), steps, made)
+        return Parts(words, steps, made)
     tokens = [token for i, token in enumerate(model.vocab) if i not in model.special_ids]
     known = SPACE.encode() in tokens or model.byte_fallback
     return Parts(space_rule(tokens, unk_space=not known), steps, made)

@@ -22,7 +22,7 @@ from subwords.unigram.em import estimated, expected_counts, logarithms, pruned, 
 from subwords.unigram.model import BYTE_PIECES, GRAINS, Unigram
 from subwords.unigram.seeds import Lattice, find_seeds, text_of
 
-__all__ = ["Round", "UnigramSettings", "train_unigram"]
+__all__ = ["Round", "UnigramSettings", "learned_from", "train_unigram"]
 
 # What is called at each round: what it does, the pieces, their scores, and which of them are kept.
 Round: TypeAlias = "Callable[[str, Lattice, NDArray[np.float64], NDArray[np.bool_] | None], object]"
@@ -80,7 +80,7 @@ class UnigramSettings:
     @property
     def cut_out(self) -> tuple[str, ...]:
         """The texts that are removed from the corpus before it is counted."""
-        return (*self.special_tokens, *self.user_defined)
+        return tuple(self.special_tokens)
 
     @property
     def reserved(self) -> list[str]:
@@ -119,6 +119,7 @@ def train_unigram(
     >>> list(train_unigram(counts, UnigramSettings(vocab_size=12)).vocab)
     [b'<unk>', b'hug', b's', b'bun', b'pug', b'pun', b'b', b'g', b'h', b'n', b'p', b'u']
     """
+    counts = learned_from(counts, settings)
     check_words(counts)
     _check_total(counts)
     step = on_step or (lambda phase, done, total: None)
@@ -150,6 +151,17 @@ def train_unigram(
     step("seeds", 1, 1)
     scores = _learn(lattice, shares, size, settings, threads, step, on_round or _unwatched)
     return _model(lattice, scores, alphabet, settings)
+
+
+def learned_from(counts: WordCounts, settings: UnigramSettings) -> WordCounts:
+    """Return the counts without the words that are user-defined pieces: nothing is learned from these."""
+    sizes, kept = np.diff(counts.offsets), np.ones(len(counts), np.bool_)
+    for piece in settings.user_defined:
+        symbols = np.frombuffer(piece.encode(), np.uint8)
+        same = np.flatnonzero(sizes == len(symbols))
+        equal = counts.data[counts.offsets[same][:, None] + np.arange(len(symbols))] == symbols
+        kept[same[equal.all(axis=1)]] = False
+    return counts if kept.all() else counts.chosen(kept)
 
 
 def _check_total(counts: WordCounts) -> None:

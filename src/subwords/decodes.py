@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from subwords.engine.decode.joined import Joined
     from subwords.engine.decode.source import Source
     from subwords.engine.decode.stream import DecodeStream
+    from subwords.engine.decode.token_bytes import TokenBytes
 
 __all__ = ["Decodes"]
 
@@ -116,8 +117,39 @@ class Decodes(Described):
             for ids in as_list(batch, "lists of ids")
         ]
 
-    def stream(self, *, skip_special_tokens: bool = False) -> DecodeStream:
+    def token_bytes(self, index: int) -> bytes:
+        r"""Return the bytes that an id adds to a text, after other tokens (D7): b" the", a part of a character, ...
+
+        The bytes of each token of a text join to the text, but for what a decoder does at its ends, such as dropping
+        the first space. b"" for an id without a token. Raises InputError if there is no such id. `id_to_token` gives
+        the token as a tokenizer.json spells it, such as "▁the" or "<0x0A>".
+
+        >>> import subwords
+        >>> tok = subwords.train(["low lower"] * 9, algorithm="unigram", vocab_size=12)
+        >>> tok.id_to_token(tok.encode("low")[0]), tok.token_bytes(tok.encode("low")[0])
+        ('▁low', b' low')
+        """
+        if isinstance(index, bool) or not hasattr(index, "__index__"):
+            raise InputError(f"expected an id as an int, not {type(index).__name__}")
+        place = index.__index__()
+        found = self._texts_of_ids[place]  # refuses an id that does not exist
+        return found if self.decoder is None else self._bytes_of_ids.of(place)
+
+    @cached_property
+    def _bytes_of_ids(self) -> TokenBytes:
+        from subwords.engine.decode.token_bytes import TokenBytes
+
+        assert self.decoder is not None
+        return TokenBytes(self.decoder, self._tokens)
+
+    def stream(
+        self, *, prompt: Iterable[int] | NDArray[np.integer[Any]] = (), skip_special_tokens: bool = False
+    ) -> DecodeStream:
         """Return a new incremental decoder: ids in, text out as soon as no later id can change it; see `decode`.
+
+        prompt: ids before those that the stream gets. Their text is not returned, but what follows is decoded as after
+        it: " world" with its space. The pieces join to the text of all ids without its common beginning with that of
+        the prompt (D1).
 
         >>> import subwords
         >>> tok = subwords.train(["ab ab"], vocab_size=258)
@@ -127,7 +159,9 @@ class Decodes(Described):
         """
         from subwords.engine.decode.stream import DecodeStream
 
-        return DecodeStream(self._source(), self._skipped(skip_special_tokens))
+        skipped, before = self._skipped(skip_special_tokens), as_ids(prompt)
+        shown = self.decode(before, skip_special_tokens=skip_special_tokens) if len(before) else ""
+        return DecodeStream(self._source(), skipped, before, shown)
 
     def decode_with_spans(
         self, ids: Iterable[int] | NDArray[np.integer[Any]], *, skip_special_tokens: bool = False

@@ -121,16 +121,10 @@ class Described:
         raise InputError(f"expected a token as str or bytes, not {type(token).__name__}")
 
     def id_to_token(self, index: int) -> str | None:
-        """Return the token of an id, as in `get_vocab`; None if the id has no token. `id_to_bytes` gives its bytes."""
+        """Return the token of an id, as in `get_vocab`; None if the id has no token. `token_bytes` gives its bytes."""
         if isinstance(index, bool) or not hasattr(index, "__index__"):
             raise InputError(f"expected an id as an int, not {type(index).__name__}")
         return (self._texts_in_files[index.__index__()] or None) if 0 <= index < self.vocab_size else None
-
-    def id_to_bytes(self, index: int) -> bytes:
-        """Return the bytes of the token of an id; InputError if there is no such id."""
-        if isinstance(index, bool) or not hasattr(index, "__index__"):
-            raise InputError(f"expected an id as an int, not {type(index).__name__}")
-        return self.spec.model.vocab[index.__index__()]
 
     def __contains__(self, token: object) -> bool:
         return isinstance(token, str | bytes) and self.token_to_id(token) is not None

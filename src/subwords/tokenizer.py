@@ -18,7 +18,7 @@ from subwords.errors import InputError, SubwordsWarning
 from subwords.families import Model
 from subwords.results.token_batch import TokenBatch
 from subwords.spec import TokenizerSpec
-from subwords.support.checks import as_list, check_flag, check_strings, refuse_given
+from subwords.support.checks import as_list, check_flag, check_strings, is_column, refuse_given
 
 # Modules that only some tokenizers need are imported on first use: this saves 30 ms at the start.
 if TYPE_CHECKING:
@@ -251,7 +251,7 @@ class Tokenizer(Shapes):
         if isinstance(texts, (str, bytes)):
             raise InputError("expected many texts, not one str or bytes; use encode for a single text")
         check_flag("template", template)
-        if hasattr(texts, "__arrow_c_array__") or hasattr(texts, "__arrow_c_stream__"):
+        if is_column(texts):
             batch = self._engine.encode_arrow(texts, special, threads)
         else:
             batch = self._engine.encode_batch(as_list(texts, "texts"), special, threads)
@@ -325,17 +325,40 @@ class Tokenizer(Shapes):
         ids = self._short.encode(text) if special is TEXT else None
         return self._engine.tokens(text, special) if ids is None else self._engine.spelled(text, ids)
 
-    def count_tokens(self, text: Input, *, special: SpecialPolicy = TEXT, template: bool = False) -> int:
-        """Return how many ids a text has: the length of what `encode` returns, without making the list.
+    @overload
+    def count_tokens(  # type: ignore[overload-overlap]  # a str is an Iterable of str too: the first that fits is meant
+        self, text: Input, *, special: SpecialPolicy = TEXT, template: bool = False, threads: int | None = None
+    ) -> int: ...
+    @overload
+    def count_tokens(
+        self,
+        text: Iterable[Input],
+        *,
+        special: SpecialPolicy = TEXT,
+        template: bool = False,
+        threads: int | None = None,
+    ) -> NDArray[np.int64]: ...
+    def count_tokens(
+        self, text: Any, *, special: SpecialPolicy = TEXT, template: bool = False, threads: int | None = None
+    ) -> int | NDArray[np.int64]:
+        """Return how many ids a text has, or of a list or a column of texts, how many each has, as an int64 array.
+
+        It is the length of what `encode` returns. threads: as in `encode_batch`.
 
         >>> import subwords
-        >>> subwords.train(["ab ab"], vocab_size=257).count_tokens("ab ab")
-        3
+        >>> tok = subwords.train(["ab ab"], vocab_size=257)
+        >>> tok.count_tokens("ab ab"), tok.count_tokens(["ab ab", "", "ab"]).tolist()
+        (3, [3, 0, 1])
         """
         if special is TEXT and template is False and (count := self._short.count_ids(text)) is not None:
             return count
+        from subwords.engine.call import is_one_text
+
+        if not is_one_text(text):
+            batch = self.encode_batch(text, special=special, template=template, threads=threads)
+            return np.diff(batch.offsets).astype(np.int64)
         check_flag("template", template)
-        ids = self.encode_to_numpy(text, special=special)
+        ids = self.encode_to_numpy(text, special=special, threads=threads)
         return len(self.template.apply(ids.tolist()) if template and self.template else ids)
 
     # ------------------------------------------------------------------ files

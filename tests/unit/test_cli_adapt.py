@@ -46,7 +46,7 @@ def test_prune_by_a_corpus_or_counts(made: Path) -> None:
 def test_prune_by_names(made: Path) -> None:
     tok = subwords.load(made / "tok.json")
     leaves = [i for i in range(257, 275) if not (tok.model.merges[:, :2] == i).any()]  # type: ignore[union-attr]
-    names = [tok.id_to_bytes(i).decode().replace(" ", "␣") for i in leaves]
+    names = [tok.model.vocab[i].decode().replace(" ", "␣") for i in leaves]
     (made / "drop.txt").write_text("\n".join(names[1:]) + "\n", "utf-8")
     run("prune", made / "tok.json", "--drop", names[0], "--drop-file", made / "drop.txt", "-o", made / "a.json")
     run("prune", made / "tok.json", *(part for i in leaves for part in ("--drop", i)), "-o", made / "b.json")

@@ -158,8 +158,8 @@ def test_merges_are_told_in_order() -> None:
     found = only(tok, "lowest")
     row = [bytes([byte]) for byte in b"lowest"]
     for merge in found.merges:
-        row[merge.place : merge.place + 2] = [tok.id_to_bytes(merge.result)]
-    assert row == [tok.id_to_bytes(index) for index in tok.encode("lowest")]
+        row[merge.place : merge.place + 2] = [tok.model.vocab[merge.result]]
+    assert row == [tok.model.vocab[index] for index in tok.encode("lowest")]
     ranks = [merge.rank for merge in found.merges]
     assert ranks == sorted(ranks)
 

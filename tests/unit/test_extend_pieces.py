@@ -62,12 +62,12 @@ def test_ids_stay_and_new_ones_are_used(algorithm: Any, tmp_path: Path) -> None:
     more = subwords.extend(tok, MORE, add=80, progress=False)
     size = tok.vocab_size
     assert more.vocab_size == size + 80
-    assert [more.id_to_bytes(k) for k in range(size)] == [tok.id_to_bytes(k) for k in range(size)]
+    assert [more.model.vocab[k] for k in range(size)] == [tok.model.vocab[k] for k in range(size)]
     assert {index for index in more.encode(MORE[0]) if index >= size} == set(range(size, size + 80))
     assert more.count_tokens(MORE[0]) < tok.count_tokens(MORE[0])
     before, after = ({f.tokens for f in subwords.audit(one).findings if f.severity != "note"} for one in (tok, more))
     assert after <= before
-    new = [more.id_to_bytes(k).decode().removeprefix("##") for k in range(size, size + 80)]
+    new = [more.model.vocab[k].decode().removeprefix("##") for k in range(size, size + 80)]
     words = {word.lower() for word in TEXT[0].split() if word.isalpha()}
     kept = [word for word in words if not any(piece in f"\u2581{word}" for piece in new)]
     assert 30 < len(kept) < len(words)

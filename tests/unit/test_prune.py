@@ -101,12 +101,12 @@ def check(found: subwords.Adapted, texts: list[str]) -> None:
     """What C2 says of any result: tokens keep their bytes, texts their ids and their text, all tokens are reached."""
     old, new, gone = found.old, found.tokenizer, {*found.removed}
     moved = found.moved
-    for index in filter(old.id_to_bytes, range(old.vocab_size)):
+    for index in filter(old.model.vocab.__getitem__, range(old.vocab_size)):
         place = moved.get(index, index)
         if index not in gone:
-            assert new.id_to_bytes(place) == old.id_to_bytes(index)
+            assert new.model.vocab[place] == old.model.vocab[index]
         elif place < new.vocab_size and not moved:
-            assert new.id_to_bytes(place) == b""
+            assert new.model.vocab[place] == b""
     kept = 0
     for before, after in zip(old.encode_batch(texts).to_lists(), new.encode_batch(texts).to_lists(), strict=True):
         if not gone.intersection(before):
@@ -176,7 +176,7 @@ def test_by_script() -> None:
     tok = subwords.train(["слово и дело, word and deed; слово1 λόγος"] * 9, vocab_size=320)
     found = subwords.prune(tok, scripts=["Cyrl"])
     left = [token.decode("utf-8", "ignore") for token in found.tokenizer.model.vocab if len(token) > 2]
-    gone = [tok.id_to_bytes(index).decode("utf-8", "ignore") for index in found.removed]
+    gone = [tok.model.vocab[index].decode("utf-8", "ignore") for index in found.removed]
     assert any("слово" in token for token in gone)
     assert any("word" in token for token in left)
     assert not any(token.strip() and all("а" <= char <= "я" for char in token.strip()) for token in left)

@@ -23,7 +23,7 @@ BYTES = subwords.train(["a"], vocab_size=256)
 
 
 def textbook(words: list[tuple[Row, int]], number: int) -> list[tuple[bytes, bytes]]:
-    merges, ids = list[tuple[bytes, bytes]](), {BYTES.id_to_bytes(k): k for k in range(256)}
+    merges, ids = list[tuple[bytes, bytes]](), {BYTES.model.vocab[k]: k for k in range(256)}
     while len(merges) < number:
         pairs = Counter[tuple[bytes, bytes]]()
         for word, count in words:

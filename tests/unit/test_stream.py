@@ -220,7 +220,7 @@ def test_starts_are_those_of_tiktoken(data: Path) -> None:
         assert found == expected == text
         assert spans[:, 0].tolist() == starts
         # An id spans the characters of its bytes.
-        begins = np.cumsum([0, *(len(tok.id_to_bytes(i)) for i in ids)])
+        begins = np.cumsum([0, *(len(tok.model.vocab[i]) for i in ids)])
         of_byte = [i for i, char in enumerate(text) for _ in char.encode()]
         for (start, stop), first, last in zip(spans.tolist(), begins, begins[1:], strict=False):
             assert (start, stop) == (of_byte[first], of_byte[last - 1] + 1)

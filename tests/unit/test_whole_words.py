@@ -48,9 +48,9 @@ def test_the_merges_are_those_of_the_textbook(parts: list[str]) -> None:
 
 def test_new_tokens_are_whole_words_and_are_reached() -> None:
     more = subwords.extend(TOK, [TEXT * 9], add=4, splitter=LINES, whole_words=True)
-    new = [more.id_to_bytes(k).decode() for k in range(275, 279)]
+    new = [more.model.vocab[k].decode() for k in range(275, 279)]
     assert all(re.fullmatch(r"( ?[a-z']+)+", token) and " " in token[1:] for token in new)
-    plain = [subwords.extend(TOK, [TEXT * 9], add=4, splitter=LINES).id_to_bytes(k) for k in range(275, 279)]
+    plain = [subwords.extend(TOK, [TEXT * 9], add=4, splitter=LINES).model.vocab[k] for k in range(275, 279)]
     assert any(not token.decode().replace(" ", "").isalpha() for token in plain)
     assert {*range(275, 279)} <= {*more.encode(TEXT)}
     assert more.decode(more.encode(TEXT)) == TEXT

@@ -20,6 +20,8 @@ __all__ = ["arrow_places", "texts_of"]
 
 VIEWS = b"vu"
 KINDS = {b"u": "int32", b"U": "int64", VIEWS: ""}  # the formats of strings, and the type of their offsets
+# The formats of the numbers of a dictionary's values.
+NUMBERS = dict(zip((b"c", b"C", b"s", b"S", b"i", b"I", b"l", b"L"), "bBhHiIqQ", strict=True))
 VIEW, MOST_INSIDE = 16, 12  # bytes of a view, and of a string that is inside it
 
 Found = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -56,7 +58,7 @@ class _Stream(ctypes.Structure):
 def arrow_places(texts: Any) -> Iterator[Places]:
     """Give where the texts of an array are, as long as the context lasts.
 
-    Raises InputError, with the index, for a missing text, and for other types than string and large_string.
+    Raises InputError, with the index, for a missing text, and for other types than strings and dictionaries of them.
     """
     arrays: list[_Array] = []
     try:
@@ -117,12 +119,38 @@ def _check(code: int) -> None:
 def _places(schema: _Schema, array: _Array, done: int) -> Found:
     """Return the addresses and lengths of an array's texts; `done` texts were before it."""
     kind = bytes(schema.format or b"")
-    if kind not in KINDS or schema.dictionary:
-        told = "a dictionary" if schema.dictionary else f"the type that Arrow writes {kind.decode()!r}"
-        raise InputError(f"expected an Arrow array of string or large_string, not {told}: cast it first")
+    if schema.dictionary:
+        return _chosen(schema, array, done, kind)
+    if kind not in KINDS:
+        if kind == b"+s":
+            raise InputError('expected a column of texts, not a table: pass one column of it, such as table["text"]')
+        raise InputError(f"expected a column of texts (str), not of the type that Arrow writes {kind.decode()!r}")
     first, count = int(array.offset), int(array.length)
     if not count:
         return np.empty(0, np.int64), np.empty(0, np.int64)
+    _check_valid(array, first, count, done)
+    if kind == VIEWS:
+        return _viewed(array, first, count)
+    width: np.dtype[Any] = np.dtype(KINDS[kind])
+    offsets = _copied((array.buffers[1] or 0) + first * width.itemsize, count + 1, width)
+    return (array.buffers[2] or 0) + offsets[:-1], np.diff(offsets)
+
+
+def _chosen(schema: _Schema, array: _Array, done: int, kind: bytes) -> Found:
+    """Return the places of texts that are numbers of values, as in a pandas category."""
+    held = _Array.from_address(array.dictionary) if array.dictionary else _Array()
+    addresses, lengths = _places(_Schema.from_address(schema.dictionary), held, 0)
+    first, count = int(array.offset), int(array.length)
+    if not count:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    _check_valid(array, first, count, done)
+    width: np.dtype[Any] = np.dtype(NUMBERS[kind])
+    numbers = _copied((array.buffers[1] or 0) + first * width.itemsize, count, width)
+    return addresses[numbers], lengths[numbers]
+
+
+def _check_valid(array: _Array, first: int, count: int, done: int) -> None:
+    """Raise InputError for a missing text."""
     validity = array.buffers[0]
     if validity and array.null_count:
         bits = np.frombuffer(ctypes.string_at(validity, (first + count + 7) // 8), np.uint8)
@@ -131,11 +159,6 @@ def _places(schema: _Schema, array: _Array, done: int) -> Found:
             raise InputError(
                 f"text {done + int(valid.argmin())}: expected a string, not null: drop or fill nulls first"
             )
-    if kind == VIEWS:
-        return _viewed(array, first, count)
-    width: np.dtype[Any] = np.dtype(KINDS[kind])
-    offsets = _copied((array.buffers[1] or 0) + first * width.itemsize, count + 1, width)
-    return (array.buffers[2] or 0) + offsets[:-1], np.diff(offsets)
 
 
 def _viewed(array: _Array, first: int, count: int) -> Found:

@@ -23,7 +23,7 @@ from subwords.errors import InputError
 from subwords.kernels.layout import SHORT_TEXT
 from subwords.results.encoding import Encoding
 from subwords.results.encoding_batch import EncodingBatch
-from subwords.support.checks import as_list
+from subwords.support.checks import as_list, is_column
 from subwords.support.threads import thread_count
 
 __all__ = ["Framing", "encoding_of", "encodings_of", "is_one_text"]
@@ -71,7 +71,18 @@ def is_one_text(text: object) -> TypeGuard[Input]:
         return True
     if isinstance(text, list | tuple):
         return bool(text) and isinstance(text[0], Text | Special)
+    if is_column(text):
+        return False
     return not isinstance(text, Iterable) or isinstance(text, str | bytes)
+
+
+def _list_of(texts: Any) -> list[Any]:
+    if not is_column(texts):
+        return as_list(texts, "texts")
+    from subwords.encode.arrow import arrow_places, texts_of
+
+    with arrow_places(texts) as places:
+        return [text.decode() for text in texts_of(places)]
 
 
 def encoding_of(
@@ -153,12 +164,12 @@ def encodings_of(
     engine: Engine, framing: Framing, texts: Any, pairs: Any, special: str | AbstractSet[str], threads: int | None
 ) -> EncodingBatch:
     """Return the encodings of many texts, or of the pairs of two lists; an error names the number of its text."""
-    firsts, seconds = as_list(texts, "texts"), None
+    firsts, seconds = _list_of(texts), None
     thread_count(threads)
     if pairs is not None:
         if is_one_text(pairs):
             raise InputError(f"expected a list of {len(firsts)} second texts, not {type(pairs).__name__}")
-        seconds = as_list(pairs, "texts")
+        seconds = _list_of(pairs)
         if len(seconds) != len(firsts):
             raise InputError(f"expected as many second texts as first texts, not {len(firsts)} and {len(seconds)}")
     every = [*firsts, *(seconds or ())]

@@ -22,6 +22,7 @@ __all__ = [
     "check_strings",
     "check_token",
     "encode_text",
+    "is_column",
     "refuse_given",
 ]
 
@@ -114,6 +115,11 @@ def as_list(items: Iterable[T], what: str) -> list[T]:
         else:
             return list(found)
     raise InputError(f"expected a list or another ordered iterable of {what}, not {type(items).__name__}")
+
+
+def is_column(value: object) -> bool:
+    """Whether a value is a column of Arrow, pandas, Polars or another library with Arrow's interface."""
+    return hasattr(value, "__arrow_c_array__") or hasattr(value, "__arrow_c_stream__")
 
 
 def refuse_given(what: str, **options: object) -> None:

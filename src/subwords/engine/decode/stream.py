@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,13 @@ from subwords.errors import InputError
 
 __all__ = ["DecodeStream", "text_and_spans"]
 
+_NO_IDS = np.zeros(0, np.int64)
+
 
 class DecodeStream:
     """Text of ids that arrive one by one; made by `Tokenizer.stream`, for one text and one thread.
+
+    It cannot be copied or pickled (InputError): keep the ids, and `tok.stream(prompt=ids)` goes on after them.
 
     The pieces that `step` and `finish` return join to `tok.decode(ids)`. A piece never ends inside a character and is
     never taken back: text waits while a later id could change it. Time is linear in the number of ids.
@@ -32,13 +36,23 @@ class DecodeStream:
     (['', 'é', '!'], '')
     """
 
-    __slots__ = ("_count", "_is_finished", "_skipped", "_source")
+    __slots__ = ("_count", "_is_finished", "_shown", "_skipped", "_source")
 
-    def __init__(self, source: Source, skipped: AbstractSet[int] = frozenset()) -> None:
+    def __init__(
+        self,
+        source: Source,
+        skipped: AbstractSet[int] = frozenset(),
+        prompt: NDArray[np.int64] = _NO_IDS,
+        shown: str = "",
+    ) -> None:
         self._source = source
         self._skipped = skipped
         self._count = 0
         self._is_finished = False
+        self._shown = shown  # the rest of the prompt's text, which is not returned
+        for index in prompt.tolist():
+            if index not in skipped:
+                self._new(source.text(index))
 
     def step(self, ids: int | Iterable[int] | NDArray[np.integer[Any]]) -> str:
         """Take the next id, or several; return the text that is now final, "" if there is none yet.
@@ -49,8 +63,19 @@ class DecodeStream:
             raise InputError("expected no ids after finish(): tok.stream() returns a new stream")
         if type(ids) is int and 0 <= ids < self._source.size:
             self._count += 1
-            return "" if ids in self._skipped else self._source.text(ids)
-        return joined([self._source.feed(index, (at, at + 1)) for at, index in self._checked(ids)]).text
+            text = "" if ids in self._skipped else self._source.text(ids)
+        else:
+            text = joined([self._source.feed(index, (at, at + 1)) for at, index in self._checked(ids)]).text
+        return self._new(text) if self._shown else text
+
+    def _new(self, text: str) -> str:
+        """Return what follows the text of the prompt, or differs from it."""
+        shown, same = self._shown, 0
+        most = min(len(shown), len(text))
+        while same < most and shown[same] == text[same]:
+            same += 1
+        self._shown = shown[same:] if same == len(text) else ""
+        return text[same:]
 
     def _checked(self, ids: int | Iterable[int] | NDArray[np.integer[Any]]) -> list[tuple[int, int]]:
         first = self._count
@@ -69,7 +94,16 @@ class DecodeStream:
         if self._is_finished:
             return ""
         self._is_finished = True
-        return self._source.finish().text
+        text = self._source.finish().text
+        return self._new(text) if self._shown else text
+
+    def __reduce__(self) -> NoReturn:
+        raise InputError(
+            "a DecodeStream cannot be copied or pickled: keep the ids, and tok.stream(prompt=ids) goes on after them"
+        )
+
+    def __repr__(self) -> str:
+        return f"DecodeStream({self._count} ids{', finished' if self._is_finished else ''})"
 
     def feed(self, ids: Iterable[int]) -> Iterator[str]:
         """Yield the text of ids as they arrive, without empty pieces, and finish.

@@ -1,0 +1,130 @@
+"""Streams that go on after a prompt (D1), and the bytes that each id adds to a text (D7)."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import subwords
+from subwords import InputError
+
+TEXT = "Hello world again, the naïve café says: 你好 🙂!\n\tdon't do not  stop."
+WORDS = ["Hello world again, the naïve café says: don't do not stop. " * 9]
+FAMILIES: list[dict[str, Any]] = [
+    {"vocab_size": 300},
+    {"vocab_size": 60, "algorithm": "wordpiece"},
+    {"vocab_size": 60, "algorithm": "unigram"},
+    {"vocab_size": 60, "byte_level": False},
+    {"vocab_size": 320, "byte_level": False, "byte_fallback": True},
+]
+REAL = ["phi-3/tokenizer.json", "gpt2/tokenizer.json", "t5/tokenizer.json", "bert/bert-base-uncased-tokenizer.json"]
+MODELS = ["mistral/tokenizer.model.v1", "t5/spiece.model", "albert/spiece.model", "clip/tokenizer.json"]
+
+
+@pytest.fixture(scope="module", params=range(len(FAMILIES)))
+def tok(request: pytest.FixtureRequest) -> subwords.Tokenizer:
+    return subwords.train([*WORDS, TEXT], **FAMILIES[request.param])
+
+
+def same(one: str, other: str) -> int:
+    """How many characters two texts have in common at the start."""
+    return next((k for k, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+def check_streams(tok: subwords.Tokenizer, ids: list[int]) -> None:
+    whole = tok.decode(ids)
+    for at in range(len(ids) + 1):
+        prompt = tok.decode(ids[:at])
+        stream = tok.stream(prompt=ids[:at])
+        pieces = [stream.step(index) for index in ids[at:]]
+        expected = whole[same(prompt, whole) :]
+        assert "".join(pieces) + stream.finish() == expected
+        at_once = tok.stream(prompt=iter(ids[:at]))
+        assert at_once.step(ids[at:]) + at_once.finish() == expected
+
+
+def check_bytes(tok: subwords.Tokenizer, ids: list[int]) -> None:
+    joined, whole = b"".join(map(tok.token_bytes, ids)), tok.decode_bytes(ids)
+    assert joined.strip(b" ") == whole.strip(b" ")  # decoders drop or add spaces at the ends
+    for index in range(min(tok.vocab_size, 400)):
+        assert isinstance(tok.token_bytes(index), bytes)
+
+
+def test_streams_after_a_prompt(tok: subwords.Tokenizer) -> None:
+    check_streams(tok, tok.encode(TEXT))
+
+
+def test_bytes_of_tokens(tok: subwords.Tokenizer) -> None:
+    check_bytes(tok, tok.encode(TEXT))
+
+
+@pytest.mark.parametrize("name", [*REAL, *MODELS])
+def test_real_files(shared_data: Path, name: str) -> None:
+    path = shared_data / "tokenizers" / name
+    if not path.exists():
+        pytest.skip(f"no {name}")
+    tok = subwords.load(path)
+    ids = tok.encode(TEXT)
+    check_streams(tok, ids)
+    check_bytes(tok, ids)
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_the_same_as_decode_stream(shared_data: Path, name: str) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    from tokenizers.decoders import DecodeStream
+
+    path = shared_data / "tokenizers" / name
+    if not path.exists():
+        pytest.skip(f"no {name}")
+    theirs, tok = tokenizers.Tokenizer.from_file(str(path)), subwords.load(path)
+    ids = tok.encode("Hello world again and again")
+    for at in range(1, len(ids)):
+        expected, stream = DecodeStream(ids=ids[:at], skip_special_tokens=False), tok.stream(prompt=ids[:at])
+        text = "".join(expected.step(theirs, index) or "" for index in ids[at:])
+        assert "".join(map(stream.step, ids[at:])) + stream.finish() == text
+
+
+def test_the_space_after_a_prompt() -> None:
+    tok = subwords.train(WORDS, algorithm="unigram", vocab_size=60)
+    ids = tok.encode("Hello world")
+    stream = tok.stream(prompt=ids[:1])
+    assert tok.decode(ids[:1]) + "".join(stream.feed(ids[1:])) == "Hello world"
+
+
+def test_byte_tokens_and_special_tokens() -> None:
+    tok = subwords.train(WORDS, vocab_size=320, byte_level=False, byte_fallback=True, special_tokens=["<end>"])
+    newline, end = tok.token_to_id("<0x0A>"), tok.token_to_id("<end>")
+    assert newline is not None and end is not None
+    assert tok.token_bytes(newline) == b"\n" and tok.token_bytes(end) == b"<end>"
+    with pytest.raises(InputError, match="expected an id from 0"):
+        tok.token_bytes(tok.vocab_size)
+
+
+def test_prompts_with_special_tokens_left_out() -> None:
+    tok = subwords.train(WORDS, vocab_size=300, special_tokens=["<end>"])
+    ids = tok.encode("Hello<end> world", special="allow")
+    stream = tok.stream(prompt=ids[:2], skip_special_tokens=True)
+    assert "".join(stream.feed(ids[2:])) == tok.decode(ids[2:], skip_special_tokens=True)
+
+
+def test_wrong_prompts() -> None:
+    tok = subwords.train(WORDS, vocab_size=300)
+    for prompt in ("Hello", [1.5], [tok.vocab_size], [-1], 3):
+        with pytest.raises(InputError):
+            tok.stream(prompt=prompt)  # type: ignore[arg-type]
+
+
+def test_a_stream_is_not_copied() -> None:
+    stream = subwords.train(WORDS, vocab_size=300).stream()
+    stream.step([1, 2])
+    for function in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(InputError, match="cannot be copied or pickled: keep the ids"):
+            function(stream)
+    assert repr(stream) == "DecodeStream(2 ids)"
+    stream.finish()
+    assert repr(stream) == "DecodeStream(2 ids, finished)"

@@ -39,7 +39,7 @@ def test_stability_is_that_of_its_samples() -> None:
     for one, tok, use in zip(found.samples, toks, uses, strict=True):
         sample = [text for text in corpus if is_kept(text.encode(), one.share, 3)]
         counts = subwords.count(sample)
-        assert (one.bytes, one.words) == (sum(map(len, sample)), len(counts))
+        assert (one.bytes, one.distinct_words) == (sum(map(len, sample)), len(counts))
         tokens, largest = ({*t.model.vocab} for t in (tok, toks[-1]))
         assert one.common == len(tokens & largest) / len(largest)
         every = use.keys() | uses[-1].keys()

@@ -62,7 +62,8 @@ def stability(
     held = None if on is None else WordCounts.load(on) if is_counts(on) else on
     given = {name: value for name, value in options.items() if value is not None}
     progress = False if quiet else None
-    print_table(measured(source, shares=shares or SHARES, on=held, progress=progress, **given), latex, as_json)
+    found = measured(source, shares=shares or SHARES, on=held, progress=progress, **given)
+    print_table(found, latex, as_json, quiet)
 
 
 @click.command()
@@ -87,6 +88,4 @@ def allocation(
     named = named_values("groups", groups).items()
     sources: dict[str, Any] = {name: WordCounts.load(place) if is_counts(place) else place for name, place in named}
     found = measured(load_tokenizer(tokenizer), sources, threads=threads, progress=False if quiet else None)
-    print_table(found, latex, as_json)
-    if not as_json and not quiet:
-        click.echo(f"{found.unused} of {found.vocabulary} tokens are used by no group", err=True)
+    print_table(found, latex, as_json, quiet)

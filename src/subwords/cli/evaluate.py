@@ -35,13 +35,13 @@ def _options(command: _Command) -> _Command:
 
 
 _plot = click.option(
-    "--plot", type=click.Path(path_type=Path), metavar="FILE", help="Also draw a plot: .png, .svg or .pdf."
+    "--plot", type=click.Path(path_type=Path), metavar="FILE", help="Also draw a plot: .pdf, .svg or .png."
 )
 
 
 @click.command()
 @tokenizer_argument
-@click.argument("sources", type=utf8, nargs=-1, required=True, metavar="SOURCE...")
+@click.argument("sources", type=utf8, nargs=-1, required=True, metavar="[NAME=]SOURCE...")
 @_options
 @click.option(
     "--gold",
@@ -62,35 +62,42 @@ def evaluate(
 ) -> None:
     """Measure a tokenizer on a corpus: compression, use of the vocabulary, cost of languages, with intervals.
 
-    SOURCE is a corpus as in "subwords count". Each text file, row, or line (--documents line) is a document: intervals
-    need several.
+    SOURCE is a corpus as in "subwords count"; with names, each is a group. Each text file, row, or line (--documents
+    line) is a document: intervals need several.
 
     \b
     Example:
       subwords evaluate tok.json held_out.txt --documents line
+      subwords evaluate tok.json en=english.txt de=german.txt
       subwords evaluate tok.json flores.jsonl --by language --parallel --plot cost.png
     """
     from subwords.study.evaluate import evaluate as evaluated
 
-    check_output(plot)
+    _check_plot(plot)
     found = evaluated(load_tokenizer(tokenizer), _corpus(sources), **_given(options), progress=False if quiet else None)
-    print_table(found, latex, as_json)
-    if not quiet:
-        for note in found.notes():
-            click.echo(note, err=True)
-    if plot is not None:
-        found.plot().savefig(plot)
+    print_table(found, latex, as_json, quiet)
+    _save_plot(found, plot, f"{tokenizer}, on {_shown(sources)}")
 
 
 @click.command()
-@click.argument("tokenizers", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="TOKENIZER...")
-@click.option("--on", "sources", type=utf8, multiple=True, required=True, metavar="SOURCE", help="The corpus.")
+@click.argument("tokenizers", type=utf8, nargs=-1, required=True, metavar="[NAME=]TOKENIZER...")
+@click.option(
+    "--on",
+    "sources",
+    type=utf8,
+    multiple=True,
+    required=True,
+    metavar="[NAME=]SOURCE",
+    help="The corpus; may be repeated. With names, each is a group.",
+)
 @click.option("--words", type=click.IntRange(min=0), default=20, show_default=True, help="Disagreeing words to list.")
 @_options
+@_plot
 @table_options
 def compare(
-    tokenizers: tuple[Path, ...],
+    tokenizers: tuple[str, ...],
     sources: tuple[str, ...],
+    plot: Path | None,
     latex: bool,
     quiet: bool,
     as_json: bool,
@@ -101,21 +108,32 @@ def compare(
     \b
     Example:
       subwords compare old.json new.json --on held_out.txt --documents line
+      subwords compare old=a.json new=b.json --on en=english.txt --on de=german.txt --plot languages.pdf
     """
     from subwords.study.compare import compare as compared
 
-    toks = [load_tokenizer(path) for path in tokenizers]
-    names = [str(path) for path in tokenizers]
+    _check_plot(plot)
+    named = [_named(value) for value in tokenizers]
+    toks = [load_tokenizer(Path(place)) for _, place in named]
+    names = [place if name is None else name for name, place in named]
     progress = False if quiet else None
-    print_table(compared(toks, _corpus(sources), names=names, **_given(options), progress=progress), latex, as_json)
+    found = compared(toks, _corpus(sources), names=names, **_given(options), progress=progress)
+    print_table(found, latex, as_json, quiet)
+    _save_plot(found, plot, _shown(sources))
 
 
 @click.command()
-@click.argument("source", type=utf8)
+@click.argument("sources", type=utf8, nargs=-1, required=True, metavar="[NAME=]SOURCE...")
 @click.option(
     "--vocab-size", "vocab_sizes", type=click.IntRange(min=1), multiple=True, required=True, help="May be repeated."
 )
-@click.option("--on", type=utf8, metavar="SOURCE", help="What to measure on.  [default: the words of training]")
+@click.option(
+    "--on",
+    type=utf8,
+    multiple=True,
+    metavar="[NAME=]SOURCE",
+    help="What to measure on; may be repeated. With names, each is a group.  [default: SOURCE]",
+)
 @click.option(
     "--algorithm", type=click.Choice(["bpe", "wordpiece", "unigram", "wordlevel"]), default="bpe", show_default=True
 )
@@ -124,38 +142,86 @@ def compare(
     "--layer-parameters", type=click.IntRange(min=1), metavar="N", help="Of a model: parameters outside the embeddings."
 )
 @click.option("--tied", is_flag=True, help="Of a model: input and output share one matrix.")
+@reading_options
 @_plot
 @table_options
 def sweep(
-    source: str, on: str | None, plot: Path | None, latex: bool, quiet: bool, as_json: bool, **options: Any
+    sources: tuple[str, ...],
+    on: tuple[str, ...],
+    plot: Path | None,
+    latex: bool,
+    quiet: bool,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Train vocabularies of several sizes, and measure how compression grows.
 
-    SOURCE is a corpus, or a file of "subwords count". BPE is trained once.
+    SOURCE is a corpus, or a file of "subwords count". BPE is trained once. Each text file, row, or line (--documents
+    line) is a document: intervals need several.
 
     \b
     Example:
       subwords sweep corpus.counts --vocab-size 8000 --vocab-size 16000 --vocab-size 32000 --on held_out.txt
     """
-    from subwords.cli.corpus import is_counts
-    from subwords.corpus.counts import WordCounts
     from subwords.study.sweep import sweep as swept
 
-    check_output(plot)
-    words: Any = WordCounts.load(source) if is_counts(source) else source
-    rules = {} if not is_counts(source) else {"splitter": words.provenance.splitter}
-    if rules and words.provenance.normalizer is not None:
-        rules["normalizer"] = words.provenance.normalizer
-    held = None if on is None else WordCounts.load(on) if is_counts(on) else on
-    progress = False if quiet else None
-    found = swept(words, on=held, **rules, **_given(options), progress=progress)
-    print_table(found, latex, as_json)
-    if plot is not None:
-        found.plot().savefig(plot)
+    _check_plot(plot)
+    words, held = _words(sources), _words(on) if on else None
+    rules = {}
+    if (made := getattr(words, "provenance", None)) is not None:
+        rules = {"splitter": made.splitter} | ({} if made.normalizer is None else {"normalizer": made.normalizer})
+    found = swept(words, on=held, **rules, **_given(options), progress=False if quiet else None)
+    print_table(found, latex, as_json, quiet)
+    _save_plot(found, plot, f"{options['algorithm']} of {_shown(sources)}, on {_shown(on or sources)}")
+
+
+def _named(value: str) -> tuple[str | None, str]:
+    """Return the name and the place of NAME=PLACE; a place that exists is one, whatever it contains."""
+    name, equals, place = value.partition("=")
+    return (name, place) if name and equals and place and not Path(value).exists() else (None, value)
 
 
 def _corpus(sources: tuple[str, ...]) -> Any:
-    return sources[0] if len(sources) == 1 else [Path(source) for source in sources]
+    """Return a corpus, or corpora by name."""
+    named = [_named(source) for source in sources]
+    names = [name for name, _ in named]
+    if None in names:
+        if extra := [name for name in names if name is not None]:
+            raise click.UsageError(f"expected NAME=SOURCE for all sources or for none, but only {extra[0]!r} is named")
+        return sources[0] if len(sources) == 1 else [Path(source) for source in sources]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise click.UsageError(f"the name {twice[0]!r} is given twice")
+    return dict(named)
+
+
+def _words(sources: tuple[str, ...]) -> Any:
+    """Return a corpus, corpora by name, or counts."""
+    from subwords.cli.corpus import is_counts
+    from subwords.corpus.counts import WordCounts
+
+    if len(sources) == 1 and is_counts(sources[0]):
+        return WordCounts.load(sources[0])
+    if counted := [source for source in sources if is_counts(_named(source)[1])]:
+        raise click.UsageError(f"{counted[0]} holds counts: pass one file of counts, or text (merge: subwords count)")
+    return _corpus(sources)
+
+
+def _shown(sources: tuple[str, ...]) -> str:
+    """Return sources for the title of a plot."""
+    names = [name or Path(place).name for name, place in map(_named, sources)]
+    return ", ".join(names) if len(names) < 4 else f"{names[0]} and {len(names) - 1} more"
+
+
+def _check_plot(plot: Path | None) -> None:
+    from subwords.study.plots import check_plot
+
+    check_plot(plot)
+    check_output(plot)
+
+
+def _save_plot(found: Any, plot: Path | None, title: str) -> None:
+    if plot is not None:
+        found.plot(title=title).savefig(plot)
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:

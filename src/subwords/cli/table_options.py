@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
 import click
 
-from subwords.cli.console import json_option
+from subwords.cli.console import json_option, print_rows
+from subwords.render.visible import printable
 
 __all__ = ["print_table", "table_options"]
 
@@ -22,11 +24,19 @@ class _Table(Protocol):
 
     def to_markdown(self) -> str: ...
 
+    def sheets(self) -> list[tuple[Sequence[str], Sequence[Sequence[object]]]]: ...
+
+    def notes(self) -> list[str]: ...
+
 
 def table_options(command: _Command) -> _Command:
     """Add the options that say how a result is shown."""
     options: list[Callable[[_Command], _Command]] = [
-        click.option("--latex", is_flag=True, help="Print tables in LaTeX.  [default: Markdown]"),
+        click.option(
+            "--latex",
+            is_flag=True,
+            help="Print tables in LaTeX (package booktabs).  [default: aligned at a terminal, otherwise Markdown]",
+        ),
         click.option(
             "--threads", type=click.IntRange(min=1), metavar="N", help="Threads.  [default: one per processor]"
         ),
@@ -38,6 +48,31 @@ def table_options(command: _Command) -> _Command:
     return command
 
 
-def print_table(found: _Table, latex: bool, as_json: bool) -> None:
-    """Print tables in Markdown, LaTeX or JSON."""
-    click.echo(json.dumps(found.to_dict()) if as_json else found.to_latex() if latex else found.to_markdown())
+def print_table(found: _Table, latex: bool, as_json: bool, quiet: bool) -> None:
+    """Print tables, aligned at a terminal, otherwise in Markdown; or in LaTeX or JSON. Notes go to standard error."""
+    if as_json:
+        click.echo(json.dumps(found.to_dict()))
+    elif latex:
+        click.echo(found.to_latex())
+    elif sys.stdout.isatty():
+        for number, (columns, rows) in enumerate(found.sheets()):
+            click.echo("\n" if number else "", nl=False)
+            print_rows(columns, _padded(columns, rows))
+    else:
+        click.echo(found.to_markdown())
+    if not quiet:
+        for note in found.notes():
+            click.echo(note, err=True)
+
+
+def _padded(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> list[list[str]]:
+    """Return rows as text; columns of numbers have spaces before them, so that they end at one place."""
+    from subwords.study.tables import shown
+
+    cells = [[printable(shown(value)) for value in row] for row in rows]
+    for k, name in enumerate(columns):
+        if all(not isinstance(row[k], str) for row in rows):
+            width = max(len(name), *(len(row[k]) for row in cells))
+            for row in cells:
+                row[k] = row[k].rjust(width)
+    return cells

@@ -51,12 +51,12 @@ def count_blocks(
     provenance = provenance_of(splitter, special_tokens)
     if not document_frequencies:
         tables = [WordTable() for _ in range(threads)]
-        _fill(tables, blocks, splitter, special_tokens)
-        return WordCounts(*words_of(tables, threads), provenance)
+        size = _fill(tables, blocks, splitter, special_tokens)
+        return WordCounts(*words_of(tables, threads), provenance, text_bytes=size)
     marked = [DocumentTable() for _ in range(threads)]
-    _fill(marked, blocks, splitter, special_tokens)
+    size = _fill(marked, blocks, splitter, special_tokens)
     documents = words_of([table.as_counts() for table in marked], threads).counts
-    return WordCounts(*words_of(marked, threads), provenance, documents)
+    return WordCounts(*words_of(marked, threads), provenance, documents, size)
 
 
 def count_blocks_to(
@@ -73,27 +73,35 @@ def count_blocks_to(
 
     with Runs() as runs:
         tables = [WordTable(int(room * FOR_TABLES) // threads, runs.take) for _ in range(threads)]
-        _fill(tables, blocks, splitter, special_tokens)
-        return save_tables(tables, runs, path, provenance_of(splitter, special_tokens), threads=threads, room=room)
+        size = _fill(tables, blocks, splitter, special_tokens)
+        provenance = provenance_of(splitter, special_tokens)
+        return save_tables(tables, runs, path, provenance, size, threads=threads, room=room)
 
 
 def save_tables(
-    tables: list[WordTable], runs: Runs, path: Path, provenance: Provenance, *, threads: int, room: int
+    tables: list[WordTable],
+    runs: Runs,
+    path: Path,
+    provenance: Provenance,
+    text_bytes: int | None,
+    *,
+    threads: int,
+    room: int,
 ) -> int:
     """Save the words of runs and tables as one file, and empty the list; return the number of distinct words."""
     if not len(runs) and sum(table.size for table in tables) * IN_ORDER <= room:
-        counts = WordCounts(*words_of(tables, threads), provenance)
+        counts = WordCounts(*words_of(tables, threads), provenance, text_bytes=text_bytes)
         counts.save(path)
         return len(counts)
     while tables:
         runs.take(tables.pop())
-    return runs.save(path, provenance, threads=threads, room=room)
+    return runs.save(path, provenance, text_bytes, threads=threads, room=room)
 
 
 def _fill(
     tables: Sequence[WordTable], blocks: Iterable[Block], splitter: Splitter | Pipeline, special_tokens: Sequence[str]
-) -> None:
-    """Count the words of blocks, each thread in a table of its own."""
+) -> int:
+    """Count the words of blocks, each thread in a table of its own; return the bytes of the text that has them."""
     specials = Specials(special_tokens)
     # A table that counts documents must see them whole.
     cut = None if isinstance(tables[0], DocumentTable) else splitter.cut
@@ -103,7 +111,7 @@ def _fill(
         dict[int, tuple[WordTable, SplitBuffers]](),
     )
 
-    def run(part: Part) -> None:
+    def run(part: Part) -> int:
         # A table stores the offset of each word's first occurrence, so it needs its parts in the order of the corpus.
         # Each thread gets its parts in this order.
         owner = get_ident()
@@ -118,5 +126,6 @@ def _fill(
             table.count_documents(chunks, place, each)
         else:
             table.count(chunks, place)
+        return len(part.text)
 
-    in_threads(run, parts, len(tables))
+    return sum(in_threads(run, parts, len(tables)))

@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from subwords.corpus.word_table import CountedWords
 
-__all__ = ["MOST", "WordCounts", "header_of", "mapped_counts", "starts_of"]
+__all__ = ["MOST", "WordCounts", "bytes_of_text", "header_of", "mapped_counts", "starts_of", "sum_of_bytes"]
 
 # The file: MAGIC, the length and the CRC-32 of the header (uint64, little endian), the header in JSON, then counts,
 # offsets, data and, if the header says so, numbers of documents, each aligned to 64 bytes for mapping.
@@ -40,9 +40,10 @@ class WordCounts:
     """Distinct words and their counts, in the order of first occurrence.
 
     Word i is data[offsets[i]:offsets[i + 1]] (uint8, int64) and occurs counts[i] times (uint64), in documents[i]
-    documents (uint64) if these were counted, too; `total` is the sum of the counts. The sum of the counts of two
-    corpora equals the counts of both, bit for bit (W1). Counts never overflow: a total of 2**63 or more is an
-    InputError (W2).
+    documents (uint64) if these were counted, too; `total` is the sum of the counts. text_bytes: the bytes of the
+    documents as given, before normalization and without special tokens; None if unknown: of a file without them, and
+    after `at_least`. The sum of the counts of two corpora equals the counts of both, bit for bit (ALGORITHMS.md, W1).
+    Counts never overflow: a total of 2**63 or more is an InputError (ALGORITHMS.md, W2).
 
     >>> import subwords
     >>> counts = subwords.count(["so so", "so it"]) + subwords.count(["it"])
@@ -55,6 +56,7 @@ class WordCounts:
     counts: NDArray[np.uint64]
     provenance: Provenance
     documents: NDArray[np.uint64] | None = None
+    text_bytes: int | None = None
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -83,6 +85,8 @@ class WordCounts:
         if self.documents is not None and len(self.documents) != len(self.counts):
             raise InputError(f"expected {len(self.counts)} numbers of documents, not {len(self.documents)}")
         _check_provenance(self.provenance)
+        if self.text_bytes is not None:
+            check_integer("text_bytes", self.text_bytes, 0, MOST)
 
     def __radd__(self, other: object) -> WordCounts:
         return self if isinstance(other, int) and other == 0 else self + other  # `sum` starts with 0
@@ -112,7 +116,8 @@ class WordCounts:
             raise InputError("only some of the counts have numbers of documents: count all with document_frequencies")
         found = _added(parts, [part.counts for part in parts])
         documents = [part.documents for part in parts if part.documents is not None]
-        return cls(*found, first.provenance, _added(parts, documents).counts if documents else None)
+        within = _added(parts, documents).counts if documents else None
+        return cls(*found, first.provenance, within, sum_of_bytes(part.text_bytes for part in parts))
 
     def at_least(self, count: int = 1, *, documents: int | None = None) -> WordCounts:
         """Return the counts of the words that occur at least `count` times, and in at least so many documents.
@@ -170,7 +175,8 @@ class WordCounts:
 
             write_parquet(self, path)
             return
-        header = header_of(self.provenance, len(self), len(self.data), documents=self.documents is not None)
+        is_marked = self.documents is not None
+        header = header_of(self.provenance, len(self), len(self.data), self.text_bytes, documents=is_marked)
         starts: tuple[int, ...] = starts_of(len(header), len(self))
         parts: list[NDArray[Any]] = [self.counts, self.offsets, self.data]
         if self.documents is not None:
@@ -197,11 +203,12 @@ class WordCounts:
             raise CorpusError(f"cannot read word counts at {path}: {error.strerror or error}") from None
         except ValueError:
             raise FormatError(f"{path}: expected a file of word counts, found an empty file") from None
-        words, size, provenance, starts = _read_header(raw, path)
+        words, size, provenance, text_bytes, starts = _read_header(raw, path)
         counts = raw[starts[0] : starts[0] + 8 * words].view(np.uint64)
         offsets = raw[starts[1] : starts[1] + 8 * (words + 1)].view(np.int64)
         documents = raw[starts[3] : starts[3] + 8 * words].view(np.uint64) if len(starts) > 3 else None
-        return cls(raw[starts[2] : starts[2] + size], offsets, counts, provenance, documents).validated(str(path))
+        data = raw[starts[2] : starts[2] + size]
+        return cls(data, offsets, counts, provenance, documents, text_bytes).validated(str(path))
 
     def validated(self, name: str) -> WordCounts:
         """Return these counts; FormatError if their arrays are inconsistent. `name` is for messages."""
@@ -263,9 +270,31 @@ def _ascend(offsets: NDArray[np.int64]) -> bool:
     return bool(offsets[0] >= 0 and (offsets[:-1] < offsets[1:]).all())
 
 
-def header_of(provenance: Provenance, words: int, size: int, *, documents: bool = False) -> bytes:
+def sum_of_bytes(sizes: Iterable[int | None]) -> int | None:
+    """Return the sum of the bytes of texts; None if any is unknown."""
+    total = 0
+    for size in sizes:
+        if size is None:
+            return None
+        total += size
+    return total
+
+
+def bytes_of_text(stored: object) -> int | None:
+    """Return the bytes of the text as a file holds them; None without them; ValueError if they are invalid."""
+    if stored is None:
+        return None
+    if not isinstance(stored, int) or isinstance(stored, bool) or not 0 <= stored <= MOST:
+        raise ValueError(f"invalid text_bytes {stored!r:.60}")
+    return stored
+
+
+def header_of(
+    provenance: Provenance, words: int, size: int, text_bytes: int | None, *, documents: bool = False
+) -> bytes:
     """Return the first bytes of a file of so many words with `size` bytes."""
     fields: dict[str, object] = {"words": words, "bytes": size, "provenance": vars(provenance)}
+    fields |= {} if text_bytes is None else {"text_bytes": text_bytes}
     body = json.dumps({**fields, "documents": True} if documents else fields).encode()
     return MAGIC + len(body).to_bytes(8, "little") + zlib.crc32(body).to_bytes(8, "little") + body
 
@@ -281,7 +310,7 @@ def _aligned(size: int) -> int:
     return -(-size // 64) * 64
 
 
-def _read_header(raw: NDArray[np.uint8], path: Path) -> tuple[int, int, Provenance, tuple[int, ...]]:
+def _read_header(raw: NDArray[np.uint8], path: Path) -> tuple[int, int, Provenance, int | None, tuple[int, ...]]:
     def damaged(what: object) -> FormatError:
         return FormatError(f"{path}: expected a file of word counts; {what}")
 
@@ -296,7 +325,7 @@ def _read_header(raw: NDArray[np.uint8], path: Path) -> tuple[int, int, Provenan
     try:
         header = json.loads(body)
         words, size = int(header["words"]), int(header["bytes"])
-        provenance = Provenance.from_fields(header["provenance"])
+        provenance, text_bytes = Provenance.from_fields(header["provenance"]), bytes_of_text(header.get("text_bytes"))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise damaged(error) from None
     starts: tuple[int, ...] = starts_of(begin + length, words)
@@ -306,4 +335,4 @@ def _read_header(raw: NDArray[np.uint8], path: Path) -> tuple[int, int, Provenan
         end = starts[-1] + 8 * words
     if min(words, size) < 0 or end != len(raw):
         raise damaged(f"it has {len(raw)} bytes instead of {end}")
-    return words, size, provenance, starts
+    return words, size, provenance, text_bytes, starts

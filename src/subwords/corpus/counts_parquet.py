@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["read_parquet", "write_parquet"]
 
-_KEY = b"subwords"
+_KEY = b"subwords"  # the provenance
+_SIZE = b"subwords.text_bytes"
 # Readers and writers keep a whole row group in memory.
 _GROUP_ROWS = 1 << 20
 _GROUP_BYTES = 64 << 20
@@ -29,7 +30,7 @@ _GROUP_BYTES = 64 << 20
 def write_parquet(counts: WordCounts, path: str | PathLike[str]) -> None:
     """Write counts as the columns `word` (large_binary), `count` (uint64) and, if counted, `documents` (uint64).
 
-    Their provenance is in the metadata.
+    Their provenance and the bytes of the text are in the metadata.
 
     CorpusError without PyArrow; InputError if the file cannot be written.
 
@@ -44,7 +45,9 @@ def write_parquet(counts: WordCounts, path: str | PathLike[str]) -> None:
     pa = _pyarrow()
     import pyarrow.parquet as pq
 
-    schema = _schema(pa, counts.documents is not None).with_metadata({_KEY: json.dumps(vars(counts.provenance))})
+    metadata = {_KEY: json.dumps(vars(counts.provenance))}
+    metadata |= {} if counts.text_bytes is None else {_SIZE: str(counts.text_bytes)}
+    schema = _schema(pa, counts.documents is not None).with_metadata(metadata)
     with (
         atomic_write(path) as file,
         pq.ParquetWriter(file, schema, compression="zstd", write_page_checksum=True) as out,
@@ -61,7 +64,7 @@ def write_parquet(counts: WordCounts, path: str | PathLike[str]) -> None:
 
 def read_parquet(
     path: str | PathLike[str],
-) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.uint64], Provenance, NDArray[np.uint64] | None]:
+) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.uint64], Provenance, NDArray[np.uint64] | None, int | None]:
     """Return the fields of counts that `write_parquet` wrote, read into memory.
 
     FormatError for a damaged file or other columns, types or metadata; CorpusError for an unreadable file or without
@@ -75,7 +78,7 @@ def read_parquet(
         with path.open("rb") as file:
             table = pq.ParquetFile(file, page_checksum_verification=True)
             has_documents = "documents" in table.schema_arrow.names
-            provenance = _provenance(table.schema_arrow, _schema(pa, has_documents), path)
+            provenance, text_bytes = _metadata(table.schema_arrow, _schema(pa, has_documents), path)
             data, offsets, counts, documents = _arrays(table, path)
     except pa.ArrowException as error:
         raise FormatError(f"{path}: invalid Parquet file of word counts: {error}") from None
@@ -83,7 +86,7 @@ def read_parquet(
         if error.filename is None:  # from Parquet, not from the file system
             raise FormatError(f"{path}: invalid Parquet file of word counts: {error}") from None
         raise CorpusError(f"cannot read word counts at {path}: {error.strerror}") from None
-    return data, offsets, counts, provenance, documents if has_documents else None
+    return data, offsets, counts, provenance, documents if has_documents else None, text_bytes
 
 
 def _pyarrow() -> Any:
@@ -110,7 +113,9 @@ def _groups(offsets: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
         start = stop
 
 
-def _provenance(schema: Any, expected: Any, path: Path) -> Provenance:
+def _metadata(schema: Any, expected: Any, path: Path) -> tuple[Provenance, int | None]:
+    from subwords.corpus.counts import bytes_of_text
+
     columns = [(field.name, field.type) for field in schema]
     if columns != [(field.name, field.type) for field in expected]:
         came = ", ".join(f"{name} ({kind})" for name, kind in columns)
@@ -121,7 +126,8 @@ def _provenance(schema: Any, expected: Any, path: Path) -> Provenance:
             f"{path}: missing provenance of the words: expected JSON under the key 'subwords' in the metadata"
         )
     try:
-        return Provenance.from_fields(json.loads(stored))
+        size = schema.metadata.get(_SIZE)
+        return Provenance.from_fields(json.loads(stored)), bytes_of_text(None if size is None else json.loads(size))
     except (ValueError, TypeError, RecursionError) as error:
         raise FormatError(f"{path}: invalid provenance of the words in the metadata: {error}") from None
 

@@ -53,7 +53,9 @@ def add_multiplied(sources: Mapping[str, WordCounts], factors: Mapping[str, int]
     for name, counts in sources.items():
         if counts.total * factors[name] > MOST:
             raise InputError(f"too many words: {name!r} counts {factors[name]} times, for a total of 2**63 or more")
-        parts.append(replace(counts, counts=counts.counts * np.uint64(factors[name])))
+        factor, size = factors[name], counts.text_bytes
+        size = None if size is None else size * factor
+        parts.append(replace(counts, counts=counts.counts * np.uint64(factor), text_bytes=size))
         try:
             parts[0].check(counts.provenance)
         except InputError as error:

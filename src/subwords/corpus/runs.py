@@ -79,14 +79,14 @@ class Runs:
             with self._lock:
                 self._chunks.append(chunk)
 
-    def save(self, path: Path, provenance: Provenance, *, threads: int, room: int) -> int:
+    def save(self, path: Path, provenance: Provenance, text_bytes: int | None, *, threads: int, room: int) -> int:
         """Write the file of counts; return the number of words. room: bytes of memory, about."""
         shares = in_threads(lambda share: self._in_order(share), range(SHARES), threads)
         words = sum(share.words for share in shares)
         size = sum(int(self._offsets(share, share.words, 1)[0]) for share in shares)
         window = min(max(room // threads // WORD_MEMORY, LEAST_WINDOW), MOST_WINDOW)
         cuts = self._cuts(shares, window)
-        header = header_of(provenance, words, size)
+        header = header_of(provenance, words, size, text_bytes)
         lock = Lock()
         with atomic_write(path) as file:
             file.write(header)

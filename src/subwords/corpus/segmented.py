@@ -51,7 +51,8 @@ def segmented(counts: WordCounts, segmentation: Segmentation) -> WordCounts:
         raise InputError(f"too many words: expected a total below 2**63, not {sum(found.values())}")
     offsets = np.cumsum([0, *map(len, found)], dtype=np.int64)
     data = np.frombuffer(b"".join(found), np.uint8)
-    return WordCounts(data, offsets, np.fromiter(found.values(), np.uint64, len(found)), counts.provenance)
+    numbers = np.fromiter(found.values(), np.uint64, len(found))
+    return WordCounts(data, offsets, numbers, counts.provenance, text_bytes=counts.text_bytes)
 
 
 def _parts_of(segmentation: Segmentation) -> dict[bytes, tuple[bytes, ...]]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from subwords.corpus.count import FOR_TABLES, save_tables
-from subwords.corpus.counts import MOST, WordCounts
+from subwords.corpus.counts import MOST, WordCounts, sum_of_bytes
 from subwords.corpus.provenance import Provenance
 from subwords.corpus.runs import Runs
 from subwords.corpus.word_table import CountedWords, WordTable
@@ -25,10 +25,12 @@ def add_files(files: Sequence[Path], path: Path, *, threads: int, room: int | No
     """
     provenance: Provenance | None = None
     total = place = 0
+    sizes = list[int | None]()
     with Runs() as runs:
         table = WordTable() if room is None else WordTable(int(room * FOR_TABLES), runs.take)
         for file in files:
             counts = WordCounts.load(file)
+            sizes.append(counts.text_bytes)
             if not len(counts):
                 continue
             provenance = provenance or counts.provenance
@@ -47,4 +49,4 @@ def add_files(files: Sequence[Path], path: Path, *, threads: int, room: int | No
         if provenance is None:
             raise CorpusError("no text to count: every document is empty")
         most = room if room is not None else 1 << 62
-        return save_tables([table], runs, path, provenance, threads=threads, room=most)
+        return save_tables([table], runs, path, provenance, sum_of_bytes(sizes), threads=threads, room=most)

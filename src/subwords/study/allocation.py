@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.adapt.counted import counts_for
-from subwords.adapt.words import word_ids
 from subwords.corpus.counts import WordCounts
-from subwords.errors import InputError
+from subwords.errors import CorpusError, InputError
 from subwords.study import tables
-from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
+from subwords.study.use import uses_of
+from subwords.tokenizer import TokenizerLike, tokenizer_of
 
 if TYPE_CHECKING:
     from subwords.corpus.source import Source
@@ -24,16 +23,18 @@ __all__ = ["Allocated", "Allocation", "allocation"]
 
 @dataclass(frozen=True)
 class Allocated:
-    """One group. used, most, only: tokens that it uses, uses more than any other group, and uses alone.
+    """One group. bytes: of the documents as given; None if word counts do not know it.
+
+    used, most, only: tokens that it uses, uses more than any other group, and uses alone.
 
     share: `most` as a share of the vocabulary. average_rank: of its ids, by their frequency in the group. divergence:
     the mean Jensen-Shannon divergence, in bits, of its ids from those of each other group; None for a single group.
     """
 
     name: str
-    bytes: int
+    bytes: int | None
     tokens: int
-    bytes_per_token: float
+    bytes_per_token: float | None
     used: int
     most: int
     only: int
@@ -49,6 +50,16 @@ class Allocation(tables.Table):
     vocabulary: int
     unused: int
     groups: tuple[Allocated, ...]
+
+    title = "Allocation of a vocabulary"
+
+    def notes(self) -> list[str]:
+        """Return how many tokens are unused, and what is unknown."""
+        notes = [f"{self.unused} of {self.vocabulary} tokens are used by no group"]
+        unsized = [one.name for one in self.groups if one.bytes is None]
+        if unsized:
+            notes.append(f"No bytes of {', '.join(unsized)}: these word counts do not know those of their text.")
+        return notes
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -90,43 +101,35 @@ def allocation(
     found = []
     for name, source in groups.items():
         try:
-            counts = counts_for(tokenizer, source, threads=threads, progress=progress)
-        except InputError as error:
-            raise InputError(f"group {name!r}: {error}") from None
-        found.append((name, *_ids_of(tokenizer, counts, threads)))
-    uses = np.stack([ids / max(1, int(ids.sum())) for _, _, ids in found])
+            use = uses_of([tokenizer], source, reading={}, threads=threads, progress=progress)[0]
+        except (InputError, CorpusError) as error:
+            raise type(error)(f"group {name!r}: {error}") from None
+        found.append((name, use))
+    uses = np.stack([use.ids / max(1, use.tokens) for _, use in found])
     most = uses.argmax(axis=0)
     is_used = uses.max(axis=0) > 0
     alone = (uses > 0).sum(axis=0) == 1
-    vocabulary, rows = len(tokenizer.model.vocab), []
-    for k, (name, size, ids) in enumerate(found):
-        number, mine = int(ids.sum()), int(((most == k) & is_used).sum())
+    rows = []
+    for k, (name, use) in enumerate(found):
+        mine = int(((most == k) & is_used).sum())
         others = [_divergence(uses[k], other) for j, other in enumerate(uses) if j != k]
         ranked = -np.sort(-uses[k])
         rows.append(
             Allocated(
                 name=name,
-                bytes=size,
-                tokens=number,
-                bytes_per_token=size / max(1, number),
-                used=int((ids > 0).sum()),
+                bytes=use.bytes,
+                tokens=use.tokens,
+                bytes_per_token=use.bytes_per_token,
+                used=int((use.ids > 0).sum()),
                 most=mine,
-                only=int(((ids > 0) & alone).sum()),
-                share=mine / vocabulary,
+                only=int(((use.ids > 0) & alone).sum()),
+                share=mine / use.vocabulary,
                 average_rank=float((np.arange(1, len(ranked) + 1) * ranked).sum()),
                 divergence=sum(others) / len(others) if others else None,
             )
         )
-    return Allocation(vocabulary, int((~is_used).sum()), tuple(rows))
-
-
-def _ids_of(tokenizer: Tokenizer, counts: WordCounts, threads: int | None) -> tuple[int, NDArray[np.int64]]:
-    """Return the bytes of the words, and how often each id of the vocabulary occurs."""
-    ids, numbers = word_ids(tokenizer.model, counts, threads), counts.counts.astype(np.int64)
-    sizes = np.diff(counts.offsets)
-    each = np.repeat(numbers, np.diff(ids.offsets))
-    found = np.bincount(ids.ids, each, len(tokenizer.model.vocab))[: len(tokenizer.model.vocab)]  # without unknown ones
-    return int((sizes * numbers).sum()), found.astype(np.int64)
+    vocabulary = found[0][1].vocabulary
+    return Allocation(vocabulary, vocabulary - int(is_used.sum()), tuple(rows))
 
 
 def _divergence(p: NDArray[np.float64], q: NDArray[np.float64]) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,11 +20,21 @@ from subwords.training.count import count
 
 if TYPE_CHECKING:
     from subwords.corpus.source import Source
+    from subwords.results.encoding import Encoding
     from subwords.tokenizer import TokenizerLike
 
 __all__ = ["Comparison", "Disagreement", "compare"]
 
-COLUMNS = ("tokenizer", "vocabulary", "tokens", "bytes per token", "interval", "tokens, relative", "interval")
+COLUMNS = (
+    "tokenizer",
+    "vocabulary",
+    "tokens",
+    "bytes per token",
+    "interval",
+    "tokens, relative",
+    "interval",
+    "unknown",
+)
 WORD_COLUMNS = ("word", "count")
 MOST_WORDS = 1 << 16  # frequent words that are compared
 
@@ -67,34 +77,83 @@ class Comparison:
     def rows(self) -> list[tuple[object, ...]]:
         """Return the values of each tokenizer, in the order of COLUMNS."""
         return [
-            (name, one.vocabulary, one.tokens, one.bytes_per_token, one.intervals.get("bytes_per_token"), *rest)
-            for name, one, *rest in zip(
+            (
+                *(name, one.vocabulary, one.tokens, one.bytes_per_token, one.intervals.get("bytes_per_token")),
+                *(relative, interval, one.unknown),
+            )
+            for name, one, relative, interval in zip(
                 self.names, self.evaluations, self.relative, self.relative_intervals, strict=True
             )
         ]
 
-    def to_markdown(self) -> str:
-        """Return the tokenizers, and the words that they split differently, as tables in Markdown."""
+    @property
+    def group_columns(self) -> tuple[str, ...]:
+        """The names of the columns of the groups: for each tokenizer, its bytes per token, and its cost."""
+        ratios = [f"{what}, {name}" for what in ("bytes per token", "cost") for name in self.names]
+        return ("group", "documents", "bytes", *ratios)
+
+    def group_rows(self) -> list[tuple[object, ...]]:
+        """Return the values of each group, in the order of `group_columns`; none for a single group."""
+        every = [*zip(*(one.groups for one in self.evaluations), strict=True)]
+        return [
+            (
+                *(groups[0].name, groups[0].documents, groups[0].bytes),
+                *(group.bytes_per_token for group in groups),
+                *(group.cost for group in groups),
+            )
+            for groups in (every if len(every) > 1 else ())
+        ]
+
+    def sheets(self) -> list[tables.Sheet]:
+        """Return the tokenizers, the groups, and the words that are split differently: columns and rows of each."""
         words = [
             (repr(one.word), one.count, *(" ".join(map(repr, tokens)) for tokens in one.tokens))
             for one in self.disagreements
         ]
-        found = tables.markdown(COLUMNS, self.rows())
-        return found if not words else f"{found}\n\n{tables.markdown((*WORD_COLUMNS, *self.names), words)}"
+        found: list[tables.Sheet] = [
+            (COLUMNS, self.rows()),
+            (self.group_columns, self.group_rows()),
+            ((*WORD_COLUMNS, *self.names), words),
+        ]
+        return [(columns, rows) for columns, rows in found if rows]
+
+    def notes(self) -> list[str]:
+        """Return what the tables leave out, and why; and a warning of unknown text."""
+        first = self.evaluations[0]
+        notes = ["A single document has no interval: intervals need two or more."] if first.documents == 1 else []
+        if first.without_text:
+            notes.append(f"Groups without text, left out: {', '.join(map(repr, first.without_text))}.")
+        unknown = [(name, one.unknown) for name, one in zip(self.names, self.evaluations, strict=True)]
+        return notes + tables.of_unknown(unknown)
+
+    def to_markdown(self) -> str:
+        """Return the tokenizers, the groups, and the words that they split differently, as tables in Markdown."""
+        return "\n\n".join(tables.markdown(*sheet) for sheet in self.sheets())
 
     def to_latex(self) -> str:
-        """Return the tokenizers as a table in LaTeX."""
-        return tables.latex(COLUMNS, self.rows())
+        """Return the tokenizers, and the groups if there are several, as tables in LaTeX (package booktabs)."""
+        found = tables.latex(COLUMNS, self.rows(), "Comparison of tokenizers", "tab:comparison")
+        rows = self.group_rows()
+        if not rows:
+            return found
+        return f"{found}\n\n{tables.latex(self.group_columns, rows, 'Groups of documents', 'tab:comparison-groups')}"
 
     def to_frame(self) -> Any:
-        """Return the tokenizers as a pandas DataFrame."""
-        return tables.frame(COLUMNS, self.rows())
+        """Return the tokenizers as a pandas DataFrame, or the groups if there are several."""
+        rows = self.group_rows()
+        return tables.frame(self.group_columns, rows) if rows else tables.frame(COLUMNS, self.rows())
+
+    def plot(self, *, title: str | None = None) -> Any:
+        """Return a matplotlib figure: bytes per token with intervals, or the costs of parallel text. title: of what."""
+        from subwords.study.plots import plot_comparison
+
+        return plot_comparison(self, title)
 
     def __str__(self) -> str:
-        return self.to_markdown()
+        return "\n\n".join([self.to_markdown(), *self.notes()])
 
     def _repr_html_(self) -> str:
-        return tables.html(COLUMNS, self.rows())
+        return "".join(tables.html(*sheet) for sheet in self.sheets())
 
 
 def compare(
@@ -123,7 +182,9 @@ def compare(
     The same resampled documents are used for all of them, so an interval of `relative` that does not contain 1 is a
     difference that other documents of this kind would show too. names: of the tokenizers, in tables; by default, the
     paths or names that were given, or numbers. words: how many disagreeing words to list; a word is text between
-    spaces, with the space before it. The others are as in `evaluate`.
+    spaces, with the space before it; its unknown text is shown as the unknown token. The others are as in `evaluate`.
+    Raises InputError for an iterator, which can be read only once.
+    Hazard: text that becomes the unknown token counts as compressed; see `unknown` of each evaluation.
 
     >>> import subwords
     >>> one, two = (subwords.train(["low lower lowest"] * 9, vocab_size=size) for size in (258, 262))
@@ -143,6 +204,8 @@ def compare(
     if len(labels) != len(toks):
         raise InputError(f"expected a name for each of {len(toks)} tokenizers, not {len(labels)}")
     check_integer("words", words, 0, MOST_WORDS)
+    if any(isinstance(one, Iterator) for one in (corpus.values() if isinstance(corpus, Mapping) else [corpus])):
+        raise InputError("expected a corpus that can be read twice, not an iterator: pass a list or files")
     settings = settings_of(alpha, confidence, resamples, seed, parallel, reference)
     how: Any = {"documents": documents, "separator": separator, "text_column": text_column}
     how |= {"max_document_bytes": max_document_bytes, "errors": errors}
@@ -193,5 +256,15 @@ def _disagreements(
             continue
         number += times
         if len(found) < most:
-            found.append(Disagreement(text, times, tuple(one[place].tokens for one in every)))
+            shown = (_spelled(tok, one[place]) for tok, one in zip(tokenizers, every, strict=True))
+            found.append(Disagreement(text, times, tuple(shown)))
     return tuple(found), number / seen if seen else 0.0
+
+
+def _spelled(tokenizer: Tokenizer, encoding: Encoding) -> tuple[str, ...]:
+    """Return the tokens of a word; unknown text as the unknown token, since nothing else is left of it."""
+    unk = tokenizer.model.unk_id
+    if unk is None:
+        return encoding.tokens
+    name = tokenizer.model.vocab[unk].decode()
+    return tuple(name if i == unk else text for i, text in zip(encoding.ids, encoding.tokens, strict=True))

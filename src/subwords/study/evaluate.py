@@ -18,7 +18,7 @@ from subwords.study.bootstrap import Interval, Resampled, check_confidence
 from subwords.study.distribution import Zipf, check_alpha, gini, renyi_efficiency, zipf
 from subwords.study.gold import Boundaries, boundaries
 from subwords.study.measured import BYTES, CHARACTERS, SPACELESS_CHARACTERS, WORDS, Measured, measured
-from subwords.support.checks import check_flag, check_path
+from subwords.support.checks import check_choice, check_flag, check_path
 from subwords.tokenizer import tokenizer_of
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ class Evaluation:
     skipped: int
     frequencies: tuple[int, ...]
     without_text: tuple[str, ...] = ()
+    parallel: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return all values as dicts, lists, strings and numbers, for JSON, without `frequencies`."""
@@ -106,7 +107,7 @@ class Evaluation:
         return found
 
     def rows(self) -> list[tuple[str, object, object]]:
-        """Return name, value and interval of each metric."""
+        """Return name, value and interval of each metric: what the next run gives again, thus without the speed."""
         names = ["documents", "bytes", "tokens", "bytes_per_token", "characters_per_token", "tokens_per_word"]
         names += ["unknown", "used", "used_rarely", "renyi_efficiency", "entropy_efficiency"]
         rows: list[tuple[str, object, object]] = [
@@ -120,10 +121,7 @@ class Evaluation:
             rows += [
                 (f"morphemes, {name}", getattr(self.morphology, name), None) for name in ("precision", "recall", "f1")
             ]
-        return [
-            *rows,
-            ("MB per second and thread", None if not self.bytes_per_second else self.bytes_per_second / 1e6, None),
-        ]
+        return rows
 
     def group_rows(self) -> list[tuple[object, ...]]:
         """Return the values of each group, in the order of GROUP_COLUMNS."""
@@ -136,40 +134,58 @@ class Evaluation:
         ]
 
     def notes(self) -> list[str]:
-        """Return what the tables leave out, and why."""
+        """Return what the tables leave out, and why; a warning of unknown text, and the speed."""
         notes = ["A single document has no interval: intervals need two or more."] if self.documents == 1 else []
         if self.without_text:
             notes.append(f"Groups without text, left out: {', '.join(map(repr, self.without_text))}.")
-        return notes
+        notes += tables.of_unknown([("the tokenizer", self.unknown)])
+        speed = self.bytes_per_second
+        return notes if not speed else [*notes, f"Encoded {speed / 1e6:.1f} MB per second and thread."]
 
     def to_markdown(self) -> str:
         """Return the metrics, and the groups if there are several, as tables in Markdown."""
-        found = tables.markdown(COLUMNS, self.rows())
-        return found if len(self.groups) < 2 else f"{found}\n\n{tables.markdown(GROUP_COLUMNS, self.group_rows())}"
+        return "\n\n".join(tables.markdown(*sheet) for sheet in self.sheets())
 
     def to_latex(self) -> str:
-        """Return the metrics, and the groups if there are several, as tables in LaTeX."""
-        found = tables.latex(COLUMNS, self.rows())
-        return found if len(self.groups) < 2 else f"{found}\n\n{tables.latex(GROUP_COLUMNS, self.group_rows())}"
+        """Return the metrics, and the groups if there are several, as tables in LaTeX (package booktabs)."""
+        found = tables.latex(COLUMNS, self.rows(), "Metrics of a tokenizer", "tab:metrics", by_row=True)
+        if len(self.groups) < 2:
+            return found
+        groups = tables.latex(GROUP_COLUMNS, self.group_rows(), "Groups of documents", "tab:groups")
+        return f"{found}\n\n{groups}"
+
+    def sheets(self) -> list[tables.Sheet]:
+        """Return the metrics, and the groups if there are several: columns and rows."""
+        found: list[tables.Sheet] = [(COLUMNS, self.rows())]
+        return found if len(self.groups) < 2 else [*found, (GROUP_COLUMNS, self.group_rows())]
 
     def to_frame(self) -> Any:
         """Return the metrics as a pandas DataFrame, or the groups if there are several."""
         several = len(self.groups) > 1
         return tables.frame(*((GROUP_COLUMNS, self.group_rows()) if several else (COLUMNS, self.rows())))
 
-    def plot(self, kind: Literal["zipf", "groups"] | None = None) -> Any:
-        """Return a matplotlib figure: frequency over rank, or the groups with intervals (the default if several)."""
-        from subwords.study.plots import plot_groups, plot_zipf
+    def plot(self, kind: Literal["zipf", "groups", "costs"] | None = None, *, title: str | None = None) -> Any:
+        """Return a matplotlib figure: frequency over rank, or the groups: bytes per token with intervals, or costs.
 
-        several = len(self.groups) > 1 if kind is None else kind == "groups"
-        return plot_groups(self.groups) if several else plot_zipf(self.frequencies, self.zipf)
+        kind: None for the costs of parallel text, the bytes per token of other groups, and frequencies without groups.
+        title: what was measured.
+        """
+        from subwords.study.plots import plot_costs, plot_groups, plot_zipf
+
+        if kind is None:
+            kind = "zipf" if len(self.groups) < 2 else "costs" if self.parallel else "groups"
+        check_choice("kind", kind, ("zipf", "groups", "costs"))
+        if kind == "zipf":
+            return plot_zipf(self.frequencies, self.zipf, title)
+        if kind == "costs" and len(self.groups) < 2:
+            raise InputError("no costs to plot: a cost is relative to another group of documents")
+        return (plot_costs if kind == "costs" else plot_groups)(self.groups, title)
 
     def __str__(self) -> str:
         return "\n\n".join([self.to_markdown(), *self.notes()])
 
     def _repr_html_(self) -> str:
-        found = tables.html(COLUMNS, self.rows())
-        return found if len(self.groups) < 2 else found + tables.html(GROUP_COLUMNS, self.group_rows())
+        return "".join(tables.html(*sheet) for sheet in self.sheets())
 
 
 @dataclass(frozen=True)
@@ -309,6 +325,7 @@ def evaluation_of(
         skipped=sums.tally.skipped,
         frequencies=tuple(np.sort(counts[used])[::-1].tolist()),
         without_text=sums.without_text,
+        parallel=settings.parallel,
     )
 
 

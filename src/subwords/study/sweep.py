@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,9 +13,11 @@ from subwords.corpus.counts import WordCounts
 from subwords.errors import InputError
 from subwords.families import family_of
 from subwords.study import tables
+from subwords.study.bootstrap import Interval
+from subwords.study.evaluate import Group
+from subwords.study.use import counts_to_train, parted, uses_of
 from subwords.support.checks import check_flag, check_integer
 from subwords.tokenizer import Tokenizer
-from subwords.training.count import count
 from subwords.training.train import train
 
 if TYPE_CHECKING:
@@ -23,19 +25,36 @@ if TYPE_CHECKING:
 
 __all__ = ["Sweep", "Sweeped", "first_tokens", "sweep"]
 
+_COLUMNS = (
+    ("vocabulary", "vocab_size"),
+    ("tokens", "tokens"),
+    ("bytes per token", "bytes_per_token"),
+    ("interval", "interval"),
+    ("tokens per word", "tokens_per_word"),
+    ("unknown", "unknown"),
+    ("used", "used"),
+)
+_COSTS = (("embedding parameters", "embedding_parameters"), ("FLOPs per byte", "flops_per_byte"))
+
 
 @dataclass(frozen=True)
 class Sweeped:
-    """One size of the vocabulary. tokens_per_word: words are those of the splitter.
+    """One size of the vocabulary. bytes: of the documents as given. interval: of bytes_per_token, as in `evaluate`.
 
-    embedding_parameters, flops_per_byte: what it costs a model of the given width and layer_parameters (V12), or None.
+    Word counts have no documents: interval and tokens_per_word are None, and bytes, too, if the counts do not know it.
+    groups: of a dict of corpora. embedding_parameters, flops_per_byte: what it costs a model of the given width and
+    layer_parameters (ALGORITHMS.md, V12), or None.
     """
 
     vocab_size: int
     tokens: int
-    bytes_per_token: float
-    tokens_per_word: float
+    bytes: int | None
+    bytes_per_token: float | None
+    interval: Interval | None
+    tokens_per_word: float | None
+    unknown: float | None
     used: float
+    groups: tuple[Group, ...] = ()
     embedding_parameters: int | None = None
     flops_per_byte: float | None = None
 
@@ -45,17 +64,35 @@ class Sweep(tables.Table):
     """What `sweep` measured, by ascending size."""
 
     sizes: tuple[Sweeped, ...]
+    title = "Vocabularies of several sizes"
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns; the costs only if a model was given."""
-        names = ("vocabulary", "tokens", "bytes per token", "tokens per word", "used")
-        has_costs = any(one.embedding_parameters is not None for one in self.sizes)
-        return (*names, "embedding parameters", "FLOPs per byte") if has_costs else names
+        """The names of the columns; those without any value are left out."""
+        return tuple(name for name, _ in self._filled())
 
     def rows(self) -> list[tuple[object, ...]]:
         """Return the values of each size, in the order of `columns`."""
-        return [tuple(asdict(one).values())[: len(self.columns)] for one in self.sizes]
+        return [*zip(*(values for _, values in self._filled()), strict=True)]
+
+    def _filled(self) -> list[tuple[str, list[object]]]:
+        found: list[tuple[str, list[object]]] = [
+            (shown, [getattr(one, name) for one in self.sizes]) for shown, name in _COLUMNS
+        ]
+        for k, group in enumerate(self.sizes[0].groups):
+            found.append((f"bytes per token, {group.name}", [one.groups[k].bytes_per_token for one in self.sizes]))
+        for shown, name in _COSTS:
+            found.append((shown, [getattr(one, name) for one in self.sizes]))
+        return [(name, values) for name, values in found if any(value is not None for value in values)]
+
+    def notes(self) -> list[str]:
+        """Return what the table does not have, and why; and a warning of unknown text."""
+        notes = list[str]()
+        if any(one.bytes_per_token is None for one in self.sizes):
+            notes.append("No bytes per token: these word counts do not know the bytes of their text; count it again.")
+        elif any(one.tokens_per_word is None and one.interval is None and not one.groups for one in self.sizes):
+            notes.append("No intervals: word counts and a single document have none.")
+        return notes + tables.of_unknown([(f"{one.vocab_size} tokens", one.unknown) for one in self.sizes])
 
     @property
     def cheapest(self) -> Sweeped | None:
@@ -63,18 +100,18 @@ class Sweep(tables.Table):
         costs = [(one.flops_per_byte, one) for one in self.sizes if one.flops_per_byte is not None]
         return min(costs, key=lambda cost: cost[0])[1] if costs else None
 
-    def plot(self) -> Any:
-        """Return a matplotlib figure: bytes per token over the size of the vocabulary."""
+    def plot(self, *, title: str | None = None) -> Any:
+        """Return a matplotlib figure: bytes per token over the size of the vocabulary. title: what was measured."""
         from subwords.study.plots import plot_sweep
 
-        return plot_sweep([(one.vocab_size, one.bytes_per_token) for one in self.sizes])
+        return plot_sweep(self, title)
 
 
 def sweep(
-    source: Source | WordCounts,
+    source: Source | WordCounts | Mapping[str, Source],
     *,
-    vocab_sizes: Sequence[int],
-    on: Source | WordCounts | None = None,
+    vocab_sizes: Sequence[int] | int,
+    on: Source | WordCounts | Mapping[str, Source] | None = None,
     width: int | None = None,
     layer_parameters: int | None = None,
     tied: bool = False,
@@ -83,43 +120,75 @@ def sweep(
     progress: bool | None = None,
     **options: Any,
 ) -> Sweep:
-    """Train tokenizers of several sizes on one corpus, or on word counts, and measure each on the words of another.
+    """Train tokenizers of several sizes on one corpus, or on word counts, and measure each on another, as `evaluate`.
 
-    on: what to measure on; None for the words of training themselves. width, layer_parameters: of a model, for what
-    each size costs it: the numbers of a token's vector, and of parameters outside the embeddings. tied: input and
-    output share one matrix. options: as in `train`. BPE is trained once, at the largest size: its first merges are the
-    merges of a smaller vocabulary. Raises InputError for sizes that are not positive integers.
-    Hazard: on the words of training, a larger vocabulary always looks better.
+    A dict of corpora is trained on together, and measured in groups. on: what to measure on, read as the source is;
+    None for the source itself. width, layer_parameters: of a model, for what each size costs it: the numbers of a
+    token's vector, and of parameters outside the embeddings. tied: input and output share one matrix. options: as in
+    `train`. BPE is trained once, at the largest size: its first merges are the merges of a smaller vocabulary.
+    Raises InputError for sizes that are not positive integers, for an iterator, which can be read only once, and for
+    counts made with other rules.
+    Hazard: on the text of training, a larger vocabulary always looks better.
 
     >>> import subwords
     >>> found = subwords.sweep(["low lower lowest"] * 9, vocab_sizes=[256, 258, 262])
     >>> [one.tokens for one in found.sizes]
     [144, 90, 36]
     """
-    if not len(vocab_sizes):
+    sizes = _sizes(vocab_sizes)
+    model = _model(width, layer_parameters, tied)
+    reading, sampling, options = parted(options)
+    held = source if on is None else on
+    if isinstance(source, Iterator) and on is None:
+        raise InputError("expected a source that can be read twice, not an iterator: pass a list, files, or `on`")
+    options |= {"threads": threads, "progress": progress}
+    if isinstance(source, WordCounts):
+        for name in (*sampling, *(reading if isinstance(held, WordCounts) else ())):
+            raise InputError(f"{name} applies to text, but these are word counts: pass it to count")
+        counts = source
+    else:
+        parts = source.values() if isinstance(source, Mapping) else [source]
+        largest = {**options, "vocab_size": sizes[-1]}
+        made = [counts_to_train(part, algorithm, {**reading, **sampling}, largest) for part in parts]
+        if not made:
+            raise InputError("expected one or more corpora, not an empty dict")
+        counts = made[0] if len(made) == 1 else WordCounts.joined(made)
+
+    def trained(size: int) -> Tokenizer:
+        return train(counts, algorithm=algorithm, vocab_size=size, **options)  # type: ignore[call-overload, no-any-return]
+
+    whole = trained(sizes[-1])
+    is_bpe = isinstance(whole.model, BPE)
+    toks = [first_tokens(whole, size) if is_bpe else trained(size) for size in sizes[:-1]] + [whole]
+    how = {} if isinstance(held, WordCounts) else reading if on is not None else {**reading, **sampling}
+    found = []
+    for tok, use in zip(toks, uses_of(toks, held, reading=how, threads=threads, progress=progress), strict=True):
+        one = Sweeped(
+            vocab_size=len(tok.model.vocab),
+            tokens=use.tokens,
+            bytes=use.bytes,
+            bytes_per_token=use.bytes_per_token,
+            interval=use.interval,
+            tokens_per_word=use.tokens_per_word,
+            unknown=use.unknown,
+            used=use.used,
+            groups=use.groups,
+        )
+        found.append(model(one))
+    return Sweep(tuple(found))
+
+
+def _sizes(vocab_sizes: Sequence[int] | int) -> list[int]:
+    given = [vocab_sizes] if isinstance(vocab_sizes, int) else vocab_sizes
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        came = f"{type(vocab_sizes).__name__} {vocab_sizes!r:.60}"
+        raise InputError(f"expected vocab_sizes as integers, such as [8000, 16000, 32000], not {came}")
+    sizes = list(given)
+    if not sizes:
         raise InputError("expected one or more sizes, such as vocab_sizes=[8000, 16000, 32000]")
-    sizes = sorted({*vocab_sizes})
     for size in sizes:
         check_integer("a size of vocab_sizes", size, 1, 2**31)
-    model = _model(width, layer_parameters, tied)
-    whole = train(source, algorithm=algorithm, vocab_size=sizes[-1], threads=threads, progress=progress, **options)  # type: ignore[call-overload]
-    held = source if on is None else on
-    if isinstance(held, WordCounts):
-        counts = held
-    else:
-        special = [token.content for token in whole.spec.added_tokens]
-        rules: Any = {"splitter": whole.splitter, "normalizer": whole.normalizer, "special_tokens": special}
-        counts = count(held, threads=threads, progress=progress, **rules)
-    found = []
-    for size in sizes:
-        if isinstance(whole.model, BPE):
-            tok = first_tokens(whole, size)
-        elif size == sizes[-1]:
-            tok = whole
-        else:
-            tok = train(source, algorithm=algorithm, vocab_size=size, threads=threads, progress=progress, **options)  # type: ignore[call-overload]
-        found.append(model(_measured(tok, counts, threads)))
-    return Sweep(tuple(found))
+    return sorted({*sizes})
 
 
 def _model(width: int | None, layer_parameters: int | None, tied: bool) -> Callable[[Sweeped], Sweeped]:
@@ -136,7 +205,7 @@ def _model(width: int | None, layer_parameters: int | None, tied: bool) -> Calla
 
     def with_costs(one: Sweeped) -> Sweeped:
         matrix = one.vocab_size * width
-        flops = 2 * (layer_parameters + matrix) / one.bytes_per_token if one.tokens else None
+        flops = 2 * (layer_parameters + matrix) / one.bytes_per_token if one.bytes_per_token else None
         return replace(one, embedding_parameters=matrix * (1 if tied else 2), flops_per_byte=flops)
 
     return with_costs
@@ -157,14 +226,3 @@ def first_tokens(tokenizer: Tokenizer, size: int) -> Tokenizer:
     if least != size:
         raise InputError(f"expected a size of at least {least}, the alphabet and special tokens, not {size}")
     return tokenizer.with_(model=replace(model, vocab=type(model.vocab)([*model.vocab][:size]), merges=kept))
-
-
-def _measured(tokenizer: Tokenizer, counts: WordCounts, threads: int | None) -> Sweeped:
-    from subwords.adapt.words import word_ids
-
-    ids = word_ids(tokenizer.model, counts, threads)
-    lengths = np.diff(ids.offsets)
-    tokens = int((lengths * counts.counts.astype(np.int64)).sum())
-    size = int((np.diff(counts.offsets) * counts.counts.astype(np.int64)).sum())
-    used = len(np.unique(ids.ids)) / max(1, len(tokenizer.model.vocab))
-    return Sweeped(len(tokenizer.model.vocab), tokens, size / max(1, tokens), tokens / max(1, counts.total), used)

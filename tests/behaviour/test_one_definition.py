@@ -1,4 +1,4 @@
-"""Figures of one name are one figure in every function that reports it (V1 to V4)."""
+"""Figures of one name are one figure in every function that reports it (V1, V2, V3, V4)."""
 
 from __future__ import annotations
 

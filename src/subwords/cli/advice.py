@@ -56,8 +56,8 @@ def stability(
     from subwords.study.stability import SHARES
     from subwords.study.stability import stability as measured
 
-    if found := next(filter(is_counts, sources), None):
-        raise click.UsageError(f"{found} holds counts, which have no documents to sample: pass text")
+    if counted := next(filter(is_counts, sources), None):
+        raise click.UsageError(f"{counted} holds counts, which have no documents to sample: pass text")
     source: Any = sources[0] if len(sources) == 1 else [Path(place) for place in sources]
     held = None if on is None else WordCounts.load(on) if is_counts(on) else on
     given = {name: value for name, value in options.items() if value is not None}

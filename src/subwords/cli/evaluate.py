@@ -76,6 +76,8 @@ def evaluate(
     _check_plot(plot)
     found = evaluated(load_tokenizer(tokenizer), _corpus(sources), **_given(options), progress=False if quiet else None)
     print_table(found, latex, as_json, quiet)
+    if not quiet and found.bytes_per_second:
+        click.echo(f"Encoded {found.bytes_per_second / 1e6:.1f} MB per second and thread.", err=True)
     _save_plot(found, plot, f"{tokenizer}, on {_shown(sources)}")
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.corpus.provenance import Provenance
+from subwords.corpus.provenance import MOST, Provenance, bytes_of_text
 from subwords.errors import CorpusError, FormatError, InputError
 from subwords.support.checks import check_integer, check_path
 from subwords.support.memory import release
@@ -26,12 +26,11 @@ if TYPE_CHECKING:
 
     from subwords.corpus.word_table import CountedWords
 
-__all__ = ["MOST", "WordCounts", "bytes_of_text", "header_of", "mapped_counts", "starts_of", "sum_of_bytes"]
+__all__ = ["MOST", "WordCounts", "header_of", "mapped_counts", "starts_of", "sum_of_bytes"]
 
 # The file: MAGIC, the length and the CRC-32 of the header (uint64, little endian), the header in JSON, then counts,
 # offsets, data and, if the header says so, numbers of documents, each aligned to 64 bytes for mapping.
 MAGIC = b"subwords-counts\x01"
-MOST = 2**63 - 1
 BLOCK = 1 << 20  # elements that are checked at once
 
 
@@ -278,15 +277,6 @@ def sum_of_bytes(sizes: Iterable[int | None]) -> int | None:
             return None
         total += size
     return total
-
-
-def bytes_of_text(stored: object) -> int | None:
-    """Return the bytes of the text as a file holds them; None without them; ValueError if they are invalid."""
-    if stored is None:
-        return None
-    if not isinstance(stored, int) or isinstance(stored, bool) or not 0 <= stored <= MOST:
-        raise ValueError(f"invalid text_bytes {stored!r:.60}")
-    return stored
 
 
 def header_of(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.corpus.provenance import Provenance
+from subwords.corpus.provenance import Provenance, bytes_of_text
 from subwords.errors import CorpusError, FormatError
 from subwords.support.atomic import atomic_write, place_of
 
@@ -114,8 +114,6 @@ def _groups(offsets: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
 
 
 def _metadata(schema: Any, expected: Any, path: Path) -> tuple[Provenance, int | None]:
-    from subwords.corpus.counts import bytes_of_text
-
     columns = [(field.name, field.type) for field in schema]
     if columns != [(field.name, field.type) for field in expected]:
         came = ", ".join(f"{name} ({kind})" for name, kind in columns)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Provenance"]
+__all__ = ["MOST", "Provenance", "bytes_of_text"]
+
+MOST = 2**63 - 1  # of what is counted
 
 
 @dataclass(frozen=True)
@@ -35,3 +37,12 @@ class Provenance:
         if {*map(type, (found.splitter, *optional, *found.special_tokens))} != {str}:
             raise TypeError(f"invalid provenance {fields!r:.200}")
         return found
+
+
+def bytes_of_text(stored: object) -> int | None:
+    """Return the bytes of the text as a file holds them; None without them; ValueError if they are invalid."""
+    if stored is None:
+        return None
+    if not isinstance(stored, int) or isinstance(stored, bool) or not 0 <= stored <= MOST:
+        raise ValueError(f"invalid text_bytes {stored!r:.60}")
+    return stored

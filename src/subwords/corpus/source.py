@@ -98,7 +98,7 @@ def _files_at(source: str | os.PathLike[str]) -> list[Path]:
         hint = "; a str is a path; to pass a text, use a list: [text]" if isinstance(source, str) else ""
         if _MANGLED.match(name):
             hint = "; a URL is a str or a upath.UPath, not a pathlib.Path"
-        raise CorpusError(f"no file {what} {name!r:.80}{hint}")
+        raise CorpusError(f"no file {what} {name!r:.300}{hint}")
     return files
 
 

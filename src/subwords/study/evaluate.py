@@ -134,13 +134,11 @@ class Evaluation:
         ]
 
     def notes(self) -> list[str]:
-        """Return what the tables leave out, and why; a warning of unknown text, and the speed."""
+        """Return what the tables leave out, and why; a warning of unknown text."""
         notes = ["A single document has no interval: intervals need two or more."] if self.documents == 1 else []
         if self.without_text:
             notes.append(f"Groups without text, left out: {', '.join(map(repr, self.without_text))}.")
-        notes += tables.of_unknown([("the tokenizer", self.unknown)])
-        speed = self.bytes_per_second
-        return notes if not speed else [*notes, f"Encoded {speed / 1e6:.1f} MB per second and thread."]
+        return notes + tables.of_unknown([("the tokenizer", self.unknown)])
 
     def to_markdown(self) -> str:
         """Return the metrics, and the groups if there are several, as tables in Markdown."""

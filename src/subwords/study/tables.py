@@ -115,19 +115,19 @@ def latex(
     by_row: the values of a row, not those of a column, are of one kind and get the same number of digits.
 
     >>> print(latex(["a", "b"], [["50 %", 1.25], ["c", 10.0]], "Shares", "tab:shares"))
-    \\begin{table}
-    \\caption{Shares}
-    \\label{tab:shares}
-    \\centering
-    \\begin{tabular}{lr}
-    \\toprule
-    a & b \\\\
-    \\midrule
-    50 \\% & 1.25 \\\\
-    c & 10.00 \\\\
-    \\bottomrule
-    \\end{tabular}
-    \\end{table}
+    \begin{table}
+    \caption{Shares}
+    \label{tab:shares}
+    \centering
+    \begin{tabular}{lr}
+    \toprule
+    a & b \\
+    \midrule
+    50 \% & 1.25 \\
+    c & 10.00 \\
+    \bottomrule
+    \end{tabular}
+    \end{table}
     """
     kinds = "".join("l" if any(isinstance(row[k], str) for row in rows) else "r" for k in range(len(columns)))
     digits = [_digits([row[k] for row in rows]) for k in range(len(columns))]

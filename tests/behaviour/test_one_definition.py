@@ -160,3 +160,31 @@ def test_documents_of_a_sweep_are_lines(tmp_path: Path) -> None:
     tok = subwords.train(str(path), vocab_size=270, documents="line")
     held = subwords.evaluate(tok, str(path), documents="line")
     assert found["sizes"][0]["interval"] == list(held.intervals["bytes_per_token"])
+
+
+@pytest.mark.parametrize("algorithm", ["bpe", "unigram", "wordpiece", "wordlevel"])
+@pytest.mark.filterwarnings("ignore::subwords.SubwordsWarning")
+def test_a_sweep_of_counts_is_that_of_their_text(algorithm: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("\n".join(TEXTS), encoding="utf8")
+    rules: dict[str, dict[str, Any]] = {
+        "bpe": {},
+        "unigram": {"splitter": "sentencepiece", "normalizer": "sentencepiece", "special_tokens": ["<unk>", "<s>"]},
+        "wordpiece": {"splitter": "bert", "normalizer": "bert-uncased"},
+        "wordlevel": {"splitter": "whitespace"},
+    }
+    special = {"unigram": ["<unk>", "<s>", "</s>"], "wordpiece": ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]}
+    how = {**rules[algorithm], "special_tokens": special.get(algorithm, ["<unk>"])}
+    size = {"bpe": 300, "unigram": 70}.get(algorithm, 90)
+    one, two = (
+        subwords.sweep(source, vocab_sizes=[size], algorithm=algorithm).sizes[0]
+        for source in (subwords.count(path, **how), path)
+    )
+    assert (one.tokens, one.bytes, one.bytes_per_token, one.unknown, one.used) == (
+        two.tokens,
+        two.bytes,
+        two.bytes_per_token,
+        two.unknown,
+        two.used,
+    )
+    assert (one.tokens_per_word, one.interval) == (None, None)

@@ -161,8 +161,9 @@ def sweep(
     is_bpe = isinstance(whole.model, BPE)
     toks = [first_tokens(whole, size) if is_bpe else trained(size) for size in sizes[:-1]] + [whole]
     how = {} if isinstance(held, WordCounts) else reading if on is not None else {**reading, **sampling}
+    uses = uses_of(toks, held, reading=how, threads=threads, progress=progress, trained_on=counts)
     found = []
-    for tok, use in zip(toks, uses_of(toks, held, reading=how, threads=threads, progress=progress), strict=True):
+    for tok, use in zip(toks, uses, strict=True):
         one = Sweeped(
             vocab_size=len(tok.model.vocab),
             tokens=use.tokens,

@@ -65,16 +65,18 @@ def uses_of(
     reading: Mapping[str, Any],
     threads: int | None,
     progress: bool | None,
+    trained_on: WordCounts | None = None,
 ) -> list[Use]:
     """Return the use of each tokenizer on text, or on counts made with the rules of all of them.
 
-    reading: fields of `Reading`, for text. Raises InputError for counts made with other rules, CorpusError for a source
-    without text.
+    reading: fields of `Reading`, for text. trained_on: counts that the tokenizers were trained on; their words may be
+    parts of those that the tokenizers cut, at places that no learned piece crosses. Raises InputError for counts made
+    with other rules, CorpusError for a source without text.
     """
     if isinstance(source, WordCounts):
         for name in reading:
             raise InputError(f"{name} applies to text, but these are word counts: pass it to count")
-        return [_of_counts(tok, source, threads) for tok in tokenizers]
+        return [_of_counts(tok, source, threads, is_checked=source is trained_on) for tok in tokenizers]
     sums = sums_of(list(tokenizers), source, None, Reading(**reading), threads, progress)
     found = []
     for k, tok in enumerate(tokenizers):
@@ -96,9 +98,10 @@ def uses_of(
     return found
 
 
-def _of_counts(tokenizer: Tokenizer, counts: WordCounts, threads: int | None) -> Use:
+def _of_counts(tokenizer: Tokenizer, counts: WordCounts, threads: int | None, *, is_checked: bool) -> Use:
     cut_out = tuple(token.content for token in tokenizer.spec.added_tokens)
-    check_counts(counts, tokenizer.splitter, tokenizer.normalizer, cut_out)
+    if not is_checked:
+        check_counts(counts, tokenizer.splitter, tokenizer.normalizer, cut_out)
     if not len(counts):
         raise CorpusError("no words in these counts: expected a corpus with text")
     model, batch = tokenizer.model, word_ids(tokenizer.model, counts, threads)
@@ -137,11 +140,13 @@ def counts_to_train(source: Source, algorithm: str, reading: Mapping[str, Any], 
     rules = {name: options.get(name, "auto") for name in ("splitter", "normalizer")}
     model = {name: value for name, value in options.items() if name not in (*NO_SETTINGS, "memory")}
     splitter, normalizer = rules_of(algorithm, **rules)
+    settings = settings_of_family(algorithm, model)
     return count(
         source,
         splitter=splitter,
         normalizer=normalizer,
-        special_tokens=settings_of_family(algorithm, model).cut_out,
+        special_tokens=settings.cut_out,
+        user_defined=getattr(settings, "user_defined", ()),
         document_frequencies=options.get("min_documents") is not None,
         memory=options.get("memory"),
         threads=options.get("threads"),

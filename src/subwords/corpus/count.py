@@ -105,7 +105,7 @@ def _fill(
     specials = Specials(special_tokens)
     # A table that counts documents must see them whole.
     cut = None if isinstance(tables[0], DocumentTable) else splitter.cut
-    parts = parts_of(blocks, cut, specials)
+    parts = parts_of(blocks, cut, specials, context=splitter.context)
     unused, owned = (
         [(table, SplitBuffers(CHUNK_WORDS)) for table in tables],
         dict[int, tuple[WordTable, SplitBuffers]](),

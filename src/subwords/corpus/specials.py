@@ -39,24 +39,24 @@ class Specials:
         self.reach = len(self.tokens[0]) if self.tokens else 0
         self._pattern = re.compile(b"|".join(map(re.escape, self.tokens)))
 
-    def clear(self, data: bytes, begins: int, cut: int) -> bool:
-        """Whether a cut is surely outside of special tokens, searching only the text close to it."""
+    def clear(self, data: bytes, begins: int, cut: int, context: int = 0) -> bool:
+        """Whether no special token is at a cut or in `context` bytes before it, searching only the text close to it."""
         if not self.tokens:
             return True
-        first = cut - self.reach
+        first = cut - self.reach - context
         return first >= 0 and not self._occur(data, max(begins, first), min(len(data), cut + self.reach))
 
-    def moved_after(self, data: bytes, begins: int, cut: int) -> tuple[int, bool]:
-        """Return the cut, moved after a special token that contains or touches it, and whether there was one.
+    def last_before(self, data: bytes, begins: int, cut: int) -> int | None:
+        """Return where the last special token ends that begins at a cut or before it; None if there is none.
 
         `begins` is the offset in `data` where the text begins.
         """
+        last = None
         for start, stop in self._spans(data, begins, len(data)):
-            if start <= cut <= stop:
-                return stop, True
             if start > cut:
                 break
-        return cut, False
+            last = stop
+        return last
 
     def remove(self, part: Part) -> Part:
         """Return the part without special tokens; the stretches between them become separate texts."""

@@ -53,8 +53,13 @@ class WordSource(Protocol):
         begins, ends: False if the first text is the continuation of another, or the last one continues.
         """
 
-    def cut(self, text: NDArray[np.uint8], at: int) -> int:
-        """Return a position in text[:at] where a cut changes no word, whatever follows, or 0 (S4)."""
+    context: int  # bytes before a cut, besides the last character, that decide about it at most
+
+    def cut(self, text: NDArray[np.uint8], at: int, *, begins: bool = True) -> int:
+        """Return a position in text[:at] where a cut changes no word, whatever follows, or 0 (S4).
+
+        begins: False if the text continues another.
+        """
 
     def short(self, text: NDArray[np.uint8], buffers: SplitBuffers) -> int | None:
         """Split a text shorter than a chunk in one step, if possible; see `Route.short`."""

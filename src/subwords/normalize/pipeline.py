@@ -21,6 +21,7 @@ Offsets = NDArray[np.int64]
 
 STRETCH = 1 << 18  # bytes of text normalized at once: the result stays in the L2 cache
 NEAR = 1 << 12  # bytes before a position in which `cut` searches
+CONTEXT = 2 * NEAR  # bytes before a cut that decide about it, at most
 
 
 class Pipeline:
@@ -29,6 +30,8 @@ class Pipeline:
     def __init__(self, normalizer: Normalizer, splitter: Splitter) -> None:
         self.normalizer = normalizer
         self.splitter = splitter
+
+    context = CONTEXT
 
     @cached_property
     def growth(self) -> int:
@@ -104,20 +107,33 @@ class Pipeline:
             return None
         return found._replace(stages=stages, marked=any(stage.marked for stage in stages))
 
-    def cut(self, text: Bytes, at: int) -> int:
-        """Return a position in text[:at] where a cut changes no word, whatever follows, or 0 (S4)."""
+    def cut(self, text: Bytes, at: int, *, begins: bool = True) -> int:
+        """Return a position in text[:at] where a cut changes no word, whatever follows, or 0 (S4).
+
+        begins: False if the text continues another. At most CONTEXT bytes before the position decide about it.
+        """
         stop = self.normalizer.cut(text[:at], at)
         begin = self.normalizer.cut(text[: max(0, stop - NEAR)], max(0, stop - NEAR))
-        if begin == stop:
+        if begin == stop or stop - begin > CONTEXT or (begin == 0 and not begins):
             return 0
-        part, origin = self.normalizer.aligned(text[begin:stop], Part(begin == 0, False))
+        of = Part(begin == 0 and begins, False)
+        part, origin = self.normalizer.aligned(text[begin:stop], of)
         cut = self.splitter.cut(part, len(part))
         while cut > 0:
             place = begin + int(origin[0, cut]) if cut < len(part) else stop
-            if int(origin[1, cut - 1]) <= place - begin and (place == stop or self._safe(text, place)):
+            if (
+                begin + int(origin[0, cut - 1]) < place  # else one character becomes text before and after the cut
+                and begin + int(origin[1, cut - 1]) <= place
+                and (place == stop or self._safe(text, place))
+                and self._becomes(text[begin:place], cut, of)
+            ):
                 return place
             cut = self.splitter.cut(part, cut - 1)
         return 0
+
+    def _becomes(self, text: Bytes, size: int, of: Part) -> bool:
+        """Whether the normalized text has this length: origins, which are HF's, do not prove it."""
+        return len(self.normalizer.apply(text, np.array([0, len(text)], np.int64), of)[0]) == size
 
     def _safe(self, text: Bytes, place: int) -> bool:
         """Whether the normalizer allows a cut before the character at a position."""

@@ -119,6 +119,8 @@ class Stage(ABC):
                 return Origin(source, source + 1)
             return Origin(before.begins[source], before.ends[source])
         lost, nowhere = source < 0, np.repeat(starts[:-1], np.diff(ends))
+        if not len(before.begins):  # a text that became empty, before which a text is inserted
+            return Origin(nowhere, nowhere)
         known = np.where(lost, 0, source)
         begins, stops = before.begins[known], before.ends[known]
         return Origin(np.where(lost, nowhere, begins), np.where(lost, nowhere, stops))

@@ -91,13 +91,16 @@ class SymbolsRoute(Route):
         return self._rest.short(text, buffers)
 
     def cut(self, text: Bytes, at: int) -> int:
-        """Return the last cut of the other route that is inside no symbol, or 0 (S4)."""
+        """Return the last cut of the other route that is inside no symbol, or 0 (S4).
+
+        No cut is known to be safe where a symbol could begin before the text, which may continue another.
+        """
         from subwords.kernels.split.literals import crosses_place
 
         place = self._rest.cut(text, at)
         while place > 0 and crosses_place(text, max(0, place - self._longest + 1), place, self._tables):
             place = self._rest.cut(text, place - 1)
-        return place
+        return place if place >= self._longest else 0
 
     def word_spans(self, text: Bytes) -> WordSpans:
         """Return the words of one text."""

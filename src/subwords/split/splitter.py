@@ -37,6 +37,7 @@ class Splitter:
     rule: Rule
     name: str | None
     route: Route
+    context = 0  # bytes before a cut, besides the last character, that decide about it
     _steps: Rule
 
     def __init__(self, rule: Rule) -> None:
@@ -124,8 +125,11 @@ class Splitter:
         """Return the words of one text, with their origin in it."""
         return self.route.word_spans(text)
 
-    def cut(self, text: Bytes, at: int) -> int:
-        """Return the last known position in text[:at] where a cut changes no word, whatever follows, or 0 (S4)."""
+    def cut(self, text: Bytes, at: int, *, begins: bool = True) -> int:
+        """Return the last known position in text[:at] where a cut changes no word, whatever follows, or 0 (S4).
+
+        `begins` is ignored: it exists for `Pipeline.cut`. Only the two characters beside a cut decide about it.
+        """
         return self.route.cut(text, at)
 
     def split(self, text: str) -> list[str]:

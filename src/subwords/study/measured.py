@@ -21,6 +21,7 @@ from subwords.kernels.layout import CHARACTERS_OF, IN_WORD, MEASURED_ROW, SPACEL
 
 if TYPE_CHECKING:
     from subwords.corpus.blocks import Block
+    from subwords.corpus.parts import Cut
     from subwords.corpus.source import Source
     from subwords.tokenizer import Tokenizer
 
@@ -124,15 +125,15 @@ def _streams(
     return grouped_blocks(corpus, by, reading, **how)
 
 
-def _cut(encoders: list[PartEncoder]) -> Callable[[NDArray[np.uint8], int], int] | None:
+def _cut(encoders: list[PartEncoder]) -> Cut | None:
     """Return where documents may be cut: where no tokenizer's ids change, next to whitespace, which is in no word."""
     cuts = [encoder.cut for encoder in encoders]
     if not all(cuts):
         return None
 
-    def cut(text: NDArray[np.uint8], at: int) -> int:
+    def cut(text: NDArray[np.uint8], at: int, *, begins: bool = True) -> int:
         for _ in range(NEAR):
-            places = {one(text, at) for one in cuts if one is not None}
+            places = {one(text, at, begins=begins) for one in cuts if one is not None}
             at = min(places)
             if len(places) == 1 and (not at or int(text[at - 1]) in WHITESPACE or int(text[at]) in WHITESPACE):
                 return at

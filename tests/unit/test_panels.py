@@ -49,14 +49,14 @@ def test_the_page_and_explain_tell_the_same_steps(name: str, text: str) -> None:
                 assert steps.best - steps.second == pytest.approx(ref.gap, abs=1e-4)
 
 
-def test_metrics_are_those_of_evaluate_on_the_lines() -> None:
+def test_metrics_are_those_of_evaluate_on_the_text() -> None:
     toks = list(TOKENIZERS.values())
     found: Any = panels().evaluate
-    rows = dict(found(toks, "low lower\n\nhugs\n").rows)
-    assert rows["documents"] == (2, 2, 2)
-    assert rows["tokens"] == tuple(subwords.evaluate(tok, ["low lower", "hugs"]).tokens for tok in toks)
-    assert all(" to " in value for value in rows["bytes per token"])
-    with pytest.raises(InputError, match="at least one line"):
+    text = "low lower\n\nhugs\n"
+    rows = dict(found(toks, text).rows)
+    assert rows["bytes"] == (len(text),) * 3
+    assert rows["tokens"] == tuple(len(tok.encode(text)) for tok in toks)
+    with pytest.raises(InputError, match="at least one word"):
         found(toks, " \n")
 
 

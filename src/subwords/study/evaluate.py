@@ -111,7 +111,8 @@ class Evaluation:
         names = ["documents", "bytes", "tokens", "bytes_per_token", "characters_per_token", "tokens_per_word"]
         names += ["unknown", "used", "used_rarely", "renyi_efficiency", "entropy_efficiency"]
         rows: list[tuple[str, object, object]] = [
-            (name.replace("_", " "), getattr(self, name), self.intervals.get(name)) for name in names
+            (name.replace("_", " ").replace("renyi", "Renyi"), getattr(self, name), self.intervals.get(name))
+            for name in names
         ]
         if self.zipf is not None:
             rows += [("Zipf slope", self.zipf.slope, None), ("Zipf R2", self.zipf.r2, None)]

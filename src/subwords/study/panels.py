@@ -12,7 +12,6 @@ from subwords.tokenizer import Tokenizer
 __all__ = ["NO_PANELS", "Finding", "Panels", "Table", "panels"]
 
 MOST_EXPLAINED = 2000  # characters of a text that is explained for one word: half a second
-UNSTEADY = "MB per second and thread"  # on a text as short as a page's
 MOST_SENTENCES = 8
 MOST_FINDINGS = 500
 
@@ -68,27 +67,20 @@ def _audited(tok: Tokenizer) -> list[Finding]:
 
 
 def _evaluated(toks: Sequence[Tokenizer], text: str) -> Table:
-    """Return the metrics of `evaluate`; the documents are the lines of the text."""
+    """Return the metrics of `evaluate`; the text is one document, so that its figures are those of the page."""
     from subwords.study.evaluate import evaluate
 
-    lines = [line for line in text.splitlines() if line.strip()]
-    if not lines:
-        raise InputError("expected a text with at least one line to evaluate")
-    columns = [dict(_values(evaluate(tok, lines, progress=False).rows())) for tok in toks]
+    if not text.strip():
+        raise InputError("expected a text with at least one word to evaluate")
+    columns = [dict(_values(evaluate(tok, [text], progress=False).rows())) for tok in toks]
     names = list(dict.fromkeys(name for column in columns for name in column))
     return Table(tuple((name, tuple(column.get(name) for column in columns)) for name in names))
 
 
 def _values(rows: list[tuple[str, object, object]]) -> Iterator[tuple[str, float | str | None]]:
-    for name, value, interval in rows:
-        if name == UNSTEADY:
-            continue
-        if not isinstance(value, float | int):
-            yield name, None
-        elif isinstance(interval, tuple):
-            yield name, f"{value:.3f} ({interval[0]:.3f} to {interval[1]:.3f})"
-        else:
-            yield name, value
+    for name, value, _ in rows:
+        if name != "documents":
+            yield name, value if isinstance(value, float | int) else None
 
 
 def _before(tok: Tokenizer, text: str, start: int, stop: int) -> list[str]:
@@ -108,8 +100,8 @@ def _before(tok: Tokenizer, text: str, start: int, stop: int) -> list[str]:
     word = next((word for word in trace.words if word.span[0] <= start < word.span[1]), None)
     if word is not None and word.alternative is not None and trace.alternatives:
         found.append(
-            f"Alternative {word.alternative} of the split pattern matches: {trace.alternatives[word.alternative]}"
+            f'Alternative {word.alternative} of the split pattern matches: "{trace.alternatives[word.alternative]}"'
         )
     elif word is not None and word.step is not None:
-        found.append(f"Cut by step {word.step} of the splitter: {trace.steps[word.step]}")
+        found.append(f'Cut by step {word.step} of the splitter: "{trace.steps[word.step]}"')
     return found[:MOST_SENTENCES]

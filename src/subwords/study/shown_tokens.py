@@ -23,11 +23,13 @@ _SPACES = re.compile(r"\s+")
 class Shown:
     """A text's first tokens, as lists by token, and facts by id; `tokens`, `distinct` and `unknown` count all tokens.
 
+    framing: tokens of the template, which stand for no text.
     vocabulary: by id the token, its spelling in files, its bytes in hexadecimal, its rank, its score, and how often the
     text has it. words: -1 for tokens without a word. starts, stops: characters of the text.
     """
 
     tokens: int
+    framing: int
     distinct: int
     unknown: int
     ids: list[int]
@@ -50,6 +52,7 @@ def shown_tokens(facts: TokenFacts, encoding: Encoding, differs: NDArray[np.bool
     unk = tok.model.unk_id
     return Shown(
         tokens=len(all_ids),
+        framing=sum(map(bool, encoding.special_tokens_mask)),
         distinct=len(distinct),
         unknown=0 if unk is None else count_of.get(unk, 0),
         ids=ids,

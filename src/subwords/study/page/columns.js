@@ -75,9 +75,11 @@ export class Column {
   }
 
   showCounts(answer, whole) {
-    const per = (amount) => (answer.tokens ? number(amount / answer.tokens, 2) : "–");
+    const own = answer.tokens - answer.framing;
+    const per = (amount) => (own ? number(amount / own, 2) : "–");
     const entries = [
-      ["tokens", number(answer.tokens)],
+      ["tokens", number(own)],
+      ...(answer.framing ? [["of the template", `+${number(answer.framing)}`]] : []),
       ["bytes/token", per(whole.bytes)],
       ["characters/token", per(whole.characters)],
       ...(answer.unknown ? [["unknown", number(answer.unknown)]] : []),
@@ -89,7 +91,7 @@ export class Column {
 
   // Elements before and after what changed are kept, untouched: a keystroke changes few of them.
   showChips(answer, view) {
-    const keys = keysOf(answer, view);
+    const keys = keysOf(answer, view, this.actions.text());
     const old = this.keys;
     let first = 0, last = 0;
     while (first < old.length && first < keys.length && old[first] === keys[first]) first++;
@@ -126,12 +128,12 @@ export class Column {
     const id = answer.ids[at];
     const token = answer.vocabulary[id][TOKEN];
     const classes = ["chip", answer.special[at] ? "special" : colorOf(token)];
-    if (beginsWord(answer, at)) classes.push("begins");
+    if (endsWord(answer, at)) classes.push("ends");
     if (answer.differs[at]) classes.push("differs");
     const says = `${visible(token) || "empty"}, id ${id}${answer.differs[at] ? ", tokenizers disagree" : ""}`;
     const found = element("button", {
       type: "button", class: classes.join(" "), tabindex: -1, "aria-label": says, "aria-describedby": "detail",
-      "data-ends": token.endsWith("\n") ? "yes" : null,
+      "data-ends": token.endsWith("\n") ? "yes" : null, "data-of": view === "ids" ? null : characterOf(answer, at, this.actions.text()),
     });
     if (view === "ids") found.textContent = id;
     else showText(found, token);
@@ -143,6 +145,12 @@ export class Column {
     const at = this.chips.indexOf(found);
     showDetail(this, at, this.actions.text());
     return this.actions.link(this.place, [this.answer.starts[at], this.answer.stops[at]]);
+  }
+
+  // The token that has the focus may be another one now.
+  pointAtFocus() {
+    const found = this.list.querySelector("button.chip:focus");
+    if (found) this.point(found);
   }
 
   focused(found) {
@@ -199,19 +207,40 @@ export class Column {
   }
 }
 
-const beginsWord = (answer, at) => at > 0 && answer.words[at] !== answer.words[at - 1];
+// The space between words stands after a token: before one, it would indent the first of a row.
+const endsWord = (answer, at) => at + 1 < answer.words.length && answer.words[at] !== answer.words[at + 1];
+
+// The character that a token of some of its bytes is a part of; null for other tokens.
+function characterOf(answer, at, text) {
+  if (!/[\udc80-\udcff]/u.test(answer.vocabulary[answer.ids[at]][TOKEN])) return null;
+  const found = pointsOf(text).slice(answer.starts[at], answer.stops[at]).join("").trim();
+  return found ? visible(found) : null;
+}
+
+let pointed = { text: null, points: [] };
+
+function pointsOf(text) {
+  if (pointed.text !== text) pointed = { text, points: [...text] };
+  return pointed.points;
+}
 
 // What an element looks like, one string for each token.
-function keysOf(answer, view) {
+function keysOf(answer, view, text) {
   return answer.ids.map((id, at) =>
-    `${answer.version} ${id} ${answer.special[at]}${answer.differs[at]}${Number(beginsWord(answer, at))}${view}`);
+    `${answer.version} ${id} ${answer.special[at]}${answer.differs[at]}${Number(endsWord(answer, at))}${view}${characterOf(answer, at, text) ?? ""}`);
+}
+
+const hint = byId("detail").firstElementChild;
+
+export function hideDetail() {
+  byId("detail").replaceChildren(hint);
 }
 
 export function showDetail(column, at, text) {
   const answer = column.answer;
   const id = answer.ids[at];
   const entry = answer.vocabulary[id];
-  const source = [...text].slice(answer.starts[at], answer.stops[at]).join("");
+  const source = pointsOf(text).slice(answer.starts[at], answer.stops[at]).join("");
   const facts = [
     ["id", id],
     ["bytes", entry[BYTES].length > 120 ? `${entry[BYTES].slice(0, 120)} …` : entry[BYTES]],

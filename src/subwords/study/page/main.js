@@ -1,9 +1,9 @@
 // The page: reads its state from the address, sends the text to the server, and shows the answers.
 
 import { ask, getState } from "./api.js";
-import { Column } from "./columns.js";
+import { Column, hideDetail } from "./columns.js";
 import { byId, number } from "./dom.js";
-import { listenToPanels, showFigures } from "./panels.js";
+import { clearEvaluation, clearFindings, listenToPanels, showFigures } from "./panels.js";
 import { showSteps } from "./steps.js";
 
 const AT_FIRST = 2000; // tokens that a column shows
@@ -95,8 +95,12 @@ async function encode() {
   try {
     const sent = text.value;
     const found = await ask("/api/encode", { text: sent, most: shown, special: special() });
-    answer = { ...found, text: sent };
+    // What was found for another text is gone with it: metrics, and the token at the bottom.
+    if (answer?.text !== sent) clearEvaluation();
+    if (answer?.text !== sent || answer?.special !== special()) hideDetail();
+    answer = { ...found, text: sent, special: special() };
     render();
+    for (const column of columns) column.pointAtFocus();
     complain("");
   } catch (error) {
     complain(error.message);
@@ -163,7 +167,7 @@ function describe(state) {
   const first = versions === "";
   versions = now;
   state.tokenizers.forEach((about, at) => columns[at].describe(about));
-  if (!first) { closeSteps(); encode(); }
+  if (!first) { closeSteps(); hideDetail(); clearEvaluation(); clearFindings(); encode(); }
 }
 
 // ------------------------------------------------------------------ the start

@@ -3,19 +3,22 @@
 import { ask } from "./api.js";
 import { byId, element, number, visible } from "./dom.js";
 
+const FINDINGS = 12; // that are shown at first
+
 export function showFigures(answer, names) {
   const head = ["tokenizer", "tokens", "", "bytes/token", "characters/token", "distinct tokens", "unknown"];
   byId("figures-head").replaceChildren(element("tr", {}, ...head.map((name) =>
     name ? element("th", { scope: "col" }, name) : element("td", { "aria-hidden": "true" }))));
-  const most = Math.max(1, ...answer.tokenizers.map((one) => one.tokens ?? 0));
+  const own = (one) => (one.error ? 0 : one.tokens - one.framing); // as in the evaluation: without the template
+  const most = Math.max(1, ...answer.tokenizers.map(own));
   byId("figures-body").replaceChildren(...answer.tokenizers.map((one, at) => {
     const name = element("th", { scope: "row" }, visible(names[at]));
     if (one.error) return element("tr", {}, name, element("td", { colspan: 6 }, "no tokens: see above"));
     const bar = element("span", { class: "bar" });
-    bar.style.width = `${(100 * one.tokens) / most}%`;
+    bar.style.width = `${(100 * own(one)) / most}%`;
     const cell = (text) => element("td", { class: "number" }, text);
-    const per = (amount) => cell(one.tokens ? number(amount / one.tokens, 3) : "–");
-    return element("tr", {}, name, cell(number(one.tokens)), element("td", { "aria-hidden": "true" }, element("div", { class: "track" }, bar)),
+    const per = (amount) => cell(own(one) ? number(amount / own(one), 3) : "–");
+    return element("tr", {}, name, cell(number(own(one))), element("td", { "aria-hidden": "true" }, element("div", { class: "track" }, bar)),
       per(answer.bytes), per(answer.characters), cell(number(one.distinct)), cell(number(one.unknown)));
   }));
   byId("figures-title").textContent =
@@ -32,24 +35,39 @@ export function listenToPanels(panels, names, text) {
   if (panels.audit) {
     byId("audit-body").replaceChildren(...names().map((name, at) => {
       const button = element("button", { type: "button" }, `Audit ${visible(name)}`);
-      const body = element("div", { "aria-live": "polite" });
+      const body = element("div", { class: "findings", "aria-live": "polite" });
       button.addEventListener("click", () => fill(body, async () => findings((await ask("/api/audit", { tokenizer: at })).findings)));
       return element("div", {}, element("p", {}, button), body);
     }));
   }
 }
 
+// An answer to what was asked before the panel was cleared, or asked again, is dropped.
 async function fill(body, make) {
-  body.replaceChildren(element("p", { class: "soft" }, "Working …"));
+  const working = element("p", { class: "soft" }, "Working …");
+  body.replaceChildren(working);
+  let found;
   try {
-    body.replaceChildren(await make());
+    found = await make();
   } catch (error) {
-    body.replaceChildren(element("p", { class: "notice" }, error.message));
+    found = element("p", { class: "notice" }, error.message);
   }
+  if (working.parentNode === body) body.replaceChildren(found);
 }
 
+export function clearEvaluation() {
+  byId("evaluation-body").replaceChildren();
+}
+
+export function clearFindings() {
+  for (const body of byId("audit-body").querySelectorAll(".findings")) body.replaceChildren();
+}
+
+// Three digits after the point, or two significant ones of what is smaller.
+const measure = (value) => (Number.isInteger(value) ? number(value) : Math.abs(value) < 0.01 ? String(Number(value.toPrecision(2))) : number(value, 3));
+
 function evaluation(rows, names) {
-  const cell = (value) => element("td", { class: "number" }, value === null ? "–" : typeof value === "number" ? number(value, Number.isInteger(value) ? 0 : 3) : value);
+  const cell = (value) => element("td", { class: "number" }, value === null ? "–" : typeof value === "number" ? measure(value) : value);
   return element("table", {},
     element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "metric"), ...names.map((name) => element("th", { scope: "col" }, visible(name))))),
     element("tbody", {}, ...rows.map(([name, ...values]) => element("tr", {}, element("th", { scope: "row" }, name), ...values.map(cell)))));
@@ -57,8 +75,13 @@ function evaluation(rows, names) {
 
 function findings(found) {
   if (!found.length) return element("p", {}, "No findings.");
-  return element("div", { class: "scroll list", tabindex: 0 }, element("table", {},
-    element("thead", {}, element("tr", {}, ...["severity", "kind", "finding"].map((name) => element("th", { scope: "col" }, name)))),
-    element("tbody", {}, ...found.map((one) => element("tr", {},
-      element("td", { class: `finding-${one.severity}` }, one.severity), element("td", {}, one.kind), element("td", {}, visible(one.message).replaceAll("␣", " ")))))));
+  const rows = found.map((one) => element("tr", {},
+    element("td", { class: `finding-${one.severity}` }, one.severity), element("td", {}, one.kind), element("td", {}, visible(one.message).replaceAll("␣", " "))));
+  const body = element("tbody", {}, ...rows.slice(0, FINDINGS));
+  const table = element("div", { class: "scroll", tabindex: 0 }, element("table", {},
+    element("thead", {}, element("tr", {}, ...["severity", "kind", "finding"].map((name) => element("th", { scope: "col" }, name)))), body));
+  if (rows.length <= FINDINGS) return table;
+  const more = element("button", { type: "button" }, `Show all ${number(rows.length)} findings`);
+  more.addEventListener("click", () => { body.append(...rows.slice(FINDINGS)); more.remove(); });
+  return element("div", {}, table, element("p", {}, more));
 }

@@ -57,6 +57,7 @@ def allowed(call: Callable[[], object], what: str) -> bool:
     return True
 
 
+@pytest.mark.filterwarnings("ignore:words of more than 100 characters")  # splitter=None
 @pytest.mark.parametrize("algorithm", FAMILIES)
 @pytest.mark.parametrize("name", [name for name in parameters(subwords.train) if name != "options"])
 def test_train_takes_an_argument_or_says_why_not(algorithm: str, name: str, capfd: pytest.CaptureFixture[str]) -> None:

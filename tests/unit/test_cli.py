@@ -222,7 +222,7 @@ def test_output_that_cannot_be_written_fails_before_the_work(
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("the work was begun")
 
-    monkeypatch.setattr("subwords.training.train.count", refuse)
+    monkeypatch.setattr("subwords.training.train.counted", refuse)
     monkeypatch.setattr(Tokenizer, "encode_batch", refuse)
     monkeypatch.setattr(Tokenizer, "decode_bytes", refuse)
     (tmp_path / "folder.json" / "tokenizer.json").mkdir(parents=True)
@@ -371,7 +371,7 @@ def test_every_option_of_train_is_on_the_command_line_and_the_other_way_round() 
     others = {"source", "byte_level", "progress"}  # there: sources, character_level, quiet
     parameters = {*inspect.signature(subwords.train).parameters} - {"options"}
     parameters |= {name for family in FAMILIES.values() for name in family.options}
-    only_in_python = {"max_chars"}
+    only_in_python = set[str]()
     assert parameters - others - only_in_python == options - {
         *("sources", "output", "character_level", "quiet", "as_json", "digits"),  # digits: in Python, of splitter
         *(set(RUN) - {"memory"}),

@@ -64,6 +64,12 @@ _OPTIONS = (
         "--prefix", type=utf8, default="##", show_default=True, help="WordPiece: marks pieces that continue a word."
     ),
     click.option(
+        "--max-chars",
+        type=_AT_LEAST_1,
+        metavar="N",
+        help="WordPiece: longer words are unknown.  [default: the longest word, at least 100]",
+    ),
+    click.option(
         "--tie-break",
         type=click.Choice(["ids", "first", "bytes"]),
         default="ids",

@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from subwords.corpus.provenance import MOST, Provenance, bytes_of_text
 from subwords.errors import CorpusError, FormatError, InputError
-from subwords.support.checks import check_integer, check_path
+from subwords.support.checks import check_integer, check_path, check_strings
 from subwords.support.memory import release
 from subwords.support.remote import local_copy
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from subwords.corpus.word_table import CountedWords
+    from subwords.normalize.normalizer import Normalizer
+    from subwords.split.splitter import Splitter
 
 __all__ = ["MOST", "WordCounts", "header_of", "mapped_counts", "starts_of", "sum_of_bytes"]
 
@@ -117,6 +119,39 @@ class WordCounts:
         documents = [part.documents for part in parts if part.documents is not None]
         within = _added(parts, documents).counts if documents else None
         return cls(*found, first.provenance, within, sum_of_bytes(part.text_bytes for part in parts))
+
+    @classmethod
+    def from_words(
+        cls,
+        words: Mapping[str, int] | Mapping[bytes, int],
+        *,
+        splitter: Splitter,
+        normalizer: Normalizer | None = None,
+        special_tokens: Sequence[str] = (),
+    ) -> WordCounts:
+        """Return counts of words as they are: neither split nor normalized again.
+
+        splitter, normalizer: what made the words, with which a tokenizer trained on them encodes. special_tokens: left
+        out of the words. A count of 0 leaves the word out. Raises InputError for an empty word, and for counts that are
+        no integers, are negative or reach 2**63 together.
+        Hazard: a word that the splitter cannot yield is learned, but never encoded: with "gpt2", most words begin with
+        a space. `subwords.count` takes a dict of texts instead, and splits them.
+
+        >>> import subwords
+        >>> counts = subwords.WordCounts.from_words({"low": 5, " lower": 2}, splitter=subwords.splitter("gpt2"))
+        >>> dict(counts)
+        {b'low': 5, b' lower': 2}
+        """
+        from subwords.corpus.weighted import words_and_counts
+
+        if not hasattr(splitter, "unicode_version"):
+            raise InputError(f"expected splitter as subwords.splitter(...) makes it, not {splitter!r:.60}")
+        if normalizer is not None and not hasattr(normalizer, "steps"):
+            raise InputError(f"expected normalizer as subwords.normalizer(...) makes it, not {normalizer!r:.60}")
+        removed = check_strings("special_tokens", special_tokens)
+        data, offsets, counts = words_and_counts(words, {token.encode() for token in removed})
+        identity = None if normalizer is None or not normalizer.steps else normalizer.identity
+        return cls(data, offsets, counts, Provenance(splitter.identity, identity, splitter.unicode_version, removed))
 
     def at_least(self, count: int = 1, *, documents: int | None = None) -> WordCounts:
         """Return the counts of the words that occur at least `count` times, and in at least so many documents.

@@ -7,7 +7,7 @@ import glob
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -18,7 +18,7 @@ from subwords.support.remote import is_remote, names_place, remote_of
 
 __all__ = ["Source", "files_and_texts", "names_rows", "names_text", "shown", "source_size"]
 
-Source: TypeAlias = str | os.PathLike[str] | Iterable[str] | Iterable[os.PathLike[str]]
+Source: TypeAlias = str | os.PathLike[str] | Iterable[str] | Iterable[os.PathLike[str]] | Mapping[bytes, int]
 
 _PACKED = r"(\.gz|\.zst|\.bz2)?\Z"
 _TEXT_NAME = re.compile(rf".\.(txt|text|md){_PACKED}", re.IGNORECASE | re.DOTALL)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, TypeGuard
+
+import numpy as np
 
 from subwords.components.space_rule import kept_whole
+from subwords.corpus.blocks import Block
+from subwords.corpus.columns import is_table
 from subwords.corpus.count import count_blocks, count_blocks_to
-from subwords.corpus.counts import WordCounts, mapped_counts
+from subwords.corpus.counts import MOST, WordCounts, mapped_counts
 from subwords.corpus.progress import progress as progress_line
 from subwords.corpus.read import read_blocks
-from subwords.corpus.reading import Reading
+from subwords.corpus.reading import Reading, Tally
 from subwords.corpus.source import source_size
+from subwords.corpus.weighted import text_of, times_of
 from subwords.errors import CorpusError, InputError
 from subwords.resolve import NormalizerLike, SplitterLike
 from subwords.resolve import normalizer as make_normalizer
@@ -26,7 +32,7 @@ if TYPE_CHECKING:
     from subwords.normalize.normalizer import Normalizer
     from subwords.normalize.pipeline import Pipeline
 
-__all__ = ["count", "normalizer_or_none", "with_user_defined", "words_of"]
+__all__ = ["count", "counted", "normalizer_or_none", "with_user_defined", "words_of"]
 
 BLOCK = 1 << 20  # bytes per read; each thread holds a few blocks in memory
 
@@ -64,18 +70,14 @@ def count(
     memory: about what the process may use in all, "2GB" or a number of bytes; words that do not fit go to a temporary
     file (TMPDIR), and the result is mapped from one. threads: None for one per processor. progress: None shows a bar if
     standard error is a terminal.
+    A dict or Counter has texts, such as words, and how often each occurs: the counts are those of a corpus with each
+    text so many times, split and normalized as any text. `WordCounts.from_words` takes words as they are.
     Hazard: a str is a path; put texts in a list.
 
     >>> import subwords
     >>> dict(subwords.count(["a cat, a dog"]))
     {b'a': 1, b' cat': 1, b',': 1, b' a': 1, b' dog': 1}
     """
-    users = check_strings("user_defined", user_defined)
-    rule, before = with_user_defined(make_splitter(splitter), normalizer_or_none(normalizer), users)
-    special_tokens = check_strings("special_tokens", special_tokens)
-    check_flag("document_frequencies", document_frequencies)
-    if document_frequencies and memory is not None:
-        raise InputError("document_frequencies needs all words in memory: leave memory out")
     reading = Reading(
         documents=documents,
         separator=separator,
@@ -85,9 +87,50 @@ def count(
         sample_seed=sample_seed,
         errors=errors,
     )
+    users = check_strings("user_defined", user_defined)
+    rule, before = with_user_defined(make_splitter(splitter), normalizer_or_none(normalizer), users)
+    return counted(
+        source,
+        reading,
+        words_of(rule, before),
+        special_tokens=check_strings("special_tokens", special_tokens),
+        document_frequencies=document_frequencies,
+        memory=memory,
+        threads=threads,
+        progress=progress,
+    )
+
+
+def counted(
+    source: Source,
+    reading: Reading,
+    words: Splitter | Pipeline,
+    *,
+    special_tokens: tuple[str, ...] = (),
+    document_frequencies: bool = False,
+    memory: int | str | None = None,
+    threads: int | None = None,
+    progress: bool | None = None,
+    on_block: Callable[[bytes], object] | None = None,
+) -> WordCounts:
+    """Count the words of a corpus as `count` does; `on_block` gets its text, a block at a time."""
+    check_flag("document_frequencies", document_frequencies)
+    if document_frequencies and memory is not None:
+        raise InputError("document_frequencies needs all words in memory: leave memory out")
+    number, see = thread_count(threads), on_block or (lambda data: None)
+    if is_weighted(source):
+        if document_frequencies or memory is not None:
+            name = "document_frequencies" if document_frequencies else "memory"
+            raise InputError(f"{name} is for documents, but these are texts with their counts: leave it out")
+        counts = weighted_counts(source, reading, words, special_tokens, number, see)
+        if not len(counts):
+            raise CorpusError("no text to count: no text of the dict has a count above 0")
+        return counts
+    tally = Tally()
     with progress_line(source_size(source), "counting", enabled=progress) as bar:
-        words, number = words_of(rule, before), thread_count(threads)
-        blocks = read_blocks(source, reading, block_size=BLOCK, on_bytes=bar.advance, threads=number)
+        read = read_blocks(source, reading, block_size=BLOCK, on_bytes=bar.advance, tally=tally, threads=number)
+        seen = [0]
+        blocks = _seen(read, seen, see)
         if memory is None:
             counts = count_blocks(
                 blocks,
@@ -104,9 +147,62 @@ def count(
                 )
             )
     if not len(counts):
-        why = "every document is empty"
-        raise CorpusError(f"no text to count: {why if sample is None else 'the sample has no document with text'}")
+        if reading.sample is not None:
+            why = "the sample has no document with text"
+        elif seen[0]:
+            why = f"of {seen[0]} bytes, whitespace and special tokens included, nothing is left"
+        elif isinstance(source, Iterator):
+            why = "the iterable is empty or exhausted; a generator can be read only once"
+        else:
+            why = "every document is empty"
+        raise CorpusError(f"no text to count: {why}")
     return counts
+
+
+def _seen(blocks: Iterable[Block], seen: list[int], see: Callable[[bytes], object]) -> Iterator[Block]:
+    for block in blocks:
+        seen[0] += len(block.data)
+        see(block.data)
+        yield block
+
+
+def weighted_counts(
+    source: Mapping[str | bytes, int],
+    reading: Reading,
+    words: Splitter | Pipeline,
+    special_tokens: tuple[str, ...],
+    threads: int,
+    see: Callable[[bytes], object],
+) -> WordCounts:
+    """Count the words of texts that occur several times each.
+
+    All texts are counted once, then those whose other occurrences have a certain bit in binary, times that bit: so each
+    text is split a few times, not once for each occurrence.
+    """
+    items = [(text_of(key), times_of(key, value)) for key, value in source.items()]
+    texts = [(text, times - 1) for text, times in items if text and times]
+
+    def of(chosen: list[str]) -> WordCounts:
+        return count_blocks(
+            _seen(read_blocks(chosen and iter(chosen), reading, block_size=BLOCK), [0], see),
+            words,
+            special_tokens=special_tokens,
+            threads=threads,
+        )
+
+    parts, most = [of([text for text, _ in texts])], max((times for _, times in texts), default=0)
+    for bit in range(most.bit_length()):
+        part = of([text for text, times in texts if times >> bit & 1])
+        size = (part.text_bytes or 0) << bit
+        if max(size, part.total << bit) > MOST:
+            raise InputError(f"too many words: expected fewer than 2**63 words and bytes, not {size} bytes or more")
+        parts.append(replace(part, counts=part.counts << np.uint64(bit), text_bytes=size))
+    return WordCounts.joined(parts)
+
+
+def is_weighted(source: object) -> TypeGuard[Mapping[str | bytes, int]]:
+    """Whether a source is a dict or Counter of texts with their counts."""
+    return isinstance(source, Mapping) and not is_table(source) and all(isinstance(key, str | bytes) for key in source)
 
 
 def normalizer_or_none(rule: NormalizerLike) -> Normalizer | None:

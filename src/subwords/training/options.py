@@ -73,7 +73,7 @@ class WordPieceOptions(CommonOptions, total=False):
     min_frequency: int | None
     max_token_length: int | None
     limit_alphabet: int | None
-    max_chars: int
+    max_chars: int | None
     unk_token: str | None
 
 

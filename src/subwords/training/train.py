@@ -7,11 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, Unpack, overload
 
+import numpy as np
+
 from subwords.components.identity import looks_like_steps
 from subwords.corpus.count import provenance_of
 from subwords.corpus.counts import WordCounts
 from subwords.corpus.progress import progress as progress_line
-from subwords.errors import InputError, SubwordsError, SubwordsWarning, TrainingError
+from subwords.corpus.reading import Reading
+from subwords.errors import CorpusError, InputError, SubwordsError, SubwordsWarning, TrainingError
 from subwords.families import Model, family_named, family_of
 from subwords.resolve import NormalizerLike, SplitterLike
 from subwords.resolve import splitter as make_splitter
@@ -20,7 +23,8 @@ from subwords.support.limits import bytes_of
 from subwords.support.threads import thread_count
 from subwords.tokenizer import Changes, Tokenizer
 from subwords.training.assemble import spec_of
-from subwords.training.count import count, normalizer_or_none, with_user_defined, words_of
+from subwords.training.count import counted, normalizer_or_none, with_user_defined, words_of
+from subwords.training.marks import Marks
 from subwords.training.memory import check_memory
 from subwords.training.options import (
     BPEOptions,
@@ -30,11 +34,15 @@ from subwords.training.options import (
     WordPieceOptions,
     settings_of,
 )
+from subwords.wordpiece.model import MAX_CHARS, WordPiece
+from subwords.wordpiece.train import characters_of
 
 if TYPE_CHECKING:
     from subwords.components.template_text import TemplateLike
     from subwords.corpus.source import Source
     from subwords.normalize.normalizer import Normalizer
+
+FEW = 1 << 20  # bytes of distinct words; whitespace alone has few of them
 
 __all__ = ["check_counts", "rehearse", "rules_of", "train"]
 
@@ -140,7 +148,8 @@ def train(
     - score ("likelihood"): merge the pair with the highest score. "likelihood": the gain in log-likelihood of a unigram
       language model. "course": count(ab) / (count(a) count(b)), which needs a large min_frequency. "count": the
       pair's count, as BPE and HF's trainer.
-    - prefix ("##"): marks pieces that continue a word. max_chars (100): longer words become unk_token.
+    - prefix ("##"): marks pieces that continue a word. max_chars (None): longer words become unk_token, and
+      nothing is learned from them. None is the length of the corpus's longest word, but at least 100.
 
     "unigram": the result has exactly vocab_size tokens.
 
@@ -177,18 +186,21 @@ def train(
         counts = source
         check_counts(counts, rule, before, cut_out, users)
     else:
-        counts = count(
+        marks = Marks(before) if _is_auto(normalizer) and before is not None else None
+        counts = counted(
             source,
-            splitter=rule,
-            normalizer=before,
+            Reading(**reading),
+            words_of(*with_user_defined(rule, before, users)),
             special_tokens=cut_out,
-            user_defined=users,
             document_frequencies=min_documents is not None,
             memory=most,
             threads=threads,
             progress=progress,
-            **reading,
+            on_block=marks,
         )
+        _refuse_whitespace(counts)
+        if marks is not None and (warning := marks.warning()):
+            warnings.warn(warning, SubwordsWarning, stacklevel=2)
     if min_documents is not None:
         counts = counts.at_least(documents=min_documents)
         if not len(counts):
@@ -198,7 +210,15 @@ def train(
     with progress_line(None, "indexing", unit=family.unit, enabled=progress) as bar:
         model: Model = family.train(counts, settings, threads=threads, on_step=bar.phase)
     _warn_of_fewer(model, settings)
+    if isinstance(model, WordPiece) and settings.max_chars is None and model.max_chars > MAX_CHARS:
+        _warn_of_long_words(model, counts)
     return _finished(Tokenizer(spec_of(family, model, settings, rule, before)), template, roles)
+
+
+def _refuse_whitespace(counts: WordCounts) -> None:
+    """Raise CorpusError for a corpus without any character but whitespace."""
+    if len(counts.data) < FEW and not counts.data.tobytes().decode("utf-8", "replace").replace("\u2581", " ").strip():
+        raise CorpusError("nothing to learn from: the corpus has whitespace only")
 
 
 def _finished(tok: Tokenizer, template: TemplateLike | Literal["auto"], roles: Mapping[str, str] | None) -> Tokenizer:
@@ -252,6 +272,18 @@ def _warn_of_fewer(model: Model, settings: Settings) -> None:
     warnings.warn(
         f"fewer tokens than asked for: {size} instead of {settings.vocab_size}; {why}. Train on more text, or lower "
         f"vocab_size{' or min_frequency' if least > 1 else ''}",
+        SubwordsWarning,
+        stacklevel=3,  # the line that calls train
+    )
+
+
+def _warn_of_long_words(model: WordPiece, counts: WordCounts) -> None:
+    lengths = characters_of(counts).astype(np.float64)
+    long, weights = lengths > MAX_CHARS, lengths * counts.counts
+    warnings.warn(
+        f"words of more than {MAX_CHARS} characters: {np.count_nonzero(long)} distinct words, "
+        f"{100 * weights[long].sum() / weights.sum():.3g} % of the text, up to {model.max_chars} characters. So "
+        f"max_chars is {model.max_chars}; with max_chars={MAX_CHARS}, as in BERT, they become unknown",
         SubwordsWarning,
         stacklevel=3,  # the line that calls train
     )

@@ -9,10 +9,11 @@ from subwords.components.vocab import Vocab
 from subwords.errors import FormatError
 from subwords.support.value import Value
 
-__all__ = ["LARGEST_ID", "SPECIAL_TOKENS", "WordPiece"]
+__all__ = ["LARGEST_ID", "MAX_CHARS", "SPECIAL_TOKENS", "WordPiece"]
 
 MOST_IDS = 2**31 - 1
 LARGEST_ID = MOST_IDS - 1
+MAX_CHARS = 100  # BERT's
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")  # BERT's
 
 
@@ -28,7 +29,7 @@ class WordPiece(Value):
     vocab: Vocab
     unk_id: int
     prefix: str = "##"
-    max_chars: int = 100
+    max_chars: int = MAX_CHARS
     special_ids: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:

@@ -8,7 +8,7 @@ from subwords.components.parts import Parts
 from subwords.components.splitter import Rule
 from subwords.components.template import bert
 from subwords.components.vocab import Vocab
-from subwords.wordpiece.model import WordPiece
+from subwords.wordpiece.model import MAX_CHARS, WordPiece
 from subwords.wordpiece.train import WordPieceSettings
 
 __all__ = ["parts_of", "untrained"]
@@ -30,5 +30,6 @@ def untrained(settings: WordPieceSettings) -> WordPiece:
         Vocab([token.encode() for token in tokens]),
         specials.index(settings.unk_token),
         prefix=settings.prefix,
+        max_chars=MAX_CHARS if settings.max_chars is None else settings.max_chars,
         special_ids=frozenset(range(len(specials))),
     )

@@ -11,15 +11,16 @@ from numpy.typing import NDArray
 
 from subwords.components.vocab import Vocab
 from subwords.corpus.counts import MOST, WordCounts
+from subwords.errors import TrainingError
 from subwords.kernels.layout import CODE_POINTS, MISSING
 from subwords.learning.limits import Step, check_limits, check_room, check_unk, check_words
 from subwords.learning.merging import merge_words
 from subwords.support.checks import check_choice, check_integer, check_string
 from subwords.support.memory import zeros
-from subwords.wordpiece.model import SPECIAL_TOKENS, WordPiece
+from subwords.wordpiece.model import MAX_CHARS, SPECIAL_TOKENS, WordPiece
 from subwords.wordpiece.pair_scores import SCORES, ScoreLoop, read_words
 
-__all__ = ["WordPieceSettings", "train_wordpiece"]
+__all__ = ["WordPieceSettings", "characters_of", "train_wordpiece"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,11 +36,12 @@ class WordPieceSettings:
     min_frequency: int = 0
     max_token_length: int | None = None
     limit_alphabet: int | None = None
-    max_chars: int = 100
+    max_chars: int | None = None
 
     def __post_init__(self) -> None:
         check_limits(self)
-        check_integer("max_chars", self.max_chars, 0, MOST)
+        if self.max_chars is not None:
+            check_integer("max_chars", self.max_chars, 0, MOST)
         check_choice("score", self.score, SCORES)
         check_string("prefix", self.prefix)
         check_unk(self.unk_token, self.special_tokens)
@@ -71,7 +73,8 @@ def train_wordpiece(
     Scores are compared exactly, and `tie_break` decides ties (B2): equal counts give the same model everywhere. Merging
     goes on until vocab_size, even with a negative gain, or until no pair occurs min_frequency times. max_token_length
     is in characters, without the prefix. limit_alphabet keeps the N most frequent characters; any other character
-    splits the word. `on_step`: see `train_bpe`.
+    splits the word. max_chars: nothing is learned from longer words, which encoding makes unk_token; None is the
+    length of the longest word, but at least 100. `on_step`: see `train_bpe`.
 
     >>> import subwords
     >>> from subwords.wordpiece.train import WordPieceSettings, train_wordpiece
@@ -80,6 +83,7 @@ def train_wordpiece(
     [b'##g', b'##n', b'##s', b'##u', b'b', b'h', b'p', b'##ug', b'##un', b'hug', b'bun']
     """
     check_words(counts)
+    counts, longest = _within(counts, settings.max_chars)
     names, ids, times = _base(counts, settings)
     if settings.score == "count" and not _may_spell_prefix(counts, settings.prefix):
         prefix = len(settings.prefix.encode())
@@ -89,16 +93,38 @@ def train_wordpiece(
         loop = ScoreLoop(arena, counts.total, names, times, settings, score=settings.score, prefix=settings.prefix)
         loop.run(on_step or (lambda phase, done, total: None))
         vocab = loop.vocab
-    return _model(vocab, settings)
+    return _model(vocab, settings, longest)
 
 
-def _model(vocab: Vocab, settings: WordPieceSettings) -> WordPiece:
+def characters_of(counts: WordCounts) -> NDArray[np.int64]:
+    """Return the number of characters of each word."""
+    begins = (counts.data & 0xC0) != 0x80
+    lengths: NDArray[np.int64] = np.add.reduceat(begins, counts.offsets[:-1], dtype=np.int64)
+    return lengths
+
+
+def _within(counts: WordCounts, most: int | None) -> tuple[WordCounts, int]:
+    """Return the words that encoding can segment, and the limit on their characters."""
+    if not np.any(np.diff(counts.offsets) > (MAX_CHARS if most is None else most)):  # bytes
+        return counts, MAX_CHARS if most is None else most
+    lengths = characters_of(counts)
+    if most is None:
+        return counts, max(MAX_CHARS, int(lengths.max()))
+    if not np.any(lengths <= most):
+        raise TrainingError(
+            f"no words to learn from: all have more than {most} characters (max_chars), and are unknown in encoding. "
+            f"Raise max_chars to {lengths.max()}, or split text into shorter words"
+        )
+    return counts.chosen(lengths <= most), most
+
+
+def _model(vocab: Vocab, settings: WordPieceSettings, max_chars: int) -> WordPiece:
     specials = list(settings.special_tokens)
     return WordPiece(
         vocab,
         specials.index(settings.unk_token),
         prefix=settings.prefix,
-        max_chars=settings.max_chars,
+        max_chars=max_chars,
         special_ids=frozenset(range(len(specials))),
     )
 

@@ -90,6 +90,7 @@ def seen(tok: subwords.Tokenizer, texts: list[str]) -> Counter[str]:
     return words
 
 
+@pytest.mark.filterwarnings("ignore:marks are lost")
 @pytest.mark.parametrize("name", SETTINGS)
 @given(texts=TEXTS)
 def test_words_counted_are_words_seen(name: str, texts: list[str]) -> None:

@@ -147,7 +147,7 @@ def sweep(
             raise InputError(f"{name} applies to text, but these are word counts: pass it to count")
         counts = source
     else:
-        parts = source.values() if isinstance(source, Mapping) else [source]
+        parts: Iterable[Any] = source.values() if isinstance(source, Mapping) else [source]
         largest = {**options, "vocab_size": sizes[-1]}
         made = [counts_to_train(part, algorithm, {**reading, **sampling}, largest) for part in parts]
         if not made:

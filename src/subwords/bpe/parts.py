@@ -11,6 +11,7 @@ from subwords.components import decoder
 from subwords.components.normalizer import SentencePiece
 from subwords.components.parts import Parts
 from subwords.components.splitter import NAMED
+from subwords.components.unescaped import unescaped, writes_spaces
 from subwords.components.vocab import Vocab
 
 if TYPE_CHECKING:
@@ -27,13 +28,19 @@ def parts_of(model: BPE, settings: BPESettings, rule: Rule, steps: Steps) -> Par
     With fuse_unk or byte_fallback, the splitter "sentencepiece" is replaced by one without its cuts between scripts. No
     merge crosses those: ids are the same, except that runs of unknown characters stay whole, as in SentencePiece.
     """
-    if settings.byte_level or not (settings.fuse_unk or settings.byte_fallback):
-        return Parts(rule, steps)
+    spaces = writes_spaces(rule, steps)
+    if settings.byte_level:
+        return Parts(rule, steps, unescaped(rule, steps, [decoder.ByteDecoder()]) if spaces else None)
+    if not (settings.fuse_unk or settings.byte_fallback):
+        return Parts(rule, steps, unescaped(rule, steps, [decoder.Fuse()]) if spaces else None)
     if rule == NAMED["sentencepiece"]:
         rule = model.space_rule
     if not any(isinstance(step, SentencePiece) for step in steps):
-        joining = decoder.ByteFallback(), decoder.Fuse()
-        return Parts(rule, steps, decoder.DecoderSequence(joining) if settings.byte_fallback else None)
+        fallback: list[decoder.DecoderStep] = [decoder.ByteFallback()] if settings.byte_fallback else []
+        joining = (*fallback, decoder.Fuse())
+        if spaces:
+            return Parts(rule, steps, unescaped(rule, steps, joining))
+        return Parts(rule, steps, decoder.DecoderSequence(joining) if fallback else None)
     unknown = frozenset() if settings.unk_token is None else frozenset([settings.unk_token])
     control = frozenset(settings.special_tokens) - unknown
     return Parts(rule, steps, decoder.SentencePieceDecoder(unknown, control, byte_fallback=settings.byte_fallback))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from subwords.components import decoder
-from subwords.components.normalizer import SentencePiece, Steps
+from subwords.components.normalizer import Steps
 from subwords.components.parts import Parts
 from subwords.components.space_rule import SPACE, kept_whole, space_rule
-from subwords.components.splitter import NAMED, Rule, Split
+from subwords.components.splitter import NAMED, Rule
+from subwords.components.unescaped import unescaped, writes_prefix, writes_spaces
 from subwords.components.vocab import Vocab
 from subwords.unigram.model import Unigram
 from subwords.unigram.train import UnigramSettings
@@ -22,7 +23,10 @@ def parts_of(model: Unigram, settings: UnigramSettings, rule: Rule, steps: Steps
     The default splitter makes cuts that no learned piece crosses. So cutting only before spaces gives the same ids,
     and these are SentencePiece's ids, because SentencePiece makes no other cuts.
     """
-    made = _decoder(model, tuple(settings.special_tokens), _writes_spaces(rule, steps))
+    if writes_spaces(rule, steps) and not writes_prefix(rule, steps):
+        made: decoder.Decoder | None = unescaped(rule, steps, _joining(model))
+    else:
+        made = _decoder(model, tuple(settings.special_tokens), writes_spaces(rule, steps))
     words, steps = kept_whole(settings.user_defined, rule, steps)
     if rule != NAMED["sentencepiece"]:
         return Parts(words, steps, made)
@@ -46,16 +50,13 @@ def untrained(settings: UnigramSettings) -> Unigram:
     )
 
 
-def _writes_spaces(rule: Rule, steps: Steps) -> bool:
-    """Whether the normalizer or the splitter replaces spaces by U+2581."""
-    changing = [*steps, *(step for step in rule if not isinstance(step, Split))]
-    return any(isinstance(step, SentencePiece) or SPACE in repr(step) for step in changing)
-
-
 def _decoder(model: Unigram, special_tokens: tuple[str, ...], writes_spaces: bool) -> decoder.Decoder | None:
     if not writes_spaces:
-        steps = decoder.ByteFallback(), decoder.Fuse()
-        return decoder.DecoderSequence(steps) if model.byte_fallback else None
+        return decoder.DecoderSequence(_joining(model)) if model.byte_fallback else None
     unknown = {special_tokens[model.unk_id]} if model.unk_id is not None else set()
     control = frozenset(special_tokens) - unknown
     return decoder.SentencePieceDecoder(frozenset(unknown), control, byte_fallback=model.byte_fallback)
+
+
+def _joining(model: Unigram) -> tuple[decoder.DecoderStep, ...]:
+    return (decoder.ByteFallback(), decoder.Fuse()) if model.byte_fallback else (decoder.Fuse(),)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from subwords.components.decoder import SpaceDecoder
+from subwords.components.decoder import Fuse, SpaceDecoder
 from subwords.components.normalizer import Steps
 from subwords.components.parts import Parts
 from subwords.components.splitter import Rule
+from subwords.components.unescaped import unescaped, writes_spaces
 from subwords.components.vocab import Vocab
 from subwords.wordlevel.model import WordLevel
 from subwords.wordlevel.train import WordLevelSettings
@@ -14,8 +15,8 @@ __all__ = ["parts_of", "untrained"]
 
 
 def parts_of(_model: WordLevel, _settings: WordLevelSettings, rule: Rule, steps: Steps) -> Parts:
-    """Return the components of the tokenizer; decoding puts a space between two words."""
-    return Parts(rule, steps, SpaceDecoder())
+    """Return the components of the tokenizer; decoding puts a space between words, unless words have spaces."""
+    return Parts(rule, steps, unescaped(rule, steps, [Fuse()]) if writes_spaces(rule, steps) else SpaceDecoder())
 
 
 def untrained(settings: WordLevelSettings) -> WordLevel:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from subwords.components.decoder import WordPieceDecoder
+from subwords.components.decoder import Fuse, Replace, WordPieceDecoder
 from subwords.components.normalizer import Steps
 from subwords.components.parts import Parts
 from subwords.components.splitter import Rule
 from subwords.components.template import bert
+from subwords.components.unescaped import unescaped, writes_spaces
 from subwords.components.vocab import Vocab
 from subwords.wordpiece.model import MAX_CHARS, WordPiece
 from subwords.wordpiece.train import WordPieceSettings
@@ -19,7 +20,11 @@ def parts_of(model: WordPiece, settings: WordPieceSettings, rule: Rule, steps: S
     tokens = list(settings.special_tokens)
     framed = {"[CLS]", "[SEP]"} <= {*tokens}
     template = bert(tokens.index("[CLS]"), tokens.index("[SEP]")) if framed else None
-    return Parts(rule, steps, WordPieceDecoder(model.prefix), template)
+    if not writes_spaces(rule, steps):
+        return Parts(rule, steps, WordPieceDecoder(model.prefix), template)
+    # All spaces are then those between two words.
+    joining = WordPieceDecoder(model.prefix, cleanup=False), Fuse(), Replace(" ", "")
+    return Parts(rule, steps, unescaped(rule, steps, joining), template)
 
 
 def untrained(settings: WordPieceSettings) -> WordPiece:

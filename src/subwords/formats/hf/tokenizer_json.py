@@ -71,6 +71,11 @@ def read(data: bytes, name: str) -> TokenizerSpec:
         top = as_version_1(top)
     splitter = _read_splitter(top["pre_tokenizer"])
     byte_level = any(isinstance(step, ByteChars) for step in splitter)
+    if byte_level and kind != "BPE":
+        raise FormatError(
+            f"{top['pre_tokenizer'].place}: ByteLevel before {kind} is not supported; expected it before BPE, or as a "
+            "normalizer"
+        )
     vocab, pieces = _read_vocab(top["model"]["vocab"], kind)
     added = read_added(top["added_tokens"], vocab)
     model: Model
@@ -246,6 +251,11 @@ def _written_pre_tokenizer(spec: TokenizerSpec) -> dict[str, Any] | None:
     rule, model = spec.splitter, spec.model
     if isinstance(model, BPE) and model.byte_level and not any(isinstance(step, ByteChars) for step in rule):
         rule = (*rule, ByteChars())
+    elif any(isinstance(step, ByteChars) for step in rule) and not getattr(model, "byte_level", False):
+        raise FormatError(
+            f"ByteLevel before {type(model).__name__} of characters: expected a splitter without ByteChars, because in "
+            "a tokenizer.json the model would read the letters of bytes"
+        )
     return to_pre_tokenizer(rule)
 
 

@@ -33,12 +33,14 @@ class Foreign:
     only while it is equivalent to the spec.
     model_size: the number of ids in the model of a tokenizer.json, without added tokens; None for other sources.
     config: JSON text by key of a tokenizer_config.json.
+    chat_templates: those of additional_chat_templates/ in a folder, by name.
     sentencepiece: the parts of a .model file, as `PieceTable.kept` in `formats/sentencepiece/pieces.py` returns them.
     """
 
     json: tuple[tuple[str, str], ...] = ()
     model_size: int | None = None
     config: tuple[tuple[str, str], ...] = ()
+    chat_templates: tuple[tuple[str, str], ...] = ()
     sentencepiece: tuple[bytes, bytes, bytes] | None = field(default=None, repr=False)
 
     def entry(self, key: str) -> str | None:

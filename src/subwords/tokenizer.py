@@ -371,14 +371,18 @@ class Tokenizer(Shapes):
         .gguf file the vocabulary for llama.cpp. The names "vocab.json" and "merges.txt" write both, as GPT-2 has them.
         A folder (that exists, or a name that ends in "/") gets tokenizer.json, and roles and chat template in the files
         that transformers' AutoTokenizer reads.
+        Warns (SubwordsWarning) of parts that a format does not hold: a .json file lacks roles and chat templates, a
+        .tiktoken file splitter and special tokens as well, which `load` takes as options.
         Raises FormatError if the format cannot hold this tokenizer, InputError if the file cannot be written.
         """
-        from subwords.formats import write_file
+        from subwords.formats import lost_in, target_of, write_file
 
-        if write_file(self.spec, path) == ".json" and self.spec.roles:
-            warnings.warn(
-                "a tokenizer.json does not hold roles: save to a folder to keep them", SubwordsWarning, stacklevel=2
-            )
+        target = target_of(path)
+        lost = lost_in(self.spec, target, write_file(self.spec, path))
+        if lost:
+            from subwords.formats.advice import advice
+
+            warnings.warn(advice(self.spec, target, lost), SubwordsWarning, stacklevel=2)
 
 
 def load(

@@ -172,7 +172,7 @@ def test_nothing_of_an_earlier_tokenizer_stays(tmp_path: Path) -> None:
     assert len(loaded(tmp_path)) == len(tok)
     (tmp_path / "additional_chat_templates").mkdir()
     (tmp_path / "additional_chat_templates" / "x.jinja").write_text("X")
-    with pytest.raises(InputError, match="additional_chat_templates holds chat templates of another tokenizer"):
+    with pytest.raises(InputError, match=r"x\.jinja is a chat template of another tokenizer"):
         tok.save(tmp_path)
 
 

@@ -49,7 +49,8 @@ def test_save_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest
 
 def test_save_says_what_name_it_expects(tmp_path: Path) -> None:
     with pytest.raises(
-        InputError, match=r"ending in \.json, .* \.gguf, \.txt, or vocab\.json, merges\.txt or a folder; not .*a\.bin"
+        InputError,
+        match=r"ending in \.json, .* \.gguf, \.txt, or vocab\.json, merges\.txt, or a folder .*; not .*a\.bin",
     ):
         trained().save(tmp_path / "a.bin")
     with pytest.raises(FormatError, match=r"hold Unigram and character-level BPE models only"):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from subwords.cli.console import check_output, check_saving, print_values, unshown, utf8
+from subwords.cli.console import check_output, check_target, output_option, print_values, unshown, utf8
 from subwords.errors import FormatError, InputError
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def output_options(command: _Command) -> _Command:
     """Add the options that say what is saved."""
     place: dict[str, Any] = {"type": click.Path(path_type=Path), "metavar": "FILE"}
     options: list[Callable[[_Command], _Command]] = [
-        click.option("-o", "--output", required=True, **place, help="The file or folder to write."),
+        output_option(),
         click.option("--id-map", "map_path", **place, help="Also write which old ids make up each id."),
     ]
     for option in reversed(options):
@@ -90,15 +90,14 @@ def corpus_of(sources: Sequence[str]) -> Any:
     return list(map(Path, sources)) or None
 
 
-def check_targets(tok: Tokenizer, output: Path, map_path: Path | None) -> None:
+def check_targets(tok: Tokenizer, output: str, map_path: Path | None) -> None:
     """Fail now rather than after the work."""
-    check_output(output)
     check_output(map_path)
-    check_saving(output, tok.save)
+    check_target(output, tok)
 
 
 def save_adapted(
-    found: Adapted, output: Path, map_path: Path | None, started: float, *, as_json: bool, quiet: bool
+    found: Adapted, output: str, map_path: Path | None, started: float, *, as_json: bool, quiet: bool
 ) -> None:
     """Save a changed tokenizer and its map, and say what changed."""
     found.tokenizer.save(output)
@@ -114,6 +113,6 @@ def save_adapted(
         "moved": len(found.moved),
         "left_out": len(found.left_out),
         "seconds": round(time.perf_counter() - started, 3),
-        "saved": str(output),
+        "saved": output,
     }
     print_values(values | ({} if map_path is None else {"id_map": str(map_path)}), as_json)

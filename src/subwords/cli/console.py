@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from io import RawIOBase, TextIOWrapper
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NoReturn
+from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
-from subwords.errors import SubwordsError, SubwordsWarning
+from subwords.errors import InputError, SubwordsError, SubwordsWarning
 from subwords.render.visible import CHARACTERS, SPACE, printable, visible
 
 if TYPE_CHECKING:
@@ -27,11 +27,13 @@ __all__ = [
     "Commands",
     "check_output",
     "check_saving",
+    "check_target",
     "given",
     "json_option",
     "load_tokenizer",
     "named_values",
     "open_output",
+    "output_option",
     "print_rows",
     "print_values",
     "shown",
@@ -39,6 +41,9 @@ __all__ = [
     "unshown",
     "utf8",
 ]
+
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 class _PlaceType(click.Path):
@@ -49,6 +54,19 @@ class _PlaceType(click.Path):
         from subwords.support.remote import is_remote
 
         return place_of(value) if is_remote(value) else super().convert(value, param, ctx)
+
+
+class _TargetType(click.Path):
+    """Where a tokenizer is saved, as it was written: a "/" at the end means a folder, and a Path would lose it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from subwords.formats import target_of
+
+        try:
+            target_of(value)
+        except InputError as error:
+            self.fail(str(error), param, ctx)
+        return value
 
 
 PLACE = _PlaceType(path_type=Path)
@@ -155,6 +173,13 @@ def load_tokenizer(path: Path) -> Tokenizer:
     return load(path)
 
 
+def output_option(
+    text: str = 'The file to write, or a folder (that exists, or a name that ends in "/").',
+) -> Callable[[_Command], _Command]:
+    """Return the option of commands that save a tokenizer; its value is the path as it was written."""
+    return click.option("-o", "--output", type=_TargetType(), required=True, metavar="FILE", help=text)
+
+
 def check_output(path: Path | None) -> None:
     """Fail now rather than after hours of work: open the file for writing without changing it."""
     from subwords.support.atomic import atomic_write
@@ -172,6 +197,15 @@ def check_saving(path: Path, save: Callable[[Path], object]) -> None:
     """Fail now rather than after hours of work, for example for an unsupported format or a missing package."""
     with tempfile.TemporaryDirectory() as folder:
         save(Path(folder, path.name))
+
+
+def check_target(output: str, tok: Tokenizer) -> None:
+    """Fail now rather than after hours of work: for a place that cannot be written, a format that cannot hold `tok`."""
+    from subwords.formats import files_of, target_of
+
+    target = target_of(output)
+    check_output(target.path / "tokenizer.json" if target.path.is_dir() else target.path)
+    files_of(tok.spec, target)
 
 
 @contextmanager

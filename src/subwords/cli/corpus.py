@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from subwords.cli.console import PLACE, check_output, check_saving, given, json_option, print_values, utf8
+from subwords.cli.console import PLACE, check_output, check_saving, check_target, given, json_option, print_values, utf8
 from subwords.cli.reading_options import READING, SAMPLING, reading_options, sampling_options
 from subwords.cli.run_options import print_waiting, run_of, run_options
 from subwords.cli.train_options import train_options
@@ -20,6 +20,7 @@ from subwords.support.remote import is_remote
 
 if TYPE_CHECKING:
     from subwords.corpus.counts import WordCounts
+    from subwords.formats import Target
     from subwords.scale.job import Run
 
 __all__ = ["count", "is_counts", "train"]
@@ -88,7 +89,7 @@ def train(
     context: click.Context,
     /,
     sources: tuple[str, ...],
-    output: Path,
+    output: str,
     threads: int | None,
     quiet: bool,
     character_level: bool,
@@ -107,6 +108,7 @@ def train(
       subwords train "corpus/*.txt" --algorithm unigram --vocab-size 32000 -o t5.model
     """
     from subwords.components.space_rule import not_kept_whole
+    from subwords.formats import target_of
     from subwords.resolve import normalizer, splitter
     from subwords.training.options import special_tokens_of
     from subwords.training.train import rehearse
@@ -116,7 +118,8 @@ def train(
     run = run_of(options, threads)
     algorithm = options["algorithm"]
     _with_digits(options, sources, algorithm)
-    target = _checked_target(output, algorithm, character_level=character_level)
+    target = target_of(output)
+    _check_format(target, algorithm, character_level=character_level)
     settings = _settings(context, algorithm, {**options, "byte_level": not character_level})
     counting = {name: settings.pop(name) for name in _COUNTING}
     min_documents = settings.pop("min_documents")
@@ -129,9 +132,9 @@ def train(
         split, steps = not_kept_whole(users, rules["splitter"].rule, rules["normalizer"].steps)
         rules = {"splitter": splitter(split), "normalizer": normalizer(steps)}
     # Fail before hours of work if these options cannot be trained or saved.
-    check_saving(target, rehearse(**rules, **settings).save)
+    check_target(output, rehearse(**rules, **settings))
     progress, in_shards = False if quiet else None, counts is None and run is not None
-    path = target.with_name(f"{target.name}.counts")  # of a corpus in shards
+    path = target.path.with_name(f"{target.path.name}.counts")  # of a corpus in shards
     if counts is None:
         every = {**counting, **rules, "user_defined": users, "document_frequencies": min_documents is not None or None}
         counts = _count(sources, every, threads, progress, run, path)
@@ -146,11 +149,11 @@ def train(
         memory = None if run is None else run.memory
         most: dict[str, Any] = {"memory": memory, "min_documents": min_documents}
         tok = train_tokenizer(counts, threads=threads, progress=progress, **most, **rules, **settings)
-    tok.save(output if output.is_dir() else target)
+    tok.save(output)
     if in_shards and run is not None and not run.keep:
         path.unlink(missing_ok=True)
     learned = {"tokens": tok.vocab_size} | ({"merges": len(tok.merges)} if algorithm == "bpe" else {})
-    _summarize(counts, learned, started, target, as_json, quiet)
+    _summarize(counts, learned, started, output, as_json, quiet)
 
 
 @click.command()
@@ -228,20 +231,16 @@ def count(
     _summarize(counts, {}, started, output, as_json, quiet)
 
 
-def _checked_target(path: Path, algorithm: str, *, character_level: bool) -> Path:
-    if is_remote(path):
-        raise click.UsageError(f"-o: expected a file of this machine, not {path}: save the tokenizer, then copy it")
-    target = path / "tokenizer.json" if path.is_dir() else path
+def _check_format(target: Target, algorithm: str, *, character_level: bool) -> None:
     others = {
-        "bpe": [".model"] if character_level else [".tiktoken", ".gguf"],
+        "bpe": [".model"] if character_level else [".tiktoken", ".gguf", "pair"],
         "wordpiece": [".txt", ".gguf"],
         "unigram": [".model", ".gguf"],
     }
     known = [".json", *others.get(algorithm, [])]
-    if target.suffix not in known:
-        raise click.UsageError(f"-o: expected a name ending in {' or '.join(known)}, or a folder, not {path}")
-    check_output(target)
-    return target
+    if target.kind not in (*known, "folder"):
+        suffixes = " or ".join(name for name in known if name != "pair")
+        raise click.UsageError(f"-o: expected a name ending in {suffixes}, or a folder, not {target.path}")
 
 
 def _settings(context: click.Context, algorithm: str, options: dict[str, Any]) -> dict[str, Any]:
@@ -375,7 +374,7 @@ def _refuse_options(counting: dict[str, Any], names: Sequence[str]) -> None:
 
 
 def _summarize(
-    counts: WordCounts, learned: dict[str, int], started: float, output: Path, as_json: bool, quiet: bool
+    counts: WordCounts, learned: dict[str, int], started: float, output: str | Path, as_json: bool, quiet: bool
 ) -> None:
     seconds = round(time.perf_counter() - started, 3)
     if as_json or not quiet:

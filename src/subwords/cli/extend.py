@@ -8,7 +8,14 @@ from typing import Any
 
 import click
 
-from subwords.cli.console import check_output, check_saving, json_option, load_tokenizer, print_values, utf8
+from subwords.cli.console import (
+    check_target,
+    json_option,
+    load_tokenizer,
+    output_option,
+    print_values,
+    utf8,
+)
 from subwords.cli.reading_options import reading_options
 
 __all__ = ["extend"]
@@ -18,14 +25,7 @@ __all__ = ["extend"]
 @click.argument("tokenizer", type=click.Path(path_type=Path))
 @click.argument("sources", type=utf8, nargs=-1, required=True, metavar="SOURCE...")
 @click.option("--add", type=click.IntRange(min=1), required=True, metavar="N", help="How many tokens to add.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    required=True,
-    metavar="FILE",
-    help="The file or folder to write.",
-)
+@output_option()
 @click.option(
     "--splitter",
     type=utf8,
@@ -44,7 +44,7 @@ __all__ = ["extend"]
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress and no summary.")
 @json_option
 def extend(
-    tokenizer: Path, sources: tuple[str, ...], add: int, output: Path, quiet: bool, as_json: bool, **options: Any
+    tokenizer: Path, sources: tuple[str, ...], add: int, output: str, quiet: bool, as_json: bool, **options: Any
 ) -> None:
     """Add tokens to a tokenizer, learned from a corpus; all ids keep their tokens.
 
@@ -59,8 +59,7 @@ def extend(
     from subwords.corpus.counts import WordCounts
 
     started, tok = time.perf_counter(), load_tokenizer(tokenizer)
-    check_output(output)
-    check_saving(output, tok.save)
+    check_target(output, tok)
     source: Any = (
         WordCounts.load(sources[0]) if len(sources) == 1 and is_counts(sources[0]) else list(map(Path, sources))
     )
@@ -68,4 +67,4 @@ def extend(
     more.save(output)
     if as_json or not quiet:
         values = {"tokens": more.vocab_size, "new": more.vocab_size - tok.vocab_size}
-        print_values(values | {"seconds": round(time.perf_counter() - started, 3), "saved": str(output)}, as_json)
+        print_values(values | {"seconds": round(time.perf_counter() - started, 3), "saved": output}, as_json)

@@ -19,7 +19,7 @@ __all__ = ["merge"]
 @output_options
 @click.option("-q", "--quiet", is_flag=True, help="Print no summary.")
 @json_option
-def merge(tokenizer: Path, other: Path, output: Path, map_path: Path | None, quiet: bool, as_json: bool) -> None:
+def merge(tokenizer: Path, other: Path, output: str, map_path: Path | None, quiet: bool, as_json: bool) -> None:
     """Add the tokens of another tokenizer; all ids of the first one keep their tokens.
 
     Both are BPE or both WordPiece, with the same splitter and normalizer. Tokens of OTHER that no text would yield are

@@ -51,7 +51,7 @@ def prune(
     min_count: int | None,
     compact: bool,
     allow_unknown: bool,
-    output: Path,
+    output: str,
     map_path: Path | None,
     threads: int | None,
     quiet: bool,

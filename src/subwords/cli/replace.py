@@ -44,7 +44,7 @@ def replace(
     max_token_length: int | None,
     min_frequency: int,
     whole_characters: bool,
-    output: Path,
+    output: str,
     map_path: Path | None,
     threads: int | None,
     quiet: bool,

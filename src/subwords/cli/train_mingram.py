@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from subwords.cli.console import check_output, json_option, print_values, utf8
+from subwords.cli.console import check_target, json_option, output_option, print_values, utf8
 
 __all__ = ["train_mingram"]
 
@@ -16,7 +16,7 @@ __all__ = ["train_mingram"]
 @click.command("train-mingram")
 @click.argument("sources", type=utf8, nargs=-1, required=True, metavar="SOURCE...")
 @click.option("--vocab-size", type=click.IntRange(min=1), required=True, metavar="N", help="The number of tokens.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FILE", help="What to write.")
+@output_option()
 @click.option("--splitter", type=utf8, default="sentencepiece", show_default=True, metavar="NAME", help="As in train.")
 @click.option("--normalizer", type=utf8, default="sentencepiece", show_default=True, metavar="NAME", help="The same.")
 @click.option("--special", "special_tokens", type=utf8, multiple=True, metavar="TOKEN", help="A special token.")
@@ -28,7 +28,7 @@ __all__ = ["train_mingram"]
 @click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Threads.  [default: one per processor]")
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress and no summary.")
 @json_option
-def train_mingram(sources: tuple[str, ...], output: Path, quiet: bool, as_json: bool, **options: Any) -> None:
+def train_mingram(sources: tuple[str, ...], output: str, quiet: bool, as_json: bool, **options: Any) -> None:
     """Train a Unigram tokenizer that writes text with the fewest pieces.
 
     SOURCE is a corpus as in "subwords count", or one file written by it.
@@ -40,16 +40,18 @@ def train_mingram(sources: tuple[str, ...], output: Path, quiet: bool, as_json: 
     from subwords.adapt.mingram import train_mingram as trained
     from subwords.cli.corpus import is_counts
     from subwords.corpus.counts import WordCounts
+    from subwords.training.train import rehearse
 
     started = time.perf_counter()
-    check_output(output)
+    options["special_tokens"] = options["special_tokens"] or None
+    names = ("vocab_size", "splitter", "normalizer", "special_tokens", "unk_token", "byte_fallback")
+    check_target(output, rehearse(algorithm="unigram", **{name: options[name] for name in names}))
     counts = len(sources) == 1 and is_counts(sources[0])
     source: Any = (
         WordCounts.load(sources[0]) if counts else sources[0] if len(sources) == 1 else list(map(Path, sources))
     )
-    options["special_tokens"] = options["special_tokens"] or None
     tok = trained(source, progress=False if quiet else None, **options)
     tok.save(output)
     if as_json or not quiet:
         seconds = round(time.perf_counter() - started, 3)
-        print_values({"tokens": tok.vocab_size, "seconds": seconds, "saved": str(output)}, as_json)
+        print_values({"tokens": tok.vocab_size, "seconds": seconds, "saved": output}, as_json)

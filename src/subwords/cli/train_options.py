@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from subwords.cli.console import PLACE, utf8
+from subwords.cli.console import output_option, utf8
 
 __all__ = ["train_options"]
 
@@ -24,14 +24,9 @@ def _roles(pairs: tuple[str, ...]) -> dict[str, str] | None:
 
 
 _OPTIONS = (
-    click.option(
-        "-o",
-        "--output",
-        type=PLACE,
-        required=True,
-        metavar="FILE",
-        help="The file to write: .json; .model for Unigram and --character-level; .tiktoken for BPE; .txt (vocab.txt) "
-        "for WordPiece; .gguf; or a folder.",
+    output_option(
+        "The file to write: .json; .model for Unigram and --character-level; .tiktoken for BPE; .txt (vocab.txt) for "
+        'WordPiece; .gguf; or a folder (that exists, or a name that ends in "/").'
     ),
     click.option(
         "--vocab-size", type=_AT_LEAST_1, required=True, metavar="N", help="Number of tokens, special tokens included."

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Any
 
 import click
 
-from subwords.cli.console import check_output, json_option, named_values, print_rows, print_values, utf8
+from subwords.cli.console import (
+    check_target,
+    json_option,
+    named_values,
+    output_option,
+    print_rows,
+    print_values,
+    utf8,
+)
 
 __all__ = ["train_parity"]
 
@@ -24,14 +31,7 @@ __all__ = ["train_parity"]
     help="A language, and its corpus or file of counts; once for each language.",
 )
 @click.option("--vocab-size", type=click.IntRange(min=1), required=True, metavar="N", help="The number of tokens.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    required=True,
-    metavar="FILE",
-    help="The file or folder to write.",
-)
+@output_option()
 @click.option(
     "--development", type=utf8, multiple=True, metavar="NAME=SOURCE", help="Parallel text: measure the cost on it."
 )
@@ -67,7 +67,7 @@ __all__ = ["train_parity"]
 @json_option
 def train_parity(
     languages: tuple[str, ...],
-    output: Path,
+    output: str,
     development: tuple[str, ...],
     ratios: tuple[str, ...],
     character_level: bool,
@@ -84,13 +84,15 @@ def train_parity(
     from subwords.adapt.parity import train_parity as trained
     from subwords.cli.corpus import is_counts
     from subwords.corpus.counts import WordCounts
+    from subwords.training.train import rehearse
 
     def sources(option: str, values: tuple[str, ...]) -> dict[str, Any]:
         named = named_values(option, values).items()
         return {name: WordCounts.load(source) if is_counts(source) else source for name, source in named}
 
     started, given = time.perf_counter(), named_values("--ratio", ratios)
-    check_output(output)
+    rules = {name: options[name] for name in ("vocab_size", "splitter", "normalizer", "special_tokens")}
+    check_target(output, rehearse(algorithm="bpe", byte_level=not character_level, **rules))
     try:
         numbers = {name: float(value) for name, value in given.items()}
     except ValueError:
@@ -105,9 +107,7 @@ def train_parity(
     )
     found.tokenizer.save(output)
     if as_json:
-        print_values(
-            {**found.to_dict(), "seconds": round(time.perf_counter() - started, 3), "saved": str(output)}, True
-        )
+        print_values({**found.to_dict(), "seconds": round(time.perf_counter() - started, 3), "saved": output}, True)
     elif not quiet:
         unit = "ids per byte" if found.per_byte else "ids"
         rows = [[one.name, str(one.merges), f"{one.before:.4g}", f"{one.after:.4g}"] for one in found.languages]

@@ -25,6 +25,9 @@ def to_transformers(tok: Tok, options: Mapping[str, Any]) -> Any:
     named: dict[str, Any] = json.loads(files[folder.CONFIG])
     if folder.TEMPLATE in files:
         named["chat_template"] = files[folder.TEMPLATE].decode()
+    if tok.spec.foreign.chat_templates:
+        default = {"default": named["chat_template"]} if "chat_template" in named else {}
+        named["chat_template"] = default | dict(tok.spec.foreign.chat_templates)
     for key in ("tokenizer_class", "backend", "auto_map", "added_tokens_decoder"):
         named.pop(key, None)
     inner = tokenizers.Tokenizer.from_str(json_of(tok.spec).decode())

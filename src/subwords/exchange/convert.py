@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,8 +17,7 @@ from subwords.corpus.progress import progress as show_progress
 from subwords.corpus.reading import Reading
 from subwords.corpus.source import Source, source_size
 from subwords.errors import FormatError, InputError
-from subwords.formats import check_name, write_file
-from subwords.formats.recognize import MERGES, VOCABS
+from subwords.formats import target_of, write_file
 from subwords.support.atomic import as_path
 from subwords.support.checks import check_flag
 from subwords.tokenizer import Tokenizer, TokenizerLike, load, tokenizer_of
@@ -87,14 +85,12 @@ def convert(
     """
     check_flag("allow_different", allow_different)
     Reading(documents=documents, errors=errors)  # raises InputError
-    path = as_path(target)
+    written = target_of(target)
+    path, is_folder = written.path, written.kind == "folder"
     if not isinstance(source, Tokenizer):
         _check_names(as_path(source), path)
-    is_folder = path.is_dir() or str(target).endswith(("/", os.sep))
-    if not is_folder:
-        check_name(path)
     tok = tokenizer_of(source, "source", splitter=splitter, special_tokens=special_tokens)
-    bare = not is_folder and _is_bare(path)
+    bare = written.kind in (".tiktoken", "pair")
     if bare:
         tok = _without_flag(tok)
     with tempfile.TemporaryDirectory() as folder:
@@ -122,11 +118,6 @@ def _check_names(source: Path, target: Path) -> None:
         raise InputError(f"source and target are the same: {target}; choose another name")
 
 
-def _is_bare(path: Path) -> bool:
-    """Whether the format of this name has neither splitter nor special tokens."""
-    return path.suffix == ".tiktoken" or path.name in (*VOCABS, *MERGES)
-
-
 def _without_flag(tok: Tokenizer) -> Tokenizer:
     """Return an equal tokenizer whose added tokens are not `normalized`, if it has no normalizer."""
     if tok.normalizer or not all(token.normalized for token in tok.spec.added_tokens):
@@ -137,26 +128,11 @@ def _without_flag(tok: Tokenizer) -> Tokenizer:
 def _loaded(tok: Tokenizer, copy: Path, bare: bool) -> Tokenizer:
     """Load what was written, with what its format leaves out."""
     if not bare:
-        again = load(copy)
-        if copy.suffix == ".txt" and not copy.is_dir():
-            _check_vocab_txt(tok, again, copy)
-        return again
+        return load(copy)
     from subwords.formats import read_file
 
     special = {token.content: token.id for token in tok.added_tokens}
     return Tokenizer(read_file(copy, splitter=tok.spec.splitter, special_tokens=special))
-
-
-def _check_vocab_txt(tok: Tokenizer, again: Tokenizer, path: Path) -> None:
-    """Raise FormatError for what every reader of a vocab.txt supposes otherwise; a probe may not show it."""
-    for name in _IDS:
-        ours, theirs = getattr(tok.spec, name), getattr(again.spec, name)
-        if ours != theirs:
-            shown = "" if name == "model" else f": {theirs!r:.200} instead of {ours!r:.200}"
-            raise FormatError(
-                f"{path.name}: a vocab.txt holds tokens only; its readers use another {name.replace('_', ' ')}{shown}; "
-                "write a .json file"
-            )
 
 
 class _Corpus(NamedTuple):
@@ -199,6 +175,8 @@ def _side(tok: Tokenizer, name: str, special: Literal["text", "allow"]) -> Side:
 def _lost(tok: Tokenizer, again: Tokenizer) -> list[str]:
     """Return the names of the parts that differ; files may spell equal decoders differently, so these are run."""
     lost = [name for name in _PARTS if getattr(tok.spec, name) != getattr(again.spec, name)]
+    if tok.spec.foreign.chat_templates != again.spec.foreign.chat_templates:
+        lost.append("additional_chat_templates")
     rows = [tok.encode(text) for _, text in probes(())]
     if tok.decode_batch(rows) != again.decode_batch(rows):
         lost.append("decoder")

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
+from io import BytesIO
 from os import PathLike
 from pathlib import Path
 
 from subwords.components.openai import encoding_named
+from subwords.components.roles import roles_by_name
 from subwords.components.splitter import Rule
 from subwords.errors import FormatError, InputError
-from subwords.formats.recognize import BESIDE, GGUF, MERGES, VOCABS, Kind, kind_of
+from subwords.formats.recognize import BESIDE, GGUF, MERGES, TEMPLATES, VOCABS, Kind, kind_of
 from subwords.kernels.stored import stored
 from subwords.spec import TokenizerSpec
 from subwords.support.atomic import as_path, atomic_write
@@ -18,9 +21,10 @@ from subwords.support.checks import check_flag
 from subwords.support.value import digest_of
 
 LEAST_STORED = 1 << 16  # bytes of a file; a smaller one is read in less time than its stored spec
+_PARTS = ("padding", "truncation", "chat_template")
 _WRITTEN = (".json", ".model", ".tiktoken", ".gguf", ".txt")
 
-__all__ = ["json_of", "read_file", "write_file"]
+__all__ = ["Target", "files_of", "json_of", "lost_in", "read_file", "target_of", "write_file"]
 
 _KNOWN = (
     "tokenizer.json (HF tokenizers), a SentencePiece .model, a rank file of tiktoken, vocab.json with merges.txt, "
@@ -52,7 +56,9 @@ def read_file(
             raise _for_names(path)
         if file.is_dir():
             folder, file = file, _within(file)
-            beside = {name: (folder / name).read_bytes() for name in BESIDE if (folder / name).is_file()}
+            templates = [f"{TEMPLATES}/{place.name}" for place in sorted((folder / TEMPLATES).glob("*.jinja"))]
+            names = (name for name in (*BESIDE, *templates) if (folder / name).is_file())
+            beside = {name: (folder / name).read_bytes() for name in names}
         elif isinstance(path, str) and not file.exists() and (encoding := encoding_named(path)):
             return _read_encoding(encoding, splitter, special_tokens)
         with file.open("rb") as stream:
@@ -183,62 +189,163 @@ def _refuse(name: str, splitter: Rule | None, special_tokens: Mapping[str, int] 
             )
 
 
-def write_file(spec: TokenizerSpec, path: str | PathLike[str]) -> str:
-    """Write a tokenizer to a .json, .model, .tiktoken, .gguf or .txt file, or as tokenizer.json into a folder.
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a path says about a tokenizer that is written there.
 
-    Returns the suffix of the file, "" for a folder and for two files.
+    path: of the file or folder. kind: the suffix of a file, "folder", or "pair" for vocab.json with merges.txt.
+    """
 
-    The names vocab.json and merges.txt, or encoder.json and vocab.bpe, write both files.
+    path: Path
+    kind: str
 
-    See `Tokenizer.save`. The write is atomic. Raises InputError if the file cannot be written, FormatError if the
-    format cannot hold the tokenizer.
+
+def target_of(path: str | PathLike[str]) -> Target:
+    """Return what a path to write means; InputError for a name of no format that can be written.
+
+    A folder is a path that exists as one, or that ends in "/". The names vocab.json and merges.txt, or encoder.json and
+    vocab.bpe, mean both files.
+
+    >>> target_of("new/").kind, target_of("a.gguf").kind, target_of("merges.txt").kind
+    ('folder', '.gguf', 'pair')
     """
     file = as_path(path)
     try:
         if file.is_dir() or str(path).endswith(("/", os.sep)):
-            _write_folder(spec, file)
-            return ""
+            return Target(file, "folder")
     except OSError as error:
         raise InputError(f"expected a file that can be written; {file}: {error.strerror}") from None
     if file.name in (*VOCABS, *MERGES):
-        _write_both(spec, file)
-        return ""
-    if file.suffix == ".txt":
-        from subwords.formats import vocab_txt
+        return Target(file, "pair")
+    if file.suffix not in _WRITTEN:
+        raise InputError(
+            f"expected a name ending in {', '.join(_WRITTEN)}, or vocab.json, merges.txt, or a folder (that exists, or "
+            f'a name that ends in "/"); not {file}'
+        )
+    return Target(file, file.suffix)
 
-        data = vocab_txt.write(spec)
-    elif file.suffix == ".model":
-        from subwords.formats.sentencepiece import write
 
-        data = write.write(spec)
-    elif file.suffix == ".tiktoken":
+def files_of(spec: TokenizerSpec, target: Target) -> dict[Path, bytes]:
+    """Return the content of each file to write; FormatError if the format would give other ids."""
+    match target.kind:
+        case "folder":
+            from subwords.formats.hf import folder
+
+            files = {**folder.write(spec), "tokenizer.json": json_of(spec)}
+            return {target.path / name: data for name, data in files.items()}
+        case "pair":
+            from subwords.formats.hf import write_vocab_merges
+
+            pair = next(pair for pair in zip(VOCABS, MERGES, strict=True) if target.path.name in pair)
+            both = zip(pair, write_vocab_merges.write(spec), strict=True)
+            return {target.path.with_name(name): data for name, data in both}
+        case ".txt":
+            from subwords.formats import vocab_txt
+
+            return {target.path: vocab_txt.write(spec)}
+        case ".model":
+            from subwords.formats.sentencepiece import write
+
+            return {target.path: write.write(spec)}
+        case ".tiktoken":
+            from subwords.formats import tiktoken
+
+            return {target.path: tiktoken.write(spec)}
+        case ".gguf":
+            from subwords.formats.gguf import write as gguf
+
+            return {target.path: gguf.write(spec)}
+    return {target.path: json_of(spec)}
+
+
+def write_file(spec: TokenizerSpec, path: str | PathLike[str]) -> dict[Path, bytes]:
+    """Write a tokenizer where `target_of` says, and return the files.
+
+    See `Tokenizer.save`. The write is atomic. Raises InputError if the file cannot be written, FormatError if the
+    format cannot hold the tokenizer.
+    """
+    target = target_of(path)
+    files = files_of(spec, target)  # fails before anything is written
+    try:
+        for place in files:
+            if place.is_dir():
+                raise InputError(f"expected a file that can be written, not a folder: {place}")
+        if target.kind == "folder":
+            _make_folder(target.path, files)
+    except OSError as error:
+        raise InputError(f"expected a file that can be written; {target.path}: {error.strerror}") from None
+    for place, data in files.items():
+        with atomic_write(place) as stream:
+            stream.write(data)
+    return files
+
+
+def _make_folder(folder: Path, files: Mapping[Path, bytes]) -> None:
+    """Make a folder, and delete the files of an earlier tokenizer that would change the one that is written there."""
+    from subwords.formats.hf.folder import CHANGING
+
+    others = [place for place in (folder / TEMPLATES).glob("*.jinja") if place not in files]
+    if others:
+        raise InputError(f"{others[0]} is a chat template of another tokenizer: delete it, or save to another folder")
+    for place in sorted({folder, *(place.parent for place in files)}):
+        place.mkdir(exist_ok=True)
+    for place in (folder / name for name in CHANGING):
+        if place not in files and place.is_file():
+            place.unlink()
+
+
+def lost_in(spec: TokenizerSpec, target: Target, files: Mapping[Path, bytes]) -> tuple[str, ...]:
+    """Return the names of the parts that `load` does not find again in the files of a tokenizer."""
+    if target.kind == "folder":
+        return ()
+    lost = ["additional_chat_templates"] if spec.foreign.chat_templates else []
+    if target.kind == ".json":  # it holds all other parts
+        return tuple([name for name in ("chat_template", "roles") if getattr(spec, name)] + lost)
+    again = _written(target, files)
+    if again is None:
+        again = TokenizerSpec(model=spec.model)
+        lost = [*_lost_rules(spec, again), *lost]
+    elif target.kind in ("pair", ".tiktoken"):
+        lost = [*_lost_rules(spec, again), *lost]
+    texts = 1 if target.kind == ".gguf" else 2  # llama.cpp knows no pairs
+    lost += ["template"] if _inserted(spec)[:texts] != _inserted(again)[:texts] else []
+    lost += [name for name in _PARTS if getattr(spec, name) != getattr(again, name)]
+    found = again.roles or roles_by_name(again.added_tokens)
+    return tuple(lost if {*spec.roles} <= {*found} else [*lost, "roles"])
+
+
+def _inserted(spec: TokenizerSpec) -> tuple[object, ...]:
+    """Return what the template adds to ids; a template may also only trim spans."""
+    if spec.template is None or not (spec.template.added() or spec.template.added(pair=True)):
+        return ()
+    return spec.template.single, spec.template.pair
+
+
+def _lost_rules(spec: TokenizerSpec, again: TokenizerSpec) -> list[str]:
+    """Return what a format without a splitter and special tokens loses."""
+    lost = [] if spec.splitter == again.splitter else ["splitter"]
+    ids = {token.content: token.id for token in again.added_tokens}
+    return lost if all(ids.get(token.content) == token.id for token in spec.added_tokens) else [*lost, "special_tokens"]
+
+
+def _written(target: Target, files: Mapping[Path, bytes]) -> TokenizerSpec | None:
+    """Return what `load` reads in the files; None for a rank file, which it reads only with a splitter."""
+    if target.kind == "pair":
+        from subwords.formats.hf import vocab_merges
+
+        vocab, merges = ((data, str(place)) for place, data in files.items())
+        return vocab_merges.read(vocab, merges)
+    (data,) = files.values()
+    if target.kind == ".gguf":
+        from subwords.formats.gguf import read as gguf
+
+        return gguf.read(BytesIO(data), str(target.path))
+    if target.kind == ".tiktoken":
         from subwords.formats import tiktoken
 
-        data = tiktoken.write(spec)
-    elif file.suffix == ".gguf":
-        from subwords.formats.gguf import write as gguf
-
-        data = gguf.write(spec)
-    elif file.suffix == ".json":
-        data = json_of(spec)
-    else:
-        raise unwritable(file)
-    with atomic_write(file) as stream:
-        stream.write(data)
-    return file.suffix
-
-
-def check_name(file: Path) -> None:
-    """Raise InputError unless the name of a file is that of a format that can be written."""
-    if file.suffix not in _WRITTEN and file.name not in (*VOCABS, *MERGES):
-        raise unwritable(file)
-
-
-def unwritable(file: Path) -> InputError:
-    """Return the error for a name of no format that can be written."""
-    return InputError(
-        f"expected a name ending in {', '.join(_WRITTEN)}, or vocab.json, merges.txt or a folder; not {file}"
-    )
+        if not tiktoken.is_published(data):
+            return None
+    return _read_as(kind_of(data, target.path), data, target.path, None, None)
 
 
 def json_of(spec: TokenizerSpec) -> bytes:
@@ -250,33 +357,3 @@ def json_of(spec: TokenizerSpec) -> bytes:
 
         spec = as_words(spec)
     return tokenizer_json.write(spec)
-
-
-def _write_both(spec: TokenizerSpec, file: Path) -> None:
-    """Write vocab.json and merges.txt, or GPT-2's names of them; the file names one of the two."""
-    from subwords.formats.hf import write_vocab_merges
-
-    pair = next(pair for pair in zip(VOCABS, MERGES, strict=True) if file.name in pair)
-    for name, data in zip(pair, write_vocab_merges.write(spec), strict=True):
-        with atomic_write(file.with_name(name)) as stream:
-            stream.write(data)
-
-
-def _write_folder(spec: TokenizerSpec, folder: Path) -> None:
-    """Write the files that transformers reads; those of an earlier tokenizer that would change this one are deleted."""
-    from subwords.formats.hf import folder as hf_folder
-
-    files = {**hf_folder.write(spec), "tokenizer.json": json_of(spec)}  # fails before anything is written
-    folder.mkdir(exist_ok=True)
-    old = [folder / name for name in hf_folder.CHANGING if name not in files]
-    for place in [*(folder / name for name in files), *old]:
-        if place.is_dir() and place.name != hf_folder.TEMPLATES:
-            raise InputError(f"expected a file that can be written, not a folder: {place}")
-    for place in old:
-        if place.name == hf_folder.TEMPLATES and any(place.glob("*.jinja")):
-            raise InputError(f"{place} holds chat templates of another tokenizer: delete it, or save to another folder")
-        if place.is_file():
-            place.unlink()
-    for name, data in files.items():
-        with atomic_write(folder / name) as stream:
-            stream.write(data)

@@ -25,7 +25,7 @@ from subwords.formats.given import check_gaps, given_tokens
 from subwords.formats.json_node import shown
 from subwords.spec import TokenizerSpec
 
-__all__ = ["cached_file", "read", "read_encoding", "read_ranks", "where_to_get", "write"]
+__all__ = ["cached_file", "is_published", "read", "read_encoding", "read_ranks", "where_to_get", "write"]
 
 # SHA-256 of OpenAI's files.
 _KNOWN = {
@@ -109,15 +109,23 @@ def read(
     known = _KNOWN.get(sha256(data).hexdigest())
     if splitter is None:
         if known is None:
+            free = max(ranks.values(), default=-1) + 1
             raise FormatError(
                 f"{name}: a rank file has no splitter and no special tokens, and this is not one of OpenAI's files; "
-                f'expected both: load(..., splitter="llama3", special_tokens={{"<|end|>": {len(ranks)}}})'
+                f'expected both: load(..., splitter="llama3", special_tokens={{"<|end|>": {free}}}), or once "subwords '
+                f"convert {Path(name).name} tokenizer.json --splitter llama3 --special-tokens "
+                f'\'{{"<|end|>": {free}}}\'"'
             )
         splitter = NAMED[ENCODINGS[known].splitter]
     if special_tokens is None:
         special_tokens = ENCODINGS[known].special_tokens if known else {}
     added = given_tokens(special_tokens, {i: text for text, i in ranks.items()}, name)
     return TokenizerSpec(model=_model(ranks, added), splitter=splitter, added_tokens=added)
+
+
+def is_published(data: bytes) -> bool:
+    """Whether a rank file is one of OpenAI's, whose splitter and special tokens are known."""
+    return sha256(data).hexdigest() in _KNOWN
 
 
 def _model(ranks: Mapping[bytes, int], added: tuple[AddedToken, ...]) -> BPE:

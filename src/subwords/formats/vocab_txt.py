@@ -127,7 +127,26 @@ def read(data: bytes, name: str) -> TokenizerSpec:
 
 
 def write(spec: TokenizerSpec) -> bytes:
-    """Return the vocab.txt of a WordPiece tokenizer; FormatError for other models."""
+    """Return the vocab.txt of a WordPiece tokenizer.
+
+    Raises FormatError for other models, and for a tokenizer with other rules than those that readers of a vocab.txt
+    suppose, which are BERT's: text would get other ids.
+    """
     if not isinstance(spec.model, WordPiece):
         raise FormatError("vocab.txt holds WordPiece tokenizers only; write a .json file")
-    return write_tokens([token.decode() for token in spec.model.vocab])
+    tokens = [token.decode() for token in spec.model.vocab]
+    data = write_tokens(tokens)
+    unk = "" if spec.model.unk_id is None else tokens[spec.model.unk_id]
+    if unk != "[UNK]":
+        raise _other("unknown token", f": [UNK] instead of {unk or 'none'}")
+    again = read(data, "vocab.txt")
+    for name in ("model", "normalizer", "splitter", "added_tokens"):
+        ours, theirs = getattr(spec, name), getattr(again, name)
+        if ours != theirs:
+            shown = "" if name == "model" else f": {theirs!r:.200} instead of {ours!r:.200}"
+            raise _other(name.replace("_", " "), shown)
+    return data
+
+
+def _other(name: str, shown: str) -> FormatError:
+    return FormatError(f"a vocab.txt holds tokens only; its readers use another {name}{shown}; write a .json file")

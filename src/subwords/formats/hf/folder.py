@@ -9,19 +9,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import Any
 
 from subwords.components.roles import ROLES, checked_roles, roles_by_name
 from subwords.errors import FormatError, InputError
 from subwords.formats.json_node import Node, is_unicode, parse, shown
-from subwords.formats.recognize import BESIDE
+from subwords.formats.recognize import BESIDE, TEMPLATES
 from subwords.spec import TokenizerSpec
 
-__all__ = ["CHANGING", "CONFIG", "TEMPLATE", "TEMPLATES", "read", "write"]
+__all__ = ["CHANGING", "CONFIG", "TEMPLATE", "read", "write"]
 
 CONFIG, MAP, TEMPLATE = BESIDE
-TEMPLATES = "additional_chat_templates"
-CHANGING = (TEMPLATE, "added_tokens.json", TEMPLATES)  # what else would change a tokenizer in this folder
+CHANGING = (TEMPLATE, "added_tokens.json")  # what else would change a tokenizer in this folder
 
 _KEY = {role: f"{role}_token" for role in ROLES}
 _OTHERS = ("additional_special_tokens", "extra_special_tokens")
@@ -55,7 +55,7 @@ def read(spec: TokenizerSpec, files: Mapping[str, bytes], folder: str) -> Tokeni
         {
             "roles": checked_roles(found, len(spec.model.vocab)),
             "chat_template": _template(files, config, folder),
-            "foreign": replace(spec.foreign, config=_kept(config, spec)),
+            "foreign": replace(spec.foreign, config=_kept(config, spec), chat_templates=_templates(files, folder)),
         }
     )
 
@@ -148,10 +148,7 @@ def _content(node: Node) -> str | None:
 
 def _template(files: Mapping[str, bytes], config: Node, folder: str) -> str | None:
     if TEMPLATE in files:
-        try:
-            return files[TEMPLATE].decode().replace("\r\n", "\n")
-        except UnicodeDecodeError as error:
-            raise FormatError(f"{folder}/{TEMPLATE}: expected UTF-8; byte {error.start} is not UTF-8") from None
+        return _jinja(files, TEMPLATE, folder)
     value = config["chat_template"].value
     if isinstance(value, list):  # several templates with names: the default one is this tokenizer's
         for entry in config["chat_template"].items():
@@ -160,6 +157,19 @@ def _template(files: Mapping[str, bytes], config: Node, folder: str) -> str | No
     if value is not None and not (isinstance(value, str) and is_unicode(value)):
         raise config["chat_template"].wrong("a template as a string")
     return value
+
+
+def _templates(files: Mapping[str, bytes], folder: str) -> tuple[tuple[str, str], ...]:
+    """Return the other chat templates by name, as transformers 5 stores them."""
+    names = (name for name in files if name.startswith(f"{TEMPLATES}/"))
+    return tuple((PurePosixPath(name).stem, _jinja(files, name, folder)) for name in names)
+
+
+def _jinja(files: Mapping[str, bytes], name: str, folder: str) -> str:
+    try:
+        return files[name].decode().replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{folder}/{name}: expected UTF-8; byte {error.start} is not UTF-8") from None
 
 
 def _default(templates: list[dict[str, str]]) -> str | None:
@@ -190,13 +200,13 @@ def write(spec: TokenizerSpec) -> dict[str, bytes]:
         "model_max_length": longest,
         **{key: json.loads(text) for key, text in spec.foreign.config},
     }
-    files = {}
+    files = {f"{TEMPLATES}/{name}.jinja": text.encode() for name, text in spec.foreign.chat_templates}
     templates = config.pop("chat_template", None)
     if spec.chat_template is not None:
         config["chat_template"] = spec.chat_template
         if templates and _default(templates) == spec.chat_template:
             config["chat_template"] = templates
-            return {CONFIG: _json(config), MAP: _json(named)}
+            return {CONFIG: _json(config), MAP: _json(named), **files}
         files[TEMPLATE] = spec.chat_template.encode()
     return {CONFIG: _json(config), MAP: _json(named), **files}
 

@@ -196,10 +196,19 @@ if not TYPE_CHECKING:  # a type checker then knows which names there are
         if name in _MODULES:
             return import_module(f"subwords.{name}")
         if name not in _HOMES:
-            raise AttributeError(f"module 'subwords' has no attribute {name!r}")
+            raise _missing(name)
         value = getattr(import_module(_HOMES[name]), name)
         globals()[name] = value
         return value
+
+
+def _missing(name: str) -> AttributeError:
+    from subwords.support.names import nearest
+    from subwords.support.other_names import OF_MODULE, hint
+
+    if name in OF_MODULE:
+        return hint("subwords", name, OF_MODULE[name])
+    return AttributeError(f"module 'subwords' has no attribute {name!r}{nearest(name, __all__)}")
 
 
 def __dir__() -> list[str]:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from subwords.bpe.model import BPE
 from subwords.components.byte_alphabet import tokens_to_text
 from subwords.components.roles import roles_by_name
 from subwords.engine.added_tokens import AddedTokens
-from subwords.errors import InputError
+from subwords.errors import InputError, MissingName
 from subwords.families import Model, family_of
 from subwords.spec import TokenizerSpec
 from subwords.split.splitter import Splitter
+from subwords.support.other_names import OF_TOKENIZER, OtherName, hint
 
 if TYPE_CHECKING:
     from subwords.components.decoder import Decoder
@@ -189,20 +192,32 @@ class Described:
         return hash(self.spec)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(
-            f"Tokenizer is immutable: cannot set {name!r}; tok.with_({name}=...) returns a changed copy"
-        )
+        if name in OF_TOKENIZER:
+            raise hint("Tokenizer", name, 'tok.with_(...), such as tok.with_(roles={"pad": "<pad>"})')
+        raise MissingName(f"Tokenizer is immutable: cannot set {name!r}; tok.with_({name}=...) returns a changed copy")
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"Tokenizer is immutable: cannot delete {name!r}")
+        raise MissingName(f"Tokenizer is immutable: cannot delete {name!r}")
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name not in OF_TOKENIZER]
 
     def __repr__(self) -> str:
-        merges = f" {len(self.model.merges)} merges," if isinstance(self.model, BPE) else ""
-        normalizer = "" if self.normalizer is None else f" {self.normalizer!r},"
-        return (
-            f"Tokenizer({family_of(self.model).name}, {self.vocab_size} tokens,{merges} "
-            f"{len(self.special_tokens)} special,{normalizer} {self.splitter!r})"
-        )
+        rules = [f"splitter {self.splitter.shown}"]
+        if self.normalizer is not None:
+            rules.insert(0, f"normalizer {self.normalizer.shown}")
+        return f"Tokenizer({family_of(self.model).name}, {', '.join([*self._sizes(), *rules])})"
+
+    def _sizes(self) -> list[str]:
+        """Return how many tokens, ids without a token, merges and special tokens there are."""
+        tokens = int(np.count_nonzero(np.diff(self.model.vocab.offsets)))
+        sizes = [f"{tokens} tokens"]
+        if tokens < self.vocab_size:
+            sizes.append(f"{self.vocab_size - tokens} unused ids")
+        # A model that ranks tokens merges any two that make one: such a list of pairs is longer than its vocabulary.
+        if isinstance(self.model, BPE) and len(self.model.merges) <= tokens:
+            sizes.append(f"{len(self.model.merges)} merges")
+        return [*sizes, f"{len(self.special_tokens)} special"]
 
     def _repr_html_(self) -> str:
         from subwords.render.html import facts
@@ -212,8 +227,7 @@ class Described:
         rules = {"splitter": self.splitter.name or self.splitter.identity, "normalizer": self.normalizer_name or "none"}
         rows = [
             ("model", _text(type(self.model).__name__)),
-            ("vocabulary", _text(f"{self.vocab_size} tokens")),
-            *([("merges", _text(str(len(self.model.merges))))] if isinstance(self.model, BPE) else []),
+            ("vocabulary", _text(", ".join(self._sizes()))),
             *((name, _text(rule)) for name, rule in rules.items()),
             ("special tokens", _chips({index: text.encode() for text, index in special[:_MOST_SHOWN]}, len(special))),
             ("some tokens", _chips(some, None)),
@@ -225,6 +239,10 @@ class Described:
         size, special = self.vocab_size, set(self.special_tokens.values())
         step = max(1, size // _MOST_SHOWN)
         return [index for index in range(step // 2, size, step) if index not in special][:_MOST_SHOWN]
+
+
+for _name, _ours in OF_TOKENIZER.items():
+    setattr(Described, _name, OtherName(_name, _ours))
 
 
 def _text(value: str) -> str:

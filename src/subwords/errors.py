@@ -16,6 +16,10 @@ class InputError(SubwordsError, ValueError):
     """An invalid argument, text or id."""
 
 
+class MissingName(InputError, AttributeError):  # noqa: N818  # `hasattr` needs an AttributeError
+    """A name that is not there, or an attribute that cannot be set: an InputError like others."""
+
+
 class CorpusError(SubwordsError):
     """A corpus that cannot be read: a missing or unreadable file, no text, invalid UTF-8."""
 

@@ -105,3 +105,7 @@ def _ended_by(opened: TokenFile, eos: int) -> TokenFile:
     documents = len(offsets) - 1
     ended = MappedFile(opened.path, opened.format, opened.ids, documents, by_offsets(offsets))
     return ended.opened_by(_ended_by, opened, eos)
+
+
+def __dir__() -> list[str]:
+    return [*__all__]

@@ -18,7 +18,7 @@ from subwords.tokenizer import Tokenizer
 __all__ = ["Adapted"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Adapted:
     """The result of `prune`, `replace` and `merge_tokenizers`.
 
@@ -42,6 +42,10 @@ class Adapted:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_origins", read_only(self._origins))
+
+    def __repr__(self) -> str:
+        numbers = [f"{len(ids)} {name}" for name in ("removed", "added", "left_out") if (ids := getattr(self, name))]
+        return f"Adapted({', '.join(numbers) or 'nothing changed'}, {self.tokenizer!r})".replace("left_out", "left out")
 
     @cached_property
     def id_map(self) -> IdMap:

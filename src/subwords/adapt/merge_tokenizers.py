@@ -72,8 +72,8 @@ def _check_related(tok_a: Tokenizer, tok_b: Tokenizer) -> None:
         )
     if tok_a.splitter != tok_b.splitter:
         raise InputError(
-            f"unrelated tokenizers: expected one splitter, not {tok_a.splitter!r} and {tok_b.splitter!r}; tokens of "
-            "words that the first never cuts out would not be reached"
+            f"unrelated tokenizers: expected one splitter, not {tok_a.splitter.shown} and {tok_b.splitter.shown}; "
+            "tokens of words that the first never cuts out would not be reached"
         )
     if tok_a.spec.normalizer != tok_b.spec.normalizer:
         names = tok_a.normalizer_name or "none", tok_b.normalizer_name or "none"

@@ -9,7 +9,7 @@ from io import BytesIO
 from os import PathLike
 from pathlib import Path
 
-from subwords.components.openai import encoding_named
+from subwords.components.openai import ENCODINGS, MODELS, encoding_named
 from subwords.components.roles import roles_by_name
 from subwords.components.splitter import Rule
 from subwords.errors import FormatError, InputError
@@ -18,6 +18,7 @@ from subwords.kernels.stored import stored
 from subwords.spec import TokenizerSpec
 from subwords.support.atomic import as_path, atomic_write
 from subwords.support.checks import check_flag
+from subwords.support.names import nearest
 from subwords.support.value import digest_of
 
 LEAST_STORED = 1 << 16  # bytes of a file; a smaller one is read in less time than its stored spec
@@ -53,7 +54,7 @@ def read_file(
         if isinstance(path, str) and not file.exists() and not encoding_named(path):
             file = _of_hub(path, revision, download) or file
         elif revision is not None or download:
-            raise _for_names(path)
+            raise _for_names(path, file)
         if file.is_dir():
             folder, file = file, _within(file)
             templates = [f"{TEMPLATES}/{place.name}" for place in sorted((folder / TEMPLATES).glob("*.jinja"))]
@@ -70,6 +71,10 @@ def read_file(
                 return gguf.read(stream, str(file))
             data += stream.read()
     except OSError as error:
+        if isinstance(path, str) and len(file.parts) == 1 and not file.suffix and not file.exists():
+            names = f"; names are {', '.join(ENCODINGS)}, those of OpenAI's models, and org/name of the Hub"
+            hint = nearest(path, [*ENCODINGS, *MODELS]) or names
+            raise FormatError(f"no file, folder or name {path!r} here{hint}") from None
         raise FormatError(f"expected a tokenizer file ({_KNOWN}); {file}: {error.strerror}") from None
     spec = _read(data, file, splitter, special_tokens)
     if not beside:
@@ -141,12 +146,17 @@ def _of_hub(name: str, revision: str | None, download: bool) -> Path | None:
     if hub.is_name(name):
         return hub.folder_of(name, revision=revision, download=download)
     if revision is not None or download:
-        raise _for_names(name)
+        raise _for_names(name, Path(name))
     return None
 
 
-def _for_names(path: str | PathLike[str]) -> InputError:
-    return InputError(f'revision and download are for repositories of the Hugging Face Hub, "org/name", not for {path}')
+def _for_names(path: str | PathLike[str], file: Path) -> InputError:
+    told = f'revision and download are for repositories of the Hugging Face Hub, "org/name", not for {path}'
+    if isinstance(path, str) and not file.exists() and (encoding := encoding_named(path)):
+        from subwords.formats import tiktoken
+
+        told += "" if tiktoken.cached_file(encoding) else f"; {tiktoken.where_to_get(encoding)}"
+    return InputError(told)
 
 
 def _within(folder: Path) -> Path:

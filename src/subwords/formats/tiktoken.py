@@ -216,5 +216,6 @@ def where_to_get(encoding: str) -> str:
     """Return what to do if the rank file of an encoding is not at hand."""
     ranks = ENCODINGS[encoding].ranks
     return (
-        f"download {_URL.format(ranks)} into this folder, or call tiktoken.get_encoding({ranks!r}) once, which keeps it"
+        f"download {_URL.format(ranks)} to the file {Path.cwd() / ranks}.tiktoken, or call "
+        f"tiktoken.get_encoding({ranks!r}) once, which keeps it"
     )

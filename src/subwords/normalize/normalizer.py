@@ -180,6 +180,11 @@ class Normalizer:
     def _stages(self) -> tuple[Stage, ...]:
         return stages_of(self.steps, fused=False)
 
+    @property
+    def shown(self) -> str:
+        """The rule for messages: its name, else the names of its steps."""
+        return repr(self.name) if self.name else ", ".join(type(step).__name__ for step in self.steps)
+
     def __repr__(self) -> str:
         if self.name:
             return f"Normalizer({self.name!r})"

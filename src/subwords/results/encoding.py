@@ -97,6 +97,9 @@ class Encoding(Value):
                 value = tuple([Encoding.of_row(rows, number) for number in value])
             return own.setdefault(name, value)
 
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *FIELDS})
+
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in FIELDS}
 

@@ -53,6 +53,9 @@ class EncodingBatch(Value, Sequence[Encoding]):
                 value = tuple([Encoding.of_row(rows, index) for index in range(count)])
             return own.setdefault(name, value)
 
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), "encodings", "texts"})
+
     def __getstate__(self) -> dict[str, Any]:
         return {"encodings": self.encodings, "texts": self.texts}
 

@@ -13,3 +13,7 @@
 from subwords.scale.job import Run, count_files, encode_files
 
 __all__ = ["Run", "count_files", "encode_files"]
+
+
+def __dir__() -> list[str]:
+    return [*__all__]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Splitter"]
 
 Bytes = NDArray[np.uint8]
+LONGEST_SHOWN = 120  # characters of a pattern
 MOST_ROUTES = 16  # routes cached by rule: building one takes up to 0.1 s and 32 MB
 
 
@@ -166,9 +167,16 @@ class Splitter:
         """Return the end of each word of `data`, int64, as offsets in the bytes after all steps of the rule."""
         return self.route.word_spans(_as_array(data)).words[1:]
 
+    @property
+    def shown(self) -> str:
+        """The rule for messages: its name, or its pattern, or the names of its steps."""
+        if self.name or len(self._steps) != 1 or not isinstance(self._steps[0], Split):
+            return repr(self.name) if self.name else ", ".join(type(step).__name__ for step in self._steps) or "none"
+        pattern = repr(self._steps[0].pattern)
+        return pattern if len(pattern) <= LONGEST_SHOWN else f"{pattern[:LONGEST_SHOWN]}..."
+
     def __repr__(self) -> str:
-        rule = repr(self.name) if self.name else self.identity
-        return f"Splitter({rule}, route: {self.route.name})"
+        return f"Splitter({repr(self.name) if self.name else self.identity}, route: {self.route.name})"
 
 
 @lru_cache(maxsize=MOST_ROUTES)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from subwords.components.trusted import Special, Text
+from subwords.engine.decode.decode_ids import as_ids
 from subwords.errors import InputError
 from subwords.tokenizer import TokenizerLike, tokenizer_of
 
 __all__ = ["BoundaryDifference", "boundary_difference", "canonicalize", "is_canonical"]
 
 
-def canonicalize(tokenizer: TokenizerLike, ids: Sequence[int]) -> list[int]:
+def canonicalize(tokenizer: TokenizerLike, ids: Iterable[int] | NDArray[np.integer[Any]]) -> list[int]:
     """Return the ids that the text of some ids gets; added tokens stay as they are.
 
     Raises InputError for ids that the tokenizer does not have.
@@ -28,7 +33,7 @@ def canonicalize(tokenizer: TokenizerLike, ids: Sequence[int]) -> list[int]:
     tokenizer = tokenizer_of(tokenizer)
     added = {token.id: token.content for token in tokenizer.spec.added_tokens}
     parts: list[Text | Special] = []
-    for is_added, run in groupby(map(int, ids), added.__contains__):
+    for is_added, run in groupby(as_ids(ids).tolist(), added.__contains__):
         if is_added:
             parts += [Special(added[index]) for index in run]
         elif tokenizer.lossless:
@@ -38,7 +43,7 @@ def canonicalize(tokenizer: TokenizerLike, ids: Sequence[int]) -> list[int]:
     return tokenizer.encode(parts) if parts else []
 
 
-def is_canonical(tokenizer: TokenizerLike, ids: Sequence[int]) -> bool:
+def is_canonical(tokenizer: TokenizerLike, ids: Iterable[int] | NDArray[np.integer[Any]]) -> bool:
     """Return whether ids are those that encoding gives for their text; see `canonicalize`.
 
     >>> import subwords
@@ -46,7 +51,8 @@ def is_canonical(tokenizer: TokenizerLike, ids: Sequence[int]) -> bool:
     >>> subwords.is_canonical(tok, tok.encode("low")), subwords.is_canonical(tok, tok.encode("l") + tok.encode("ow"))
     (True, False)
     """
-    return canonicalize(tokenizer, ids) == [int(index) for index in ids]
+    found = as_ids(ids).tolist()
+    return canonicalize(tokenizer, found) == found
 
 
 @dataclass(frozen=True)

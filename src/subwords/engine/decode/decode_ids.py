@@ -55,8 +55,10 @@ def as_ids(ids: Iterable[int] | NDArray[np.integer[Any]]) -> NDArray[np.int64]:
             raise InputError(f"expected integer ids: {error}") from None
     if ids.size == 0:
         return np.zeros(0, np.int64)
-    if ids.ndim != 1 or ids.dtype.kind not in "iu":
-        raise InputError(f"expected one dimension of integer ids, not {ids.ndim} dimensions of {ids.dtype}")
+    if ids.ndim != 1:
+        raise InputError(f"expected one list of ids, not an array of {ids.ndim} dimensions")
+    if ids.dtype.kind not in "iu":
+        raise InputError(f"expected integer ids, not {ids.dtype}")
     if ids.dtype == np.uint64 and ids.max() >= 2**63:
         raise InputError(f"expected ids below 2**63; one is {ids.max()}")
     return np.ascontiguousarray(ids, np.int64)

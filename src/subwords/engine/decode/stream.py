@@ -63,7 +63,9 @@ class DecodeStream:
             raise InputError("expected no ids after finish(): tok.stream() returns a new stream")
         if type(ids) is int and 0 <= ids < self._source.size:
             self._count += 1
-            text = "" if ids in self._skipped else self._source.text(ids)
+            if ids in self._skipped:
+                return ""
+            text = self._source.text(ids)
         else:
             text = joined([self._source.feed(index, (at, at + 1)) for at, index in self._checked(ids)]).text
         return self._new(text) if self._shown else text

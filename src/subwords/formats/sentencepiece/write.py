@@ -153,12 +153,12 @@ def check_splitter(splitter: Splitter, finest: Rule, tokens: Sequence[bytes]) ->
     if splitter.rule not in _LOCAL:
         raise FormatError(
             "expected a splitter that SentencePiece can do without: one for U+2581 alone, such as "
-            f"{Splitter(finest)!r}, not {splitter!r}"
+            f"{Splitter(finest).shown}, not {splitter.shown}"
         )
     for token in tokens:
         if len(splitter.split(token.decode())) > 1:
             raise FormatError(
-                f"expected a splitter that cuts no token: SentencePiece has none; {splitter!r} cuts {token!r:.60}"
+                f"expected a splitter that cuts no token: SentencePiece has none; {splitter.shown} cuts {token!r:.60}"
             )
 
 

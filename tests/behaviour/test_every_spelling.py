@@ -1,0 +1,269 @@
+"""Every public function, with each spelling of a tokenizer, a corpus, a path and ids: accepted, or a SubwordsError."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import subwords
+from subwords import InputError, SubwordsError
+
+TEXTS = ["low lower lowest slow"] * 9
+OTHER_TEXTS = ["new newer newest low"] * 9
+TOK = subwords.train(TEXTS, vocab_size=263)
+OTHER = subwords.train(OTHER_TEXTS, vocab_size=263)
+UNIGRAM = {"algorithm": "unigram", "vocab_size": 14}
+
+Call = Callable[[Any], Any]
+
+# Calls of all public functions that take a tokenizer, with each in turn. What they return is compared by its repr.
+WITH_TOKENIZER: dict[str, Call] = {
+    "allocation": lambda t: subwords.allocation(t, {"a": TEXTS}, progress=False),
+    "audit": lambda t: subwords.audit(t, rules=["unreachable-token"]),
+    "boundary_difference": lambda t: subwords.boundary_difference(t, "l", "ow"),
+    "canonicalize": lambda t: subwords.canonicalize(t, [75, 78]),
+    "compare": lambda t: subwords.compare([t, OTHER], TEXTS, names=["a", "b"], progress=False),
+    "compare, second": lambda t: subwords.compare([OTHER, t], TEXTS, names=["a", "b"], progress=False),
+    "convert": lambda t: subwords.convert(t, "converted.json"),
+    "distribution": lambda t: subwords.distribution(t, "low", method="uniform"),
+    "encode_with": lambda t: subwords.encode_with(t, "lower", method="fewest"),
+    "evaluate": lambda t: subwords.evaluate(t, TEXTS, progress=False),
+    "explain": lambda t: subwords.explain(t, "lower").to_dict(),
+    "extend": lambda t: subwords.extend(t, OTHER_TEXTS, add=1, progress=False).vocab,
+    "id_map": lambda t: subwords.id_map(t, OTHER),
+    "id_map, second": lambda t: subwords.id_map(OTHER, t),
+    "IdMap.check": lambda t: subwords.id_map(TOK, OTHER).check(t, OTHER),
+    "is_canonical": lambda t: subwords.is_canonical(t, [75, 78]),
+    "merge_tokenizers": lambda t: subwords.merge_tokenizers(t, OTHER),
+    "merge_tokenizers, second": lambda t: subwords.merge_tokenizers(OTHER, t),
+    "prune": lambda t: subwords.prune(t, drop=[TOK.vocab_size - 1]),
+    "replace": lambda t: subwords.replace(t, OTHER_TEXTS, number=1, progress=False),
+    "segmentations": lambda t: subwords.segmentations(t, "low"),
+    "verify": lambda t: subwords.verify("tok.json", tokenizer=t),
+    "verify_training": lambda t: subwords.verify_training(t, TEXTS),
+    "why_not": lambda t: subwords.why_not(t, "lowest"),
+}
+
+# Calls of all public functions that read a corpus.
+WITH_CORPUS: dict[str, Call] = {
+    "allocation": lambda c: subwords.allocation(TOK, {"a": c}, progress=False),
+    "audit": lambda c: subwords.audit(TOK, c, rules=["unused-token"], progress=False),
+    "compare": lambda c: subwords.compare([TOK, OTHER], c, progress=False),
+    "convert": lambda c: subwords.convert("tok.json", "converted.json", against=c, progress=False),
+    "count": lambda c: subwords.count(c, progress=False),
+    "encode_files": lambda c: TOK.encode_files(c, "ids.npy", progress=False),
+    "evaluate": lambda c: subwords.evaluate(TOK, c, progress=False),
+    "explain_training": lambda c: subwords.explain_training(c, vocab_size=258),
+    "extend": lambda c: subwords.extend(TOK, c, add=1, progress=False),
+    "mix": lambda c: subwords.mix({"a": c, "b": subwords.count(TEXTS, progress=False)}, weights={"a": 1.0, "b": 1.0}),
+    "replace": lambda c: subwords.replace(TOK, c, number=1, progress=False),
+    "stability": lambda c: subwords.stability(c, vocab_size=258, shares=[1], progress=False),
+    "sweep": lambda c: subwords.sweep(c, vocab_sizes=[258], progress=False),
+    "train": lambda c: subwords.train(c, vocab_size=258, progress=False),
+    "train_mingram": lambda c: subwords.train_mingram(c, vocab_size=14, progress=False),
+    "train_parity": lambda c: subwords.train_parity({"a": c, "b": TEXTS}, vocab_size=258, progress=False),
+    "verify": lambda c: subwords.verify("tok.json", c, progress=False),
+    "verify_training": lambda c: subwords.verify_training(TOK, c),
+}
+
+# Functions whose first argument is something else, which other tests try.
+NEITHER = {"load", "normalizer", "splitter", "segmented", "warmup"}
+
+CORPORA: dict[str, Callable[[], Any]] = {
+    "path": lambda: "corpus.txt",
+    "Path": lambda: Path("corpus.txt"),
+    "glob": lambda: "corp*.txt",
+    "paths": lambda: [Path("corpus.txt"), Path("corpus.txt")],
+    "list": lambda: [*OTHER_TEXTS],
+    "tuple": lambda: (*OTHER_TEXTS,),
+    "generator": lambda: (text for text in OTHER_TEXTS),
+    "array": lambda: np.array(OTHER_TEXTS),
+    "counts": lambda: subwords.count(OTHER_TEXTS, progress=False),
+    "bytes": lambda: b"low lower",
+    "int": lambda: 3,
+    "float": lambda: 1.5,
+    "None": lambda: None,
+    "True": lambda: True,
+    "object": object,
+    "ints": lambda: [1, 2],
+    "Nones": lambda: [None],
+    "empty": list,
+    "dict of ints": lambda: {"low": "a", 3: 4},
+    "empty dict": dict,
+    "no file": lambda: "none.txt",
+    "empty str": lambda: "",
+    "NUL": lambda: "a\0b",
+    "surrogate": lambda: ["\ud800"],
+    "floats": lambda: np.array([1.5, 2.5]),
+    "tokenizer": lambda: TOK,
+    "function": lambda: len,
+}
+WORK_EVERYWHERE = {"path", "Path", "list", "tuple"}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    TOK.save("tok.json")
+    Path("corpus.txt").write_text("\n".join(OTHER_TEXTS), "utf-8")
+    return tmp_path
+
+
+class Named:
+    """An os.PathLike."""
+
+    def __init__(self, path: object) -> None:
+        self.path = path
+
+    def __fspath__(self) -> Any:
+        return self.path
+
+
+def outcome(call: Call, value: Any) -> str:
+    """Return what a call gives, as text, or the kind of its error; anything but a SubwordsError fails."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return re.sub(r"per_second=[^,]+", "", repr(call(value)))  # what differs in each run
+        except SubwordsError as error:
+            assert str(error)
+            return type(error).__name__
+
+
+def test_every_public_function_is_tried() -> None:
+    functions = {name for name in subwords.__all__ if inspect.isfunction(getattr(subwords, name))}
+    tried = {name.partition(",")[0] for name in (*WITH_TOKENIZER, *WITH_CORPUS)}
+    assert functions - NEITHER == tried - {"IdMap.check", "encode_files"}
+    for name in functions:
+        first = next(iter(inspect.signature(getattr(subwords, name)).parameters))
+        assert (first in ("tokenizer", "tokenizers", "old", "first")) <= (name in WITH_TOKENIZER)
+
+
+@pytest.mark.parametrize("name", WITH_TOKENIZER)
+def test_tokenizers(name: str) -> None:
+    call = WITH_TOKENIZER[name]
+    expected = outcome(call, TOK)
+    assert "Error" not in expected
+    for value in ("tok.json", Path("tok.json"), Named("tok.json"), str(Path("tok.json").absolute())):
+        assert outcome(call, value) == expected, value
+    for wrong in (3, 1.5, b"tok.json", [TOK], {"a": TOK}, TOK.spec, object(), Named(b"tok.json"), Named(3), True, len):
+        with pytest.raises(InputError, match="expected"):
+            call(wrong)
+    for missing in ("none.json", Path("none"), "org/none", "o200k", "a\0b", "", "\ud800"):
+        with pytest.raises(SubwordsError):
+            call(missing)
+
+
+def test_a_name(shared_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not (shared_data / "tokenizers/tiktoken/r50k_base.tiktoken").exists():
+        pytest.skip("no r50k_base.tiktoken")
+    monkeypatch.chdir(shared_data / "tokenizers/tiktoken")
+    for name in ("gpt2", "r50k_base", "GPT2"):
+        assert subwords.explain(name, "low").ids == subwords.load("gpt2").encode("low")
+        assert subwords.evaluate(name, ["low lower"], progress=False).tokens == 2
+
+
+def test_what_has_a_tokenizer_is_named() -> None:
+    with pytest.raises(InputError, match=r"not Adapted; pass its \.tokenizer"):
+        subwords.why_not(subwords.prune(TOK, drop=[262]), "low")  # type: ignore[arg-type]
+    for wrong in ("tok.json", TOK, Path("tok.json"), 3, ["tok.json"]):
+        with pytest.raises(InputError, match="expected"):
+            subwords.compare(wrong, TEXTS)  # type: ignore[arg-type]
+    found = subwords.compare(["tok.json", OTHER, Path("tok.json")], TEXTS, progress=False)
+    assert found.names == ("tok.json", "2", "tok.json")
+    with pytest.raises(InputError, match="expected names as a list of str"):
+        subwords.compare([TOK, OTHER], TEXTS, names="ab", progress=False)
+
+
+@pytest.mark.parametrize("name", WITH_CORPUS)
+def test_corpora(name: str) -> None:
+    for spelling, make in CORPORA.items():
+        found = outcome(WITH_CORPUS[name], make())
+        must_work = {"counts"} if name == "mix" else WORK_EVERYWHERE  # a mixture is of counts
+        assert spelling not in must_work or "Error" not in found, (spelling, found)
+
+
+PATHS: dict[str, Call] = {
+    "load": subwords.load,
+    "save": TOK.save,
+    "convert": lambda p: subwords.convert("tok.json", p),
+    "verify": subwords.verify,
+    "encode_files": lambda p: TOK.encode_files(TEXTS, p, progress=False),
+    "tokens.open": subwords.tokens.open,
+    "tokens.check": subwords.tokens.check,
+    "WordCounts.save": lambda p: subwords.count(TEXTS, progress=False).save(p),
+    "WordCounts.load": subwords.WordCounts.load,
+    "IdMap.save": lambda p: subwords.id_map(TOK, OTHER).save(p),
+    "IdMap.load": subwords.IdMap.load,
+    "evaluate(gold)": lambda p: subwords.evaluate(TOK, TEXTS, gold=p, progress=False),
+    "count_files": lambda p: subwords.scale.count_files("corpus.txt", p, progress=False),
+    "scale.encode_files": lambda p: subwords.scale.encode_files(TOK, "corpus.txt", p, progress=False),
+    "scale.encode_files(source)": lambda p: subwords.scale.encode_files(TOK, p, "out.npy", progress=False),
+}
+FILES = {
+    "tokens.open": "ids.npy",
+    "tokens.check": "ids.manifest.json",
+    "encode_files": "new.npy",
+    "WordCounts.load": "counts",
+    "WordCounts.save": "counts",
+    "IdMap.load": "map.json",
+    "IdMap.save": "map.json",
+    "evaluate(gold)": "gold.tsv",
+    "count_files": "new",
+    "scale.encode_files": "new.npy",
+    "scale.encode_files(source)": "corpus.txt",
+}
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_paths(name: str) -> None:
+    TOK.encode_files(TEXTS, "ids.npy", progress=False)
+    subwords.count(TEXTS, progress=False).save("counts")
+    subwords.id_map(TOK, OTHER).save("map.json")
+    Path("gold.tsv").write_text("lower\tlow er\n", "utf-8")
+    file = FILES.get(name, "tok.json" if name in ("load", "verify") else "new.json")
+    for value in (file, Path(file), Named(file)):
+        found = outcome(PATHS[name], value)
+        assert "Error" not in found, (value, found)
+    for wrong in (3, None, 1.5, b"a", [], {}, True, Named(3), Named(b"a"), "", "a\0b", "\ud800", object()):
+        if wrong is None and name == "evaluate(gold)":
+            continue
+        found = outcome(PATHS[name], wrong)
+        assert found.endswith("Error"), (wrong, found)
+
+
+IDS = [75, 78, 86]
+WITH_IDS: dict[str, Call] = {
+    "decode": TOK.decode,
+    "decode_bytes": TOK.decode_bytes,
+    "decode_batch": lambda ids: TOK.decode_batch([ids]),
+    "decode_with_spans": lambda ids: TOK.decode_with_spans(ids)[0],
+    "stream.step": lambda ids: TOK.stream().step(ids),
+    "stream(prompt)": lambda ids: TOK.stream(prompt=ids).step(75),
+    "canonicalize": lambda ids: subwords.canonicalize(TOK, ids),
+    "is_canonical": lambda ids: subwords.is_canonical(TOK, ids),
+    "decode, with a decoder": lambda ids: TOK.with_(normalizer="lowercase").decode(ids),
+}
+KINDS = ["int8", "int16", "uint16", "int32", "uint32", "int64", "uint64", ">i4", "uint8"]
+
+
+@pytest.mark.parametrize("name", WITH_IDS)
+def test_ids(name: str) -> None:
+    call = WITH_IDS[name]
+    expected = outcome(call, IDS)
+    assert "Error" not in expected
+    spellings: list[Any] = [tuple(IDS), iter(IDS), (i for i in IDS), [np.int32(i) for i in IDS]]
+    for value in [*spellings, *(np.array(IDS, kind) for kind in KINDS), np.array([0, *IDS, 0])[1:-1]]:
+        assert outcome(call, value) == expected, value
+    assert outcome(call, range(75, 78)) == outcome(call, [75, 76, 77])
+    wrongs = [[1.5], np.array([1.0]), "12", b"12", ["1"], {75}, {75: 1}, [None], None, [True], [10**30], [-1], [263]]
+    for wrong in [*wrongs, np.array([[75]]), np.array(75.5), np.array(["a"]), object(), [[75]], 1.5, [object()], True]:
+        found = outcome(call, wrong)
+        assert found.endswith("Error"), (wrong, found)

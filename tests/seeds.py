@@ -1,4 +1,4 @@
-"""The seed of sweeps, rotating cases and random tests: one for every change, so that a tree always gives the same result.
+"""The seed of sweeps, rotating cases and random tests: one for every change, so that a tree gives the same result.
 
 Scheduled runs set SUBWORDS_SEED=day: another part of the cases every day.
 """

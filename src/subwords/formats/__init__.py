@@ -72,8 +72,8 @@ def read_file(
             data += stream.read()
     except OSError as error:
         if isinstance(path, str) and len(file.parts) == 1 and not file.suffix and not file.exists():
-            names = f"; names are {', '.join(ENCODINGS)}, those of OpenAI's models, and org/name of the Hub"
-            hint = nearest(path, [*ENCODINGS, *MODELS]) or names
+            known = f"; names are {', '.join(ENCODINGS)}, those of OpenAI's models, and org/name of the Hub"
+            hint = nearest(path, [*ENCODINGS, *MODELS]) or known
             raise FormatError(f"no file, folder or name {path!r} here{hint}") from None
         raise FormatError(f"expected a tokenizer file ({_KNOWN}); {file}: {error.strerror}") from None
     spec = _read(data, file, splitter, special_tokens)

@@ -51,7 +51,7 @@ def is_canonical(tokenizer: TokenizerLike, ids: Iterable[int] | NDArray[np.integ
     >>> subwords.is_canonical(tok, tok.encode("low")), subwords.is_canonical(tok, tok.encode("l") + tok.encode("ow"))
     (True, False)
     """
-    found = as_ids(ids).tolist()
+    found: list[int] = as_ids(ids).tolist()
     return canonicalize(tokenizer, found) == found
 
 

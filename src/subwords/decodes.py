@@ -118,7 +118,9 @@ class Decodes(Described):
         ]
 
     def token_bytes(self, index: int) -> bytes:
-        r"""Return the bytes that an id adds to a text, after other tokens (D7): b" the", a part of a character, ...
+        r"""Return the bytes that an id adds to a text, after other tokens: b" the", a part of a character, ...
+
+        Defined in ALGORITHMS.md, D7.
 
         The bytes of each token of a text join to the text, but for what a decoder does at its ends, such as dropping
         the first space. b"" for an id without a token. Raises InputError if there is no such id. `id_to_token` gives
@@ -149,7 +151,7 @@ class Decodes(Described):
 
         prompt: ids before those that the stream gets. Their text is not returned, but what follows is decoded as after
         it: " world" with its space. The pieces join to the text of all ids without its common beginning with that of
-        the prompt (D1).
+        the prompt (ALGORITHMS.md, D1).
 
         >>> import subwords
         >>> tok = subwords.train(["ab ab"], vocab_size=258)

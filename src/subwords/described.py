@@ -176,7 +176,7 @@ class Described:
 
     @property
     def lossless(self) -> bool:
-        """Whether decode(encode(text)) == text for every text (A1)."""
+        """Whether decode(encode(text)) == text for every text (ALGORITHMS.md, A1)."""
         joins = self.decoder is None
         return joins and self.model.lossless and self.splitter.keeps_text and self.normalizer is None
 

@@ -62,8 +62,8 @@ class Changes(TypedDict, total=False):
 class Tokenizer(Shapes):
     """A tokenizer: a `TokenizerSpec` and the tables that run it, built on first use.
 
-    Immutable: threads may share it. It survives fork and pickling; a pickle holds the spec only (A4). Two tokenizers
-    are equal if their specs are equal.
+    Immutable: threads may share it. It survives fork and pickling; a pickle holds the spec only (ALGORITHMS.md, A4).
+    Two tokenizers are equal if their specs are equal.
 
     >>> import subwords
     >>> tok = subwords.train(["low lower lowest"] * 9, vocab_size=263)
@@ -108,8 +108,8 @@ class Tokenizer(Shapes):
         """Return a copy with more added tokens; all tokens keep their ids.
 
         A token of the vocabulary keeps its id, others get the next ids. The flags are those of `AddedToken`; an added
-        token that exists gets them too. Ordinary text no longer yields a special token (A3): merges that make it are
-        left out. Raises InputError for empty tokens and for a token given twice.
+        token that exists gets them too. Ordinary text no longer yields a special token (ALGORITHMS.md, A3): merges that
+        make it are left out. Raises InputError for empty tokens and for a token given twice.
 
         >>> import subwords
         >>> tok = subwords.train(["ab ab"], vocab_size=258).with_tokens(["<|user|>", "<|end|>"])

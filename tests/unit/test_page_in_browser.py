@@ -608,7 +608,7 @@ def test_no_result_of_an_old_text_stays(browser: webdriver.Chrome, folder: Path)
         page = Page(browser, server.address)
         page.open()
         for text in ("hugs", ""):
-            page.one("#evaluate").click()
+            page.one("#evaluate").send_keys(Keys.ENTER)
             page.wait(lambda: page.all("#evaluation-body tbody tr"))
             if page.chips(0):
                 page.run("document.querySelector('button.chip').focus()")
@@ -627,7 +627,7 @@ def test_one_text_has_one_number_of_tokens(browser: webdriver.Chrome, folder: Pa
     with served(PageApi(files, "low lower\n\nlowest hugs\n naïve\n", panels=panels())) as server:
         page = Page(browser, server.address)
         page.open()
-        page.one("#evaluate").click()
+        page.one("#evaluate").send_keys(Keys.ENTER)
         page.wait(lambda: page.all("#evaluation-body tbody tr"))
         rows = {
             row.find_element(By.CSS_SELECTOR, "th").text: [

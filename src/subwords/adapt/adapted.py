@@ -49,7 +49,7 @@ class Adapted:
 
     @cached_property
     def id_map(self) -> IdMap:
-        """Which old ids make up each new one, for the embeddings of a model (C1)."""
+        """Which old ids make up each new one, for the embeddings of a model (ALGORITHMS.md, C1)."""
         vocab = self.tokenizer.model.vocab
         parts = spelled(self.old, [vocab[index] for index in self.added]) if self.added else []
         return mapped_by(self.old, self.tokenizer, self._origins, dict(zip(self.added, parts, strict=True)))

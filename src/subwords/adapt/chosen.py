@@ -115,7 +115,9 @@ def token_counts(model: Model, counts: WordCounts, threads: int | None) -> NDArr
 def lowest(
     removal: Removal, counts: NDArray[np.int64], kept: Iterable[int], more: Callable[[int, int], bool]
 ) -> list[int]:
-    """Return the tokens that go, in order (C2): always the one of lowest count, of equal ones that of the largest id.
+    """Return the tokens that go, in order: always the one of lowest count, of equal ones that of the largest id.
+
+    Defined in ALGORITHMS.md, C2.
 
     Only tokens go that no other one is made of. The count of one that goes is added to the counts of its parts.
     more: whether to go on, by the count of the next token and the number of those that are gone.

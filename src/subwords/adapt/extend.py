@@ -55,7 +55,9 @@ def extend(
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Tokenizer:
-    """Return a tokenizer with `add` more tokens, learned from a corpus (see `count`) or from word counts (B9, P5, U6).
+    """Return a tokenizer with `add` more tokens, learned from a corpus (see `count`) or from word counts.
+
+    Defined in ALGORITHMS.md, B9, P5, U6.
 
     The words, as the tokenizer encodes them, are merged further. All old ids keep their tokens, the new tokens get the
     next ids, and each of them is reached. In BPE, a text keeps its ids unless the two sides of a new merge are

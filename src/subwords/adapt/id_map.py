@@ -137,7 +137,7 @@ class IdMap(Value):
 
 
 def id_map(old: TokenizerLike, new: TokenizerLike) -> IdMap:
-    """Return which ids of `old` make up each id of `new`: the same token, or the mean of its parts (C1).
+    """Return which ids of `old` make up each id of `new`: the same token, or the mean of its parts (ALGORITHMS.md, C1).
 
     A token of both has its one old id. A new one has the ids that the old model gives its text as one word, each with
     the same weight. InputError for tokenizers that spell tokens differently, such as bytes and characters.

@@ -25,7 +25,9 @@ __all__ = ["merge_tokenizers"]
 
 
 def merge_tokenizers(first: TokenizerLike, second: TokenizerLike, *, threads: int | None = None) -> Adapted:
-    """Return the first tokenizer with the tokens of the second one as well; all its ids keep their tokens (C3).
+    """Return the first tokenizer with the tokens of the second one as well; all its ids keep their tokens.
+
+    Defined in ALGORITHMS.md, C3.
 
     New tokens get the next ids, in the order in which `second` makes them. For BPE, each of them has one merge, which
     ranks after all others: of the two tokens that all earlier merges leave of its text. So text yields each new token.

@@ -53,7 +53,9 @@ def train_mingram(
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Tokenizer:
-    """Train a Unigram tokenizer that writes a text with the fewest pieces, on a corpus (see `count`) or counts (U7).
+    """Train a Unigram tokenizer that writes a text with the fewest pieces, on a corpus (see `count`) or counts.
+
+    Defined in ALGORITHMS.md, U7.
 
     The pieces are those of BPE with seed_factor times as many tokens, or more if too many of them are used nowhere; the
     most used ones are kept. All counts are

@@ -94,7 +94,9 @@ def train_parity(
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Parity:
-    """Train BPE on several languages so that they cost about the same: each merge is one of the dearest language (B11).
+    """Train BPE on several languages so that they cost about the same: each merge is one of the dearest language.
+
+    Defined in ALGORITHMS.md, B11.
 
     languages: a corpus (see `count`), or word counts of one splitter and normalizer, by language. development: parallel
     text by language; the cost of a language is then the number of its ids. Without it, the cost is ids per byte of the

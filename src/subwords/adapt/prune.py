@@ -38,7 +38,7 @@ def prune(
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Adapted:
-    """Return a tokenizer with fewer tokens, and what became of each id (C2).
+    """Return a tokenizer with fewer tokens, and what became of each id (ALGORITHMS.md, C2).
 
     Give one of these. drop: tokens to remove. keep: all others are removed, but those that these are made of. scripts:
     removes tokens whose letters are all of these scripts ("Cyrillic", "Hani"). counts: removes the tokens that a

@@ -51,7 +51,9 @@ def replace(
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Adapted:
-    """Return a tokenizer of the same size in which new tokens have the ids of some old ones (B9, P5, U6, C2).
+    """Return a tokenizer of the same size in which new tokens have the ids of some old ones.
+
+    Defined in ALGORITHMS.md, B9, P5, U6, C2.
 
     The new tokens are learned from a corpus (see `count`) or from word counts. Those that make room are the `number`
     tokens that the corpus uses least, except those in `keep`; or the tokens `drop`; or those of `scripts`: see `prune`.

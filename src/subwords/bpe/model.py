@@ -37,13 +37,15 @@ class BPE(Value):
     merged first.
     byte_level: words start as bytes; otherwise as characters.
     byte_fallback: an unknown character becomes its bytes, the tokens `<0x00>` to `<0xFF>`, if all of them exist.
-    unk_id, fuse_unk: the token for any other unknown symbol. Without one, `unknown` is "error" or "drop" (E4).
-    whole_words: a word that is a token is not segmented (E2). words_only: any other word is unknown.
-    special_ids: ids that no text yields (A3).
+    unk_id, fuse_unk: the token for any other unknown symbol. Without one, `unknown` is "error" or "drop"
+    (ALGORITHMS.md, E4).
+    whole_words: a word that is a token is not segmented (ALGORITHMS.md, E2). words_only: any other word is unknown.
+    special_ids: ids that no text yields (ALGORITHMS.md, A3).
     user_ids: tokens that never merge; a word that is one is not segmented.
     unused_ids: tokens that take part in merging and are split into their parts afterwards.
     parts: characters that take part in merging and are unknown afterwards; merges use ids from len(vocab) on for them.
-    prefix, suffix: spelled before every symbol of a word but the first, and after the last one (E7). A merge leaves out
+    prefix, suffix: spelled before every symbol of a word but the first, and after the last one
+    (ALGORITHMS.md, E7). A merge leaves out
     the prefix of its right token.
     dropout: the default of `sample`; encoding ignores it.
     literal_ids: tokens of a byte-level vocabulary that files spell as their text, because no bytes spell them; no text
@@ -157,7 +159,9 @@ class BPE(Value):
         unused_ids: Collection[int] = (),
         kind: Literal["bpe", "char", "word"] = "bpe",
     ) -> BPE:
-        """Return the model of pieces with scores: two merge if they concatenate to a piece, best score first (E3).
+        """Return the model of pieces with scores: two merge if they concatenate to a piece, best score first.
+
+        Defined in ALGORITHMS.md, E3.
 
         Scores are rounded to 32-bit floats. special_ids: control, unknown and byte pieces, which no merge yields. A
         word that is a user-defined piece is not segmented; the splitter must isolate these. kind="char": only

@@ -122,8 +122,8 @@ class Normalizer:
     def apply(self, text: Bytes, bounds: Offsets, part: Part = WHOLE) -> tuple[Bytes, Offsets]:
         """Return the normalized texts text[bounds[i]:bounds[i + 1]], concatenated, and their bounds, int64.
 
-        A byte that is not UTF-8 is a character of no class and stays unchanged (S2). `part`: for one stretch of a
-        longer text, whether it begins and ends that text.
+        A byte that is not UTF-8 is a character of no class and stays unchanged (ALGORITHMS.md, S2). `part`: for one
+        stretch of a longer text, whether it begins and ends that text.
         """
         text = np.ascontiguousarray(text)
         found = applied(self._fused, text, bounds, part) or applied(self._stages, text, bounds, part)

@@ -127,7 +127,9 @@ class Splitter:
         return self.route.word_spans(text)
 
     def cut(self, text: Bytes, at: int, *, begins: bool = True) -> int:
-        """Return the last known position in text[:at] where a cut changes no word, whatever follows, or 0 (S4).
+        """Return the last known position in text[:at] where a cut changes no word, whatever follows, or 0.
+
+        Defined in ALGORITHMS.md, S4.
 
         `begins` is ignored: it exists for `Pipeline.cut`. Only the two characters beside a cut decide about it.
         """
@@ -157,7 +159,10 @@ class Splitter:
         return character_spans(data, self.byte_spans(data))
 
     def byte_spans(self, data: bytes | Bytes) -> NDArray[np.int64]:
-        """Return the byte range of every word, int64 of shape (n, 2); `data` may be invalid UTF-8 (S2)."""
+        """Return the byte range of every word, int64 of shape (n, 2); `data` may be invalid UTF-8.
+
+        Defined in ALGORITHMS.md, S2.
+        """
         word_spans = self.route.word_spans(_as_array(data))
         return np.stack(
             [word_spans.origin[0, word_spans.words[:-1]], word_spans.origin[1, word_spans.words[1:] - 1]], axis=1

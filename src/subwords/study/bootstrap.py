@@ -33,7 +33,9 @@ def check_confidence(confidence: object, resamples: object, seed: object) -> Non
 
 
 class Resampled:
-    """Sums over resampled documents (V5): each resample draws as many documents as there are, with replacement.
+    """Sums over resampled documents: each resample draws as many documents as there are, with replacement.
+
+    Defined in ALGORITHMS.md, V5.
 
     columns: int64, a value for each document. More than MOST_UNITS documents are dealt at random into that many
     bundles, which are then resampled. The draws depend on the seed and on the number of documents only: columns of the

@@ -34,7 +34,9 @@ def check_alpha(alpha: object) -> None:
 
 
 def entropy(counts: Counts, alpha: float = 1.0) -> float | None:
-    """Return the Renyi entropy of order alpha in nats (V6); alpha=1 is Shannon's. None without any count.
+    """Return the Renyi entropy of order alpha in nats; alpha=1 is Shannon's. None without any count.
+
+    Defined in ALGORITHMS.md, V6.
 
     >>> import numpy as np
     >>> entropy(np.array([1, 1, 1, 1])) == math.log(4)
@@ -55,7 +57,9 @@ def entropy(counts: Counts, alpha: float = 1.0) -> float | None:
 
 
 def renyi_efficiency(counts: Counts, *, alpha: float = 2.5, vocabulary: int | None = None) -> float | None:
-    """Return the Renyi entropy divided by log of the size of the vocabulary (V6); None for fewer than 2 types.
+    """Return the Renyi entropy divided by log of the size of the vocabulary; None for fewer than 2 types.
+
+    Defined in ALGORITHMS.md, V6.
 
     vocabulary: None for the types that occur.
 
@@ -71,7 +75,9 @@ def renyi_efficiency(counts: Counts, *, alpha: float = 2.5, vocabulary: int | No
 
 
 def zipf(counts: Counts, ranks: tuple[int, int]) -> Zipf | None:
-    """Return the fit of a line to log frequency over log rank (V8), or None if fewer than 3 ranks are in the range.
+    """Return the fit of a line to log frequency over log rank, or None if fewer than 3 ranks are in the range.
+
+    Defined in ALGORITHMS.md, V8.
 
     >>> import numpy as np
     >>> fit = zipf(np.array([3600, 1800, 1200, 900, 0]), (1, 10))
@@ -92,7 +98,9 @@ def zipf(counts: Counts, ranks: tuple[int, int]) -> Zipf | None:
 
 
 def gini(costs: Sequence[float] | NDArray[np.float64]) -> float | NDArray[np.float64]:
-    """Return the Gini coefficient of costs, sum |ci - cj| / (2 n^2 mean) (V10); of each row, for two dimensions.
+    """Return the Gini coefficient of costs, sum |ci - cj| / (2 n^2 mean); of each row, for two dimensions.
+
+    Defined in ALGORITHMS.md, V10.
 
     >>> gini([1, 1, 1]), gini([0, 0, 3])
     (0.0, 0.6666666666666666)

@@ -38,7 +38,9 @@ GROUP_COLUMNS = ("group", "documents", "bytes", "tokens", "bytes per token", "in
 
 @dataclass(frozen=True)
 class Group:
-    """The documents of one group, such as a language. cost: tokens, relative to the reference group (V7).
+    """The documents of one group, such as a language. cost: tokens, relative to the reference group.
+
+    Defined in ALGORITHMS.md, V7.
 
     None where a group has no text, or no tokens. interval: of bytes_per_token; None for fewer than 2 documents.
     """

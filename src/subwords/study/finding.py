@@ -39,6 +39,7 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("merged-special", "error", "merges make the text of a special token from ordinary text"),
     ("plain-special", "warning", "a special token is an ordinary word: text may contain it"),
     ("added-overlap", "warning", "an added token is part of another one, or spelled like an ordinary token"),
+    ("template-token", "error", "the template or the padding inserts an id that is not that of its token"),
     ("missing-bytes", "error", "some bytes have no token: text with them is lost or an error"),
     ("no-unknown", "warning", "unknown characters raise an error: there is neither an unknown token nor bytes"),
     ("round-trip", "error", "decoding does not give the text back, although the tokenizer is lossless"),

@@ -14,7 +14,10 @@ __all__ = ["Boundaries", "boundaries"]
 
 
 class Boundaries(NamedTuple):
-    """Borders inside words: precision, recall and F1 of the tokens' borders (V9). None where there is no border."""
+    """Borders inside words: precision, recall and F1 of the tokens' borders. None where there is no border.
+
+    Defined in ALGORITHMS.md, V9.
+    """
 
     precision: float | None
     recall: float | None

@@ -213,7 +213,9 @@ def _model(width: int | None, layer_parameters: int | None, tied: bool) -> Calla
 
 
 def first_tokens(tokenizer: Tokenizer, size: int) -> Tokenizer:
-    """Return a trained BPE tokenizer with its first `size` tokens: what training to that size gives (B3, B4).
+    """Return a trained BPE tokenizer with its first `size` tokens: what training to that size gives.
+
+    Defined in ALGORITHMS.md, B3, B4.
 
     InputError if the alphabet alone is larger.
     """

@@ -88,7 +88,9 @@ def verify_training(
     documents: Literal["file", "line"] | None = None,
     threads: int | None = None,
 ) -> Verification:
-    """Replay the merges of a BPE tokenizer on its corpus, and check that each was the best pair at its turn (B1, B2).
+    """Replay the merges of a BPE tokenizer on its corpus, and check that each was the best pair at its turn.
+
+    Defined in ALGORITHMS.md, B1, B2.
 
     source: the corpus of training, or its word counts. tie_break: the rule that training declared; ids are those of the
     alphabet, then of the merges in order. limit: stop after so many deviations: each takes a run of training.

@@ -27,7 +27,7 @@ class WordSplit:
 class PairScore:
     """Two neighbouring tokens: how often they occur, and the score by which training compares them.
 
-    score: the count for BPE; for WordPiece that of its `score` (P1); the likelihood gain is in nats.
+    score: the count for BPE; for WordPiece that of its `score` (ALGORITHMS.md, P1); the likelihood gain is in nats.
     """
 
     pair: tuple[str, str]

@@ -63,13 +63,12 @@ def count(
     in text files, which is removed. text_column: the field or column of rows that holds the text. max_document_bytes:
     what follows them in a document is dropped. sample: the share of documents to count, chosen by a hash of their text
     and of sample_seed (0): the same documents on any machine, and all those of a smaller share. special_tokens: removed
-    from the text before counting (W3). user_defined: pieces that Unigram keeps whole, each a word. errors: text that
-    cannot be read raises CorpusError with its place ("strict"); becomes U+FFFD, or no text for a row without any
-    ("replace"); or its document is left out ("skip").
-    document_frequencies: also count the documents that have each word (`WordCounts.documents`); not with memory.
-    memory: about what the process may use in all, "2GB" or a number of bytes; words that do not fit go to a temporary
-    file (TMPDIR), and the result is mapped from one. threads: None for one per processor. progress: None shows a bar if
-    standard error is a terminal.
+    from the text before counting (ALGORITHMS.md, W3). user_defined: pieces that Unigram keeps whole, each a word.
+    errors: text that cannot be read raises CorpusError with its place ("strict"); becomes U+FFFD, or no text for a row
+    without any ("replace"); or its document is left out ("skip"). document_frequencies: also count the documents that
+    have each word (`WordCounts.documents`); not with memory. memory: about what the process may use in all, "2GB" or a
+    number of bytes; words that do not fit go to a temporary file (TMPDIR), and the result is mapped from one. threads:
+    None for one per processor. progress: None shows a bar if standard error is a terminal.
     A dict or Counter has texts, such as words, and how often each occurs: the counts are those of a corpus with each
     text so many times, split and normalized as any text. `WordCounts.from_words` takes words as they are.
     Hazard: a str is a path; put texts in a list.

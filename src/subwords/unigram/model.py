@@ -24,12 +24,12 @@ BYTE_PIECES = tuple(b"<0x%02X>" % byte for byte in range(256))
 
 @dataclass(frozen=True, eq=False)
 class Unigram(Value):
-    """A Unigram model (U5): a text becomes the pieces with the greatest sum of scores.
+    """A Unigram model (ALGORITHMS.md, U5): a text becomes the pieces with the greatest sum of scores.
 
     scores: float64, by id: natural logarithms of probabilities.
     unk_id: the id of a run of unknown characters; None raises InputError for them.
     byte_fallback: unknown characters become byte pieces, `<0x00>` to `<0xFF>`, where those exist.
-    special_ids: ids that no text yields (A3): control, unknown, unused and byte pieces.
+    special_ids: ids that no text yields (ALGORITHMS.md, A3): control, unknown, unused and byte pieces.
     user_ids: pieces that always match, whatever their score; the longer one wins.
     running: sum scores as SentencePiece does, in 32 bits and across the words of a text, to get its ids. Otherwise sum
     in 64 bits per word, as HF does, with each score rounded as HF rounds it when it reads a file.

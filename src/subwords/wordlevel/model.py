@@ -16,10 +16,10 @@ MOST_IDS = 2**31 - 1
 
 @dataclass(frozen=True, eq=False)
 class WordLevel(Value):
-    """A WordLevel model (L1): a word is a token, or unknown.
+    """A WordLevel model (ALGORITHMS.md, L1): a word is a token, or unknown.
 
     unk_id: the id of unknown words; None if they are an error.
-    special_ids: ids that no text yields (A3).
+    special_ids: ids that no text yields (ALGORITHMS.md, A3).
     """
 
     vocab: Vocab

@@ -19,11 +19,11 @@ SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")  # BERT's
 
 @dataclass(frozen=True, eq=False)
 class WordPiece(Value):
-    """A WordPiece model (P3).
+    """A WordPiece model (ALGORITHMS.md, P3).
 
     prefix: marks pieces that continue a word; may be empty.
     unk_id: the id of a word that is not a sequence of pieces, or is longer than `max_chars` characters.
-    special_ids: ids that no text yields (A3).
+    special_ids: ids that no text yields (ALGORITHMS.md, A3).
     """
 
     vocab: Vocab

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from subwords.components.template import Inserted
 from subwords.errors import SubwordsError
 from subwords.study.checks.subject import Subject
 from subwords.study.finding import Finding
@@ -24,6 +25,7 @@ def check_behavior(subject: Subject, texts: Iterable[str] = ()) -> Iterator[Find
     yield from _round_trips(subject, [*PROBES, *texts])
     yield from _cuts(subject)
     yield from _special(subject)
+    yield from _inserted(subject)
 
 
 def _round_trips(subject: Subject, texts: list[str]) -> Iterator[Finding]:
@@ -67,3 +69,21 @@ def _special(subject: Subject) -> Iterator[Finding]:
         if other is not None and other != token.id:
             message = f"{token.content!r} is added as {token.id}, and an ordinary token as {other}"
             yield Finding("added-overlap", message, (token.id, other), (token.content,))
+
+
+def _inserted(subject: Subject) -> Iterator[Finding]:
+    """Yield ids that a template or the padding inserts, and that are not those of their tokens."""
+    template, padding = subject.tokenizer.template, subject.tokenizer.spec.padding
+    found = list[tuple[str, int, str]]()
+    if template is not None:
+        pieces = [piece for piece in (*template.single, *template.pair) if isinstance(piece, Inserted)]
+        found += [("the template", *one) for piece in pieces for one in zip(piece.ids, piece.tokens, strict=True)]
+    if padding is not None:
+        found.append(("the padding", padding.pad_id, padding.pad_token))
+    for where, index, token in dict.fromkeys(found):
+        own = subject.tokens[index] if index < len(subject.tokens) else b""
+        if own == token.encode():
+            continue
+        what = f"the token {subject.quoted(index)}" if own else "no token of this vocabulary"
+        message = f"{where} inserts {token!r} as {index}, which is {what}"
+        yield Finding("template-token", message, (index,) if own else (), (token, where))

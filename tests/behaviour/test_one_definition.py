@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -188,3 +189,15 @@ def test_a_sweep_of_counts_is_that_of_their_text(algorithm: str, tmp_path: Path)
         two.used,
     )
     assert (one.tokens_per_word, one.interval) == (None, None)
+
+
+def test_a_sweep_of_counted_texts_is_that_of_the_texts() -> None:
+    words = {"low lower": 3, "a wide light": 2}
+    texts = [text for text, number in words.items() for _ in range(number)]
+    one, two = (
+        subwords.sweep(source, vocab_sizes=[260]).sizes[0] for source in (Counter(words), subwords.count(texts))
+    )
+    assert one == two
+    assert one.bytes == sum(map(len, texts))
+    held = subwords.sweep(words, vocab_sizes=[260], on=["low light"]).sizes[0]
+    assert held.bytes == len("low light")

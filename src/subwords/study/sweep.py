@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
@@ -138,17 +138,20 @@ def sweep(
     sizes = _sizes(vocab_sizes)
     model = _model(width, layer_parameters, tied)
     reading, sampling, options = parted(options)
-    held = source if on is None else on
     if isinstance(source, Iterator) and on is None:
         raise InputError("expected a source that can be read twice, not an iterator: pass a list, files, or `on`")
     options |= {"threads": threads, "progress": progress}
+    largest = {**options, "vocab_size": sizes[-1]}
+    if _is_counted(source):
+        source = counts_to_train(source, algorithm, {**reading, **sampling}, largest)
+        reading, sampling = {}, {}
+    held = source if on is None else on
     if isinstance(source, WordCounts):
         for name in (*sampling, *(reading if isinstance(held, WordCounts) else ())):
             raise InputError(f"{name} applies to text, but these are word counts: pass it to count")
         counts = source
     else:
         parts: Iterable[Any] = source.values() if isinstance(source, Mapping) else [source]
-        largest = {**options, "vocab_size": sizes[-1]}
         made = [counts_to_train(part, algorithm, {**reading, **sampling}, largest) for part in parts]
         if not made:
             raise InputError("expected one or more corpora, not an empty dict")
@@ -177,6 +180,11 @@ def sweep(
         )
         found.append(model(one))
     return Sweep(tuple(found))
+
+
+def _is_counted(source: object) -> TypeGuard[Mapping[str, int]]:
+    """Whether a source is a dict or Counter of texts with their counts, and not of corpora."""
+    return isinstance(source, Mapping) and bool(source) and all(isinstance(value, int) for value in source.values())
 
 
 def _sizes(vocab_sizes: Sequence[int] | int) -> list[int]:

@@ -22,6 +22,7 @@ from subwords.sinks.formats import FORMATS, format_of
 from subwords.sinks.manifest import checked_files, manifest_path, read_manifest
 from subwords.sinks.shards import Shards
 from subwords.sinks.token_file import MappedFile, TokenFile, by_offsets
+from subwords.sinks.write import misleading
 from subwords.support.atomic import as_path, place_of
 from subwords.support.checks import check_choice, check_integer
 
@@ -66,8 +67,12 @@ def open(
 
 
 def check(path: str | PathLike[str]) -> list[str]:
-    """Compare token files with the sizes and checksums of their manifest; return the names of files that differ."""
-    return checked_files(place_of(path))
+    """Compare token files with the sizes and checksums of their manifest; return the names of files that differ.
+
+    An index of Megatron beside files of another format is one of them: readers would believe it.
+    """
+    place = place_of(path)
+    return [*checked_files(place), *(file.name for file in misleading(place, read_manifest(place)))]
 
 
 def _shards(path: Path) -> TokenFile:

@@ -63,8 +63,10 @@ class Writes(Decodes):
         shuffled by it. documents, separator, text_column, max_document_bytes, errors: see `subwords.count`. special: as
         in `encode`. threads: None for one per processor.
 
-        The files are the same for any number of threads. Each appears complete or not at all. Raises InputError for
-        invalid options and for a type that does not hold the vocabulary, CorpusError for a corpus that cannot be read.
+        The files are the same for any number of threads. Each appears complete or not at all. Files that an earlier
+        manifest of this name lists, and that are not written again, are deleted, such as more shards. Raises
+        InputError for invalid options and for a type that does not hold the vocabulary, CorpusError for a corpus that
+        cannot be read.
 
         >>> import subwords, tempfile
         >>> tok = subwords.train(["ab ab"], vocab_size=258, special_tokens=["<end>"])
@@ -79,8 +81,8 @@ class Writes(Decodes):
         from subwords.corpus.source import source_size
         from subwords.engine.documents import encode_documents
         from subwords.sinks.formats import format_named
-        from subwords.sinks.manifest import Contents, Manifest, manifest_path, write_manifest
-        from subwords.sinks.write import with_ends, write_shards
+        from subwords.sinks.manifest import Contents, Manifest
+        from subwords.sinks.write import finish, with_ends, write_shards
         from subwords.support.threads import thread_count
 
         target = place_of(path)
@@ -118,7 +120,7 @@ class Writes(Decodes):
             cut=tally.cut,
         )
         manifest = Manifest(contents, tuple(shards))
-        write_manifest(manifest_path(target), manifest)
+        finish(target, manifest)
         return manifest
 
     def _id_of(self, name: str, token: int | str | None) -> int | None:

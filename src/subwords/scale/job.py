@@ -22,7 +22,7 @@ from subwords.resolve import splitter as make_splitter
 from subwords.scale.runners import RUNNERS, local_runner
 from subwords.scale.shards import Shard, shards_of
 from subwords.scale.work import CountWork, Done, EncodeWork, Work, done_of
-from subwords.sinks.manifest import Contents, Input, Manifest, manifest_path, write_manifest
+from subwords.sinks.manifest import Contents, Input, Manifest
 from subwords.support.atomic import place_of
 from subwords.support.checks import check_choice, check_integer, check_strings
 from subwords.support.limits import bytes_of, room_of
@@ -152,7 +152,7 @@ def encode_files(
     """
     from subwords.sinks.flat import npy_blocks
     from subwords.sinks.formats import format_named
-    from subwords.sinks.write import with_ends, write_shards
+    from subwords.sinks.write import finish, with_ends, write_shards
 
     target, run = place_of(path), run or Run()
     form = format_named(format, target)
@@ -180,7 +180,7 @@ def encode_files(
             inputs=tuple(Input(str(file), file.stat().st_size) for file in job.files),
         )
         manifest = Manifest(contents, tuple(made))
-        write_manifest(manifest_path(target), manifest)
+        finish(target, manifest)
         job.clean()
     return manifest
 

@@ -10,7 +10,7 @@ from subwords.errors import InputError
 from subwords.sinks.datatrove import DATATROVE
 from subwords.sinks.flat import BIN, LLMC, LLMC_KINDS, NPY
 from subwords.sinks.layout import TokenFormat
-from subwords.sinks.megatron import MAGIC, MEGATRON, index_path
+from subwords.sinks.megatron import MAGIC, MEGATRON, has_index
 from subwords.sinks.parquet import PARQUET
 from subwords.support.checks import check_choice
 
@@ -46,16 +46,8 @@ def format_of(path: Path) -> TokenFormat:
         return PARQUET
     if path.suffix == ".ds":
         return DATATROVE
-    if head.startswith(MAGIC[:8]) or _begins(index_path(path), MAGIC):
+    if head.startswith(MAGIC[:8]) or has_index(path):
         return MEGATRON
     if len(head) == 8 and tuple(np.frombuffer(head, "<i4").tolist()) in LLMC_KINDS.values():
         return LLMC
     return BIN
-
-
-def _begins(path: Path, magic: bytes) -> bool:
-    try:
-        with path.open("rb") as stream:
-            return stream.read(len(magic)) == magic
-    except OSError:
-        return False

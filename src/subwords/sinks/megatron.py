@@ -22,7 +22,7 @@ from subwords.sinks.layout import Append, Sums, TokenFormat
 from subwords.sinks.parts import Ends, spooled_ends, summed_write, write_numbers
 from subwords.sinks.token_file import Bounds, MappedFile, TokenFile, mapped
 
-__all__ = ["MAGIC", "MEGATRON", "index_path"]
+__all__ = ["MAGIC", "MEGATRON", "has_index", "index_path"]
 
 MAGIC = b"MMIDIDX\x00\x00"
 HEADER = struct.Struct("<9sQBQQ")
@@ -35,8 +35,17 @@ def index_path(path: Path) -> Path:
     return path.with_suffix(".idx")
 
 
+def has_index(path: Path) -> bool:
+    """Whether an .idx of Megatron is beside a file."""
+    try:
+        with index_path(path).open("rb") as stream:
+            return stream.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
+
+
 def _files(path: Path) -> tuple[Path, ...]:
-    return path, index_path(path)
+    return path.with_suffix(".bin"), index_path(path)
 
 
 @contextmanager
@@ -44,7 +53,7 @@ def _written(path: Path, dtype: np.dtype[Any], sums: Sums) -> Iterator[Append]:
     with ExitStack() as stack:
         # The files appear in the opposite order, so where there is an index, there are the ids.
         index = stack.enter_context(summed_write(index_path(path), sums))
-        stream = stack.enter_context(summed_write(path, sums))
+        stream = stack.enter_context(summed_write(path.with_suffix(".bin"), sums))
         ends = stack.enter_context(spooled_ends(path))
         sequences = 0
 

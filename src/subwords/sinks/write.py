@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.errors import InputError
+from subwords.errors import InputError, SubwordsError
 from subwords.results.token_block import TokenBlock
 from subwords.sinks.layout import Append, Sums, TokenFormat
-from subwords.sinks.manifest import Shard, part_file
+from subwords.sinks.manifest import Manifest, Shard, manifest_path, part_file, read_manifest, write_manifest
+from subwords.sinks.megatron import MEGATRON, has_index, index_path
 from subwords.sinks.parts import Ends, spool, write_numbers
 
-__all__ = ["shard_path", "with_ends", "write_part", "write_shards"]
+__all__ = ["finish", "misleading", "shard_path", "with_ends", "write_part", "write_shards"]
 
 STEP = 1 << 20  # ids that are shuffled at once
 
@@ -112,6 +113,44 @@ def _write_shard(
     except OSError as error:
         raise InputError(f"cannot read file {error.filename or path}: {error.strerror}") from error
     return Shard(documents, tokens, files)
+
+
+def finish(target: Path, manifest: Manifest) -> None:
+    """Write the manifest of the files of a name, and delete what an earlier run left of files of the same name."""
+    place = manifest_path(target)
+    for old in [*_of_earlier(place, manifest), *misleading(place, manifest)]:
+        old.unlink(missing_ok=True)
+    write_manifest(place, manifest)
+
+
+def _of_earlier(place: Path, manifest: Manifest) -> list[Path]:
+    """Return the files of the earlier manifest that are not written again: more shards, or other side files.
+
+    Files with ids of another suffix stay: they have another name.
+    """
+    try:
+        earlier = read_manifest(place).shards if place.exists() else ()
+    except SubwordsError:  # no manifest, or a damaged one: it says nothing
+        return []
+    suffixes, names = {_suffix(shard) for shard in manifest.shards}, _names(manifest)
+    old = [file.name for shard in earlier for file in shard.files if _suffix(shard) in suffixes]
+    return [place.with_name(name) for name in old if name not in names]
+
+
+def _suffix(shard: Shard) -> str:
+    return Path(shard.files[0].name).suffix
+
+
+def misleading(place: Path, manifest: Manifest) -> list[Path]:
+    """Return the indexes of Megatron that stand beside files of another format: readers would believe them."""
+    if manifest.contents.format == MEGATRON.name:
+        return []
+    files = [place.with_name(shard.files[0].name) for shard in manifest.shards]
+    return [index_path(file) for file in files if has_index(file) and index_path(file).name not in _names(manifest)]
+
+
+def _names(manifest: Manifest) -> set[str]:
+    return {file.name for shard in manifest.shards for file in shard.files}
 
 
 def write_part(path: Path, blocks: Iterable[TokenBlock], form: TokenFormat, dtype: np.dtype[Any]) -> tuple[int, int]:

@@ -100,9 +100,10 @@ _SEGMENTERS: WeakValueDictionary[int, Segmenter] = WeakValueDictionary()  # by t
 
 
 def family_named(name: object) -> Family:
-    """Return the family with this name; InputError for an unknown name."""
-    check_choice("algorithm", name, FAMILIES)
-    return FAMILIES[str(name)]
+    """Return the family with this name, in any case; InputError for an unknown name."""
+    known = name.lower() if isinstance(name, str) else name
+    check_choice("algorithm", known if isinstance(known, str) and known in FAMILIES else name, FAMILIES)
+    return FAMILIES[str(known)]
 
 
 def family_of(model: Model) -> Family:

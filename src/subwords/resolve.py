@@ -29,8 +29,8 @@ def splitter(rule: SplitterLike, *, digits: Literal["1", "1-2", "1-3", "1-3-righ
 
     Names are the keys of `subwords.components.splitter.NAMED`, case-insensitive: "gpt2", "cl100k", "o200k", "llama3",
     "qwen2", "deepseek-v3", "bert", "whitespace", ...; its `ALIASES` work too: "cl100k_base", "gpt-4o", ...
-    A regex splits at its matches; the text between two matches is a word too. The steps of a list run in order. None
-    leaves the text unsplit. Raises InputError for any other value, and for a regex that is one plain word.
+    A regex splits at its matches; the text between two matches is a word too. The steps of a list run in order. None,
+    or "none", leaves the text unsplit. Raises InputError for any other value, and for a regex that is one plain word.
 
     digits: numbers are cut first, into single digits ("1"), groups of up to two or three ("1-2", "1-3"), or groups of
     three counted from the end ("1-3-right": 1 234 567), whatever the rule then does.
@@ -58,10 +58,10 @@ def splitter(rule: SplitterLike, *, digits: Literal["1", "1-2", "1-3", "1-3-righ
 def _rule(rule: Any) -> splitters.Rule:
     if isinstance(rule, Splitter):
         return rule.rule
+    if rule is None or (isinstance(rule, str) and rule.lower() == "none"):
+        return ()
     if isinstance(rule, str):
         return _rule_of_text(rule)
-    if rule is None:
-        return ()
     if isinstance(rule, get_args(splitters.Step)):
         return (rule,)
     if isinstance(rule, Mapping):

@@ -89,7 +89,7 @@ def test_word_counts_take_an_argument_or_say_why_not(tmp_path: Path, monkeypatch
             *(
                 allowed(lambda: WordCounts(**{**fields, name: value}), f"{name}={value!r}")
                 for name in fields
-                if name != "documents" or value is not None
+                if name != "text_bytes" and (name != "documents" or value is not None)
             ),
         ]
         assert not any(works), value

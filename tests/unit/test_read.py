@@ -106,9 +106,9 @@ def test_blocks_of_a_random_text_equal_the_whole_at_any_size(tmp_path: Path) -> 
         assert got == ref.splitlines(keepends=True)
 
 
-def test_byte_order_mark_and_line_ends_are_kept(tmp_path: Path) -> None:
-    ref = b"\xef\xbb\xbfone\r\ntwo\rthree\n"
-    (tmp_path / "a.txt").write_bytes(ref)
+def test_line_ends_are_kept_and_a_byte_order_mark_is_not(tmp_path: Path) -> None:
+    ref = b"one\r\ntwo\rthree\n"
+    (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbf" + ref)
     assert documents(read(tmp_path / "a.txt")) == [ref]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from subwords.cli.console import check_output, check_target, output_option, print_values, unshown, utf8
+from subwords.cli.console import check_output, check_target, output_option, print_values, source_of, unshown, utf8
 from subwords.errors import FormatError, InputError
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def corpus_of(sources: Sequence[str]) -> Any:
 
     if len(sources) == 1 and is_counts(sources[0]):
         return WordCounts.load(sources[0])
-    return list(map(Path, sources)) or None
+    return source_of(sources) if sources else None
 
 
 def check_targets(tok: Tokenizer, output: str, map_path: Path | None) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from subwords.cli.console import load_tokenizer, named_values, tokenizer_argument, utf8
+from subwords.cli.console import load_tokenizer, named_values, source_of, tokenizer_argument, utf8
 from subwords.cli.reading_options import reading_options
 from subwords.cli.table_options import print_table, table_options
 
@@ -58,7 +58,7 @@ def stability(
 
     if counted := next(filter(is_counts, sources), None):
         raise click.UsageError(f"{counted} holds counts, which have no documents to sample: pass text")
-    source: Any = sources[0] if len(sources) == 1 else [Path(place) for place in sources]
+    source = source_of(sources)
     held = None if on is None else WordCounts.load(on) if is_counts(on) else on
     given = {name: value for name, value in options.items() if value is not None}
     progress = False if quiet else None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from subwords.cli.console import check_output, json_option, load_tokenizer, tokenizer_argument, utf8
+from subwords.cli.console import check_output, json_option, load_tokenizer, source_of, tokenizer_argument, utf8
 from subwords.errors import FormatError
 from subwords.support.atomic import atomic_write
 
@@ -75,7 +75,7 @@ def audit(
     for path in (write_baseline, sarif):
         check_output(path)
     accepted = () if baseline is None else _read_baseline(baseline)
-    corpus: Any = None if not sources else sources[0] if len(sources) == 1 else [Path(source) for source in sources]
+    corpus = source_of(sources) if sources else None
     found = audited(
         load_tokenizer(tokenizer),
         corpus,

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PLACE",
+    "SIZE",
     "Commands",
     "check_output",
     "check_saving",
@@ -37,6 +38,7 @@ __all__ = [
     "print_rows",
     "print_values",
     "shown",
+    "source_of",
     "tokenizer_argument",
     "unshown",
     "utf8",
@@ -69,6 +71,16 @@ class _TargetType(click.Path):
         return value
 
 
+class _SizeType(click.IntRange):
+    """A number of tokens from 1: 32000, 32_000 or 32k."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        text = str(value).lower()
+        thousands = re.fullmatch(r"([0-9]+)k", text)
+        return super().convert(1000 * int(thousands[1]) if thousands else value, param, ctx)
+
+
+SIZE = _SizeType(min=1)
 PLACE = _PlaceType(path_type=Path)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 tokenizer_argument = click.argument("tokenizer", type=click.Path(path_type=Path))
@@ -76,6 +88,17 @@ tokenizer_argument = click.argument("tokenizer", type=click.Path(path_type=Path)
 _WIDEST = 32  # widest aligned column, in terminal cells; a wider cell shifts the rest of its row
 
 _ESCAPED = re.compile(rf"\\x[0-9a-fA-F]{{2}}|\\u[0-9a-fA-F]{{4}}|\\U[0-9a-fA-F]{{8}}|\\[nrt\\]|{SPACE}")
+
+
+def source_of(sources: Sequence[str]) -> Any:
+    """Return what the functions take for the sources of a command; "-" is standard input."""
+    from subwords.support.atomic import place_of
+
+    if "-" not in sources:
+        return place_of(sources[0]) if len(sources) == 1 else [place_of(source) for source in sources]
+    if len(sources) > 1:
+        raise click.UsageError("standard input (-) must be the only source")
+    return sys.stdin.buffer
 
 
 class Commands(click.Group):

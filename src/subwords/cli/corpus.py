@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from subwords.cli.console import PLACE, check_output, check_saving, check_target, given, json_option, print_values, utf8
+from subwords.cli.console import (
+    PLACE,
+    check_output,
+    check_saving,
+    check_target,
+    given,
+    json_option,
+    print_values,
+    source_of,
+    utf8,
+)
 from subwords.cli.reading_options import READING, SAMPLING, reading_options, sampling_options
 from subwords.cli.run_options import print_waiting, run_of, run_options
 from subwords.cli.train_options import train_options
@@ -312,9 +322,11 @@ def _count(
     from subwords.training.count import count as count_words
 
     options = {name: value for name, value in counting.items() if value is not None}
-    files = [place_of(source) for source in sources]
+    files = source_of(sources)
     if run is None:
         return count_words(files, threads=threads, progress=progress, **options)
+    if "-" in sources:
+        raise click.UsageError("shards are made of files: leave out --workers and --memory for standard input")
     from subwords.corpus.reading import Reading
     from subwords.scale.job import count_files
 

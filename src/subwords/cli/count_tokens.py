@@ -69,16 +69,11 @@ def count_tokens(tokenizer: Path, sources: tuple[str, ...], threads: int | None,
 
 
 def _files(source: str, reading: Reading) -> Iterator[tuple[str, Iterator[Block]]]:
-    import numpy as np
-
-    from subwords.corpus.blocks import blocks_of
     from subwords.corpus.read import read_blocks
-    from subwords.corpus.reading import Tally
     from subwords.corpus.source import files_and_texts
 
     if source == "-":
-        data = sys.stdin.buffer.read()
-        yield "standard input", blocks_of(memoryview(data), np.array([len(data)]), "standard input", 0, BLOCK, Tally())
+        yield "standard input", read_blocks(sys.stdin.buffer, reading, block_size=BLOCK)
         return
     for path in files_and_texts(source)[0]:
         yield str(path), read_blocks(path, reading, block_size=BLOCK)

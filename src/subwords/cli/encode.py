@@ -152,13 +152,14 @@ def encode(
       subwords encode tok.json corpus/ --format megatron --eos "<|endoftext|>" -o corpus.bin
     """
     corpus = {name: options.pop(name) for name in (*READING, *TOKEN_FILES, *RUN)}
+    errors = corpus.pop("errors")
     quiet = options.pop("quiet")
     if means_token_files(files, form, corpus):
         for name in ("texts", "lines", "offsets", "as_tokens", "color", "sample", "nbest", "method"):
             if given(context, name):
                 option = {"texts": "text", "as_tokens": "tokens"}.get(name, name)
                 raise click.UsageError(f"--{option} is for one text or its lines, not for token files")
-        corpus |= {"format": form, "dtype": options["dtype"], "special": options["special"]}
+        corpus |= {"errors": errors, "format": form, "dtype": options["dtype"], "special": options["special"]}
         tok = load_tokenizer(tokenizer)
         run = run_of(corpus, corpus["threads"])
         write_token_files(tok, files, output, run, as_json=options["as_json"], quiet=quiet, **corpus)
@@ -172,11 +173,7 @@ def encode(
     check_output(output)
     check_output(offsets)
     with _batches(file, texts, lines) as batches:
-        checked = (
-            batches
-            if _takes_bytes(tok) and not job.method
-            else _utf8(batches, "standard input" if file == "-" else file)
-        )
+        checked = _utf8(batches, "standard input" if file == "-" else file, errors or "strict")
         values = _print_nbest(tok, checked, job) if job.nbest and not job.sample else _write_ids(tok, checked, job)
     if job.as_json:
         print_values(values, job.as_json)
@@ -263,27 +260,26 @@ def _batches(file: str, texts: tuple[str, ...], lines: bool) -> Iterator[Iterabl
         yield line_batches(stream) if lines else [[stream.read()]]
 
 
-def _takes_bytes(tok: Tokenizer) -> bool:
-    """Whether the model encodes any bytes without loss."""
-    from subwords.bpe.model import BPE
-
-    return isinstance(tok.model, BPE) and tok.model.byte_level
-
-
-def _utf8(batches: Iterable[list[bytes]], name: str) -> Iterator[list[bytes]]:
-    """Yield the batches; InputError for a text that is not UTF-8, whose bytes a character-level model would lose."""
+def _utf8(batches: Iterable[list[bytes]], name: str, errors: str) -> Iterator[list[bytes]]:
+    """Yield the batches; a text that is not UTF-8 is an InputError, or replaced or left out, as all commands do."""
     first = 0
     for texts in batches:
+        kept = list[bytes]()
         for i, text in enumerate(texts, first):
             try:
                 text.decode()
             except UnicodeDecodeError as error:
-                place = f"byte 0x{text[error.start]:02x} at byte {error.start} of text {i}"
-                raise InputError(
-                    f"{name}: expected UTF-8 text, got {place}; only byte-level models accept other bytes"
-                ) from None
+                if errors == "strict":
+                    place = f"byte 0x{text[error.start]:02x} at byte {error.start} of text {i}"
+                    raise InputError(
+                        f'{name}: expected UTF-8, got {place}; errors="replace" reads it as U+FFFD'
+                    ) from None
+                if errors == "replace":
+                    kept.append(text.decode(errors="replace").encode())
+            else:
+                kept.append(text)
         first += len(texts)
-        yield texts
+        yield kept
 
 
 def _encoded(tok: Tokenizer, batches: Iterable[list[bytes]], job: _Job) -> Iterator[TokenBatch]:

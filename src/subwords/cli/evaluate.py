@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from subwords.cli.console import check_output, load_tokenizer, tokenizer_argument, utf8
+from subwords.cli.console import check_output, load_tokenizer, source_of, tokenizer_argument, utf8
 from subwords.cli.reading_options import reading_options
 from subwords.cli.table_options import print_table, table_options
 
@@ -190,7 +190,7 @@ def _corpus(sources: tuple[str, ...]) -> Any:
     if None in names:
         if extra := [name for name in names if name is not None]:
             raise click.UsageError(f"expected NAME=SOURCE for all sources or for none, but only {extra[0]!r} is named")
-        return sources[0] if len(sources) == 1 else [Path(source) for source in sources]
+        return source_of(sources)
     if twice := [name for name in names if names.count(name) > 1]:
         raise click.UsageError(f"the name {twice[0]!r} is given twice")
     return dict(named)

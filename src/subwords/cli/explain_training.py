@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from subwords.cli.console import json_option, utf8
+from subwords.cli.console import json_option, source_of, utf8
 from subwords.cli.explained import html_option, print_explained
 
 __all__ = ["explain_training"]
@@ -98,4 +98,4 @@ def explain_training(
         given["byte_level"] = False
     if special_tokens:
         given["special_tokens"] = special_tokens
-    print_explained(explained([Path(source) for source in sources], **given), html, as_json)
+    print_explained(explained(source_of(sources), **given), html, as_json)

@@ -14,6 +14,7 @@ from subwords.cli.console import (
     load_tokenizer,
     output_option,
     print_values,
+    source_of,
     utf8,
 )
 from subwords.cli.reading_options import reading_options
@@ -60,9 +61,7 @@ def extend(
 
     started, tok = time.perf_counter(), load_tokenizer(tokenizer)
     check_target(output, tok)
-    source: Any = (
-        WordCounts.load(sources[0]) if len(sources) == 1 and is_counts(sources[0]) else list(map(Path, sources))
-    )
+    source: Any = WordCounts.load(sources[0]) if len(sources) == 1 and is_counts(sources[0]) else source_of(sources)
     more = extended(tok, source, add=add, progress=False if quiet else None, **options)
     more.save(output)
     if as_json or not quiet:

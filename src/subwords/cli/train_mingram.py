@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Any
 
 import click
 
-from subwords.cli.console import check_target, json_option, output_option, print_values, utf8
+from subwords.cli.console import check_target, json_option, output_option, print_values, source_of, utf8
 
 __all__ = ["train_mingram"]
 
@@ -47,9 +46,7 @@ def train_mingram(sources: tuple[str, ...], output: str, quiet: bool, as_json: b
     names = ("vocab_size", "splitter", "normalizer", "special_tokens", "unk_token", "byte_fallback")
     check_target(output, rehearse(algorithm="unigram", **{name: options[name] for name in names}))
     counts = len(sources) == 1 and is_counts(sources[0])
-    source: Any = (
-        WordCounts.load(sources[0]) if counts else sources[0] if len(sources) == 1 else list(map(Path, sources))
-    )
+    source = WordCounts.load(sources[0]) if counts else source_of(sources)
     tok = trained(source, progress=False if quiet else None, **options)
     tok.save(output)
     if as_json or not quiet:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from subwords.cli.console import output_option, utf8
+from subwords.cli.console import SIZE, output_option, utf8
 
 __all__ = ["train_options"]
 
@@ -29,11 +29,15 @@ _OPTIONS = (
         'WordPiece; .gguf; or a folder (that exists, or a name that ends in "/").'
     ),
     click.option(
-        "--vocab-size", type=_AT_LEAST_1, required=True, metavar="N", help="Number of tokens, special tokens included."
+        "--vocab-size",
+        type=SIZE,
+        required=True,
+        metavar="N",
+        help="Number of tokens, special tokens included: 32000, or 32k.",
     ),
     click.option(
         "--algorithm",
-        type=click.Choice(["bpe", "wordpiece", "unigram", "wordlevel"]),
+        type=click.Choice(["bpe", "wordpiece", "unigram", "wordlevel"], case_sensitive=False),
         default="bpe",
         show_default=True,
         help="The model to train.",

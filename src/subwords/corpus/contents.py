@@ -115,6 +115,11 @@ def check_text(head: bytes, name: str, path: Path | None = None) -> None:
             f"{name}: expected text, found binary data: {nuls} of the first {len(head)} bytes are NUL; "
             "if it is text, read it in Python and pass a list of str"
         )
+    if path is not None and path.name.lower().endswith(".json") and _is_tokenizer(head):
+        raise CorpusError(
+            f"{name}: expected text, found a tokenizer: pass the corpus that it is to be used on; to use its JSON as "
+            "text, rename the file to .txt"
+        )
     if path is not None and (shown := _json_rows(head, path)):
         raise CorpusError(
             f"{name}: expected text, found JSON rows that begin with {shown!r}; pass the texts in Python: "
@@ -141,6 +146,13 @@ def _way_out(kind: str) -> str:
     if kind == "a file of word counts":
         return "use subwords train or, in Python, subwords.WordCounts.load"
     return "extract its text first"
+
+
+def _is_tokenizer(head: bytes) -> bool:
+    """Whether a JSON file is a tokenizer.json or the configuration beside it."""
+    if not head.removeprefix(BOM).lstrip().startswith(b"{"):
+        return False
+    return b'"tokenizer_class"' in head or (b'"truncation"' in head and b'"added_tokens"' in head)
 
 
 def _is_utf16(head: bytes) -> bool:

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
 
-from subwords.corpus.contents import HEAD, check_ids, check_text, compression
+from subwords.corpus.contents import BOM, HEAD, check_ids, check_text, compression
 from subwords.errors import CorpusError
 from subwords.support.remote import is_path, is_remote
 
@@ -24,7 +24,8 @@ PACKED = (".gz", ".zst", ".bz2")
 class TextStream:
     """The bytes of an open file, decompressed."""
 
-    def __init__(self, raw: _Counted, stream: Any, name: str) -> None:
+    def __init__(self, raw: _Counted, stream: Any, name: str, marked: int) -> None:
+        self.marked = marked  # bytes of a byte order mark, which is no text
         self._raw = raw
         self._stream = stream
         self._name = name
@@ -57,7 +58,8 @@ def open_text(
 ) -> Iterator[TextStream]:
     """Open a file or a stream for reading; gzip, zstd and bzip2 are decompressed, detected by content or name.
 
-    CorpusError if it cannot be read or has unexpected content. expected: "text", see `contents.check_text`; "rows", the
+    CorpusError if it cannot be read or has unexpected content. expected: "text", see `contents.check_text`, without a
+    byte order mark at its start; "rows", the
     same or JSON; "ids", text or a NumPy file; "bytes", any content: then compression is detected only by name. start:
     the first byte to read, of a file that is not compressed.
     """
@@ -73,6 +75,9 @@ def open_text(
             stream = stack.enter_context(_decompressed(stream, packed))
             head = _head(stream, name)
             stream = _Headed(head, stream)
+        marked = len(BOM) if expected == "text" and head.startswith(BOM) else 0
+        if marked:
+            stream.drop(marked)
         if expected in ("text", "rows"):
             check_text(head, name, path if expected == "text" else None)
         elif expected == "ids":
@@ -80,7 +85,7 @@ def open_text(
         if start:
             raw.seek(start)
             stream = raw
-        yield TextStream(raw, stream, name)
+        yield TextStream(raw, stream, name, marked)
 
 
 def is_packed(path: Path) -> bool:
@@ -126,6 +131,10 @@ class _Headed(io.RawIOBase):
     def __init__(self, head: bytes, rest: Any) -> None:
         self._head = memoryview(head)
         self._rest = rest
+
+    def drop(self, size: int) -> None:
+        """Leave out the first bytes."""
+        self._head = self._head[size:]
 
     def readable(self) -> bool:
         return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from subwords.corpus.files import open_text
 
@@ -11,7 +12,7 @@ __all__ = ["whole_lines"]
 
 
 def whole_lines(
-    path: Path, size: int, on_bytes: Callable[[int], object], part: tuple[int, int] | None = None
+    path: Path | BinaryIO, size: int, on_bytes: Callable[[int], object], part: tuple[int, int] | None = None
 ) -> Iterator[tuple[bytes, int]]:
     """Yield about `size` bytes of whole lines at a time, more if one line has more, and where they begin in the file.
 

@@ -16,7 +16,7 @@ from subwords.corpus.contents import BOM, HEAD, container
 from subwords.corpus.files import TextStream, head_of, need_pyarrow, open_text
 from subwords.corpus.reading import LONE_SURROGATE, Reading, Tally
 from subwords.corpus.sampling import chosen
-from subwords.corpus.source import Source, files_and_texts, names_rows, names_text, shown
+from subwords.corpus.source import Source, files_and_texts, is_stream, names_rows, names_table, names_text, shown
 from subwords.corpus.text_file import LEAST, TextFile, block_of
 from subwords.errors import CorpusError, InputError
 from subwords.support.checks import check_integer
@@ -41,12 +41,14 @@ def read_blocks(
 
     `source` is a file, a glob ("corpus/*.txt"; "**" for any depth), a folder (its visible files of rows at any depth,
     or if it has none, of text), an iterable of `pathlib.Path`, an iterable of str: the texts themselves, or of dicts
-    with such a text; an Arrow table or a dataset. Hazard: a str is a path, a list of str is a list of texts.
+    with such a text; an Arrow table or a dataset; an open binary file of text. Hazard: a str is a path, a list of str
+    is a list of texts.
 
     Files are text, JSON Lines, Parquet or Arrow; text and JSON Lines also compressed by gzip, zstd or bzip2. Each
     text file, row, or text of an iterable is a document, or each of its lines with its "\n", see `Reading`. Bytes stay
-    unchanged: line ends are not translated, a byte order mark of text stays. Empty texts are no documents. `on_bytes`
-    is called with the number of bytes just read (on disk; for texts, in UTF-8). threads: that parse rows of JSON.
+    unchanged: line ends are not translated. A byte order mark at the start of a file is no text, and empty texts are no
+    documents. `on_bytes` is called with the number of bytes just read (on disk; for texts, in UTF-8). threads: that
+    parse rows of JSON.
 
     Raises `InputError` for an invalid option or text, and `CorpusError` for a file that is missing, unreadable,
     damaged, of another format or not UTF-8, and for a folder or glob without files. Names, and the first bytes of files
@@ -61,7 +63,9 @@ def read_blocks(
     if reading is not None and not isinstance(reading, Reading):
         raise InputError(f"expected reading to be a Reading, not {shown(reading)}")
     reading, tally, on_bytes = reading or Reading(), tally or Tally(), on_bytes or (lambda _: None)
-    if is_table(source):
+    if is_stream(source):
+        blocks = TextFile(source, reading, tally, block_size, on_bytes).blocks()
+    elif is_table(source):
         blocks = _lines(table_blocks(source, reading, tally, max(block_size, LEAST), on_bytes), reading)
     else:
         files, texts = files_and_texts(source)
@@ -120,6 +124,11 @@ def kind_of_file(path: Path) -> FileKind:
             raise CorpusError(f"{path}: cannot open file: {error.strerror}") from error
         if found := _TABLES.get(container(head)):
             return found
+        if names_table(path):
+            raise CorpusError(
+                f"{path}: expected a Parquet or Arrow file, as its name says, found "
+                f"{container(head) or 'other content'}; rename it to .txt if it is text"
+            )
     # What is binary is refused at once, not after hours of counting.
     with open_text(path, expected="rows" if rows else "text") as opened:
         return "rows" if rows and _begins_row(opened) else "text"

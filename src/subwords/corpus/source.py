@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import errno
 import glob
+import io
 import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, BinaryIO, TypeAlias, TypeGuard, cast
 
 from subwords.errors import CorpusError, InputError
 from subwords.support.atomic import place_of
 from subwords.support.remote import is_remote, names_place, remote_of
 
-__all__ = ["Source", "files_and_texts", "names_rows", "names_text", "shown", "source_size"]
+__all__ = ["Source", "files_and_texts", "is_stream", "names_rows", "names_table", "names_text", "shown", "source_size"]
 
-Source: TypeAlias = str | os.PathLike[str] | Iterable[str] | Iterable[os.PathLike[str]] | Mapping[bytes, int]
+Source: TypeAlias = str | os.PathLike[str] | Iterable[str] | Iterable[os.PathLike[str]] | Mapping[bytes, int] | BinaryIO
 
 _PACKED = r"(\.gz|\.zst|\.bz2)?\Z"
 _TEXT_NAME = re.compile(rf".\.(txt|text|md){_PACKED}", re.IGNORECASE | re.DOTALL)
@@ -45,6 +46,11 @@ def source_size(source: Source) -> int | None:
     if not files or not all(stat.S_ISREG(entry.st_mode) for entry in stats):
         return None
     return sum(entry.st_size for entry in stats)
+
+
+def is_stream(source: object) -> TypeGuard[BinaryIO]:
+    """Whether a source is an open file of bytes, such as standard input."""
+    return isinstance(source, io.RawIOBase | io.BufferedIOBase)
 
 
 def files_and_texts(source: Source) -> tuple[list[Path], Iterable[object]]:
@@ -134,7 +140,7 @@ def _objects_at(place: Any) -> list[Path]:
 
 def _corpus_of(files: list[Path], folder: Path) -> list[Path]:
     """Return the files of a folder that are its corpus: those of rows, or if it has none, of text."""
-    rows = sorted(path for path in files if (names_rows(path) or _TABLE_NAME.search(path.name)) and path.is_file())
+    rows = sorted(path for path in files if (names_rows(path) or names_table(path)) and path.is_file())
     if rows:  # a dataset: texts beside it are about it
         return rows
     files = sorted(path for path in files if names_text(path) and path.is_file())
@@ -154,6 +160,11 @@ def names_text(path: Path) -> bool:
 def names_rows(path: Path) -> bool:
     """Whether a file's name has a suffix of JSON Lines, plain or compressed."""
     return _ROWS_NAME.search(path.name) is not None
+
+
+def names_table(path: Path) -> bool:
+    """Whether a file's name has the suffix of Parquet or Arrow."""
+    return _TABLE_NAME.search(path.name) is not None
 
 
 def _names_object(item: object) -> bool:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO, cast
 
 import numpy as np
 
 from subwords.corpus.blocks import Block, before_character, first_invalid, line_ends, merged_ends, without
+from subwords.corpus.contents import BOM
 from subwords.corpus.files import open_text
 from subwords.corpus.lines import whole_lines
 from subwords.corpus.reading import Reading, Tally
 from subwords.errors import CorpusError, InputError
+from subwords.support.remote import is_path
 
 __all__ = ["TextFile", "block_of"]
 
@@ -25,11 +29,16 @@ LEAST = 1 << 12  # bytes of lines that are read at once, whatever the size of bl
 class TextFile:
     """A text file, and how it is read."""
 
-    path: Path
+    path: Path | BinaryIO
     reading: Reading
     tally: Tally
     block_size: int
     on_bytes: Callable[[int], object]
+
+    @property
+    def name(self) -> str:
+        """The name of the file, for messages."""
+        return str(self.path) if is_path(self.path) else "standard input" if self.path is sys.stdin.buffer else "stream"
 
     def blocks(self, part: tuple[int, int] | None = None) -> Iterator[Block]:
         """Yield the text; of a part of the file, in bytes, the lines that begin there."""
@@ -37,7 +46,7 @@ class TextFile:
         if by_lines and (part or self.reading.errors == "skip"):
             return self._by_lines(part)
         if part is not None:
-            raise InputError(f"{self.path}: only a file of lines or rows can be read in parts")
+            raise InputError(f"{self.name}: only a file of lines or rows can be read in parts")
         return self._stream(by_lines)
 
     def _by_lines(self, part: tuple[int, int] | None) -> Iterator[Block]:
@@ -49,7 +58,7 @@ class TextFile:
                 kept = [line for line in lines if first_invalid(line) is None]
                 self.tally.skipped += len(lines) - len(kept)
                 data = b"".join(kept)
-            if data := self._checked(data, offset):
+            if data := self._checked(data, offset).removeprefix(BOM if offset == 0 else b""):
                 yield self._block(data, True, before)
             before += len(data)
 
@@ -61,7 +70,7 @@ class TextFile:
         buffer = bytearray(self.block_size + 4 + len(separator))
         view = memoryview(buffer)
         offset = held = before = 0
-        with open_text(self.path) as stream:
+        with open_text(self.path, self.name) as stream:
             ended, reported = False, 0
             while not ended:
                 filled = held + stream.fill(view[held:])
@@ -70,20 +79,20 @@ class TextFile:
                 ended = filled < len(buffer)
                 cut = filled if ended else self._cut(buffer, by_lines, separator)
                 if cut:
-                    data = self._checked(bytes(view[:cut]), offset)
+                    data = self._checked(bytes(view[:cut]), offset + stream.marked)
                     if not separator:
                         yield self._block(data, ended, offset)
                     else:
                         data, ends = without(separator, data, ended)
                         if data:
-                            yield Block(data, merged_ends(ends, self.tally), str(self.path), before)
+                            yield Block(data, merged_ends(ends, self.tally), self.name, before)
                         before += len(data)
                 offset += cut
                 held = filled - cut
                 view[:held] = view[cut:filled]
 
     def _block(self, data: bytes, ended: bool, offset: int) -> Block:
-        return block_of(data, ended, str(self.path), offset, self.reading.documents == "line")
+        return block_of(data, ended, self.name, offset, self.reading.documents == "line")
 
     def _cut(self, buffer: bytearray, by_lines: bool, separator: bytes) -> int:
         """Return where to cut a full buffer: after its last line if lines are documents, or before its last character.
@@ -103,6 +112,11 @@ class TextFile:
 
     def _is_text(self, separated: bool) -> bool:
         """Whether the whole file is UTF-8; else it is left out."""
+        if not is_path(self.path):  # which cannot be read twice
+            raise InputError(
+                f'errors="skip" leaves out a whole {self.name}: ask for documents="line", or for "replace"'
+            )
+        path = cast(Path, self.path)
         if separated:
             raise InputError('errors="skip" leaves out whole files, lines or rows: leave out separator')
         held = b""
@@ -116,7 +130,7 @@ class TextFile:
                     break
         if held:
             self.tally.skipped += 1
-            self.on_bytes(self.path.stat().st_size)
+            self.on_bytes(path.stat().st_size)
         return not held
 
     def _checked(self, data: bytes, offset: int) -> bytes:
@@ -125,7 +139,7 @@ class TextFile:
         if self.reading.errors == "replace":
             return data.decode(errors="replace").encode()
         raise CorpusError(
-            f"{self.path}: expected UTF-8, got byte 0x{data[bad]:02x} at byte {offset + bad}; "
+            f"{self.name}: expected UTF-8, got byte 0x{data[bad]:02x} at byte {offset + bad}; "
             'errors="replace" reads it as U+FFFD'
         )
 

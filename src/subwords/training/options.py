@@ -114,7 +114,7 @@ def special_tokens_of(algorithm: str, special_tokens: Sequence[str] | None, unk_
     tokens = check_strings("special_tokens", family.special_tokens if special_tokens is None else special_tokens)
     if unk_token is not None:
         check_token("unk_token", unk_token)
-    if algorithm != "unigram":
+    if family.name != "unigram":
         return tokens
     unk = family.unk_token if unk_token is None else unk_token
     assert unk is not None
@@ -133,7 +133,7 @@ def settings_of(algorithm: str, options: Mapping[str, Any]) -> Settings:
     given.setdefault("unk_token", family.unk_token)
     given.setdefault("min_frequency", family.min_frequency)
     settings = family.settings(**given)
-    if algorithm == "bpe" and settings.byte_level and settings.alphabet == "full":
+    if family.name == "bpe" and settings.byte_level and settings.alphabet == "full":
         for token in settings.special_tokens:
             if len(token.encode()) == 1:
                 raise InputError(f"expected special tokens of more than one byte; {token!r} is in the alphabet")

@@ -27,7 +27,9 @@ def encoding(tok: subwords.Tokenizer) -> NDArray[np.uint32]:
     one: subwords.Encoding = tok("a text", truncation=8)
     many: subwords.EncodingBatch = tok(["a text", "another"], padding=True)
     assert len(one.tokens) and len(many) and tok.count_tokens("a text") > 0
-    stream = tok.stream()
+    counts: NDArray[np.int64] = tok.count_tokens(["a text", "another"])
+    stream = tok.stream(prompt=counts)
+    assert tok.token_bytes(7)
     text = "".join(stream.feed(tok.encode("a text"))) + tok.decode(np.array([1, 2]))
     return tok.encode_to_numpy(text)
 

@@ -39,8 +39,9 @@ def open(
     dtype: Literal["uint16", "uint32", "int32"] | None = None,
     eos: int | None = None,
 ) -> TokenFile:
-    """Open a token file, or by a manifest all files it lists; `opened[i]` is the array of ids of document i.
+    """Open a token file, or all shards by their manifest or by the name they were written by.
 
+    `opened[i]` is the array of ids of document i, `opened[i:j]` are several documents.
     The format is found by content: a NumPy file, raw ids (.bin; dtype is needed without a manifest), Megatron's .bin
     and .idx (the name without suffix works too), Parquet with one column of lists, datatrove's .ds, llm.c's .bin. Ids
     are mapped, so opening takes no time and memory; of Parquet, a row group at a time is read. eos: for a file that
@@ -52,6 +53,8 @@ def open(
     file = as_path(path)
     if format is not None:
         check_choice("format", format, FORMATS)
+    if not file.exists() and manifest_path(file).is_file():  # shards that were written by this name
+        file = manifest_path(file)
     if file.name.endswith(MANIFEST):
         if format or dtype or eos is not None:
             raise InputError(f"{file}: the manifest says what its files are: leave out format, dtype and eos")

@@ -45,6 +45,7 @@ WITH_TOKENIZER: dict[str, Call] = {
     "merge_tokenizers, second": lambda t: subwords.merge_tokenizers(OTHER, t),
     "prune": lambda t: subwords.prune(t, drop=[TOK.vocab_size - 1]),
     "replace": lambda t: subwords.replace(t, OTHER_TEXTS, number=1, progress=False),
+    "scale.encode_files": lambda t: subwords.scale.encode_files(t, "corpus.txt", "ids.npy", progress=False),
     "segmentations": lambda t: subwords.segmentations(t, "low"),
     "verify": lambda t: subwords.verify("tok.json", tokenizer=t),
     "verify_training": lambda t: subwords.verify_training(t, TEXTS),
@@ -140,7 +141,7 @@ def outcome(call: Call, value: Any) -> str:
 def test_every_public_function_is_tried() -> None:
     functions = {name for name in subwords.__all__ if inspect.isfunction(getattr(subwords, name))}
     tried = {name.partition(",")[0] for name in (*WITH_TOKENIZER, *WITH_CORPUS)}
-    assert functions - NEITHER == tried - {"IdMap.check", "encode_files"}
+    assert functions - NEITHER == tried - {"IdMap.check", "encode_files", "scale.encode_files"}
     for name in functions:
         first = next(iter(inspect.signature(getattr(subwords, name)).parameters))
         assert (first in ("tokenizer", "tokenizers", "old", "first")) <= (name in WITH_TOKENIZER)

@@ -56,6 +56,12 @@ def test_slices_and_pickles(tok: subwords.Tokenizer, tmp_path: Path, form: str, 
         file[::0]
 
 
+def test_shards_are_opened_by_their_name(tok: subwords.Tokenizer, tmp_path: Path) -> None:
+    expected = lists(opened(tok, tmp_path, "bin", 3))
+    assert not (tmp_path / "ids.bin").exists()
+    assert lists(tokens.open(tmp_path / "ids.bin")) == expected == [tok.encode(text) for text in TEXTS]
+
+
 def test_a_file_with_ends_pickles(tmp_path: Path) -> None:
     np.save(tmp_path / "ids.npy", np.array([5, 0, 7, 8, 0], np.uint16))
     file = tokens.open(tmp_path / "ids.npy", eos=0)

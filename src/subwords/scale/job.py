@@ -30,7 +30,7 @@ from subwords.support.locks import only_one
 from subwords.support.remote import is_remote
 from subwords.support.threads import in_threads, thread_count
 from subwords.support.value import digest_of
-from subwords.tokenizer import Tokenizer
+from subwords.tokenizer import TokenizerLike, tokenizer_of
 from subwords.training.count import normalizer_or_none, with_user_defined
 
 __all__ = ["Run", "count_files", "encode_files"]
@@ -131,7 +131,7 @@ def count_files(
 
 
 def encode_files(
-    tokenizer: Tokenizer,
+    tokenizer: TokenizerLike,
     source: Source,
     path: str | PathLike[str],
     *,
@@ -156,6 +156,7 @@ def encode_files(
 
     target, run = place_of(path), run or Run()
     form = format_named(format, target)
+    tokenizer = tokenizer_of(tokenizer)
     kind = form.dtype_for(tokenizer.vocab_size, dtype)
     first, last = tokenizer._id_of("bos", bos), tokenizer._id_of("eos", eos)
     work = EncodeWork(reading or Reading(), tokenizer.spec, special)

@@ -12,6 +12,8 @@ from typing import Any
 import tokenizers
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
+from normalizing import MAPS
+
 WORDS = (
     *(
         "the",
@@ -125,6 +127,7 @@ def a_normalizer(rng: random.Random) -> Any:
             Regex(rng.choice([" {2,}", r"\s+", "[aeiou]+", "^ +| +$"])), rng.choice([" ", "", "_"])
         ),
         lambda: normalizers.Strip(rng.random() < 0.5, rng.random() < 0.5),
+        lambda: normalizers.Precompiled(rng.choice(MAPS)),
     )
     return _composed(rng, makers, normalizers.Sequence)
 
@@ -133,6 +136,7 @@ def a_pre_tokenizer(rng: random.Random) -> Any:
     behaviors = ("removed", "isolated", "merged_with_previous", "merged_with_next", "contiguous")
     schemes = ("always", "first", "never")
     makers = (
+        lambda: pre_tokenizers.ByteLevel(rng.random() < 0.5, use_regex=rng.random() < 0.7),
         pre_tokenizers.BertPreTokenizer,
         lambda: pre_tokenizers.CharDelimiterSplit(rng.choice(" -e")),
         lambda: pre_tokenizers.Digits(rng.random() < 0.5),
@@ -170,7 +174,10 @@ def a_post_processor(rng: random.Random, pairs: list[tuple[str, int]]) -> Any:
             single=f"{cls} $A {sep}", pair=f"{cls} $A {sep} $B:1 {sep}:1", special_tokens=[(cls, cls_id), (sep, sep_id)]
         ),
     )
-    return rng.choice(makers)()
+    found = rng.choice(makers)()
+    if found is not None and rng.random() < 0.2:
+        return processors.Sequence([processors.ByteLevel(trim_offsets=rng.random() < 0.5), found])
+    return found
 
 
 def a_decoder(rng: random.Random, byte_level: bool) -> Any:
@@ -192,6 +199,9 @@ def a_decoder(rng: random.Random, byte_level: bool) -> Any:
             [decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
         ),
     )
+    if rng.random() < 0.2:
+        found = [rng.choice(makers)() for _ in range(rng.randint(1, 4))]
+        return decoders.Sequence([step for step in found if step is not None])
     return rng.choice(makers)()
 
 
@@ -205,19 +215,28 @@ def a_model(rng: random.Random, kind: str) -> tuple[Any, Any]:
     if kind in ("bytes", "bpe"):
         if kind == "bytes" and rng.random() < 0.5:
             options["initial_alphabet"] = pre_tokenizers.ByteLevel.alphabet()
-        settings = {"fuse_unk": rng.random() < 0.5, "ignore_merges": rng.random() < 0.3}
+        settings: dict[str, Any] = {"fuse_unk": rng.random() < 0.5, "ignore_merges": rng.random() < 0.3}
+        for part, text in (("continuing_subword_prefix", "##"), ("end_of_word_suffix", "</w>")):
+            if kind == "bpe" and rng.random() < 0.1:
+                settings[part] = options[part] = text
         if "<unk>" in special and rng.random() < 0.7:
             settings["unk_token"] = "<unk>"
         return models.BPE(**settings), trainers.BpeTrainer(**options)
+    if kind == "wordlevel":
+        options["special_tokens"] = special if "<unk>" in special else [*special, "<unk>"]
+        return models.WordLevel(unk_token="<unk>"), trainers.WordLevelTrainer(**options)
     if kind == "wordpiece":
         options["special_tokens"] = special if "<unk>" in special else [*special, "<unk>"]
         return models.WordPiece(unk_token="<unk>"), trainers.WordPieceTrainer(**options)
     return models.Unigram(), trainers.UnigramTrainer(**options, unk_token=rng.choice(["<unk>", None]))
 
 
+KINDS = ("bytes", "bytes", "bpe", "bpe", "wordpiece", "unigram", "unigram", "wordlevel")
+
+
 def a_file(rng: random.Random) -> str:
     """A tokenizer.json; an exception of the peer's where it takes no such combination."""
-    kind = rng.choice(("bytes", "bytes", "bpe", "bpe", "wordpiece", "unigram", "unigram"))
+    kind = rng.choice(KINDS)
     model, trainer = a_model(rng, kind)
     tok = tokenizers.Tokenizer(model)
     tok.normalizer = a_normalizer(rng)

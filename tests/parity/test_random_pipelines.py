@@ -43,8 +43,8 @@ def peer_file(rng: random.Random) -> str | None:
 def is_told_apart(tok: Tokenizer, peer: tokenizers.Tokenizer) -> bool:
     """Whether a difference that COMPATIBILITY.md lists makes the two incomparable.
 
-    HF numbers added tokens anew, finds any of those that normalize to the same text, cuts a text everywhere where one of
-    them normalizes to nothing, and takes what follows a normalizer's Prepend for the beginning of the input too.
+    HF numbers added tokens anew, finds any of those that normalize to the same text, cuts a text everywhere where one
+    of them normalizes to nothing, and takes what follows a normalizer's Prepend for the beginning of the input too.
     """
     added = tok.added_tokens
     if tok.splitter.inside is not tok.splitter and "Prepend" in repr(tok.normalizer):

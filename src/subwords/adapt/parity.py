@@ -143,6 +143,8 @@ def train_parity(
     _refuse_empty(counts, "")
     measured = None
     if development is not None:
+        if not isinstance(development, Mapping):
+            raise InputError(f"expected development as a dict of corpora by language, not {development!r:.60}")
         if {*development} != {*names}:
             raise InputError(f"expected development text of the languages {names!r:.200}, not {[*development]!r:.200}")
         measured = {name: counted(name, development[name]) for name in names}
@@ -186,7 +188,9 @@ def _refuse_empty(counts: dict[str, WordCounts], what: str) -> None:
 
 
 def _scales(names: list[str], ratios: Mapping[str, float] | None) -> NDArray[np.float64]:
-    given = {} if ratios is None else dict(ratios)
+    if not isinstance(ratios, Mapping | None):
+        raise InputError(f"expected ratios as a dict of numbers by language, not {ratios!r:.60}")
+    given = dict(ratios or {})
     if unknown := [name for name in given if name not in names]:
         raise InputError(f"expected ratios of the languages {names!r:.200}, not of {unknown[0]!r:.60}")
     for name, ratio in given.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from subwords.support.checks import check_string
 from subwords.writes import Writes
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class Shapes(Writes):
         """
         from subwords.compat.tiktoken import TiktokenShape
 
+        check_string("name", name)
         return TiktokenShape(cast("Tok", self), name)
 
     def as_sentencepiece(self) -> SentencePieceShape:

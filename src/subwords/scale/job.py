@@ -24,7 +24,7 @@ from subwords.scale.shards import Shard, shards_of
 from subwords.scale.work import CountWork, Done, EncodeWork, Work, done_of
 from subwords.sinks.manifest import Contents, Input, Manifest
 from subwords.support.atomic import place_of
-from subwords.support.checks import check_choice, check_integer, check_strings
+from subwords.support.checks import check_choice, check_instance, check_integer, check_strings
 from subwords.support.limits import bytes_of, room_of
 from subwords.support.locks import only_one
 from subwords.support.remote import is_remote
@@ -98,6 +98,13 @@ class Run:
         return run(work, shards, folder)
 
 
+def _given(run: Run | None, reading: Reading | None) -> tuple[Run, Reading]:
+    run, reading = Run() if run is None else run, Reading() if reading is None else reading
+    check_instance("run", run, Run)
+    check_instance("reading", reading, Reading)
+    return run, reading
+
+
 def count_files(
     source: Source,
     path: str | PathLike[str],
@@ -114,12 +121,12 @@ def count_files(
 
     The counts are those of `subwords.count`, byte for byte. See `Run` for who does it.
     """
-    target, run = place_of(path), run or Run()
+    target, run, reading = place_of(path), *_given(run, reading)
     users = check_strings("user_defined", user_defined)
     rule, before = with_user_defined(make_splitter(splitter), normalizer_or_none(normalizer), users)
     identity = None if before is None else before.identity
     removed = check_strings("special_tokens", special_tokens)
-    work = CountWork(reading or Reading(), rule.identity, identity, removed)
+    work = CountWork(reading, rule.identity, identity, removed)
     with _Job(work, source, target, work.reading, run) as job:
         done = job.finish(progress)
         if done is None:
@@ -154,12 +161,13 @@ def encode_files(
     from subwords.sinks.formats import format_named
     from subwords.sinks.write import finish, with_ends, write_shards
 
-    target, run = place_of(path), run or Run()
+    target, run, reading = place_of(path), *_given(run, reading)
     form = format_named(format, target)
     tokenizer = tokenizer_of(tokenizer)
     kind = form.dtype_for(tokenizer.vocab_size, dtype)
     first, last = tokenizer._id_of("bos", bos), tokenizer._id_of("eos", eos)
-    work = EncodeWork(reading or Reading(), tokenizer.spec, special)
+    check_choice("special", special, ("text", "allow"))
+    work = EncodeWork(reading, tokenizer.spec, special)
     with _Job(work, source, target, work.reading, run) as job:
         done = job.finish(progress)
         if done is None:

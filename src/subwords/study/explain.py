@@ -23,6 +23,7 @@ from subwords.study.segment_unigram import UnigramWords
 from subwords.study.segment_wordpiece import WordLevelWords, WordPieceWords
 from subwords.study.steps import Added, Change, Segmentation, Stretch, Word
 from subwords.study.trace import Trace
+from subwords.support.checks import check_instance
 from subwords.tokenizer import tokenizer_of
 from subwords.unigram.model import Unigram
 from subwords.wordlevel.model import WordLevel
@@ -67,6 +68,8 @@ def explain(
         raise InputError(
             f"expected at most {MOST_BYTES} bytes of text to explain, not {len(source)}: pass a part of it"
         )
+    if counts is not None:
+        check_instance("counts", counts, WordCounts)
     words = words_of(model, counts)
     parts = [_part(tokenizer, part, words) for part in engine.parts.cut(text, special)]
     trace = Trace(

@@ -11,7 +11,7 @@ from subwords.corpus.reading import Reading
 from subwords.errors import InputError
 from subwords.study import tables
 from subwords.study.use import Use, counts_to_train, parted, uses_of
-from subwords.support.checks import check_integer
+from subwords.support.checks import as_list, check_integer
 from subwords.tokenizer import Tokenizer
 from subwords.training.train import train
 
@@ -107,7 +107,8 @@ def stability(
             "expected a source that can be read once for each share, not an iterator: pass a list or files"
         )
     check_integer("seed", seed, 0, 2**63 - 1)
-    if not len(shares):
+    shares = as_list(shares, "shares")
+    if not shares:
         raise InputError("expected one or more shares, such as shares=[0.1, 0.5, 1]")
     for share in shares:
         Reading(sample=share)

@@ -16,6 +16,7 @@ __all__ = [
     "as_list",
     "check_choice",
     "check_flag",
+    "check_instance",
     "check_integer",
     "check_path",
     "check_string",
@@ -34,6 +35,12 @@ def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
     choices = tuple(choices)
     if not isinstance(value, str) or value not in choices:
         raise InputError(f"expected {name} to be one of {', '.join(choices)}, not {value!r:.60}")
+
+
+def check_instance(name: str, value: object, kind: type) -> None:
+    """Raise InputError unless the value is of a type."""
+    if not isinstance(value, kind):
+        raise InputError(f"expected {name} to be a {kind.__name__}, not {type(value).__name__} {value!r:.60}")
 
 
 def check_flag(name: str, value: object) -> None:

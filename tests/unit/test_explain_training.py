@@ -181,9 +181,10 @@ def test_text_and_html() -> None:
     assert lines[0] == "bpe: 30 words, 31 first tokens, 50 at the end"
     assert "step 1: merge ' ' 't' to ' t': count 7" in lines
     assert "    then 'i' 's': count 5" in lines
-    html = subwords.explain_training(["<script>alert(1)</script> " * 3], vocab_size=260)._repr_html_()
+    found = subwords.explain_training(["<script>alert(1)</script> " * 3], vocab_size=260)
+    html = found._repr_html_()
     assert "<script" not in html
-    assert html.count("<table>") == 2
+    assert html.count("candidates") == len(found.steps)
 
 
 def test_large_corpora_and_wrong_settings_are_refused(tmp_path: Path) -> None:

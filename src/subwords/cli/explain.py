@@ -61,9 +61,13 @@ def explain(
     if why_not:
         from subwords.study.why_not import why_not as reasons
 
-        print_explained(reasons(tok, _one_line(data), special=special), html, as_json)
+        print_explained(
+            reasons(tok, _one_line(data), special=special), html, as_json, f"Why {tokenizer} gives no single token"
+        )
         return
-    print_explained(explained(tok, data, special=special, counts=found), html, as_json)
+    print_explained(
+        explained(tok, data, special=special, counts=found), html, as_json, f"How {tokenizer} encodes a text"
+    )
 
 
 def _one_line(data: str | bytes) -> str:

@@ -98,4 +98,4 @@ def explain_training(
         given["byte_level"] = False
     if special_tokens:
         given["special_tokens"] = special_tokens
-    print_explained(explained(source_of(sources), **given), html, as_json)
+    print_explained(explained(source_of(sources), **given), html, as_json, f"Training on {sources[0]}")

@@ -28,16 +28,18 @@ class Explained(Protocol):
         """As HTML."""
 
 
-def print_explained(found: Explained, html: Path | None, as_json: bool) -> None:
-    """Print an explanation, or write it to a file."""
+def print_explained(found: Explained, html: Path | None, as_json: bool, title: str) -> None:
+    """Print an explanation, or write it to a file: a page of that title, in the style of the local page."""
     if html is not None and as_json:
         raise click.UsageError("expected one of --html and --json")
     if html is None:
         click.echo(json.dumps(found.to_dict()) if as_json else str(found))
         return
-    page = (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(html.stem)}</title></head>'
-        f"<body>{found._repr_html_()}</body></html>\n"
-    )
+    from subwords.render.page import page, panel
+    from subwords.study.page_files import page_files
+
+    body = found._repr_html_()
+    body = body if body.startswith("<section") else panel(escape(title), f'<div class="scroll">{body}</div>')
+    whole = page(title, body, page_files()["/page.css"][1].decode())
     with open_output(html) as stream:
-        stream.write(page.encode("utf-8", "backslashreplace"))
+        stream.write(whole.encode("utf-8", "backslashreplace"))

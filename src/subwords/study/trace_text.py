@@ -43,10 +43,6 @@ class Trace(Protocol):
 def lines_of(trace: Trace) -> Iterator[str]:
     """Yield the lines."""
     yield f"{trace.family}, {len(trace.ids)} ids: {' '.join(map(str, trace.ids))}"
-    for number, step in enumerate(trace.steps):
-        yield f"splitter, step {number}: {step}"
-    for number, alternative in enumerate(trace.alternatives if len(trace.alternatives) > 1 else ()):
-        yield f"  alternative {number}: {alternative}"
     for part in trace.parts:
         if isinstance(part, Added):
             yield f"{part.span[0]}-{part.span[1]} added token {part.text!r} = {part.id}"
@@ -55,6 +51,18 @@ def lines_of(trace: Trace) -> Iterator[str]:
             yield f"{change.span[0]}-{change.span[1]} normalized: {change.before!r} to {change.after!r}"
         for word in part.words:
             yield from _word(trace, word)
+    yield from _rules(trace)
+
+
+def _rules(trace: Trace) -> Iterator[str]:
+    """Yield the steps of the splitter, and of its pattern the alternatives that matched."""
+    for number, step in enumerate(trace.steps):
+        yield f"splitter, step {number}: {step}"
+    stretches = [part for part in trace.parts if isinstance(part, Stretch)]
+    used = {word.alternative for part in stretches for word in part.words}
+    for number, alternative in enumerate(trace.alternatives if len(trace.alternatives) > 1 else ()):
+        if number in used:
+            yield f"  alternative {number}: {alternative}"
 
 
 def _word(trace: Trace, word: Word) -> Iterator[str]:

@@ -106,13 +106,21 @@ class _Run(ABC):
 
     def _step(self, counts: Mapping[Pair, int], number: int) -> MergeStep:
         scored, tied = self._scored(counts)
-        pair, token = self._chosen(tied), b""
-        token = self._join(pair)
+        pair = self._chosen(tied)
+        token, tie = self._join(pair), self._why(pair)
         self._merges.append(pair)
         self._words = [(word, count, self._merged(tokens, pair)) for word, count, tokens in self._words]
         self._ids.setdefault(token, len(self._ids))
         chosen = next(one for one, own in zip(scored, self._ranked(counts), strict=True) if own == pair)
-        return MergeStep(number, tuple(scored), chosen, len(tied), shown(token), _splits(self._words))
+        return MergeStep(number, tuple(scored), chosen, len(tied), shown(token), _splits(self._words), tie)
+
+    def _why(self, pair: Pair) -> str:
+        """Say why a pair wins among those of the best score."""
+        if self._settings.tie_break == "first":
+            return "this one occurs first"
+        if self._settings.tie_break == "bytes":
+            return "this one has the smallest bytes"
+        return f"this one has the smallest ids: {self._ids[pair[0]]} and {self._ids[pair[1]]}"
 
     def _chosen(self, tied: list[Pair]) -> Pair:
         if self._settings.tie_break == "first":

@@ -7,8 +7,11 @@ from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any, TypeAlias
 
+from subwords.render.page import chip, chips, panel
+
 __all__ = ["MergeStep", "PairScore", "PieceLoss", "PieceStep", "Training", "WordSplit"]
 
+MOST_NAMED = 100  # first tokens, on a page
 MOST_SHOWN = 8  # pairs or pieces of a step, in text
 
 Table: TypeAlias = "tuple[Sequence[str], list[Sequence[str]]]"
@@ -39,7 +42,7 @@ class PairScore:
 class MergeStep:
     """A merge: all pairs in order of first occurrence, the one that was chosen, and the words afterwards.
 
-    tied: the number of pairs that have the best score; the tie rule chose among them.
+    tied: the number of pairs that have the best score. tie: why the chosen one won, if there are several.
     """
 
     number: int
@@ -48,6 +51,7 @@ class MergeStep:
     tied: int
     token: str
     words: tuple[WordSplit, ...]
+    tie: str = ""
 
 
 @dataclass(frozen=True)
@@ -125,17 +129,37 @@ class Training:
             before = step.words
 
     def _repr_html_(self) -> str:
-        """Return tables: the words, and one row for each step."""
-        rows = [(repr(word.word), str(word.count), _named(word.tokens)) for word in self.words]
-        steps = [
-            (str(step.number), _title(step).partition(": ")[2], " | ".join(_named(word.tokens) for word in step.words))
-            for step in self.steps
-        ]
-        return (
-            f"<p>{escape(self.algorithm)}</p>"
-            + _table(("word", "count", "tokens"), rows)
-            + _table(("step", "what", "words afterwards"), steps)
-        )
+        """Return the words, and each step with its candidates, in the style of the local page."""
+        title = escape(f"{self.algorithm}: {len(self.words)} words become {len(self.vocab)} tokens")
+        named = f": {chips(self.alphabet)}" if len(self.alphabet) <= MOST_NAMED else ""
+        about = f"<p class='soft'>{len(self.alphabet)} first tokens{named}</p>"
+        parts = [panel(title, about + _words(self.words))]
+        before = self.words
+        for step in self.steps:
+            changed = [new for old, new in zip(before, step.words, strict=True) if old.tokens != new.tokens]
+            before = step.words
+            rows: list[Sequence[str]]
+            if isinstance(step, MergeStep):
+                head = f"Step {step.number}: {chips(step.chosen.pair)} become {chip(step.token, 'fresh')}"
+                rows = [
+                    (chips(pair.pair), str(pair.count), f"{pair.score:.6g}", "chosen" if pair is step.chosen else "")
+                    for pair in _best(step)
+                ]
+                table = _table(("pair", "count", "score", ""), rows)
+            else:
+                head = f"Step {step.number}: {escape(step.why)}"
+                rows = [
+                    (
+                        *(chip(piece.piece), str(piece.count), f"{piece.score:.4f}"),
+                        *("" if piece.loss is None else f"{piece.loss:.4f}", "kept" if piece.kept else "removed"),
+                    )
+                    for piece in step.pieces
+                ]
+                table = _table(("piece", "count", "score", "loss if removed", ""), rows)
+            said = f"<p class='say'>{escape(_title(step).partition(': ')[2])}</p>"
+            listed = f"<details><summary>{len(rows)} candidates</summary>{table}</details>"
+            parts.append(panel(head, said + _words(changed) + listed))
+        return "".join(parts)
 
 
 def _named(tokens: Sequence[str]) -> str:
@@ -157,7 +181,7 @@ def _title(step: MergeStep | PieceStep) -> str:
         return f"step {step.number}: {step.why}; {len(step.pieces)} pieces, loss {step.loss:.4f}"
     chosen = step.chosen
     score = _score("bpe" if chosen.score == chosen.count else "", chosen)
-    tied = f", {step.tied} pairs tied" if step.tied > 1 else ""
+    tied = f"; {step.tied} pairs tied, and {step.tie}" if step.tied > 1 else ""
     return f"step {step.number}: merge {_named(chosen.pair)} to {step.token!r}: {score}{tied}"
 
 
@@ -170,8 +194,13 @@ def _losses(step: PieceStep) -> Iterator[str]:
         yield f"    {piece.piece!r}: score {piece.score:.4f}, loss if removed {piece.loss:.4f}, {kept}"
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    def row(cells: Sequence[str], tag: str) -> str:
-        return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
+def _words(words: Sequence[WordSplit]) -> str:
+    rows = [(escape(repr(word.word)), str(word.count), chips(word.tokens)) for word in words]
+    return _table(("word", "count", "tokens"), rows) if rows else ""
 
-    return f"<table>{row(head, 'th')}{''.join(row(cells, 'td') for cells in rows)}</table>"
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table; the head is text, the cells are HTML."""
+    heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    return f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>'

@@ -13,6 +13,7 @@ import tokenizers
 import subwords
 from pipelines import a_file, encoded, quiet, texts
 from seeds import sweep_seed
+from subwords.components.splitter import Prefix, Split
 from subwords.errors import FormatError
 from subwords.tokenizer import Tokenizer
 
@@ -44,11 +45,14 @@ def is_told_apart(tok: Tokenizer, peer: tokenizers.Tokenizer) -> bool:
     """Whether a difference that COMPATIBILITY.md lists makes the two incomparable.
 
     HF numbers added tokens anew, finds any of those that normalize to the same text, cuts a text everywhere where one
-    of them normalizes to nothing, and takes what follows a normalizer's Prepend for the beginning of the input too.
+    of them normalizes to nothing, and takes every piece of what a normalizer makes of the first character for the
+    beginning of the input.
     """
-    added = tok.added_tokens
-    if tok.splitter.inside is not tok.splitter and "Prepend" in repr(tok.normalizer):
-        return True
+    added, rule = tok.added_tokens, tok.splitter.rule
+    first = next((k for k, step in enumerate(rule) if isinstance(step, Prefix) and step.scheme == "first"), None)
+    if first is not None and tok.normalizer is not None:
+        if "Prepend" in repr(tok.normalizer) or any(isinstance(step, Split) for step in rule[:first]):
+            return True
     if len({*added.written.values()}) < len(added):
         return True
     return any(peer.token_to_id(token.content) != token.id for token in added) or not all(added.written.values())

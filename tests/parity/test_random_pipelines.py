@@ -50,9 +50,9 @@ def is_told_apart(tok: Tokenizer, peer: tokenizers.Tokenizer) -> bool:
     """
     added, rule = tok.added_tokens, tok.splitter.rule
     first = next((k for k, step in enumerate(rule) if isinstance(step, Prefix) and step.scheme == "first"), None)
-    if first is not None and tok.normalizer is not None:
-        if "Prepend" in repr(tok.normalizer) or any(isinstance(step, Split) for step in rule[:first]):
-            return True
+    cuts = "Prepend" in repr(tok.normalizer) or any(isinstance(step, Split) for step in rule[:first])
+    if first is not None and tok.normalizer is not None and cuts:
+        return True
     if len({*added.written.values()}) < len(added):
         return True
     return any(peer.token_to_id(token.content) != token.id for token in added) or not all(added.written.values())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from subwords.support.checks import check_choice, check_flag
 
 if TYPE_CHECKING:
-    from rich.progress import ProgressColumn
+    from rich.progress import ProgressColumn, Task
 
 __all__ = ["Progress", "progress"]
 
@@ -31,12 +31,13 @@ def progress(
     label: str,
     *,
     unit: Literal["bytes", "tokens", "steps"] = "bytes",
+    done: int = 0,
     enabled: bool | None = None,
 ) -> Iterator[Progress]:
     """Show the progress towards `total` (None: unknown), the speed and the time left on standard error.
 
-    enabled=None: only if standard error is a terminal. Rich is imported only to show it. When the block ends without an
-    error, the line is set to 100 %.
+    done: what was done before, by an earlier run; the speed does not count it. enabled=None: only if standard error is
+    a terminal. Rich is imported only to show it. When the block ends without an error, the line is set to 100 %.
 
     >>> with progress(1_000, "reading") as bar:
     ...     bar.advance(1_000)
@@ -53,7 +54,7 @@ def progress(
     # Standard output is for results: Rich must not redirect it.
     console = rich.console.Console(file=sys.stderr)
     with rich.progress.Progress(*_columns(unit), console=console, redirect_stdout=False) as bar:
-        task = bar.add_task(label, total=total)
+        task = bar.add_task(label, total=total, completed=done)
 
         def phase(name: str, done: int, total: int) -> None:
             bar.update(task, description=name, completed=done, total=total)
@@ -68,10 +69,35 @@ def _watched() -> bool:
 
 
 def _columns(unit: str) -> list[ProgressColumn]:
+    from rich import filesize
     from rich import progress as show
+    from rich.text import Text
 
-    amount: list[ProgressColumn] = [show.DownloadColumn(), show.TransferSpeedColumn()]
-    if unit != "bytes":
-        amount = [show.MofNCompleteColumn(), show.TextColumn(unit)]
+    class Size(show.DownloadColumn):
+        """Bytes of how many; only bytes, if nobody knows how many come."""
+
+        def render(self, task: Task) -> Text:
+            return super().render(task) if task.total is not None else Text(filesize.decimal(int(task.completed)))
+
+    class Speed(show.TransferSpeedColumn):
+        """Bytes per second; nothing before something was read."""
+
+        def render(self, task: Task) -> Text:
+            return super().render(task) if task.finished_speed or task.speed else Text("")
+
+    class Number(show.MofNCompleteColumn):
+        """Steps of how many; nothing before their number is known."""
+
+        def render(self, task: Task) -> Text:
+            return Text("") if task.total is None else super().render(task).append(f" {unit}")
+
+    class Time(show.TimeRemainingColumn):
+        """The time left; the time taken, if nobody knows how much is left."""
+
+        def render(self, task: Task) -> Text:
+            return super().render(task) if task.total is not None else elapsed.render(task)
+
+    elapsed = show.TimeElapsedColumn()
+    amount: list[ProgressColumn] = [Size(), Speed()] if unit == "bytes" else [Number()]
     label = show.TextColumn("{task.description}", markup=False)
-    return [label, show.BarColumn(), *amount, show.TimeRemainingColumn()]
+    return [label, show.BarColumn(), *amount, Time()]

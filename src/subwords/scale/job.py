@@ -223,13 +223,10 @@ class _Job:
         """Do what is not done yet; return all shards, or None if other ranks have shards to do."""
         self.folder.mkdir(parents=True, exist_ok=True)
         sizes = {shard.number: shard.size for shard in self.shards}
-        with progress_line(sum(sizes.values()), "shards", enabled=progress) as bar:
-            missing = []
-            for shard, known in zip(self.shards, self._all_found(), strict=True):
-                if known is None:
-                    missing.append(shard)
-                elif self._run.rank is None:
-                    bar.advance(shard.size)
+        missing = [shard for shard, known in zip(self.shards, self._all_found(), strict=True) if known is None]
+        total = sum(sizes.values())
+        done = total - sum(shard.size for shard in missing) if self._run.rank is None else 0
+        with progress_line(total, "shards", done=done, enabled=progress) as bar:
             for one in self._run.done(self._work, missing if self._run.rank is None else self.shards, self.folder):
                 bar.advance(sizes[one.number])
         found = self._all_found()

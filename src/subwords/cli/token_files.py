@@ -63,6 +63,8 @@ def write_token_files(
         if name in known and tok.token_to_id(known[name]) is None and known[name].isdecimal():
             known[name] = int(known[name])
     paths, progress = [place_of(source) for source in sources], False if quiet else None
+    from subwords.sinks.manifest import manifest_path
+
     made: Manifest | None
     if run is None:
         made = tok.encode_files(paths, output, progress=progress, **known)
@@ -84,7 +86,7 @@ def write_token_files(
         **left,
         "format": f"{found.format}, {found.dtype}",
         "files": len(made.shards),
-        "saved": str(output.parent / made.shards[0].files[0].name),
+        "saved": str(manifest_path(output) if len(made.shards) > 1 else output.parent / made.shards[0].files[0].name),
     }
     if as_json or not quiet:
         print_values(values, as_json)

@@ -81,7 +81,7 @@ def read_file(
         return spec
     from subwords.formats.hf import folder as hf_folder
 
-    return hf_folder.read(spec, beside, str(file.parent))
+    return hf_folder.read(spec, beside, str(file.parent), complete=file.name == _NAMES[0])
 
 
 def _read(data: bytes, file: Path, splitter: Rule | None, special_tokens: Mapping[str, int] | None) -> TokenizerSpec:

@@ -13,7 +13,7 @@ __all__ = ["BESIDE", "GGUF", "MERGES", "TEMPLATES", "VOCABS", "Kind", "kind_at",
 Kind: TypeAlias = Literal["ranks", "merges", "vocab.json", "vocab.txt", "sentencepiece", "tokenizer.json"]
 
 # What transformers reads beside tokenizer.json.
-BESIDE = ("tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja")
+BESIDE = ("tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja", "added_tokens.json")
 TEMPLATES = "additional_chat_templates"  # a folder of more of them
 GGUF = b"GGUF"  # how such a file begins
 VOCABS, MERGES = ("vocab.json", "encoder.json"), ("merges.txt", "vocab.bpe")

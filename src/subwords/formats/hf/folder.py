@@ -7,21 +7,23 @@ tokenizer.json. `PreTrainedTokenizerFast` keeps it, in versions 4 and 5.
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
 from subwords.components.roles import ROLES, checked_roles, roles_by_name
-from subwords.errors import FormatError, InputError
+from subwords.errors import FormatError, InputError, SubwordsWarning
+from subwords.formats.hf.unused import unused
 from subwords.formats.json_node import Node, is_unicode, parse, shown
 from subwords.formats.recognize import BESIDE, TEMPLATES
 from subwords.spec import TokenizerSpec
 
 __all__ = ["CHANGING", "CONFIG", "TEMPLATE", "read", "write"]
 
-CONFIG, MAP, TEMPLATE = BESIDE
-CHANGING = (TEMPLATE, "added_tokens.json")  # what else would change a tokenizer in this folder
+CONFIG, MAP, TEMPLATE, ADDED = BESIDE
+CHANGING = (TEMPLATE, ADDED)  # what else would change a tokenizer in this folder
 
 _KEY = {role: f"{role}_token" for role in ROLES}
 _OTHERS = ("additional_special_tokens", "extra_special_tokens")
@@ -32,13 +34,14 @@ _OURS = (*_KEY.values(), "additional_special_tokens", "tokenizer_class", "backen
 _NO_LIMIT = int(1e30)  # what transformers writes for a model without a longest input
 
 
-def read(spec: TokenizerSpec, files: Mapping[str, bytes], folder: str) -> TokenizerSpec:
+def read(spec: TokenizerSpec, files: Mapping[str, bytes], folder: str, *, complete: bool) -> TokenizerSpec:
     """Return a spec with what a folder's other files say; absent files say nothing.
 
     They name roles and a chat template, and may name tokens that the vocabulary lacks, which get the next ids. `folder`
     is named in messages. special_tokens_map.json wins over tokenizer_config.json, unless the latter has
     `added_tokens_decoder`: then only that counts. chat_template.jinja wins over the template inside
-    tokenizer_config.json. Raises FormatError, with the place, for damaged files.
+    tokenizer_config.json. complete: whether the spec is that of a tokenizer.json. Warns (SubwordsWarning) of settings
+    that would change ids and are not used. Raises FormatError, with the place, for damaged files.
 
     Source: what transformers 5.23 reads.
     """
@@ -50,6 +53,14 @@ def read(spec: TokenizerSpec, files: Mapping[str, bytes], folder: str) -> Tokeni
     more = [content for role in _ORDER if (content := named[role])]
     more += [text for table in reversed(tables) for key in _OTHERS for text in _contents(table[key])]
     spec = _with_missing(spec, dict.fromkeys(more))
+    added = _parsed(files, ADDED, folder).object()
+    if ignored := unused(spec, config.object(), added, complete=complete):
+        warnings.warn(
+            f"{folder}: settings that transformers uses are not used here, so ids may differ: {', '.join(ignored)}; "
+            f"AutoTokenizer.from_pretrained(...).save_pretrained(...) writes a tokenizer.json that has them",
+            SubwordsWarning,
+            stacklevel=4,
+        )
     found = tuple((role, spec.index_of(content)) for role, content in named.items() if content)
     return spec.with_(
         {

@@ -32,6 +32,7 @@ RIM = (
     "study/page_files.py",
     "unicode/tables.py",
     "support/atomic.py",
+    "support/install.py",
     "support/limits.py",
     "support/locks.py",
     "support/remote.py",

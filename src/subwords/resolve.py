@@ -81,6 +81,8 @@ def _rule(rule: Any) -> splitters.Rule:
 
 def _rule_of_text(text: str) -> splitters.Rule:
     names, aliases = splitters.NAMED, splitters.ALIASES
+    if named(text, ["none"]):
+        return ()
     if name := named(text, names, aliases):
         return names[name]
     if looks_like_steps(text):

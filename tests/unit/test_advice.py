@@ -169,7 +169,7 @@ def test_min_documents_gives_only_tokens_of_as_many_documents() -> None:
         subwords.train(subwords.count(corpus), vocab_size=330, min_documents=3)
     with pytest.raises(subwords.TrainingError, match="no word is in 1000 documents"):
         subwords.train(corpus, vocab_size=330, min_documents=1000)
-    with pytest.raises(InputError, match="leave memory out"):
+    with pytest.raises(InputError, match="leave `memory` out"):
         subwords.count(corpus, document_frequencies=True, memory="1GB")
 
 

@@ -173,8 +173,8 @@ def test_option_that_no_algorithm_has_is_refused() -> None:
     ("options", "message"),
     [
         ({"byte_level": False, "alphabet": "full"}, 'alphabet="full" needs byte_level=True'),
-        ({"source": COUNTS, "documents": "file"}, "documents applies to text, but these are word counts"),
-        ({"source": COUNTS, "errors": "strict"}, "errors applies to text"),
+        ({"source": COUNTS, "documents": "file"}, "`documents` applies to text, but these are word counts"),
+        ({"source": COUNTS, "errors": "strict"}, "`errors` applies to text"),
         ({"source": COUNTS, "threads": "x"}, "expected threads to be a positive integer"),
         ({"algorithm": "unigram", "vocab_size": 12, "min_frequency": 0}, "min_frequency to be an integer from 1"),
         (

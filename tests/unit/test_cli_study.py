@@ -78,7 +78,7 @@ def test_extend_saves_a_longer_tokenizer(tok_path: Path, tok: Tokenizer, tmp_pat
     longer = json_of("extend", _unigram(tmp_path), tmp_path / "more.txt", "--add", 5, "-o", out)
     assert (longer["tokens"], longer["new"]) == (35, 5)
     message = run("extend", _unigram(tmp_path), tmp_path / "more.txt", "--add", 5, "--max-words", 2, "-o", out, code=1)
-    assert "max_words is for BPE" in message.stderr
+    assert "--max-words is for BPE" in message.stderr
 
 
 def _unigram(folder: Path) -> Path:

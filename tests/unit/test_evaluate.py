@@ -298,7 +298,7 @@ def test_plots_say_what_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(InputError, match=r"subwords\[plot\]"):
+    with pytest.raises(InputError, match=r"\[plot\]"):
         subwords.evaluate(TOK, LINES).plot()
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(InputError, match="pandas"):

@@ -38,16 +38,23 @@ def test_line_goes_above_a_progress_line(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 class Closed(io.StringIO):
-    def isatty(self) -> bool:
+    def write(self, text: str) -> int:
         raise ValueError("I/O operation on closed file")
 
 
-@pytest.mark.parametrize("stream", [io.StringIO(), None, Closed()], ids=["no terminal", "none", "closed"])
-def test_nothing_is_said_elsewhere(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO | None) -> None:
+def test_the_line_is_written_to_files_and_notebooks_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
     notices = Notices()
     notices.compile()
-    assert not stream or stream.getvalue() == ""
+    notices.compile()
+    assert stream.getvalue() == f"{LINE}\n"
+
+
+@pytest.mark.parametrize("stream", [None, Closed()], ids=["none", "closed"])
+def test_a_missing_stream_is_no_error(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO | None) -> None:
+    monkeypatch.setattr(sys, "stderr", stream)
+    Notices().compile()
 
 
 def test_nothing_is_said_beside_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -172,8 +172,8 @@ def test_a_corpus_is_counted_as_the_tokenizer_says(tmp_path: Path) -> None:
     assert "each was the best pair" in run("verify-training", tmp_path / "tok.json", path).stdout
     counts.save(tmp_path / "counts")
     assert "each was the best pair" in run("verify-training", tmp_path / "tok.json", tmp_path / "counts").stdout
-    message = run("verify-training", tmp_path / "tok.json", tmp_path / "counts", "--documents", "line", code=1).stderr
-    assert "documents applies to text" in message
+    message = run("verify-training", tmp_path / "tok.json", tmp_path / "counts", "--documents", "line", code=2).stderr
+    assert "--documents is for text" in message
 
 
 def test_clear_errors() -> None:

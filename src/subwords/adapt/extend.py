@@ -107,7 +107,7 @@ def extend(
     most, before = None if memory is None else bytes_of(memory), tokenizer.normalizer
     if isinstance(source, WordCounts):
         for name in reading:
-            raise InputError(f"{name} applies to text, but these are word counts: pass it to count")
+            raise InputError(f"`{name}` applies to text, but these are word counts: pass it to count")
         check_counts(source, rule, before, cut_out)
         counts = source
     else:
@@ -124,7 +124,7 @@ def extend(
     if len(tokens) < add:
         warnings.warn(
             f"fewer tokens than asked for: {len(tokens)} instead of {add}; no pair is left to merge. Use more text, or "
-            "lower add",
+            "lower `add`",
             SubwordsWarning,
             stacklevel=2,
         )

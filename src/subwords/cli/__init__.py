@@ -9,7 +9,7 @@ import click
 from subwords import __version__
 from subwords.cli.advice import allocation, stability
 from subwords.cli.audit import audit
-from subwords.cli.console import Commands, json_option, print_values
+from subwords.cli.console import Commands, json_option, print_values, quiet_only
 from subwords.cli.convert import convert
 from subwords.cli.corpus import count, train
 from subwords.cli.count_tokens import count_tokens
@@ -48,6 +48,7 @@ def main() -> None:
 
 
 @main.command()
+@quiet_only
 @json_option
 def warmup(as_json: bool) -> None:
     """Compile all kernels now, so that later commands start fast.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from subwords.cli.arguments import INPUT
 from subwords.cli.console import check_output, check_target, output_option, print_values, source_of, unshown, utf8
 from subwords.errors import FormatError, InputError
 
@@ -24,7 +25,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 def selection_options(command: _Command) -> _Command:
     """Add the options that name tokens."""
     tokens: dict[str, Any] = {"type": utf8, "multiple": True, "metavar": "ID|TOKEN"}
-    files: dict[str, Any] = {"type": click.Path(path_type=Path), "metavar": "FILE"}
+    files: dict[str, Any] = {"type": INPUT, "metavar": "FILE"}
     options: list[Callable[[_Command], _Command]] = [
         click.option("--drop", **tokens, help="Remove this token. May be repeated."),
         click.option("--drop-file", **files, help="Remove the tokens of this file, one on each line."),
@@ -46,7 +47,7 @@ def selection_options(command: _Command) -> _Command:
 
 def output_options(command: _Command) -> _Command:
     """Add the options that say what is saved."""
-    place: dict[str, Any] = {"type": click.Path(path_type=Path), "metavar": "FILE"}
+    place: dict[str, Any] = {"type": INPUT, "metavar": "FILE"}
     options: list[Callable[[_Command], _Command]] = [
         output_option(),
         click.option("--id-map", "map_path", **place, help="Also write which old ids make up each id."),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
-from subwords.cli.console import load_tokenizer, named_values, source_of, tokenizer_argument, utf8
+from subwords.cli.arguments import SOURCE, choice, tokenizer_argument
+from subwords.cli.console import load_tokenizer, named_values, source_of, utf8
 from subwords.cli.reading_options import reading_options
 from subwords.cli.table_options import print_table, table_options
 
@@ -15,7 +15,7 @@ __all__ = ["allocation", "stability"]
 
 
 @click.command()
-@click.argument("sources", type=utf8, nargs=-1, required=True, metavar="SOURCE...")
+@click.argument("sources", type=SOURCE, nargs=-1, required=True, metavar="SOURCE...")
 @click.option("--vocab-size", type=click.IntRange(min=1), required=True, metavar="N", help="The number of tokens.")
 @click.option(
     "--share",
@@ -26,9 +26,9 @@ __all__ = ["allocation", "stability"]
     help="Of the documents; may be repeated.  [default: 1/64, 1/32, 1/16, 1/8, 1/4, 1/2 and 1]",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the samples.")
-@click.option("--on", type=utf8, metavar="SOURCE", help="What to measure on.  [default: the largest sample]")
+@click.option("--on", type=SOURCE, metavar="SOURCE", help="What to measure on.  [default: the largest sample]")
 @click.option(
-    "--algorithm", type=click.Choice(["bpe", "wordpiece", "unigram", "wordlevel"]), default="bpe", show_default=True
+    "--algorithm", type=choice(["bpe", "wordpiece", "unigram", "wordlevel"]), default="bpe", show_default=True
 )
 @click.option("--splitter", type=utf8, metavar="NAME|REGEX", help="How to split text into words.")
 @click.option("--normalizer", type=utf8, metavar="NAME", help="How to normalize text first.")
@@ -59,7 +59,7 @@ def stability(
     if counted := next(filter(is_counts, sources), None):
         raise click.UsageError(f"{counted} holds counts, which have no documents to sample: pass text")
     source = source_of(sources)
-    held = None if on is None else WordCounts.load(on) if is_counts(on) else on
+    held = None if on is None else WordCounts.load(on) if is_counts(on) else source_of([on])
     given = {name: value for name, value in options.items() if value is not None}
     progress = False if quiet else None
     found = measured(source, shares=shares or SHARES, on=held, progress=progress, **given)
@@ -71,7 +71,7 @@ def stability(
 @click.argument("groups", type=utf8, nargs=-1, required=True, metavar="NAME=SOURCE...")
 @table_options
 def allocation(
-    tokenizer: Path, groups: tuple[str, ...], threads: int | None, latex: bool, quiet: bool, as_json: bool
+    tokenizer: str, groups: tuple[str, ...], threads: int | None, latex: bool, quiet: bool, as_json: bool
 ) -> None:
     """Measure how many tokens of a vocabulary each language gets, or any other group of texts.
 
@@ -86,6 +86,8 @@ def allocation(
     from subwords.study.allocation import allocation as measured
 
     named = named_values("groups", groups).items()
-    sources: dict[str, Any] = {name: WordCounts.load(place) if is_counts(place) else place for name, place in named}
+    sources: dict[str, Any] = {
+        name: WordCounts.load(place) if is_counts(place) else source_of([place]) for name, place in named
+    }
     found = measured(load_tokenizer(tokenizer), sources, threads=threads, progress=False if quiet else None)
     print_table(found, latex, as_json, quiet)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from subwords.cli.console import check_output, json_option, load_tokenizer, source_of, tokenizer_argument, utf8
+from subwords.cli.arguments import INPUT, choice, tokenizer_argument
+from subwords.cli.console import check_output, json_option, load_tokenizer, quiet_option, source_of, utf8
 from subwords.errors import FormatError
 from subwords.support.atomic import atomic_write
 
@@ -28,27 +29,27 @@ __all__ = ["audit"]
     metavar="SOURCE",
     help="A corpus: also finds unused tokens and lost text.",
 )
-@click.option("--documents", type=click.Choice(["file", "line"]), default="file", show_default=True)
+@click.option("--documents", type=choice(["file", "line"]), default="file", show_default=True)
 @click.option("--rule", "rules", type=utf8, multiple=True, metavar="NAME", help="Look for this only. May be repeated.")
 @click.option(
     "--fail-on",
-    type=click.Choice(["error", "warning", "note", "never"]),
+    type=choice(["error", "warning", "note", "never"]),
     default="error",
     show_default=True,
     help="Exit with 1 if there is a finding this bad, or worse.",
 )
-@click.option("--baseline", type=click.Path(path_type=Path), metavar="FILE", help="Findings that are accepted.")
-@click.option("--write-baseline", type=click.Path(path_type=Path), metavar="FILE", help="Accept all findings of now.")
-@click.option("--sarif", type=click.Path(path_type=Path), metavar="FILE", help="Also write SARIF, for code scanners.")
+@click.option("--baseline", type=INPUT, metavar="FILE", help="Findings that are accepted.")
+@click.option("--write-baseline", type=INPUT, metavar="FILE", help="Accept all findings of now.")
+@click.option("--sarif", type=INPUT, metavar="FILE", help="Also write SARIF, for code scanners.")
 @click.option("--limit", type=click.IntRange(min=0), default=5, show_default=True, help="Findings to print for a rule.")
 @click.option("--threads", type=click.IntRange(min=1), metavar="N", help="[default: one per processor]")
-@click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
+@quiet_option
 @json_option
 @click.pass_context
 def audit(
     context: click.Context,
     /,
-    tokenizer: Path,
+    tokenizer: str,
     sources: tuple[str, ...],
     documents: str,
     rules: tuple[str, ...],

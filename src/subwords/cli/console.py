@@ -10,12 +10,15 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from io import RawIOBase, TextIOWrapper
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
+from subwords.cli.arguments import standard_input
+from subwords.cli.spoken import as_options
 from subwords.errors import InputError, SubwordsError, SubwordsWarning
 from subwords.render.visible import CHARACTERS, SPACE, printable, visible
 
@@ -23,7 +26,6 @@ if TYPE_CHECKING:
     from subwords.tokenizer import Tokenizer
 
 __all__ = [
-    "PLACE",
     "SIZE",
     "Commands",
     "check_output",
@@ -37,25 +39,16 @@ __all__ = [
     "output_option",
     "print_rows",
     "print_values",
+    "quiet_only",
+    "quiet_option",
     "shown",
     "source_of",
-    "tokenizer_argument",
     "unshown",
     "utf8",
 ]
 
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-
-
-class _PlaceType(click.Path):
-    """A path, or a URL of an object store."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from subwords.support.atomic import place_of
-        from subwords.support.remote import is_remote
-
-        return place_of(value) if is_remote(value) else super().convert(value, param, ctx)
 
 
 class _TargetType(click.Path):
@@ -81,9 +74,22 @@ class _SizeType(click.IntRange):
 
 
 SIZE = _SizeType(min=1)
-PLACE = _PlaceType(path_type=Path)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-tokenizer_argument = click.argument("tokenizer", type=click.Path(path_type=Path))
+
+
+def _keep_quiet(context: click.Context, option: click.Parameter, value: bool) -> bool:
+    context.meta["quiet"] = value
+    return value
+
+
+def _quiet(expose_value: bool) -> Callable[[_Command], _Command]:
+    text = "Print results and errors only: no progress, no summary, no warnings."
+    how: dict[str, Any] = {"is_flag": True, "callback": _keep_quiet, "help": text}
+    return click.option("-q", "--quiet", expose_value=expose_value, **how)
+
+
+quiet_option = _quiet(True)
+quiet_only = _quiet(False)  # for commands that have nothing to leave out but warnings
 
 _WIDEST = 32  # widest aligned column, in terminal cells; a wider cell shifts the rest of its row
 
@@ -98,7 +104,7 @@ def source_of(sources: Sequence[str]) -> Any:
         return place_of(sources[0]) if len(sources) == 1 else [place_of(source) for source in sources]
     if len(sources) > 1:
         raise click.UsageError("standard input (-) must be the only source")
-    return sys.stdin.buffer
+    return standard_input()
 
 
 class Commands(click.Group):
@@ -108,11 +114,11 @@ class Commands(click.Group):
         """Run the requested command."""
         _prepare_output()
         try:
-            with _warnings_printed():
+            with _warnings_printed(partial(self._spoken, ctx), ctx):
                 result = super().invoke(ctx)
             sys.stdout.flush()
         except SubwordsError as error:
-            _fail(ctx, str(error))
+            _fail(ctx, self._spoken(ctx, str(error)))
         except KeyboardInterrupt:
             click.echo("subwords: interrupted", err=True)
             ctx.exit(130)
@@ -123,19 +129,24 @@ class Commands(click.Group):
             _fail(ctx, f"{error.filename or 'standard output'}: {error.strerror or error}")
         return result
 
+    def _spoken(self, ctx: click.Context, message: str) -> str:
+        command = self.get_command(ctx, ctx.invoked_subcommand) if ctx.invoked_subcommand else None
+        return message if command is None else as_options(message, command)
+
 
 @contextmanager
-def _warnings_printed() -> Iterator[None]:
-    """Print warnings of this package as one line on standard error, all others as Python does."""
+def _warnings_printed(spoken: Callable[[str], str], context: click.Context) -> Iterator[None]:
+    """Print warnings of this package as one line on standard error unless --quiet, all others as Python does."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", SubwordsWarning)
         others = warnings.showwarning
 
         def show(message: Warning | str, category: type[Warning], *place: Any, **where: Any) -> None:
-            if issubclass(category, SubwordsWarning):
-                click.echo(f"subwords: warning: {printable(' '.join(str(message).splitlines()))}", err=True)
-            else:
+            if not issubclass(category, SubwordsWarning):
                 others(message, category, *place, **where)
+            elif not context.meta.get("quiet"):
+                text = spoken(" ".join(str(message).splitlines()))
+                click.echo(f"subwords: warning: {printable(text)}", err=True)
 
         warnings.showwarning = show
         yield
@@ -189,11 +200,11 @@ def given(context: click.Context, name: str) -> bool:
     return context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
 
 
-def load_tokenizer(path: Path) -> Tokenizer:
-    """Load a tokenizer file or folder."""
+def load_tokenizer(tokenizer: str) -> Tokenizer:
+    """Load a tokenizer: a file, a folder, or a name that `subwords.load` knows."""
     from subwords.tokenizer import load
 
-    return load(path)
+    return load(tokenizer)
 
 
 def output_option(

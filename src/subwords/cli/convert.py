@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
+from subwords.cli.arguments import TOKENIZER
 from subwords.cli.console import print_values
 from subwords.cli.verify import comparing_options, difference_json, paths_of
 
@@ -14,11 +14,11 @@ __all__ = ["convert"]
 
 
 @click.command()
-@click.argument("source", type=click.Path(path_type=Path))
+@click.argument("source", type=TOKENIZER)
 @click.argument("target", type=str)
 @click.option("--allow-different", is_flag=True, help="Write TARGET even if the ids of some texts change.")
 @comparing_options
-def convert(source: Path, target: str, against: tuple[str, ...], quiet: bool, as_json: bool, **options: Any) -> None:
+def convert(source: str, target: str, against: tuple[str, ...], quiet: bool, as_json: bool, **options: Any) -> None:
     """Write the tokenizer of SOURCE in the format of TARGET's name, if its ids stay the same.
 
     SOURCE is any file or folder that this package loads. TARGET ends in .json, .model, .tiktoken, .gguf or .txt
@@ -42,5 +42,5 @@ def convert(source: Path, target: str, against: tuple[str, ...], quiet: bool, as
         return
     if found.difference is not None:
         values["first difference"] = str(found.difference)
-    lost = ", ".join(found.lost) or None
-    print_values(values | {"same parts": found.same_parts, "lost": lost, "saved": str(found.path)}, as_json)
+    values["not in the new file"] = ", ".join(found.lost) or "nothing is missing"
+    print_values(values | {"saved": str(found.path)}, as_json)

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from subwords.cli.arguments import PLACE, SOURCE, choice
 from subwords.cli.console import (
-    PLACE,
     check_output,
     check_saving,
     check_target,
     given,
     json_option,
     print_values,
+    quiet_option,
     source_of,
     utf8,
 )
@@ -46,7 +47,7 @@ _COUNTING = ("splitter", "normalizer", "special_tokens", *READING, *SAMPLING)
 
 def _corpus_options(command: _Command) -> _Command:
     options: list[Callable[[_Command], _Command]] = [
-        click.argument("sources", metavar="SOURCE...", nargs=-1, required=True),
+        click.argument("sources", type=SOURCE, metavar="SOURCE...", nargs=-1, required=True),
         click.option(
             "--splitter",
             type=utf8,
@@ -56,7 +57,7 @@ def _corpus_options(command: _Command) -> _Command:
         ),
         click.option(
             "--digits",
-            type=click.Choice(["1", "1-2", "1-3", "1-3-right"]),
+            type=choice(["1", "1-2", "1-3", "1-3-right"]),
             help="Cut numbers first: into single digits, groups of two or three, or of three from the right.",
         ),
         click.option(
@@ -83,7 +84,7 @@ def _corpus_options(command: _Command) -> _Command:
             metavar="N",
             help="Threads.  [default: one per processor]",
         ),
-        click.option("-q", "--quiet", is_flag=True, help="Print no progress and no summary."),
+        quiet_option,
         json_option,
     ]
     for option in reversed(options):

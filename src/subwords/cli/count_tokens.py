@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from subwords.cli.console import json_option, load_tokenizer, print_rows, print_values, tokenizer_argument
+from subwords.cli.arguments import SOURCE, standard_input, tokenizer_argument
+from subwords.cli.console import json_option, load_tokenizer, print_rows, print_values, quiet_only, source_of
 from subwords.cli.reading_options import reading_options
 
 if TYPE_CHECKING:
@@ -24,11 +23,12 @@ BLOCK = 1 << 22  # bytes
 
 @click.command("count-tokens")
 @tokenizer_argument
-@click.argument("sources", metavar="SOURCE...", nargs=-1)
+@click.argument("sources", type=SOURCE, metavar="SOURCE...", nargs=-1)
 @reading_options
 @click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Threads.  [default: one per processor]")
+@quiet_only
 @json_option
-def count_tokens(tokenizer: Path, sources: tuple[str, ...], threads: int | None, as_json: bool, **reading: Any) -> None:
+def count_tokens(tokenizer: str, sources: tuple[str, ...], threads: int | None, as_json: bool, **reading: Any) -> None:
     """Count the ids of each file, and of all.
 
     SOURCE is a file, text, JSON Lines, Parquet or Arrow, a folder of such files, or a quoted glob. Without SOURCE, or
@@ -73,7 +73,7 @@ def _files(source: str, reading: Reading) -> Iterator[tuple[str, Iterator[Block]
     from subwords.corpus.source import files_and_texts
 
     if source == "-":
-        yield "standard input", read_blocks(sys.stdin.buffer, reading, block_size=BLOCK)
+        yield "standard input", read_blocks(standard_input(), reading, block_size=BLOCK)
         return
-    for path in files_and_texts(source)[0]:
+    for path in files_and_texts(source_of([source]))[0]:
         yield str(path), read_blocks(path, reading, block_size=BLOCK)

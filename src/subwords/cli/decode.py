@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
@@ -11,14 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from subwords.cli.console import (
-    check_output,
-    json_option,
-    load_tokenizer,
-    open_output,
-    print_values,
-    tokenizer_argument,
-)
+from subwords.cli.arguments import INPUT, check_file, choice, input_of, tokenizer_argument
+from subwords.cli.console import check_output, json_option, load_tokenizer, open_output, print_values, quiet_only
 from subwords.cli.ids import NPY, line_batches, parse_ids, read_offsets
 from subwords.errors import InputError
 
@@ -31,25 +24,26 @@ __all__ = ["decode"]
 @click.command()
 @tokenizer_argument
 @click.argument("file", default="-")
-@click.option("--ids", "given", metavar="IDS", help='Decode these ids, as in "1 2 3".')
+@click.option("--ids", "given", metavar="IDS", help='Decode these ids: "1 2 3", "1,2,3" or "[1, 2, 3]".')
 @click.option("--lines", is_flag=True, help="Each line of ids is one text and becomes one line.")
-@click.option("--dtype", type=click.Choice(["uint16", "uint32"]), help="FILE holds raw little-endian ids of this type.")
+@click.option("--dtype", type=choice(["uint16", "uint32"]), help="FILE holds raw little-endian ids of this type.")
 @click.option(
     "--offsets",
-    type=click.Path(path_type=Path),
+    type=INPUT,
     metavar="FILE",
     help="Start of each text in a NumPy file or raw ids, as written by encode; each text becomes one line.",
 )
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=INPUT,
     metavar="OUT",
     help="The file to write.  [default: standard output]",
 )
+@quiet_only
 @json_option
 def decode(
-    tokenizer: Path,
+    tokenizer: str,
     file: str,
     given: str | None,
     lines: bool,
@@ -60,9 +54,9 @@ def decode(
 ) -> None:
     """Turn ids into text, byte for byte.
 
-    TOKENIZER is a tokenizer.json, .model, .gguf, vocab.txt, vocab.json or rank file, or a folder. FILE holds ids
-    separated by whitespace or is a NumPy file, also as .gz or .zst. Without FILE, or with "-", ids come from standard
-    input.
+    TOKENIZER is a file or folder that this package loads, or a name, such as gpt-4o or org/name. FILE holds ids as
+    text, "1 2 3", "1,2,3" or "[1, 2, 3]", or is a NumPy file, also as .gz or .zst. Without FILE, or with "-", ids come
+    from standard input.
 
     \b
     Example:
@@ -74,6 +68,7 @@ def decode(
         raise click.UsageError("--ids cannot be combined with FILE, --dtype or --offsets")
     if lines and (dtype or offsets):
         raise click.UsageError("--lines is for ids as text; use --offsets for NumPy files and raw ids")
+    check_file([file], "ids", "--ids")
     tok = load_tokenizer(tokenizer)
     check_output(output)
     texts, size, kept = 0, 0, list[str]()
@@ -103,8 +98,7 @@ def _decoded(
         return
     from subwords.corpus.files import open_text
 
-    name = "standard input" if file == "-" else file
-    source = sys.stdin.buffer if file == "-" else Path(file)
+    source, name = input_of(file, "ids", "--ids")
     with open_text(source, name, expected="bytes" if dtype else "ids") as stream:
         if lines:
             yield (tok.decode_bytes(parse_ids(row, None, name)) for rows in line_batches(stream) for row in rows)

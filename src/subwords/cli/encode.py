@@ -12,16 +12,16 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from subwords.cli.arguments import PLACE, check_file, choice, input_of, tokenizer_argument
 from subwords.cli.console import (
-    PLACE,
     check_output,
     given,
     json_option,
     load_tokenizer,
     open_output,
     print_values,
+    quiet_option,
     shown,
-    tokenizer_argument,
     utf8,
 )
 from subwords.cli.ids import array_output, line_batches, offsets_output
@@ -30,8 +30,6 @@ from subwords.cli.run_options import RUN, run_of, run_options
 from subwords.cli.token_files import FORMATS, TOKEN_FILES, means_token_files, write_token_files
 from subwords.errors import InputError
 from subwords.render.terminal import colored, uses_color
-from subwords.support.atomic import place_of
-from subwords.support.remote import is_remote
 
 if TYPE_CHECKING:
     from subwords.components.vocab import Vocab
@@ -48,7 +46,7 @@ __all__ = ["encode"]
 @click.option("--lines", is_flag=True, help="Each line is one text, without its line feed.")
 @click.option(
     "--special",
-    type=click.Choice(["text", "error", "allow"]),
+    type=choice(["text", "error", "allow"]),
     default="text",
     show_default=True,
     help="Special tokens spelled in the text: ordinary text, an error, or their ids.",
@@ -64,7 +62,7 @@ __all__ = ["encode"]
 @click.option("--seed", type=click.IntRange(min=0), help="With --sample or --method: seed for reproducible results.")
 @click.option(
     "--method",
-    type=click.Choice(["bpe-dropout", "fewest", "longest", "maxmatch-dropout", "uniform"]),
+    type=choice(["bpe-dropout", "fewest", "longest", "maxmatch-dropout", "uniform"]),
     help="Cut words in another way: fewest tokens, longest match, or at random. In plain Python, below 1 MB/s.",
 )
 @click.option(
@@ -90,13 +88,13 @@ __all__ = ["encode"]
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["text", "npy", "bin", *FORMATS]),
+    type=choice(["text", "npy", "bin", *FORMATS]),
     help="One line of ids per text, a NumPy file, raw little-endian ids, or a token file of a training program.  "
     "[default: by OUT's suffix, else text]",
 )
 @click.option(
     "--dtype",
-    type=click.Choice(["uint16", "uint32", "int32"]),
+    type=choice(["uint16", "uint32", "int32"]),
     help="For binary formats.  [default: uint32; for token files, the smallest that holds the vocabulary]",
 )
 @click.option(
@@ -117,13 +115,13 @@ __all__ = ["encode"]
 )
 @click.option("--shuffle", type=click.IntRange(min=0), metavar="SEED", help="Token files: shuffle documents.")
 @click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Token files: threads.  [default: all]")
-@click.option("-q", "--quiet", is_flag=True, help="Token files: print no progress and no summary.")
+@quiet_option
 @json_option
 @click.pass_context
 def encode(
     context: click.Context,
     /,
-    tokenizer: Path,
+    tokenizer: str,
     files: tuple[str, ...],
     texts: tuple[str, ...],
     lines: bool,
@@ -134,7 +132,7 @@ def encode(
 ) -> None:
     """Turn text into ids, separated by spaces, one line per text.
 
-    TOKENIZER is a tokenizer.json, .model, .gguf, vocab.txt, vocab.json or rank file, or a folder. FILE is the text,
+    TOKENIZER is a file or folder that this package loads, or a name, such as gpt-4o or org/name. FILE is the text,
     also as .gz, .zst or .bz2. Without FILE, or with "-", text comes from standard input. The whole input is one text;
     with --lines each line is one text, processed a batch at a time. npy and bin hold the ids of all texts joined; with
     several texts, --offsets stores where each begins. An npy for standard output or a pipe is written only after the
@@ -159,6 +157,7 @@ def encode(
             if given(context, name):
                 option = {"texts": "text", "as_tokens": "tokens"}.get(name, name)
                 raise click.UsageError(f"--{option} is for one text or its lines, not for token files")
+        check_file(files, "text", "--text")
         corpus |= {"errors": errors, "format": form, "dtype": options["dtype"], "special": options["special"]}
         tok = load_tokenizer(tokenizer)
         run = run_of(corpus, corpus["threads"])
@@ -168,6 +167,7 @@ def encode(
     form = form or {".npy": "npy", ".bin": "bin"}.get(output.suffix if output else "", "text")
     job = _Job(output, form, offsets, several=lines or len(texts) > 1, **options)
     _check_usage(context, job, bool(texts), file != "-" or lines)
+    check_file(files, "text", "--text")
     tok = load_tokenizer(tokenizer)
     _check_tokenizer(job, tok, tokenizer)
     check_output(output)
@@ -237,7 +237,7 @@ def _check_usage(context: click.Context, job: _Job, texts: bool, file_options: b
         raise click.UsageError("--nbest without --sample prints text: leave out --format and --special")
 
 
-def _check_tokenizer(job: _Job, tok: Tokenizer, path: Path) -> None:
+def _check_tokenizer(job: _Job, tok: Tokenizer, path: str) -> None:
     from subwords.unigram.model import Unigram
 
     if job.dtype == "uint16" and tok.vocab_size > 1 << 16:
@@ -255,8 +255,7 @@ def _batches(file: str, texts: tuple[str, ...], lines: bool) -> Iterator[Iterabl
         return
     from subwords.corpus.files import open_text
 
-    source = sys.stdin.buffer if file == "-" else place_of(file) if is_remote(file) else Path(file)
-    with open_text(source, "standard input" if file == "-" else file) as stream:
+    with open_text(*input_of(file, "text", "--text")) as stream:
         yield line_batches(stream) if lines else [[stream.read()]]
 
 

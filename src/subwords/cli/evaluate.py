@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
-from subwords.cli.console import check_output, load_tokenizer, source_of, tokenizer_argument, utf8
+from subwords.cli.arguments import INPUT, SOURCE, TOKENIZER, choice, tokenizer_argument
+from subwords.cli.console import check_output, load_tokenizer, source_of, utf8
 from subwords.cli.reading_options import reading_options
 from subwords.cli.table_options import print_table, table_options
 
@@ -41,18 +42,18 @@ _plot = click.option(
 
 @click.command()
 @tokenizer_argument
-@click.argument("sources", type=utf8, nargs=-1, required=True, metavar="[NAME=]SOURCE...")
+@click.argument("sources", type=SOURCE, nargs=-1, required=True, metavar="[NAME=]SOURCE...")
 @_options
 @click.option(
     "--gold",
-    type=click.Path(path_type=Path),
+    type=INPUT,
     metavar="FILE",
     help="Words with their morphemes, a line each: the word, a tab, the morphemes with spaces between.",
 )
 @_plot
 @table_options
 def evaluate(
-    tokenizer: Path,
+    tokenizer: str,
     sources: tuple[str, ...],
     plot: Path | None,
     latex: bool,
@@ -82,7 +83,7 @@ def evaluate(
 
 
 @click.command()
-@click.argument("tokenizers", type=utf8, nargs=-1, required=True, metavar="[NAME=]TOKENIZER...")
+@click.argument("tokenizers", type=TOKENIZER, nargs=-1, required=True, metavar="[NAME=]TOKENIZER...")
 @click.option(
     "--on",
     "sources",
@@ -116,7 +117,7 @@ def compare(
 
     _check_plot(plot)
     named = [_named(value) for value in tokenizers]
-    toks = [load_tokenizer(Path(place)) for _, place in named]
+    toks = [load_tokenizer(place) for _, place in named]
     names = [place if name is None else name for name, place in named]
     progress = False if quiet else None
     found = compared(toks, _corpus(sources), names=names, **_given(options), progress=progress)
@@ -125,7 +126,7 @@ def compare(
 
 
 @click.command()
-@click.argument("sources", type=utf8, nargs=-1, required=True, metavar="[NAME=]SOURCE...")
+@click.argument("sources", type=SOURCE, nargs=-1, required=True, metavar="[NAME=]SOURCE...")
 @click.option(
     "--vocab-size", "vocab_sizes", type=click.IntRange(min=1), multiple=True, required=True, help="May be repeated."
 )
@@ -137,7 +138,7 @@ def compare(
     help="What to measure on; may be repeated. With names, each is a group.  [default: SOURCE]",
 )
 @click.option(
-    "--algorithm", type=click.Choice(["bpe", "wordpiece", "unigram", "wordlevel"]), default="bpe", show_default=True
+    "--algorithm", type=choice(["bpe", "wordpiece", "unigram", "wordlevel"]), default="bpe", show_default=True
 )
 @click.option("--width", type=click.IntRange(min=1), metavar="N", help="Of a model: numbers in a token's vector.")
 @click.option(
@@ -167,6 +168,10 @@ def sweep(
     """
     from subwords.study.sweep import sweep as swept
 
+    if (options["width"] is None) != (options["layer_parameters"] is None):
+        raise click.UsageError("--width and --layer-parameters are needed together for the cost of a model")
+    if options["tied"] and options["width"] is None:
+        raise click.UsageError("--tied is for the cost of a model: add --width and --layer-parameters")
     _check_plot(plot)
     words, held = _words(sources), _words(on) if on else None
     rules = {}
@@ -193,7 +198,7 @@ def _corpus(sources: tuple[str, ...]) -> Any:
         return source_of(sources)
     if twice := [name for name in names if names.count(name) > 1]:
         raise click.UsageError(f"the name {twice[0]!r} is given twice")
-    return dict(named)
+    return {name: source_of([place]) for name, place in named}
 
 
 def _words(sources: tuple[str, ...]) -> Any:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any, Literal
 
 import click
 
-from subwords.cli.console import json_option, load_tokenizer, print_values, tokenizer_argument, utf8
+from subwords.cli.arguments import (
+    INPUT,
+    SOURCE,
+    check_file,
+    choice,
+    input_of,
+    tokenizer_argument,
+)
+from subwords.cli.console import json_option, load_tokenizer, print_values, quiet_only, source_of, utf8
 from subwords.cli.explained import html_option, print_explained
 from subwords.errors import InputError
 
@@ -17,25 +24,28 @@ __all__ = ["explain", "verify_training"]
 
 @click.command()
 @tokenizer_argument
-@click.option("--text", type=utf8, metavar="TEXT", help="The text.  [default: standard input]")
+@click.argument("file", type=SOURCE, default="-", metavar="[FILE]")
+@click.option("--text", type=utf8, metavar="TEXT", help="The text.")
 @click.option(
     "--special",
-    type=click.Choice(["text", "allow"]),
+    type=choice(["text", "allow"]),
     default="text",
     show_default=True,
     help="Special tokens spelled in the text: ordinary text, or their ids.",
 )
 @click.option(
     "--counts",
-    type=click.Path(path_type=Path),
+    type=INPUT,
     metavar="FILE",
     help='BPE: counts of "subwords count"; each merge then says how often its pair occurred when it was learned.',
 )
 @click.option("--why-not", is_flag=True, help="Say instead why the text is not one token.")
 @html_option
+@quiet_only
 @json_option
 def explain(
-    tokenizer: Path,
+    tokenizer: str,
+    file: str,
     text: str | None,
     special: Literal["text", "allow"],
     counts: Path | None,
@@ -44,6 +54,8 @@ def explain(
     as_json: bool,
 ) -> None:
     """Say why a text has its ids: what was normalized, what cut each word, each merge, match or path.
+
+    Without FILE, or with "-", the text comes from standard input.
 
     \b
     Example:
@@ -54,10 +66,13 @@ def explain(
     from subwords.corpus.counts import WordCounts
     from subwords.study.explain import explain as explained
 
+    if text is not None and file != "-":
+        raise click.UsageError("--text cannot be combined with FILE")
     if why_not and counts is not None:
         raise click.UsageError("--counts does not apply to --why-not")
+    check_file([file], "text", "--text")
     tok, found = load_tokenizer(tokenizer), None if counts is None else WordCounts.load(counts)
-    data = sys.stdin.buffer.read() if text is None else text
+    data = _read(file) if text is None else text
     if why_not:
         from subwords.study.why_not import why_not as reasons
 
@@ -70,6 +85,13 @@ def explain(
     )
 
 
+def _read(file: str) -> bytes:
+    from subwords.corpus.files import open_text
+
+    with open_text(*input_of(file, "text", "--text")) as stream:
+        return stream.read()
+
+
 def _one_line(data: str | bytes) -> str:
     """Return a string; that of standard input without the end of its line."""
     if isinstance(data, str):
@@ -77,15 +99,15 @@ def _one_line(data: str | bytes) -> str:
     try:
         return data.decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError as error:
-        raise InputError(f"expected UTF-8 text; byte {error.start} of standard input is not UTF-8") from None
+        raise InputError(f"expected UTF-8 text; byte {error.start} is not UTF-8") from None
 
 
 @click.command("verify-training")
 @tokenizer_argument
-@click.argument("source")
+@click.argument("source", type=SOURCE)
 @click.option(
     "--tie-break",
-    type=click.Choice(["ids", "first", "bytes"]),
+    type=choice(["ids", "first", "bytes"]),
     default="ids",
     show_default=True,
     help="The rule for pairs of equal count that training declared.",
@@ -93,13 +115,14 @@ def _one_line(data: str | bytes) -> str:
 @click.option(
     "--limit", type=click.IntRange(min=1), default=20, show_default=True, metavar="N", help="Stop after N deviations."
 )
-@click.option("--documents", type=click.Choice(["file", "line"]), help="What a document is, for text.  [default: file]")
+@click.option("--documents", type=choice(["file", "line"]), help="What a document is, for text.  [default: file]")
+@quiet_only
 @json_option
 @click.pass_context
 def verify_training(
     context: click.Context,
     /,
-    tokenizer: Path,
+    tokenizer: str,
     source: str,
     tie_break: Any,
     limit: int,
@@ -120,7 +143,9 @@ def verify_training(
     from subwords.corpus.counts import WordCounts
     from subwords.study.verify_training import verify_training as verified
 
-    what = WordCounts.load(source) if is_counts(source) else source
+    if documents is not None and is_counts(source):
+        raise click.UsageError("--documents is for text, but these are counts")
+    what = WordCounts.load(source) if is_counts(source) else source_of([source])
     found = verified(load_tokenizer(tokenizer), what, tie_break=tie_break, limit=limit, documents=documents)
     if as_json:
         print_values(found.to_dict(), as_json)

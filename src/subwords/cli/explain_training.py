@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from subwords.cli.console import json_option, source_of, utf8
+from subwords.cli.arguments import SOURCE, choice
+from subwords.cli.console import json_option, quiet_only, source_of, utf8
 from subwords.cli.explained import html_option, print_explained
 
 __all__ = ["explain_training"]
@@ -16,13 +17,13 @@ _AT_LEAST_1 = click.IntRange(min=1)
 
 
 @click.command("explain-training")
-@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
+@click.argument("sources", type=SOURCE, metavar="SOURCE...", nargs=-1, required=True)
 @click.option(
     "--vocab-size", type=_AT_LEAST_1, required=True, metavar="N", help="Number of tokens, special tokens included."
 )
 @click.option(
     "--algorithm",
-    type=click.Choice(["bpe", "wordpiece", "unigram", "unigram-course"]),
+    type=choice(["bpe", "wordpiece", "unigram", "unigram-course"]),
     default="bpe",
     show_default=True,
     help="unigram-course: Unigram as courses teach it, from all substrings and their shares.",
@@ -30,17 +31,17 @@ _AT_LEAST_1 = click.IntRange(min=1)
 @click.option("--character-level", is_flag=True, help="BPE: start from characters instead of bytes.")
 @click.option(
     "--alphabet",
-    type=click.Choice(["full", "corpus"]),
+    type=choice(["full", "corpus"]),
     help="BPE: start from all 256 bytes, or from those of the corpus.  [default: full]",
 )
 @click.option(
     "--score",
-    type=click.Choice(["likelihood", "course", "count"]),
+    type=choice(["likelihood", "course", "count"]),
     help="WordPiece: how pairs are compared; see train.  [default: likelihood]",
 )
 @click.option(
     "--tie-break",
-    type=click.Choice(["ids", "first", "bytes"]),
+    type=choice(["ids", "first", "bytes"]),
     help="Between pairs of equal score: smaller ids, first in the corpus, or smaller bytes.  [default: ids]",
 )
 @click.option("--min-frequency", type=click.IntRange(min=0), metavar="N", help="As in train.")
@@ -64,7 +65,7 @@ _AT_LEAST_1 = click.IntRange(min=1)
 )
 @click.option(
     "--documents",
-    type=click.Choice(["line", "file"]),
+    type=choice(["line", "file"]),
     default="file",
     show_default=True,
     help="Each file or each line is one document; no word crosses documents.",
@@ -73,6 +74,7 @@ _AT_LEAST_1 = click.IntRange(min=1)
     "--most-steps", type=_AT_LEAST_1, default=1000, show_default=True, metavar="N", help="More steps are an error."
 )
 @html_option
+@quiet_only
 @json_option
 def explain_training(
     sources: tuple[str, ...],

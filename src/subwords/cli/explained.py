@@ -9,13 +9,12 @@ from typing import Any, Protocol
 
 import click
 
+from subwords.cli.arguments import INPUT
 from subwords.cli.console import open_output
 
 __all__ = ["html_option", "print_explained"]
 
-html_option = click.option(
-    "--html", type=click.Path(path_type=Path), metavar="FILE", help="Write a page of HTML instead of text."
-)
+html_option = click.option("--html", type=INPUT, metavar="FILE", help="Write a page of HTML instead of text.")
 
 
 class Explained(Protocol):

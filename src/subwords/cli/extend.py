@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Any
 
 import click
 
+from subwords.cli.arguments import SOURCE, choice, tokenizer_argument
 from subwords.cli.console import (
     check_target,
     json_option,
     load_tokenizer,
     output_option,
     print_values,
+    quiet_option,
     source_of,
     utf8,
 )
-from subwords.cli.reading_options import reading_options
+from subwords.cli.reading_options import READING, reading_options
 
 __all__ = ["extend"]
 
 
 @click.command()
-@click.argument("tokenizer", type=click.Path(path_type=Path))
-@click.argument("sources", type=utf8, nargs=-1, required=True, metavar="SOURCE...")
+@tokenizer_argument
+@click.argument("sources", type=SOURCE, nargs=-1, required=True, metavar="SOURCE...")
 @click.option("--add", type=click.IntRange(min=1), required=True, metavar="N", help="How many tokens to add.")
 @output_option()
 @click.option(
@@ -38,14 +39,14 @@ __all__ = ["extend"]
 @click.option("--max-token-length", type=click.IntRange(min=1), metavar="N", help="In bytes, or in characters.")
 @click.option("--min-frequency", type=click.IntRange(min=0), default=0, metavar="N", help="The least count of a pair.")
 @click.option("--whole-characters", is_flag=True, help="New tokens are whole characters or a part of one.")
-@click.option("--tie-break", type=click.Choice(["ids", "first", "bytes"]), default="ids", show_default=True)
+@click.option("--tie-break", type=choice(["ids", "first", "bytes"]), default="ids", show_default=True)
 @reading_options
 @click.option("--memory", metavar="AMOUNT", help="About what the process may use in all, such as 2GB.")
 @click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Threads.  [default: one per processor]")
-@click.option("-q", "--quiet", is_flag=True, help="Print no progress and no summary.")
+@quiet_option
 @json_option
 def extend(
-    tokenizer: Path, sources: tuple[str, ...], add: int, output: str, quiet: bool, as_json: bool, **options: Any
+    tokenizer: str, sources: tuple[str, ...], add: int, output: str, quiet: bool, as_json: bool, **options: Any
 ) -> None:
     """Add tokens to a tokenizer, learned from a corpus; all ids keep their tokens.
 
@@ -59,6 +60,10 @@ def extend(
     from subwords.cli.corpus import is_counts
     from subwords.corpus.counts import WordCounts
 
+    if len(sources) == 1 and is_counts(sources[0]):
+        for name in READING:
+            if options[name] is not None:
+                raise click.UsageError(f"--{name.replace('_', '-')} is for text, but these are counts")
     started, tok = time.perf_counter(), load_tokenizer(tokenizer)
     check_target(output, tok)
     source: Any = WordCounts.load(sources[0]) if len(sources) == 1 and is_counts(sources[0]) else source_of(sources)

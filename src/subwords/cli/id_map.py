@@ -6,19 +6,19 @@ from pathlib import Path
 
 import click
 
-from subwords.cli.console import check_output, json_option, load_tokenizer, print_values
+from subwords.cli.arguments import INPUT, TOKENIZER
+from subwords.cli.console import check_output, json_option, load_tokenizer, print_values, quiet_only
 
 __all__ = ["id_map"]
 
 
 @click.command("id-map")
-@click.argument("old", type=click.Path(path_type=Path))
-@click.argument("new", type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FILE", help="The file to write."
-)
+@click.argument("old", type=TOKENIZER)
+@click.argument("new", type=TOKENIZER)
+@click.option("-o", "--output", type=INPUT, required=True, metavar="FILE", help="The file to write.")
+@quiet_only
 @json_option
-def id_map(old: Path, new: Path, output: Path, as_json: bool) -> None:
+def id_map(old: str, new: str, output: Path, as_json: bool) -> None:
     """Write which ids of OLD make up each id of NEW, for the embeddings of a model.
 
     A token of both has its one old id. A new token has the ids that OLD gives its text, with equal weights.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -24,6 +25,9 @@ NPY = b"\x93NUMPY"
 
 _BATCH = 1 << 22  # bytes of text in memory at once
 _COPY = 1 << 20
+_LIST = re.compile(r"\s*(?:[A-Za-z][\w.]*\(\s*)?[\[(](?P<ids>[^\[\]()]*)[\])](?:,[^()]*)?\)?[\s,]*")
+_PIECE = re.compile(r"[^\s,]+")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,4000}")
 
 Write = Callable[["NDArray[Any]"], None]
 
@@ -123,7 +127,7 @@ def _copy_npy(body: IO[bytes], stream: IO[bytes], dtype: str, total: int) -> Non
 
 
 def parse_ids(data: bytes, dtype: str | None, name: str) -> NDArray[np.integer[Any]] | list[int]:
-    """Return ids from raw bytes, a NumPy file, or integers separated by whitespace."""
+    """Return ids from raw bytes, a NumPy file, or integers as people write and programs print them."""
     import numpy as np
 
     try:
@@ -132,11 +136,36 @@ def parse_ids(data: bytes, dtype: str | None, name: str) -> NDArray[np.integer[A
         if data.startswith(NPY):
             loaded: NDArray[np.integer[Any]] = np.load(io.BytesIO(data), allow_pickle=False)
             return loaded
-        return [int(word) for word in data.split()]
     except (ValueError, EOFError) as error:
-        raise InputError(
-            f"{name}: expected ids as integers separated by whitespace or as a NumPy file: {error}"
-        ) from None
+        what = f"ids in a NumPy file: {error}" if not dtype else f"ids of type {dtype}: {error}"
+        raise InputError(f"{name}: expected {what}") from None
+    try:
+        return [int(word) for word in data.split()]
+    except ValueError:
+        return _pasted_ids(data.decode("utf-8", "backslashreplace"), name)
+
+
+def _pasted_ids(text: str, name: str) -> list[int]:
+    """Return ids with commas, or a list or an array as Python, JSON and NumPy print it."""
+    listed = _LIST.fullmatch(text)
+    start, stop = listed.span("ids") if listed else (0, len(text))
+    ids: list[int] = []
+    for match in _PIECE.finditer(text, start, stop):
+        piece = match[0]
+        if not _INTEGER.fullmatch(piece):
+            line = text.count("\n", 0, match.start()) + 1
+            column = match.start() - text.rfind("\n", 0, match.start())
+            hint = ""
+            if not piece.isprintable() or "\\x" in piece:
+                hint = "; raw ids need --dtype uint16 or uint32"
+            elif piece == "...":
+                hint = "; NumPy prints a long array without its middle: save it with numpy.save"
+            raise InputError(
+                f"{name}: expected ids as integers, with spaces, line ends or commas between, not {piece!r:.40} "
+                f"(number {len(ids) + 1}, line {line}, column {column}){hint}"
+            )
+        ids.append(int(piece))
+    return ids
 
 
 def read_offsets(path: Path, total: int) -> NDArray[np.int64]:

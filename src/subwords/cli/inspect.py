@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from subwords.cli.arguments import SOURCE, tokenizer_argument
 from subwords.cli.console import (
     json_option,
     load_tokenizer,
     print_rows,
     print_values,
+    quiet_only,
     shown,
-    tokenizer_argument,
+    source_of,
     unshown,
 )
 from subwords.errors import InputError
@@ -35,23 +36,22 @@ __all__ = ["inspect"]
 @click.option("--vocab", is_flag=True, help="List ids, tokens, and the tokens' bytes in hexadecimal.")
 @click.option("--merges", is_flag=True, help="List the merges in order of rank.")
 @click.option("--token", metavar="ID|TEXT", help="Show one token, the merges that make it and those that use it.")
-@click.option(
-    "--on", "sample", type=click.Path(path_type=Path), metavar="FILE", help="Show the tokens per word of a text."
-)
+@click.option("--on", "sample", type=SOURCE, metavar="FILE", help="Show the tokens per word of a text.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="List at most N.")
+@quiet_only
 @json_option
 def inspect(
-    tokenizer: Path,
+    tokenizer: str,
     vocab: bool,
     merges: bool,
     token: str | None,
-    sample: Path | None,
+    sample: str | None,
     limit: int | None,
     as_json: bool,
 ) -> None:
     """Show the contents of a tokenizer.
 
-    TOKENIZER is a tokenizer.json, .model, .gguf, vocab.txt, vocab.json or rank file, or a folder. A space in a token
+    TOKENIZER is a file or folder that this package loads, or a name, such as gpt-4o or org/name. A space in a token
     shows as U+2423, a byte that is not part of a character as \\xc3; --token accepts both. Digits alone are an id.
 
     WordPiece files do not name the score they were trained with; --on FILE reveals it: by course, English text takes
@@ -137,11 +137,11 @@ def _kind(model: Model) -> dict[str, object]:
     }
 
 
-def _use(tok: Tokenizer, sample: Path) -> dict[str, object]:
+def _use(tok: Tokenizer, sample: str) -> dict[str, object]:
     """Return how many tokens a text takes."""
     from subwords.study.evaluate import evaluate
 
-    found = evaluate(tok, sample, resamples=0, progress=False)
+    found = evaluate(tok, source_of([sample]), resamples=0, progress=False)
     unk = tok.model.unk_id
     return {
         "words": found.words,

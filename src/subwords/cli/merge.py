@@ -8,18 +8,19 @@ from pathlib import Path
 import click
 
 from subwords.cli.adapting import check_targets, output_options, save_adapted
-from subwords.cli.console import json_option, load_tokenizer, tokenizer_argument
+from subwords.cli.arguments import TOKENIZER, tokenizer_argument
+from subwords.cli.console import json_option, load_tokenizer, quiet_option
 
 __all__ = ["merge"]
 
 
 @click.command()
 @tokenizer_argument
-@click.argument("other", type=click.Path(path_type=Path))
+@click.argument("other", type=TOKENIZER)
 @output_options
-@click.option("-q", "--quiet", is_flag=True, help="Print no summary.")
+@quiet_option
 @json_option
-def merge(tokenizer: Path, other: Path, output: str, map_path: Path | None, quiet: bool, as_json: bool) -> None:
+def merge(tokenizer: str, other: str, output: str, map_path: Path | None, quiet: bool, as_json: bool) -> None:
     """Add the tokens of another tokenizer; all ids of the first one keep their tokens.
 
     Both are BPE or both WordPiece, with the same splitter and normalizer. Tokens of OTHER that no text would yield are

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from subwords.cli.console import PLACE, check_output, json_option, named_values, print_rows, print_values, utf8
+from subwords.cli.arguments import PLACE, SOURCE
+from subwords.cli.console import check_output, json_option, named_values, print_rows, print_values, quiet_option, utf8
 from subwords.errors import InputError
 
 __all__ = ["mix"]
@@ -20,7 +21,7 @@ def _numbers(option: str, values: tuple[str, ...]) -> dict[str, float] | None:
 
 
 @click.command()
-@click.argument("sources", type=utf8, nargs=-1, required=True, metavar="NAME=COUNTS...")
+@click.argument("sources", type=SOURCE, nargs=-1, required=True, metavar="NAME=COUNTS...")
 @click.option("-o", "--output", type=PLACE, required=True, metavar="FILE", help="The file of counts to write.")
 @click.option("--weight", "weights", type=utf8, multiple=True, metavar="NAME=X", help="How often a source counts.")
 @click.option("--share", "shares", type=utf8, multiple=True, metavar="NAME=X", help="The part of the text it is to be.")
@@ -34,7 +35,7 @@ def _numbers(option: str, values: tuple[str, ...]) -> dict[str, float] | None:
     metavar="AMOUNT|NAME=AMOUNT",
     help="The most bytes that all sources or one counts for: 100MB.",
 )
-@click.option("-q", "--quiet", is_flag=True, help="Print no summary.")
+@quiet_option
 @json_option
 def mix(
     sources: tuple[str, ...],
@@ -55,6 +56,8 @@ def mix(
     from subwords.corpus.counts import WordCounts
     from subwords.corpus.mix import add_multiplied, mix_factors
 
+    if bool(weights) + bool(shares) + (exponent is not None) > 1:
+        raise click.UsageError("expected one of --weight, --share and --exponent, not several")
     check_output(output)
     found = dict[str, WordCounts]()
     for name, place in named_values("sources", sources).items():

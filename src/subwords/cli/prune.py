@@ -15,7 +15,8 @@ from subwords.cli.adapting import (
     selection_options,
     tokens_of,
 )
-from subwords.cli.console import json_option, load_tokenizer, tokenizer_argument, utf8
+from subwords.cli.arguments import tokenizer_argument
+from subwords.cli.console import json_option, load_tokenizer, quiet_option, utf8
 
 __all__ = ["prune"]
 
@@ -37,10 +38,10 @@ __all__ = ["prune"]
 @click.option("--allow-unknown", is_flag=True, help="Also remove pieces without which text becomes unknown.")
 @output_options
 @click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Threads.  [default: one per processor]")
-@click.option("-q", "--quiet", is_flag=True, help="Print no progress and no summary.")
+@quiet_option
 @json_option
 def prune(
-    tokenizer: Path,
+    tokenizer: str,
     drop: tuple[str, ...],
     drop_file: Path | None,
     keep: tuple[str, ...],
@@ -70,6 +71,15 @@ def prune(
     """
     from subwords.adapt.prune import prune as pruned
 
+    modes = {"--drop": drop or drop_file, "--keep": keep or keep_file, "--script": scripts, "--on": sources}
+    came = [option for option, value in modes.items() if value]
+    if came not in (["--drop"], ["--keep"], ["--script"], ["--on"], ["--keep", "--on"]):
+        raise click.UsageError(
+            "expected one of --drop, --keep, --script and --on, or --keep with --on; not "
+            + (" and ".join(came) or "none")
+        )
+    if bool(sources) != ((vocab_size is None) != (min_count is None)) or (not sources and (vocab_size or min_count)):
+        raise click.UsageError("--on needs --vocab-size or --min-count, and these need --on")
     started, tok = time.perf_counter(), load_tokenizer(tokenizer)
     check_targets(tok, output, map_path)
     found = pruned(

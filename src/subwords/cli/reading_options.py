@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from subwords.cli.arguments import choice
 from subwords.cli.console import utf8
 
 __all__ = ["READING", "SAMPLING", "reading_options", "sampling_options"]
@@ -22,7 +23,7 @@ def reading_options(command: _Command) -> _Command:
     options: list[Callable[[_Command], _Command]] = [
         click.option(
             "--documents",
-            type=click.Choice(["file", "line"]),
+            type=choice(["file", "line"]),
             help="What a document is: each text file or row, or each of its lines.  [default: file]",
         ),
         click.option("--separator", type=utf8, metavar="TEXT", help="What is between documents in text files."),
@@ -34,7 +35,7 @@ def reading_options(command: _Command) -> _Command:
         ),
         click.option(
             "--errors",
-            type=click.Choice(["strict", "replace", "skip"]),
+            type=choice(["strict", "replace", "skip"]),
             help="Text that cannot be read: stop, read it as U+FFFD, or skip its document.  [default: strict]",
         ),
     ]

@@ -15,14 +15,15 @@ from subwords.cli.adapting import (
     selection_options,
     tokens_of,
 )
-from subwords.cli.console import json_option, load_tokenizer, utf8
+from subwords.cli.arguments import SOURCE, tokenizer_argument
+from subwords.cli.console import json_option, load_tokenizer, quiet_option
 
 __all__ = ["replace"]
 
 
 @click.command()
-@click.argument("tokenizer", type=click.Path(path_type=Path))
-@click.argument("sources", type=utf8, nargs=-1, required=True, metavar="SOURCE...")
+@tokenizer_argument
+@click.argument("sources", type=SOURCE, nargs=-1, required=True, metavar="SOURCE...")
 @click.option("--number", type=click.IntRange(min=1), metavar="N", help="Replace the N tokens that SOURCE uses least.")
 @selection_options
 @click.option("--max-token-length", type=click.IntRange(min=1), metavar="N", help="In bytes, or in characters.")
@@ -30,10 +31,10 @@ __all__ = ["replace"]
 @click.option("--whole-characters", is_flag=True, help="New tokens are whole characters or a part of one.")
 @output_options
 @click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Threads.  [default: one per processor]")
-@click.option("-q", "--quiet", is_flag=True, help="Print no progress and no summary.")
+@quiet_option
 @json_option
 def replace(
-    tokenizer: Path,
+    tokenizer: str,
     sources: tuple[str, ...],
     number: int | None,
     drop: tuple[str, ...],
@@ -61,6 +62,10 @@ def replace(
     """
     from subwords.adapt.replace import replace as replaced
 
+    if (number is not None) + bool(drop or drop_file) + bool(scripts) != 1:
+        raise click.UsageError("expected one of --number, --drop and --script: which tokens make room")
+    if (keep or keep_file) and number is None:
+        raise click.UsageError("--keep is for --number: the tokens to remove are named")
     started, tok = time.perf_counter(), load_tokenizer(tokenizer)
     check_targets(tok, output, map_path)
     found = replaced(

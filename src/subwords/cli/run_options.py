@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from subwords.cli.console import PLACE, print_values
+from subwords.cli.arguments import PLACE, choice
+from subwords.cli.console import print_values
 
 if TYPE_CHECKING:
     from subwords.scale.job import Run
@@ -24,7 +25,7 @@ def run_options(command: _Command) -> _Command:
     options: list[Callable[[_Command], _Command]] = [
         click.option(
             "--runner",
-            type=click.Choice(["local", "ray", "dask"]),
+            type=choice(["local", "ray", "dask"]),
             help="Who works on shards of the corpus: processes, Ray or Dask.  [default: this process, without shards]",
         ),
         click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Processes of this machine."),

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import click
 
-from subwords.cli.console import json_option, utf8
+from subwords.cli.arguments import SOURCE, TOKENIZER, input_of
+from subwords.cli.console import json_option, quiet_only, utf8
 
 __all__ = ["show"]
 
 
 @click.command()
-@click.argument("tokenizers", metavar="TOKENIZER...", nargs=-1, required=True)
+@click.argument("tokenizers", type=TOKENIZER, metavar="TOKENIZER...", nargs=-1, required=True)
 @click.option("--text", type=utf8, metavar="TEXT", help="The text that the page starts with.")
 @click.option(
     "--text-file",
-    type=click.Path(path_type=Path),
+    type=SOURCE,
     metavar="FILE",
     help="The file whose text the page starts with; the first 200,000 characters of it.",
 )
@@ -28,18 +28,19 @@ __all__ = ["show"]
     help="The port; 0 takes any free one.  [default: the first free one from 8420 on]",
 )
 @click.option("--no-browser", is_flag=True, help="Do not open the page in a browser.")
+@quiet_only
 @json_option
 def show(
     tokenizers: tuple[str, ...],
     text: str | None,
-    text_file: Path | None,
+    text_file: str | None,
     port: int | None,
     no_browser: bool,
     as_json: bool,
 ) -> None:
     """Show what one to four tokenizers do with a text, on a local page.
 
-    TOKENIZER is a tokenizer.json, .model, .gguf, vocab.txt, vocab.json or rank file, or a folder. The page shows
+    TOKENIZER is a file or folder that this package loads, or a name, such as gpt-4o or org/name. The page shows
     tokens, ids and counts, where the tokenizers disagree, and step by step how a word becomes tokens. Tokenizer files
     that change are read again.
 
@@ -82,14 +83,14 @@ def _announce(address: str, as_json: bool) -> None:
     click.echo(json.dumps({"url": address}) if as_json else f"{address}  (Ctrl-C ends it)")
 
 
-def _start(path: Path) -> tuple[str, bool]:
+def _start(path: object) -> tuple[str, bool]:
     """Return the beginning of a text file, and whether the file goes on."""
     from subwords.corpus.files import open_text
     from subwords.errors import InputError
     from subwords.study.page_api import MOST_CHARACTERS
 
     buffer = memoryview(bytearray(4 * MOST_CHARACTERS + 4))
-    with open_text(path) as stream:
+    with open_text(*input_of(str(path), "text")) as stream:
         data = bytes(buffer[: stream.fill(buffer)])
     more = len(data) == len(buffer)
     try:

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 import click
 
-from subwords.cli.console import json_option, print_rows
+from subwords.cli.console import json_option, print_rows, quiet_option
 from subwords.render.visible import printable
 
 __all__ = ["print_table", "table_options"]
@@ -40,7 +40,7 @@ def table_options(command: _Command) -> _Command:
         click.option(
             "--threads", type=click.IntRange(min=1), metavar="N", help="Threads.  [default: one per processor]"
         ),
-        click.option("-q", "--quiet", is_flag=True, help="Print no progress."),
+        quiet_option,
         json_option,
     ]
     for option in reversed(options):

@@ -7,13 +7,14 @@ from typing import Any
 
 import click
 
-from subwords.cli.console import check_target, json_option, output_option, print_values, source_of, utf8
+from subwords.cli.arguments import SOURCE, choice
+from subwords.cli.console import check_target, json_option, output_option, print_values, quiet_option, source_of, utf8
 
 __all__ = ["train_mingram"]
 
 
 @click.command("train-mingram")
-@click.argument("sources", type=utf8, nargs=-1, required=True, metavar="SOURCE...")
+@click.argument("sources", type=SOURCE, nargs=-1, required=True, metavar="SOURCE...")
 @click.option("--vocab-size", type=click.IntRange(min=1), required=True, metavar="N", help="The number of tokens.")
 @output_option()
 @click.option("--splitter", type=utf8, default="sentencepiece", show_default=True, metavar="NAME", help="As in train.")
@@ -22,10 +23,10 @@ __all__ = ["train_mingram"]
 @click.option("--unk-token", type=utf8, metavar="TOKEN", help="The token for unknown text.  [default: <unk>]")
 @click.option("--byte-fallback", is_flag=True, help="256 tokens for unknown bytes.")
 @click.option("--seed-factor", type=float, default=1.1, show_default=True, help="BPE tokens to choose from.")
-@click.option("--documents", type=click.Choice(["file", "line"]), default="file", show_default=True)
+@click.option("--documents", type=choice(["file", "line"]), default="file", show_default=True)
 @click.option("--memory", metavar="AMOUNT", help="About what counting may use in all, such as 2GB.")
 @click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Threads.  [default: one per processor]")
-@click.option("-q", "--quiet", is_flag=True, help="Print no progress and no summary.")
+@quiet_option
 @json_option
 def train_mingram(sources: tuple[str, ...], output: str, quiet: bool, as_json: bool, **options: Any) -> None:
     """Train a Unigram tokenizer that writes text with the fewest pieces.

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from subwords.cli.arguments import choice
 from subwords.cli.console import SIZE, output_option, utf8
 
 __all__ = ["train_options"]
@@ -37,7 +38,7 @@ _OPTIONS = (
     ),
     click.option(
         "--algorithm",
-        type=click.Choice(["bpe", "wordpiece", "unigram", "wordlevel"], case_sensitive=False),
+        type=choice(["bpe", "wordpiece", "unigram", "wordlevel"]),
         default="bpe",
         show_default=True,
         help="The model to train.",
@@ -45,14 +46,14 @@ _OPTIONS = (
     click.option("--character-level", is_flag=True, help="Start from the characters of the corpus instead of bytes."),
     click.option(
         "--alphabet",
-        type=click.Choice(["full", "corpus"]),
+        type=choice(["full", "corpus"]),
         default="full",
         show_default=True,
         help="Start from all 256 bytes, or from those of the corpus.",
     ),
     click.option(
         "--score",
-        type=click.Choice(["likelihood", "course", "count"]),
+        type=choice(["likelihood", "course", "count"]),
         default="likelihood",
         show_default=True,
         help="WordPiece: merge the pair with the largest gain in likelihood; the largest "
@@ -70,7 +71,7 @@ _OPTIONS = (
     ),
     click.option(
         "--tie-break",
-        type=click.Choice(["ids", "first", "bytes"]),
+        type=choice(["ids", "first", "bytes"]),
         default="ids",
         show_default=True,
         help="Between pairs of equal score: smaller ids, first in the corpus, or smaller bytes.",

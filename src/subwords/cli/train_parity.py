@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from subwords.cli.arguments import choice
 from subwords.cli.console import (
     check_target,
     json_option,
@@ -14,6 +15,8 @@ from subwords.cli.console import (
     output_option,
     print_rows,
     print_values,
+    quiet_option,
+    source_of,
     utf8,
 )
 
@@ -60,10 +63,10 @@ __all__ = ["train_parity"]
 @click.option("--min-frequency", type=click.IntRange(min=0), default=0, metavar="N", help="The least count of a pair.")
 @click.option("--max-token-length", type=click.IntRange(min=1), metavar="N", help="In bytes, or in characters.")
 @click.option("--whole-characters", is_flag=True, help="Tokens are whole characters or a part of one.")
-@click.option("--tie-break", type=click.Choice(["ids", "bytes"]), default="ids", show_default=True)
-@click.option("--documents", type=click.Choice(["file", "line"]), default="file", show_default=True)
+@click.option("--tie-break", type=choice(["ids", "bytes"]), default="ids", show_default=True)
+@click.option("--documents", type=choice(["file", "line"]), default="file", show_default=True)
 @click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Threads.  [default: one per processor]")
-@click.option("-q", "--quiet", is_flag=True, help="Print no progress and no summary.")
+@quiet_option
 @json_option
 def train_parity(
     languages: tuple[str, ...],
@@ -88,7 +91,7 @@ def train_parity(
 
     def sources(option: str, values: tuple[str, ...]) -> dict[str, Any]:
         named = named_values(option, values).items()
-        return {name: WordCounts.load(source) if is_counts(source) else source for name, source in named}
+        return {name: WordCounts.load(source) if is_counts(source) else source_of([source]) for name, source in named}
 
     started, given = time.perf_counter(), named_values("--ratio", ratios)
     rules = {name: options[name] for name in ("vocab_size", "splitter", "normalizer", "special_tokens")}

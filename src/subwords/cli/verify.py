@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from subwords.cli.console import json_option, print_values, shown, utf8
+from subwords.cli.arguments import INPUT, TOKENIZER, choice
+from subwords.cli.console import json_option, print_values, quiet_option, shown, utf8
 
 if TYPE_CHECKING:
     from subwords.compat.comparison import Difference
@@ -44,14 +45,14 @@ def comparing_options(command: _Command) -> _Command:
         ),
         click.option(
             "--documents",
-            type=click.Choice(["line", "file"]),
+            type=choice(["line", "file"]),
             default="line",
             show_default=True,
             help="Each line of a file is one text, or each 256 KB of it.",
         ),
         click.option(
             "--errors",
-            type=click.Choice(["strict", "replace"]),
+            type=choice(["strict", "replace"]),
             default="strict",
             show_default=True,
             help="Invalid UTF-8 in CORPUS: stop with an error, or read it as U+FFFD.",
@@ -69,7 +70,7 @@ def comparing_options(command: _Command) -> _Command:
             metavar="JSON",
             help='For a file without special tokens, such as .tiktoken: their ids, as in {"<|end|>": 50256}.',
         ),
-        click.option("-q", "--quiet", is_flag=True, help="Print no progress."),
+        quiet_option,
         json_option,
     ]
     for option in reversed(options):
@@ -83,10 +84,10 @@ def paths_of(against: Sequence[str]) -> list[Path] | None:
 
 
 @click.command()
-@click.argument("export", type=click.Path(path_type=Path))
+@click.argument("export", type=TOKENIZER)
 @click.option(
     "--tokenizer",
-    type=click.Path(path_type=Path),
+    type=INPUT,
     metavar="FILE",
     help="What EXPORT must equal, such as the file that it was converted from.  [default: EXPORT itself]",
 )
@@ -95,8 +96,8 @@ def paths_of(against: Sequence[str]) -> list[Path] | None:
 def verify(
     context: click.Context,
     /,
-    export: Path,
-    tokenizer: Path | None,
+    export: str,
+    tokenizer: str | None,
     against: tuple[str, ...],
     quiet: bool,
     as_json: bool,

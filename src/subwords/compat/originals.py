@@ -14,6 +14,7 @@ from subwords.components.splitter import ByteChars, Rule, Split
 from subwords.errors import FormatError, InputError
 from subwords.formats.recognize import kind_at
 from subwords.spec import TokenizerSpec
+from subwords.support.install import install_hint
 
 __all__ = ["Original", "needed", "open_original", "pattern_of"]
 
@@ -45,7 +46,7 @@ def needed(package: str, why: str) -> Any:
     try:
         return import_module(package)
     except ImportError as error:
-        raise InputError(f"{why} needs the package {package}: pip install {package} ({error})") from None
+        raise InputError(f"{why} needs the package {package}: {install_hint('verify')} ({error})") from None
 
 
 def open_original(path: Path, ours: _Described) -> Original:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from subwords.corpus.provenance import Provenance, bytes_of_text
 from subwords.errors import CorpusError, FormatError
 from subwords.support.atomic import atomic_write, place_of
+from subwords.support.install import install_hint
 
 if TYPE_CHECKING:
     from subwords.corpus.counts import WordCounts
@@ -93,7 +94,7 @@ def _pyarrow() -> Any:
     try:
         import pyarrow
     except ImportError as error:
-        raise CorpusError('.parquet files need PyArrow: pip install "subwords[arrow]"') from error
+        raise CorpusError(f".parquet files need PyArrow: {install_hint('arrow')}") from error
     return pyarrow
 
 

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, Literal, cast
 
 from subwords.corpus.contents import BOM, HEAD, check_ids, check_text, compression
 from subwords.errors import CorpusError
+from subwords.support.install import install_hint
 from subwords.support.remote import is_path, is_remote
 
 __all__ = ["STEP", "TextStream", "head_of", "is_packed", "need_pyarrow", "open_text"]
@@ -114,13 +115,18 @@ class _Counted:
         # readinto1 makes one system call: the loop in C of `readinto` would delay Ctrl-C.
         self._readinto = getattr(stream, "readinto1", stream.readinto)
         self._stream = stream
+        self._ended = False
         self.taken = 0
 
     def seek(self, place: int) -> None:
+        self._ended = False
         self._stream.seek(place)
 
     def readinto(self, buffer: Any) -> int:
+        if self._ended:  # a terminal would ask for a second Ctrl-D
+            return 0
         count: int = self._readinto(buffer) or 0
+        self._ended = not count and len(buffer) > 0
         self.taken += count
         return count
 
@@ -181,5 +187,5 @@ def need_pyarrow() -> Any:
     try:
         import pyarrow
     except ImportError as error:
-        raise CorpusError('.zst, Parquet and Arrow need PyArrow: pip install "subwords[arrow]"') from error
+        raise CorpusError(f".zst, Parquet and Arrow need PyArrow: {install_hint('arrow')}") from error
     return pyarrow

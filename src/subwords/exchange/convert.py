@@ -101,7 +101,7 @@ def convert(
     if found.difference is not None and not allow_different:
         raise FormatError(
             f"{path}: nothing was written, because ids would change: {found.difference}; "
-            "allow_different=True (--allow-different) writes anyway"
+            "allow_different=True writes anyway"
         )
     write_file(tok.spec, target)
     same = all(getattr(tok.spec, name) == getattr(again.spec, name) for name in _IDS)

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from subwords.errors import FormatError, InputError
+from subwords.support.install import install_hint
 
 __all__ = ["FILES", "folder_of", "is_name"]
 
@@ -17,7 +18,6 @@ FILES = (
 )
 _NAME = re.compile(r"(?=.{3,96}\Z)[A-Za-z0-9_][\w.-]*/[A-Za-z0-9_][\w.-]*", re.ASCII)
 _SUFFIXES = (".json", ".model", ".spm", ".txt", ".bpe", ".tiktoken", ".gguf", ".jinja", ".parquet", ".jsonl")
-_INSTALL = 'pip install "subwords[hf]"'
 
 
 def is_name(path: object) -> bool:
@@ -45,7 +45,7 @@ def folder_of(name: str, *, revision: str | None = None, download: bool = False)
     except ImportError:
         raise FormatError(
             f"no file or folder {name} here; looking it up as a repository of the Hugging Face Hub needs the "
-            f"huggingface_hub package: {_INSTALL}"
+            f"huggingface_hub package: {install_hint('hf')}"
         ) from None
     at = f"{name} at {revision}" if revision else name
     try:
@@ -57,7 +57,7 @@ def folder_of(name: str, *, revision: str | None = None, download: bool = False)
             raise FormatError(f"cannot download {at} from the Hugging Face Hub: {error}") from None
         raise FormatError(
             f"no file or folder {name} here, and the Hugging Face cache lacks {at}: load(..., download=True) downloads "
-            f"its tokenizer files"
+            f"its tokenizer files, and so does huggingface_hub's command: hf download {name}"
         ) from None
     except Exception as error:  # huggingface_hub passes on errors of several HTTP libraries
         raise FormatError(f"cannot download {at} from the Hugging Face Hub: {error}") from error

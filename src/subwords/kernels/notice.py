@@ -26,7 +26,7 @@ class Notices:
         self._warned = self._told = False
 
     def compile(self) -> None:
-        """Write that kernels are compiled, if standard error is a terminal.
+        """Write to standard error that kernels are compiled: a first use that says nothing seems to hang.
 
         A live progress line of Rich replaces `sys.stderr` and shows what is written there above itself.
         """
@@ -36,9 +36,8 @@ class Notices:
         self.shown = True
         # Standard error may be None (no console) or closed.
         with contextlib.suppress(AttributeError, OSError, ValueError):
-            if sys.stderr.isatty():
-                sys.stderr.write("subwords: compiling kernels for this processor, once: about 10 s ...\n")
-                sys.stderr.flush()
+            sys.stderr.write("subwords: compiling kernels for this processor, once: about 10 s ...\n")
+            sys.stderr.flush()
 
     def unwritable(self, folder: Path | None, reason: str) -> None:
         """Remember that the cache cannot be written; `warn` tells the user, in the thread of the caller."""

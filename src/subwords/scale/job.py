@@ -73,14 +73,14 @@ class Run:
         if self.memory is not None:
             bytes_of(self.memory)
         if (self.rank is None) != (self.world_size is None):
-            raise InputError("expected rank and world_size together")
+            raise InputError("expected `rank` and world_size together")
         if self.rank is not None and self.world_size is not None:
             check_integer("world_size", self.world_size, 1, 1 << 31)
             check_integer("rank", self.rank, 0, self.world_size - 1)
         if self.runner != "local" and (self.workers is not None or self.rank is not None):
-            raise InputError(f"workers, rank and world_size are for runner local, not for {self.runner}")
+            raise InputError(f"`workers`, `rank` and world_size are for runner local, not for {self.runner}")
         if self.runner == "local" and self.address is not None:
-            raise InputError("address is for runners ray and dask")
+            raise InputError("`address` is for runners ray and dask")
 
     @property
     def room(self) -> int | None:

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from subwords.errors import InputError, SubwordsError
 from subwords.scale.shards import Shard
 from subwords.scale.work import Done, Means, Work, run_shard
+from subwords.support.install import install_hint
 from subwords.support.limits import room_of
 from subwords.support.threads import thread_count
 
@@ -174,7 +175,7 @@ def ray_runner(address: str | None = None, threads: int = 1, memory: int | None 
     try:
         import ray
     except ImportError:
-        raise InputError('runner "ray" needs Ray: pip install "subwords[ray]"') from None
+        raise InputError(f"runner ray needs Ray: {install_hint('ray')}") from None
 
     def run(work: Work, shards: Sequence[Shard], folder: Path) -> Iterator[Done]:
         started = not ray.is_initialized()
@@ -212,7 +213,7 @@ def dask_runner(address: str | None = None, threads: int = 1, memory: int | None
     try:
         import distributed
     except ImportError:
-        raise InputError('runner "dask" needs Dask: pip install "subwords[dask]"') from None
+        raise InputError(f"runner dask needs Dask: {install_hint('dask')}") from None
 
     means = Means(threads, memory)
 

@@ -16,6 +16,7 @@ from subwords.results.token_block import TokenBlock
 from subwords.sinks.layout import Append, Sums, TokenFormat
 from subwords.sinks.token_file import TokenFile
 from subwords.support.atomic import atomic_write
+from subwords.support.install import install_hint
 
 __all__ = ["COLUMN", "PARQUET"]
 
@@ -144,7 +145,7 @@ def _pyarrow() -> Any:
     try:
         import pyarrow.parquet
     except ImportError as error:
-        raise InputError('Parquet files need PyArrow: pip install "subwords[arrow]"') from error
+        raise InputError(f"Parquet files need PyArrow: {install_hint('arrow')}") from error
     return pyarrow
 
 

@@ -27,7 +27,7 @@ class Interval(NamedTuple):
 def check_confidence(confidence: object, resamples: object, seed: object) -> None:
     """Raise InputError for invalid settings."""
     if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 < confidence < 1:
-        raise InputError(f"expected confidence between 0 and 1, such as 0.95, not {confidence!r:.60}")
+        raise InputError(f"expected confidence to be between 0 and 1, such as 0.95, not {confidence!r:.60}")
     check_integer("resamples", resamples, 0, 1_000_000)
     check_integer("seed", seed, 0, 2**63 - 1)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from subwords.errors import InputError
 from subwords.study.bootstrap import Interval
+from subwords.support.install import install_hint
 
 if TYPE_CHECKING:
     from subwords.study.compare import Comparison
@@ -43,7 +44,7 @@ def _figure(title: str, x: str, y: str) -> tuple[Any, Any]:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise InputError('plots need matplotlib: pip install "subwords[plot]"') from None
+        raise InputError(f"plots need matplotlib: {install_hint('plot')}") from None
     figure = Figure(figsize=(7, 4.5), layout="constrained")  # without pyplot: no window, no global state
     axes = figure.add_subplot()
     axes.set(title=title, xlabel=x, ylabel=y)

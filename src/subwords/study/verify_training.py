@@ -112,7 +112,7 @@ def verify_training(
     check_integer("limit", limit, 1, 1_000_000)
     if isinstance(source, WordCounts):
         if documents is not None:
-            raise InputError("documents applies to text, but these are word counts: pass it to count")
+            raise InputError("`documents` applies to text, but these are word counts: pass it to count")
         counts = source
         check_counts(counts, tokenizer.splitter, tokenizer.normalizer, ())
     else:

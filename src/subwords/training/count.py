@@ -115,7 +115,7 @@ def counted(
     """Count the words of a corpus as `count` does; `on_block` gets its text, a block at a time."""
     check_flag("document_frequencies", document_frequencies)
     if document_frequencies and memory is not None:
-        raise InputError("document_frequencies needs all words in memory: leave memory out")
+        raise InputError("document_frequencies needs all words in memory: leave `memory` out")
     number, see = thread_count(threads), on_block or (lambda data: None)
     if is_weighted(source):
         if document_frequencies or memory is not None:

@@ -149,4 +149,4 @@ def _refuse_others(family: Family, given: Mapping[str, Any]) -> None:
                 )
             raise InputError(f"{name!r} is not an option of train; {family.name} has {', '.join(family.options)}")
     if isinstance(given.get("alphabet"), str) and given["alphabet"] == "full" and given.get("byte_level") is False:
-        raise InputError('alphabet="full" needs byte_level=True: leave alphabet out')
+        raise InputError('alphabet="full" needs byte_level=True: leave `alphabet` out')

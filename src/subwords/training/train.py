@@ -182,7 +182,7 @@ def train(
     reading = {name: value for name, value in asked.items() if value is not None}
     if isinstance(source, WordCounts):
         for name in reading:
-            raise InputError(f"{name} applies to text, but these are word counts: pass it to count")
+            raise InputError(f"`{name}` applies to text, but these are word counts: pass it to count")
         counts = source
         check_counts(counts, rule, before, cut_out, users)
     else:
@@ -314,7 +314,7 @@ def check_counts(
     if missing := [token for token in special_tokens if token not in made.special_tokens]:
         raise InputError(
             f"special token {missing[0]!r} was not removed from these counts: "
-            f"count with special_tokens={list(special_tokens)!r} (--special on the command line)"
+            f"count with special_tokens={list(special_tokens)!r}"
         )
 
 

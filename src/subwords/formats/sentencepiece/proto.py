@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from subwords.errors import FormatError
+from subwords.support.install import install_hint
 
 __all__ = ["Kind", "Piece", "model_class"]
 
@@ -69,7 +70,7 @@ def model_class() -> Any:
         from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
     except ImportError:
         raise FormatError(
-            'reading and writing .model files needs the protobuf package: pip install "subwords[spm]"'
+            f"reading and writing .model files needs the protobuf package: {install_hint('spm')}"
         ) from None
     file = descriptor_pb2.FileDescriptorProto(name="subwords/sentencepiece.proto", package=PACKAGE, syntax="proto2")
     for message, fields in _MESSAGES.items():

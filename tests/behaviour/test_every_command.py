@@ -1,0 +1,257 @@
+"""Every command with wrong usage and unusable input: exit status, one line in the words of options, no file."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import subwords
+from subwords.cli import main
+
+TEXT = "low lower lowest, a low price\n" * 9 + "the quick brown fox\n"
+
+# One good call of each command; names in braces are files.
+GOOD = {
+    "train": "{text} --vocab-size 280 -o {out}.json",
+    "count": "{text} -o {out}.counts",
+    "count-tokens": "{tok} {text}",
+    "encode": "{tok} {text}",
+    "decode": "{tok} {ids}",
+    "inspect": "{tok} --on {text}",
+    "convert": "{tok} {out}.tiktoken",
+    "verify": "{tok} --against {text}",
+    "explain": "{tok} {text}",
+    "explain-training": "{text} --vocab-size 260",
+    "verify-training": "{tok} {text}",
+    "extend": "{tok} {text} --add 2 -o {out}.json",
+    "train-parity": "--language a={text} --language b={text} --vocab-size 262 -o {out}.json",
+    "train-mingram": "{text} --vocab-size 33 -o {out}.json",
+    "evaluate": "{tok} {text}",
+    "compare": "{tok} {other} --on {text}",
+    "sweep": "{text} --vocab-size 262",
+    "stability": "{text} --vocab-size 262 --share 1",
+    "allocation": "{tok} a={text}",
+    "mix": "a={counts} -o {out}.counts",
+    "prune": "{tok} --on {text} --vocab-size 262 -o {out}.json",
+    "replace": "{tok} {text} --number 1 -o {out}.json",
+    "merge": "{tok} {other} -o {out}.json",
+    "id-map": "{tok} {other} -o {out}.json",
+    "audit": "{tok} --on {text}",
+    "show": "{tok} --text-file {text} --no-browser",
+    "warmup": "",
+}
+SERVES = ("show",)  # goes on until Ctrl-C
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("files")
+    names = {"text": "t.txt", "tok": "tok.json", "other": "other.json", "ids": "ids.txt", "counts": "c.counts"}
+    found = {name: folder / file for name, file in names.items()}
+    found["text"].write_text(TEXT)
+    subwords.train([TEXT], vocab_size=264).save(found["tok"])
+    subwords.train([TEXT], vocab_size=266).save(found["other"])
+    found["ids"].write_text("65 66")
+    subwords.count([TEXT]).save(found["counts"])
+    return found
+
+
+def call(arguments: list[str]) -> Result:
+    result = CliRunner().invoke(main, arguments, prog_name="subwords")
+    assert result.exception is None or isinstance(result.exception, SystemExit), (arguments, result.exception)
+    return result
+
+
+def filled(command: str, files: dict[str, Path], out: Path) -> list[str]:
+    return [command, *GOOD[command].format(**files, out=out).split()]
+
+
+def speaks_python(command: str, error: str) -> str:
+    """What in an error names an argument as Python does, though the command has an option for it."""
+    bare = re.sub(r"'[^']*'", "", error)
+    names = {name for parameter in main.commands[command].params if (name := parameter.name) and "_" in name}
+    found = [name for name in names if re.search(rf"(?<![\w/]){name}\b", bare)]
+    patterns = (r"\b[a-z]\w*=[\"'\[]", r"\ba str\b", r"\bpathlib\b", r"\b(True|None)\b", r"`")
+    return " ".join([*found, *(match[0] for pattern in patterns if (match := re.search(pattern, bare)))])
+
+
+def check_failure(command: str, result: Result, folder: Path) -> None:
+    if result.exit_code == 1:
+        errors = [line for line in result.stderr.splitlines() if "subwords: warning: " not in line]
+        assert result.stdout or [line[:17] for line in errors] == ["subwords: error: "], result.output
+    else:
+        assert result.exit_code == 2, (result.exit_code, result.output)
+        assert result.stderr.startswith(f"Usage: subwords {command} "), result.stderr
+    assert not speaks_python(command, result.stderr), result.stderr
+    assert list(folder.iterdir()) == []
+
+
+def test_the_table_has_every_command() -> None:
+    assert GOOD.keys() == main.commands.keys()
+
+
+@pytest.mark.parametrize("command", [name for name in GOOD if name not in SERVES])
+def test_good_calls_succeed_and_every_command_is_quiet(command: str, files: dict[str, Path], tmp_path: Path) -> None:
+    result = call([*filled(command, files, tmp_path / "out"), "-q"])
+    assert (result.exit_code, result.stderr) == (0, ""), result.output
+
+
+@pytest.mark.parametrize("command", GOOD)
+def test_wrong_usage_is_2(command: str, files: dict[str, Path], tmp_path: Path) -> None:
+    good = filled(command, files, tmp_path / "out")
+    for wrong in ([*good, "--no-such-option"], [*good, "-Z"], *([[command]] if GOOD[command] else [])):
+        result = call(wrong)
+        assert result.exit_code == 2
+        check_failure(command, result, tmp_path)
+
+
+@pytest.mark.parametrize("bad", ["missing", "folder", "binary", "empty"])
+@pytest.mark.parametrize("command", [name for name in GOOD if "{" in GOOD[name]])
+def test_unusable_input_is_1_and_leaves_nothing(command: str, bad: str, files: dict[str, Path], tmp_path: Path) -> None:
+    given = tmp_path / "given"
+    given.mkdir()
+    (given / "binary").write_bytes(b"\x00\xff\x7fELF\x80" * 40)
+    (given / "empty").write_bytes(b"")
+    (given / "folder").mkdir()
+    out = tmp_path / "out"
+    out.mkdir()
+    for name in dict.fromkeys(re.findall(r"{(tok|other|text|ids|counts)}", GOOD[command])):
+        if command in SERVES and (name, bad) == ("text", "empty"):
+            continue  # a page may begin without text
+        result = call([*filled(command, {**files, name: given / bad}, out / "x"), *(["-q"] if bad == "empty" else [])])
+        if bad == "empty" and result.exit_code == 0:  # an empty text has no ids
+            assert name in ("text", "ids")
+            for path in out.iterdir():
+                path.unlink()
+            continue
+        check_failure(command, result, out)
+        assert bad in result.stderr or bad == "empty" or result.exit_code == 2, result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "spoken"),
+    [
+        ("count {latin} -o {out}.counts", "--errors replace"),
+        ("count-tokens {tok} {latin}", "--errors replace"),
+        ("train {rows} --vocab-size 270 -o {out}.json", "--text-column names another"),
+        ("extend {tok} {text} --add 5000 -o {out}.json", "lower --add"),
+        ("train {text} --vocab-size 5 -o {out}.json", "--limit-alphabet"),
+        ("train {text} --vocab-size 9000 -o {out}.json", "lower --vocab-size"),
+        ("explain-training {text} --vocab-size 270 --most-steps 1", "raise --most-steps"),
+        ("evaluate {tok} {text} --confidence 2", "expected --confidence to be between 0 and 1"),
+        ("evaluate {tok} {text} --by x", "--by file makes each file a group"),
+        ("count {text} -o {out}.counts --rank 0", "--rank and --world-size together"),
+        ("count {text} -o {out}.counts --runner ray --rank 0 --world-size 2", "--workers, --rank and --world-size are"),
+        ("stability {text} --vocab-size 5", "--vocab-size"),
+        ("train {counts} --special <x> --vocab-size 280 -o {out}.json", "--special"),
+    ],
+)
+def test_messages_name_options(arguments: str, spoken: str, files: dict[str, Path], tmp_path: Path) -> None:
+    latin, rows = tmp_path / "latin.txt", tmp_path / "rows.jsonl"
+    latin.write_bytes(b"caf\xe9")
+    rows.write_text('{"body": "a"}\n')
+    command, *rest = arguments.format(**files, latin=latin, rows=rows, out=tmp_path / "out").split()
+    result = call([command, *rest])
+    assert spoken in result.stderr
+    assert not speaks_python(command, result.stderr), result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "prune {tok} -o {out}.json",
+        "prune {tok} --drop a --keep b -o {out}.json",
+        "prune {tok} --on {text} -o {out}.json",
+        "prune {tok} --drop a --vocab-size 9 -o {out}.json",
+        "replace {tok} {text} -o {out}.json",
+        "replace {tok} {text} --drop a --keep b -o {out}.json",
+        "mix a={counts} --weight a=1 --exponent 0.5 -o {out}.counts",
+        "sweep {text} --vocab-size 300 --width 5",
+        "sweep {text} --vocab-size 300 --tied",
+        "verify-training {tok} {counts} --documents line",
+        "extend {tok} {counts} --add 1 --errors skip -o {out}.json",
+        "explain {tok} {text} --text a",
+    ],
+)
+def test_options_that_do_not_go_together_are_wrong_usage(
+    arguments: str, files: dict[str, Path], tmp_path: Path
+) -> None:
+    command, *rest = arguments.format(**files, out=tmp_path / "out").split()
+    result = call([command, *rest])
+    assert result.exit_code == 2, result.output
+    check_failure(command, result, tmp_path)
+
+
+def test_what_users_wrote_is_not_translated(tmp_path: Path) -> None:
+    for name in ("text_column", "vocab_size.txt", "errors=skip"):
+        assert name in call(["count", str(tmp_path / name), "-o", str(tmp_path / "x")]).stderr
+
+
+@pytest.mark.parametrize("option", ["--algorithm=BPE", "--splitter=NONE", "--splitter=GPT2", "--normalizer=None"])
+def test_names_are_taken_in_any_case(option: str, files: dict[str, Path], tmp_path: Path) -> None:
+    for command in ("train", "explain-training", "train-parity", "stability"):
+        if option.startswith("--algorithm") and command == "train-parity":
+            continue
+        result = call([*filled(command, files, tmp_path / "out"), option])
+        assert result.exit_code == 0 or "more than 1000 steps" in result.stderr, result.output
+
+
+# --- as processes
+
+posix = pytest.mark.skipif(os.name != "posix", reason="signals and pipes of POSIX")
+
+
+def started(arguments: list[str], **streams: object) -> subprocess.Popen[bytes]:
+    environment = {**os.environ, "PYTHONPATH": str(Path(subwords.__file__).resolve().parents[1])}
+    how: dict[str, object] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    command = [sys.executable, "-m", "subwords", *arguments]
+    return subprocess.Popen(command, env=environment, **{**how, **streams})  # type: ignore[call-overload, no-any-return]
+
+
+@posix
+@pytest.mark.rotating(6, always=("encode",))
+@pytest.mark.parametrize("command", [name for name in GOOD if name not in SERVES])
+def test_a_reader_that_goes_away_gets_no_traceback(command: str, files: dict[str, Path], tmp_path: Path) -> None:
+    there, here = os.pipe()
+    os.close(there)
+    with started(filled(command, files, tmp_path / "out"), stdout=here) as process:
+        os.close(here)
+        _, err = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert b"Traceback" not in err
+    assert b"error" not in err
+
+
+@posix
+@pytest.mark.rotating(6, always=("evaluate",))
+@pytest.mark.parametrize("command", [name for name in GOOD if "{text}" in GOOD[name] and name not in SERVES])
+def test_interrupted_is_130_and_leaves_nothing(command: str, files: dict[str, Path], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    with started(filled(command, {**files, "text": tmp_path / "pipe"}, out / "x")) as process:
+        writer = None
+        while writer is None and process.poll() is None:
+            try:
+                writer = os.open(tmp_path / "pipe", os.O_WRONLY | os.O_NONBLOCK)
+            except OSError:  # the command has not come to its input
+                time.sleep(0.01)
+        time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.2)
+        if writer is not None:
+            os.close(writer)  # a signal that comes just before a read waits for the read's end
+        try:
+            shown, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert (process.returncode, shown, err) == (130, b"", b"subwords: interrupted\n")
+    assert list(out.iterdir()) == []

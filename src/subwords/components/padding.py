@@ -84,7 +84,7 @@ class Truncation:
 
 def truncation_of(given: Truncation | int | bool | None, own: Truncation | None) -> Truncation | None:
     """Return the truncation of a call: None and True return `own`; False returns None; a number
-    replaces its max_length.
+    replaces its max_length, and one that no text reaches means no truncation.
 
     >>> truncation_of(8, Truncation(512, direction="left"))
     Truncation(max_length=8, strategy='longest_first', stride=0, direction='left')
@@ -97,6 +97,8 @@ def truncation_of(given: Truncation | int | bool | None, own: Truncation | None)
         return own
     if isinstance(given, Truncation):
         return given
+    if isinstance(given, int) and given > LONGEST:  # transformers has 1e30 for models without a longest input
+        return None
     return replace(own or Truncation(), max_length=_length("truncation", given, "a Truncation"))
 
 

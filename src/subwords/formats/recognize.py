@@ -20,6 +20,7 @@ VOCABS, MERGES = ("vocab.json", "encoder.json"), ("merges.txt", "vocab.bpe")
 
 _RANK_LINE = re.compile(rb"[\r\n]*[A-Za-z0-9+/]*={0,2} [0-9]+\r?(?:\n|$)")
 _HEAD = 1 << 16  # bytes that tell formats apart
+_UNIGRAM = re.compile(rb'\s*\{\s*"unk_id"\s*:\s*\d+\s*,\s*"vocab"\s*:\s*\[')  # what HF's save_model writes
 _FIRST_ENTRY = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*[0-9]')
 
 
@@ -33,7 +34,7 @@ def kind_of(data: bytes, file: Path) -> Kind | None:
         return "ranks"
     if data.startswith(b"#version") or file.name in MERGES:
         return "merges"
-    if _FIRST_ENTRY.match(data) or file.name in VOCABS:
+    if (_FIRST_ENTRY.match(data) and not _UNIGRAM.match(data)) or file.name in VOCABS:
         return "vocab.json"
     if file.suffix == ".txt":
         return "vocab.txt"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from subwords.components.added_token import AddedToken
@@ -19,6 +20,7 @@ from subwords.wordpiece.model import SPECIAL_TOKENS, WordPiece
 __all__ = ["is_cased", "read", "read_tokens", "write", "write_tokens"]
 
 _BOM = "\ufeff"
+_RWKV = re.compile(r"""[0-9]+ b?(['"]).*\1 [0-9]+""")  # id, a token as Python writes it, and its number of bytes
 
 
 def read_tokens(data: bytes, name: str, *, unk: str = "[UNK]") -> list[str]:
@@ -45,6 +47,8 @@ def read_tokens(data: bytes, name: str, *, unk: str = "[UNK]") -> list[str]:
                 f"{name}: expected lines that end with a line feed, not {came}: replace it by a line feed"
             )
     last = {token: i for i, token in enumerate(tokens)}
+    if tokens and _RWKV.fullmatch(tokens[0]):
+        raise FormatError(f"{name}: expected BERT's vocab.txt, not the vocabulary of RWKV, which is not supported")
     if unk not in last or not unk:
         raise FormatError(
             f"{name}: expected the token {shown(unk)} for unknown words; it is not among {len(tokens)} lines: "

@@ -71,6 +71,12 @@ def _trims(node: Node) -> tuple[bool, ...]:
     return (keeps_prefix,) if node["trim_offsets"].boolean() else ()
 
 
+def _byte_level(node: Node) -> Template:
+    if "use_regex" in node.object():
+        node["use_regex"].boolean()  # of no use here, but HF refuses other types
+    return Template(trims=_trims(node))
+
+
 def _token(node: Node) -> tuple[str, int]:
     if len(node.array()) != 2:
         raise node.wrong("a token and its id")
@@ -90,6 +96,7 @@ def _processing(node: Node) -> Template:
 def _special(node: Node) -> tuple[tuple[int, ...], tuple[str, ...]]:
     ids = tuple(item.integer(LARGEST) for item in node["ids"].items())
     tokens = tuple(item.string() for item in node["tokens"].items())
+    node["id"].string()
     if len(ids) != len(tokens):
         raise node.wrong("as many ids as tokens", f"{len(ids)} and {len(tokens)}")
     return ids, tokens
@@ -111,7 +118,7 @@ def _piece(node: Node, named: dict[str, tuple[tuple[int, ...], tuple[str, ...]]]
 
 _READERS: dict[str, Callable[[Node], Template]] = {
     "BertProcessing": _bert,
-    "ByteLevel": lambda node: Template(trims=_trims(node)),
+    "ByteLevel": _byte_level,
     "RobertaProcessing": _bert,
     "TemplateProcessing": _processing,
 }

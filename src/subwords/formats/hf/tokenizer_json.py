@@ -60,6 +60,7 @@ def read(data: bytes, name: str) -> TokenizerSpec:
     [[0, 1, 2]]
     """
     top = parse(data, name)
+    _check_kind(top)
     kind = _kind(top["model"])
     version, roles = top["version"], top["role_to_token"]
     if version.value not in (None, "1.0", "2.0"):
@@ -109,6 +110,25 @@ def read(data: bytes, name: str) -> TokenizerSpec:
         truncation=from_truncation(top["truncation"]),
         foreign=Foreign(tuple((key, top[key].verbatim()) for key in kept), len(pieces or vocab)),
     )
+
+
+# Files of JSON that are no tokenizer.json, by the keys that they have.
+_OTHERS = (
+    (("config", "vocab"), "a tekken.json of Mistral, which is not supported; load the tokenizer.json of that model"),
+    (("tokenization", "config"), "a configuration of MidiTok; its `_model` holds a tokenizer.json if it is trained"),
+    (
+        ("unk_id", "vocab"),
+        "the model of a Unigram tokenizer alone, without its rules; save the whole tokenizer",
+    ),
+)
+
+
+def _check_kind(top: Node) -> None:
+    """Raise FormatError for other files of JSON, by name."""
+    if isinstance(top.value, dict) and "model" not in top.value:
+        for keys, what in _OTHERS:
+            if all(key in top.value for key in keys):
+                raise FormatError(f"{top.place}: expected a tokenizer.json, not {what}")
 
 
 def _kind(model: Node) -> str:

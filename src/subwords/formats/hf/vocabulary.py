@@ -26,6 +26,7 @@ __all__ = [
     "written_vocab",
 ]
 
+_LARGEST_U32 = 2**32 - 1
 _FLAGS = ("single_word", "lstrip", "rstrip", "normalized")
 
 
@@ -82,12 +83,12 @@ def read_added(node: Node, vocab: dict[str, int]) -> tuple[AddedToken, ...]:
     taken = {i: text for text, i in vocab.items()} if new else {}
     for entry in entries:
         content = entry["content"].string()
-        if content in vocab:
-            i = vocab[content]
-        else:
-            i = entry["id"].integer(LARGEST_ID)
-            if i in taken:
-                raise entry["id"].wrong("a free id", f"{i}, the id of {shown(taken[i])}")
+        known = vocab.get(content)
+        i = entry["id"].integer(LARGEST_ID) if known is None else known
+        if known is not None:
+            entry["id"].integer(_LARGEST_U32)  # ignored, and refused if HF refuses it
+        elif i in taken:
+            raise entry["id"].wrong("a free id", f"{i}, the id of {shown(taken[i])}")
         _check_density(entry["id"], i, len(vocab) + len(node.array()))
         flags = {flag: entry[flag].boolean(False) for flag in ("special", *_FLAGS)}
         tokens.append(AddedToken(content, i, **flags))

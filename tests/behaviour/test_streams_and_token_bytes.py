@@ -16,7 +16,7 @@ TEXT = "Hello world again, the naïve café says: 你好 🙂!\n\tdon't do not  
 WORDS = ["Hello world again, the naïve café says: don't do not stop. " * 9]
 FAMILIES: list[dict[str, Any]] = [
     {"vocab_size": 300},
-    {"vocab_size": 60, "algorithm": "wordpiece"},
+    {"vocab_size": 60, "algorithm": "wordpiece", "normalizer": "bert-cased"},
     {"vocab_size": 60, "algorithm": "unigram"},
     {"vocab_size": 60, "byte_level": False},
     {"vocab_size": 320, "byte_level": False, "byte_fallback": True},

@@ -38,7 +38,7 @@ def family(name: str) -> subwords.Tokenizer:
             "unk_token": "<unk>",
             "fuse_unk": True,
         },
-        "wordpiece": {"algorithm": "wordpiece", "vocab_size": 60},
+        "wordpiece": {"algorithm": "wordpiece", "vocab_size": 60, "normalizer": "bert-uncased"},
         "unigram": {"algorithm": "unigram", "vocab_size": 45},
         "wordlevel": {"algorithm": "wordlevel", "vocab_size": 8},
         "lower": {"vocab_size": 290, "normalizer": ["nfkc", "lowercase"], "splitter": "cl100k"},

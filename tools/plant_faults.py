@@ -52,6 +52,12 @@ FAULTS = (
         "tests/test_pipeline.py tests/unit/test_tokenizer.py tests/unit/test_encoding.py tests/parity",
     ),
     Fault(
+        "cuts: within what one character becomes",
+        "and self._becomes(text[begin:place], cut, of):",
+        ":",
+        "tests/test_cuts.py",
+    ),
+    Fault(
         "spans: bytes instead of characters",
         "character_spans(source, spans) + part.first",
         "spans + part.first",

@@ -121,18 +121,17 @@ class Pipeline:
         cut = self.splitter.cut(part, len(part))
         while cut > 0:
             place = begin + int(origin[0, cut]) if cut < len(part) else stop
-            if (
-                begin + int(origin[0, cut - 1]) < place  # else one character becomes text before and after the cut
-                and begin + int(origin[1, cut - 1]) <= place
-                and (place == stop or self._safe(text, place))
-                and self._becomes(text[begin:place], cut, of)
-            ):
+            if (place == stop or self._safe(text, place)) and self._becomes(text[begin:place], cut, of):
                 return place
             cut = self.splitter.cut(part, cut - 1)
         return 0
 
     def _becomes(self, text: Bytes, size: int, of: Part) -> bool:
-        """Whether the normalized text has this length: origins, which are HF's, do not prove it."""
+        """Whether the normalized text has this length.
+
+        Not if the text ends before a character of which only a part is before the cut. Origins alone prove nothing:
+        HF's, which are those here, may be of another character.
+        """
         return len(self.normalizer.apply(text, np.array([0, len(text)], np.int64), of)[0]) == size
 
     def _safe(self, text: Bytes, place: int) -> bool:

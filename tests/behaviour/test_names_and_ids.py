@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -122,10 +123,11 @@ def completed(shell: str, *words: str, folder: Path) -> list[str]:
     ).stdout.split()
 
 
-@pytest.mark.parametrize("shell", ["bash", "fish"])
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_commands_options_files_and_names_are_completed(shell: str, tok_file: Path) -> None:
     def found(*words: str) -> str:
-        return " ".join(completed(shell, "subwords", *words, folder=tok_file.parent))
+        values = completed(shell, "subwords", *words, folder=tok_file.parent)
+        return " ".join(f"{kind},{name}" for kind, name in pairwise(values)) if shell == "zsh" else " ".join(values)
 
     assert "plain,count-tokens" in found("count-t")
     assert "plain,--special" in found("encode", "--spec")
@@ -133,6 +135,17 @@ def test_commands_options_files_and_names_are_completed(shell: str, tok_file: Pa
     assert "plain,gpt-4o" in found("encode", "gpt-4")
     for command in ("train", "count", "evaluate"):
         assert "file,cor" in found(command, *(["tok.json"] if command == "evaluate" else []), "cor")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_line_that_sets_completion_up_gives_a_script(shell: str, tmp_path: Path) -> None:
+    source = str(Path(subwords.__file__).resolve().parents[1])
+    environment = {**os.environ, "PYTHONPATH": source, "_SUBWORDS_COMPLETE": f"{shell}_source"}
+    command = [sys.executable, "-c", "from subwords.cli import main; main(prog_name='subwords')"]
+    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True)
+    if shell == "bash" and "Couldn't detect Bash version" in done.stderr:
+        pytest.skip("no bash")
+    assert f"_SUBWORDS_COMPLETE={shell}_complete" in done.stdout
 
 
 # --- terminals

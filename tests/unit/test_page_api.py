@@ -27,7 +27,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "bpe": {"vocab_size": 290},
     "characters": {"vocab_size": 45, "byte_level": False, "special_tokens": ["<unk>"], "unk_token": "<unk>"},
     "fallback": {"vocab_size": 300, "byte_level": False, "byte_fallback": True},
-    "wordpiece": {"algorithm": "wordpiece", "vocab_size": 45},
+    "wordpiece": {"algorithm": "wordpiece", "vocab_size": 45, "normalizer": "bert-uncased"},
     "unigram": {"algorithm": "unigram", "vocab_size": 40},
     "wordlevel": {"algorithm": "wordlevel", "vocab_size": 8},
 }

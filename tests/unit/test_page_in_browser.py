@@ -42,7 +42,7 @@ CORPUS = [f"{TEXT} newest widest hugging bun"] * 9
 TOKENIZERS = {
     "bpe": subwords.train(CORPUS, vocab_size=300),
     "small": subwords.train(CORPUS, vocab_size=262),
-    "wordpiece": subwords.train(CORPUS, algorithm="wordpiece", vocab_size=40),
+    "wordpiece": subwords.train(CORPUS, algorithm="wordpiece", normalizer="bert-uncased", vocab_size=40),
     "unigram": subwords.train(CORPUS, algorithm="unigram", vocab_size=40),
 }
 BPE, SMALL, WORDPIECE, UNIGRAM = range(4)

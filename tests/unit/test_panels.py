@@ -19,7 +19,7 @@ from subwords.study.word_steps import Matches, Merges, steps_of
 CORPUS = ["low lower lowest hugs naïve newest widest hugging bun"] * 9
 TOKENIZERS: dict[str, subwords.Tokenizer] = {
     "bpe": subwords.train(CORPUS, vocab_size=290),
-    "wordpiece": subwords.train(CORPUS, algorithm="wordpiece", vocab_size=40),
+    "wordpiece": subwords.train(CORPUS, algorithm="wordpiece", normalizer="bert-uncased", vocab_size=40),
     "unigram": subwords.train(CORPUS, algorithm="unigram", vocab_size=40),
 }
 

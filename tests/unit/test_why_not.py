@@ -23,7 +23,7 @@ from subwords.unigram.model import Unigram
 
 CORPUS = ["low lower lowest, new newer newest: naïve wide wider widest slow slower " * 9]
 TOK = subwords.train(CORPUS, vocab_size=285, special_tokens=["<s>"])
-WORDS = subwords.train(CORPUS, algorithm="wordpiece", vocab_size=60)
+WORDS = subwords.train(CORPUS, algorithm="wordpiece", normalizer="bert-uncased", vocab_size=60)
 PIECES = subwords.train(CORPUS, algorithm="unigram", vocab_size=40)
 LEVEL = subwords.train(CORPUS, algorithm="wordlevel", vocab_size=8)
 

@@ -17,7 +17,7 @@ from subwords.support.checks import check_strings
 from subwords.tokenizer import Tokenizer
 from subwords.unicode.tables import property_members
 
-__all__ = ["all_but", "ids_of_tokens", "lowest", "of_scripts", "token_counts", "unneeded"]
+__all__ = ["all_but", "ids_of_tokens", "left_of_scripts", "lowest", "of_scripts", "token_counts", "unneeded"]
 
 
 def ids_of_tokens(name: str, tokenizer: Tokenizer, tokens: object) -> list[int]:
@@ -82,7 +82,25 @@ def of_scripts(removal: Removal, scripts: object) -> list[int]:
 
     Letters are letters and marks that have a script. Characters that a token has a part of only do not count.
     """
-    members, names = np.zeros(0x110000, np.bool_), check_strings("scripts", scripts)
+    names = check_strings("scripts", scripts)
+    letters, members = _letters_of(names)
+    found = [index for index in removal.removable if _is_of(removal.tokens[index], letters, members)]
+    if not found:
+        raise InputError(f"nothing to prune: no token has letters of {', '.join(names)} only")
+    going = {*found}
+    return all_but(removal, (index for index, token in enumerate(removal.tokens) if token and index not in going))
+
+
+def left_of_scripts(tokens: Iterable[bytes], scripts: Iterable[str]) -> int:
+    """Return how many tokens have a letter of some scripts."""
+    letters, members = _letters_of(tuple(scripts))
+    members &= letters
+    return sum(any(members[ord(char)] for char in token.decode("utf-8", "ignore")) for token in tokens)
+
+
+def _letters_of(names: tuple[str, ...]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which code points are letters of any script, and which are of these scripts."""
+    members = np.zeros(0x110000, np.bool_)
     if not names:
         raise InputError("expected scripts to name a script; it is empty")
     for script in names:
@@ -92,11 +110,7 @@ def of_scripts(removal: Removal, scripts: object) -> list[int]:
             raise InputError(f"expected scripts of Unicode, such as 'Cyrillic' or 'Hani', not {script!r:.40}") from None
     letters = property_members("L") | property_members("M")
     letters &= ~(property_members("sc=Common") | property_members("sc=Inherited"))
-    found = [index for index in removal.removable if _is_of(removal.tokens[index], letters, members)]
-    if not found:
-        raise InputError(f"nothing to prune: no token has letters of {', '.join(names)} only")
-    going = {*found}
-    return all_but(removal, (index for index, token in enumerate(removal.tokens) if token and index not in going))
+    return letters, members
 
 
 def _is_of(token: bytes, letters: NDArray[np.bool_], members: NDArray[np.bool_]) -> bool:

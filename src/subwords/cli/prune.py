@@ -69,6 +69,7 @@ def prune(
       subwords prune tok.json --on "texts/*.txt" --vocab-size 30000 -o small.json
       subwords prune tok.json --script Cyrillic --compact --id-map embedding_map.json -o latin.json
     """
+    from subwords.adapt.chosen import left_of_scripts
     from subwords.adapt.prune import prune as pruned
 
     modes = {"--drop": drop or drop_file, "--keep": keep or keep_file, "--script": scripts, "--on": sources}
@@ -96,3 +97,6 @@ def prune(
         progress=False if quiet else None,
     )
     save_adapted(found, output, map_path, started, as_json=as_json, quiet=quiet)
+    if scripts and not quiet and (left := left_of_scripts(found.tokenizer.model.vocab, scripts)):
+        stay = f"{left} tokens with letters of {' and '.join(scripts)} stay: single characters, and parts of others"
+        click.echo(f"subwords: {stay}", err=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
-from functools import lru_cache
+from dataclasses import replace
+from functools import cached_property, lru_cache
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from subwords.bpe.model import BPE
 from subwords.compat.errors import TooLargeError, UnknownTokenError, WrongTypeError, as_items
 from subwords.compat.protocol import Tok
+from subwords.components.splitter import Split
 from subwords.engine.decode.decode_ids import decode_bytes
 from subwords.errors import InputError
 
@@ -110,6 +112,35 @@ class TiktokenShape:
         if found is None:
             raise UnknownTokenError(f"{token!r:.200} is not a token")
         return found
+
+    def _encode_bytes(self, text: bytes) -> list[int]:
+        """Return the ids of bytes, which need not be UTF-8."""
+        if not isinstance(text, bytes):
+            raise WrongTypeError(f"expected bytes, not {type(text).__name__}")
+        return self._tok.encode(text)
+
+    # ------------------------------------------------------------------ parts, with which tiktoken makes an encoding
+
+    @property
+    def _pat_str(self) -> str:
+        """The regex that splits text; InputError for a splitter that is more than one regex."""
+        rule = self._tok.spec.splitter
+        step = rule[0] if len(rule) == 1 else None
+        if not isinstance(step, Split) or step.behavior != "isolated" or step.invert:
+            raise InputError(f"tiktoken splits by one regex; this tokenizer has the splitter {rule!r:.200}")
+        return step.pattern
+
+    @cached_property
+    def _mergeable_ranks(self) -> dict[bytes, int]:
+        """The id of each token that is not special; FormatError if tiktoken would merge it otherwise."""
+        from subwords.formats import tiktoken
+
+        return tiktoken.read_ranks(tiktoken.write(replace(self._tok.spec, added_tokens=())), self.name)
+
+    @property
+    def _special_tokens(self) -> dict[str, int]:
+        """The id of each special token."""
+        return dict(self._special)
 
     # ------------------------------------------------------------------ ids to text
 

@@ -327,7 +327,7 @@ class Tokenizer(Shapes):
 
     @overload
     def count_tokens(  # type: ignore[overload-overlap]  # a str is an Iterable of str too: the first that fits is meant
-        self, text: Input, *, special: SpecialPolicy = TEXT, template: bool = False, threads: int | None = None
+        self, text: Input, *, special: SpecialPolicy = TEXT, template: bool = False
     ) -> int: ...
     @overload
     def count_tokens(
@@ -336,14 +336,13 @@ class Tokenizer(Shapes):
         *,
         special: SpecialPolicy = TEXT,
         template: bool = False,
-        threads: int | None = None,
     ) -> NDArray[np.int64]: ...
     def count_tokens(
-        self, text: Any, *, special: SpecialPolicy = TEXT, template: bool = False, threads: int | None = None
+        self, text: Any, *, special: SpecialPolicy = TEXT, template: bool = False
     ) -> int | NDArray[np.int64]:
         """Return how many ids a text has, or of a list or a column of texts, how many each has, as an int64 array.
 
-        It is the length of what `encode` returns. threads: as in `encode_batch`.
+        It is the length of what `encode` returns.
 
         >>> import subwords
         >>> tok = subwords.train(["ab ab"], vocab_size=257)
@@ -355,10 +354,10 @@ class Tokenizer(Shapes):
         from subwords.engine.call import is_one_text
 
         if not is_one_text(text):
-            batch = self.encode_batch(text, special=special, template=template, threads=threads)
+            batch = self.encode_batch(text, special=special, template=template)
             return np.diff(batch.offsets).astype(np.int64)
         check_flag("template", template)
-        ids = self.encode_to_numpy(text, special=special, threads=threads)
+        ids = self.encode_to_numpy(text, special=special)
         return len(self.template.apply(ids.tolist()) if template and self.template else ids)
 
     # ------------------------------------------------------------------ files

@@ -59,12 +59,11 @@ def test_encodings_of_columns(tok: subwords.Tokenizer, kind: str) -> None:
 def test_options(tok: subwords.Tokenizer) -> None:
     made = tok.with_(template="<end> $A")
     for special in ("text", "allow"):
-        found = made.count_tokens(TEXTS, special=special, template=True, threads=1)  # type: ignore[arg-type]
+        found = made.count_tokens(TEXTS, special=special, template=True)  # type: ignore[arg-type]
         expected = [len(made.encode(text, special=special, template=True)) for text in TEXTS]  # type: ignore[arg-type]
         assert found.tolist() == expected
     assert tok.count_tokens([]).tolist() == []
     assert tok.count_tokens([Text("low"), Special("<end>")]) == 2
-    assert tok.count_tokens("low", threads=1) == 1
 
 
 def test_tables_and_nulls_are_refused(tok: subwords.Tokenizer) -> None:

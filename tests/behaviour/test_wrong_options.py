@@ -92,7 +92,6 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "encode special": lambda v: TOK.encode("a", special=v),
     "encode template": lambda v: TOK.encode("a", template=v),
     "count_tokens": TOK.count_tokens,
-    "count_tokens threads": lambda v: TOK.count_tokens(["a"], threads=v),
     "decode errors": lambda v: TOK.decode([1], errors=v),
     "decode skip_special_tokens": lambda v: TOK.decode([1], skip_special_tokens=v),
     "decode_batch": TOK.decode_batch,

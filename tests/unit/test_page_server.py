@@ -27,7 +27,9 @@ TEXTS = ["low lower lowest naïve 🙂"] * 9
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
     folder = tmp_path_factory.mktemp("show")
     subwords.train(TEXTS, vocab_size=280).save(folder / "bpe.json")
-    subwords.train(TEXTS, algorithm="wordpiece", vocab_size=40).save(folder / "wordpiece.json")
+    subwords.train(TEXTS, algorithm="wordpiece", vocab_size=40, normalizer="bert-uncased").save(
+        folder / "wordpiece.json"
+    )
     files = [TokenizerFile(str(folder / name)) for name in ("bpe.json", "wordpiece.json")]
     with PageServer(PageApi(files, "low 🙂"), port=0) as found:
         thread = threading.Thread(target=found.serve_forever, kwargs={"poll_interval": 0.02})

@@ -34,6 +34,18 @@ class Fault:
 
 FAULTS = (
     Fault(
+        "an unknown word: the message shows the buffer after the word (texts of other calls)",
+        "word = chunk.text[begin : stops[number]].tobytes()",
+        "word = chunk.text[begin : begin + 40].tobytes()",
+        "tests/behaviour/test_no_leak.py",
+    ),
+    Fault(
+        "an unknown character: the place of its part in the text is lost",
+        'len(before.encode("utf-8", ESCAPES)) + spot.byte',
+        "spot.byte",
+        "tests/behaviour/test_unknown_place.py",
+    ),
+    Fault(
         "BPE kernel: the first symbol is no left neighbour (off by one)",
         "below = alive & ((ONE << U64(at)) - ONE)",
         "below = alive & ((ONE << U64(at)) - U64(2)) if at > 0 else ZERO",

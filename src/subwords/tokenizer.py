@@ -22,6 +22,8 @@ from subwords.support.checks import as_list, check_flag, check_strings, is_colum
 
 # Modules that only some tokenizers need are imported on first use: this saves 30 ms at the start.
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from subwords.components.decoder import Decoder
     from subwords.components.padding import Padding, Truncation
     from subwords.components.template_text import TemplateLike
@@ -267,7 +269,8 @@ class Tokenizer(Shapes):
         >>> [tok.decode(ids) for ids, _ in tok.nbest("hug", 2)]
         ['hug', 'hug']
         """
-        paths = [(ids.tolist(), score) for ids, score in self._paths(text).best(n)]
+        with self._paths(text) as found:
+            paths = [(ids.tolist(), score) for ids, score in found.best(n)]
         # Equal sums may differ after rounding, which depends on the order of addition: see `Unigram.running`.
         return [(self.encode(text), paths[0][1])] if n == 1 else paths
 
@@ -309,13 +312,13 @@ class Tokenizer(Shapes):
             from subwords.engine.sample import with_dropout
 
             return with_dropout(self._engine, text, self.encode(text), dropout, rng)
-        paths = self._paths(text)
-        refuse_given("sample for Unigram models", dropout=dropout)
         nbest = -1 if nbest is None else nbest
-        ids: list[int] = paths.draw(0.1 if alpha is None else alpha, nbest, rng).tolist()
+        with self._paths(text) as paths:
+            refuse_given("sample for Unigram models", dropout=dropout)
+            ids: list[int] = paths.draw(0.1 if alpha is None else alpha, nbest, rng).tolist()
         return self.encode(text) if nbest in (0, 1) else ids
 
-    def _paths(self, text: str) -> Paths:
+    def _paths(self, text: str) -> AbstractContextManager[Paths]:
         from subwords.engine.sample import paths_of
 
         return paths_of(self._engine, self.model, text)

@@ -27,7 +27,7 @@ from subwords.bpe.whole_words import as_words, lost_words
 from subwords.components.splitter import Rule
 from subwords.encode.encoder import Encoder
 from subwords.encode.segmenter import NO_KINDS, Segmenter, TokenWords
-from subwords.errors import InputError
+from subwords.encode.unknown import UnknownSymbolError
 from subwords.kernels.layout import (
     BPE_SETTINGS,
     COMPLETE,
@@ -384,11 +384,16 @@ class BPESegmenter(Segmenter):
         """Whether the model comes from a .model file."""
         return not self.model.byte_level and self.model.ranks is not None
 
-    def unknown(self, text: NDArray[np.uint8], at: int) -> InputError:
-        """Return the error for a symbol outside the alphabet."""
-        symbol = text[at : at + 4].tobytes()
-        shown = f"byte 0x{symbol[0]:02X}" if self.model.byte_level else repr(symbol.decode("utf-8", "replace")[0])
-        return InputError(f"{shown} (byte {at}) is not in the vocabulary and the model has no unk token")
+    def unknown(self, word: bytes, at: int) -> UnknownSymbolError:
+        """Return the error for a symbol outside the alphabet, with its prefix and suffix (E7)."""
+        if self.model.byte_level:
+            return UnknownSymbolError(f"byte 0x{word[at]:02X}", "", at, at + 1)
+        found = super().unknown(word, at)
+        before, after = self.model.prefix if at else b"", self.model.suffix if found.stop == len(word) else b""
+        if not found.text or not (before or after):
+            return found
+        spelled = before.decode() + found.text + after.decode()
+        return UnknownSymbolError(repr(spelled), spelled, found.begin, found.stop)
 
 
 def _running(lengths: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.int64]:

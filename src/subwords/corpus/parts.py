@@ -27,7 +27,7 @@ def parts_of(blocks: Iterable[Block], cut_of: Cut | None, specials: Specials, *,
     cut_of: None cuts only between documents. context: bytes before a cut that decide about it, besides a character.
     """
     waiting: list[bytes] = []
-    held = place = 0
+    held = place = number = started = 0
     begins_text = True
     for block in blocks:
         after_special, data, ends = False, block.data, block.ends
@@ -49,7 +49,9 @@ def parts_of(blocks: Iterable[Block], cut_of: Cut | None, specials: Specials, *,
             ends_text = bool(bounds[-1] == len(text))
             if not ends_text:
                 bounds = np.append(bounds, len(text))
-            yield Part(text, bounds, place, begins_text, ends_text)
+            yield Part(text, bounds, place, begins_text, ends_text, number=number, before=place - started)
+            if len(ends):
+                number, started = number + len(ends), place + int(bounds[len(ends)])
             begins_text = ends_text or (after_special and whole > begins)
             place += len(text)
             waiting, held, data = [], 0, data[whole:]
@@ -57,7 +59,8 @@ def parts_of(blocks: Iterable[Block], cut_of: Cut | None, specials: Specials, *,
             waiting.append(data)
             held += len(data)
     if waiting:
-        yield Part(b"".join(waiting), np.array([0, held], np.int64), place, begins_text, True)
+        bounds = np.array([0, held], np.int64)
+        yield Part(b"".join(waiting), bounds, place, begins_text, True, number=number, before=place - started)
 
 
 def _beside_specials(data: bytes, begins: int, cut: int, cut_of: Cut, specials: Specials) -> tuple[int, bool]:

@@ -21,6 +21,7 @@ class Part:
 
     begins, ends: False if the first text continues the previous part, or if the last one continues in the next part.
     documents: the number of the document in the part that each text is of; None if each text is a document.
+    number, before: the number of the first text's document in the corpus, and bytes of that document before the part.
     """
 
     text: bytes
@@ -29,6 +30,8 @@ class Part:
     begins: bool
     ends: bool
     documents: NDArray[np.int64] | None = None
+    number: int = 0
+    before: int = 0
 
 
 class Specials:

@@ -15,6 +15,7 @@ from subwords.encode.batch import parts_of
 from subwords.encode.segmenter import Segmenter, WordSource
 from subwords.encode.short import door_of, hand_of
 from subwords.encode.state import State
+from subwords.encode.unknown import UnknownSymbolError
 from subwords.kernels.layout import (
     BEGIN,
     JOINED,
@@ -239,10 +240,18 @@ class Encoder:
             elif status == NEED_SCRATCH:
                 state.fit_word(int(counters[NEEDED]) * 3 // 2)
             else:
-                raise self.segmenter.unknown(text, int(counters[UNKNOWN_AT]))
+                raise self._unknown(chunk, words, int(counters[UNKNOWN_AT]))
             texts, written = len(text_ends), int(counters[WRITTEN])
             status = -self._kernel(text, base, ends, words, text_ends, texts, out, written, state.workspace)
         return -status, out
+
+    def _unknown(self, chunk: WordChunk, words: int, at: int) -> UnknownSymbolError:
+        """Return the error for the symbol at byte `at` of a chunk: the text after its word may be of other calls."""
+        stops = chunk.base + (chunk.ends[:words].astype(np.int64) & PLACE)
+        number = int(np.searchsorted(stops, at, side="right"))
+        begin = int(stops[number - 1]) if number else chunk.base
+        word = chunk.text[begin : stops[number]].tobytes()
+        return self.segmenter.unknown(word, at - begin).moved(begin)
 
     def _larger(self, out: NDArray[np.uint32], filled: int, needed: int, expansion: float) -> NDArray[np.uint32]:
         # Sized by the ids per byte so far. `resize` would clear the new memory: -25 % throughput on a large text.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.components.splitter import Rule
-from subwords.errors import InputError
+from subwords.encode.unknown import UnknownSymbolError, character_at
 from subwords.kernels.layout import (
     SafeCuts,
     WordTable,
@@ -135,6 +135,8 @@ class Segmenter(ABC):
         begins[offsets[:-1][filled]] = word_spans.words[:-1][filled]
         return np.stack([begins, ends])
 
-    @abstractmethod
-    def unknown(self, text: NDArray[np.uint8], at: int) -> InputError:
+    def unknown(self, word: bytes, at: int) -> UnknownSymbolError:
         """Return the error for a word that cannot be encoded because of the symbol at byte `at`."""
+        character = character_at(word, at)
+        shown = repr(character) if character else f"byte 0x{word[at]:02X}"
+        return UnknownSymbolError(shown, character, at, at + max(1, len(character.encode())))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from subwords.components.padding import Padding, Truncation
 from subwords.components.template import Inserted, Slot, Template
 from subwords.components.trusted import Input, Special, Text
+from subwords.encode.unknown import TextError
 from subwords.engine.engine import Engine
 from subwords.engine.framed import framed, padded
 from subwords.engine.framed_rows import RowFrame
@@ -185,7 +186,7 @@ def encodings_of(
         try:
             found.append(_unpadded(engine, framing, row, special))
         except InputError as error:
-            raise InputError(f"text {number}: {error}") from None
+            raise TextError(number, str(error)) from None
     filled = padded(found, framing.padding) if framing.padding else found
     return EncodingBatch(tuple(filled), tuple(range(len(rows))))
 

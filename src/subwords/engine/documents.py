@@ -11,6 +11,7 @@ import numpy as np
 
 from subwords.corpus.parts import Cut, parts_of
 from subwords.corpus.specials import Part, Specials
+from subwords.encode.unknown import TextError, UnknownSymbolError
 from subwords.errors import InputError
 from subwords.results.token_batch import TokenBatch
 from subwords.results.token_block import TokenBlock
@@ -88,9 +89,30 @@ class PartEncoder:
         self.cut = engine.encoder.splitter.cut if self._streams else None
 
     def encode(self, part: Part) -> TokenBatch:
-        """Return the ids of the texts of a part; the last offset is the end of a text that goes on, too."""
-        if self._streams:
-            return self._engine.encoder.encode_part(part.text, part.bounds, begins=part.begins, ends=part.ends)
-        texts = [part.text[start:stop].decode() for start, stop in pairwise(part.bounds.tolist())]
-        batch = self._engine.encode_batch(texts, self._special, 1)
+        """Return the ids of the texts of a part; the last offset is the end of a text that goes on, too.
+
+        InputError with the number of the document, from 0, for text that cannot be encoded.
+        """
+        try:
+            if self._streams:
+                return self._engine.encoder.encode_part(part.text, part.bounds, begins=part.begins, ends=part.ends)
+            batch = self._engine.encode_batch(self._texts(part), self._special, 1)
+        except UnknownSymbolError as error:
+            raise self._unknown(part, error) from None
+        except TextError as error:
+            raise InputError(f"document {part.number + error.number}: {error.message}") from None
         return TokenBatch(batch.ids, np.ascontiguousarray(batch.offsets))
+
+    def _texts(self, part: Part) -> list[str]:
+        return [part.text[start:stop].decode() for start, stop in pairwise(part.bounds.tolist())]
+
+    def _unknown(self, part: Part, error: UnknownSymbolError) -> InputError:
+        """Return the error for a symbol without an id, with its place in its document."""
+        from subwords.engine.unknown import spot_of
+
+        for number, text in enumerate(self._texts(part)):
+            if spot := spot_of(self._engine, text, self._special):
+                if part.before and not number:  # how many characters were before is not known
+                    spot = spot._replace(character=None, byte=part.before + spot.byte)
+                return InputError(f"document {part.number + number}: {spot.told()}")
+        return InputError(str(error))

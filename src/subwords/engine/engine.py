@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from functools import cached_property
@@ -16,6 +16,7 @@ from subwords.components.trusted import Input, source_of
 from subwords.encode.batch import Batches, read_places
 from subwords.encode.encoder import THREAD_TEXT, Encoder
 from subwords.encode.segmenter import WordSource
+from subwords.encode.unknown import TextError, UnknownSymbolError
 from subwords.engine.added_tokens import AddedTokens
 from subwords.engine.short import Short
 from subwords.errors import InputError
@@ -123,13 +124,21 @@ class Engine:
 
     def encode(self, text: Input, special: str | AbstractSet[str], threads: int | None = None) -> NDArray[np.uint32]:
         """Return the ids of a text, uint32."""
-        if not isinstance(text, str | bytes):
+        try:
+            if not isinstance(text, str | bytes):
+                return self._encode_parts(text, special, threads)
+            if self._always_whole and isinstance(special, str) and special == "text":
+                return self._encode_whole(text, threads)
+            if isinstance(text, str) and self.is_whole(text, special):
+                return self._encode_whole(text, threads)
             return self._encode_parts(text, special, threads)
-        if self._always_whole and isinstance(special, str) and special == "text":
-            return self._encode_whole(text, threads)
-        if isinstance(text, str) and self.is_whole(text, special):
-            return self._encode_whole(text, threads)
-        return self._encode_parts(text, special, threads)
+        except UnknownSymbolError as error:
+            raise self._unknown(text, special, error) from None
+
+    def _unknown(self, text: Input, special: str | AbstractSet[str], error: UnknownSymbolError) -> InputError:
+        from subwords.engine.unknown import unknown_in
+
+        return unknown_in(self, text, special, error)
 
     @cached_property
     def short(self) -> Short:
@@ -216,7 +225,23 @@ class Engine:
         return self.route_of(part).encoder.encode(part.data, threads)
 
     def encode_batch(self, texts: Sequence[Input], special: str | AbstractSet[str], threads: int | None) -> TokenBatch:
-        """Return the ids of many texts."""
+        """Return the ids of many texts; an error is a TextError if it is one of a text."""
+        try:
+            return self._encode_batch(texts, special, threads)
+        except UnknownSymbolError as error:
+            raise self._unknown_among(texts, special, error) from None
+
+    def _unknown_among(
+        self, texts: Iterable[Input], special: str | AbstractSet[str], error: UnknownSymbolError
+    ) -> InputError:
+        for i, text in enumerate(texts):
+            try:
+                self.encode(text, special, 1)
+            except InputError as found:
+                return TextError(i, str(found))
+        return InputError(str(error))
+
+    def _encode_batch(self, texts: Sequence[Input], special: str | AbstractSet[str], threads: int | None) -> TokenBatch:
         if not has_parts(texts) and self._all_whole(texts, special):
             plain = self.plain
             if plain is not None and all_plain(texts):
@@ -233,7 +258,7 @@ class Engine:
                 try:
                     pieces.add(text)  # type: ignore[arg-type]
                 except InputError as error:
-                    raise InputError(f"text {i}: {error}") from None
+                    raise TextError(i, str(error)) from None
             return self._encode_pieces(pieces, threads)
         rows = [self._cut(text, i, special) for i, text in enumerate(texts)]
         routes: dict[Route, list[Part]] = {}
@@ -261,7 +286,10 @@ class Engine:
         with arrow_places(texts) as places:
             whole = self._always_whole and isinstance(special, str) and special == "text"
             if whole and self._batches and not self._batches.marked:
-                return self._batches.encode(places, threads)
+                try:
+                    return self._batches.encode(places, threads)
+                except UnknownSymbolError as error:
+                    raise self._unknown_among(texts_of(places), special, error) from None
             return self.encode_batch(texts_of(places), special, threads)
 
     @cached_property
@@ -287,7 +315,7 @@ class Engine:
         try:
             return list(self.parts.cut(text, special))
         except InputError as error:
-            raise InputError(f"text {index}: {error}") from None
+            raise TextError(index, str(error)) from None
 
     @cached_property
     def cover(self) -> Cover | None:
@@ -307,7 +335,10 @@ class Engine:
         """Return the ids of a text, their positions in it, and their tokens."""
         from subwords.engine.spans import located
 
-        return located(source_of(text), self.parts.cut(text, special), self.route_of, self.spelled_ids)
+        try:
+            return located(source_of(text), self.parts.cut(text, special), self.route_of, self.spelled_ids)
+        except UnknownSymbolError as error:
+            raise self._unknown(text, special, error) from None
 
     def tokens(self, text: Input, special: str | AbstractSet[str]) -> list[str]:
         """Return the tokens of a text as strings; SentencePiece's models show the text of unknown tokens instead."""
@@ -369,4 +400,4 @@ def as_bytes(text: str | bytes, index: int) -> bytes:
     try:
         return encode_text(text)
     except InputError as error:
-        raise InputError(f"text {index}: {error}") from None
+        raise TextError(index, str(error)) from None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from subwords.encode.unknown import UnknownSymbolError
 from subwords.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,12 +35,19 @@ def with_dropout(
     return drawn
 
 
-def paths_of(engine: Engine, model: Model, text: str) -> Paths:
-    """Return the segmentations of a text; InputError if the model is no Unigram model."""
+@contextmanager
+def paths_of(engine: Engine, model: Model, text: str) -> Iterator[Paths]:
+    """Give the segmentations of a text; InputError if the model is no Unigram model, or for an unknown symbol."""
     from subwords.unigram.sample import Paths
     from subwords.unigram.segmenter import UnigramSegmenter
 
     if not isinstance(engine.segmenter, UnigramSegmenter):
         needed = "nbest needs a Unigram model, sample that or BPE"
         raise InputError(f"{needed}; this is {type(model).__name__}")
-    return Paths(engine.segmenter, engine.words(text))
+    words = engine.words(text)
+    try:
+        yield Paths(engine.segmenter, words)
+    except UnknownSymbolError as symbol:
+        from subwords.engine.unknown import spot_in
+
+        raise InputError(spot_in(text.encode(), words, symbol).told()) from None

@@ -140,7 +140,7 @@ class Paths:
         if min(found) >= 0:
             return found
         if model.unk_id is None:
-            raise self._segmenter.unknown(self._text, start)
+            raise self._segmenter.unknown(self._text[start:stop].tobytes(), 0).moved(start)
         return [model.unk_id]
 
 

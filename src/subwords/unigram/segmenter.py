@@ -13,7 +13,6 @@ from subwords.components.splitter import Rule, Split
 from subwords.components.vocab import Vocab
 from subwords.encode.segmenter import NO_KINDS, Segmenter
 from subwords.encode.trie import units_of
-from subwords.errors import InputError
 from subwords.kernels.layout import (
     INVALID,
     KEYS,
@@ -183,11 +182,6 @@ class UnigramSegmenter(Segmenter):
         kinds[codes[single]] = ENDS_RUN
         kinds[INVALID] = MAY_CONTINUE
         return kinds
-
-    def unknown(self, text: NDArray[np.uint8], at: int) -> InputError:
-        """Return the error for an unknown character."""
-        shown = repr(text[at : at + 4].tobytes().decode("utf-8", "replace")[0])
-        return InputError(f"{shown} (byte {at}) is not in the vocabulary and the model has no unk token")
 
 
 def _first_characters(vocab: Vocab, chosen: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

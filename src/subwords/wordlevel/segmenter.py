@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.encode.segmenter import NO_KINDS, Segmenter, TokenWords
-from subwords.errors import InputError
+from subwords.encode.unknown import UnknownSymbolError, shortened
 from subwords.kernels.layout import (
     BPE_SETTINGS,
     FUSE_UNK,
@@ -115,7 +115,7 @@ class WordLevelSegmenter(Segmenter):
         """The id of unknown words."""
         return self.model.unk_id
 
-    def unknown(self, text: NDArray[np.uint8], at: int) -> InputError:
-        """Return the error for a word that is not a token; `at` is its first byte."""
-        shown = text[at : at + 40].tobytes().decode("utf-8", "replace")
-        return InputError(f"the word at byte {at} ({shown!r}...) is not a token and the model has no unk token")
+    def unknown(self, word: bytes, at: int) -> UnknownSymbolError:
+        """Return the error for a word that is not a token."""
+        text = word.decode("utf-8", "replace")
+        return UnknownSymbolError(f"the word {shortened(text)}", text, 0, len(word))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.encode.segmenter import NO_KINDS, Segmenter
-from subwords.errors import InputError
+from subwords.encode.unknown import UnknownSymbolError
 from subwords.kernels.layout import (
     KEYS,
     MISSING,
@@ -118,6 +118,6 @@ class WordPieceSegmenter(Segmenter):
         sizes[self.model.unk_id] = WHOLE_WORD if self.model.unk_id in self.model.special_ids else UNSURE
         return IdSizes(sizes, np.array([len(self.model.prefix.encode()), 0], np.int64), NO_KINDS)
 
-    def unknown(self, text: NDArray[np.uint8], at: int) -> InputError:
+    def unknown(self, word: bytes, at: int) -> UnknownSymbolError:
         """Never called: unknown words become unk_id."""
         raise AssertionError("a WordPiece model has an id for unknown words")

@@ -1,0 +1,68 @@
+"""No message holds text of other calls: buffers are shared by the calls, and hold what was encoded before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import subwords
+
+SECRET = "secretwords"
+VOCAB = {"a": 0, "b": 1, SECRET: 2}
+MODELS = {
+    "wordlevel": {"type": "WordLevel", "unk_token": "<unk>", "vocab": VOCAB},
+    "bpe": {
+        "type": "BPE",
+        "unk_token": "<unk>",
+        "vocab": dict(zip("abcdeorstw", range(10), strict=True)),
+        "merges": [],
+    },
+    "unigram": {"type": "Unigram", "unk_id": None, "vocab": [[char, -1.0] for char in "abcdeorstw"]},
+}
+UNKNOWN = ("q", "é", "a q", "qq b a", "q" * 100, "a " + "é" * 33 + " b", "q\U0001f600 a")
+
+
+def loaded(folder: Path, model: dict[str, Any], **parts: Any) -> subwords.Tokenizer:
+    """The tokenizer of a tokenizer.json."""
+    empty = dict.fromkeys(["truncation", "padding", "normalizer", "pre_tokenizer", "post_processor", "decoder"])
+    whole = {"version": "1.0", "added_tokens": [], **empty, "model": model, **parts}
+    (folder / "tokenizer.json").write_text(json.dumps(whole), "utf-8")
+    return subwords.load(folder / "tokenizer.json")
+
+
+def ways(tok: subwords.Tokenizer) -> dict[str, Callable[[str], object]]:
+    return {
+        "encode": tok.encode,
+        "numpy": tok.encode_to_numpy,
+        "count": tok.count_tokens,
+        "tokenize": tok.tokenize,
+        "call": tok,
+        "batch": lambda text: tok.encode_batch(["a", text]),
+        "calls": lambda text: tok(["a", text]),
+    }
+
+
+@pytest.mark.parametrize("splitter", ["Whitespace", "WhitespaceSplit", "BertPreTokenizer"])
+@pytest.mark.parametrize("name", MODELS)
+def test_an_error_quotes_only_the_text_of_its_call(name: str, splitter: str, tmp_path: Path) -> None:
+    tok = loaded(tmp_path, MODELS[name], pre_tokenizer={"type": splitter})
+    for way, call in ways(tok).items():
+        for text in UNKNOWN:
+            call(f"{SECRET} " * 40)
+            with pytest.raises(subwords.InputError) as caught:
+                call(text)
+            message = str(caught.value)
+            assert "ecret" not in message and "\\x" not in message and "\ufffd" not in message, way
+            quoted = message.split("'")[1]
+            assert quoted and quoted in text, (way, message)
+
+
+def test_the_first_use_of_a_buffer_shows_no_memory(tmp_path: Path) -> None:
+    for _ in range(5):
+        tok = loaded(tmp_path, MODELS["wordlevel"], pre_tokenizer={"type": "WhitespaceSplit"})
+        with pytest.raises(subwords.InputError, match=r"^the word 'q' at character 0 \(byte 0\) is not"):
+            tok.encode("q")

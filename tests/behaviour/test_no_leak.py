@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import subwords
+from markers import MARKER, marked, marked_memory
 
 SECRET = "secretwords"
 VOCAB = {"a": 0, "b": 1, SECRET: 2}
@@ -66,3 +67,39 @@ def test_the_first_use_of_a_buffer_shows_no_memory(tmp_path: Path) -> None:
         tok = loaded(tmp_path, MODELS["wordlevel"], pre_tokenizer={"type": "WhitespaceSplit"})
         with pytest.raises(subwords.InputError, match=r"^the word 'q' at character 0 \(byte 0\) is not"):
             tok.encode("q")
+
+
+FAMILIES: dict[str, dict[str, Any]] = {
+    "bpe": {"vocab_size": 270},
+    "characters": {"byte_level": False, "vocab_size": 40},
+    "wordpiece": {"algorithm": "wordpiece", "vocab_size": 60},
+    "unigram": {"algorithm": "unigram", "vocab_size": 40},
+    "wordlevel": {"algorithm": "wordlevel", "vocab_size": 40},
+}
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.filterwarnings("ignore")
+def test_results_and_files_hold_no_fresh_memory(name: str, tmp_path: Path) -> None:
+    corpus = ["the cat sat on the mat", "a dog, a log: ünd ß", "hugs and hugging"] * 30
+    with marked_memory():
+        tok = subwords.train(corpus, **FAMILIES[name])
+        tok.save(tmp_path / "tokenizer.json")
+        subwords.count(corpus).save(tmp_path / "words.counts")
+        for kind in ("npy", "bin", "megatron"):
+            tok.encode_files(corpus, tmp_path / f"ids.{kind}", format=kind)  # type: ignore[arg-type]
+        for text in (*corpus[:3], " ".join(corpus), " ".join(corpus) * 40):
+            rich = tok(text)
+            ids = tok.encode_to_numpy(text)
+            fields = [rich.ids, rich.spans, rich.byte_spans, list(rich.tokens)]
+            assert not marked([ids, tok.encode_batch([text, "a"]).ids, tok.tokenize(text), tok.decode(ids), *fields])
+    for path in tmp_path.iterdir():
+        assert not marked(path.read_bytes()), path.name
+
+
+def test_a_planted_leak_is_found() -> None:
+    made: dict[str, Any] = {"__name__": "subwords.planted"}
+    exec("import numpy as np\ndef leak(): return np.empty(9, np.uint32)", made)
+    with marked_memory():
+        assert marked(made["leak"]())
+    assert marked("\x7f" * 9) and marked([b"a" + bytes([MARKER]) * 9]) and not marked(["a", b"b"])

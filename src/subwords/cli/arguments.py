@@ -8,7 +8,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import click
 from click.shell_completion import CompletionItem
@@ -82,7 +82,8 @@ def standard_input(what: str = "text") -> BinaryIO:
     if sys.stdin.isatty() and not click.get_current_context().meta.get("quiet"):
         end = "Ctrl-Z and Enter" if os.name == "nt" else "Ctrl-D"
         click.echo(f"subwords: reading {what} from standard input; end with {end}", err=True)
-    return sys.stdin.buffer
+    # Unbuffered: a thread that waits in it would hold the buffer's lock, which stops the interpreter's end.
+    return cast(BinaryIO, getattr(sys.stdin.buffer, "raw", sys.stdin.buffer))
 
 
 def input_of(file: str, what: str, option: str | None = None) -> tuple[Any, str]:

@@ -8,7 +8,7 @@ from _thread import start_new_thread
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from itertools import repeat
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import local
 from typing import Any, Generic, TypeVar
 
@@ -20,6 +20,8 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 AHEAD = 2  # items per thread that are taken from the caller's iterable in advance
+
+PATIENCE = 0.5  # seconds: Ctrl-C must end a command that reads a terminal
 
 MOST = 1024  # threads; each has its own tables of some megabytes
 
@@ -65,14 +67,15 @@ def streamed(
 def ahead(items: Iterable[Item], count: int) -> Generator[Item, None, None]:
     """Yield items that a thread takes from the iterable, at most `count` of them in advance.
 
-    Hazard: the thread ends when the iterator does: close one that is not used up.
+    Hazard: the thread ends when the iterator does: close one that is not used up. A thread that waits for an item at
+    that time (of a pipe whose writer says nothing) is not waited for longer than PATIENCE.
 
     >>> list(ahead("ab", 3))
     ['a', 'b']
     """
     taken: Iterator[Any] = iter(items)
     team: _Team[None, Any] = _Team(lambda _: next(taken, _END))
-    with closing(team.stream(repeat(None), 1, count)) as found:
+    with closing(team.stream(repeat(None), 1, count, PATIENCE)) as found:
         for item in found:
             if item is _END:
                 return
@@ -142,8 +145,10 @@ class _Team(Generic[Item, Result]):
             raise self._errors[min(self._errors)]
         return [self._results[number] for number in range(begun)]
 
-    def stream(self, items: Iterator[Item], threads: int, window: int) -> Generator[Result, None, None]:
-        """Run all items, and yield their results."""
+    def stream(
+        self, items: Iterator[Item], threads: int, window: int, patience: float | None = None
+    ) -> Generator[Result, None, None]:
+        """Run all items, and yield their results; at the end, wait for the threads, `patience` seconds at most."""
         begun = yielded = started = 0
         open_ended = True
         try:
@@ -171,12 +176,14 @@ class _Team(Generic[Item, Result]):
             for _ in range(threads):
                 self._todo.put(None)
             if not sys.is_finalizing():  # where threads no longer run
-                self._wait(started)
+                self._wait(started, patience)
 
-    def _wait(self, threads: int) -> None:
+    def _wait(self, threads: int, patience: float | None = None) -> None:
         try:
             while threads:
-                threads -= self._done.get() is None
+                threads -= self._done.get(timeout=patience) is None
+        except Empty:
+            return
         except BaseException:
             self.stopped = self._closed = True
             raise

@@ -134,7 +134,9 @@ def configs(rng: random.Random) -> bytes:
 
 def read_config(data: bytes, name: str) -> Tokenizer:
     spec = MAKERS["trained BPE"]().spec
-    tok = Tokenizer(folder.read(spec, {"tokenizer_config.json": data, "special_tokens_map.json": data}, name))
+    tok = Tokenizer(
+        folder.read(spec, {"tokenizer_config.json": data, "special_tokens_map.json": data}, name, complete=True)
+    )
     with suppress(FormatError):
         folder.write(tok.spec)
     return tok

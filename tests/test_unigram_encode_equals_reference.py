@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import subwords
 from strategies import small_words
 from subwords.components.vocab import Vocab
+from subwords.encode.unknown import UnknownSymbolError
 from subwords.errors import InputError
 from subwords.families import encoder_of, segmenter_of
 from subwords.reference import unigram_encode as reference
@@ -116,8 +117,9 @@ def test_words_of_unknown_characters_alone() -> None:
         for _ in range(2):
             assert tokens_of(model, encoder.encode(text.encode()).tolist()) == ref
     nameless = Unigram(Vocab([b"a"]), np.array([-1.0]), None, running=True)
-    with pytest.raises(InputError, match=r"'文' \(byte 1\) is not in the vocabulary"):
+    with pytest.raises(UnknownSymbolError, match="'文' is not in the vocabulary") as error:
         encoder_of(nameless, splitter("a+|[^a]+")).encode("a文é".encode())
+    assert error.value.begin == 1
 
 
 def test_words_the_table_has_many_times() -> None:
@@ -163,8 +165,9 @@ def test_the_unk_token_in_text(scores: dict[str, float], words: list[str], unk: 
 def test_character_nobody_knows_is_refused() -> None:
     model = Unigram(Vocab([b"a", "é".encode()]), np.array([-1.0, -2.0]), None)
     assert encoder_of(model, WHOLE).encode("aé".encode()).tolist() == [0, 1]
-    with pytest.raises(InputError, match=r"'文' \(byte 3\) is not in the vocabulary"):
+    with pytest.raises(UnknownSymbolError, match="'文' is not in the vocabulary") as error:
         encoder_of(model, WHOLE).encode("aé文".encode())
+    assert error.value.begin == 3
 
 
 @settings(max_examples=60)

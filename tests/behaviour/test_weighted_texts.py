@@ -100,10 +100,12 @@ def test_words_as_they_are() -> None:
 def test_what_cannot_be_counted() -> None:
     texts = (text for text in ["a b"])
     subwords.count(texts)
-    with pytest.raises(subwords.CorpusError, match="no text to count: the iterable is empty or exhausted"):
+    with pytest.raises(subwords.CorpusError, match=r"no text to count: .* the iterable is empty or exhausted"):
         subwords.count(texts)
     with pytest.raises(subwords.CorpusError, match="every document is empty"):
         subwords.count(["", ""])
-    for algorithm in ("bpe", "unigram", "wordpiece", "wordlevel"):
-        with pytest.raises(subwords.CorpusError, match=r"whitespace"):
+    for algorithm in ("unigram", "wordpiece", "wordlevel"):
+        with pytest.raises(subwords.CorpusError, match="whitespace"):
             subwords.train([" \n\t", "  "], vocab_size=300, algorithm=algorithm)  # type: ignore[call-overload]
+    with pytest.warns(subwords.SubwordsWarning, match="whitespace only"):
+        subwords.train([" \n\t", "  "], vocab_size=300)

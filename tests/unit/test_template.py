@@ -216,9 +216,9 @@ def nested(depth: int) -> Any:
         (processing([slot("B")], []), "expected a template that can be applied, not this one: invalid template"),
         (processing([token("z")], []), r"\.SpecialToken\.id: expected one of the special_tokens, not \"z\""),
         (processing([], [], None), r"\.special_tokens: expected an object, not null"),
-        (processing([], [], {"z": {"ids": [1], "tokens": []}}), "expected as many ids as tokens, not 1 and 0"),
-        (processing([], [], {"z": {"ids": 1, "tokens": []}}), r"special_tokens\.z\.ids: expected an array, not 1"),
-        (processing([], [], {"z": {"ids": [1], "tokens": ["\ud800"]}}), "without lone surrogates"),
+        (processing([], [], {"z": {"id": "z", "ids": [1], "tokens": []}}), "as many ids as tokens, not 1 and 0"),
+        (processing([], [], {"z": {"id": "z", "ids": 1, "tokens": []}}), r"tokens\.z\.ids: expected an array"),
+        (processing([], [], {"z": {"id": "z", "ids": [1], "tokens": ["\ud800"]}}), "without lone surrogates"),
     ],
 )  # fmt: skip
 def test_damaged_post_processor_is_named_with_its_place(value: Any, message: str) -> None:

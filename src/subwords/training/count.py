@@ -151,7 +151,7 @@ def counted(
         elif seen[0]:
             why = f"of {seen[0]} bytes, whitespace and special tokens included, nothing is left"
         elif isinstance(source, Iterator):
-            why = "the iterable is empty or exhausted; a generator can be read only once"
+            why = "every document is empty, or the iterable is empty or exhausted: a generator can be read only once"
         else:
             why = "every document is empty"
         raise CorpusError(f"no text to count: {why}")

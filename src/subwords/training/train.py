@@ -14,7 +14,7 @@ from subwords.corpus.count import provenance_of
 from subwords.corpus.counts import WordCounts
 from subwords.corpus.progress import progress as progress_line
 from subwords.corpus.reading import Reading
-from subwords.errors import CorpusError, InputError, SubwordsError, SubwordsWarning, TrainingError
+from subwords.errors import InputError, SubwordsError, SubwordsWarning, TrainingError
 from subwords.families import Model, family_named, family_of
 from subwords.resolve import NormalizerLike, SplitterLike
 from subwords.resolve import splitter as make_splitter
@@ -198,7 +198,7 @@ def train(
             progress=progress,
             on_block=marks,
         )
-        _refuse_whitespace(counts)
+        _warn_of_whitespace(counts)
         if marks is not None and (warning := marks.warning()):
             warnings.warn(warning, SubwordsWarning, stacklevel=2)
     if min_documents is not None:
@@ -215,10 +215,9 @@ def train(
     return _finished(Tokenizer(spec_of(family, model, settings, rule, before)), template, roles)
 
 
-def _refuse_whitespace(counts: WordCounts) -> None:
-    """Raise CorpusError for a corpus without any character but whitespace."""
+def _warn_of_whitespace(counts: WordCounts) -> None:
     if len(counts.data) < FEW and not counts.data.tobytes().decode("utf-8", "replace").replace("\u2581", " ").strip():
-        raise CorpusError("nothing to learn from: the corpus has whitespace only")
+        warnings.warn("the corpus has whitespace only", SubwordsWarning, stacklevel=3)
 
 
 def _finished(tok: Tokenizer, template: TemplateLike | Literal["auto"], roles: Mapping[str, str] | None) -> Tokenizer:

@@ -161,8 +161,11 @@ class Decodes(Described):
         """
         from subwords.engine.decode.stream import DecodeStream
 
-        skipped, before = self._skipped(skip_special_tokens), as_ids(prompt)
-        shown = self.decode(before, skip_special_tokens=skip_special_tokens) if len(before) else ""
+        skipped = self._skipped(skip_special_tokens)
+        if isinstance(prompt, tuple) and not prompt:
+            return DecodeStream(self._source(), skipped)
+        before = as_ids(prompt)
+        shown = self.decode(before, skip_special_tokens=skip_special_tokens)
         return DecodeStream(self._source(), skipped, before, shown)
 
     def decode_with_spans(

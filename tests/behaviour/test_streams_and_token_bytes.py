@@ -128,3 +128,11 @@ def test_a_stream_is_not_copied() -> None:
     assert repr(stream) == "DecodeStream(2 ids)"
     stream.finish()
     assert repr(stream) == "DecodeStream(2 ids, finished)"
+
+
+def test_a_finished_stream_takes_no_ids_after_a_prompt_either() -> None:
+    tok = subwords.train(["ab ab"], vocab_size=258)
+    stream = tok.stream(prompt=tok.encode("ab"))
+    assert stream.finish() == ""
+    with pytest.raises(subwords.InputError, match="after finish"):
+        stream.step(256)

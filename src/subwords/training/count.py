@@ -159,10 +159,12 @@ def counted(
 
 
 def _seen(blocks: Iterable[Block], seen: list[int], see: Callable[[bytes], object]) -> Iterator[Block]:
-    for block in blocks:
+    def looked_at(block: Block) -> Block:
         seen[0] += len(block.data)
         see(block.data)
-        yield block
+        return block
+
+    return map(looked_at, blocks)  # a generator would keep a block alive while the next one is read
 
 
 def weighted_counts(

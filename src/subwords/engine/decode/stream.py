@@ -36,7 +36,7 @@ class DecodeStream:
     (['', 'é', '!'], '')
     """
 
-    __slots__ = ("_count", "_is_finished", "_shown", "_skipped", "_source")
+    __slots__ = ("_count", "_is_finished", "_quick", "_shown", "_skipped", "_source")
 
     def __init__(
         self,
@@ -50,6 +50,7 @@ class DecodeStream:
         self._count = 0
         self._is_finished = False
         self._shown = shown  # the rest of the prompt's text, which is not returned
+        self._quick = 0 if shown else source.size  # ids below it need nothing but their text
         for index in prompt.tolist():
             if index not in skipped:
                 self._new(source.text(index))
@@ -59,15 +60,12 @@ class DecodeStream:
 
         Raises InputError for an invalid id, with its position, and after `finish`. The stream then stays as it was.
         """
+        if type(ids) is int and 0 <= ids < self._quick:
+            self._count += 1
+            return "" if ids in self._skipped else self._source.text(ids)
         if self._is_finished:
             raise InputError("expected no ids after finish(): tok.stream() returns a new stream")
-        if type(ids) is int and 0 <= ids < self._source.size:
-            self._count += 1
-            if ids in self._skipped:
-                return ""
-            text = self._source.text(ids)
-        else:
-            text = joined([self._source.feed(index, (at, at + 1)) for at, index in self._checked(ids)]).text
+        text = joined([self._source.feed(index, (at, at + 1)) for at, index in self._checked(ids)]).text
         return self._new(text) if self._shown else text
 
     def _new(self, text: str) -> str:
@@ -77,6 +75,7 @@ class DecodeStream:
         while same < most and shown[same] == text[same]:
             same += 1
         self._shown = shown[same:] if same == len(text) else ""
+        self._quick = 0 if self._shown else self._source.size
         return text[same:]
 
     def _checked(self, ids: int | Iterable[int] | NDArray[np.integer[Any]]) -> list[tuple[int, int]]:
@@ -97,7 +96,9 @@ class DecodeStream:
             return ""
         self._is_finished = True
         text = self._source.finish().text
-        return self._new(text) if self._shown else text
+        text = self._new(text) if self._shown else text
+        self._quick = 0
+        return text
 
     def __reduce__(self) -> NoReturn:
         raise InputError(

@@ -11,6 +11,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -258,3 +259,18 @@ def test_interrupted_is_130_and_leaves_nothing(command: str, files: dict[str, Pa
                 os.close(writer)  # open until now: nothing but the signal ends the command
     assert (process.returncode, shown, err) == (130, b"", b"subwords: interrupted\n")
     assert list(out.iterdir()) == []
+
+
+def test_every_number_of_tokens_may_be_in_thousands() -> None:
+    sizes = {"--vocab-size", "--add", "--number"}
+    found = 0
+    for name, command in main.commands.items():
+        for option in command.params:
+            if sizes & {*option.opts} and not getattr(option, "is_flag", False):
+                with click.Context(command) as context:
+                    assert option.type.convert("32K", option, context) == 32_000, name
+                    assert option.type.convert("32_000", option, context) == 32_000, name
+                    with pytest.raises(click.UsageError):
+                        option.type.convert("0k", option, context)
+                found += 1
+    assert found > 8

@@ -132,3 +132,28 @@ def test_all_settings_are_in_one_warning(tmp_path: Path) -> None:
     with pytest.warns(SubwordsWarning, match="do_lower_case=false") as caught:
         subwords.load(tmp_path)
     assert caught[0].filename == __file__  # the line of the user
+
+
+FLAGS = ("single_word", "lstrip", "rstrip", "normalized")
+MARKED = ["a <mask> b", "x<mask> c", "<mask>a  <mask>  b", "<s> a</s> <s>"]
+
+
+@pytest.mark.parametrize("flag", [*FLAGS, "absent"])
+@pytest.mark.parametrize("before", [False, True])
+def test_flags_of_added_tokens_decoder_win_over_tokenizer_json(flag: str, before: bool, tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    tok = subwords.train(MARKED, vocab_size=260, special_tokens=["<s>", "</s>", "<mask>"], normalizer="lowercase")
+    tok.save(f"{tmp_path}/")
+    parts = json.loads((tmp_path / "tokenizer.json").read_bytes())
+    listed = {}
+    for token in parts["added_tokens"]:
+        token |= dict.fromkeys(FLAGS, before)
+        others = {} if flag == "absent" else {**token, flag: not before}
+        listed[str(token["id"])] = {"content": token["content"], "special": True, **others}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(parts))
+    config = json.loads((tmp_path / "tokenizer_config.json").read_bytes()) | {"added_tokens_decoder": listed}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+    theirs, (again, said) = transformers.AutoTokenizer.from_pretrained(str(tmp_path)), loaded(tmp_path)
+    assert not said
+    for text in MARKED:
+        assert again(text, special="allow").ids.tolist() == theirs(text).input_ids, text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import warnings
 from pathlib import Path
 from typing import Any
@@ -134,7 +135,11 @@ def test_a_rank_file_says_how_to_load_it(tmp_path: Path, corpus: Path) -> None:
     tok = subwords.train([TEXT], vocab_size=262, special_tokens=["<|endoftext|>"], splitter="llama3")
     (message,) = said(tok.save, tmp_path / "x.tiktoken")
     call = message.partition("load it with ")[2].partition("; save")[0]
+    call, _, command = call.partition(", or once ")
     assert call == "splitter='llama3', special_tokens={'<|endoftext|>': 0}"
+    program, *words = shlex.split(command.strip('"'))
+    assert program == "subwords"
+    assert words[1] == "x.tiktoken"
     again = subwords.load(tmp_path / "x.tiktoken", splitter="llama3", special_tokens={"<|endoftext|>": 0})
     assert again.encode(TEXT + "<|endoftext|>", special="allow") == tok.encode(TEXT + "<|endoftext|>", special="allow")
     with pytest.raises(FormatError, match="a rank file has no splitter") as caught:
@@ -143,10 +148,19 @@ def test_a_rank_file_says_how_to_load_it(tmp_path: Path, corpus: Path) -> None:
     more = subwords.load(tmp_path / "x.tiktoken", splitter="llama3", special_tokens={"<|end|>": number})
     assert more.encode("<|end|>", special="allow") == [number]
     # What the message says to type makes a file that every command opens.
-    special = json.dumps({"<|endoftext|>": 0})
     where = tmp_path / "x.json"
-    run("convert", tmp_path / "x.tiktoken", where, "--splitter", "llama3", "--special-tokens", special)
+    run(words[0], tmp_path / words[1], where, *words[3:])
     assert json_of("count-tokens", where, corpus)["tokens"] == tok.count_tokens(TEXT)
+
+
+def test_commands_say_commands(tmp_path: Path, corpus: Path) -> None:
+    where = tmp_path / "x.tiktoken"
+    warned = run("train", corpus, "--vocab-size", 262, "--special", "<s>", "-o", where).stderr
+    refused = run("encode", where, corpus, code=1).stderr
+    for message in (warned, refused):
+        assert ' run "subwords convert x.tiktoken tokenizer.json --splitter ' in message
+        assert "load" not in message
+        assert "splitter=" not in message
 
 
 NORMALIZER: dict[str, Any] = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True}

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from subwords.cli.arguments import SOURCE, choice, tokenizer_argument
-from subwords.cli.console import load_tokenizer, named_values, source_of, utf8
+from subwords.cli.console import SIZE, load_tokenizer, named_values, source_of, utf8
 from subwords.cli.reading_options import reading_options
 from subwords.cli.table_options import print_table, table_options
 
@@ -16,7 +16,7 @@ __all__ = ["allocation", "stability"]
 
 @click.command()
 @click.argument("sources", type=SOURCE, nargs=-1, required=True, metavar="SOURCE...")
-@click.option("--vocab-size", type=click.IntRange(min=1), required=True, metavar="N", help="The number of tokens.")
+@click.option("--vocab-size", type=SIZE, required=True, metavar="N", help="The number of tokens.")
 @click.option(
     "--share",
     "shares",

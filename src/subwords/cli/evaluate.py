@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from subwords.cli.arguments import INPUT, SOURCE, TOKENIZER, choice, tokenizer_argument
-from subwords.cli.console import check_output, load_tokenizer, source_of, utf8
+from subwords.cli.console import SIZE, check_output, load_tokenizer, source_of, utf8
 from subwords.cli.reading_options import reading_options
 from subwords.cli.table_options import print_table, table_options
 
@@ -127,9 +127,7 @@ def compare(
 
 @click.command()
 @click.argument("sources", type=SOURCE, nargs=-1, required=True, metavar="[NAME=]SOURCE...")
-@click.option(
-    "--vocab-size", "vocab_sizes", type=click.IntRange(min=1), multiple=True, required=True, help="May be repeated."
-)
+@click.option("--vocab-size", "vocab_sizes", type=SIZE, multiple=True, required=True, help="May be repeated.")
 @click.option(
     "--on",
     type=utf8,

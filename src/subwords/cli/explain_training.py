@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from subwords.cli.arguments import SOURCE, choice
-from subwords.cli.console import json_option, quiet_only, source_of, utf8
+from subwords.cli.console import SIZE, json_option, quiet_only, source_of, utf8
 from subwords.cli.explained import html_option, print_explained
 
 __all__ = ["explain_training"]
@@ -18,9 +18,7 @@ _AT_LEAST_1 = click.IntRange(min=1)
 
 @click.command("explain-training")
 @click.argument("sources", type=SOURCE, metavar="SOURCE...", nargs=-1, required=True)
-@click.option(
-    "--vocab-size", type=_AT_LEAST_1, required=True, metavar="N", help="Number of tokens, special tokens included."
-)
+@click.option("--vocab-size", type=SIZE, required=True, metavar="N", help="Number of tokens, special tokens included.")
 @click.option(
     "--algorithm",
     type=choice(["bpe", "wordpiece", "unigram", "unigram-course"]),

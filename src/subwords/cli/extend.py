@@ -9,6 +9,7 @@ import click
 
 from subwords.cli.arguments import SOURCE, choice, tokenizer_argument
 from subwords.cli.console import (
+    SIZE,
     check_target,
     json_option,
     load_tokenizer,
@@ -26,7 +27,7 @@ __all__ = ["extend"]
 @click.command()
 @tokenizer_argument
 @click.argument("sources", type=SOURCE, nargs=-1, required=True, metavar="SOURCE...")
-@click.option("--add", type=click.IntRange(min=1), required=True, metavar="N", help="How many tokens to add.")
+@click.option("--add", type=SIZE, required=True, metavar="N", help="How many tokens to add.")
 @output_option()
 @click.option(
     "--splitter",

@@ -16,7 +16,7 @@ from subwords.cli.adapting import (
     tokens_of,
 )
 from subwords.cli.arguments import tokenizer_argument
-from subwords.cli.console import json_option, load_tokenizer, quiet_option, utf8
+from subwords.cli.console import SIZE, json_option, load_tokenizer, quiet_option, utf8
 
 __all__ = ["prune"]
 
@@ -32,7 +32,7 @@ __all__ = ["prune"]
     metavar="SOURCE",
     help="Remove what this corpus, or file of counts, uses least. May be repeated.",
 )
-@click.option("--vocab-size", type=click.IntRange(min=1), metavar="N", help="With --on: leave so many tokens.")
+@click.option("--vocab-size", type=SIZE, metavar="N", help="With --on: leave so many tokens.")
 @click.option("--min-count", type=click.IntRange(min=1), metavar="N", help="With --on: leave tokens used so often.")
 @click.option("--compact", is_flag=True, help="New ids without gaps.  [default: tokens keep their ids]")
 @click.option("--allow-unknown", is_flag=True, help="Also remove pieces without which text becomes unknown.")

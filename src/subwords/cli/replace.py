@@ -16,7 +16,7 @@ from subwords.cli.adapting import (
     tokens_of,
 )
 from subwords.cli.arguments import SOURCE, tokenizer_argument
-from subwords.cli.console import json_option, load_tokenizer, quiet_option
+from subwords.cli.console import SIZE, json_option, load_tokenizer, quiet_option
 
 __all__ = ["replace"]
 
@@ -24,7 +24,7 @@ __all__ = ["replace"]
 @click.command()
 @tokenizer_argument
 @click.argument("sources", type=SOURCE, nargs=-1, required=True, metavar="SOURCE...")
-@click.option("--number", type=click.IntRange(min=1), metavar="N", help="Replace the N tokens that SOURCE uses least.")
+@click.option("--number", type=SIZE, metavar="N", help="Replace the N tokens that SOURCE uses least.")
 @selection_options
 @click.option("--max-token-length", type=click.IntRange(min=1), metavar="N", help="In bytes, or in characters.")
 @click.option("--min-frequency", type=click.IntRange(min=0), default=0, metavar="N", help="The least count of a pair.")

@@ -21,6 +21,8 @@ _MENTION = re.compile(
     r"""|(?<=\bexpected\ )(?P<checked>[a-z]\w*)(?=\ to\b)"""
     r"""|(?<![\w./\\-])(?P<joined>[a-z]+(?:_[a-z]+)+)(?![\w/\\(=]|\.\w)"""
 )
+# How to load a file in Python, where a command that does it once follows.
+_IN_PYTHON = re.compile(r"(?:load it with |load\(\.\.\., ).*?, or once (?=\"subwords )")
 _OPPOSITES = {"byte_level": "character_level"}
 
 
@@ -43,7 +45,7 @@ def as_options(message: str, command: click.Command) -> str:
             return match[0]
         return _setting(parameter, match["value"], name in _OPPOSITES) if match["set"] else _name(parameter)
 
-    return _MENTION.sub(spoken, message)
+    return _MENTION.sub(spoken, _IN_PYTHON.sub("run ", message))
 
 
 def _name(parameter: click.Parameter) -> str:

@@ -8,14 +8,23 @@ from typing import Any
 import click
 
 from subwords.cli.arguments import SOURCE, choice
-from subwords.cli.console import check_target, json_option, output_option, print_values, quiet_option, source_of, utf8
+from subwords.cli.console import (
+    SIZE,
+    check_target,
+    json_option,
+    output_option,
+    print_values,
+    quiet_option,
+    source_of,
+    utf8,
+)
 
 __all__ = ["train_mingram"]
 
 
 @click.command("train-mingram")
 @click.argument("sources", type=SOURCE, nargs=-1, required=True, metavar="SOURCE...")
-@click.option("--vocab-size", type=click.IntRange(min=1), required=True, metavar="N", help="The number of tokens.")
+@click.option("--vocab-size", type=SIZE, required=True, metavar="N", help="The number of tokens.")
 @output_option()
 @click.option("--splitter", type=utf8, default="sentencepiece", show_default=True, metavar="NAME", help="As in train.")
 @click.option("--normalizer", type=utf8, default="sentencepiece", show_default=True, metavar="NAME", help="The same.")

@@ -9,6 +9,7 @@ import click
 
 from subwords.cli.arguments import choice
 from subwords.cli.console import (
+    SIZE,
     check_target,
     json_option,
     named_values,
@@ -33,7 +34,7 @@ __all__ = ["train_parity"]
     metavar="NAME=SOURCE",
     help="A language, and its corpus or file of counts; once for each language.",
 )
-@click.option("--vocab-size", type=click.IntRange(min=1), required=True, metavar="N", help="The number of tokens.")
+@click.option("--vocab-size", type=SIZE, required=True, metavar="N", help="The number of tokens.")
 @output_option()
 @click.option(
     "--development", type=utf8, multiple=True, metavar="NAME=SOURCE", help="Parallel text: measure the cost on it."

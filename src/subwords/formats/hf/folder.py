@@ -88,34 +88,43 @@ def _kept(config: Node, spec: TokenizerSpec) -> tuple[tuple[str, str], ...]:
 
 
 def _with_listed(spec: TokenizerSpec, decoder: Node) -> TokenizerSpec:
-    """Return a spec with the tokens of `added_tokens_decoder` that it lacks; their ids must be the next ones."""
+    """Return a spec with the tokens of `added_tokens_decoder` that it lacks; their ids must be the next ones.
+
+    Its flags win over those of tokenizer.json.
+    """
     if decoder.value is None:
         return spec
-    known = {token.content for token in spec.added_tokens}
+    known = {token.content: token for token in spec.added_tokens}
     entries: dict[str, Node] = {}
+    flags: dict[str, dict[str, bool]] = {}
     for key in sorted(decoder.object(), key=lambda key: (len(key), key)):
         entry = decoder[key]
         content = entry["content"].string()
         if content in entries or not content or not is_unicode(content):
             raise entry["content"].wrong("a token of its own")
+        flags[content] = _flags(entry)
         if content not in known:
             entries[content] = entry
-    flags = {content: {flag: entry[flag].boolean(False) for flag in _FLAGS} for content, entry in entries.items()}
+        elif known[content].special:
+            flags[content]["special"] = True  # a special token stays one
     spec = _extended(spec, [*entries], {"special": False}, decoder)
-    special: set[int] = set()
     for content, entry in entries.items():
         index, key = spec.index_of(content), entry.path.rpartition(".")[2]
         if index is None or str(index) != key:
             raise entry.wrong(f"the id {index}, the next one or that of the vocabulary", key)
-        if flags[content]["special"]:
-            special.add(index)
-    added = (replace(token, **flags.get(token.content, {})) for token in spec.added_tokens)  # type: ignore[arg-type]
+    added = [replace(token, **flags.get(token.content, {})) for token in spec.added_tokens]  # type: ignore[arg-type]
+    special = {token.id for token in added if token.special and token.content in flags}
     return spec.with_(
         {
             "model": replace(spec.model, special_ids=spec.model.special_ids | special),
             "added_tokens": tuple(added),
         }
     )
+
+
+def _flags(entry: Node) -> dict[str, bool]:
+    special = entry["special"].boolean(False)
+    return {flag: entry[flag].boolean(flag == "normalized" and not special) for flag in _FLAGS} | {"special": special}
 
 
 def _with_missing(spec: TokenizerSpec, contents: Iterable[str]) -> TokenizerSpec:

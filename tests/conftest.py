@@ -52,6 +52,12 @@ def data(request: pytest.FixtureRequest) -> Path:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Selection(config), "selection")
+    if os.environ.get("SUBWORDS_MARKERS") == "1":
+        from markers import live_markers
+
+        memory = live_markers()
+        config.pluginmanager.register(memory.__enter__(), "markers")
+        config.add_cleanup(lambda: memory.__exit__(None, None, None))
     # A shell starts what runs in the background with Ctrl-C ignored, and so would be the programs that tests interrupt.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import subwords
-from markers import MARKER, marked, marked_memory
+from markers import MARKER, live_markers, marked, marked_memory
 
 SECRET = "secretwords"
 VOCAB = {"a": 0, "b": 1, SECRET: 2}
@@ -69,6 +69,7 @@ def test_the_first_use_of_a_buffer_shows_no_memory(tmp_path: Path) -> None:
             tok.encode("q")
 
 
+CORPUS = ["the cat sat on the mat", "a dog, a log: ünd ß", "hugs and hugging"] * 30
 FAMILIES: dict[str, dict[str, Any]] = {
     "bpe": {"vocab_size": 270},
     "characters": {"byte_level": False, "vocab_size": 40},
@@ -81,18 +82,65 @@ FAMILIES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.filterwarnings("ignore")
 def test_results_and_files_hold_no_fresh_memory(name: str, tmp_path: Path) -> None:
-    corpus = ["the cat sat on the mat", "a dog, a log: ünd ß", "hugs and hugging"] * 30
     with marked_memory():
-        tok = subwords.train(corpus, **FAMILIES[name])
+        tok = subwords.train(CORPUS, **FAMILIES[name])
         tok.save(tmp_path / "tokenizer.json")
-        subwords.count(corpus).save(tmp_path / "words.counts")
+        subwords.count(CORPUS).save(tmp_path / "words.counts")
         for kind in ("npy", "bin", "megatron"):
-            tok.encode_files(corpus, tmp_path / f"ids.{kind}", format=kind)  # type: ignore[arg-type]
-        for text in (*corpus[:3], " ".join(corpus), " ".join(corpus) * 40):
+            tok.encode_files(CORPUS, tmp_path / f"ids.{kind}", format=kind)  # type: ignore[arg-type]
+        for text in (*CORPUS[:3], " ".join(CORPUS), " ".join(CORPUS) * 40):
             rich = tok(text)
             ids = tok.encode_to_numpy(text)
             fields = [rich.ids, rich.spans, rich.byte_spans, list(rich.tokens)]
             assert not marked([ids, tok.encode_batch([text, "a"]).ids, tok.tokenize(text), tok.decode(ids), *fields])
+    for path in tmp_path.iterdir():
+        assert not marked(path.read_bytes()), path.name
+
+
+ODD = ("q", "\ud800", "a\udfff", b"\xff\xfe", b"a\xc3", "<s> \u4e2d", "q" * 300, "\x00", "", "e\u0301" * 40, 5, None)
+WRONG_IDS = ([-1], [10**6], [2**40], ["a"], [0.5], [0, 10**9, 0], 7, "a", None)
+
+
+@pytest.mark.parametrize("spelled", [True, False], ids=["special", "plain"])
+@pytest.mark.parametrize("name", [*FAMILIES, *(f"no unknown token, {name}" for name in MODELS)])
+@pytest.mark.filterwarnings("ignore")
+def test_error_paths_hold_no_memory_of_others(name: str, spelled: bool, tmp_path: Path) -> None:
+    """Unknown symbols, surrogates, bytes that are not UTF-8, special tokens, wrong ids, closed files."""
+    with live_markers() as markers:
+        if name in FAMILIES:
+            unknown = {"wordpiece": ["[UNK]"], "unigram": ["<unk>"], "wordlevel": ["<unk>"]}.get(name, [])
+            special = [*unknown, "<s>"] if spelled else unknown
+            tok = subwords.train([*CORPUS, SECRET], **FAMILIES[name], special_tokens=special)
+        else:
+            tok = loaded(tmp_path, MODELS[name.split()[-1]], pre_tokenizer={"type": "Whitespace"})
+        errors = 0
+
+        def tried(call: Callable[[], object]) -> None:
+            nonlocal errors
+            try:
+                call()
+            except (subwords.SubwordsError, TypeError, ValueError, OSError) as error:
+                assert not marked(str(error))
+                errors += 1
+
+        for text in ODD:
+            for call in ways(tok).values():
+                tried(lambda call=call, text=text: call(text))  # type: ignore[misc]
+            for policy in ("error", "allow", "a"):
+                tried(lambda text=text, policy=policy: tok.encode(text, special=policy))  # type: ignore[misc]
+            tried(lambda text=text: tok.nbest(text))  # type: ignore[misc]
+            tried(lambda text=text: tok.sample(text, seed=1))  # type: ignore[misc]
+        for ids in WRONG_IDS:
+            for decode in (tok.decode, tok.decode_bytes, tok.decode_with_spans, tok.stream().step):
+                tried(lambda decode=decode, ids=ids: decode(ids))  # type: ignore[misc]
+            tried(lambda ids=ids: tok.decode_batch([[0], ids]))  # type: ignore[misc]
+        (tmp_path / "corpus.txt").write_bytes(b"abc q\n\xff\xfe\n")
+        with (tmp_path / "corpus.txt").open() as closed:
+            pass
+        for source in (closed, tmp_path / "corpus.txt", tmp_path / "none.txt"):
+            tried(lambda source=source: subwords.count(source))  # type: ignore[misc]
+            tried(lambda source=source: tok.encode_files(source, tmp_path / "ids.bin"))  # type: ignore[misc]
+        assert errors > 20 and not markers.found and markers.filled
     for path in tmp_path.iterdir():
         assert not marked(path.read_bytes()), path.name
 

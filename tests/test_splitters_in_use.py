@@ -94,7 +94,10 @@ def test_training_and_encoding(name: str, text: str) -> None:
         words = reference_words(each, made.rule)[0]
         ref.append([ids[token] for word in words for token in reference.encode_word(word, merges)])
         assert tok.encode(each) == ref[-1]
-        assert tok.decode_bytes(ref[-1]) == b"".join(words)
+        joined = b"".join(words)
+        if name in ("metaspace", "t5", "first"):  # U+2581 comes back as a space, the prefix does not
+            joined = joined.replace("\u2581".encode(), b" ").removeprefix(b" ")
+        assert tok.decode_bytes(ref[-1]) == joined
     assert tok.encode_batch(texts, threads=2).to_lists() == ref
 
 

@@ -68,12 +68,12 @@ class Decodes(Described):
                 return quick
         check_flag("skip_special_tokens", skip_special_tokens)
         if not isinstance(errors, str) or errors not in _DECODE_ERRORS:
-            raise InputError(f"expected errors to be one of {', '.join(map(repr, _DECODE_ERRORS))}, not {errors!r}")
+            raise InputError(f"expected errors to be one of {', '.join(map(repr, _DECODE_ERRORS))}, not {errors!r:.60}")
         if self.decoder is not None:
             from subwords.components.decoder import replaces_bytes
 
             if errors != "replace" and replaces_bytes(self.decoder):
-                raise InputError(f"expected errors='replace', not {errors!r}: this decoder handles bytes itself")
+                raise InputError(f"expected errors='replace', not {errors!r:.60}: this decoder handles bytes itself")
         joined = self._visible if skip_special_tokens else self._joined
         flat = as_ids(ids)
         found = None

@@ -88,7 +88,7 @@ def test_results_and_files_hold_no_fresh_memory(name: str, tmp_path: Path) -> No
         subwords.count(CORPUS).save(tmp_path / "words.counts")
         for kind in ("npy", "bin", "megatron"):
             tok.encode_files(CORPUS, tmp_path / f"ids.{kind}", format=kind)  # type: ignore[arg-type]
-        for text in (*CORPUS[:3], " ".join(CORPUS), " ".join(CORPUS) * 40):
+        for text in (*CORPUS[:3], " ".join(CORPUS), " ".join(CORPUS) * 400):
             rich = tok(text)
             ids = tok.encode_to_numpy(text)
             fields = [rich.ids, rich.spans, rich.byte_spans, list(rich.tokens)]
@@ -151,3 +151,19 @@ def test_a_planted_leak_is_found() -> None:
     with marked_memory():
         assert marked(made["leak"]())
     assert marked("\x7f" * 9) and marked([b"a" + bytes([MARKER]) * 9]) and not marked(["a", b"b"])
+
+
+def test_a_wrong_option_is_quoted_short() -> None:
+    """A text that is given in the place of an option is the caller's, but no message needs all of it."""
+    tok, text = subwords.train(CORPUS, vocab_size=270), f"{SECRET} " * 1000
+    for call in (
+        lambda: tok.encode("a", special=text),
+        lambda: tok.encode_batch(["a"], special=text),
+        lambda: tok.decode([1], errors=text),
+        lambda: tok("a", special=text),
+        lambda: tok.nbest("a", text),  # type: ignore[arg-type]
+        lambda: tok.with_tokens([text, text]),
+    ):
+        with pytest.raises(subwords.SubwordsError) as caught:
+            call()
+        assert len(str(caught.value)) < 400

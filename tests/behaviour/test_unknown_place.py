@@ -103,3 +103,26 @@ def test_sampling_names_the_place(tmp_path: Path) -> None:
     tok = loaded(tmp_path, UNIGRAM, normalizer={"type": "Lowercase"})
     for call in (lambda: tok.nbest("aBÉ"), lambda: tok.sample("aBÉ", seed=1)):
         assert said(call).startswith("'é', from 'É' at character 2 (byte 2), is not")
+
+
+@pytest.mark.parametrize("name", ["continuing_subword_prefix", "end_of_word_suffix"])
+def test_a_symbol_is_named_with_its_prefix_or_suffix(name: str, tmp_path: Path) -> None:
+    vocab = dict.fromkeys(["a", "b", "##b", "a</w>", "b</w>"])
+    model = {**BPE, "vocab": {token: i for i, token in enumerate(vocab)}, "merges": []}
+    given, symbol = {
+        "continuing_subword_prefix": ("##", "'##q'"),
+        "end_of_word_suffix": ("</w>", "'q</w>'"),
+    }[name]
+    tok = loaded(tmp_path, {**model, name: given}, **SPACED)
+    for call in every_way(tok):
+        assert symbol in said(lambda call=call: call("a aq"))  # type: ignore[misc]
+
+
+def test_models_without_the_letter_a_are_evaluated(tmp_path: Path) -> None:
+    for model in (BPE, UNIGRAM, WORDLEVEL):
+        letters: Any = [["b", -1.0], ["c", -2.0]] if model is UNIGRAM else {"b": 0, "c": 1}
+        other = {**model, "vocab": letters, **({"merges": []} if model is BPE else {})}
+        tok = loaded(tmp_path, other, **SPACED)
+        assert subwords.evaluate(tok, ["b c", "c"]).tokens == 3
+        with pytest.raises(subwords.InputError):
+            subwords.evaluate(tok, ["a"])

@@ -7,6 +7,7 @@ from random import Random
 from typing import NamedTuple
 
 from subwords.bpe.model import BPE
+from subwords.encode.unknown import shortened
 from subwords.errors import InputError
 from subwords.families import Model
 from subwords.unigram.model import Unigram
@@ -91,7 +92,8 @@ class WordLattice(NamedTuple):
             elif self.bytes_of:
                 ids += (self.bytes_of[byte] for byte in word[begin:end])
             elif self.unk_id is None:
-                raise InputError(f"{word[begin:end]!r} is not in the vocabulary and the model has no unk token")
+                found = shortened(word[begin:end].decode("utf-8", "replace"))
+                raise InputError(f"{found} is not in the vocabulary and the model has no unk token")
             elif not unknown:
                 ids.append(self.unk_id)
             unknown = index < 0

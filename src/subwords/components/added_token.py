@@ -52,13 +52,15 @@ def check_added_tokens(tokens: Iterable[AddedToken]) -> tuple[AddedToken, ...]:
 
 def _check(token: AddedToken) -> None:
     if not isinstance(token, AddedToken):
-        raise InputError(f"expected an AddedToken, not {token!r}")
+        raise InputError(f"expected an AddedToken, not {token!r:.60}")
     if not isinstance(token.content, str) or not token.content:
-        raise InputError(f"expected added token content as a non-empty str, not {token.content!r} (id {token.id!r})")
+        raise InputError(
+            f"expected added token content as a non-empty str, not {token.content!r:.60} (id {token.id!r:.60})"
+        )
     if not isinstance(token.id, int) or isinstance(token.id, bool) or token.id < 0:
-        raise InputError(f"expected added token id >= 0 as an int, not {token.id!r} (token {token.content!r})")
+        raise InputError(f"expected added token id >= 0 as an int, not {token.id!r:.60} (token {token.content!r:.60})")
     if any("\ud800" <= character <= "\udfff" for character in token.content):
-        raise InputError(f"expected added token without lone surrogates, not {token.content!r} (id {token.id})")
+        raise InputError(f"expected added token without lone surrogates, not {token.content!r:.60} (id {token.id})")
 
 
 def _check_distinct(tokens: Iterable[AddedToken]) -> None:
@@ -67,7 +69,9 @@ def _check_distinct(tokens: Iterable[AddedToken]) -> None:
     for token in tokens:
         other = by_content.setdefault(token.content, token)
         if other is not token:
-            raise InputError(f"duplicate added token {token.content!r}: it has the ids {other.id} and {token.id}")
+            raise InputError(f"duplicate added token {token.content!r:.60}: it has the ids {other.id} and {token.id}")
         other = by_id.setdefault(token.id, token)
         if other is not token:
-            raise InputError(f"duplicate added token id {token.id}: {other.content!r} and {token.content!r} share it")
+            raise InputError(
+                f"duplicate added token id {token.id}: {other.content!r:.60} and {token.content!r:.60} share it"
+            )

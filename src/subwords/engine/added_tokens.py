@@ -119,7 +119,7 @@ class AddedTokens(Sequence[AddedToken]):
         if isinstance(special, str) and special in self._finders:
             return self._finders[special]
         if not isinstance(special, (str, AbstractSet)):
-            raise InputError(f"{_EXPECTED_SPECIAL}, not {special!r}")
+            raise InputError(f"{_EXPECTED_SPECIAL}, not {special!r:.60}")
         key = special if isinstance(special, str) else frozenset(special)
         finder = self._finders.get(key)
         if finder is None:
@@ -139,7 +139,7 @@ class AddedTokens(Sequence[AddedToken]):
         if special in ("allow", "error"):
             return self.ids.keys()
         if isinstance(special, str):
-            raise InputError(f"{_EXPECTED_SPECIAL}, not {special!r}")
+            raise InputError(f"{_EXPECTED_SPECIAL}, not {special!r:.60}")
         if unknown := special - self.ids.keys():
             known = ", ".join(map(repr, [*self.ids][:MOST_SHOWN])) or "none"
             more = f" and {len(self.ids) - MOST_SHOWN} more" if len(self.ids) > MOST_SHOWN else ""

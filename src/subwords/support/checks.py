@@ -79,7 +79,7 @@ def check_strings(name: str, value: Any) -> tuple[str, ...]:
     for i, item in enumerate(found):
         check_token(f"{name}[{i}]", item)
         if item in seen:
-            raise InputError(f"expected {name} without duplicates; {item!r} occurs twice")
+            raise InputError(f"expected {name} without duplicates; {item!r:.60} occurs twice")
         seen.add(item)
     return found
 

@@ -60,7 +60,7 @@ class Paths:
         Source: A* from the end, as in SentencePiece; the best score up to each position is the heuristic.
         """
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= MOST_NBEST:
-            raise InputError(f"expected n from 1 to {MOST_NBEST}, not {n!r}")
+            raise InputError(f"expected n from 1 to {MOST_NBEST}, not {n!r:.60}")
         if not len(self._text):
             return [(np.zeros(0, np.uint32), 0.0)]
         return [(self._ids(path), score) for path, score in islice(self._ranked(), n)]
@@ -99,9 +99,9 @@ class Paths:
         nbest: draw from the N best; a negative value draws from all.
         """
         if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 <= alpha <= LARGEST_ALPHA:
-            raise InputError(f"expected alpha to be a number from 0 to {LARGEST_ALPHA:.0f}, not {alpha!r}")
+            raise InputError(f"expected alpha to be a number from 0 to {LARGEST_ALPHA:.0f}, not {alpha!r:.60}")
         if isinstance(nbest, bool) or not isinstance(nbest, int):
-            raise InputError(f"expected nbest to be an integer, not {nbest!r}")
+            raise InputError(f"expected nbest to be an integer, not {nbest!r:.60}")
         if not len(self._text):
             return np.zeros(0, np.uint32)
         if nbest >= 0:

@@ -244,7 +244,7 @@ def token_texts(model: BPE, added: Sequence[AddedToken]) -> list[str]:
         for index in model.literal_ids:
             texts[index] = tokens[index].decode()
     except UnicodeDecodeError as error:
-        raise FormatError(f"tokenizer.json cannot hold {error.object!r}: it is not UTF-8") from None
+        raise FormatError(f"tokenizer.json cannot hold {error.object!r:.60}: it is not UTF-8") from None
     texts = written_texts(texts, added)
     # BPE has checked that bytes of merges concatenate; their texts may not if an added token is spelled literally.
     literal = np.array(sorted(token.id for token in added), np.int64)

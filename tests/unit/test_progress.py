@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 from subwords.corpus.progress import progress
 from subwords.errors import InputError
+from subwords.kernels.notice import NOTICES
 
 pty = pytest.importorskip("pty", reason="pseudo-terminals are a POSIX thing")
 
@@ -142,3 +144,17 @@ def test_progress_refuses_an_unknown_unit() -> None:
 def test_progress_not_shown_does_not_import_rich() -> None:
     program = Path(__file__).parents[1] / "programs" / "no_progress.py"
     assert subprocess.run([sys.executable, program], stderr=subprocess.PIPE, check=False).returncode == 0
+
+
+def test_compiling_is_said_while_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run() -> None:
+        with progress(1000, "training", unit="tokens") as bar:
+            monkeypatch.setattr(NOTICES, "busy", 1)
+            time.sleep(0.3)  # the bar is drawn ten times a second
+            monkeypatch.setattr(NOTICES, "busy", 0)
+            bar.advance(1000)
+
+    lines = shown_on_a_terminal(run, monkeypatch).replace("\r", "\n").splitlines()
+    labels = [line.split("  ")[0].split(" \u2501")[0] for line in lines if line.strip()]
+    assert any(label.startswith("compiling kernels, once") for label in labels)
+    assert labels[-1].startswith("training")

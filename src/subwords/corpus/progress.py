@@ -73,6 +73,14 @@ def _columns(unit: str) -> list[ProgressColumn]:
     from rich import progress as show
     from rich.text import Text
 
+    from subwords.kernels.notice import NOTICES
+
+    class Label(show.TextColumn):
+        """What is being done; compiling stands still for seconds, whatever the bar was about."""
+
+        def render(self, task: Task) -> Text:
+            return Text("compiling kernels, once") if NOTICES.busy else super().render(task)
+
     class Size(show.DownloadColumn):
         """Bytes of how many; only bytes, if nobody knows how many come."""
 
@@ -95,9 +103,8 @@ def _columns(unit: str) -> list[ProgressColumn]:
         """The time left; the time taken, if nobody knows how much is left."""
 
         def render(self, task: Task) -> Text:
-            return super().render(task) if task.total is not None else elapsed.render(task)
+            return elapsed.render(task) if task.total is None or NOTICES.busy else super().render(task)
 
     elapsed = show.TimeElapsedColumn()
     amount: list[ProgressColumn] = [Size(), Speed()] if unit == "bytes" else [Number()]
-    label = show.TextColumn("{task.description}", markup=False)
-    return [label, show.BarColumn(), *amount, Time()]
+    return [Label("{task.description}", markup=False), show.BarColumn(), *amount, Time()]

@@ -19,6 +19,7 @@ class Notices:
 
     def __init__(self) -> None:
         self.compiling = False  # whether this process has compiled a kernel
+        self.busy = 0  # kernels that are being compiled now
         self.shown = False  # whether the user has seen it: as a line or as a progress bar
         self.without = ""  # why machine code that came with the package is not used
         self.instead = ""  # the library that is used in place of a damaged one

@@ -43,7 +43,11 @@ def load(kernel: Kernel) -> Bound:
     code = _read(kernel)
     if code is None:
         NOTICES.compile()
-        code = _compile(kernel)
+        NOTICES.busy += 1
+        try:
+            code = _compile(kernel)
+        finally:
+            NOTICES.busy -= 1
         _write(kernel, code)
     engine = _engine()
     engine.add_object_file(binding.ObjectFileRef.from_data(code))

@@ -276,7 +276,7 @@ def test_the_command_line_takes_urls(tmp_path: Path, uploaded: str, store: Any) 
     assert objects(store)["one.npy"].startswith(b"\x93NUMPY")
     got = CliRunner().invoke(main, ["train", uploaded, "--vocab-size", "280", "-o", f"{BUCKET}/tok.json"])
     assert got.exit_code == 2
-    assert "then copy it" in got.output
+    assert "use a local file, and copy it" in got.output
 
 
 def test_paths_of_universal_pathlib_are_paths(uploaded: str, corpus: Path) -> None:

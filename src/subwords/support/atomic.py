@@ -31,7 +31,7 @@ def as_path(path: str | PathLike[str]) -> Path:
     if isinstance(path, str) and not path:
         raise InputError("expected a path, not an empty str")
     if is_remote(path):
-        raise InputError(f"expected a file or folder of this machine, not {path!s:.200}: copy it")
+        raise InputError(f"expected a file or folder of this machine, not {path!s:.200}: use a local file, and copy it")
     try:
         found = Path(path)
     except TypeError:

@@ -24,6 +24,15 @@ import pytest
 
 __all__ = ["MARKER", "Markers", "live_markers", "marked", "marked_memory"]
 
+# Options of training, by family of models.
+FAMILIES: dict[str, dict[str, Any]] = {
+    "bpe": {"vocab_size": 270},
+    "characters": {"byte_level": False, "vocab_size": 40},
+    "wordpiece": {"algorithm": "wordpiece", "vocab_size": 60},
+    "unigram": {"algorithm": "unigram", "vocab_size": 40},
+    "wordlevel": {"algorithm": "wordlevel", "vocab_size": 40},
+}
+
 MARKER = 0x7F  # DEL: in UTF-8 a character, so that it also shows in messages
 RUN = bytes([MARKER]) * 4
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import subwords
-from markers import MARKER, live_markers, marked, marked_memory
+from markers import FAMILIES, MARKER, live_markers, marked, marked_memory
 
 SECRET = "secretwords"
 VOCAB = {"a": 0, "b": 1, SECRET: 2}
@@ -70,13 +70,6 @@ def test_the_first_use_of_a_buffer_shows_no_memory(tmp_path: Path) -> None:
 
 
 CORPUS = ["the cat sat on the mat", "a dog, a log: ünd ß", "hugs and hugging"] * 30
-FAMILIES: dict[str, dict[str, Any]] = {
-    "bpe": {"vocab_size": 270},
-    "characters": {"byte_level": False, "vocab_size": 40},
-    "wordpiece": {"algorithm": "wordpiece", "vocab_size": 60},
-    "unigram": {"algorithm": "unigram", "vocab_size": 40},
-    "wordlevel": {"algorithm": "wordlevel", "vocab_size": 40},
-}
 
 
 @pytest.mark.parametrize("name", FAMILIES)

@@ -11,19 +11,12 @@ import numpy as np
 import pytest
 
 import subwords
-from markers import MARKER, RUN, holds, live_markers
+from markers import FAMILIES, MARKER, RUN, holds, live_markers
 from subwords.encode.encoder import Encoder
 from subwords.engine.engine import Engine
 from subwords.errors import SubwordsWarning
 
 CORPUS = ["the cat sat on the mat", "a dog, a log", "hugs and hugging"] * 30
-FAMILIES: dict[str, dict[str, Any]] = {
-    "bpe": {"vocab_size": 270},
-    "characters": {"byte_level": False, "vocab_size": 40},
-    "wordpiece": {"algorithm": "wordpiece", "vocab_size": 60},
-    "unigram": {"algorithm": "unigram", "vocab_size": 40},
-    "wordlevel": {"algorithm": "wordlevel", "vocab_size": 40},
-}
 
 
 @pytest.fixture(params=FAMILIES)

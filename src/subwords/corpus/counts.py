@@ -129,7 +129,7 @@ class WordCounts:
         normalizer: Normalizer | None = None,
         special_tokens: Sequence[str] = (),
     ) -> WordCounts:
-        """Return counts of words as they are: neither split nor normalized again.
+        """Return counts of the given words, which are not split or normalized again.
 
         splitter, normalizer: what made the words, with which a tokenizer trained on them encodes. special_tokens: left
         out of the words. A count of 0 leaves the word out. Raises InputError for an empty word, and for counts that are

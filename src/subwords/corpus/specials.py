@@ -50,7 +50,7 @@ class Specials:
         return first >= 0 and not self._occur(data, max(begins, first), min(len(data), cut + self.reach))
 
     def last_before(self, data: bytes, begins: int, cut: int) -> int | None:
-        """Return where the last special token ends that begins at a cut or before it; None if there is none.
+        """Return the end of the last special token that begins at a cut or before it; None without such a token.
 
         `begins` is the offset in `data` where the text begins.
         """

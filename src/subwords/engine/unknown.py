@@ -56,7 +56,7 @@ def unknown_in(engine: Engine, text: Input, special: str | AbstractSet[str], err
 
 
 def spot_of(engine: Engine, text: Input, special: str | AbstractSet[str]) -> Spot | None:
-    """Return the first unknown symbol of a text; None if there is none."""
+    """Return the first unknown symbol of a text; None if all symbols have ids."""
     for part in engine.parts.cut(text, special):
         found = _found(engine.route_of(part), part) if part.id is None else None
         if found is None:

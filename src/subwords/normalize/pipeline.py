@@ -129,8 +129,8 @@ class Pipeline:
     def _becomes(self, text: Bytes, size: int, of: Part) -> bool:
         """Whether the normalized text has this length.
 
-        Not if the text ends before a character of which only a part is before the cut. Origins alone prove nothing:
-        HF's, which are those here, may be of another character.
+        It has not if the cut is inside what one character becomes. Origins are no proof: as in HF, they may belong to
+        another character.
         """
         return len(self.normalizer.apply(text, np.array([0, len(text)], np.int64), of)[0]) == size
 

@@ -70,7 +70,7 @@ def count(
     number of bytes; words that do not fit go to a temporary file (TMPDIR), and the result is mapped from one. threads:
     None for one per processor. progress: None shows a bar if standard error is a terminal.
     A dict or Counter has texts, such as words, and how often each occurs: the counts are those of a corpus with each
-    text so many times, split and normalized as any text. `WordCounts.from_words` takes words as they are.
+    text so many times, split and normalized like any text. `WordCounts.from_words` takes words that are split.
     Hazard: a str is a path; put texts in a list.
 
     >>> import subwords

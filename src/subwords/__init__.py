@@ -11,7 +11,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-import subwords.kernels.forks  # noqa: F401
 from subwords.errors import CorpusError as CorpusError
 from subwords.errors import FormatError as FormatError
 from subwords.errors import InputError as InputError

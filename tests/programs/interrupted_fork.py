@@ -18,6 +18,7 @@ def slow():
     time.sleep(0.5)
 
 
+guard.hold_forks()
 threading.Thread(target=guard.undisturbed, args=(slow,)).start()
 started.wait()
 threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()

@@ -24,6 +24,7 @@ import numpy as np
 from llvmlite import binding
 
 from subwords.errors import SubwordsError
+from subwords.kernels.guard import hold_forks
 from subwords.kernels.heads import check_heads
 from subwords.kernels.notice import NOTICES
 from subwords.kernels.shipped import bound
@@ -49,13 +50,14 @@ def load(kernel: Kernel) -> Bound:
         finally:
             NOTICES.busy -= 1
         _write(kernel, code)
-    engine = _engine()
+    engine = _engine(os.getpid())
     engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()
     return bound(kernel, engine.get_function_address(kernel.symbol))
 
 
 def _compile(kernel: Kernel) -> bytes:
+    hold_forks()
     try:
         from subwords.kernels.compile import machine_code
 
@@ -71,7 +73,8 @@ def _compile(kernel: Kernel) -> bytes:
 
 
 @cache
-def _engine() -> Any:
+def _engine(_process: int) -> Any:
+    # A forked child takes its own: a lock of its parent's may be held by a thread that it does not have.
     check_heads()
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()

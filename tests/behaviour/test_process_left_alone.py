@@ -1,0 +1,76 @@
+"""Importing, loading and encoding change nothing in the user's process: forks, interval, warnings, locks, signals."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import subwords
+
+SEEN = """
+import concurrent.futures.thread, logging, os, random, signal, sys, threading, warnings
+import {before}
+handlers, exits = [], []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork = lambda **functions: handlers.extend(functions.items())
+import atexit
+register = atexit.register
+atexit.register = lambda function, *rest, **more: (exits.append(function), register(function, *rest, **more))[1]
+
+
+def state():
+    return {{
+        "interval": sys.getswitchinterval(),
+        "filters": list(warnings.filters),
+        "shown by": warnings.showwarning,
+        "signals": [signal.getsignal(each) for each in sorted(signal.valid_signals())],
+        "locks": [logging._lock, concurrent.futures.thread._global_shutdown_lock, logging.getLogger().handlers],
+        "hooks": [sys.excepthook, threading.excepthook, sys.getprofile(), sys.gettrace(), sys.getrecursionlimit()],
+        "environment": dict(os.environ),
+    }}
+
+
+before = state()
+import subwords
+{work}
+after = state()
+assert before == after, [name for name in before if before[name] != after[name]]
+ours = [function for function in exits if (getattr(function, "__module__", "") or "").startswith("subwords")]
+print(handlers, ours)
+"""
+WORK = """
+tok = subwords.load({file!r})
+assert tok.decode(tok.encode("low lower")) == "low lower"
+assert len(tok("low lower").spans) == 2
+assert tok.encode_batch(["low", "lower"]).to_lists()
+"""
+
+
+def left_alone(work: str, before: str = "os") -> str:
+    source = str(Path(subwords.__file__).parents[1])
+    code = SEEN.format(before=before, work=work)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": source},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_importing_leaves_the_process_alone() -> None:
+    assert left_alone("") == "[] []"
+
+
+def test_loading_and_encoding_leave_the_process_alone(tmp_path: Path) -> None:
+    tok = subwords.train(["low lower lowest"] * 9, vocab_size=263)
+    file = str(tmp_path / "own.json")
+    tok.save(file)
+    assert tok.decode(tok.encode("low lower")) == "low lower"
+    assert len(tok("low lower").spans) == 2
+    assert tok.encode_batch(["low", "lower"]).to_lists()  # the kernels are compiled and on disk from here on
+    assert left_alone(WORK.format(file=file), before="numpy") == "[] []"

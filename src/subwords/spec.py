@@ -54,8 +54,8 @@ class TokenizerSpec(Value):
 
     model: of one of the families. normalizer, splitter: steps in order; () leaves the text unchanged and
     unsplit. template: adds special tokens around a text. decoder: None joins the bytes of tokens. added_tokens: their
-    ids are below len(model.vocab). roles: ids of bos, eos, unk, pad, cls, sep and mask tokens; () if the usual names of
-    special tokens tell them. chat_template: Jinja text that turns a conversation into a text; nothing here runs it.
+    ids are below len(model.vocab). roles: ids of bos, eos, unk, pad, cls, sep and mask tokens; () if the special
+    tokens have the usual names. chat_template: Jinja text that turns a conversation into a text; nothing here runs it.
     `digest` is a SHA-256 of all fields except `foreign`, which equality ignores too. Raises InputError for parts that
     do not fit together.
 

@@ -189,7 +189,7 @@ def test_commands(tmp_path: Path) -> None:
     run("count", text, *lines, "--sample", 0.5, "--sample-seed", 2, *workers, "-q", "-o", tmp_path / "b.counts")
     assert subwords.WordCounts.load(tmp_path / "b.counts").total == half["words"]
     stderr = run("count", text, "--document-frequencies", *workers, "-o", counts, code=2).stderr
-    assert "numbers of documents need one process" in stderr
+    assert "--document-frequencies works in one process" in stderr
     assert (
         "--sample is for text" in run("train", counts, "--sample", 0.5, "--vocab-size", 280, "-o", tok, code=2).stderr
     )

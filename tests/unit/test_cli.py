@@ -85,7 +85,7 @@ def test_ranks_say_what_they_wait_for(corpus_path: Path, tok_path: Path, tmp_pat
     count = ["count", corpus_path, "--documents", "line", "-o", tmp_path / "x.counts"]
     encode = ["encode", tok_path, corpus_path, "--documents", "line", "--format", "npy", "-o", tmp_path / "x.npy"]
     for command in (count, encode):
-        assert run(*command, *first).stdout == "rank\t0\nsaved\tnothing yet: other ranks are at work\n"
+        assert run(*command, *first).stdout == "rank\t0\nsaved\tnot yet: waiting for other ranks\n"
         assert json_of(*command, *first) == {"rank": 0, "saved": None}
         assert run(*command, *first, "--quiet").stdout == ""
         assert json_of(*command, *first[:2], *last)["saved"] == str(command[-1])

@@ -58,7 +58,7 @@ def test_new_tokens_are_whole_words_and_are_reached() -> None:
 
 
 def test_clear_errors() -> None:
-    with pytest.raises(InputError, match="whole_words is for BPE with a coarser splitter"):
+    with pytest.raises(InputError, match="whole_words needs BPE and a coarser splitter"):
         subwords.extend(TOK, [TEXT], add=1, whole_words=True)
     with pytest.raises(InputError, match="splitter is for BPE"):
         pieces = subwords.train([TEXT] * 9, algorithm="unigram", vocab_size=40)

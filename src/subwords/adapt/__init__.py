@@ -1,1 +1,1 @@
-"""Changes of a vocabulary that keep its ids, and what training and encoding can do beyond the usual."""
+"""Changes of a vocabulary that keep its ids; other training and sampling methods."""

@@ -24,7 +24,7 @@ class Adapted:
 
     tokenizer: the new one. old: the one that was changed. removed: the ids of `old` that are gone, ascending. added:
     the ids of `tokenizer` with new tokens, ascending. left_out: tokens of the second tokenizer that `merge_tokenizers`
-    did not take, since no text would yield them.
+    did not take, because no text could produce them.
 
     >>> import subwords
     >>> tok = subwords.train(["low lower lowest"] * 9, vocab_size=263)

@@ -134,7 +134,7 @@ def lowest(
     Defined in ALGORITHMS.md, C2.
 
     Only tokens go that no other one is made of. The count of one that goes is added to the counts of its parts.
-    more: whether to go on, by the count of the next token and the number of those that are gone.
+    more: whether to remove another one, by the count of the next token and the number of removed ones.
     """
     own, gone, order = counts.tolist(), set[int](), list[int]()
     users = [0] * len(removal.tokens)

@@ -91,13 +91,13 @@ def extend(
     )
     model = tokenizer.model
     if isinstance(model, WordLevel):
-        raise InputError("expected a tokenizer of parts of words to extend, not wordlevel")
+        raise InputError("WordLevel tokenizers cannot be extended: they have no subword tokens")
     if not isinstance(model, BPE) and splitter is not None:
         raise InputError(f"splitter is for BPE: in {family_of(model).name}, no piece spans words")
     check_flag("whole_words", whole_words)
     if whole_words and (splitter is None or not isinstance(model, BPE)):
         raise InputError(
-            "whole_words is for BPE with a coarser splitter, whose words have several words of the tokenizer's"
+            "whole_words needs BPE and a coarser splitter, whose words contain several words of the tokenizer"
         )
     rule = tokenizer.splitter if splitter is None else make_splitter(splitter)
     asked: dict[str, Any] = {"documents": documents, "separator": separator, "text_column": text_column}

@@ -1,4 +1,4 @@
-"""Extend a BPE model: go on with training where it stopped (B9)."""
+"""Extend a BPE model: resume training where it stopped (B9)."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _check(model: BPE, settings: Extension) -> None:
     if model.words_only or model.parts or model.unused_ids:
         raise InputError(
             "expected a BPE model that only merges: this one has only whole words, unused pieces, or merges of "
-            "characters that are no pieces"
+            "characters outside the vocabulary"
         )
     if settings.whole_characters and not model.byte_level:
         raise InputError("whole_characters needs a byte-level model: in others no token cuts a character")

@@ -31,11 +31,11 @@ def merge_tokenizers(first: TokenizerLike, second: TokenizerLike, *, threads: in
 
     New tokens get the next ids, in the order in which `second` makes them. For BPE, each of them has one merge, which
     ranks after all others: of the two tokens that all earlier merges leave of its text. So text yields each new token.
-    A token of which more than two are left is not taken: no text would yield it (`Adapted.left_out`), unless words that
-    are tokens are looked up. A text keeps its ids unless the two sides of a new merge are neighbours in them, or it has
-    a character or a whole word that only `second` knows. Special and added tokens of `second` come last, with their
-    flags. `id_map` says which old ids make up the new ones; `subwords.id_map(second, merged.tokenizer)` does so for the
-    second tokenizer.
+    A token is left out if earlier merges leave more than two parts of it: no text could produce it
+    (`Adapted.left_out`), unless words that are tokens are looked up. A text keeps its ids unless the two sides of a new
+    merge are neighbours in them, or it has a character or a whole word that only `second` knows. Special and added
+    tokens of `second` come last, with their flags. `id_map` says which old ids make up the new ones;
+    `subwords.id_map(second, merged.tokenizer)` does so for the second tokenizer.
 
     BPE and WordPiece only. Raises InputError for tokenizers of different families, alphabets, splitters or normalizers,
     and if `second` has nothing new.
@@ -57,7 +57,7 @@ def merge_tokenizers(first: TokenizerLike, second: TokenizerLike, *, threads: in
     spec, more = _with_added(spec, tok_b.spec)
     size, vocab = len(tok_a.model.vocab), tok_a.model.vocab
     if len(spec.model.vocab) == size:
-        raise InputError("nothing to merge: the first tokenizer has all tokens of the second that text can yield")
+        raise InputError("nothing to merge: the first tokenizer already has every usable token of the second")
     origins = np.full(len(spec.model.vocab), -1, np.int64)
     origins[:size] = np.where(np.diff(vocab.offsets) > 0, np.arange(size), -1)
     added = tuple(range(size, len(origins)))
@@ -75,7 +75,7 @@ def _check_related(tok_a: Tokenizer, tok_b: Tokenizer) -> None:
     if tok_a.splitter != tok_b.splitter:
         raise InputError(
             f"unrelated tokenizers: expected one splitter, not {tok_a.splitter.shown} and {tok_b.splitter.shown}; "
-            "tokens of words that the first never cuts out would not be reached"
+            "tokens that cross the first splitter's cuts could never be used"
         )
     if tok_a.spec.normalizer != tok_b.spec.normalizer:
         names = tok_a.normalizer_name or "none", tok_b.normalizer_name or "none"

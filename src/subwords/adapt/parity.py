@@ -94,7 +94,9 @@ def train_parity(
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Parity:
-    """Train BPE on several languages so that they cost about the same: each merge is one of the dearest language.
+    """Train BPE on several languages so that they cost about the same.
+
+    Each merge is the best pair of the language with the highest cost so far.
 
     Defined in ALGORITHMS.md, B11.
 

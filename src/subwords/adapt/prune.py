@@ -45,7 +45,7 @@ def prune(
     corpus, or word counts, use least, until `vocab_size` tokens are left, or until each of those that may go is used
     `min_count` times; with `keep`, those stay. Tokens are ids, bytes, or str as in `get_vocab` or as text.
 
-    Bytes, characters and special tokens stay, and so does a token of which another one is made. Tokens that stay keep
+    Bytes, characters and special tokens are never removed, nor is a token that a kept token is merged from. Others keep
     their ids; the other ids have no token. compact: ids without gaps instead, in the same order. A text keeps its ids
     if none of them is removed; the text of a removed token becomes what the merges that are left make of it
     (`Adapted.becomes`). allow_unknown: also remove pieces of Unigram and WordPiece without which text becomes unknown.
@@ -69,9 +69,7 @@ def prune(
         progress=progress,
     )
     if removed and len(removed) == len(removal.removable):
-        raise InputError(
-            "everything would be pruned: no token would be left but bytes, characters, and those that must stay"
-        )
+        raise InputError("these options would remove every learned token; keep at least one")
     origins = kept_origins(tokenizer.model, removed, compact=compact)
     return Adapted(Tokenizer(rearranged(tokenizer.spec, origins)), tokenizer, tuple(removed), _origins=origins)
 
@@ -112,8 +110,8 @@ def chosen_ids(
         found = lowest(removal, used, kept, lambda count, gone: gone < wanted)
         if len(found) < wanted:
             raise InputError(
-                f"cannot prune to {vocab_size} tokens: {size - len(found)} must stay, which are bytes, characters, "
-                "special tokens, and those that `keep` needs"
+                f"cannot prune to {vocab_size} tokens: {size - len(found)} tokens cannot be removed: bytes, "
+                "characters, special tokens, and tokens that `keep` needs"
             )
     else:
         found = lowest(removal, used, kept, lambda count, gone: count < (min_count or 0))

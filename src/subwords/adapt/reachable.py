@@ -1,4 +1,4 @@
-"""Which tokens a model makes of any word at all."""
+"""Which tokens the model can produce for some word."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ Encode: TypeAlias = Callable[[list[bytes]], TokenBatch]
 def reachable(model: Model, tokens: list[bytes], ids: NDArray[np.int64], encode: Encode) -> NDArray[np.bool_]:
     """Return which ids a model makes of words; True for ids that are not among `ids`. encode: gives the ids of words.
 
-    For BPE and Unigram, a token is made in some word if and only if it is made of its own text: as long as no merge or
-    piece crosses its ends, what happens between them does not depend on its neighbours.
+    For BPE and Unigram, a token is made in some word if and only if it is made of its own text: if no merge or
+    piece crosses its ends, its neighbours do not change the segmentation between them.
     """
     found = np.ones(len(tokens), np.bool_)
     if isinstance(model, BPE) and model.whole_words:

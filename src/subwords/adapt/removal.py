@@ -25,7 +25,7 @@ class Removal:
     """The rules of removal for one tokenizer.
 
     fixed: why a token must stay, by id. needs(i): the tokens without which no text yields token i. parts(i, gone): the
-    tokens that take its place once it is gone too, as far as the token alone tells.
+    tokens that replace it after removal, without regard to neighbours in a text.
     """
 
     def __init__(self, spec: TokenizerSpec, *, allow_unknown: bool = False) -> None:

@@ -73,7 +73,7 @@ def replace(
     tokenizer = tokenizer_of(tokenizer)
     model = tokenizer.model
     if isinstance(model, WordLevel):
-        raise InputError("expected a tokenizer of parts of words, not wordlevel")
+        raise InputError("tokens of WordLevel tokenizers cannot be replaced: they have no subword tokens")
     removal = removal_of(tokenizer.spec)
     if (number is None) + (drop is None) + (scripts is None) != 2:
         raise InputError("expected one of number, drop and scripts: which tokens make room")

@@ -19,7 +19,7 @@ JOINING = " _'\u2019"  # what a word may have besides letters and marks
 
 
 def whole_words_only(ids: TokenBatch, model: BPE, counts: WordCounts, inner: Splitter) -> TokenBatch:
-    """Return the ids of coarse words, with the id after the last token in place of each one that is no word of `inner`.
+    """Return the ids of coarse words; the id after the last token replaces each one that is not a word of `inner`.
 
     A word has at least one letter, and only letters, marks, spaces, underscores and apostrophes. InputError for a model
     that does not spell each byte, and for a rule that drops text.

@@ -107,7 +107,7 @@ class BPE(Value):
             raise FormatError("prefix and suffix need a model without parts, unused_ids and words_only")
         for name, mark in (("prefix", self.prefix), ("suffix", self.suffix)):
             if mark and self.byte_ids[list(mark)].min() >= 0:
-                # The bytes of `mark` would be ids of their own: more ids than bytes in a word.
+                # Each byte of `mark` would be an id: more ids than bytes in a word.
                 raise FormatError(f"byte_fallback with {name} {mark!r}, whose bytes are tokens, is not supported")
 
     def _check_results(self) -> None:
@@ -245,7 +245,7 @@ class BPE(Value):
         marks = len(before) + len(after)
         lengths = np.diff(self.symbols.offsets) - marks
         possible = (lengths >= 1) & (lengths <= (1 if self.byte_level else 4))
-        if not marks:  # a token longer than its first byte says is no character
+        if not marks:  # a token longer than its first byte says is not one character
             widths = WIDTHS[self.symbols.data[self.symbols.offsets[:-1]]]
             possible &= (lengths == 1) if self.byte_level else (lengths == widths)
         ids = np.flatnonzero(possible)

@@ -54,7 +54,7 @@ def _joined(tokens: Sequence[bytes], ids: dict[bytes, int]) -> tuple[NDArray[np.
 
 
 def _one_by_one(tokens: Sequence[bytes], ids: dict[bytes, int]) -> tuple[NDArray[np.int64], tuple[bytes, ...]]:
-    """Return the merges, in order of their result, and the characters that are no pieces."""
+    """Return the merges, in order of their result, and the characters outside the vocabulary."""
     characters = {token: token.decode("utf-8", "surrogateescape") for token in ids}
     parts: dict[bytes, int] = {}
     merges: list[tuple[int, int, int]] = []

@@ -153,7 +153,7 @@ def train(
             print_waiting(run, as_json, quiet)
             return
     elif run is not None and run != type(run)(threads=threads, memory=run.memory):
-        raise click.UsageError("shards are of text, but these are counts: leave out --workers, --runner and the like")
+        raise click.UsageError("--workers and --runner apply to text; these files hold word counts: leave them out")
     with warnings.catch_warnings():
         if quiet:
             warnings.simplefilter("ignore", SubwordsWarning)
@@ -332,7 +332,7 @@ def _count(
     from subwords.scale.job import count_files
 
     if options.pop("document_frequencies", False):
-        raise click.UsageError("numbers of documents need one process without --memory: leave out the options of runs")
+        raise click.UsageError("--document-frequencies works in one process: leave out --memory, --workers, --runner")
     reading = Reading(**{name: options.pop(name) for name in (*READING, *SAMPLING) if name in options})
     return count_files(files, path, reading=reading, run=run, progress=progress, **options)
 

@@ -31,7 +31,7 @@ def reading_options(command: _Command) -> _Command:
             "--text-column", type=utf8, metavar="NAME", help="The field or column that holds the text.  [default: text]"
         ),
         click.option(
-            "--max-document-bytes", type=click.IntRange(min=4), metavar="N", help="Drop what follows in a document."
+            "--max-document-bytes", type=click.IntRange(min=4), metavar="N", help="Truncate each document to N bytes."
         ),
         click.option(
             "--errors",

@@ -42,14 +42,16 @@ def run_options(command: _Command) -> _Command:
             metavar="N",
             help="About how large a shard is.  [default: 2^28]",
         ),
-        click.option("--rank", type=click.IntRange(min=0), metavar="R", help="Array jobs: the number of this process,"),
-        click.option("--world-size", type=click.IntRange(min=1), metavar="N", help="and how many there are."),
+        click.option(
+            "--rank", type=click.IntRange(min=0), metavar="R", help="Array job: rank of this process (from 0)"
+        ),
+        click.option("--world-size", type=click.IntRange(min=1), metavar="N", help="Array job: number of processes."),
         click.option(
             "--parts",
             "folder",
             type=PLACE,
             metavar="FOLDER",
-            help="Where shards are kept until all are done; a second run goes on from there.  [default: OUT.parts]",
+            help="Where shards are kept until all are done; a second run resumes from it.  [default: OUT.parts]",
         ),
         click.option(
             "--keep-parts",
@@ -77,4 +79,4 @@ def run_of(options: dict[str, Any], threads: int | None) -> Run | None:
 def print_waiting(run: Run | None, as_json: bool, quiet: bool) -> None:
     """Print that the shards of this rank are done, and that others are not."""
     if run is not None and (as_json or not quiet):
-        print_values({"rank": run.rank, "saved": None if as_json else "nothing yet: other ranks are at work"}, as_json)
+        print_values({"rank": run.rank, "saved": None if as_json else "not yet: waiting for other ranks"}, as_json)

@@ -84,7 +84,7 @@ def _announce(address: str, as_json: bool) -> None:
 
 
 def _start(path: object) -> tuple[str, bool]:
-    """Return the beginning of a text file, and whether the file goes on."""
+    """Return the beginning of a text file, and whether the file is longer."""
     from subwords.corpus.files import open_text
     from subwords.errors import InputError
     from subwords.study.page_api import MOST_CHARACTERS

@@ -56,7 +56,7 @@ def write_token_files(
     if output is None:
         raise click.UsageError("token files need a name: add -o FILE")
     if "-" in sources:
-        raise click.UsageError("token files are made of files: name them instead of standard input")
+        raise click.UsageError("token files cannot be made from standard input: name the input files")
     check_output(output)
     known = {name: value for name, value in options.items() if value is not None}
     for name in ("bos", "eos"):

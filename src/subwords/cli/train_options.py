@@ -86,7 +86,7 @@ _OPTIONS = (
         "--min-documents",
         type=_AT_LEAST_1,
         metavar="N",
-        help="Train only on words that at least N documents have: each token is in as many documents, too.",
+        help="Train only on words found in at least N documents, so that each token is in as many.",
     ),
     click.option(
         "--max-token-length", type=_AT_LEAST_1, metavar="N", help="In bytes; with --character-level, in characters."

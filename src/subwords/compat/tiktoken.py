@@ -254,7 +254,7 @@ def _checked(text: str) -> str:
 
 
 def _ids(tokens: object) -> NDArray[np.int64]:
-    """Return ids as int64; TypeError and OverflowError for what is no 32-bit unsigned integer."""
+    """Return ids as int64; TypeError and OverflowError unless they are 32-bit unsigned integers."""
     if isinstance(tokens, str) or not isinstance(tokens, Sequence | np.ndarray):
         raise WrongTypeError(f"expected a list of ids, not {type(tokens).__name__}")
     found = np.asarray(tokens if isinstance(tokens, np.ndarray) else [*tokens])

@@ -25,7 +25,7 @@ def parting(symbols: Iterable[str]) -> Rule:
 
 
 def kept_whole(symbols: Iterable[str], rule: Rule, steps: Steps) -> tuple[Rule, Steps]:
-    """Return a splitter and a normalizer that leave user-defined pieces whole, as words of their own."""
+    """Return a splitter and a normalizer that keep each user-defined piece whole, as one word."""
     users = tuple(symbols)
     return (*parting(users), *rule), _with_symbols(steps, users) if users else steps
 

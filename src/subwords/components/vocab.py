@@ -89,7 +89,7 @@ class Vocab(Value, Sequence[bytes]):
         return self.offsets[:-1] << SPAN_START | np.diff(self.offsets)
 
     def after(self, count: int) -> Vocab:
-        """Return the tokens from id `count` on, as a vocabulary of their own."""
+        """Return the tokens from id `count` on, as another vocabulary."""
         start = self.offsets[count]
         return Vocab(self.data[start : self.offsets[-1]].tobytes(), self.offsets[count:] - start)
 

@@ -23,8 +23,8 @@ class Block:
     data: never empty, cut between characters. ends (int64, strictly ascending, possibly empty): the end offsets in
     `data` of the documents that end in this block; the text after the last end continues in the next block. The last
     block of a source always has `ends[-1] == len(data)`. name: the file's name, or "text 12" with the index (from 0)
-    of the first text in the iterable. offset: where `data` begins in the text of the file, which is what is left after
-    decompression and without separators and all that is no text, or in the UTF-8 form of that text.
+    of the first text in the iterable. offset: where `data` begins in the text of the file, after
+    decompression, without separators and without bytes that are not text, or in the UTF-8 form of that text.
     """
 
     data: bytes

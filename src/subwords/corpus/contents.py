@@ -98,7 +98,7 @@ def container(head: bytes) -> str | None:
 
 
 def check_text(head: bytes, name: str, path: Path | None = None) -> None:
-    """Raise CorpusError if a file or stream that begins with `head` is not text, as far as its first bytes show.
+    """Raise CorpusError if a file or stream that begins with `head` is not text, by its first bytes.
 
     name: for messages. path: files with JSON rows are rejected if their name ends in .json, .jsonl or .ndjson; without
     a path they are text. Invalid UTF-8 is accepted.

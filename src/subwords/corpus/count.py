@@ -101,7 +101,7 @@ def save_tables(
 def _fill(
     tables: Sequence[WordTable], blocks: Iterable[Block], splitter: Splitter | Pipeline, special_tokens: Sequence[str]
 ) -> int:
-    """Count the words of blocks, each thread in a table of its own; return the bytes of the text that has them."""
+    """Count the words of blocks, each thread in its own table; return the bytes of the text that has them."""
     specials = Specials(special_tokens)
     # A table that counts documents must see them whole.
     cut = None if isinstance(tables[0], DocumentTable) else splitter.cut

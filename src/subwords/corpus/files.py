@@ -26,7 +26,7 @@ class TextStream:
     """The bytes of an open file, decompressed."""
 
     def __init__(self, raw: _Counted, stream: Any, name: str, marked: int) -> None:
-        self.marked = marked  # bytes of a byte order mark, which is no text
+        self.marked = marked  # bytes of a byte order mark, which is skipped
         self._raw = raw
         self._stream = stream
         self._name = name

@@ -19,7 +19,7 @@ def whole_lines(
     part: only the lines that begin there, from its first byte to before its second.
     """
     first, stop = part or (0, 1 << 62)
-    offset = max(0, first - 1)  # where the buffer begins; the byte before the part tells whether a line begins there
+    offset = max(0, first - 1)  # where the buffer begins; the byte before the part shows whether a line begins there
     with open_text(path, expected="rows", start=offset) as stream:
         buffer, held, reported = bytearray(size), 0, 0
         begun, ended = first == 0, False

@@ -31,7 +31,7 @@ def mix(
     weights: how often each source counts (1). shares: the part of the text that each source is to be, such as {"en":
     0.7, "de": 0.3}. exponent: shares in proportion to bytes ** exponent, 1 as they are, 0 all equal. max_bytes: the
     most bytes that a source counts for, of all or of each, 10_000_000 or "10MB". Only one of the first three. Raises
-    InputError for names that are no sources, for numbers that are not above 0, and for a total of 2**63 words or more.
+    InputError for names that are not sources, for numbers that are not above 0, and for a total of 2**63 words or more.
     Hazard: the counts are those of the mixture, not of a corpus: min_frequency is compared with them.
 
     >>> import subwords

@@ -18,7 +18,7 @@ class Cut(Protocol):
     """Says where a text may be cut, as `Splitter.cut` and `Pipeline.cut` do."""
 
     def __call__(self, text: NDArray[np.uint8], at: int, *, begins: bool = True) -> int:
-        """Return a position in text[:at] where a cut changes no word, or 0; begins: whether the text is no rest."""
+        """Return a position in text[:at] where a cut changes no word, or 0; begins: whether a document starts here."""
 
 
 def parts_of(blocks: Iterable[Block], cut_of: Cut | None, specials: Specials, *, context: int = 0) -> Iterator[Part]:

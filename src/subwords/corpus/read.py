@@ -46,8 +46,8 @@ def read_blocks(
 
     Files are text, JSON Lines, Parquet or Arrow; text and JSON Lines also compressed by gzip, zstd or bzip2. Each
     text file, row, or text of an iterable is a document, or each of its lines with its "\n", see `Reading`. Bytes stay
-    unchanged: line ends are not translated. A byte order mark at the start of a file is no text, and empty texts are no
-    documents. `on_bytes` is called with the number of bytes just read (on disk; for texts, in UTF-8). threads: that
+    unchanged: line ends are not translated. A byte order mark at the start of a file is skipped, and so are empty
+    texts. `on_bytes` is called with the number of bytes just read (on disk; for texts, in UTF-8). threads: that
     parse rows of JSON.
 
     Raises `InputError` for an invalid option or text, and `CorpusError` for a file that is missing, unreadable,

@@ -26,7 +26,7 @@ class Reading:
     documents, which belongs to none of them; for text files. text_column: the field or column of rows that holds the
     text. max_document_bytes: what follows them in a document is dropped. sample: the share of documents to read, chosen
     by a hash of their text and of sample_seed. errors: text that cannot be read raises CorpusError with its place
-    ("strict"); is read as far as it can be, with U+FFFD for each invalid byte, and no text for a row without any
+    ("strict"); is read with U+FFFD for each invalid byte, and skipped for a row without text
     ("replace"); or its document is left out ("skip").
     """
 

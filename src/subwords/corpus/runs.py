@@ -1,7 +1,7 @@
 """Counting in bounded memory: full tables go to disk, and their words come back as one file of counts.
 
 1. `Runs.take` writes the words of a table as a run, grouped in SHARES by a hash: a word is in one share of every run.
-2. `Runs.save` adds up one share after the other, each in a table of its own, and writes it back ordered by position.
+2. `Runs.save` adds up one share after the other, each in its own table, and writes it back ordered by position.
 3. It cuts the ordered shares at the same positions into windows of few words, and writes the words of each window, in
    their final order, to their final place.
 

@@ -1,4 +1,4 @@
-"""Specials: special tokens in the text of a corpus, which are no words."""
+"""Specials: removes special tokens from the text of a corpus before it is split."""
 
 from __future__ import annotations
 

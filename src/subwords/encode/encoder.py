@@ -126,9 +126,10 @@ class Encoder:
         return TokenBatch.join(in_threads(self._encode_texts, parts, count))
 
     def encode_part(self, text: bytes, bounds: NDArray[np.int64], *, begins: bool, ends: bool) -> TokenBatch:
-        """Return the ids of consecutive texts; the first continues a text that was cut, or the last one goes on.
+        """Return the ids of consecutive texts.
 
-        Not for a segmenter that joins; a text may be cut where `splitter.cut` says, if words are apart.
+        begins=False: the first text continues an earlier part. ends=False: the last one continues later. Not for a
+        segmenter that joins; a text may be cut where `splitter.cut` says, if words are apart.
         """
         state = self._take()
         batch = self._ids_of(state, np.frombuffer(text, np.uint8), bounds, begins=begins, ends=ends)
@@ -151,7 +152,7 @@ class Encoder:
         for first in range(0, len(words) - 1, step):
             bounds = words[first : first + step + 1]
             base = int(bounds[0])
-            # Each word is a text of its own: the kernel replaces its index by its number of ids.
+            # Each word is one text: the kernel replaces its index by its number of ids.
             ends, text_ends = (bounds[1:] - base).astype(np.uint32), np.arange(1, len(bounds))
             if neighbours is not None:
                 ends = np.empty(int(bounds[-1]) - base, np.uint32)

@@ -89,7 +89,7 @@ class PartEncoder:
         self.cut = engine.encoder.splitter.cut if self._streams else None
 
     def encode(self, part: Part) -> TokenBatch:
-        """Return the ids of the texts of a part; the last offset is the end of a text that goes on, too.
+        """Return the ids of the texts of a part; the last text may continue in the next part.
 
         InputError with the number of the document, from 0, for text that cannot be encoded.
         """

@@ -37,7 +37,7 @@ def with_dropout(
 
 @contextmanager
 def paths_of(engine: Engine, model: Model, text: str) -> Iterator[Paths]:
-    """Give the segmentations of a text; InputError if the model is no Unigram model, or for an unknown symbol."""
+    """Give the segmentations of a text; InputError if the model is not Unigram, or for an unknown symbol."""
     from subwords.unigram.sample import Paths
     from subwords.unigram.segmenter import UnigramSegmenter
 

@@ -140,7 +140,7 @@ def _read_as(
 
 
 def _of_hub(name: str, revision: str | None, download: bool) -> Path | None:
-    """Return the folder of a repository by name; None if this is no such name."""
+    """Return the folder of a repository by name; None if `name` is not a repository name."""
     from subwords.formats import hub
 
     if hub.is_name(name):

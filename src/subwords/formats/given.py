@@ -32,8 +32,8 @@ def given_tokens(
 ) -> tuple[AddedToken, ...]:
     """Return added tokens for ids by token; `holders` are the tokens of the file `name` by id.
 
-    Raises InputError for what is no dict of ids by token, and for single bytes, which text needs; FormatError for an id
-    that another token has, or that is far from the others.
+    Raises InputError unless it is a dict of token to id, or if a token is a single byte (text needs it); FormatError
+    for an id that another token has, or that is far from the others.
     """
     if special_tokens is not None and not isinstance(special_tokens, Mapping):
         raise InputError(f"expected special_tokens as a dict of ids by token, not {type(special_tokens).__name__}")

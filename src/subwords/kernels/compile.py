@@ -71,7 +71,7 @@ def _lower_field(context: Any, builder: Any, bundle: Bundle, value: Any, name: s
 
 
 class _Source(JITCodeLibrary):
-    """Functions that are linked into a kernel, without optimisation and machine code of their own.
+    """Functions that are linked into a kernel, without optimisation, and without machine code apart.
 
     Numba would do both for each of them, and again for the kernel: twice the time.
     """

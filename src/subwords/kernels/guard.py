@@ -68,7 +68,7 @@ def hold_forks() -> None:
     import logging  # noqa: F401
 
     assert concurrent.futures.thread
-    # An interrupted call may still compile in the background: LLVM must not be unloaded meanwhile.
+    # An interrupted call may still compile in the background: LLVM must not be unloaded before it ends.
     atexit.register(lambda: _in_turn(bool))
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(

@@ -105,7 +105,7 @@ RUNNING, UNIGRAM_SETTINGS = range(2, 4)
 
 # BPE. An entry of the pair table is left id, right id and rank in one uint64.
 ID_BITS, RANK_BITS = 21, 22
-MOST_RANK = (1 << RANK_BITS) - 1  # in place of a rank: two symbols that meet inside a token and are no merge
+MOST_RANK = (1 << RANK_BITS) - 1  # in place of a rank: two symbols that meet inside a token but do not merge
 NO_PAIR = (1 << 64) - 1  # a free slot; the rank of a pair whose symbols meet inside no token
 NO_RANK = (1 << 32) - 1  # of two bytes
 SHORT_WORD = 56  # symbols up to which scanning for the lowest rank beats chains; a multiple of 8 below 63, for masks

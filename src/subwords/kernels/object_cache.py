@@ -3,8 +3,8 @@
 A file is in a folder that is named by a digest: of the source of every kernel, of the processor, and of all versions
 that matter. So after an edit no stale caller remains. A file repeats the digest and the kernel's name and parameters;
 a file that is damaged or belongs to another kernel is compiled again and replaced. Files are replaced whole, so two
-processes can write the same one. The cache is never a reason to fail: what cannot be read is compiled, and what cannot
-be written is a warning.
+processes can write the same one. Cache errors are ignored: an unreadable kernel is compiled, and one that cannot be
+written is a warning.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 A file is named by a digest of what its table is made from: the content of a tokenizer file with the options of the
 reader, or a pattern, and every source file of this package with the versions of Python and NumPy. So it is never stale.
 A file begins with a checksum of its content, against damage, and is replaced whole. Arrays lie in it as they are in
-memory, so nothing is copied after reading, and they are read-only. The store is never a reason to fail: a table that
-cannot be read is made, and one that cannot be written is made again next time. Its folder has a limited size: the
+memory, so nothing is copied after reading, and they are read-only. Cache errors are ignored: an unreadable table is
+rebuilt, and one that cannot be written is made again next time. Its folder has a limited size: the
 tables that were not used for the longest time are deleted.
 """
 
@@ -79,7 +79,7 @@ def _path(kind: str, source: bytes) -> Path | None:
 
 @cache
 def _signature() -> bytes | None:
-    """A digest of all that may change a table besides its source; None if the sources of this package are no files.
+    """A digest of all that may change a table besides its source; None if this package is not installed as files.
 
     A source file is known by its size and its time, as Python knows it when it looks for its bytecode.
     """

@@ -42,7 +42,7 @@ Table = NDArray[np.uint64]
 
 
 class Unindexed(NamedTuple):
-    """What tells which pairs are live: words, tokens, rules, and settings with the threshold."""
+    """What decides which pairs are live: words, tokens, rules, and settings with the threshold."""
 
     words: SymbolWords
     tokens: NDArray[np.int64]

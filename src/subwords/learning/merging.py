@@ -184,7 +184,7 @@ class MergeLoop(ABC):
 
     @abstractmethod
     def _answer(self, status: int) -> None:
-        """Do what the kernel needs before it can go on."""
+        """Do the work that the kernel needs before it can continue."""
 
 
 class CountLoop(MergeLoop):

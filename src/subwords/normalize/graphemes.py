@@ -65,7 +65,7 @@ def _codes(ranges: str) -> list[int]:
 def grapheme_classes() -> NDArray[np.uint8]:
     """Return the class of every code point, named in kernels/layout.py: uint8 of shape (0x110001,), read-only.
 
-    The last entry is for a byte that is not UTF-8: it is always a cluster of its own.
+    The last entry is for a byte that is not UTF-8: it is always one cluster.
     """
     classes = np.zeros(CODE_POINTS + 1, np.uint8)
     for names, found in ((("Mn", "Me"), layout.EXTEND), (("Mc",), layout.SPACING)):

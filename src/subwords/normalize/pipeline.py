@@ -129,8 +129,8 @@ class Pipeline:
     def _becomes(self, text: Bytes, size: int, of: Part) -> bool:
         """Whether the normalized text has this length.
 
-        It has not if the cut is inside what one character becomes. Origins are no proof: as in HF, they may belong to
-        another character.
+        It differs if the cut is inside the replacement of one character. Origins do not prove it: as in HF, they may
+        belong to another character.
         """
         return len(self.normalizer.apply(text, np.array([0, len(text)], np.int64), of)[0]) == size
 

@@ -1,4 +1,4 @@
-"""Tokens in a terminal, each on a background of its own."""
+"""Tokens in a terminal, each on a colored background."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text with every character visible: spaces, control characters, bidi controls and bytes that are no characters."""
+"""Text with every character visible: spaces, control characters, bidi controls and bytes that are not characters."""
 
 from __future__ import annotations
 

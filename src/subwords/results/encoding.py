@@ -87,7 +87,7 @@ class Encoding(Value):
                 own["_make"] = own["_find"] = None  # lets go of what they hold
             for key, value in (found or {}).items():
                 own.setdefault(key, value)
-            if name in own:  # made above, or meanwhile by another thread
+            if name in own:  # made above, or by another thread in between
                 return own[name]
             if name not in FIELDS or "_row" not in own:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """Who does the work, and how it is divided. No choice changes the result.
+    """Where a job runs and how the corpus is divided. Every setting gives the same result.
 
     runner: "local" processes, "ray" tasks or "dask" tasks. workers: processes of this machine. threads: of each worker.
     memory: about what all processes of this machine, or each task of a cluster, may use: "2GB" or a number of bytes;
@@ -220,7 +220,7 @@ class _Job:
         self._held.close()
 
     def finish(self, progress: bool | None) -> list[Done] | None:
-        """Do what is not done yet; return all shards, or None if other ranks have shards to do."""
+        """Process the missing shards; return all, or None while other ranks are working."""
         self.folder.mkdir(parents=True, exist_ok=True)
         sizes = {shard.number: shard.size for shard in self.shards}
         missing = [shard for shard, known in zip(self.shards, self._all_found(), strict=True) if known is None]

@@ -72,7 +72,7 @@ def _written(path: Path, dtype: np.dtype[Any], sums: Sums) -> Iterator[Append]:
 
 
 def _write_index(index: IO[bytes], ends: Ends, size: int) -> None:
-    """Write lengths and places of sequences, and the first sequence of each document: each in a pass of its own."""
+    """Write lengths and places of sequences, and the first sequence of each document: in one pass each."""
     for _, lengths in _bounds_of(ends):
         write_numbers(index, lengths[lengths > 0], np.dtype("<i4"))
     for begins, lengths in _bounds_of(ends):

@@ -138,7 +138,7 @@ def nullable(node: Node) -> bool:
 
 
 def automaton(node: Node) -> Automaton:
-    """Return the automaton of a pattern's tree; raises `Outside` if there is none, or none small enough."""
+    """Return the automaton of a pattern's tree; raises `Outside` if there is none within the limits."""
     if nullable(node):
         raise Outside("it can match the empty string")
     program = _Program(node)

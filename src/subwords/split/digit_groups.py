@@ -75,7 +75,7 @@ def borders_of(
 ) -> NDArray[np.int64]:
     """Return the borders of words after the cuts, ascending.
 
-    runs: where the words of the text begin, and the last one ends, if each number is a word of its own. words: the same
+    runs: where the words of the text begin, and the last one ends, if each number is one word. words: the same
     before the step.
 
     >>> import numpy as np

@@ -173,7 +173,7 @@ class GroupsFinder(Finder):
         self._groups, self._runs = groups, MachineFinder(Split(groups.run))
 
     def cutter(self) -> Cutter | None:
-        """Return where numbers do not go on; None if what follows a number decides about it."""
+        """Return where numbers end; None if the text after a number decides about it."""
         return self._runs.cutter() if self._groups.words is None else None
 
     def split(self, word_spans: WordSpans) -> WordSpans:

@@ -82,7 +82,7 @@ class MaskRoute(Scanner):
         return self._split_many(text, bounds, first, self._classes, buffers.tail, buffers.ends, buffers.text_ends)
 
     def cut(self, text: Bytes, at: int) -> int:
-        """Cut before ASCII whitespace after an ASCII character that is none: a run of whitespace starts a word."""
+        """Cut before ASCII whitespace that follows another ASCII character: a run of whitespace starts a word."""
         for width in (256, 65536):
             window = text[max(0, at - width) : at]
             space = (window == 32) | ((window >= 9) & (window <= 13))

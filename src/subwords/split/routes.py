@@ -325,7 +325,7 @@ def gains_by_cuts(sample: Bytes) -> bool:
 
 
 def much_is_odd(sample: Bytes, buffers: SplitBuffers) -> bool:
-    """The same, of characters that masks do not classify at once, see `kernels.split.masks.usual_characters`."""
+    """As `much_is_high`, for characters that masks cannot classify in one step (`usual_characters`)."""
     high = np.count_nonzero(sample > 127)
     if high > len(sample) // 8:
         high -= 2 * np.count_nonzero((sample - np.uint8(0xC3) < 8) | (sample & 0xFE == 0xD0) | (sample & 0xFC == 0xD8))

@@ -199,7 +199,7 @@ def unsplit() -> Machine:
 
 
 def machine(automaton: Automaton, emits: str = "borders", *, last: bool = True) -> Machine:
-    """Return the machine of an automaton; raises `Outside` if there is none, or none small enough.
+    """Return the machine of an automaton; raises `Outside` if there is none within the limits.
 
     It also emits the end of the text; with last=False only if that is a border of the requested kind.
     """

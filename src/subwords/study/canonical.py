@@ -1,4 +1,4 @@
-"""Canonical ids: those that encoding gives; and what changes where two texts meet."""
+"""Canonical ids, and the effect of joining two texts on their ids."""
 
 from __future__ import annotations
 

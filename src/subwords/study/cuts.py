@@ -90,7 +90,7 @@ def alternative_at(rule: Rule, text: bytes, start: int, stop: int, guess: int | 
 
 
 def cut_steps(rule: Rule, text: NDArray[np.uint8]) -> dict[int, int]:
-    """Return the first step that cut at each byte where a word begins; the start of the text is no cut."""
+    """Return the first step that cut at each byte where a word begins; the start of the text is not a cut."""
     found: dict[int, int] = {}
     for number in range(len(rule)):
         if isinstance(rule[number], ByteChars | Replace):

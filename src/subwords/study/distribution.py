@@ -1,4 +1,4 @@
-"""Distributions: what the counts of ids tell. Pure functions of arrays."""
+"""Statistics of the counts of ids. Pure functions of arrays."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Evaluation", "Group", "Settings", "evaluate", "evaluation_of", "settings_of", "sums_of"]
 
 RANKS = (1, 10_000)  # that the line of Zipf's law is fitted to
-RARE = 10  # fewer uses than this are few
+RARE = 10  # a token with fewer uses counts as rare
 TOKENS = WORDS + 1  # after the columns that are resampled with it
 COLUMNS = ("metric", "value", "interval")
 GROUP_COLUMNS = ("group", "documents", "bytes", "tokens", "bytes per token", "interval", "characters per token", "cost")

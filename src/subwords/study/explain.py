@@ -1,4 +1,4 @@
-"""explain: why a text has its ids. The pipeline once more, in plain Python, with a note of every step."""
+"""explain: why a text has its ids. Runs the pipeline in plain Python and records every step."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _changes(
     whole: tuple[int, int],
     place: Callable[[int, int], tuple[int, int]],
 ) -> list[Change]:
-    """Return the ranges of the source that are not in the text as they are, each as short as the origins tell."""
+    """Return the ranges of the source that the text does not contain unchanged, each as short as the origins allow."""
     if origin is None:
         return []
     data, found, done = text.tobytes(), list[Change](), whole[0]

@@ -30,7 +30,7 @@ __all__ = ["BYTES", "CHARACTERS", "FIELDS", "SPACELESS_CHARACTERS", "WORDS", "Me
 
 BLOCK = 1 << 21  # bytes of text at once
 BYTES, CHARACTERS, WORDS, SPACELESS_CHARACTERS, FIELDS = range(5)  # of a document
-# Scripts whose words are not separated by spaces: their runs of letters are no words.
+# Scripts whose words are not separated by spaces: their runs of letters do not count as words.
 NO_SPACES = ("Han", "Hiragana", "Katakana", "Thai", "Lao", "Khmer", "Myanmar", "Tibetan", "Tai_Tham", "New_Tai_Lue")
 WHITESPACE = tuple(b" \n\t\r")
 NEAR = 64  # cuts that are tried

@@ -140,7 +140,7 @@ def _bpe(model: BPE, word: bytes) -> Obstacle | None:
         instead, then = "", None
         if model.words_only:
             instead, then = "if it were in the vocabulary", (len(model.vocab),)
-        return Obstacle("unknown", "it has no symbol that the model knows", (), instead, then)
+        return Obstacle("unknown", "none of its characters is in the vocabulary", (), instead, then)
     symbols = [*first_symbols(model, word)]
     if model.unk_id is not None and any(symbol.id == model.unk_id for symbol in symbols):
         return Obstacle("unknown", "the alphabet lacks at least one of its characters")

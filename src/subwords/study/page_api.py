@@ -1,4 +1,4 @@
-"""The answers of the local page: requests and answers are plain data; no sockets, no files of its own."""
+"""The answers of the local page: requests and answers are plain data; no sockets, no files."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_error(HTTPStatus.BAD_REQUEST, str(error))
         except (ConnectionError, TimeoutError):
             self.close_connection = True
-        except Exception as error:  # a defect of ours: the page says so and goes on
+        except Exception as error:  # a defect of ours: the page reports it, and the server continues
             self._send_error(HTTPStatus.INTERNAL_SERVER_ERROR, f"unexpected {type(error).__name__}: {error}")
 
     do_GET = do_POST = do_HEAD = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = do_TRACE = do_CONNECT = _answer  # noqa: N815

@@ -38,7 +38,7 @@ class BPEWords:
         if index is not None and model.whole_words and index not in model.special_ids | model.unused_ids:
             return Known(index, "the whole word is a token: it is looked up before merging")
         if model.words_only:
-            return Unknown(model.unk_id, "the model knows whole words only, and this is none")
+            return Unknown(model.unk_id, "the model has whole words only; this word is not one of them")
         symbols = [*first_symbols(model, word)]
         if not symbols:
             return Unknown(None, "no symbol of the word is in the vocabulary, and unknown ones are left out")

@@ -52,5 +52,5 @@ class WordLevelWords:
         """Return how a word gets its id."""
         index = self._model.vocab.ids.get(word)
         if index is None or index in self._model.special_ids:
-            return Unknown(self._model.unk_id, "the word is no token")
+            return Unknown(self._model.unk_id, "the word is not in the vocabulary")
         return Known(index, "the word is a token")

@@ -201,7 +201,7 @@ def _sizes(vocab_sizes: Sequence[int] | int) -> list[int]:
 
 
 def _model(width: int | None, layer_parameters: int | None, tied: bool) -> Callable[[Sweeped], Sweeped]:
-    """Return what adds the costs of a model to a size; nothing if there is none."""
+    """Return a function that adds the costs of a model to a size; without a model it changes nothing."""
     check_flag("tied", tied)
     if width is None and layer_parameters is None:
         if tied:

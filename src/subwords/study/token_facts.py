@@ -23,7 +23,7 @@ class TokenFacts:
         self.tok = tok
 
     def text(self, index: int) -> str:
-        """Return a token as text; bytes that are no characters become lone surrogates."""
+        """Return a token as text; bytes that are not characters become lone surrogates."""
         return self.tok.spec.model.vocab[index].decode("utf-8", "surrogateescape")
 
     def rank(self, index: int) -> int | None:

@@ -81,7 +81,7 @@ def _word(trace: Trace, word: Word) -> Iterator[str]:
             yield f"    rank {merge.rank}{count}: {pair}: {_tokens(trace, row)}"
     elif isinstance(found, Matching):
         for match in found.matches:
-            longer = f"; {match.tried} longer ones are no piece" if match.tried else ""
+            longer = f"; {match.tried} longer candidates are not in the vocabulary" if match.tried else ""
             yield f"    at {match.start}: {trace.tokens[match.id]!r}, the longest{longer}"
     else:
         yield from _lattice(trace, word, found)

@@ -28,7 +28,7 @@ __all__ = ["READING", "Use", "counts_to_train", "over", "parted", "uses_of"]
 
 READING = ("documents", "separator", "text_column", "max_document_bytes", "errors")
 SAMPLING = ("sample", "sample_seed")
-# Options of `train` that are no settings of a model.
+# Options of `train` that are not settings of a model.
 NO_SETTINGS = ("splitter", "normalizer", "template", "roles", "min_documents", "threads", "progress")
 SETTINGS = settings_of(2.5, 0.95, 1000, 0, False, None)  # the defaults of `evaluate`
 

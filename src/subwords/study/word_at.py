@@ -87,7 +87,7 @@ def _normalized(facts: TokenFacts, text: str) -> str:
 
 
 def _ends_in(facts: TokenFacts, steps: Steps, ids: list[int]) -> bool:
-    """Whether steps give these ids; a byte-fallback or an unknown character has ids of its own in a lattice."""
+    """Whether steps give these ids; in a lattice, byte-fallback and unknown characters have separate ids."""
     if isinstance(steps, Lookup):
         return True
     if isinstance(steps, Merges):

@@ -99,7 +99,7 @@ _Find: TypeAlias = Callable[[int, int], tuple[int, int] | None]
 
 
 def steps_of(facts: TokenFacts, word: str) -> Steps:
-    """Return how a normalized word (pre-token) becomes tokens; bytes that are no characters are lone surrogates."""
+    """Return how a normalized word (pre-token) becomes tokens; bytes that are not characters are lone surrogates."""
     model = facts.tok.model
     if len(word.encode("utf-8", "surrogateescape")) > MOST_BYTES:
         return Lookup(f"The word has {len(word)} characters; steps are shown for words of up to {MOST_BYTES} bytes.")

@@ -61,7 +61,7 @@ def hint(owner: str, name: str, ours: str) -> MissingName:
 
 
 class OtherName:
-    """An attribute that is not there: reading it raises an AttributeError that tells our name, so `hasattr` is False.
+    """An attribute that is not there: reading it raises an AttributeError with our name for it, so `hasattr` is False.
 
     Unlike `__getattr__` on the class, it leaves every other attribute as fast as it was.
     """

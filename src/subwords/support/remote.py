@@ -151,7 +151,7 @@ class Remote:
         return Remote(self._path.with_suffix(suffix))
 
     def info(self) -> dict[str, Any]:
-        """Return what the store says of an object or folder; FileNotFoundError if there is none."""
+        """Return what the store reports about an object or folder; FileNotFoundError if there is none."""
         if self._info is not None:
             return self._info
         with _as_os_error(self):

@@ -55,7 +55,7 @@ def streamed(
     """Yield run(item) for every item, in order, while threads work on the next ones.
 
     window: items whose results are not yielded yet. The caller's thread takes items from the iterable, and works on
-    what it gets meanwhile. After an exception, no item is started, and it is raised in the place of its result.
+    the results while threads run. After an exception, no item is started, and it is raised in the place of its result.
     Hazard: the threads end when the iterator does: close one that is not used up.
 
     >>> list(streamed(str.upper, ["a", "b"], 2, window=4))

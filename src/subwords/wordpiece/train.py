@@ -71,7 +71,7 @@ def train_wordpiece(
     - "count": n, the merges of BPE, which HF tokenizers trains under the name of WordPiece (1.06 tokens per word).
 
     Scores are compared exactly, and `tie_break` decides ties (B2): equal counts give the same model everywhere. Merging
-    goes on until vocab_size, even with a negative gain, or until no pair occurs min_frequency times. max_token_length
+    continues until vocab_size, even with a negative gain, or until no pair occurs min_frequency times. max_token_length
     is in characters, without the prefix. limit_alphabet keeps the N most frequent characters; any other character
     splits the word. max_chars: nothing is learned from longer words, which encoding makes unk_token; None is the
     length of the longest word, but at least 100. `on_step`: see `train_bpe`.

@@ -22,7 +22,7 @@ _NO_IDS = np.zeros(0, np.int64)
 class DecodeStream:
     """Text of ids that arrive one by one; made by `Tokenizer.stream`, for one text and one thread.
 
-    It cannot be copied or pickled (InputError): keep the ids, and `tok.stream(prompt=ids)` goes on after them.
+    It cannot be copied or pickled (InputError): keep the ids, and `tok.stream(prompt=ids)` continues after them.
 
     The pieces that `step` and `finish` return join to `tok.decode(ids)`. A piece never ends inside a character and is
     never taken back: text waits while a later id could change it. Time is linear in the number of ids.
@@ -102,7 +102,7 @@ class DecodeStream:
 
     def __reduce__(self) -> NoReturn:
         raise InputError(
-            "a DecodeStream cannot be copied or pickled: keep the ids, and tok.stream(prompt=ids) goes on after them"
+            "a DecodeStream cannot be copied or pickled: keep the ids, and tok.stream(prompt=ids) continues after them"
         )
 
     def __repr__(self) -> str:

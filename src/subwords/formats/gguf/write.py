@@ -71,7 +71,7 @@ def write(spec: TokenizerSpec) -> bytes:
 
 
 def _types(spec: TokenizerSpec, texts: Sequence[str], *, bytes_too: bool = False) -> NDArray[np.int32]:
-    """Return the type of every token; an id that no text yields and that is no added token is unused."""
+    """Return the type of every token; an id that no text yields and that is not an added token is unused."""
     model = spec.model
     types = np.full(len(texts), NORMAL, np.int32)
     types[[i for i, text in enumerate(texts) if not text]] = UNUSED

@@ -36,7 +36,7 @@ KINDS = (
     *("BPEDecoder", "ByteLevel", "WordPiece", "Metaspace", "CTC", "Sequence", "Replace", "Fuse", "Strip"),
     "ByteFallback",
 )
-# The fields that tell the type of a decoder without one, in the order in which HF tries them.
+# The fields that determine the type of a decoder without one, in the order in which HF tries them.
 SHAPES = {
     "BPEDecoder": ("suffix",),
     "WordPiece": ("prefix", "cleanup"),
@@ -94,7 +94,7 @@ def _from_step(node: Node, depth: int = 0) -> DecoderStep:
 
 
 def _kind(node: Node) -> str | None:
-    """Return the type of a decoder; if HF knows no such type, the one that its fields tell, as in HF."""
+    """Return the type of a decoder; if HF does not have this type, the one that its fields determine, as in HF."""
     kind = node["type"].value
     if isinstance(kind, str) and kind in KINDS:
         return kind

@@ -121,7 +121,7 @@ _READERS: dict[str, Callable[[Node], Steps]] = {
 }
 
 
-# The fields that tell the type of a normalizer without one, in the order in which HF tries them.
+# The fields that determine the type of a normalizer without one, in the order in which HF tries them.
 _SHAPES = {
     "Bert": ("clean_text", "handle_chinese_chars", "lowercase"),
     "Strip": ("strip_left", "strip_right"),

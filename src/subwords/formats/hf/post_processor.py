@@ -49,7 +49,7 @@ def _read(node: Node) -> Template:
     kind = node["type"].value
     read = _READERS.get(kind) if isinstance(kind, str) else None
     if read is None:
-        # As in HF, where the fields alone tell most types.
+        # As in HF, where the fields alone determine most types.
         read = next((read for fields, read in _SHAPES if all(field in node.object() for field in fields)), None)
     if read is None:
         raise node.unsupported(" or ".join(_READERS))

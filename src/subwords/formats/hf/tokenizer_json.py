@@ -112,7 +112,7 @@ def read(data: bytes, name: str) -> TokenizerSpec:
     )
 
 
-# Files of JSON that are no tokenizer.json, by the keys that they have.
+# JSON files that are not a tokenizer.json, by the keys that they have.
 _OTHERS = (
     (("config", "vocab"), "a tekken.json of Mistral, which is not supported; load the tokenizer.json of that model"),
     (("tokenization", "config"), "a configuration of MidiTok; its `_model` holds a tokenizer.json if it is trained"),

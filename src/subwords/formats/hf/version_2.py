@@ -120,7 +120,7 @@ def _delimiting(step: Node, following: Node) -> list[Any]:
     metaspace = {"type": "Metaspace", "replacement": replacement, "prepend_scheme": scheme, "split": False}
     if not step["drop_whitespace"].boolean():
         return [metaspace]
-    # Words without whitespace between them: only the delimiters tell them apart.
+    # Words without whitespace between them: only the delimiters separate them.
     if scheme != "always" or following.value != {"pattern": {"String": replacement}, **_AT_DELIMITERS}:
         raise step["drop_whitespace"].wrong('false, or prepend "always" and a Split at the delimiter')
     return [{"type": "WhitespaceSplit"}, metaspace]

@@ -1,6 +1,6 @@
 """vocab.json with merges.txt (GPT-2: encoder.json with vocab.bpe): the two files of a BPE model.
 
-They hold no splitter, no normalizer and no added tokens. The vocabulary tells which of three tokenizers it is:
+They hold no splitter, no normalizer and no added tokens. The vocabulary determines which of three tokenizers it is:
 
 - without `</w>`: byte-level BPE with GPT-2's splitter;
 - with `</w>`, and a token for each of 256 bytes: CLIP's;

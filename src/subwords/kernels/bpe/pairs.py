@@ -1,9 +1,9 @@
 """The rank of a pair of symbols: two tables.
 
 *Open* table: open addressing with linear probing. An entry is one uint64, left << 43 | right << 22 | rank; NONE marks a
-free slot, rank MOST_RANK two symbols that meet inside a token but are no merge.
+free slot, rank MOST_RANK two symbols that meet inside a token but do not merge.
 
-*Perfect* table, for models that know every byte: each pair has a place of its own, found without a search or a branch.
+*Perfect* table, for models that know every byte: each pair has its own place, found without a search or a branch.
 The first bits of a pair's hash choose a pilot, which moves the pairs of these bits to free places. An entry is one
 uint32: a rank in its low bits, bits of the pair's hash above. So 100,000 merges fit the second cache. A pair that is no
 merge may have these bits too: whoever uses a rank compares the two symbols with halves[2 * rank] and the next one.
@@ -56,7 +56,7 @@ def sieve_bits(spread):
 def find_rank(merges, left, right):
     """The rank of the pair (left, right); NO_MERGE if its symbols only meet inside a token, NONE if not even that.
 
-    Nearly all pairs that are asked for are no merge. The sieve, which fits the second cache, answers most of these.
+    Nearly all pairs that are looked up do not merge. The sieve, which fits the second cache, answers most of these.
     """
     key = U64(left) << ID_SHIFT | U64(right)
     spread = mix(key ^ merges.seed, SPREAD)
@@ -81,7 +81,7 @@ def pilot_place(spread, pilot, mask):
 
 @inlined
 def maybe_rank(known, left, right):
-    """The rank of the pair (left, right), or that of another one; 1 << known.bits or more if it is no merge."""
+    """The rank of the pair (left, right), or that of another one; 1 << known.bits or more if it does not merge."""
     spread = spread_pair(known.seed, left, right)
     pilot = U64(known.pilots[I64(spread >> known.shift)])
     return (spread >> CHECK << known.bits ^ U64(known.entries[pilot_place(spread, pilot, known.mask)])) & LOW
@@ -106,7 +106,7 @@ def known_rank(known, left, right):
 def pair_rank(merges, left, right):
     """Priority and rank of the pair (left, right), as `ranks` has them.
 
-    LINKED or more if the pair is no merge, NONE if its symbols meet inside no token.
+    LINKED or more if the pair does not merge, NONE if its symbols meet inside no token.
     """
     rank = known_rank(merges.known, left, right) if merges.known.bits != ZERO else find_rank(merges, left, right)
     if rank == NONE:

@@ -1,4 +1,4 @@
-"""Parity-aware BPE training (B11): several languages with words and pairs of their own, and one list of merges.
+"""Parity-aware BPE training (B11): several languages, each with its own words and pairs, and one list of merges.
 
 Each language is a *region*: its words, pairs, postings and heap as in train.py, one region after the other in each
 array. Regions for measuring hold other words of the languages. All pairs of a region are live (the threshold is 1),

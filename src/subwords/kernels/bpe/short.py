@@ -144,7 +144,7 @@ def merge_known_lanes(merges, n, lanes):
 
     A BORDER on both sides makes every symbol one between others. A rank is certain only after a look at its halves,
     which nothing waits for. Nor does the lowest of the other lanes wait for the two new ones (+15 % speed). Branches
-    for pairs that are no merge: -30 % where they are hard to predict.
+    for pairs that do not merge: -30 % where they are hard to predict.
     """
     symbols, known = merges.symbols, merges.known
     symbols[0], symbols[n + 1] = BORDER, BORDER

@@ -1,6 +1,6 @@
 """Blocks of 64 bytes of text: which characters need a look, because a string of the map may begin there.
 
-`classes` tells for every code point. A character of class PLAIN is copied. One of class FIRST or BOTH needs a look if
+`classes` has it for every code point. A character of class PLAIN is copied. One of class FIRST or BOTH needs a look if
 the next one may come second (SECOND, BOTH or MAPPED_SECOND); one of a higher class than SECOND always needs one.
 """
 

@@ -24,7 +24,7 @@ class Replacing(NamedTuple):
 
 @helper
 def run_end(r, p, i, stop):
-    """The end of the run of members that begins at p[i], and how many there are; (place, 0) if p[i] is none."""
+    """The end of the run of members that begins at p[i], and how many there are; (place, 0) if p[i] is not a member."""
     count = I64(0)
     while i < stop:
         code, length = decode_at(p, i, stop)

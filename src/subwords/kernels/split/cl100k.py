@@ -63,7 +63,7 @@ def contraction_length(p, i, stop):
 
 @helper
 def end_of_gap(p, i, stop, classes):
-    """What comes after the whitespace from i on that is no newline."""
+    """The place after the whitespace from i on that is not a newline."""
     while i + LANES <= stop:  # mostly indentation
         spaces = trailing_zeros(~range_mask(p, i, 32, 32))
         i += spaces
@@ -131,7 +131,7 @@ def number_starts(numbers, run_starts, inner, phase, group):
     if group != 3 or numbers & inner != ZERO:
         return counted_starts(numbers, run_starts, inner, phase, group)
     found = run_starts
-    if numbers & ~run_starts & ONE != ZERO:  # the run goes on from the block before
+    if numbers & ~run_starts & ONE != ZERO:  # the run continues from the previous block
         first = ONE << U64(3 - phase)
         if ~numbers & (first | first - ONE) == ZERO:
             found |= first
@@ -165,7 +165,7 @@ def scan(p, start, stop, classes, tail, ends, count, capacity):
     was_letter, was_number, was_other, was_space, was_blank = ZERO, ZERO, ZERO, ZERO, ZERO
     was_gap, was_newline, pending, joining, phase = ZERO, ZERO, ZERO, ZERO, I64(0)
     moved_on = ZERO  # starts that the previous block adds to this one
-    off = ONE  # the start of the text is no word end
+    off = ONE  # the start of the text is not a word end
     rest, rest_class = 0, 0
     i = start
     while i < stop and count + LANES <= capacity:

@@ -59,8 +59,8 @@ def usual_characters(block, at):
     """The bytes of frequent characters within a block: (letters, others, those of both but first ones).
 
     Letters: U+00C0 to U+02BF but two signs, U+0400 to U+047F, U+1E00 to U+1EFF (Latin and Cyrillic), and those of the
-    Arabic and Devanagari blocks, whose marks are others. Only whole characters: text that is no UTF-8 has none by
-    mistake. `tests/test_masks_equal_reference.py` has the list.
+    Arabic and Devanagari blocks, whose marks are others. Only whole characters: invalid UTF-8 never counts as
+    one. `tests/test_masks_equal_reference.py` has the list.
     """
     following = one_of(block, at, 0x80, 0xBF, 1)
     lead = range_mask(block, at, 0xC3, 0xC3)
@@ -122,10 +122,10 @@ def move_bit(now, later, k):
 
 @inlined
 def carried(runs, begins, joining):
-    """The ends of runs from some of their bits on: (the bits from there on, the bits after them, whether one goes on).
+    """The ends of runs from some of their bits on: (the bits from there on, those after them, whether one continues).
 
-    joining: 1 if the last run of the block before goes on; returned for this block. A sum carries each of `begins` to
-    the end of its run.
+    joining: 1 if the last run of the previous block continues; returned for this block. A sum carries each of `begins`
+    to the end of its run.
     """
     once = runs + begins
     total = once + joining

@@ -11,11 +11,11 @@ Words start as in `cl100k.py`, with three differences:
 - newlines and slashes after a run of others belong to its word, from the first newline on (slashes before it are in the
   run). Whatever follows them starts a word, even in the middle of a run of others.
 
-A mark (`\p{M}`) is a letter without case, as `\p{Lm}` and `\p{Lo}` are. But after others that are no prefix of a word
-of letters, because a space comes before them or they are two or more, it is one of the others.
+A mark (`\p{M}`) is a letter without case, as `\p{Lm}` and `\p{Lo}` are. But after others that are not a prefix of a
+word of letters, because a space comes before them or they are two or more, it is one of the others.
 
 One place needs more than the characters around it, and a scan stops before its block: an upper-case letter after a
-letter without case. Whether a word starts there depends on how the run of letters goes on.
+letter without case. Whether a word starts there depends on the rest of the run of letters.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def suffixes(p, i, stop, apostrophes, on):
 
 @helper
 def marks_of_others(marks, others, was_other, after_space, newlines, runs, joining, inner, pending):
-    """The marks that are others, because they follow others that are no prefix of a word of letters."""
+    """The marks that are others, because they follow others that are not a prefix of a word of letters."""
     found = ZERO
     while True:  # from left to right: each may change what comes after it
         after_other = others << ONE | was_other

@@ -100,7 +100,7 @@ def last_border(borders, chars):
 
 @helper
 def add_cuts(cuts, borders, last):
-    """Add the safe cuts before place `last` to the borders: after the last border, the word may go on.
+    """Add the safe cuts before place `last` to the borders: after the last border, the word may continue.
 
     Returns whether there is a character that may be cut off.
     """
@@ -160,7 +160,7 @@ def enter(cuts, before, after, left, right):
 
 @helper
 def side(p, at, begin, stop):
-    """The bits of the code point p[at:at + 3] that are known from p[begin:stop], or -1 if it is no such character."""
+    """The bits of the code point p[at:at + 3] that are known from p[begin:stop], or -1 if it is another character."""
     code = 0
     for k in range(3):
         if begin <= at + k < stop:

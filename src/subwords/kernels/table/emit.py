@@ -5,7 +5,7 @@ INSIDE ids of 32 bits. If there are more ids, or if the word is long, the owner'
 the place of the ids in the arena (low half) and their number (high half), and the high half of VALUE_HIGH is the place
 of a long word's bytes in the other arena.
 
-A RUN is no entry of the table: `chars` has the ids of each of its characters.
+A RUN is not an entry of the table: `chars` has the ids of each of its characters.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ def place_ends(ids: U32s, ends: I64s, first: Int, last: Int, begun: Int, out: U3
     """Write the ids with `first` before and `last` after each document, -1 for none; the number of ids.
 
     Documents end in ids[: ends[k]]; out_ends gets where they end in `out`. The ids after the last end belong to a
-    document that goes on. begun: 1 if the first document began before this block, so it has its `first`.
+    document that continues in the next block. begun: 1 if the first document began before this block, so it has its
+    `first`.
     """
     source, target, e, o = pointer(ids), pointer(out), pointer(ends), pointer(out_ends)
     start = written = 0

@@ -117,7 +117,7 @@ def size_of(sizes, known, marks, index, first, rest):
 
 @helper
 def unknown_size(kinds, p, at, end):
-    """The bytes of the unknown characters that begin at p[at], in a word up to `end`; NONE if they do not tell."""
+    """The bytes of the unknown characters that begin at p[at], in a word up to `end`; NONE if that is ambiguous."""
     i, first = at, True
     while i < end:
         code, size = decode_at(p, i, end)

@@ -68,7 +68,7 @@ def best_gain(t):
 
 @helper
 def choose(t, best, most, total, ln_total, slack):
-    """The best record, or -1 - UNDECIDED if floating point cannot tell it from the other `choices`."""
+    """The best record, or -1 - UNDECIDED if floating point cannot separate it from the other `choices`."""
     t.counters[CHOICES] = 0
     at = I64(0)
     while at >= 0:

@@ -28,11 +28,11 @@ class Subject:
         self.tokens = list(self.model.vocab)
 
     def shown(self, index: int) -> str:
-        """Return a token as text; bytes that are no character as \\xNN."""
+        """Return a token as text; bytes that are not a character as \\xNN."""
         return self.tokens[index].decode("utf-8", "backslashreplace")
 
     def quoted(self, index: int) -> str:
-        """Return a token for messages: as Python writes a str, or bytes if it is no text."""
+        """Return a token for messages: as Python writes a str, or bytes if it is not text."""
         token = self.tokens[index]
         try:
             return repr(token.decode())

@@ -104,6 +104,7 @@ def fill_symbols(data: U8s, offsets: I64s, counts: U64s, order: I64s, ids: I32s,
     for k in range(len(order)):
         word = order_of[k]
         i, stop, n = o[word], o[word + 1], 0
+        # One step beyond the last symbol: there `symbol_at` finds none, which ends the word as an unknown symbol does.
         while i <= stop:
             symbol, step = symbol_at(p, i, stop, d, len(ids), 0 if i == o[word] else later)
             if symbol >= 0:
@@ -141,6 +142,7 @@ def fill_ids(ids: U32s, offsets: I64s, counts: U64s, order: I64s, apart: U8s, wo
                 symbols[used + n] = p[i]
                 n += 1
                 continue
+            # A single symbol is not kept: `used` stays, and the next word overwrites it.
             if n > 1:
                 if runs == 0 or weights[runs - 1] != c[word]:
                     starts[runs], weights[runs] = used, c[word]
@@ -176,6 +178,7 @@ def hash_of(key):
 def pair_slot(pairs, mask, key):
     """The position of the pair's entry, or of the free entry for it."""
     slot = hash_of(key) & mask
+    # Ends, because the callers keep at least half of the entries free.
     while pairs[I64(slot) * PAIR_ROW + PAIR_KEY] != key and pairs[I64(slot) * PAIR_ROW + PAIR_KEY] != FREE:
         slot = (slot + ONE) & mask
     return I64(slot) * PAIR_ROW
@@ -243,6 +246,8 @@ def sift_pairs(words: SymbolWords, first: Int, stop: Int, spans: U32s, sieve: U3
             if at >= I64(starts[run + 1]):
                 run = run_at(starts, runs, run, at)
             slot = sieve_slot(U64(left) << HALF | U64(right), mask)
+            # Pairs that share a counter only make it larger, and it saturates: a small counter proves each of them
+            # rare.
             v[slot] = min(U64(v[slot]) + min(weights[run], most), most)
         at = after
     return 0
@@ -289,6 +294,7 @@ def count_pairs(
                 after = at + I64(t[left])
             right = I64(s[after])
             key = U64(left) << HALF | U64(right)
+            # Written in any case, and kept only if n moves on: whether a pair is live cannot be predicted.
             ahead[2 * n], ahead[2 * n + 1] = key, U64(at)
             n += I64((right != END) & (I64(v[sieve_slot(key, few)]) >= least))
             at = after
@@ -361,6 +367,7 @@ def place_postings(part: U64s, pairs: U64s, places: U32s) -> Int:
         if source[at + PAIR_KEY] != FREE:
             to, place = pair_slot(target, mask, source[at + PAIR_KEY]), U64(END)
             if target[to + PAIR_KEY] != FREE:
+                # PAIR_PLACE moves from the end of the pair's postings to their start: called for the last part first.
                 place = target[to + PAIR_PLACE] - source[at + PAIR_WORDS]
                 target[to + PAIR_PLACE] = place
             found[I64(source[at + PAIR_PLACE])] = place

@@ -73,6 +73,7 @@ def chain_pair(merges, at, entry, size):
         return entry, size
     chains, entries = merges.chains, merges.entries
     rank = I64(merges.ranks[at] >> HALF)
+    # At most 3n entries: n - 1 pairs at the start, and two for each of at most n - 1 merges.
     entries[2 * entry], entries[2 * entry + 1] = at, -1
     if chains[3 * rank] < 0:
         chains[3 * rank], chains[3 * rank + 2] = entry, 0
@@ -124,10 +125,13 @@ def merge_long(merges, n):
             sort_chain(merges, rank)
         this = I64(merges.chains[3 * rank])
         while this >= 0:
+            # The last merge made a pair of lower rank, which comes first (E1): this rank goes back to the heap, and its
+            # chain begins at `this` next time.
             if size > 0 and merges.heap[0] < rank:
                 size = heap_push(merges.heap, size, rank)
                 break
             at = I64(merges.entries[2 * this])
+            # Otherwise the entry is stale: its symbol was merged since, or has another neighbour.
             if I64(ranks[at] >> HALF) == rank:
                 gone = I64(links[2 * at + 1])
                 following = I64(links[2 * gone + 1])
@@ -168,6 +172,7 @@ def merge_tied(merges, n, least):
             size = heap_push(waiting, size, ranks[k] >> HALF << HALF | U64(k))
     links[2 * n - 1] = -1
     while size > 0 and left > least:
+        # Priority, then position: of equal priorities the leftmost (E1). At most 3n entries, as in `merge_long`.
         best, at = waiting[0], I64(waiting[0] & LOW)
         size = heap_pop(waiting, size)
         if ranks[at] >> HALF != best >> HALF:  # a stale entry: merged since, or another pair now

@@ -165,6 +165,7 @@ def segment_windows(model, text, at, length, out, count, size):
         out[kept + k] = model.merges.symbols[k]
     while end < stop:
         position = start
+        # Tokens near the end of the window may change with the text after it: the next window begins before them.
         while kept < filled and position + model.spans[out[kept]] <= end - shared:
             position += model.spans[out[kept]]
             kept += 1
@@ -172,6 +173,7 @@ def segment_windows(model, text, at, length, out, count, size):
             return -1
         end = min(position + size, stop)
         m = window(model, text, position, end - position)
+        # From the shared token on, the new window is right; before it, the old one: see above.
         kept, start, j = meet(model, out, kept, filled, position, m)
         if kept < 0:
             return -1

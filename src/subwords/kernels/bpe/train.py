@@ -70,6 +70,7 @@ def first_position(t, at):
         place = I64(t.postings[I64(pairs[at + PAIR_PLACE])])
         if t.symbols[place] == left and t.symbols[place + span] == right:
             return U64(place)
+        # Places ascend, and a lost place is never regained: it is dropped for good.
         pairs[at + PAIR_PLACE] += ONE
         pairs[at + PAIR_WORDS] -= ONE
     return FREE
@@ -128,6 +129,7 @@ def merge_places(t, place, number, left, right, merged):
     for k in range(place, place + number):
         prefetch(symbols, I64(t.postings[k + AHEAD]))
         at = I64(t.postings[k])
+        # Stale, or taken by the merge just done: in "aaa" the second pair (a, a) is gone after the first.
         if symbols[at] != left or symbols[at + first] != right:
             continue
         if at >= next_run:
@@ -135,6 +137,7 @@ def merge_places(t, place, number, left, right, merged):
             next_run, weight = I64(starts[run + 1]), t.weights[run]
         stop = at + whole
         before, after = I64(symbols[at - 1]), I64(symbols[stop])
+        # END first: if the right token covers one symbol, this is also the last place, which gets `merged`.
         symbols[at + first] = END
         symbols[at], symbols[stop - 1] = merged, merged
         if before != END:
@@ -177,6 +180,7 @@ def open_pair(t, left, right, side, neighbour):
     t.pairs[at + PAIR_KEY], t.pairs[at + PAIR_COUNT] = key, weight
     t.pairs[at + PAIR_PLACE] = U64(t.counters[POSTINGS_USED])
     t.pairs[at + PAIR_WORDS] = U64(t.tokens[row + LEFT_WORDS + side])
+    # The weight is used up: from here on the field is the place of the next posting.
     t.tokens[row + side] = t.counters[POSTINGS_USED]
     t.counters[POSTINGS_USED] += t.tokens[row + LEFT_WORDS + side]
     t.tokens[row + LAST_LEFT + side] = at
@@ -199,6 +203,7 @@ def settle(t, left, right, merged, side, filled, touched):
             # Between two consecutive merged pairs, the pair (right, left) disappeared.
             take_count(t, right if neighbour == merged else neighbour, left, weight)
             live += open_pair(t, neighbour, merged, side, neighbour)
+    # In the order of the buffer, which is that of the words: so postings ascend.
     if live > 0:
         for k in range(filled):
             entry = BUFFER_ROW * (first + step * k)
@@ -348,6 +353,8 @@ def merge_pairs(training: MergeTraining) -> Int:
         if at < 0:
             return EXHAUSTED
         left, right = I64(t.pairs[at + PAIR_KEY] >> HALF), I64(t.pairs[at + PAIR_KEY] & LOW)
+        # All room is checked before the merge: a merge is never left half done, so a call after NEED_... repeats
+        # nothing.
         most = 2 * t.counters[TOKENS] + 2  # a merge makes at most two pairs with each token
         if t.counters[PAIRS_USED] + most > room or t.counters[HEAP_SIZE] + most > heap_room:
             return NEED_PAIRS

@@ -115,8 +115,10 @@ def valid_starts(p, i, size):
     longer = three | four
     leads = range_mask(p, i, 0xC2, 0xDF) & inside | longer
     follow = (leads << ONE | longer << U64(2) | four << U64(3)) & inside
+    # Inner bytes exactly where leads want them, no other bytes but leads, no forbidden forms.
     if inner ^ follow | high ^ inner ^ leads | not_characters(p, i) & inside != ZERO:
         return ZERO
+    # Leads of characters that end beyond `size`: the result stops before the first of them.
     over = leads & ~(inside >> ONE) | longer & ~(inside >> U64(2)) | four & ~(inside >> U64(3))
     return ~inner & low_bits(min(trailing_zeros(over), size))
 
@@ -274,6 +276,7 @@ def last_safe(text: U8s, at: Int, safe: U8s) -> Int:
     while i > 0:
         if p[i] >> 6 != 2:
             code, _ = decode_at(p, i, at)
+            # The text may end inside this character; with four bytes of it, an invalid byte is really invalid.
             if code >= 0 or i + 4 <= at:
                 flags = ok[code if code >= 0 else INVALID]
                 if flags & SAFE != 0:

@@ -90,6 +90,7 @@ def gather(f, p, i, stop):
             f.items[n + k] = I64(f.chars[(entry >> ENTRY_SHIFT) + k])
         for k in range(n, n + count):
             f.items[k] |= I64(f.classes[min(f.items[k], INVALID)]) << CLASS
+        # The first item stands for the character; the others of its decomposition weigh 0.
         f.items[n] |= I64(1) << WEIGHT
         n += count
         i += length
@@ -158,6 +159,7 @@ def compose(f, n):
                 f.items[starter] = ((f.items[starter] >> WEIGHT) + (item >> WEIGHT)) << WEIGHT | code
                 continue
         if class_of(item) == 0:
+            # -1: the next item may compose with this one even if it is a starter, too.
             starter, last = size, I64(-1)
         elif starter >= 0:
             last = class_of(item)
@@ -245,6 +247,7 @@ def form_text(f, w, p, i, j, stop):
                 return run, j, NEED_OUT
             j, run = keep(w, j, p, run, start - run), start
         if i + LANES <= stop and range_mask(p, i, 0x80, 0xFF) == ZERO:
+            # The last of these characters may compose with marks after it: a stretch may begin there.
             i, start, last = i + LANES, i + LANES - 1, I64(0)
             continue
         if i >= slow and i + LANES + 3 <= w.limit:
@@ -252,12 +255,14 @@ def form_text(f, w, p, i, j, stop):
             if upto > i:
                 i, start, last = upto, last_start, I64(0)
                 continue
+            # The block has a character that is not inert: it is not tried again at each of its characters.
             slow = i + LANES
         code, length = decode_at(p, i, stop)
         code = code if code >= 0 else I64(INVALID)
         kind, mark = f.kinds[code], I64(f.classes[code])
         if kind & STARTS != 0:
             start, last = i, I64(0)
+        # The quick check of UAX 15: such a character stays, unless marks are out of order.
         if kind & CHANGES == 0 and mark >= last:
             i, last = i + length, mark
             continue

@@ -88,14 +88,19 @@ def of_hangul(last, kind):
 @inlined
 def joins(seen, kind):
     """Whether a character continues the grapheme."""
+    # UAX 29, GB3 and GB4.
     if seen.last == CR or seen.last == LF or seen.last == CONTROL:
         return seen.last == CR and kind == LF
+    # GB5.
     if kind in (CR, LF, CONTROL):
         return False
+    # GB9, GB9a, GB9b; GB6 to GB8.
     if EXTEND <= kind <= SPACING or seen.last == PREPEND or of_hangul(seen.last, kind):
         return True
+    # GB9c, GB11.
     if (kind == CONSONANT and seen.conjunct == 2) or (kind == PICTOGRAPHIC and seen.picture == 2):
         return True
+    # GB12, GB13: flags are pairs.
     return kind == REGIONAL and seen.regions % 2 == 1
 
 
@@ -254,6 +259,7 @@ def put_events(r, w, kinds, p, begin, upto, events, stop, at):
     while events != ZERO:
         place = base + trailing_zeros(events)
         events &= events - ONE
+        # Inside a grapheme that is written already.
         if place < at.i:
             continue
         if at.i < place:

@@ -63,7 +63,7 @@ def contraction_length(p, i, stop):
 
 @helper
 def end_of_gap(p, i, stop, classes):
-    """The place after the whitespace from i on that is not a newline."""
+    """Which character ends the gap that begins at i: NEWLINE_ENDS, OTHER_ENDS, or TEXT_ENDS for none."""
     while i + LANES <= stop:  # mostly indentation
         spaces = trailing_zeros(~range_mask(p, i, 32, 32))
         i += spaces

@@ -107,7 +107,9 @@ def pack_block(q, p, i, carry, stop, n):
     leads = range_mask(p, i, 0xC2, 0xDF) | longer
     inside = leads << ONE | longer << U64(2) | four << U64(3) | carry
     over = leads >> U64(63) | longer >> U64(62) | four >> U64(61)
+    # Bits 0 to 2 are the bytes after the block, where characters end that begin in it.
     missing = over & ~(range_mask(p, i + 3, 0x80, 0xBF) >> U64(61))
+    # Valid UTF-8: inner bytes exactly where the leads want them, no other bytes but leads, no forbidden forms.
     if inner ^ inside | high ^ inner ^ leads | not_characters(p, i) | missing != ZERO:
         return pack_any(q, p, i, carry, stop, n)
     if four != ZERO:

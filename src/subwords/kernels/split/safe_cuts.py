@@ -107,6 +107,8 @@ def add_cuts(cuts, borders, last):
     members, cut, pair, tail, every = cuts.members, ZERO, ZERO, ZERO, ZERO
     for k in range((last >> 6) + 1):
         may_cut, after = bit_mask(members, 64 * k, MAY_CUT), bit_mask(members, 64 * k, PAIR_LEFT)
+        # Bit k is the place before character k, so flags of the left character move up by one; `cut`, `pair` and `tail`
+        # carry the highest bit to the next 64 characters.
         places, pairs = may_cut & (may_cut << ONE | cut), after << ONE | pair
         cut, pair = may_cut >> LAST, after >> LAST
         after = bit_mask(members, 64 * k, TAIL_LEFT)
@@ -153,6 +155,7 @@ def enter(cuts, before, after, left, right):
         spread = pair_spread(before, after | k) if left == 3 else tail_spread(before, after | k)
         cuts.bits[I64(spread & cuts.mask)] |= key_bits(spread)
         cuts.members[after | k] |= on_right
+    # The unknown bits of the left character are its highest ones: 4 of the first byte, or 10 of the first two.
     for k in range(1 if left == 3 else 16 if left == 2 else 1024):
         cuts.members[before | k << (12 if left == 2 else 6)] |= on_left
     return entries

@@ -116,6 +116,7 @@ def run_one(m, s, groups, g, row, bits):
         borders, seen, after = ZERO, ZERO, row
         for k in range(0, GROUP, 8):
             after, borders, seen = eight(m, load64(s, g * GROUP + k), after, borders, seen, k)
+        # Only `walk` has a saved place: the stream ends before this group.
         if seen & RARE != ZERO:
             break
         store_group(bits, g, borders)
@@ -192,6 +193,7 @@ def finish_part(m, s, begin, n, ended, g, row, bits):
         at = begin + k * GROUP
         shift = U64(at % LANES)
         m.borders[at // LANES] |= bits[k + 1] << shift
+        # A group is half a word of `borders`: from there on it reaches into the next one.
         if shift > HALF:
             m.borders[at // LANES + 1] |= bits[k + 1] >> (U64(LANES) - shift)
     return whole
@@ -218,6 +220,7 @@ def split_stream(m, s, n, ended):
     parts = m.parts
     for k in range(4):
         parts[k * PART_WORDS], parts[k * PART_WORDS + 1] = ZERO, ZERO
+    # At a safe place a word ends whatever comes before it, so a walk from state 0 finds the same words from there on.
     b, c, d = I64(0), I64(0), cut_near(m, s, n // 4 * 3, n // 2)
     if d > 0:
         c = cut_near(m, s, n // 2, n // 4)
@@ -296,6 +299,7 @@ def walk(m, p, start, i, stop, ends, count):
         row = I64(entry >> HALF)
         n += 1
         i += length
+        # Not while a place is saved: the next scan starts at the last word end, in state 0.
         if n >= SHORT and count > first and saved == NONE:
             return count, False
     recent[n % GROUP] = i - start
@@ -319,6 +323,7 @@ def scan(m, p, start, stop, ends, count, capacity):
                 more, ended = split_plain(m, advance(p, i), plain, i + plain == stop, i - start, ends, count)
             else:
                 more, ended = split_packed(m, p, i, stop, limit, i - start, ends, count)
+        # No word end in this stretch: its word is longer, or it has a RARE entry. `walk` continues until there is one.
         if more == count and not ended:
             more, ended = walk(m, p, start, i, stop, ends, count)
         if more > count:

@@ -195,6 +195,7 @@ def count_words(text: U8s, start: Int, ends: U32s, words: Int, place: Int, count
             else:
                 status = add_new(table, p, len(text), start + at, length, keys[k], keys[k + 1], slot, place + at, ONE)
                 if status != DONE:
+                    # The words before w are counted: the next call begins with w.
                     st[NEXT_WORD] = w
                     return status
             k += KEY_ROW

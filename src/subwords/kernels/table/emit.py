@@ -91,6 +91,7 @@ def find(table, text, at, length, low, high, slot):
     slots = table.slots
     while slots[slot * SLOT_ROW + KEY_HIGH] != ZERO:
         if differs(slots, slot * SLOT_ROW, low, high) == ZERO:
+            # An inline key is the whole word. The key of a long word is a hash, so its bytes decide.
             if high & LENGTH != ZERO:
                 return slot
             if same_bytes(table.bytes, I64(slots[slot * SLOT_ROW + VALUE_HIGH] >> HALF), text, at, length):
@@ -219,6 +220,7 @@ def emit_mixed(slots, mask, keys, k, stop, out, count, gaps, far):
         n, value = slots[at + KEY_HIGH] >> IDS_COUNT, slots[at + VALUE_LOW]
         store64(out, count, value)
         store64(out, count + 2, slots[at + VALUE_HIGH])
+        # Written in any case, and kept only if `far` moves on: no branch.
         gaps[2 * far], gaps[2 * far + 1] = value, U64(count)
         elsewhere = n == ELSEWHERE
         far += I64(elsewhere)

@@ -108,6 +108,7 @@ def emit_new(family, model, table, text, at, length, key, out, count):
         return (DONE if status == ONCE else status), count + n
     low, high = key[0], U64(length) if key[1] == UNKNOWN_KEY else key[1]
     slot = find(table, text, at, length, low, high, I64(key[2]))
+    # ALONE words do not use the table: its ids may be wrong here (see `Family.settle`).
     if table.slots[slot * SLOT_ROW + KEY_HIGH] != ZERO and counters[ALONE] <= 0:
         return DONE, emit_slot(table.slots, table.ids, slot * SLOT_ROW, out, count)
     if counters[SLOTS_USED] >= table.load:
@@ -205,6 +206,7 @@ def next_block(family, model, table, text, size, start, ends, words, keys, out, 
     st = table.counters
     first, begin, fresh = I64(st[NEXT_WORD]), I64(st[WRITTEN]), st[BEGIN]
     last = min(first + (BLOCK if st[ALONE] == 0 else FEW), words)
+    # At most one id for each byte: with this room, nothing below needs to check `out`.
     st[NEEDED] = st[WRITTEN] + end_of(ends, last - 1) - begin_of(ends, first) + OUT_PADDING
     if st[NEEDED] > room:
         return NEED_OUT
@@ -217,6 +219,7 @@ def next_block(family, model, table, text, size, start, ends, words, keys, out, 
         resolve_odd(table, text, start, ends, first, keys)
     status = encode_block(family, model, table, text, start, ends, first, last, runs, keys, out)
     if not family.settle(model, st, out, st[WRITTEN]):
+        # Again from the first word of the block, and from the state before it.
         st[NEXT_WORD], st[WRITTEN], st[BEGIN], st[SUMMED], st[ALONE] = first, begin, fresh, begin, 1
         return DONE
     return status

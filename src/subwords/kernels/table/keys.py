@@ -99,6 +99,7 @@ def differ16(p, i, q, j):
 @inlined
 def same_bytes(p, i, q, j, length):
     """Whether p[i : i + length] equals q[j : j + length], length > INLINE."""
+    # The first and the last 32 bytes, which overlap in words of up to 64 bytes: then there is no loop.
     second, third, last = min(16, length - 16), max(length - 32, 0), length - 16
     differs_at = differ16(p, i, q, j) | differ16(p, i + second, q, j + second)
     differs_at |= differ16(p, i + third, q, j + third) | differ16(p, i + last, q, j + last)
@@ -161,6 +162,7 @@ def fill_keys(slots, mask, seeds, text, size, start, ends, first, last, keys, ru
             low, high, slot = U64(at), RUN_KEY, stop - at
         k = KEY_ROW * (w - first)
         keys[k], keys[k + 1], keys[k + 2] = low, high, U64(slot)
+        # Written in any case, and kept only if `odd` moves on: no branch.
         odd_words[odd] = U64(w)
         odd += 1 if high >= MARKED else 0
         at = stop
@@ -193,6 +195,7 @@ def rehash(old: U64s, new: U64s, seeds: U64s) -> Int:
     for slot in range(len(old) // SLOT_ROW):
         at = slot * SLOT_ROW
         if source[at + KEY_HIGH] != ZERO:
+            # Without the owner's bits, which are not part of the key.
             free = home(source[at + KEY_LOW], source[at + KEY_HIGH] << OWNED >> OWNED, seed, mask)
             while target[free * SLOT_ROW + KEY_HIGH] != ZERO:
                 free = I64(U64(free + 1) & mask)

@@ -89,6 +89,7 @@ def put_place(ways, begin, end, base, stop, spans, byte_spans, k):
     byte_spans[2 * k], byte_spans[2 * k + 1] = begin - base, end - base
     if ways.wide:
         chars = ways.chars
+        # The character that holds byte `begin`, also if it begins before it.
         first = I64(chars[begin + 1]) - 1 if begin < stop else I64(chars[begin])
         spans[2 * k], spans[2 * k + 1] = first - I64(chars[base]), I64(chars[end]) - I64(chars[base])
 
@@ -200,6 +201,7 @@ def place_ids(
             odd[text + t] = 1
             found += 1
         if whole:
+            # After an odd text k is anywhere in its ids: the next text begins at its own first id.
             k, number = last, I64(0)
     f[NEXT_ID], f[NEXT_NUMBER], f[NEXT_UNKNOWN] = k, number, n
     return found

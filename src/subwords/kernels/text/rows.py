@@ -224,6 +224,7 @@ def value_end(p, i, stop):
         c, empty = byte_at(p, i, stop), False
         if c in (OPEN, OPEN_LIST):
             depth += 1
+            # A stack of bits, at most DEEPEST + 1 of 64.
             objects = objects << ONE | (ONE if c == OPEN else ZERO)
             if depth > DEEPEST:
                 return -1
@@ -283,11 +284,13 @@ def row_text(p, i, stop, q, length, o, at):
         if i < 0:
             return -1, at
         end = i - 1
+        # Back from the colon to the closing quote of the name: only whitespace is between.
         while p[end] != QUOTE:
             end -= 1
         i, known = after_space(p, i, stop), is_name(p, name, end, q, length)
         if known == 0:
             i = value_end(p, i, stop)
+        # A name with escapes, a second field of this name, or another value than a string: Python decides.
         elif known < 0 or found or byte_at(p, i, stop) != QUOTE:
             return -1, at
         else:
@@ -323,6 +326,7 @@ def field_texts(data: U8s, name: U8s, out: U8s, ends: I64s, counters: I64s) -> I
             if end < 0 or (end < stop and p[end] != FEED):
                 status = UNKNOWN
                 break
+            # Only now, so that nothing of an undecided row is kept.
             start, written = end, next_written
             e[rows] = written
             rows += 1

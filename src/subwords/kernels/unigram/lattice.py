@@ -40,6 +40,7 @@ def find_edges(text: U8s, words: I64s, units: U64s, records: U64s, out: Edges) -
                         begins[n], ends[n], pieces[n] = i, at, piece
                     n += 1
                     single |= at == i + step
+            # As in SentencePiece: a character that is not a piece can always be passed as unknown.
             if not single:
                 if n < room:
                     begins[n], ends[n], pieces[n] = i, i + step, MISSING
@@ -87,6 +88,8 @@ def draw_path(edges: Edges, weights: F64s, totals: F64s, chances: F64s, path: I6
         while k >= 0 and e[k] == stop:
             share = exp(t[b[k]] + w[k] - t[stop])
             if share > 0.0:
+                # The shares have the sum 1 up to rounding. If something is left after the last one, the last possible
+                # edge is taken.
                 chosen = k
                 if left < share:
                     break

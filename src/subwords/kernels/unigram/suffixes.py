@@ -94,6 +94,7 @@ def find_substrings(words: Suffixes, sums: I64s, longest: Int, least: Int, stack
     for i in range(n + 1):
         shared = common(t, o[i - 1], o[i], longest) if 0 < i < n else 0
         left = i
+        # The open substrings that suffix i does not begin with end here: they are in suffixes left..i-1.
         while depths[top] > shared:
             left = lefts[top]
             number = emit(found, number, left, i, depths[top], s, least)
@@ -105,6 +106,7 @@ def find_substrings(words: Suffixes, sums: I64s, longest: Int, least: Int, stack
             if top == 0:
                 top = 1
                 depths[1], lefts[1] = 1, i
+            # The suffix itself: it ends its word, or has the most characters allowed.
             depth = min(longest, b[w[o[i]] + 1] - 1 - o[i])
             if depth > depths[top]:
                 top += 1

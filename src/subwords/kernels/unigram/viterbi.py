@@ -104,6 +104,8 @@ def find_paths(m, text, at, length, base):
     while i < length:
         if slot == ROOT:
             n, stop = unknown_run(m, text, at, i, length, running)
+            # No piece spans place i (the slot is ROOT), and none begins in the run: there is one path through it, so
+            # its lead is HUGE.
             if n > 0:
                 value = added(m, m.best[i], n, running)
                 reach(m, stop, i, NO_PIECE, value, HUGE)
@@ -119,6 +121,7 @@ def find_paths(m, text, at, length, base):
             record = m.records[found]
             size = length_of(record)
             value = rounded(m.best[stop - size] + m.scores[found], running)
+            # Not >=: of equal sums the first stays, which has the longer piece.
             if value > best:
                 piece, start, best, second = found, stop - size, value, best
             else:
@@ -183,6 +186,8 @@ def best_path(m, text, at, length, base):
     while k > 0:
         m.nexts[m.starts[k]] = k
         k = I64(m.starts[k])
+    # One addition rounds by at most half the distance of two floats. For two paths after two different sums before
+    # them, that is ROUNDING / 2 a character: a larger lead decides the same after any sum.
     return m.leads[length] > F64(chars + 2) * ROUNDING and base - low < DEEPEST and high - base < DEEPEST
 
 

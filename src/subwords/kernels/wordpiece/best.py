@@ -43,6 +43,7 @@ def best_gain(t):
     rivals, at = 0, next_place(I64(0), size, True)
     # With fewer tokens every gain is lower than in the heap: an entry below `most` there is below it now.
     while at > 0:
+        # If this entry cannot gain as much, none below it in the heap can: the walk skips them.
         below = t.heap[ENTRY_ROW * at + ENTRY_SCORE] >= sortable(most - slack)
         if below:
             e = entry_at(t, at)

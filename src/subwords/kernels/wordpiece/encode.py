@@ -65,6 +65,7 @@ def match_word(model, text, at, length, out, count):
     node, n = ROOT, 0
     for k in range(length):
         child = child_of(model, node, text[at + k])
+        # Linear in the word: each link emits at least one token, and together the tokens have at most `length` bytes.
         while child == NO_NODE:
             if model.fails[node] == NO_NODE:
                 return 0
@@ -72,6 +73,7 @@ def match_word(model, text, at, length, out, count):
             node = I64(model.fails[node])
             child = child_of(model, node, text[at + k])
         node = child
+    # The word has ended: it is a sequence of pieces if and only if the links lead to AFTER.
     while node != AFTER:
         if model.fails[node] == NO_NODE:
             return 0
@@ -159,6 +161,7 @@ def build_links(order: I64s, ids: I32s, nodes: TrieNodes, links: WordPieceModel)
         elif node > AFTER:
             above = I64(parents[node])
             filled = add_pops(model, above, filled, room)
+            # Links lead to nodes of lower depth, whose links and pops are written already.
             link, child = I64(f[above]), I64(NO_NODE)
             while link != NO_NODE and child == NO_NODE:
                 child = child_of(model, link, labels[node])

@@ -164,6 +164,7 @@ def before(t, x, y):
 def put(t, at, e):
     """Write an entry to the free place of the heap, or where it belongs above or below."""
     start, size = at, t.counters[HEAP_SIZE]
+    # Only one of the two loops moves the entry: after a step up, at != start.
     while at > 0 and before(t, e, entry_at(t, (at - 1) >> 1)):
         write_entry(t, at, entry_at(t, (at - 1) >> 1))
         at = (at - 1) >> 1
@@ -186,6 +187,7 @@ def remove(t, record):
         t.records[RECORD_ROW * record + HEAP_AT] = NOWHERE
         t.counters[HEAP_SIZE] -= 1
         if at < t.counters[HEAP_SIZE]:
+            # The last entry fills the gap. It comes from another branch, so it may have to move up or down.
             put(t, at, entry_at(t, t.counters[HEAP_SIZE]))
 
 
@@ -249,6 +251,7 @@ def score(t, record, ln_total):
         total = t.counters[TOTAL_BEFORE]
         x = gain(n, high, low, total, ln_a if a >= b else ln_b, ln_b if a >= b else ln_a, ln_total)
         value = sortable(x)
+        # Cold even after the growth that is possible before it is scored again (see the module's docstring).
         if sortable(max(x, 0.0) + 0.5 * np.float64(n)) < t.counters[WARM]:
             remove(t, record)
             return
@@ -267,6 +270,7 @@ def score(t, record, ln_total):
 def score_token(t, token, ln_total, new):
     """Score the pairs of a token again, and unlink those below the threshold."""
     times, before = t.symbols[SYMBOL_ROW * token + TIMES], t.symbols[SYMBOL_ROW * token + TIMES_BEFORE]
+    # Cold pairs, too, once a sixteenth of the occurrences is gone: the bound of `score` holds until then.
     every = new or t.counters[WARM] == ALL_IN_HEAP or times < before - (before >> 4)
     if every:
         t.symbols[SYMBOL_ROW * token + TIMES_BEFORE] = times

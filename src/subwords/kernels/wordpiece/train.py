@@ -69,10 +69,12 @@ def best_pair(t):
         return chosen
     if t.settings[SCORE] != LIKELIHOOD:
         return entry_at(t, 0).record if t.counters[HEAP_SIZE] > 0 else I64(-1 - EXHAUSTED)
+    # Gains in the heap are those at TOTAL_BEFORE: the older they are, the more entries `best_gain` has to look at.
     if t.counters[TOTAL_BEFORE] - t.counters[TOTAL] > t.counters[TOTAL_BEFORE] // EPOCH:
         cool(t)
     found = best_gain(t) if t.counters[HEAP_SIZE] > 0 else I64(-1 - COLD)
     while found == -1 - COLD:
+        # COLD: a pair outside of the heap may gain as much as the best one inside.
         if t.counters[WARM] == ALL_IN_HEAP:
             return I64(-1 - EXHAUSTED)
         cool(t)
@@ -135,6 +137,7 @@ def count_doubles(t, word, sign):
     run, weight = 1, sign * I64(weight_at(t.arena, word))
     for k in range(word + WORD_HEADER + 1, word + WORD_HEADER + I64(t.arena[word + WORD_LENGTH])):
         run = run + 1 if t.arena[k] == t.arena[k - 1] else 1
+        # A run of k equal tokens merges k // 2 times: every second token ends a merge.
         if run & 1 == 0:
             t.symbols[SYMBOL_ROW * I64(t.arena[k]) + DOUBLES] += weight
 
@@ -148,6 +151,7 @@ def rewrite(t, word, left, right, merged, lefts, rights):
     lefts, rights = merge_word(t, word, left, right, merged, lefts, rights)
     if doubles:
         count_doubles(t, word, 1)
+    # Each merge makes the word one token shorter. If left == right, the token loses two for each merge.
     joined = (n - I64(t.arena[word + WORD_LENGTH])) * I64(weight_at(t.arena, word))
     t.symbols[SYMBOL_ROW * left + TIMES] -= joined
     t.symbols[SYMBOL_ROW * right + TIMES] -= joined
@@ -293,6 +297,7 @@ def merge_scored(training: ScoreTraining) -> Int:
         key = t.records[RECORD_ROW * record + RECORD_KEY]
         left, right = key >> 32, key & 0xFFFFFFFF
         if t.counters[STRINGS_USED] + string_length(t, left) + string_length(t, right) > len(training.strings):
+            # Kept for the next call: Python may have made the choice.
             t.counters[CHOSEN] = record
             return NEED_STRINGS
         if not merge_pair(t, record):

@@ -174,6 +174,11 @@ RANKS = (
     "support",
     "errors",
 )
+# Imports inside functions that go up the list: what a public function hands over to.
+UPWARD = {
+    ("training/count.py", "subwords.scale.job"),
+    ("writes.py", "subwords.scale.job"),
+}
 RANK = {room: -at for at, rooms in enumerate(RANKS) for room in rooms.split()}
 FACE = ("__init__", "__main__")  # the public names, and the program
 
@@ -211,15 +216,18 @@ def test_imports_point_down_the_list_of_rooms(file: Path) -> None:
     room = room_of(file)
     if room in FACE or room == "reference":
         return
-    for module in imported_modules(file):
-        if module == "subwords":
+    for module in imported_modules(file, types=False):
+        if module == "subwords" or (place(file), module) in UPWARD:
             continue  # the version
         other = module.split(".")[1]
         assert other == room or RANK.get(other, 1) < RANK[room], f"{place(file)} imports {module}"
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
-    graph = {name: set(imported_modules(file, types=False)) for name, file in MODULES.items()}
+    graph = {
+        name: {other for other in imported_modules(file, types=False) if (place(file), other) not in UPWARD}
+        for name, file in MODULES.items()
+    }
     assert circles(graph) == []
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == [["b", "c"]]
 

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from subwords.adapt.id_map import IdMap as IdMap
     from subwords.adapt.id_map import id_map as id_map
     from subwords.adapt.merge_tokenizers import merge_tokenizers as merge_tokenizers
-    from subwords.adapt.mingram import train_mingram as train_mingram
     from subwords.adapt.parity import train_parity as train_parity
     from subwords.adapt.prune import prune as prune
     from subwords.adapt.replace import replace as replace
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from subwords.components.trusted import Text as Text
     from subwords.corpus.counts import WordCounts as WordCounts
     from subwords.corpus.mix import mix as mix
+    from subwords.corpus.reading import Reading as Reading
     from subwords.corpus.segmented import segmented as segmented
     from subwords.engine.decode.stream import DecodeStream as DecodeStream
     from subwords.engine.warmup import warmup as warmup
@@ -85,6 +85,7 @@ _HOMES = {
     "DecodeStream": "subwords.engine.decode.stream",
     "Encoding": "subwords.results.encoding",
     "IdMap": "subwords.adapt.id_map",
+    "Reading": "subwords.corpus.reading",
     "Normalizer": "subwords.normalize.normalizer",
     "Splitter": "subwords.split.splitter",
     "TokenBatch": "subwords.results.token_batch",
@@ -118,7 +119,6 @@ _HOMES = {
     "stability": "subwords.study.stability",
     "sweep": "subwords.study.sweep",
     "train": "subwords.training.train",
-    "train_mingram": "subwords.adapt.mingram",
     "train_parity": "subwords.adapt.parity",
     "verify": "subwords.exchange.verify",
     "verify_training": "subwords.study.verify_training",
@@ -140,6 +140,7 @@ __all__ = [
     "InputError",
     "Normalizer",
     "Padding",
+    "Reading",
     "Special",
     "Splitter",
     "SubwordsError",
@@ -180,7 +181,6 @@ __all__ = [
     "sweep",
     "tokens",
     "train",
-    "train_mingram",
     "train_parity",
     "verify",
     "verify_training",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from subwords.wordlevel.model import WordLevel
     from subwords.wordpiece.model import WordPiece
 
-__all__ = ["FAMILIES", "Family", "Model", "encoder_of", "family_named", "family_of", "segmenter_of"]
+__all__ = ["ALGORITHMS", "FAMILIES", "Family", "Model", "encoder_of", "family_named", "family_of", "segmenter_of"]
 
 Model: TypeAlias = "BPE | WordPiece | Unigram | WordLevel"
 
@@ -30,6 +30,7 @@ class Family:
 
     The package `subwords.<name>` contains `model.py` with `model_class`, `segmenter.py` with `<model_class>Segmenter`,
     `train.py` with `<model_class>Settings` and `train_<name>`, and `parts.py` with `parts_of` and `untrained`.
+    package: that of another family, for an algorithm that trains its models. trainer: the module of its settings.
     """
 
     name: str
@@ -40,6 +41,8 @@ class Family:
     unk_token: str | None = None
     min_frequency: int = 0
     unit: Literal["tokens", "steps"] = "tokens"
+    package: str | None = None
+    trainer: str | None = None
 
     @cached_property
     def segmenter(self) -> Any:
@@ -49,12 +52,13 @@ class Family:
     @cached_property
     def settings(self) -> Any:
         """The class of the training settings, a frozen dataclass."""
-        return self._of("train", f"{self.model_class}Settings")
+        name = f"{self.model_class}Settings" if self.trainer is None else f"{self.name.capitalize()}Settings"
+        return self._of("train", name, self.trainer)
 
     @cached_property
     def train(self) -> Any:
         """The trainer: `(counts, settings, *, threads, on_step) -> model`."""
-        return self._of("train", f"train_{self.name}")
+        return self._of("train", f"train_{self.name}", self.trainer)
 
     @cached_property
     def parts_of(self) -> Any:
@@ -71,8 +75,8 @@ class Family:
         """The names of the training settings."""
         return tuple(field.name for field in fields(self.settings))
 
-    def _of(self, module: str, name: str) -> Any:
-        return getattr(import_module(f"subwords.{self.name}.{module}"), name)
+    def _of(self, module: str, name: str, place: str | None = None) -> Any:
+        return getattr(import_module(place or f"subwords.{self.package or self.name}.{module}"), name)
 
 
 FAMILIES = {
@@ -95,15 +99,25 @@ FAMILIES = {
         ),
     )
 }
+# Other algorithms that train a model of one of these families.
+ALGORITHMS = {
+    **FAMILIES,
+    "mingram": Family(
+        *("mingram", "Unigram", "sentencepiece", "sentencepiece", ("<unk>", "<s>", "</s>")),
+        unk_token="<unk>",
+        package="unigram",
+        trainer="subwords.adapt.mingram",
+    ),
+}
 _BY_CLASS = {family.model_class: family for family in FAMILIES.values()}
 _SEGMENTERS: WeakValueDictionary[int, Segmenter] = WeakValueDictionary()  # by the id of the model, which they hold
 
 
 def family_named(name: object) -> Family:
-    """Return the family with this name, in any case; InputError for an unknown name."""
+    """Return the row of an algorithm with this name, in any case; InputError for an unknown name."""
     known = name.lower() if isinstance(name, str) else name
-    check_choice("algorithm", known if isinstance(known, str) and known in FAMILIES else name, FAMILIES)
-    return FAMILIES[str(known)]
+    check_choice("algorithm", known if isinstance(known, str) and known in ALGORITHMS else name, ALGORITHMS)
+    return ALGORITHMS[str(known)]
 
 
 def family_of(model: Model) -> Family:

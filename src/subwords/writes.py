@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, overload
 
 from subwords.decodes import Decodes
 from subwords.errors import InputError
@@ -13,8 +14,10 @@ from subwords.support.atomic import place_of
 from subwords.support.checks import check_choice, check_integer
 
 if TYPE_CHECKING:
+    from subwords.corpus.reading import Reading
     from subwords.corpus.source import Source
     from subwords.engine.engine import Engine
+    from subwords.scale.job import Run
     from subwords.sinks.manifest import Manifest
 
 __all__ = ["Writes"]
@@ -33,6 +36,42 @@ class Writes(Decodes):
         @cached_property
         def _engine(self) -> Engine: ...
 
+    @overload
+    def encode_files(
+        self,
+        source: Source,
+        path: str | PathLike[str],
+        *,
+        format: Format | None = ...,
+        dtype: Literal["uint16", "uint32", "int32"] | None = ...,
+        bos: int | str | None = ...,
+        eos: int | str | None = ...,
+        shard_size: int | None = ...,
+        shuffle: int | None = ...,
+        special: Literal["text", "error", "allow"] = ...,
+        reading: Reading | None = ...,
+        threads: int | None = ...,
+        progress: bool | None = ...,
+        run: None = None,
+    ) -> Manifest: ...
+    @overload
+    def encode_files(
+        self,
+        source: Source,
+        path: str | PathLike[str],
+        *,
+        format: Format | None = ...,
+        dtype: Literal["uint16", "uint32", "int32"] | None = ...,
+        bos: int | str | None = ...,
+        eos: int | str | None = ...,
+        shard_size: int | None = ...,
+        shuffle: int | None = ...,
+        special: Literal["text", "error", "allow"] = ...,
+        reading: Reading | None = ...,
+        threads: int | None = ...,
+        progress: bool | None = ...,
+        run: Run,
+    ) -> Manifest | None: ...
     def encode_files(
         self,
         source: Source,
@@ -44,15 +83,12 @@ class Writes(Decodes):
         eos: int | str | None = None,
         shard_size: int | None = None,
         shuffle: int | None = None,
-        documents: Literal["file", "line"] = "file",
-        separator: str | None = None,
-        text_column: str = "text",
-        max_document_bytes: int | None = None,
-        errors: Literal["strict", "replace", "skip"] = "strict",
         special: Literal["text", "error", "allow"] = "text",
+        reading: Reading | None = None,
         threads: int | None = None,
         progress: bool | None = None,
-    ) -> Manifest:
+        run: Run | None = None,
+    ) -> Manifest | None:
         """Encode a corpus to token files, which `subwords.tokens.open` reads, and write their manifest beside them.
 
         source: as in `subwords.count`: text, JSON Lines, Parquet or Arrow files, folders, globs, texts, tables.
@@ -60,8 +96,9 @@ class Writes(Decodes):
         dtype: None takes the smallest type of the format that holds the vocabulary. bos, eos: an id or a token before
         and after each document; none by default. shard_size: a file is full when a document ends that brings it to as
         many ids or more; then path-00000, path-00001, ... are written. shuffle: a seed; the documents of each file are
-        shuffled by it. documents, separator, text_column, max_document_bytes, errors: see `subwords.count`. special: as
-        in `encode`. threads: None for one per processor.
+        shuffled by it. special: as in `encode`. reading: see `subwords.Reading`. threads: None for one per processor.
+        run: encode files in shards, by several processes or machines (`subwords.scale.Run`), which have threads of
+        their own; None is returned if other ranks have shards to do.
 
         The files are the same for any number of threads. Each appears complete or not at all. Files that an earlier
         manifest of this name lists, and that are not written again, are deleted, such as more shards. Raises
@@ -77,51 +114,44 @@ class Writes(Decodes):
         """
         from subwords.corpus.progress import progress as progress_line
         from subwords.corpus.read import read_blocks
-        from subwords.corpus.reading import Reading, Tally
+        from subwords.corpus.reading import Tally, reading_of
         from subwords.corpus.source import source_size
         from subwords.engine.documents import encode_documents
         from subwords.sinks.formats import format_named
-        from subwords.sinks.manifest import Contents, Manifest
-        from subwords.sinks.write import finish, with_ends, write_shards
+        from subwords.sinks.manifest import Contents
+        from subwords.sinks.write import write_token_files
         from subwords.support.threads import thread_count
 
-        target = place_of(path)
+        target, how = place_of(path), reading_of(reading)
         check_choice("special", special, ("text", "error", "allow"))
         for name, value in (("shard_size", shard_size), ("shuffle", shuffle)):
             if value is not None:
                 check_integer(name, value, int(name == "shard_size"), MOST)
-        reading = Reading(
-            documents=documents,
-            separator=separator,
-            text_column=text_column,
-            max_document_bytes=max_document_bytes,
-            errors=errors,
-        )
         form = format_named(format, target)
-        kind = form.dtype_for(self.vocab_size, dtype)
-        first, last = self._id_of("bos", bos), self._id_of("eos", eos)
-        tally, number = Tally(), thread_count(threads)
-        with progress_line(source_size(source), "encoding", enabled=progress) as bar:
-            blocks = read_blocks(source, reading, block_size=BLOCK, on_bytes=bar.advance, tally=tally, threads=number)
-            with closing(encode_documents(self._engine, blocks, special=special, threads=number)) as ids:
-                shards = write_shards(
-                    target, with_ends(ids, first, last), form, kind, shard_size=shard_size, shuffle=shuffle
-                )
         contents = Contents(
             format=form.name,
-            dtype=kind.name,
+            dtype=form.dtype_for(self.vocab_size, dtype).name,
             vocab_size=self.vocab_size,
             tokenizer=self.spec.digest,
-            bos=first,
-            eos=last,
+            bos=self._id_of("bos", bos),
+            eos=self._id_of("eos", eos),
             shuffle=shuffle,
-            skipped=tally.skipped,
-            replaced=tally.replaced,
-            cut=tally.cut,
         )
-        manifest = Manifest(contents, tuple(shards))
-        finish(target, manifest)
-        return manifest
+        if run is not None:
+            from subwords.scale.job import encoded_in_shards
+
+            if threads is not None:
+                raise InputError("`threads` is not for a run in shards: pass Run(threads=...)")
+            with encoded_in_shards(self.spec, source, target, special, how, run, progress) as found:
+                if found is None:
+                    return None
+                made = replace(contents, inputs=found.inputs)
+                return write_token_files(target, found.blocks, form, made, tally=found.tally, shard_size=shard_size)
+        tally, number = Tally(), thread_count(threads)
+        with progress_line(source_size(source), "encoding", enabled=progress) as bar:
+            blocks = read_blocks(source, how, block_size=BLOCK, on_bytes=bar.advance, tally=tally, threads=number)
+            with closing(encode_documents(self._engine, blocks, special=special, threads=number)) as ids:
+                return write_token_files(target, ids, form, contents, tally=tally, shard_size=shard_size)
 
     def _id_of(self, name: str, token: int | str | None) -> int | None:
         """Return the id of a token, given as such or by its text; InputError if there is none."""

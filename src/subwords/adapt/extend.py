@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from subwords.adapt.extend_bpe import Extension, extended_bpe, with_merges
 from subwords.adapt.extend_pieces import extended_pieces
@@ -20,14 +20,14 @@ from subwords.support.checks import check_flag
 from subwords.support.limits import bytes_of
 from subwords.support.threads import thread_count
 from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
-from subwords.training.count import count
+from subwords.training.count import counts_of, rules_like
 from subwords.training.memory import check_memory
-from subwords.training.train import check_counts
 from subwords.unigram.model import Unigram
 from subwords.wordlevel.model import WordLevel
 from subwords.wordpiece.model import WordPiece
 
 if TYPE_CHECKING:
+    from subwords.corpus.reading import Reading
     from subwords.corpus.source import Source
     from subwords.resolve import SplitterLike
 
@@ -46,11 +46,7 @@ def extend(
     whole_words: bool = False,
     whole_characters: bool = False,
     tie_break: Literal["ids", "first", "bytes"] = "ids",
-    documents: Literal["file", "line"] | None = None,
-    separator: str | None = None,
-    text_column: str | None = None,
-    max_document_bytes: int | None = None,
-    errors: Literal["strict", "replace", "skip"] | None = None,
+    reading: Reading | None = None,
     memory: int | str | None = None,
     threads: int | None = None,
     progress: bool | None = None,
@@ -100,19 +96,8 @@ def extend(
             "whole_words needs BPE and a coarser splitter, whose words contain several words of the tokenizer"
         )
     rule = tokenizer.splitter if splitter is None else make_splitter(splitter)
-    asked: dict[str, Any] = {"documents": documents, "separator": separator, "text_column": text_column}
-    asked |= {"max_document_bytes": max_document_bytes, "errors": errors}
-    reading = {name: value for name, value in asked.items() if value is not None}
-    cut_out = tuple(token.content for token in tokenizer.spec.added_tokens)
-    most, before = None if memory is None else bytes_of(memory), tokenizer.normalizer
-    if isinstance(source, WordCounts):
-        for name in reading:
-            raise InputError(f"`{name}` applies to text, but these are word counts: pass it to count")
-        check_counts(source, rule, before, cut_out)
-        counts = source
-    else:
-        options: dict[str, Any] = {"memory": most, "threads": threads, "progress": progress, **reading}
-        counts = count(source, splitter=rule, normalizer=before, special_tokens=cut_out, **options)
+    most, rules = None if memory is None else bytes_of(memory), rules_like(tokenizer)._replace(splitter=rule)
+    counts = counts_of(source, rules, reading=reading, memory=most, threads=threads, progress=progress)
     if most is not None:
         check_memory(counts, most)
     with progress_line(None, "indexing", unit="tokens", enabled=progress) as bar:

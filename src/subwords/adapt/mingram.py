@@ -1,10 +1,10 @@
-"""train_mingram: a Unigram model of the fewest pieces; ties are decided by probability (U7)."""
+"""Mingram: a Unigram model of the fewest pieces; ties are decided by probability (U7)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,86 +13,93 @@ from subwords.adapt.words import word_ids
 from subwords.bpe.train import BPESettings, first_tokens, train_bpe
 from subwords.components.vocab import Vocab
 from subwords.corpus.counts import WordCounts
-from subwords.corpus.progress import progress as progress_line
 from subwords.errors import InputError, TrainingError
-from subwords.families import family_named
 from subwords.learning.limits import Step
-from subwords.resolve import splitter as make_splitter
-from subwords.tokenizer import Tokenizer
-from subwords.training.assemble import spec_of
-from subwords.training.count import count, normalizer_or_none
-from subwords.training.options import settings_of
-from subwords.training.train import check_counts
 from subwords.unigram.em import logarithms
 from subwords.unigram.model import BYTE_PIECES, Unigram
 from subwords.unigram.train import UnigramSettings
 
-if TYPE_CHECKING:
-    from subwords.corpus.source import Source
-    from subwords.resolve import NormalizerLike, SplitterLike
-
-__all__ = ["learned_pieces", "train_mingram"]
+__all__ = ["MingramSettings", "learned_pieces", "train_mingram"]
 
 MOST_SYMBOLS = 1 << 20  # more than there are characters
 ROUNDS = 2  # of counting the pieces of the best segmentations
 WEIGHT = 1e-5  # of a logarithm of a probability, beside 1 for each piece
 
 
+@dataclass(frozen=True, kw_only=True)
+class MingramSettings:
+    """The settings of algorithm="mingram"; see `subwords.train`."""
+
+    vocab_size: int
+    special_tokens: Sequence[str] = ()
+    unk_token: str | None = "<unk>"
+    byte_fallback: bool = False
+    seed_factor: float = 1.1
+
+    def __post_init__(self) -> None:
+        factor = self.seed_factor
+        if isinstance(factor, bool) or not isinstance(factor, int | float) or not 1 <= factor < math.inf:
+            raise InputError(f"expected seed_factor to be a number of at least 1, not {factor!r:.60}")
+        object.__setattr__(self, "special_tokens", self.unigram.special_tokens)
+
+    @property
+    def unigram(self) -> UnigramSettings:
+        """The settings of a Unigram model with the same tokens that are not learned."""
+        return UnigramSettings(
+            vocab_size=self.vocab_size,
+            special_tokens=self.special_tokens,
+            unk_token=self.unk_token,
+            byte_fallback=self.byte_fallback,
+        )
+
+    @property
+    def cut_out(self) -> tuple[str, ...]:
+        """The texts that are removed from the corpus before it is counted."""
+        return tuple(self.special_tokens)
+
+    @property
+    def specials(self) -> list[str]:
+        """The special tokens; unk_token is added first if it is missing."""
+        return self.unigram.specials
+
+    @property
+    def reserved(self) -> list[str]:
+        """The tokens that are not learned, in order of id."""
+        return self.unigram.reserved
+
+    @property
+    def user_defined(self) -> tuple[str, ...]:
+        """No pieces."""
+        return ()
+
+
 def train_mingram(
-    source: Source | WordCounts,
-    *,
-    vocab_size: int,
-    splitter: SplitterLike = "sentencepiece",
-    normalizer: NormalizerLike = "sentencepiece",
-    special_tokens: Sequence[str] | None = None,
-    unk_token: str | None = None,
-    byte_fallback: bool = False,
-    seed_factor: float = 1.1,
-    documents: Literal["file", "line"] = "file",
-    memory: int | str | None = None,
-    threads: int | None = None,
-    progress: bool | None = None,
-) -> Tokenizer:
-    """Train a Unigram tokenizer that writes a text with the fewest pieces, on a corpus (see `count`) or counts.
+    counts: WordCounts, settings: MingramSettings, *, threads: int | None = None, on_step: Step | None = None
+) -> Unigram:
+    """Learn a Unigram model that writes a text with the fewest pieces, from word counts.
 
     Defined in ALGORITHMS.md, U7.
 
     The pieces are those of BPE with seed_factor times as many tokens, or more if too many of them are used nowhere; the
-    most used ones are kept. All counts are
-    integers, so equal counts give equal models everywhere. special_tokens, unk_token, byte_fallback and the others: as
-    in `train` with algorithm="unigram". Raises InputError for counts of another splitter, TrainingError if the corpus
-    has too few pieces or vocab_size has no room for its characters.
+    most used ones are kept. All counts are integers, so equal counts give equal models everywhere. TrainingError if
+    there are too few pieces, or if vocab_size has no room for the characters.
 
     Hazard: scores differ by as little as 1e-7. A .model file holds 32-bit floats, in which some of them are equal, so
     SentencePiece may choose another one of several segmentations with the fewest pieces; tokenizer.json is exact.
 
     >>> import subwords
-    >>> tok = subwords.train_mingram(["hug hugs hugging hugger"] * 9, vocab_size=16)
+    >>> tok = subwords.train(["hug hugs hugging hugger"] * 9, algorithm="mingram", vocab_size=16)
     >>> tok.tokenize("hugs hugger")
     ['\u2581hug', 's', '\u2581hugg', 'er']
 
     Source: S. Land, MinGram, arXiv 2606.27019.
     """
-    if isinstance(seed_factor, bool) or not isinstance(seed_factor, int | float) or not 1 <= seed_factor < math.inf:
-        raise InputError(f"expected seed_factor to be a number of at least 1, not {seed_factor!r:.60}")
-    options: dict[str, Any] = {"vocab_size": vocab_size, "special_tokens": special_tokens, "unk_token": unk_token}
-    settings: UnigramSettings = settings_of("unigram", options | {"byte_fallback": byte_fallback})
-    rule, before = make_splitter(splitter), normalizer_or_none(normalizer)
-    if isinstance(source, WordCounts):
-        check_counts(source, rule, before, settings.cut_out)
-        counts = source
-    else:
-        how: dict[str, Any] = {"splitter": rule, "normalizer": before, "special_tokens": settings.cut_out}
-        counts = count(source, documents=documents, memory=memory, threads=threads, progress=progress, **how)
-    with progress_line(None, "indexing", unit="tokens", enabled=progress) as bar:
-        pieces = learned_pieces(counts, settings, seed_factor, threads=threads, on_step=bar.phase)
-    return Tokenizer(spec_of(family_named("unigram"), _model(pieces, settings), settings, rule, before))
+    return _model(learned_pieces(counts, settings, threads=threads, on_step=on_step), settings)
 
 
 def learned_pieces(
     counts: WordCounts,
-    settings: UnigramSettings,
-    seed_factor: float,
+    settings: MingramSettings,
     *,
     threads: int | None = None,
     on_step: Step | None = None,
@@ -110,7 +117,7 @@ def learned_pieces(
             f"vocab_size {settings.vocab_size} is too small: the text has {len(alphabet)} characters, and there are "
             f"{len(reserved)} special and byte tokens. Raise vocab_size"
         )
-    number = max(math.ceil(size * seed_factor), len(alphabet))
+    number = max(math.ceil(size * settings.seed_factor), len(alphabet))
     while True:
         seeds = train_bpe(counts, BPESettings(vocab_size=number, byte_level=False), threads=threads, on_step=on_step)
         pieces, model = _used([piece for piece in seeds.vocab if piece.decode() not in reserved], counts, threads)
@@ -166,7 +173,7 @@ def _uses(model: Unigram, counts: WordCounts, threads: int | None) -> NDArray[np
     return uses[1:]
 
 
-def _model(pieces: dict[str, float], settings: UnigramSettings) -> Unigram:
+def _model(pieces: dict[str, float], settings: MingramSettings) -> Unigram:
     specials = len(settings.specials)
     unseen = specials + len(BYTE_PIECES) * settings.byte_fallback
     return Unigram(

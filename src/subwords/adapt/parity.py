@@ -20,15 +20,15 @@ from subwords.errors import CorpusError, InputError, SubwordsWarning, TrainingEr
 from subwords.families import family_named
 from subwords.kernels.train_layout import NO_LANGUAGE
 from subwords.learning.parity import Choice
-from subwords.resolve import splitter as make_splitter
 from subwords.support.checks import check_choice, check_integer
 from subwords.tokenizer import Tokenizer
 from subwords.training.assemble import spec_of
-from subwords.training.count import count, normalizer_or_none
+from subwords.training.count import counts_of
 from subwords.training.options import settings_of
-from subwords.training.train import check_counts
+from subwords.training.train import rules_of
 
 if TYPE_CHECKING:
+    from subwords.corpus.reading import Reading
     from subwords.corpus.source import Source
     from subwords.resolve import NormalizerLike, SplitterLike
 
@@ -90,7 +90,7 @@ def train_parity(
     min_frequency: int = 0,
     max_token_length: int | None = None,
     whole_characters: bool = False,
-    documents: Literal["file", "line"] = "file",
+    reading: Reading | None = None,
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Parity:
@@ -128,16 +128,12 @@ def train_parity(
     scales = _scales(names, ratios)
     limits = _window(window, alpha, len(names))
     check_integer("pooled", pooled, 0, MOST)
-    rule, before = make_splitter(splitter), normalizer_or_none(normalizer)
-    how: dict[str, Any] = {"splitter": rule, "normalizer": before, "special_tokens": settings.cut_out}
-    how |= {"threads": threads, "progress": progress}
+    rules = rules_of("bpe", settings, splitter, normalizer)
 
     def counted(name: str, source: Source | WordCounts) -> WordCounts:
-        if isinstance(source, WordCounts):
-            check_counts(source, rule, before, settings.cut_out)
-            return source
+        how = None if isinstance(source, WordCounts) else reading
         try:
-            return count(source, documents=documents, **how)
+            return counts_of(source, rules, reading=how, threads=threads, progress=progress)
         except CorpusError as error:
             raise CorpusError(f"{name}: {error}") from error
 
@@ -173,7 +169,7 @@ def train_parity(
         for k, name in enumerate(names)
     )
     order = tuple(None if pick == NO_LANGUAGE else names[pick] for pick in found.picks.tolist())
-    return Parity(Tokenizer(spec_of(family_named("bpe"), model, settings, rule, before)), rows, order, not measured)
+    return Parity(Tokenizer(spec_of(family_named("bpe"), model, settings, rules)), rows, order, not measured)
 
 
 def _names(languages: object) -> list[str]:

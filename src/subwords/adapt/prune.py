@@ -17,6 +17,7 @@ from subwords.support.checks import check_flag, check_integer
 from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 
 if TYPE_CHECKING:
+    from subwords.corpus.reading import Reading
     from subwords.corpus.source import Source
 
 __all__ = ["Tokens", "chosen_ids", "prune"]
@@ -31,6 +32,7 @@ def prune(
     drop: Tokens | None = None,
     scripts: Iterable[str] | None = None,
     counts: Source | WordCounts | None = None,
+    reading: Reading | None = None,
     vocab_size: int | None = None,
     min_count: int | None = None,
     compact: bool = False,
@@ -65,6 +67,7 @@ def prune(
     removal = removal_of(tokenizer.spec, allow_unknown=allow_unknown)
     removed = chosen_ids(
         *(tokenizer, removal, keep, drop, scripts, counts, vocab_size, min_count),
+        reading=reading,
         threads=threads,
         progress=progress,
     )
@@ -84,6 +87,7 @@ def chosen_ids(
     vocab_size: int | None,
     min_count: int | None,
     *,
+    reading: Reading | None = None,
     threads: int | None,
     progress: bool | None,
 ) -> list[int]:
@@ -103,7 +107,7 @@ def chosen_ids(
             raise InputError(f"expected vocab_size to be at most {size}, the number of tokens, not {vocab_size}")
     else:
         check_integer("min_count", min_count, 1, MOST)
-    words = counts_for(tokenizer, counts, threads=threads, progress=progress)
+    words = counts_for(tokenizer, counts, reading=reading, threads=threads, progress=progress)
     used = token_counts(tokenizer.model, words, threads)
     if vocab_size is not None:
         wanted = size - vocab_size

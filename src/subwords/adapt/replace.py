@@ -31,6 +31,7 @@ from subwords.wordlevel.model import WordLevel
 from subwords.wordpiece.model import WordPiece
 
 if TYPE_CHECKING:
+    from subwords.corpus.reading import Reading
     from subwords.corpus.source import Source
 
 __all__ = ["replace"]
@@ -48,6 +49,7 @@ def replace(
     max_token_length: int | None = None,
     whole_characters: bool = False,
     tie_break: Literal["ids", "first", "bytes"] = "ids",
+    reading: Reading | None = None,
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Adapted:
@@ -81,7 +83,7 @@ def replace(
         raise InputError("keep is an option for number: the tokens to drop are named")
     if number is not None:
         check_integer("number", number, 1, MOST)
-    counts = counts_for(tokenizer, source, threads=threads, progress=progress)
+    counts = counts_for(tokenizer, source, reading=reading, threads=threads, progress=progress)
     removed = _removed(tokenizer, removal, counts, number, drop, scripts, keep, threads)
     settings = Extension(
         add=len(removed),

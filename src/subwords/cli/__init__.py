@@ -26,7 +26,6 @@ from subwords.cli.mix import mix
 from subwords.cli.prune import prune
 from subwords.cli.replace import replace
 from subwords.cli.show import show
-from subwords.cli.train_mingram import train_mingram
 from subwords.cli.train_parity import train_parity
 from subwords.cli.verify import verify
 
@@ -67,7 +66,7 @@ def warmup(as_json: bool) -> None:
 for command in (
     *(train, count, count_tokens, encode, decode, inspect, convert, verify),
     *(explain, explain_training, verify_training, extend, train_parity, evaluate, compare, sweep, show, audit),
-    *(train_mingram, stability, allocation, mix),
+    *(stability, allocation, mix),
     *(prune, replace, merge, id_map),
 ):
     main.add_command(command)

@@ -8,7 +8,7 @@ import click
 
 from subwords.cli.arguments import SOURCE, choice, tokenizer_argument
 from subwords.cli.console import SIZE, load_tokenizer, named_values, source_of, utf8
-from subwords.cli.reading_options import reading_options
+from subwords.cli.reading_options import reading_from, reading_options
 from subwords.cli.table_options import print_table, table_options
 
 __all__ = ["allocation", "stability"]
@@ -60,7 +60,7 @@ def stability(
         raise click.UsageError(f"{counted} holds counts, which have no documents to sample: pass text")
     source = source_of(sources)
     held = None if on is None else WordCounts.load(on) if is_counts(on) else source_of([on])
-    given = {name: value for name, value in options.items() if value is not None}
+    given = {"reading": reading_from(options)} | {name: value for name, value in options.items() if value is not None}
     progress = False if quiet else None
     found = measured(source, shares=shares or SHARES, on=held, progress=progress, **given)
     print_table(found, latex, as_json, quiet)

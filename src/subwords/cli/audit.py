@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from subwords.cli.arguments import INPUT, choice, tokenizer_argument
 from subwords.cli.console import check_output, json_option, load_tokenizer, quiet_option, source_of, utf8
+from subwords.cli.reading_options import reading_from, reading_options
 from subwords.errors import FormatError
 from subwords.support.atomic import atomic_write
 
@@ -29,7 +30,7 @@ __all__ = ["audit"]
     metavar="SOURCE",
     help="A corpus: also finds unused tokens and lost text.",
 )
-@click.option("--documents", type=choice(["file", "line"]), default="file", show_default=True)
+@reading_options
 @click.option("--rule", "rules", type=utf8, multiple=True, metavar="NAME", help="Look for this only. May be repeated.")
 @click.option(
     "--fail-on",
@@ -51,7 +52,6 @@ def audit(
     /,
     tokenizer: str,
     sources: tuple[str, ...],
-    documents: str,
     rules: tuple[str, ...],
     fail_on: str,
     baseline: Path | None,
@@ -61,6 +61,7 @@ def audit(
     threads: int | None,
     quiet: bool,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Find what is wrong with a tokenizer: tokens that no text yields, broken merges, lost text, and more.
 
@@ -82,7 +83,7 @@ def audit(
         corpus,
         rules=rules or None,
         baseline=accepted,
-        documents=documents,  # type: ignore[arg-type]
+        reading=reading_from(options),
         threads=threads,
         progress=False if quiet else None,
     )

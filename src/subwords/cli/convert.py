@@ -8,6 +8,7 @@ import click
 
 from subwords.cli.arguments import TOKENIZER
 from subwords.cli.console import print_values
+from subwords.cli.reading_options import reading_from
 from subwords.cli.verify import comparing_options, difference_json, paths_of
 
 __all__ = ["convert"]
@@ -34,7 +35,9 @@ def convert(source: str, target: str, against: tuple[str, ...], quiet: bool, as_
     from subwords import convert as written
 
     progress = False if quiet else None
-    found = written(source, target, against=paths_of(against), progress=progress, **options)
+    found = written(
+        source, target, against=paths_of(against), reading=reading_from(options), progress=progress, **options
+    )
     values: dict[str, object] = {"texts": found.texts, "tokens": found.tokens, "different": found.different}
     if as_json:
         parts = {"same_parts": found.same_parts, "lost": [*found.lost], "difference": difference_json(found.difference)}

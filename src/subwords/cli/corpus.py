@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,7 +23,7 @@ from subwords.cli.console import (
     source_of,
     utf8,
 )
-from subwords.cli.reading_options import READING, SAMPLING, reading_options, sampling_options
+from subwords.cli.reading_options import READING, SAMPLING, reading_from, reading_options, sampling_options
 from subwords.cli.run_options import print_waiting, run_of, run_options
 from subwords.cli.train_options import train_options
 from subwords.errors import InputError, SubwordsWarning
@@ -145,10 +146,9 @@ def train(
     # Fail before hours of work if these options cannot be trained or saved.
     check_target(output, rehearse(**rules, **settings))
     progress, in_shards = False if quiet else None, counts is None and run is not None
-    path = target.path.with_name(f"{target.path.name}.counts")  # of a corpus in shards
     if counts is None:
         every = {**counting, **rules, "user_defined": users, "document_frequencies": min_documents is not None or None}
-        counts = _count(sources, every, threads, progress, run, path)
+        counts = _count(sources, every, threads, progress, run, target.path)
         if counts is None:  # other ranks have shards to do
             print_waiting(run, as_json, quiet)
             return
@@ -161,8 +161,8 @@ def train(
         most: dict[str, Any] = {"memory": memory, "min_documents": min_documents}
         tok = train_tokenizer(counts, threads=threads, progress=progress, **most, **rules, **settings)
     tok.save(output)
-    if in_shards and run is not None and not run.keep:
-        path.unlink(missing_ok=True)
+    if in_shards:
+        _remove_parts(run, target.path)
     learned = {"tokens": tok.vocab_size} | ({"merges": len(tok.merges)} if algorithm == "bpe" else {})
     _summarize(counts, learned, started, output, as_json, quiet)
 
@@ -237,8 +237,9 @@ def count(
         from subwords.corpus.segmented import segmented
 
         counts = segmented(counts, segmentation)
-    if run is None or segmentation is not None:
-        counts.save(output)
+    counts.save(output)
+    if not adding:
+        _remove_parts(run, output)
     _summarize(counts, {}, started, output, as_json, quiet)
 
 
@@ -247,6 +248,7 @@ def _check_format(target: Target, algorithm: str, *, character_level: bool) -> N
         "bpe": [".model"] if character_level else [".tiktoken", ".gguf", "pair"],
         "wordpiece": [".txt", ".gguf"],
         "unigram": [".model", ".gguf"],
+        "mingram": [".model", ".gguf"],
     }
     known = [".json", *others.get(algorithm, [])]
     if target.kind not in (*known, "folder"):
@@ -256,10 +258,10 @@ def _check_format(target: Target, algorithm: str, *, character_level: bool) -> N
 
 def _settings(context: click.Context, algorithm: str, options: dict[str, Any]) -> dict[str, Any]:
     """Return the options of the algorithm; UsageError for options of another algorithm."""
-    from subwords.families import FAMILIES
+    from subwords.families import ALGORITHMS
     from subwords.training.options import families_with
 
-    known = {name for family in FAMILIES.values() for name in family.options}
+    known = {name for family in ALGORITHMS.values() for name in family.options}
     for name in sorted(known & options.keys()):
         option = {"byte_level": "character_level"}.get(name, name)
         algorithms = families_with(name)
@@ -276,29 +278,30 @@ def _settings(context: click.Context, algorithm: str, options: dict[str, Any]) -
     return {
         name: value
         for name, value in options.items()
-        if (name not in known or name in FAMILIES[algorithm].options) and (name != "alphabet" or options["byte_level"])
+        if (name not in known or name in ALGORITHMS[algorithm].options)
+        and (name != "alphabet" or options["byte_level"])
     }
 
 
 def _with_digits(options: dict[str, Any], sources: Sequence[str], algorithm: str) -> None:
     """Let the splitter of the options cut numbers as --digits says."""
-    from subwords.families import FAMILIES
+    from subwords.families import ALGORITHMS
     from subwords.resolve import splitter
 
     digits = options.pop("digits")
     if digits is not None:
         if any(map(is_counts, sources)):
             raise click.UsageError("--digits is for text, but these are counts")
-        options["splitter"] = splitter(options["splitter"] or FAMILIES[algorithm].splitter, digits=digits).identity
+        options["splitter"] = splitter(options["splitter"] or ALGORITHMS[algorithm].splitter, digits=digits).identity
 
 
 def _counts_or_rules(
     sources: Sequence[str], counting: dict[str, Any], algorithm: str
 ) -> tuple[WordCounts | None, dict[str, str]]:
     """Return the counts if the sources hold counts, otherwise None, and the names of the rules for words."""
-    from subwords.families import FAMILIES
+    from subwords.families import ALGORITHMS
 
-    family = FAMILIES[algorithm]
+    family = ALGORITHMS[algorithm]
     if not any(map(is_counts, sources)):
         normalizer = counting["normalizer"] or family.normalizer or "none"
         return None, {"splitter": counting["splitter"] or family.splitter, "normalizer": normalizer}
@@ -319,22 +322,32 @@ def _count(
     run: Run | None,
     path: Path,
 ) -> WordCounts | None:
-    """Return the counts; in shards, they are saved at `path`, or None if other ranks have shards to do."""
+    """Return the counts; None if other ranks have shards to do. The shards are kept beside `path`."""
     from subwords.training.count import count as count_words
 
+    reading = reading_from(counting)
     options = {name: value for name, value in counting.items() if value is not None}
     files = source_of(sources)
     if run is None:
-        return count_words(files, threads=threads, progress=progress, **options)
+        found: WordCounts = count_words(files, reading=reading, threads=threads, progress=progress, **options)
+        return found
     if "-" in sources:
         raise click.UsageError("shards are made of files: leave out --workers and --memory for standard input")
-    from subwords.corpus.reading import Reading
-    from subwords.scale.job import count_files
+    if options.get("document_frequencies"):
+        raise click.UsageError("numbers of documents need one process without --memory: leave out the options of runs")
+    folder = path.with_name(f"{path.name}.parts") if run.folder is None else run.folder
+    # Kept until the result is saved: a failure before does not lose the work.
+    run = replace(run, folder=folder, keep=True)
+    counts: WordCounts | None = count_words(files, reading=reading, run=run, progress=progress, **options)
+    return counts
 
-    if options.pop("document_frequencies", False):
-        raise click.UsageError("--document-frequencies works in one process: leave out --memory, --workers, --runner")
-    reading = Reading(**{name: options.pop(name) for name in (*READING, *SAMPLING) if name in options})
-    return count_files(files, path, reading=reading, run=run, progress=progress, **options)
+
+def _remove_parts(run: Run | None, path: Path) -> None:
+    """Delete the shards of a result that is saved."""
+    if run is not None and not run.keep and run.rank is None:
+        from subwords.scale.job import remove_parts
+
+        remove_parts(path.with_name(f"{path.name}.parts") if run.folder is None else place_of(run.folder))
 
 
 def _added(sources: Sequence[str]) -> WordCounts:

@@ -10,7 +10,7 @@ import click
 
 from subwords.cli.arguments import SOURCE, standard_input, tokenizer_argument
 from subwords.cli.console import json_option, load_tokenizer, print_rows, print_values, quiet_only, source_of
-from subwords.cli.reading_options import reading_options
+from subwords.cli.reading_options import reading_from, reading_options
 
 if TYPE_CHECKING:
     from subwords.corpus.blocks import Block
@@ -39,10 +39,10 @@ def count_tokens(tokenizer: str, sources: tuple[str, ...], threads: int | None, 
       subwords count-tokens tok.json "corpus/*.txt"
       git log | subwords count-tokens tok.json
     """
-    from subwords.corpus.reading import Reading
+    from subwords.corpus.reading import reading_of
     from subwords.engine.documents import encode_documents
 
-    how = Reading(**{name: value for name, value in reading.items() if value is not None})
+    how = reading_of(reading_from(reading))
     tok = load_tokenizer(tokenizer)
     started = time.perf_counter()
     rows: list[dict[str, Any]] = []

@@ -10,7 +10,7 @@ import click
 
 from subwords.cli.arguments import INPUT, SOURCE, TOKENIZER, choice, tokenizer_argument
 from subwords.cli.console import SIZE, check_output, load_tokenizer, source_of, utf8
-from subwords.cli.reading_options import reading_options
+from subwords.cli.reading_options import reading_from, reading_options
 from subwords.cli.table_options import print_table, table_options
 
 __all__ = ["compare", "evaluate", "sweep"]
@@ -230,4 +230,4 @@ def _save_plot(found: Any, plot: Path | None, title: str) -> None:
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None}
+    return {"reading": reading_from(options)} | {name: value for name, value in options.items() if value is not None}

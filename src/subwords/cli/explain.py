@@ -17,6 +17,7 @@ from subwords.cli.arguments import (
 )
 from subwords.cli.console import json_option, load_tokenizer, print_values, quiet_only, source_of, utf8
 from subwords.cli.explained import html_option, print_explained
+from subwords.cli.reading_options import reading_from, reading_options
 from subwords.errors import InputError
 
 __all__ = ["explain", "verify_training"]
@@ -115,7 +116,7 @@ def _one_line(data: str | bytes) -> str:
 @click.option(
     "--limit", type=click.IntRange(min=1), default=20, show_default=True, metavar="N", help="Stop after N deviations."
 )
-@click.option("--documents", type=choice(["file", "line"]), help="What a document is, for text.  [default: file]")
+@reading_options
 @quiet_only
 @json_option
 @click.pass_context
@@ -126,8 +127,8 @@ def verify_training(
     source: str,
     tie_break: Any,
     limit: int,
-    documents: Any,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Replay the merges of a BPE tokenizer on its corpus: was each the best pair at its turn?
 
@@ -143,10 +144,11 @@ def verify_training(
     from subwords.corpus.counts import WordCounts
     from subwords.study.verify_training import verify_training as verified
 
-    if documents is not None and is_counts(source):
-        raise click.UsageError("--documents is for text, but these are counts")
+    reading = reading_from(options)
+    if reading is not None and is_counts(source):
+        raise click.UsageError("options of reading are for text, but these are counts")
     what = WordCounts.load(source) if is_counts(source) else source_of([source])
-    found = verified(load_tokenizer(tokenizer), what, tie_break=tie_break, limit=limit, documents=documents)
+    found = verified(load_tokenizer(tokenizer), what, tie_break=tie_break, limit=limit, reading=reading)
     if as_json:
         print_values(found.to_dict(), as_json)
     else:

@@ -10,6 +10,7 @@ import click
 from subwords.cli.arguments import SOURCE, choice
 from subwords.cli.console import SIZE, json_option, quiet_only, source_of, utf8
 from subwords.cli.explained import html_option, print_explained
+from subwords.cli.reading_options import reading_from, reading_options
 
 __all__ = ["explain_training"]
 
@@ -61,13 +62,7 @@ _AT_LEAST_1 = click.IntRange(min=1)
     metavar="TOKEN",
     help="A special token. May be repeated.",
 )
-@click.option(
-    "--documents",
-    type=choice(["line", "file"]),
-    default="file",
-    show_default=True,
-    help="Each file or each line is one document; no word crosses documents.",
-)
+@reading_options
 @click.option(
     "--most-steps", type=_AT_LEAST_1, default=1000, show_default=True, metavar="N", help="More steps are an error."
 )
@@ -93,9 +88,10 @@ def explain_training(
     """
     from subwords.study.watch import explain_training as explained
 
+    reading = reading_from(options)
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     if character_level:
         given["byte_level"] = False
     if special_tokens:
         given["special_tokens"] = special_tokens
-    print_explained(explained(source_of(sources), **given), html, as_json, f"Training on {sources[0]}")
+    print_explained(explained(source_of(sources), reading=reading, **given), html, as_json, f"Training on {sources[0]}")

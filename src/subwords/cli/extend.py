@@ -19,7 +19,7 @@ from subwords.cli.console import (
     source_of,
     utf8,
 )
-from subwords.cli.reading_options import READING, reading_options
+from subwords.cli.reading_options import READING, reading_from, reading_options
 
 __all__ = ["extend"]
 
@@ -68,7 +68,7 @@ def extend(
     started, tok = time.perf_counter(), load_tokenizer(tokenizer)
     check_target(output, tok)
     source: Any = WordCounts.load(sources[0]) if len(sources) == 1 and is_counts(sources[0]) else source_of(sources)
-    more = extended(tok, source, add=add, progress=False if quiet else None, **options)
+    more = extended(tok, source, add=add, reading=reading_from(options), progress=False if quiet else None, **options)
     more.save(output)
     if as_json or not quiet:
         values = {"tokens": more.vocab_size, "new": more.vocab_size - tok.vocab_size}

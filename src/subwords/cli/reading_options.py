@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from subwords.cli.arguments import choice
 from subwords.cli.console import utf8
 
-__all__ = ["READING", "SAMPLING", "reading_options", "sampling_options"]
+if TYPE_CHECKING:
+    from subwords.corpus.reading import Reading
+
+__all__ = ["READING", "SAMPLING", "reading_from", "reading_options", "sampling_options"]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -42,6 +45,17 @@ def reading_options(command: _Command) -> _Command:
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def reading_from(options: dict[str, Any]) -> Reading | None:
+    """Take the options of reading out of a command's options; None if none is given."""
+    given = {name: options.pop(name, None) for name in (*READING, *SAMPLING)}
+    given = {name: value for name, value in given.items() if value is not None}
+    if not given:
+        return None
+    from subwords.corpus.reading import Reading
+
+    return Reading(**given)
 
 
 def sampling_options(command: _Command) -> _Command:

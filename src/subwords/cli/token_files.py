@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from subwords.cli.console import check_output, print_values
-from subwords.cli.reading_options import READING
+from subwords.cli.reading_options import reading_from
 from subwords.cli.run_options import print_waiting
 from subwords.support.atomic import place_of
 from subwords.support.remote import is_remote
@@ -66,15 +66,9 @@ def write_token_files(
     from subwords.sinks.manifest import manifest_path
 
     made: Manifest | None
-    if run is None:
-        made = tok.encode_files(paths, output, progress=progress, **known)
-    else:
-        from subwords.corpus.reading import Reading
-        from subwords.scale.job import encode_files
-
+    if run is not None:
         known.pop("threads", None)
-        reading = Reading(**{name: known.pop(name) for name in READING if name in known})
-        made = encode_files(tok, paths, output, reading=reading, run=run, progress=progress, **known)
+    made = tok.encode_files(paths, output, reading=reading_from(known), run=run, progress=progress, **known)
     if made is None:  # other ranks have shards to do
         print_waiting(run, as_json, quiet)
         return

@@ -38,7 +38,7 @@ _OPTIONS = (
     ),
     click.option(
         "--algorithm",
-        type=choice(["bpe", "wordpiece", "unigram", "wordlevel"]),
+        type=choice(["bpe", "wordpiece", "unigram", "wordlevel", "mingram"]),
         default="bpe",
         show_default=True,
         help="The model to train.",
@@ -118,6 +118,13 @@ _OPTIONS = (
     ),
     click.option("--unk-token", type=utf8, metavar="TOKEN", help="The special token for unknown symbols."),
     click.option("--fuse-unk", is_flag=True, help="BPE of characters: one token for a run of unknown characters."),
+    click.option(
+        "--seed-factor",
+        type=click.FloatRange(min=1),
+        default=1.1,
+        show_default=True,
+        help="Mingram: choose from so many times as many BPE tokens.",
+    ),
     click.option("--byte-fallback", is_flag=True, help="Unigram, BPE of characters: 256 tokens for unknown bytes."),
     click.option(
         "--whole-characters",

@@ -20,6 +20,7 @@ from subwords.cli.console import (
     source_of,
     utf8,
 )
+from subwords.cli.reading_options import reading_from, reading_options
 
 __all__ = ["train_parity"]
 
@@ -65,7 +66,7 @@ __all__ = ["train_parity"]
 @click.option("--max-token-length", type=click.IntRange(min=1), metavar="N", help="In bytes, or in characters.")
 @click.option("--whole-characters", is_flag=True, help="Tokens are whole characters or a part of one.")
 @click.option("--tie-break", type=choice(["ids", "bytes"]), default="ids", show_default=True)
-@click.option("--documents", type=choice(["file", "line"]), default="file", show_default=True)
+@reading_options
 @click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Threads.  [default: one per processor]")
 @quiet_option
 @json_option
@@ -106,6 +107,7 @@ def train_parity(
         development=sources("--development", development) or None,
         ratios=numbers,
         byte_level=not character_level,
+        reading=reading_from(options),
         progress=False if quiet else None,
         **options,
     )

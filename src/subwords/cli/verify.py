@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from subwords.cli.arguments import INPUT, TOKENIZER, choice
+from subwords.cli.arguments import INPUT, TOKENIZER
 from subwords.cli.console import json_option, print_values, quiet_option, shown, utf8
+from subwords.cli.reading_options import reading_from, reading_options
 
 if TYPE_CHECKING:
     from subwords.compat.comparison import Difference
@@ -43,20 +44,7 @@ def comparing_options(command: _Command) -> _Command:
             metavar="CORPUS",
             help="Also compare the texts of this file, folder or quoted glob. May be repeated.",
         ),
-        click.option(
-            "--documents",
-            type=choice(["line", "file"]),
-            default="line",
-            show_default=True,
-            help="Each line of a file is one text, or each 256 KB of it.",
-        ),
-        click.option(
-            "--errors",
-            type=choice(["strict", "replace"]),
-            default="strict",
-            show_default=True,
-            help="Invalid UTF-8 in CORPUS: stop with an error, or read it as U+FFFD.",
-        ),
+        reading_options,
         click.option(
             "--splitter",
             type=utf8,
@@ -118,7 +106,9 @@ def verify(
     from subwords import verify as compare
 
     progress = False if quiet else None
-    found = compare(export, paths_of(against), tokenizer=tokenizer, progress=progress, **options)
+    found = compare(
+        export, paths_of(against), tokenizer=tokenizer, reading=reading_from(options), progress=progress, **options
+    )
     values = {"equal": bool(found), "library": found.library, "special": found.special}
     values |= {"texts": found.texts, "tokens": found.tokens}
     if as_json:

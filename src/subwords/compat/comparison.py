@@ -104,32 +104,27 @@ class Side:
 
 def texts_of(
     source: Source,
+    reading: Reading,
     *,
-    documents: Documents = "line",
-    errors: Errors = "strict",
     on_bytes: Callable[[int], object] | None = None,
 ) -> Iterator[Text]:
     r"""Yield the texts of files, folders, globs or iterables, see `read_blocks`; long ones in parts of 256 KB.
 
-    documents: each line of a file with its "\n" is a text, or the file. Texts of an iterable stay whole either way.
+    With documents="line", each line of a file with its "\n" is a text. Texts of an iterable stay whole either way.
 
-    >>> [text.text for text in texts_of(["a\nb", "c"])]
+    >>> [text.text for text in texts_of(["a\nb", "c"], Reading())]
     ['a\nb', 'c']
     """
-    check_choice("documents", documents, ("file", "line"))
-    check_choice("errors", errors, ("strict", "replace"))
+    check_choice("errors", reading.errors, ("strict", "replace"))
     files, texts = files_and_texts(source)
     if files:
-        return _of_files(files, documents, errors, on_bytes)
+        return _of_files(files, reading, on_bytes)
     return chain.from_iterable(_of_text(text, i) for i, text in enumerate(texts))
 
 
-def _of_files(
-    files: Iterable[Path], documents: Documents, errors: Errors, on_bytes: Callable[[int], object] | None
-) -> Iterator[Text]:
+def _of_files(files: Iterable[Path], reading: Reading, on_bytes: Callable[[int], object] | None) -> Iterator[Text]:
     for file in files:  # one by one: the same file may come twice
         line, character = 1, 0
-        reading = Reading(documents=documents, errors=errors)
         for block in read_blocks([file], reading, block_size=_LONGEST, on_bytes=on_bytes):
             ends = block.ends.tolist()
             for start, stop in pairwise([0, *ends, *([] if ends[-1:] == [len(block.data)] else [len(block.data)])]):

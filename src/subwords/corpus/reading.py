@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from subwords.errors import CorpusError, InputError
-from subwords.support.checks import check_choice, check_integer, check_string
+from subwords.support.checks import check_choice, check_instance, check_integer, check_string
 
-__all__ = ["LEAST_CAP", "LONE_SURROGATE", "Documents", "Errors", "Reading", "Tally"]
+__all__ = ["LEAST_CAP", "LONE_SURROGATE", "Documents", "Errors", "Reading", "Tally", "reading_of"]
 
 Documents = Literal["file", "line"]
 Errors = Literal["strict", "replace", "skip"]
@@ -60,6 +60,14 @@ class Reading:
                 raise InputError(
                     "sample_seed is for a sample, and none is asked for: pass sample, too, or leave it out"
                 )
+
+
+def reading_of(reading: Reading | None) -> Reading:
+    """Return the argument `reading` of a function: None is `Reading()`."""
+    if reading is None:
+        return Reading()
+    check_instance("reading", reading, Reading)
+    return reading
 
 
 @dataclass(slots=True)

@@ -11,10 +11,10 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from subwords.compat.comparison import Comparison, Difference, Documents, Errors, Side, Text, compare, texts_of
+from subwords.compat.comparison import Comparison, Difference, Side, Text, compare, texts_of
 from subwords.compat.probes import probes
 from subwords.corpus.progress import progress as show_progress
-from subwords.corpus.reading import Reading
+from subwords.corpus.reading import Reading, reading_of
 from subwords.corpus.source import Source, source_size
 from subwords.errors import FormatError, InputError
 from subwords.formats import target_of, write_file
@@ -58,8 +58,7 @@ def convert(
     against: Source | None = None,
     splitter: SplitterLike = None,
     special_tokens: Mapping[str, int] | None = None,
-    documents: Documents = "line",
-    errors: Errors = "strict",
+    reading: Reading | None = None,
     allow_different: bool = False,
     progress: bool | None = None,
 ) -> Converted:
@@ -84,7 +83,7 @@ def convert(
     ('splitter', 'special_tokens')
     """
     check_flag("allow_different", allow_different)
-    Reading(documents=documents, errors=errors)  # raises InputError
+    how = reading_of(reading)
     written = target_of(target)
     path, is_folder = written.path, written.kind == "folder"
     if not isinstance(source, Tokenizer):
@@ -97,7 +96,7 @@ def convert(
         copy = f"{folder}/copy/" if is_folder else str(Path(folder, path.name))
         write_file(tok.spec, copy)
         again = _loaded(tok, Path(copy), bare)
-        found = _compared(tok, again, _Corpus(against, documents, errors, progress), allow_different)
+        found = _compared(tok, again, _Corpus(against, how, progress), allow_different)
     if found.difference is not None and not allow_different:
         raise FormatError(
             f"{path}: nothing was written, because ids would change: {found.difference}; "
@@ -137,8 +136,7 @@ def _loaded(tok: Tokenizer, copy: Path, bare: bool) -> Tokenizer:
 
 class _Corpus(NamedTuple):
     source: Source | None
-    documents: Documents
-    errors: Errors
+    reading: Reading
     progress: bool | None
 
     @contextmanager
@@ -147,7 +145,7 @@ class _Corpus(NamedTuple):
             yield iter(())
             return
         with show_progress(source_size(self.source), "comparing", enabled=self.progress) as bar:
-            yield texts_of(self.source, documents=self.documents, errors=self.errors, on_bytes=bar.advance)
+            yield texts_of(self.source, self.reading, on_bytes=bar.advance)
 
 
 def _compared(tok: Tokenizer, again: Tokenizer, corpus: _Corpus, whole: bool) -> Comparison:

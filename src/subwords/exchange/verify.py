@@ -8,11 +8,11 @@ from itertools import chain
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from subwords.compat.comparison import Difference, Documents, Errors, Side, Text, compare, texts_of
+from subwords.compat.comparison import Difference, Side, Text, compare, texts_of
 from subwords.compat.originals import Original, open_original
 from subwords.compat.probes import probes
 from subwords.corpus.progress import progress as show_progress
-from subwords.corpus.reading import Reading
+from subwords.corpus.reading import Reading, reading_of
 from subwords.corpus.source import Source, source_size
 from subwords.support.atomic import as_path
 from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
@@ -49,16 +49,15 @@ def verify(
     tokenizer: TokenizerLike | None = None,
     splitter: SplitterLike = None,
     special_tokens: Mapping[str, int] | None = None,
-    documents: Documents = "line",
-    errors: Errors = "strict",
+    reading: Reading | None = None,
     progress: bool | None = None,
 ) -> Verified:
     r"""Load a saved tokenizer with its own library and compare ids, text by text, up to the first difference.
 
     export: a folder (transformers' AutoTokenizer), tokenizer.json (HF tokenizers), .model (SentencePiece), .tiktoken
     (tiktoken) or vocab.txt (HF's BertWordPieceTokenizer). against: files, folders, globs or an iterable of texts;
-    each line of a file with its "\n" is a text, or with documents="file" each 256 KB of it. Memory does not grow with
-    the corpus. A fixed list of tricky texts and the spelled special tokens are always compared.
+    each 256 KB of a file are a text, or with Reading(documents="line") each line with its "\n". Memory does not grow
+    with the corpus. A fixed list of tricky texts and the spelled special tokens are always compared.
     tokenizer: what it must equal; by default what `load` reads from the same file. A rank file takes its splitter and
     special tokens from it, or from the options of these names.
 
@@ -74,7 +73,7 @@ def verify(
     ...     bool(subwords.verify(f"{folder}/tok.json", ["so low"]))
     True
     """
-    Reading(documents=documents, errors=errors)  # raises InputError
+    how = reading_of(reading)
     path = as_path(export)
     given = export if tokenizer is None else tokenizer
     ours = tokenizer_of(given, splitter=splitter, special_tokens=special_tokens).with_(padding=None, truncation=None)
@@ -84,7 +83,7 @@ def verify(
     with show_progress(total, "comparing", enabled=progress if against is not None else False) as bar:
         corpus: Iterable[Text] = ()
         if against is not None:
-            corpus = texts_of(against, documents=documents, errors=errors, on_bytes=bar.advance)
+            corpus = texts_of(against, how, on_bytes=bar.advance)
         found = compare(chain(_probes(ours), corpus), *_sides(ours, original))
     return Verified(original.library, original.special, found.texts, found.tokens, found.difference)
 

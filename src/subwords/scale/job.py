@@ -3,37 +3,40 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast
 
-from subwords.corpus.counts import WordCounts
+from subwords.corpus.counts import WordCounts, mapped_counts
 from subwords.corpus.progress import progress as progress_line
-from subwords.corpus.reading import Reading
+from subwords.corpus.reading import Reading, Tally
 from subwords.corpus.source import Source, files_and_texts
 from subwords.corpus.sums import add_files
 from subwords.errors import InputError
-from subwords.resolve import NormalizerLike, SplitterLike
-from subwords.resolve import splitter as make_splitter
+from subwords.normalize.pipeline import Pipeline
 from subwords.scale.runners import RUNNERS, local_runner
 from subwords.scale.shards import Shard, shards_of
 from subwords.scale.work import CountWork, Done, EncodeWork, Work, done_of
-from subwords.sinks.manifest import Contents, Input, Manifest
+from subwords.sinks.manifest import Input
 from subwords.support.atomic import place_of
-from subwords.support.checks import check_choice, check_instance, check_integer, check_strings
+from subwords.support.checks import check_choice, check_integer
 from subwords.support.limits import bytes_of, room_of
 from subwords.support.locks import only_one
 from subwords.support.remote import is_remote
 from subwords.support.threads import in_threads, thread_count
 from subwords.support.value import digest_of
-from subwords.tokenizer import TokenizerLike, tokenizer_of
-from subwords.training.count import normalizer_or_none, with_user_defined
 
-__all__ = ["Run", "count_files", "encode_files"]
+if TYPE_CHECKING:
+    from subwords.results.token_block import TokenBlock
+    from subwords.spec import TokenizerSpec
+    from subwords.training.count import WordRules
+
+__all__ = ["Encoded", "Run", "count_in_shards", "encoded_in_shards", "remove_parts"]
 
 SHARD = 1 << 28  # bytes
 ASKED = 16  # markers that an object store is asked for at once
@@ -45,12 +48,14 @@ T = TypeVar("T")
 class Run:
     """Where a job runs and how the corpus is divided. Every setting gives the same result.
 
-    runner: "local" processes, "ray" tasks or "dask" tasks. workers: processes of this machine. threads: of each worker.
+    runner: "local" processes, "ray" tasks or "dask" tasks. workers: processes of this machine. threads: of each worker;
+    None shares the processors out among local processes, and is 1 on a cluster.
     memory: about what all processes of this machine, or each task of a cluster, may use: "2GB" or a number of bytes;
     counts that do not fit go to temporary files. address: of an existing cluster. shard_bytes: about the size of a
     shard on disk. rank, world_size: this process does every world_size-th shard, from number `rank` on; the last of
-    these processes joins what all of them made. folder: where shards are kept until the job is done; None is `path`
-    with the suffix .parts. It must be the same folder on all machines, or the URL of one. keep: leave it there.
+    these processes joins what all of them made. folder: where shards are kept until the job is done: a second run goes
+    on from there. It must be the same folder on all machines, or the URL of one. None is a temporary folder for
+    `count`, and `path` with the suffix .parts for `encode_files`. keep: leave it there.
     """
 
     runner: Literal["local", "ray", "dask"] = "local"
@@ -98,118 +103,89 @@ class Run:
         return run(work, shards, folder)
 
 
-def _given(run: Run | None, reading: Reading | None) -> tuple[Run, Reading]:
-    run, reading = Run() if run is None else run, Reading() if reading is None else reading
-    check_instance("run", run, Run)
-    check_instance("reading", reading, Reading)
-    return run, reading
+class Encoded(NamedTuple):
+    """The ids of files that were encoded in shards, what was read, and from where."""
+
+    blocks: Iterator[TokenBlock]
+    tally: Tally
+    inputs: tuple[Input, ...]
 
 
-def count_files(
-    source: Source,
-    path: str | PathLike[str],
-    *,
-    splitter: SplitterLike = "gpt2",
-    normalizer: NormalizerLike = None,
-    special_tokens: tuple[str, ...] = (),
-    user_defined: tuple[str, ...] = (),
-    reading: Reading | None = None,
-    run: Run | None = None,
-    progress: bool | None = None,
+def count_in_shards(
+    source: Source, reading: Reading, rules: WordRules, run: Run, progress: bool | None
 ) -> WordCounts | None:
-    """Count the words of files in shards, and save the counts; None if other ranks have shards to do.
-
-    The counts are those of `subwords.count`, byte for byte. See `Run` for who does it.
-    """
-    target, run, reading = place_of(path), *_given(run, reading)
-    users = check_strings("user_defined", user_defined)
-    rule, before = with_user_defined(make_splitter(splitter), normalizer_or_none(normalizer), users)
-    identity = None if before is None else before.identity
-    removed = check_strings("special_tokens", special_tokens)
-    work = CountWork(reading, rule.identity, identity, removed)
-    with _Job(work, source, target, work.reading, run) as job:
+    """Count the words of files in shards; None if other ranks have shards to do. The counts are mapped from a file."""
+    words = rules.words
+    before, rule = (words.normalizer, words.splitter) if isinstance(words, Pipeline) else (None, words)
+    work = CountWork(reading, rule.identity, None if before is None else before.identity, rules.special_tokens)
+    with _Job(work, source, None, reading, run) as job:
         done = job.finish(progress)
         if done is None:
             return None
         parts = [job.folder / f"{one.name}.part" for one in done]
-        add_files(parts, target, threads=thread_count(run.threads), room=run.room)
+        counts = mapped_counts(lambda path: add_files(parts, path, threads=thread_count(run.threads), room=run.room))
         job.clean()
-    return WordCounts.load(target)
+    return counts
 
 
-def encode_files(
-    tokenizer: TokenizerLike,
-    source: Source,
-    path: str | PathLike[str],
-    *,
-    format: str | None = None,
-    dtype: str | None = None,
-    bos: int | str | None = None,
-    eos: int | str | None = None,
-    shard_size: int | None = None,
-    shuffle: int | None = None,
-    special: Literal["text", "allow"] = "text",
-    reading: Reading | None = None,
-    run: Run | None = None,
-    progress: bool | None = None,
-) -> Manifest | None:
-    """Encode files in shards to token files; None if other ranks have shards to do.
-
-    The files are those of `Tokenizer.encode_files`, byte for byte. See `Run` for who makes them.
-    """
+@contextmanager
+def encoded_in_shards(
+    spec: TokenizerSpec, source: Source, target: Path, special: str, reading: Reading, run: Run, progress: bool | None
+) -> Iterator[Encoded | None]:
+    """Encode files in shards and yield their ids in order; None if other ranks have shards to do."""
     from subwords.sinks.flat import npy_blocks
-    from subwords.sinks.formats import format_named
-    from subwords.sinks.write import finish, with_ends, write_shards
 
-    target, run, reading = place_of(path), *_given(run, reading)
-    form = format_named(format, target)
-    tokenizer = tokenizer_of(tokenizer)
-    kind = form.dtype_for(tokenizer.vocab_size, dtype)
-    first, last = tokenizer._id_of("bos", bos), tokenizer._id_of("eos", eos)
-    check_choice("special", special, ("text", "allow"))
-    work = EncodeWork(reading, tokenizer.spec, special)
-    with _Job(work, source, target, work.reading, run) as job:
+    with _Job(EncodeWork(reading, spec, special), source, target, reading, run) as job:
         done = job.finish(progress)
         if done is None:
-            return None
-        parts = (npy_blocks(job.folder / f"{one.name}.part") for one in done)
-        ids = with_ends(chain.from_iterable(parts), first, last)
-        made = write_shards(target, ids, form, kind, shard_size=shard_size, shuffle=shuffle)
-        contents = Contents(
-            format=form.name,
-            dtype=kind.name,
-            vocab_size=tokenizer.vocab_size,
-            tokenizer=tokenizer.spec.digest,
-            bos=first,
-            eos=last,
-            shuffle=shuffle,
-            skipped=sum(one.skipped for one in done),
-            replaced=sum(one.replaced for one in done),
-            cut=sum(one.cut for one in done),
-            inputs=tuple(Input(str(file), file.stat().st_size) for file in job.files),
-        )
-        manifest = Manifest(contents, tuple(made))
-        finish(target, manifest)
+            yield None
+            return
+        blocks = chain.from_iterable(npy_blocks(job.folder / f"{one.name}.part") for one in done)
+        tally = Tally(*(sum(getattr(one, name) for one in done) for name in ("skipped", "replaced", "cut")))
+        yield Encoded(blocks, tally, tuple(Input(str(file), file.stat().st_size) for file in job.files))
         job.clean()
-    return manifest
+
+
+def remove_parts(folder: Path) -> None:
+    """Delete the files of shards, the marks first: killed in between, the next job finds no mark without its file."""
+    if is_remote(folder):
+        place = cast(Any, folder)
+        marks = [file for file in place.files_below() if file.suffix == ".json"]
+        in_threads(lambda mark: mark.unlink(missing_ok=True), marks, ASKED)
+        place.remove_folder()
+        return
+    for mark in folder.glob("*.json"):
+        mark.unlink(missing_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 class _Job:
     """The shards of a corpus, and the folder where their files are; in `with`, no other job works in that folder."""
 
-    def __init__(self, work: Work, source: Source, target: Path, reading: Reading, run: Run) -> None:
+    def __init__(self, work: Work, source: Source, target: Path | None, reading: Reading, run: Run) -> None:
         files, texts = files_and_texts(source)
         if not files:
             raise InputError(f"source: expected files, which workers can read, not {type(texts).__name__}")
         _ = run.room  # too little memory is an error before anything is written
         self.files = files
-        self.folder = target.with_name(f"{target.name}.parts") if run.folder is None else place_of(run.folder)
         self._work, self._run, self._held = work, run, ExitStack()
+        self.folder = self._folder(target)
         if run.runner != "local" or (run.workers or 1) > 1:
             for place in (*files, self.folder):
                 if getattr(place, "protocol", None) == "memory":
                     raise InputError(f"{place}: only this process sees it: leave out the workers")
         self.shards = shards_of(files, reading, size=run.shard_bytes)
+
+    def _folder(self, target: Path | None) -> Path:
+        if self._run.folder is not None:
+            return place_of(self._run.folder)
+        if target is not None:
+            return target.with_name(f"{target.name}.parts")
+        if self._run.rank is not None or self._run.runner != "local":
+            raise InputError("expected a folder for the shards, which all processes see: pass Run(folder=...)")
+        return Path(
+            self._held.enter_context(tempfile.TemporaryDirectory(prefix="subwords-", ignore_cleanup_errors=True))
+        )
 
     def __enter__(self) -> _Job:
         if self._run.rank is None:
@@ -244,9 +220,4 @@ class _Job:
     def clean(self) -> None:
         """Delete the files of the shards, unless other ranks may still read them."""
         if not self._run.keep and self._run.rank is None:
-            # Killed in between, the next job must find no mark without its file.
-            self._for_all(lambda shard: self._mark_of(shard).unlink(missing_ok=True))
-            if is_remote(self.folder):
-                cast(Any, self.folder).remove_folder()
-            else:
-                shutil.rmtree(self.folder, ignore_errors=True)
+            remove_parts(self.folder)

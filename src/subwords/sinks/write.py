@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.corpus.reading import Tally
 from subwords.errors import InputError, SubwordsError
 from subwords.results.token_block import TokenBlock
 from subwords.sinks.layout import Append, Sums, TokenFormat
-from subwords.sinks.manifest import Manifest, Shard, manifest_path, part_file, read_manifest, write_manifest
+from subwords.sinks.manifest import Contents, Manifest, Shard, manifest_path, part_file, read_manifest, write_manifest
 from subwords.sinks.megatron import MEGATRON, has_index, index_path
 from subwords.sinks.parts import Ends, spool, write_numbers
 
-__all__ = ["finish", "misleading", "shard_path", "with_ends", "write_part", "write_shards"]
+__all__ = ["finish", "misleading", "shard_path", "with_ends", "write_part", "write_shards", "write_token_files"]
 
 STEP = 1 << 20  # ids that are shuffled at once
 
@@ -46,6 +48,24 @@ def with_ends(blocks: Iterable[TokenBlock], bos: int | None, eos: int | None) ->
         count = place_ends(np.ascontiguousarray(ids, np.uint32), ends, first, last, begun, out, out_ends)
         yield TokenBlock(out[:count], out_ends)
         begun = int(len(ids) > ends[-1]) if len(ends) else int(begun or len(ids) > 0)
+
+
+def write_token_files(
+    target: Path,
+    blocks: Iterable[TokenBlock],
+    form: TokenFormat,
+    contents: Contents,
+    *,
+    tally: Tally,
+    shard_size: int | None = None,
+) -> Manifest:
+    """Write documents and their manifest. tally: what was left out; it is complete after the last block."""
+    ids, kind = with_ends(blocks, contents.bos, contents.eos), np.dtype(contents.dtype)
+    shards = write_shards(target, ids, form, kind, shard_size=shard_size, shuffle=contents.shuffle)
+    contents = replace(contents, skipped=tally.skipped, replaced=tally.replaced, cut=tally.cut)
+    manifest = Manifest(contents, tuple(shards))
+    finish(target, manifest)
+    return manifest
 
 
 def write_shards(

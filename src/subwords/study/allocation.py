@@ -101,7 +101,7 @@ def allocation(
     found = []
     for name, source in groups.items():
         try:
-            use = uses_of([tokenizer], source, reading={}, threads=threads, progress=progress)[0]
+            use = uses_of([tokenizer], source, reading=None, threads=threads, progress=progress)[0]
         except (InputError, CorpusError) as error:
             raise type(error)(f"group {name!r}: {error}") from None
         found.append((name, use))

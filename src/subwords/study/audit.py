@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subwords.corpus.progress import progress as progress_line
 from subwords.corpus.read import read_blocks
-from subwords.corpus.reading import Reading
+from subwords.corpus.reading import Reading, reading_of
 from subwords.errors import InputError
 from subwords.study.checks.behavior import check_behavior
 from subwords.study.checks.merges import check_merges
@@ -109,10 +109,7 @@ def audit(
     *,
     rules: Iterable[str] | None = None,
     baseline: Iterable[str] = (),
-    documents: Literal["file", "line"] = "file",
-    separator: str | None = None,
-    text_column: str = "text",
-    errors: Literal["strict", "replace", "skip"] = "strict",
+    reading: Reading | None = None,
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Audit:
@@ -137,11 +134,11 @@ def audit(
     subject, found = Subject(tokenizer, threads), list[Finding]()
     texts = list[str]()
     if corpus is not None:
-        reading = Reading(documents=documents, separator=separator, text_column=text_column, errors=errors)
+        how = reading_of(reading)
         with progress_line(None, "encoding", enabled=progress) as bar:
-            sums = measured([tokenizer], corpus, by=None, reading=reading, threads=threads, on_bytes=bar.advance)
+            sums = measured([tokenizer], corpus, by=None, reading=how, threads=threads, on_bytes=bar.advance)
         found += _unused(subject, sums.counts[0])
-        texts = _sample(corpus, reading)
+        texts = _sample(corpus, how)
     for check in (check_vocabulary, check_merges, check_reach):
         found += check(subject)
     back = [*check_behavior(subject, texts)]

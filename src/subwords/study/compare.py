@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from subwords.corpus.reading import Reading
+from subwords.corpus.reading import Reading, reading_of
 from subwords.errors import InputError
 from subwords.study import tables
 from subwords.study.bootstrap import Interval, Resampled
@@ -169,11 +169,7 @@ def compare(
     confidence: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
-    documents: Literal["file", "line"] = "file",
-    separator: str | None = None,
-    text_column: str = "text",
-    max_document_bytes: int | None = None,
-    errors: Literal["strict", "replace", "skip"] = "strict",
+    reading: Reading | None = None,
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Comparison:
@@ -207,9 +203,7 @@ def compare(
     if any(isinstance(one, Iterator) for one in (corpus.values() if isinstance(corpus, Mapping) else [corpus])):
         raise InputError("expected a corpus that can be read twice, not an iterator: pass a list or files")
     settings = settings_of(alpha, confidence, resamples, seed, parallel, reference)
-    how: Any = {"documents": documents, "separator": separator, "text_column": text_column}
-    how |= {"max_document_bytes": max_document_bytes, "errors": errors}
-    sums = sums_of(toks, corpus, by, Reading(**how), threads, progress)
+    sums = sums_of(toks, corpus, by, reading_of(reading), threads, progress)
     found = [evaluation_of(tok, sums, k, settings) for k, tok in enumerate(toks)]
     resampled = Resampled([*sums.tokens], resamples=resamples, seed=seed)
     base = found[0].tokens
@@ -218,7 +212,7 @@ def compare(
         None if k == 0 else resampled.interval(lambda rows, k=k: rows[:, k] / rows[:, 0], confidence)  # type: ignore[misc]
         for k in range(len(toks))
     ]
-    listed, share = _disagreements(toks, corpus, words, how, threads)
+    listed, share = _disagreements(toks, corpus, words, reading, threads)
     return Comparison(tuple(labels), tuple(found), tuple(relative), tuple(intervals), listed, share)
 
 
@@ -234,12 +228,13 @@ def _label(place: int, tokenizer: object) -> str:
 
 
 def _disagreements(
-    tokenizers: list[Tokenizer], corpus: Any, most: int, how: dict[str, Any], threads: int | None
+    tokenizers: list[Tokenizer], corpus: Any, most: int, reading: Reading | None, threads: int | None
 ) -> tuple[tuple[Disagreement, ...], float]:
     """Return the most frequent words that are split at different places, and the share of all words that they are."""
     sources = list(corpus.values()) if isinstance(corpus, Mapping) else [corpus]
     counts = sum(
-        count(source, splitter=r" ?[^ \t\r\n]+|\s+", threads=threads, progress=False, **how) for source in sources
+        count(source, splitter=r" ?[^ \t\r\n]+|\s+", reading=reading, threads=threads, progress=False)
+        for source in sources
     )
     assert not isinstance(counts, int)
     order = np.argsort(-counts.counts.astype(np.int64), kind="stable")[:MOST_WORDS].tolist()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from subwords.corpus.gold import read_gold
 from subwords.corpus.progress import progress as progress_line
-from subwords.corpus.reading import Reading
+from subwords.corpus.reading import Reading, reading_of
 from subwords.errors import CorpusError, InputError
 from subwords.study import tables
 from subwords.study.bootstrap import Interval, Resampled, check_confidence
@@ -223,11 +223,7 @@ def evaluate(
     confidence: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
-    documents: Literal["file", "line"] = "file",
-    separator: str | None = None,
-    text_column: str = "text",
-    max_document_bytes: int | None = None,
-    errors: Literal["strict", "replace", "skip"] = "strict",
+    reading: Reading | None = None,
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Evaluation:
@@ -251,14 +247,7 @@ def evaluate(
     tokenizer = tokenizer_of(tokenizer)
     settings = settings_of(alpha, confidence, resamples, seed, parallel, reference)
     words = None if gold is None else read_gold(check_path("gold", gold))
-    reading = Reading(
-        documents=documents,
-        separator=separator,
-        text_column=text_column,
-        max_document_bytes=max_document_bytes,
-        errors=errors,
-    )
-    sums = sums_of([tokenizer], corpus, by, reading, threads, progress)
+    sums = sums_of([tokenizer], corpus, by, reading_of(reading), threads, progress)
     return evaluation_of(tokenizer, sums, 0, settings, None if words is None else boundaries(tokenizer, words))
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from subwords.corpus.counts import WordCounts
-from subwords.corpus.reading import Reading
+from subwords.corpus.reading import Reading, reading_of
 from subwords.errors import InputError
 from subwords.study import tables
-from subwords.study.use import Use, counts_to_train, parted, uses_of
+from subwords.study.use import Use, counts_to_train, uses_of
 from subwords.support.checks import as_list, check_integer
 from subwords.tokenizer import Tokenizer
 from subwords.training.train import train
@@ -78,6 +78,7 @@ def stability(
     shares: Sequence[float] = SHARES,
     seed: int = 0,
     algorithm: str = "bpe",
+    reading: Reading | None = None,
     threads: int | None = None,
     progress: bool | None = None,
     **options: Any,
@@ -112,15 +113,15 @@ def stability(
         raise InputError("expected one or more shares, such as shares=[0.1, 0.5, 1]")
     for share in shares:
         Reading(sample=share)
-    reading, sampling, options = parted(options)
-    if sampling:
-        raise InputError("sample and sample_seed are not for stability: pass shares and seed")
+    whole = reading_of(reading)
+    if whole.sample is not None:
+        raise InputError("a sample in `reading` is not for stability: pass shares and seed")
     options |= {"threads": threads, "progress": progress, "vocab_size": vocab_size}
     trained = list[tuple[Tokenizer, WordCounts]]()
     for share in sorted(shares):
-        counts = counts_to_train(source, algorithm, {**reading, "sample": share, "sample_seed": seed}, options)
+        counts = counts_to_train(source, algorithm, replace(whole, sample=share, sample_seed=seed), options)
         trained.append((train(counts, algorithm=algorithm, **options), counts))  # type: ignore[call-overload]
-    held, how = (on, {}) if isinstance(on, WordCounts) else (source if on is None else on, reading)
+    held, how = (on, None) if isinstance(on, WordCounts) else (source if on is None else on, whole)
     uses = uses_of([tok for tok, _ in trained], held, reading=how, threads=threads, progress=progress)
     numbers = [_numbers(tok, use) for (tok, _), use in zip(trained, uses, strict=True)]
     return Stability(

@@ -15,12 +15,13 @@ from subwords.families import family_of
 from subwords.study import tables
 from subwords.study.bootstrap import Interval
 from subwords.study.evaluate import Group
-from subwords.study.use import counts_to_train, parted, uses_of
+from subwords.study.use import counts_to_train, uses_of, without_sample
 from subwords.support.checks import check_flag, check_integer
 from subwords.tokenizer import Tokenizer
 from subwords.training.train import train
 
 if TYPE_CHECKING:
+    from subwords.corpus.reading import Reading
     from subwords.corpus.source import Source
 
 __all__ = ["Sweep", "Sweeped", "first_tokens", "sweep"]
@@ -116,6 +117,7 @@ def sweep(
     layer_parameters: int | None = None,
     tied: bool = False,
     algorithm: str = "bpe",
+    reading: Reading | None = None,
     threads: int | None = None,
     progress: bool | None = None,
     **options: Any,
@@ -137,22 +139,20 @@ def sweep(
     """
     sizes = _sizes(vocab_sizes)
     model = _model(width, layer_parameters, tied)
-    reading, sampling, options = parted(options)
     if isinstance(source, Iterator) and on is None:
         raise InputError("expected a source that can be read twice, not an iterator: pass a list, files, or `on`")
     options |= {"threads": threads, "progress": progress}
     largest = {**options, "vocab_size": sizes[-1]}
     if _is_counted(source):
-        source = counts_to_train(source, algorithm, {**reading, **sampling}, largest)
-        reading, sampling = {}, {}
+        source, reading = counts_to_train(source, algorithm, reading, largest), None
     held = source if on is None else on
     if isinstance(source, WordCounts):
-        for name in (*sampling, *(reading if isinstance(held, WordCounts) else ())):
-            raise InputError(f"{name} applies to text, but these are word counts: pass it to count")
+        if reading is not None and (isinstance(held, WordCounts) or reading.sample is not None):
+            raise InputError("`reading` applies to text, but these are word counts: pass it to count")
         counts = source
     else:
         parts: Iterable[Any] = source.values() if isinstance(source, Mapping) else [source]
-        made = [counts_to_train(part, algorithm, {**reading, **sampling}, largest) for part in parts]
+        made = [counts_to_train(part, algorithm, reading, largest) for part in parts]
         if not made:
             raise InputError("expected one or more corpora, not an empty dict")
         counts = made[0] if len(made) == 1 else WordCounts.joined(made)
@@ -163,7 +163,7 @@ def sweep(
     whole = trained(sizes[-1])
     is_bpe = isinstance(whole.model, BPE)
     toks = [first_tokens(whole, size) if is_bpe else trained(size) for size in sizes[:-1]] + [whole]
-    how = {} if isinstance(held, WordCounts) else reading if on is not None else {**reading, **sampling}
+    how = None if isinstance(held, WordCounts) else reading if on is None else without_sample(reading)
     uses = uses_of(toks, held, reading=how, threads=threads, progress=progress, trained_on=counts)
     found = []
     for tok, use in zip(toks, uses, strict=True):

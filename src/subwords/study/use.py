@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,22 +12,20 @@ from numpy.typing import NDArray
 from subwords.adapt.words import word_ids
 from subwords.bpe.model import BPE
 from subwords.corpus.counts import WordCounts
-from subwords.corpus.reading import Reading
+from subwords.corpus.reading import Reading, reading_of
 from subwords.errors import CorpusError, InputError
 from subwords.study.bootstrap import Interval
 from subwords.study.evaluate import Group, evaluation_of, settings_of, sums_of
 from subwords.tokenizer import Tokenizer
-from subwords.training.count import count
+from subwords.training.count import check_counts, counted, rules_like
 from subwords.training.options import settings_of as settings_of_family
-from subwords.training.train import check_counts, rules_of
+from subwords.training.train import rules_of
 
 if TYPE_CHECKING:
     from subwords.corpus.source import Source
 
-__all__ = ["READING", "Use", "counts_to_train", "over", "parted", "uses_of"]
+__all__ = ["Use", "counts_to_train", "over", "uses_of", "without_sample"]
 
-READING = ("documents", "separator", "text_column", "max_document_bytes", "errors")
-SAMPLING = ("sample", "sample_seed")
 # Options of `train` that are not settings of a model.
 NO_SETTINGS = ("splitter", "normalizer", "template", "roles", "min_documents", "threads", "progress")
 SETTINGS = settings_of(2.5, 0.95, 1000, 0, False, None)  # the defaults of `evaluate`
@@ -62,22 +60,22 @@ def uses_of(
     tokenizers: Sequence[Tokenizer],
     source: Source | WordCounts | Mapping[str, Source],
     *,
-    reading: Mapping[str, Any],
+    reading: Reading | None,
     threads: int | None,
     progress: bool | None,
     trained_on: WordCounts | None = None,
 ) -> list[Use]:
     """Return the use of each tokenizer on text, or on counts made with the rules of all of them.
 
-    reading: fields of `Reading`, for text. trained_on: counts that the tokenizers were trained on; their words may be
+    reading: of text. trained_on: counts that the tokenizers were trained on; their words may be
     parts of those that the tokenizers cut, at places that no learned piece crosses. Raises InputError for counts made
     with other rules, CorpusError for a source without text.
     """
     if isinstance(source, WordCounts):
-        for name in reading:
-            raise InputError(f"{name} applies to text, but these are word counts: pass it to count")
+        if reading is not None:
+            raise InputError("`reading` applies to text, but these are word counts: pass it to count")
         return [_of_counts(tok, source, threads, is_checked=source is trained_on) for tok in tokenizers]
-    sums = sums_of(list(tokenizers), source, None, Reading(**reading), threads, progress)
+    sums = sums_of(list(tokenizers), source, None, reading_of(reading), threads, progress)
     found = []
     for k, tok in enumerate(tokenizers):
         one = evaluation_of(tok, sums, k, SETTINGS)
@@ -99,9 +97,8 @@ def uses_of(
 
 
 def _of_counts(tokenizer: Tokenizer, counts: WordCounts, threads: int | None, *, is_checked: bool) -> Use:
-    cut_out = tuple(token.content for token in tokenizer.spec.added_tokens)
     if not is_checked:
-        check_counts(counts, tokenizer.splitter, tokenizer.normalizer, cut_out)
+        check_counts(counts, rules_like(tokenizer))
     if not len(counts):
         raise CorpusError("no words in these counts: expected a corpus with text")
     model, batch = tokenizer.model, word_ids(tokenizer.model, counts, threads)
@@ -127,29 +124,20 @@ def _of_counts(tokenizer: Tokenizer, counts: WordCounts, threads: int | None, *,
     )
 
 
-def parted(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Return the options of `train` in three parts: how text is read, which sample of it, and all others."""
+def without_sample(reading: Reading | None) -> Reading | None:
+    """Return a reading of all documents."""
+    return None if reading is None else replace(reading, sample=None, sample_seed=None)
+
+
+def counts_to_train(source: Source, algorithm: str, reading: Reading | None, options: dict[str, Any]) -> WordCounts:
+    """Return the counts that `train` makes of a source. options: of `train`, without `reading`."""
     given = {name: value for name, value in options.items() if value is not None}
-    reading = {name: given.pop(name) for name in READING if name in given}
-    sampling = {name: given.pop(name) for name in SAMPLING if name in given}
-    return reading, sampling, given
-
-
-def counts_to_train(source: Source, algorithm: str, reading: Mapping[str, Any], options: dict[str, Any]) -> WordCounts:
-    """Return the counts that `train` makes of a source. options: of `train`, without those of reading."""
-    rules = {name: options.get(name, "auto") for name in ("splitter", "normalizer")}
-    model = {name: value for name, value in options.items() if name not in (*NO_SETTINGS, "memory")}
-    splitter, normalizer = rules_of(algorithm, **rules)
-    settings = settings_of_family(algorithm, model)
-    return count(
-        source,
-        splitter=splitter,
-        normalizer=normalizer,
-        special_tokens=settings.cut_out,
-        user_defined=getattr(settings, "user_defined", ()),
-        document_frequencies=options.get("min_documents") is not None,
-        memory=options.get("memory"),
-        threads=options.get("threads"),
-        progress=options.get("progress"),
-        **reading,
+    model = {name: value for name, value in given.items() if name not in (*NO_SETTINGS, "memory")}
+    rules = rules_of(
+        algorithm,
+        settings_of_family(algorithm, model),
+        given.get("splitter", "auto"),
+        given.get("normalizer", "auto"),
     )
+    how = {name: given.get(name) for name in ("memory", "threads", "progress")}
+    return counted(source, reading_of(reading), rules, document_frequencies="min_documents" in given, **how)

@@ -13,10 +13,10 @@ from subwords.learning.limits import TIES
 from subwords.study.pair_counts import learned_merges, one_merge_each
 from subwords.support.checks import check_choice, check_integer
 from subwords.tokenizer import tokenizer_of
-from subwords.training.count import count
-from subwords.training.train import check_counts
+from subwords.training.count import counts_of, rules_like
 
 if TYPE_CHECKING:
+    from subwords.corpus.reading import Reading
     from subwords.corpus.source import Source
     from subwords.tokenizer import TokenizerLike
 
@@ -85,7 +85,7 @@ def verify_training(
     *,
     tie_break: Literal["ids", "first", "bytes"] = "ids",
     limit: int = 20,
-    documents: Literal["file", "line"] | None = None,
+    reading: Reading | None = None,
     threads: int | None = None,
 ) -> Verification:
     """Replay the merges of a BPE tokenizer on its corpus, and check that each was the best pair at its turn.
@@ -94,7 +94,7 @@ def verify_training(
 
     source: the corpus of training, or its word counts. tie_break: the rule that training declared; ids are those of the
     alphabet, then of the merges in order. limit: stop after so many deviations: each takes a run of training.
-    documents: as in `count`, for a corpus; HF's trainer reads lines ("line"). Raises InputError for a tokenizer that is
+    reading: of a corpus; HF's trainer reads lines, Reading(documents="line"). Raises InputError for a tokenizer that is
     not made of merges alone, and for counts of another splitter or normalizer.
     Hazard: a pair that training refused (max_token_length, whole_characters, SentencePiece's rules of scripts and
     digits) is reported once as a better one.
@@ -110,16 +110,10 @@ def verify_training(
         raise InputError(f"expected a BPE tokenizer, not {family_of(model).name}: its file keeps no merges to verify")
     check_choice("tie_break", tie_break, TIES)
     check_integer("limit", limit, 1, 1_000_000)
-    if isinstance(source, WordCounts):
-        if documents is not None:
-            raise InputError("`documents` applies to text, but these are word counts: pass it to count")
-        counts = source
-        check_counts(counts, tokenizer.splitter, tokenizer.normalizer, ())
-    else:
-        cut_out = [token.content for token in tokenizer.spec.added_tokens]
-        rules: dict[str, Any] = {"splitter": tokenizer.splitter, "normalizer": tokenizer.normalizer}
-        how: dict[str, Any] = {"documents": documents or "file", "threads": threads, "progress": False}
-        counts = count(source, special_tokens=cut_out, **rules, **how)
+    rules = rules_like(tokenizer)
+    if isinstance(source, WordCounts):  # made by a trainer that may have known other special tokens
+        rules = rules._replace(special_tokens=())
+    counts = counts_of(source, rules, reading=reading, threads=threads, progress=False)
     single = one_merge_each(model)
     missing = len({*model.merges[:, 2].tolist()}) - len({*single.merges[:, 2].tolist()})
     found, deviations = list[int](), list[Deviation]()

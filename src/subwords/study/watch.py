@@ -9,18 +9,19 @@ from subwords.corpus.source import Source, source_size
 from subwords.errors import TrainingError
 from subwords.families import family_named
 from subwords.resolve import NormalizerLike, SplitterLike
-from subwords.resolve import splitter as make_splitter
 from subwords.study.watch_merges import watch_bpe, watch_wordpiece
 from subwords.study.watch_unigram import watch_course, watch_unigram
 from subwords.study.watched import Training
 from subwords.support.checks import check_choice, check_integer
-from subwords.training.count import count, normalizer_or_none
+from subwords.training.count import counts_of
 from subwords.training.options import settings_of
-from subwords.training.train import check_counts
+from subwords.training.train import rules_of
 from subwords.unigram.train import learned_from
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from subwords.corpus.reading import Reading
 
 __all__ = ["explain_training"]
 
@@ -36,7 +37,7 @@ def explain_training(
     splitter: SplitterLike = "auto",
     normalizer: NormalizerLike = "auto",
     special_tokens: Sequence[str] | None = None,
-    documents: Literal["file", "line"] = "file",
+    reading: Reading | None = None,
     most_steps: int = 1000,
     **options: Any,
 ) -> Training:
@@ -70,26 +71,11 @@ def explain_training(
     check_integer("most_steps", most_steps, 1, 1_000_000)
     family = family_named(algorithm.removesuffix("-course"))
     settings = settings_of(family.name, {**options, "vocab_size": vocab_size, "special_tokens": special_tokens})
-    rule = make_splitter(family.splitter if isinstance(splitter, str) and splitter == "auto" else splitter)
-    before = normalizer_or_none(
-        family.normalizer if isinstance(normalizer, str) and normalizer == "auto" else normalizer
-    )
-    users = getattr(settings, "user_defined", ())
-    if isinstance(source, WordCounts):
-        counts = source
-        check_counts(counts, rule, before, settings.cut_out, users)
-    else:
-        if (size := source_size(source)) is not None and size > MOST_BYTES:
-            raise TrainingError(f"expected at most {MOST_BYTES} bytes of text to explain training on, not {size}")
-        counts = count(
-            source,
-            splitter=rule,
-            normalizer=before,
-            special_tokens=settings.cut_out,
-            user_defined=users,
-            documents=documents,
-            progress=False,
-        )
+    size = None if isinstance(source, WordCounts) else source_size(source)
+    if size is not None and size > MOST_BYTES:
+        raise TrainingError(f"expected at most {MOST_BYTES} bytes of text to explain training on, not {size}")
+    rules = rules_of(family.name, settings, splitter, normalizer)
+    counts = counts_of(source, rules, reading=reading, progress=False)
     if len(counts) > MOST_WORDS or len(counts.data) > MOST_LETTERS:
         raise TrainingError(
             f"expected at most {MOST_WORDS} different words of {MOST_LETTERS} bytes together to explain training on, "

@@ -10,17 +10,15 @@ from subwords.spec import TokenizerSpec
 
 if TYPE_CHECKING:
     from subwords.components.parts import Parts
-    from subwords.normalize.normalizer import Normalizer
-    from subwords.split.splitter import Splitter
+    from subwords.training.count import WordRules
     from subwords.training.options import Settings
 
 __all__ = ["spec_of"]
 
 
-def spec_of(
-    family: Family, model: Model, settings: Settings, splitter: Splitter, normalizer: Normalizer | None
-) -> TokenizerSpec:
-    """Return the spec of a trained model; splitter and normalizer are those that made its words."""
-    parts: Parts = family.parts_of(model, settings, splitter.rule, normalizer.steps if normalizer else ())
+def spec_of(family: Family, model: Model, settings: Settings, rules: WordRules) -> TokenizerSpec:
+    """Return the spec of a trained model; `rules` made its words."""
+    steps = rules.normalizer.steps if rules.normalizer else ()
+    parts: Parts = family.parts_of(model, settings, rules.splitter.rule, steps)
     added = tuple(AddedToken(content, i) for i, content in enumerate(settings.special_tokens))
     return TokenizerSpec(model=model, added_tokens=added, **parts._asdict())

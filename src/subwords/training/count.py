@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, overload
 
 import numpy as np
 
+from subwords.components.identity import looks_like_steps
 from subwords.components.space_rule import kept_whole
 from subwords.corpus.blocks import Block
 from subwords.corpus.columns import is_table
-from subwords.corpus.count import count_blocks, count_blocks_to
+from subwords.corpus.count import count_blocks, count_blocks_to, provenance_of
 from subwords.corpus.counts import MOST, WordCounts, mapped_counts
 from subwords.corpus.progress import progress as progress_line
 from subwords.corpus.read import read_blocks
-from subwords.corpus.reading import Reading, Tally
+from subwords.corpus.reading import Reading, Tally, reading_of
 from subwords.corpus.source import source_size
 from subwords.corpus.weighted import text_of, times_of
-from subwords.errors import CorpusError, InputError
+from subwords.errors import CorpusError, InputError, SubwordsError
 from subwords.resolve import NormalizerLike, SplitterLike
 from subwords.resolve import normalizer as make_normalizer
 from subwords.resolve import splitter as make_splitter
@@ -31,12 +32,68 @@ if TYPE_CHECKING:
     from subwords.corpus.source import Source
     from subwords.normalize.normalizer import Normalizer
     from subwords.normalize.pipeline import Pipeline
+    from subwords.scale.job import Run
+    from subwords.tokenizer import Tokenizer
 
-__all__ = ["count", "counted", "normalizer_or_none", "with_user_defined", "words_of"]
+__all__ = ["WordRules", "check_counts", "count", "counted", "counts_of", "normalizer_or_none", "rules_like", "words_of"]
 
 BLOCK = 1 << 20  # bytes per read; each thread holds a few blocks in memory
 
 
+class WordRules(NamedTuple):
+    """What makes words of text. special_tokens: removed from it. user_defined: Unigram's pieces that stay whole."""
+
+    splitter: Splitter
+    normalizer: Normalizer | None = None
+    special_tokens: tuple[str, ...] = ()
+    user_defined: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> Splitter | Pipeline:
+        """The object that splits text into words, as its encoding does."""
+        if not self.user_defined:
+            return words_of(self.splitter, self.normalizer)
+        steps = self.normalizer.steps if self.normalizer else ()
+        split, steps = kept_whole(self.user_defined, self.splitter.rule, steps)
+        return words_of(make_splitter(split), normalizer_or_none(steps))
+
+
+def rules_like(tokenizer: Tokenizer) -> WordRules:
+    """Return what makes the words that a tokenizer encodes."""
+    cut_out = tuple(token.content for token in tokenizer.spec.added_tokens)
+    return WordRules(tokenizer.splitter, tokenizer.normalizer, cut_out)
+
+
+@overload
+def count(
+    source: Source,
+    *,
+    splitter: SplitterLike = ...,
+    normalizer: NormalizerLike = ...,
+    special_tokens: Sequence[str] = ...,
+    user_defined: Sequence[str] = ...,
+    reading: Reading | None = ...,
+    document_frequencies: bool = ...,
+    memory: int | str | None = ...,
+    threads: int | None = ...,
+    progress: bool | None = ...,
+    run: None = None,
+) -> WordCounts: ...
+@overload
+def count(
+    source: Source,
+    *,
+    splitter: SplitterLike = ...,
+    normalizer: NormalizerLike = ...,
+    special_tokens: Sequence[str] = ...,
+    user_defined: Sequence[str] = ...,
+    reading: Reading | None = ...,
+    document_frequencies: bool = ...,
+    memory: int | str | None = ...,
+    threads: int | None = ...,
+    progress: bool | None = ...,
+    run: Run,
+) -> WordCounts | None: ...
 def count(
     source: Source,
     *,
@@ -44,31 +101,24 @@ def count(
     normalizer: NormalizerLike = None,
     special_tokens: Sequence[str] = (),
     user_defined: Sequence[str] = (),
-    documents: Literal["file", "line"] = "file",
-    separator: str | None = None,
-    text_column: str = "text",
-    max_document_bytes: int | None = None,
-    sample: float | None = None,
-    sample_seed: int | None = None,
-    errors: Literal["strict", "replace", "skip"] = "strict",
+    reading: Reading | None = None,
     document_frequencies: bool = False,
     memory: int | str | None = None,
     threads: int | None = None,
     progress: bool | None = None,
-) -> WordCounts:
+    run: Run | None = None,
+) -> WordCounts | None:
     """Count the words of a corpus: files, a glob, a folder, a URL of these, an iterable of str, a table or a dataset.
 
-    Files are text, JSON Lines (.jsonl), Parquet or Arrow, the first two also compressed. documents: "file" makes each
-    text file, row or text a document, "line" each line; no word crosses documents. separator: a text between documents
-    in text files, which is removed. text_column: the field or column of rows that holds the text. max_document_bytes:
-    what follows them in a document is dropped. sample: the share of documents to count, chosen by a hash of their text
-    and of sample_seed (0): the same documents on any machine, and all those of a smaller share. special_tokens: removed
-    from the text before counting (ALGORITHMS.md, W3). user_defined: pieces that Unigram keeps whole, each a word.
-    errors: text that cannot be read raises CorpusError with its place ("strict"); becomes U+FFFD, or no text for a row
-    without any ("replace"); or its document is left out ("skip"). document_frequencies: also count the documents that
-    have each word (`WordCounts.documents`); not with memory. memory: about what the process may use in all, "2GB" or a
-    number of bytes; words that do not fit go to a temporary file (TMPDIR), and the result is mapped from one. threads:
-    None for one per processor. progress: None shows a bar if standard error is a terminal.
+    Files are text, JSON Lines (.jsonl), Parquet or Arrow, the first two also compressed. special_tokens: removed from
+    the text before counting (ALGORITHMS.md, W3). user_defined: pieces that Unigram keeps whole, each a word. reading:
+    what a document is, which documents are read, and what happens to invalid text; see `Reading`. No word crosses
+    documents. document_frequencies: also count the documents that have each word (`WordCounts.documents`); not with
+    memory. memory: about what the process may use in all, "2GB" or a number of bytes; words that do not fit go to a
+    temporary file (TMPDIR), and the result is mapped from one. threads: None for one per processor. progress: None
+    shows a bar if standard error is a terminal. run: count files in shards, by several processes or machines; it has
+    threads and memory of its own (`subwords.scale.Run`). The counts are the same, byte for byte; None if other ranks
+    have shards to do.
     A dict or Counter has texts, such as words, and how often each occurs: the counts are those of a corpus with each
     text so many times, split and normalized like any text. `WordCounts.from_words` takes words that are split.
     Hazard: a str is a path; put texts in a list.
@@ -77,35 +127,85 @@ def count(
     >>> dict(subwords.count(["a cat, a dog"]))
     {b'a': 1, b' cat': 1, b',': 1, b' a': 1, b' dog': 1}
     """
-    reading = Reading(
-        documents=documents,
-        separator=separator,
-        text_column=text_column,
-        max_document_bytes=max_document_bytes,
-        sample=sample,
-        sample_seed=sample_seed,
-        errors=errors,
+    rules = WordRules(
+        make_splitter(splitter),
+        normalizer_or_none(normalizer),
+        check_strings("special_tokens", special_tokens),
+        check_strings("user_defined", user_defined),
     )
-    users = check_strings("user_defined", user_defined)
-    rule, before = with_user_defined(make_splitter(splitter), normalizer_or_none(normalizer), users)
-    return counted(
-        source,
-        reading,
-        words_of(rule, before),
-        special_tokens=check_strings("special_tokens", special_tokens),
-        document_frequencies=document_frequencies,
-        memory=memory,
-        threads=threads,
-        progress=progress,
-    )
+    if run is None:
+        how: dict[str, Any] = {"memory": memory, "threads": threads, "progress": progress}
+        return counted(source, reading_of(reading), rules, document_frequencies=document_frequencies, **how)
+    from subwords.scale.job import count_in_shards
+
+    if document_frequencies:
+        raise InputError("document_frequencies is not for a run in shards: count in one process")
+    for name, value in (("memory", memory), ("threads", threads)):
+        if value is not None:
+            raise InputError(f"`{name}` is not for a run in shards: pass Run({name}=...)")
+    return count_in_shards(source, reading_of(reading), rules, run, progress)
+
+
+def counts_of(
+    source: Source | WordCounts,
+    rules: WordRules,
+    *,
+    reading: Reading | None = None,
+    document_frequencies: bool = False,
+    memory: int | str | None = None,
+    threads: int | None = None,
+    progress: bool | None = None,
+    on_block: Callable[[bytes], object] | None = None,
+) -> WordCounts:
+    """Return the counts of a corpus, or word counts as they are, if they were made with these rules.
+
+    Raises InputError for counts made with others, and for a `reading` of counts, which have no text.
+    """
+    if not isinstance(source, WordCounts):
+        how: dict[str, Any] = {"memory": memory, "threads": threads, "progress": progress, "on_block": on_block}
+        return counted(source, reading_of(reading), rules, document_frequencies=document_frequencies, **how)
+    if reading is not None:
+        raise InputError("`reading` applies to text, but these are word counts: pass it to count")
+    check_counts(source, rules)
+    return source
+
+
+def check_counts(counts: WordCounts, rules: WordRules) -> None:
+    """Raise InputError for counts of another splitter or normalizer, or with special tokens among the words.
+
+    FormatError for arrays that are inconsistent, which kernels would read beyond their ends.
+    """
+    counts.validated("these counts")
+    made = counts.provenance
+    made = replace(made, splitter=_renamed(made.splitter))
+    if rules.user_defined and made == provenance_of(rules._replace(user_defined=()).words, made.special_tokens):
+        raise InputError(
+            f"user-defined piece {rules.user_defined[0]!r} was not kept whole in these counts: "
+            f"count with user_defined={list(rules.user_defined)!r} (--user-defined on the command line)"
+        )
+    replace(counts, provenance=made).check(provenance_of(rules.words, made.special_tokens))
+    if missing := [token for token in rules.special_tokens if token not in made.special_tokens]:
+        raise InputError(
+            f"special token {missing[0]!r} was not removed from these counts: "
+            f"count with special_tokens={list(rules.special_tokens)!r}"
+        )
+
+
+def _renamed(rule: str) -> str:
+    """Return the current name of a rule; counts may name it by a node of a tokenizer.json."""
+    if rule.startswith('{"') and not looks_like_steps(rule):
+        try:
+            return make_splitter(rule).identity
+        except SubwordsError:
+            pass
+    return rule
 
 
 def counted(
     source: Source,
     reading: Reading,
-    words: Splitter | Pipeline,
+    rules: WordRules,
     *,
-    special_tokens: tuple[str, ...] = (),
     document_frequencies: bool = False,
     memory: int | str | None = None,
     threads: int | None = None,
@@ -117,6 +217,7 @@ def counted(
     if document_frequencies and memory is not None:
         raise InputError("document_frequencies needs all words in memory: leave `memory` out")
     number, see = thread_count(threads), on_block or (lambda data: None)
+    words, special_tokens = rules.words, rules.special_tokens
     if is_weighted(source):
         if document_frequencies or memory is not None:
             name = "document_frequencies" if document_frequencies else "memory"
@@ -212,16 +313,6 @@ def normalizer_or_none(rule: NormalizerLike) -> Normalizer | None:
         return None
     made = make_normalizer(rule)
     return made if made.steps else None
-
-
-def with_user_defined(
-    rule: Splitter, before: Normalizer | None, user_defined: Sequence[str]
-) -> tuple[Splitter, Normalizer | None]:
-    """Return what splits and normalizes text for a Unigram model with user-defined pieces, as its encoding does."""
-    if not user_defined:
-        return rule, before
-    split, steps = kept_whole(user_defined, rule.rule, before.steps if before else ())
-    return make_splitter(split), normalizer_or_none(steps)
 
 
 def words_of(rule: Splitter, before: Normalizer | None) -> Splitter | Pipeline:

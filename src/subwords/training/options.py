@@ -6,15 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from subwords.errors import InputError
-from subwords.families import FAMILIES, Family, family_named
+from subwords.families import ALGORITHMS, Family, family_named
 from subwords.support.checks import check_strings, check_token
 
 if TYPE_CHECKING:
     from subwords.components.template_text import TemplateLike
+    from subwords.corpus.reading import Reading
     from subwords.resolve import NormalizerLike, SplitterLike
 
 __all__ = [
     "BPEOptions",
+    "MingramOptions",
     "Settings",
     "UnigramOptions",
     "WordLevelOptions",
@@ -36,13 +38,7 @@ class CommonOptions(TypedDict, total=False):
     special_tokens: Sequence[str] | None
     template: TemplateLike | Literal["auto"]
     roles: Mapping[str, str] | None
-    documents: Literal["file", "line"] | None
-    separator: str | None
-    text_column: str | None
-    max_document_bytes: int | None
-    sample: float | None
-    sample_seed: int | None
-    errors: Literal["strict", "replace", "skip"] | None
+    reading: Reading | None
     min_documents: int | None
     memory: int | str | None
     threads: int | None
@@ -92,6 +88,14 @@ class UnigramOptions(CommonOptions, total=False):
     unk_token: str | None
 
 
+class MingramOptions(CommonOptions, total=False):
+    """Options of algorithm="mingram"; see `train`."""
+
+    byte_fallback: bool
+    seed_factor: float
+    unk_token: str | None
+
+
 class WordLevelOptions(CommonOptions, total=False):
     """Options of algorithm="wordlevel"; see `train`."""
 
@@ -105,7 +109,7 @@ def families_with(option: str) -> tuple[str, ...]:
     >>> families_with("prefix")
     ('wordpiece',)
     """
-    return tuple(name for name, family in FAMILIES.items() if option in family.options)
+    return tuple(name for name, family in ALGORITHMS.items() if option in family.options)
 
 
 def special_tokens_of(algorithm: str, special_tokens: Sequence[str] | None, unk_token: str | None) -> tuple[str, ...]:
@@ -114,7 +118,7 @@ def special_tokens_of(algorithm: str, special_tokens: Sequence[str] | None, unk_
     tokens = check_strings("special_tokens", family.special_tokens if special_tokens is None else special_tokens)
     if unk_token is not None:
         check_token("unk_token", unk_token)
-    if family.name != "unigram":
+    if family.model_class != "Unigram":
         return tokens
     unk = family.unk_token if unk_token is None else unk_token
     assert unk is not None
@@ -131,7 +135,8 @@ def settings_of(algorithm: str, options: Mapping[str, Any]) -> Settings:
     _refuse_others(family, given)
     given["special_tokens"] = special_tokens_of(algorithm, given.get("special_tokens"), given.get("unk_token"))
     given.setdefault("unk_token", family.unk_token)
-    given.setdefault("min_frequency", family.min_frequency)
+    if "min_frequency" in family.options:
+        given.setdefault("min_frequency", family.min_frequency)
     settings = family.settings(**given)
     if family.name == "bpe" and settings.byte_level and settings.alphabet == "full":
         for token in settings.special_tokens:

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, Unpack, overload
 
 import numpy as np
 
-from subwords.components.identity import looks_like_steps
-from subwords.corpus.count import provenance_of
 from subwords.corpus.counts import WordCounts
 from subwords.corpus.progress import progress as progress_line
 from subwords.corpus.reading import Reading
-from subwords.errors import InputError, SubwordsError, SubwordsWarning, TrainingError
+from subwords.errors import InputError, SubwordsWarning, TrainingError
 from subwords.families import Model, family_named, family_of
 from subwords.resolve import NormalizerLike, SplitterLike
 from subwords.resolve import splitter as make_splitter
-from subwords.split.splitter import Splitter
 from subwords.support.limits import bytes_of
 from subwords.support.threads import thread_count
 from subwords.tokenizer import Changes, Tokenizer
 from subwords.training.assemble import spec_of
-from subwords.training.count import counted, normalizer_or_none, with_user_defined, words_of
+from subwords.training.count import WordRules, counts_of, normalizer_or_none
 from subwords.training.marks import Marks
 from subwords.training.memory import check_memory
 from subwords.training.options import (
     BPEOptions,
+    MingramOptions,
     Settings,
     UnigramOptions,
     WordLevelOptions,
@@ -40,11 +37,10 @@ from subwords.wordpiece.train import characters_of
 if TYPE_CHECKING:
     from subwords.components.template_text import TemplateLike
     from subwords.corpus.source import Source
-    from subwords.normalize.normalizer import Normalizer
 
 FEW = 1 << 20  # bytes of distinct words; whitespace alone has few of them
 
-__all__ = ["check_counts", "rehearse", "rules_of", "train"]
+__all__ = ["rehearse", "rules_of", "train"]
 
 
 @overload
@@ -75,6 +71,14 @@ def train(
 def train(
     source: Source | WordCounts,
     *,
+    algorithm: Literal["mingram"],
+    vocab_size: int,
+    **options: Unpack[MingramOptions],
+) -> Tokenizer: ...
+@overload
+def train(
+    source: Source | WordCounts,
+    *,
     algorithm: Literal["wordlevel"],
     vocab_size: int,
     **options: Unpack[WordLevelOptions],
@@ -89,13 +93,7 @@ def train(
     special_tokens: Sequence[str] | None = None,
     template: TemplateLike | Literal["auto"] = "auto",
     roles: Mapping[str, str] | None = None,
-    documents: Literal["file", "line"] | None = None,
-    separator: str | None = None,
-    text_column: str | None = None,
-    max_document_bytes: int | None = None,
-    sample: float | None = None,
-    sample_seed: int | None = None,
-    errors: Literal["strict", "replace", "skip"] | None = None,
+    reading: Reading | None = None,
     min_documents: int | None = None,
     memory: int | str | None = None,
     threads: int | None = None,
@@ -109,10 +107,10 @@ def train(
 
     Options of all algorithms:
 
-    - algorithm: "bpe", "wordpiece", "unigram" or "wordlevel". vocab_size: the number of tokens, special
+    - algorithm: "bpe", "wordpiece", "unigram", "wordlevel" or "mingram". vocab_size: the number of tokens, special
       tokens included.
     - splitter, normalizer: any value that `subwords.splitter` or `subwords.normalizer` accepts. "auto" is "gpt2" and
-      no normalizer for BPE, "bert" and "bert-uncased" for WordPiece, "sentencepiece" for both with Unigram,
+      no normalizer for BPE, "bert" and "bert-uncased" for WordPiece, "sentencepiece" for both with Unigram and Mingram,
       "whitespace" and no normalizer for WordLevel.
     - special_tokens: get the first ids and are removed from the corpus. Default: none for BPE; [PAD], [UNK], [CLS],
       [SEP] and [MASK] for WordPiece; <unk>, <s> and </s> for Unigram; <unk> for WordLevel.
@@ -121,10 +119,9 @@ def train(
       "<fill>"}; the others are told by their usual names.
     - unk_token: the special token for unknown text. Default: none for BPE, [UNK] for WordPiece, <unk> for the others.
     - min_frequency: the smallest count of a merged pair or of a word (default 0), or of a Unigram piece (default 2).
-    - documents, separator, text_column, max_document_bytes, sample, sample_seed, errors: as in `count`; InputError with
-      word counts.
+    - reading: how the corpus is read; InputError with word counts.
     - min_documents (None): train only on words that are in at least so many documents, so that each token is in as
-      many, too. Word counts need `documents` for it.
+      many, too. Word counts need `WordCounts.documents` for it.
     - memory (None): about what the process may use in all, as in `count`. The merges are learned in memory, from all
       words: TrainingError if they do not fit.
     - threads, progress: as in `count`.
@@ -159,6 +156,10 @@ def train(
       required_chars (""). Any other character splits the word.
     - user_defined (()): pieces that are always kept whole. byte_fallback (False): unknown characters become bytes.
 
+    "mingram": a Unigram model that writes a text with the fewest pieces (ALGORITHMS.md, U7). byte_fallback as above.
+
+    - seed_factor (1.1): the pieces are chosen from those of BPE with so many times as many tokens.
+
     "wordlevel": no other options. The tokens are the most frequent words; any other word is unknown.
 
     >>> import subwords
@@ -169,38 +170,26 @@ def train(
     ['hug', '##s']
     """
     settings = settings_of(algorithm, {**options, "vocab_size": vocab_size, "special_tokens": special_tokens})
-    rule, before = rules_of(algorithm, splitter, normalizer)
+    rules = rules_of(algorithm, settings, splitter, normalizer)
     family = family_named(algorithm)
     if roles is not None or not _is_auto(template):  # tokens that do not exist are an error before the training
-        untrained = spec_of(family, family.untrained(settings), settings, rule, before)
-        _finished(Tokenizer(untrained), template, roles)
-    cut_out, users = settings.cut_out, getattr(settings, "user_defined", ())
+        _finished(Tokenizer(spec_of(family, family.untrained(settings), settings, rules)), template, roles)
     threads, most = thread_count(threads), None if memory is None else bytes_of(memory)
-    asked: dict[str, Any] = {"documents": documents, "separator": separator, "text_column": text_column}
-    asked |= {"max_document_bytes": max_document_bytes, "errors": errors}
-    asked |= {"sample": sample, "sample_seed": sample_seed}
-    reading = {name: value for name, value in asked.items() if value is not None}
-    if isinstance(source, WordCounts):
-        for name in reading:
-            raise InputError(f"`{name}` applies to text, but these are word counts: pass it to count")
-        counts = source
-        check_counts(counts, rule, before, cut_out, users)
-    else:
-        marks = Marks(before) if _is_auto(normalizer) and before is not None else None
-        counts = counted(
-            source,
-            Reading(**reading),
-            words_of(*with_user_defined(rule, before, users)),
-            special_tokens=cut_out,
-            document_frequencies=min_documents is not None,
-            memory=most,
-            threads=threads,
-            progress=progress,
-            on_block=marks,
-        )
+    marks = Marks(rules.normalizer) if _is_auto(normalizer) and rules.normalizer is not None else None
+    counts = counts_of(
+        source,
+        rules,
+        reading=reading,
+        document_frequencies=min_documents is not None,
+        memory=most,
+        threads=threads,
+        progress=progress,
+        on_block=marks,
+    )
+    if counts is not source:
         _warn_of_whitespace(counts)
-        if marks is not None and (warning := marks.warning()):
-            warnings.warn(warning, SubwordsWarning, stacklevel=2)
+    if marks is not None and (warning := marks.warning()):
+        warnings.warn(warning, SubwordsWarning, stacklevel=2)
     if min_documents is not None:
         counts = counts.at_least(documents=min_documents)
         if not len(counts):
@@ -212,7 +201,7 @@ def train(
     _warn_of_fewer(model, settings)
     if isinstance(model, WordPiece) and settings.max_chars is None and model.max_chars > MAX_CHARS:
         _warn_of_long_words(model, counts)
-    return _finished(Tokenizer(spec_of(family, model, settings, rule, before)), template, roles)
+    return _finished(Tokenizer(spec_of(family, model, settings, rules)), template, roles)
 
 
 def _warn_of_whitespace(counts: WordCounts) -> None:
@@ -242,16 +231,16 @@ def rehearse(
 ) -> Tokenizer:
     """Return an untrained tokenizer with these options, to check before training whether it can be saved."""
     family, settings = family_named(algorithm), settings_of(algorithm, options)
-    rules = rules_of(algorithm, splitter, normalizer)
-    untrained = spec_of(family, family.untrained(settings), settings, *rules)
-    return _finished(Tokenizer(untrained), template, roles)
+    rules = rules_of(algorithm, settings, splitter, normalizer)
+    return _finished(Tokenizer(spec_of(family, family.untrained(settings), settings, rules)), template, roles)
 
 
-def rules_of(algorithm: str, splitter: SplitterLike, normalizer: NormalizerLike) -> tuple[Splitter, Normalizer | None]:
-    """Return what splits and what normalizes text in training; "auto" is the family's own."""
+def rules_of(algorithm: str, settings: Settings, splitter: SplitterLike, normalizer: NormalizerLike) -> WordRules:
+    """Return what makes words of text in training; "auto" is the family's own splitter or normalizer."""
     family = family_named(algorithm)
     rule = make_splitter(family.splitter if _is_auto(splitter) else splitter)
-    return rule, normalizer_or_none(family.normalizer if _is_auto(normalizer) else normalizer)
+    before = normalizer_or_none(family.normalizer if _is_auto(normalizer) else normalizer)
+    return WordRules(rule, before, settings.cut_out, tuple(getattr(settings, "user_defined", ())))
 
 
 def _is_auto(value: object) -> TypeGuard[Literal["auto"]]:
@@ -286,42 +275,3 @@ def _warn_of_long_words(model: WordPiece, counts: WordCounts) -> None:
         SubwordsWarning,
         stacklevel=3,  # the line that calls train
     )
-
-
-def check_counts(
-    counts: WordCounts,
-    rule: Splitter,
-    before: Normalizer | None,
-    special_tokens: tuple[str, ...],
-    user_defined: Sequence[str] = (),
-) -> None:
-    """Raise InputError for counts of another splitter or normalizer, or with special tokens among the words.
-
-    FormatError for arrays that are inconsistent, which kernels would read beyond their ends.
-    """
-    counts.validated("these counts")
-    made = counts.provenance
-    made = replace(made, splitter=_renamed(made.splitter))
-    plain = provenance_of(words_of(rule, before), made.special_tokens)
-    if user_defined and made == plain:
-        raise InputError(
-            f"user-defined piece {user_defined[0]!r} was not kept whole in these counts: "
-            f"count with user_defined={list(user_defined)!r} (--user-defined on the command line)"
-        )
-    whole = provenance_of(words_of(*with_user_defined(rule, before, user_defined)), made.special_tokens)
-    replace(counts, provenance=made).check(whole)
-    if missing := [token for token in special_tokens if token not in made.special_tokens]:
-        raise InputError(
-            f"special token {missing[0]!r} was not removed from these counts: "
-            f"count with special_tokens={list(special_tokens)!r}"
-        )
-
-
-def _renamed(rule: str) -> str:
-    """Return the current name of a rule; counts may name it by a node of a tokenizer.json."""
-    if rule.startswith('{"') and not looks_like_steps(rule):
-        try:
-            return make_splitter(rule).identity
-        except SubwordsError:
-            pass
-    return rule

@@ -84,7 +84,7 @@ def test_lines_are_documents(text: str) -> None:
     lines[-1] = lines[-1][:-1]
     ref = reference.count_words(lines, GPT2_PATTERN)
     if ref:
-        assert list(subwords.count(iter([text]), documents="line")) == list(ref.items())
+        assert list(subwords.count(iter([text]), reading=subwords.Reading(documents="line"))) == list(ref.items())
 
 
 # ------------------------------------------------------------------ the table

@@ -97,7 +97,9 @@ def test_samples_are_the_same_from_any_source(tmp_path: Path, kind: str) -> None
         assert [one.decode() for one in found] == kept
     expected = subwords.count(kept)
     for threads in (1, 2):
-        got = subwords.count(source, documents=reading.documents, sample=0.4, sample_seed=9, threads=threads)
+        got = subwords.count(
+            source, reading=Reading(documents=reading.documents, sample=0.4, sample_seed=9), threads=threads
+        )
         assert list(got) == list(expected)
 
 

@@ -17,7 +17,7 @@ from small_data import file_of
 SOURCE = Path(subwords.__file__).parents[1]
 PUBLIC = {
     *("CorpusError", "FormatError", "InputError", "SubwordsError", "SubwordsWarning", "TrainingError"),
-    *("EncodingBatch", "Padding", "Special", "Text", "Truncation", "DecodeStream"),
+    *("EncodingBatch", "Padding", "Reading", "Special", "Text", "Truncation", "DecodeStream"),
     *("Adapted", "IdMap", "id_map", "merge_tokenizers", "prune", "replace"),
     *("AddedToken", "Encoding", "Normalizer", "Splitter", "TokenBatch", "Tokenizer", "TokenizerSpec", "WordCounts"),
     *(
@@ -46,7 +46,6 @@ PUBLIC = {
         "normalizer",
         "splitter",
         "train",
-        "train_mingram",
         "train_parity",
         "verify",
         "warmup",

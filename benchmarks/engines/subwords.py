@@ -81,7 +81,7 @@ class Subwords(Engine):
             algorithm="unigram",
             vocab_size=vocab_size,
             special_tokens=special_tokens,
-            documents="line",
+            reading=self.library.Reading(documents="line"),
             threads=threads,
             progress=False,
         )

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import subwords
-from subwords.scale import Run, count_files
+from in_shards import count_to
+from subwords.scale import Run
 
 
 class Terminal(io.StringIO):
@@ -50,10 +51,10 @@ def test_what_an_earlier_run_did_has_no_speed(monkeypatch: pytest.MonkeyPatch, t
         files.append(tmp_path / f"{number}.txt")
         files[-1].write_text("low lower lowest " * 20_000, encoding="utf-8")
     run = Run(shard_bytes=1, keep=True)
-    count_files(files, tmp_path / "a.counts", run=run)
+    count_to(files, tmp_path / "a.counts", run=run)
     terminal.seek(0)
     terminal.truncate(0)
-    count_files(files, tmp_path / "a.counts", run=run)  # all is done
+    count_to(files, tmp_path / "a.counts", run=run)  # all is done
     last = [line for line in lines_of(terminal) if line.startswith("shards")][-1]
     assert "1.4/1.4 MB" in last
     assert not re.search(r"[0-9] .?B/s", last)

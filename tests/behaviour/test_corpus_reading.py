@@ -17,7 +17,7 @@ TEXT = "low lower lowest\nnewer newest\n" * 9
 
 
 def words(source: object, **options: object) -> dict[bytes, int]:
-    return dict(subwords.count(source, **options))  # type: ignore[call-overload]
+    return dict(subwords.count(source, reading=subwords.Reading(**options)))  # type: ignore[call-overload, arg-type]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_standard_input_of_every_command_with_a_corpus(tmp_path: Path) -> None:
         ("extend", tok, "-", "--add", "2", "-o", tmp_path / "e.json"),
         ("evaluate", tok, "-"),
         ("audit", tok, "--on", "-", "--fail-on", "never"),
-        ("train-mingram", "-", "--vocab-size", "16", "-q", "-o", tmp_path / "m.json"),
+        ("train", "-", "--algorithm", "mingram", "--vocab-size", "16", "-q", "-o", tmp_path / "m.json"),
         ("explain-training", "-", "--vocab-size", "258"),
     ):
         run(*command, stdin=TEXT.encode())

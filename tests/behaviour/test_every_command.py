@@ -35,7 +35,6 @@ GOOD = {
     "verify-training": "{tok} {text}",
     "extend": "{tok} {text} --add 2 -o {out}.json",
     "train-parity": "--language a={text} --language b={text} --vocab-size 262 -o {out}.json",
-    "train-mingram": "{text} --vocab-size 33 -o {out}.json",
     "evaluate": "{tok} {text}",
     "compare": "{tok} {other} --on {text}",
     "sweep": "{text} --vocab-size 262",

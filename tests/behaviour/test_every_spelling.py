@@ -14,6 +14,7 @@ import pytest
 
 import subwords
 from subwords import InputError, SubwordsError
+from subwords.scale import Run
 
 TEXTS = ["low lower lowest slow"] * 9
 OTHER_TEXTS = ["new newer newest low"] * 9
@@ -45,7 +46,6 @@ WITH_TOKENIZER: dict[str, Call] = {
     "merge_tokenizers, second": lambda t: subwords.merge_tokenizers(OTHER, t),
     "prune": lambda t: subwords.prune(t, drop=[TOK.vocab_size - 1]),
     "replace": lambda t: subwords.replace(t, OTHER_TEXTS, number=1, progress=False),
-    "scale.encode_files": lambda t: subwords.scale.encode_files(t, "corpus.txt", "ids.npy", progress=False),
     "segmentations": lambda t: subwords.segmentations(t, "low"),
     "verify": lambda t: subwords.verify("tok.json", tokenizer=t),
     "verify_training": lambda t: subwords.verify_training(t, TEXTS),
@@ -68,7 +68,6 @@ WITH_CORPUS: dict[str, Call] = {
     "stability": lambda c: subwords.stability(c, vocab_size=258, shares=[1], progress=False),
     "sweep": lambda c: subwords.sweep(c, vocab_sizes=[258], progress=False),
     "train": lambda c: subwords.train(c, vocab_size=258, progress=False),
-    "train_mingram": lambda c: subwords.train_mingram(c, vocab_size=14, progress=False),
     "train_parity": lambda c: subwords.train_parity({"a": c, "b": TEXTS}, vocab_size=258, progress=False),
     "verify": lambda c: subwords.verify("tok.json", c, progress=False),
     "verify_training": lambda c: subwords.verify_training(TOK, c),
@@ -141,7 +140,7 @@ def outcome(call: Call, value: Any) -> str:
 def test_every_public_function_is_tried() -> None:
     functions = {name for name in subwords.__all__ if inspect.isfunction(getattr(subwords, name))}
     tried = {name.partition(",")[0] for name in (*WITH_TOKENIZER, *WITH_CORPUS)}
-    assert functions - NEITHER == tried - {"IdMap.check", "encode_files", "scale.encode_files"}
+    assert functions - NEITHER == tried - {"IdMap.check", "encode_files"}
     for name in functions:
         first = next(iter(inspect.signature(getattr(subwords, name)).parameters))
         assert (first in ("tokenizer", "tokenizers", "old", "first")) <= (name in WITH_TOKENIZER)
@@ -204,9 +203,7 @@ PATHS: dict[str, Call] = {
     "IdMap.save": lambda p: subwords.id_map(TOK, OTHER).save(p),
     "IdMap.load": subwords.IdMap.load,
     "evaluate(gold)": lambda p: subwords.evaluate(TOK, TEXTS, gold=p, progress=False),
-    "count_files": lambda p: subwords.scale.count_files("corpus.txt", p, progress=False),
-    "scale.encode_files": lambda p: subwords.scale.encode_files(TOK, "corpus.txt", p, progress=False),
-    "scale.encode_files(source)": lambda p: subwords.scale.encode_files(TOK, p, "out.npy", progress=False),
+    "Run.folder": lambda p: subwords.count("corpus.txt", run=Run(folder=p), progress=False),
 }
 FILES = {
     "tokens.open": "ids.npy",
@@ -217,9 +214,7 @@ FILES = {
     "IdMap.load": "map.json",
     "IdMap.save": "map.json",
     "evaluate(gold)": "gold.tsv",
-    "count_files": "new",
-    "scale.encode_files": "new.npy",
-    "scale.encode_files(source)": "corpus.txt",
+    "Run.folder": "new",
 }
 
 
@@ -234,7 +229,7 @@ def test_paths(name: str) -> None:
         found = outcome(PATHS[name], value)
         assert "Error" not in found, (value, found)
     for wrong in (3, None, 1.5, b"a", [], {}, True, Named(3), Named(b"a"), "", "a\0b", "\ud800", object()):
-        if wrong is None and name == "evaluate(gold)":
+        if wrong is None and name in ("evaluate(gold)", "Run.folder"):
             continue
         found = outcome(PATHS[name], wrong)
         assert found.endswith("Error"), (wrong, found)

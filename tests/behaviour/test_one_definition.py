@@ -158,8 +158,8 @@ def test_documents_of_a_sweep_are_lines(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("\n".join(TEXTS), encoding="utf8")
     found = json_of("sweep", str(path), "--vocab-size", "270", "--documents", "line")
-    tok = subwords.train(str(path), vocab_size=270, documents="line")
-    held = subwords.evaluate(tok, str(path), documents="line")
+    tok = subwords.train(str(path), vocab_size=270, reading=subwords.Reading(documents="line"))
+    held = subwords.evaluate(tok, str(path), reading=subwords.Reading(documents="line"))
     assert found["sizes"][0]["interval"] == list(held.intervals["bytes_per_token"])
 
 

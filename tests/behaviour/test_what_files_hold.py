@@ -43,7 +43,7 @@ def said(save: Any, path: object) -> list[str]:
 
 COMMANDS: dict[str, list[str]] = {
     "train": ["train", "CORPUS", "--vocab-size", "266", "--special", "<|im_end|>", "--role", "eos=<|im_end|>"],
-    "train-mingram": ["train-mingram", "CORPUS", "--vocab-size", "16"],
+    "train --algorithm mingram": ["train", "CORPUS", "--algorithm", "mingram", "--vocab-size", "16"],
     "train-parity": ["train-parity", "--language", "a=CORPUS", "--language", "b=CORPUS", "--vocab-size", "262"],
     "extend": ["extend", "TOK", "CORPUS", "--add", "1"],
     "prune": ["prune", "TOK", "--drop", "265"],

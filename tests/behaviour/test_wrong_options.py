@@ -16,11 +16,12 @@ TOK = subwords.train(["low lower lowest"] * 9, vocab_size=263)
 UNIGRAM = subwords.train(["low lower lowest"] * 9, vocab_size=14, algorithm="unigram")
 VALUES: list[Any] = [3, None, b"x", 1.5, [1], {}, object(), "x", True, ("a",), {3}]
 CALLS: dict[str, Callable[[Any], object]] = {
-    "count_files run": lambda v: subwords.scale.count_files("c.txt", "o", run=v, progress=False),
-    "count_files reading": lambda v: subwords.scale.count_files("c.txt", "o", reading=v, progress=False),
-    "enc_files format": lambda v: subwords.scale.encode_files(TOK, "c.txt", "o.npy", format=v, progress=False),
-    "enc_files special": lambda v: subwords.scale.encode_files(TOK, "c.txt", "o.npy", special=v, progress=False),
-    "enc_files bos": lambda v: subwords.scale.encode_files(TOK, "c.txt", "o.npy", bos=v, progress=False),
+    "count run": lambda v: subwords.count("c.txt", run=v, progress=False),
+    "count reading": lambda v: subwords.count("c.txt", reading=v, progress=False),
+    "enc_files format": lambda v: TOK.encode_files("c.txt", "o.npy", format=v, progress=False),
+    "enc_files special": lambda v: TOK.encode_files("c.txt", "o.npy", special=v, progress=False),
+    "enc_files bos": lambda v: TOK.encode_files("c.txt", "o.npy", bos=v, progress=False),
+    "enc_files run": lambda v: TOK.encode_files("c.txt", "o.npy", run=v, progress=False),
     "allocation groups": lambda v: subwords.allocation(TOK, v),
     "sweep sizes": lambda v: subwords.sweep(["a b"], vocab_sizes=v, progress=False),
     "stability shares": lambda v: subwords.stability(["a b"], vocab_size=258, shares=v, progress=False),

@@ -69,7 +69,7 @@ def test_text_as_one_document(opticks: str, vocab_size: int) -> None:
 @pytest.mark.parametrize("vocab_size", [500, 2000])
 def test_lines_as_documents(opticks: str, vocab_size: int) -> None:
     peer = trained_by_peer(lines_of(opticks), vocab_size)
-    check_training(subwords.train(OPTICKS, vocab_size=vocab_size, documents="line"), peer)
+    check_training(subwords.train(OPTICKS, vocab_size=vocab_size, reading=subwords.Reading(documents="line")), peer)
     check_training(subwords.train(iter(lines_of(opticks)), vocab_size=vocab_size), peer)
 
 
@@ -106,7 +106,7 @@ def test_training_on_whole_corpora(shared_data: Path, corpus: str, vocab_size: i
     path = shared_data / "corpora" / f"{corpus}.txt"
     with path.open(encoding="utf-8", newline="\n") as lines:
         peer = trained_by_peer(lines, vocab_size)
-    check_training(subwords.train(path, vocab_size=vocab_size, documents="line"), peer)
+    check_training(subwords.train(path, vocab_size=vocab_size, reading=subwords.Reading(documents="line")), peer)
     if corpus != "english":
         text = path.read_bytes().decode()
         check_training(subwords.train(path, vocab_size=vocab_size), trained_by_peer([text], vocab_size))

@@ -13,6 +13,7 @@ import pytest
 import subwords
 from commands import json_of, run
 from seeds import seed_of_run
+from subwords import Reading
 from subwords.errors import InputError
 from subwords.reference.documents import is_kept
 
@@ -178,12 +179,13 @@ def test_commands(tmp_path: Path) -> None:
     text.write_text("\n".join(texts(200)))
     lines = ["--documents", "line"]
     half = json_of("count", text, *lines, "--sample", 0.5, "--sample-seed", 2, "-o", counts)
-    assert half["words"] == subwords.count(text, documents="line", sample=0.5, sample_seed=2).total
+    assert half["words"] == subwords.count(text, reading=Reading(documents="line", sample=0.5, sample_seed=2)).total
     run("count", text, *lines, "--document-frequencies", "-o", counts)
     for source in ([text, *lines], [counts]):
         run("train", *source, "--vocab-size", 280, "--min-documents", 9, "-o", tok)
         assert (
-            subwords.load(tok).merges == subwords.train(text, documents="line", vocab_size=280, min_documents=9).merges
+            subwords.load(tok).merges
+            == subwords.train(text, reading=Reading(documents="line"), vocab_size=280, min_documents=9).merges
         )
     workers = ["--workers", 2, "--shard-bytes", 900]
     run("count", text, *lines, "--sample", 0.5, "--sample-seed", 2, *workers, "-q", "-o", tmp_path / "b.counts")

@@ -138,7 +138,7 @@ def test_train_on_counts_made_otherwise_fails(corpus_path: Path, tmp_path: Path)
 def test_count_writes_what_the_library_counts(suffix: str, corpus_path: Path, tmp_path: Path) -> None:
     out = tmp_path / f"counts{suffix}"
     got = json_of("count", corpus_path, "-o", out, "--special", "<s>", "--documents", "line")
-    ref = subwords.count(corpus_path, special_tokens=["<s>"], documents="line")
+    ref = subwords.count(corpus_path, special_tokens=["<s>"], reading=subwords.Reading(documents="line"))
     assert list(WordCounts.load(out)) == list(ref)
     assert WordCounts.load(out).provenance == ref.provenance
     assert (got["words"], got["distinct"], got["saved"]) == (ref.total, len(ref), str(out))
@@ -321,7 +321,7 @@ def test_tokenizer_that_cannot_be_saved_is_not_trained_from_counts(
 ) -> None:
     counts = tmp_path / "counts.bin"
     run("count", corpus_path, "-o", counts, "--splitter", "gpt2", "--special", "<unk>")
-    monkeypatch.setattr("subwords.training.train.check_counts", lambda *_: pytest.fail("the work was begun"))
+    monkeypatch.setattr("subwords.training.count.check_counts", lambda *_: pytest.fail("the work was begun"))
     options = ["--algorithm", "unigram", "--vocab-size", 300, "--special", "<unk>", "-o", tmp_path / "x.model"]
     assert "expected a splitter that SentencePiece can do without" in run("train", counts, *options, code=1).stderr
 

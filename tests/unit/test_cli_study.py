@@ -90,7 +90,7 @@ def test_evaluate_compare_and_sweep_print_tables(
     tok_path: Path, tok: Tokenizer, corpus_path: Path, tmp_path: Path
 ) -> None:
     lines = ("--documents", "line")
-    found = subwords.evaluate(tok, corpus_path, documents="line")
+    found = subwords.evaluate(tok, corpus_path, reading=subwords.Reading(documents="line"))
     assert run("evaluate", tok_path, corpus_path, *lines).stdout.splitlines()[:4] == str(found).splitlines()[:4]
     assert json_of("evaluate", tok_path, corpus_path, *lines)["tokens"] == found.tokens
     assert "\\begin{tabular}" in run("evaluate", tok_path, corpus_path, "--latex").stdout

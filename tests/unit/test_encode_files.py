@@ -84,7 +84,7 @@ def test_rows_of_files(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     tok = small()
     (tmp_path / "x.jsonl").write_text('{"body": "the the"}\n{"body": null}\n{"body": "né"}\n')
-    made = tok.encode_files(tmp_path, tmp_path / "x.npy", text_column="body", errors="skip")
+    made = tok.encode_files(tmp_path, tmp_path / "x.npy", reading=subwords.Reading(text_column="body", errors="skip"))
     assert rows(tmp_path / "x.npy") == [tok.encode("the the"), tok.encode("né")]
     assert made.contents.skipped == 1
 
@@ -103,7 +103,7 @@ def test_no_documents_at_all(tmp_path: Path) -> None:
         ({"format": "hdf5"}, "format"),
         ({"shard_size": 0}, "shard_size"),
         ({"special": "drop"}, "special"),
-        ({"documents": "page"}, "documents"),
+        ({"reading": "page"}, "reading"),
     ],
 )
 def test_invalid_options(tmp_path: Path, options: dict[str, Any], message: str) -> None:

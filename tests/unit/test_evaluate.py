@@ -186,16 +186,16 @@ def test_parallel_text_with_empty_documents_is_refused(tmp_path: Path) -> None:
         subwords.evaluate(TOK, texts, parallel=True)
     for corpus in (rows, str(tmp_path / "rows.jsonl")):
         with pytest.raises(CorpusError, match=message):
-            subwords.evaluate(TOK, corpus, by="lang", text_column="t", parallel=True)
+            subwords.evaluate(TOK, corpus, by="lang", reading=Reading(text_column="t"), parallel=True)
     with pytest.raises(CorpusError, match=message):
         paths = {name: str(tmp_path / f"{name}.jsonl") for name in texts}
-        subwords.evaluate(TOK, paths, text_column="t", parallel=True)
+        subwords.evaluate(TOK, paths, reading=Reading(text_column="t"), parallel=True)
     with pytest.raises(CorpusError, match=message):
         paths = {name: str(tmp_path / f"{name}.txt") for name in texts}
-        subwords.evaluate(TOK, paths, separator="||", parallel=True)
+        subwords.evaluate(TOK, paths, reading=Reading(separator="||"), parallel=True)
     with pytest.raises(CorpusError, match="documents of de are"):
         texts = {"en": ["low", "lower"], "de": ["low", "\ud800"]}
-        subwords.evaluate(TOK, texts, errors="skip", parallel=True)
+        subwords.evaluate(TOK, texts, reading=Reading(errors="skip"), parallel=True)
     assert subwords.evaluate(TOK, {"en": ["", "low"], "de": ["low"]}).documents == 2
 
 

@@ -171,8 +171,8 @@ def test_counts_are_those_of_the_tokenizer() -> None:
         subwords.extend(tok, subwords.count(["slow"]), add=2)
     with pytest.raises(InputError, match="expected counts made with splitter"):
         subwords.extend(tok, subwords.count(["slow"], splitter="bert", special_tokens=["<s>"]), add=2)
-    with pytest.raises(InputError, match="`separator` applies to text"):
-        subwords.extend(tok, good, add=2, separator="x")
+    with pytest.raises(InputError, match="`reading` applies to text"):
+        subwords.extend(tok, good, add=2, reading=subwords.Reading(separator="x"))
 
 
 def test_clear_errors() -> None:

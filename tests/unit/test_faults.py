@@ -17,10 +17,11 @@ from typing import Any
 import pytest
 
 import subwords
+from in_shards import count_to
 from seeds import seed_of_run
 from subwords.corpus.reading import Reading
 from subwords.errors import InputError
-from subwords.scale import Run, count_files, encode_files
+from subwords.scale import Run
 from subwords.support.locks import only_one
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and limits of POSIX")
@@ -38,7 +39,7 @@ def corpus(folder: Path, lines: int = 4000) -> Path:
 
 
 def whole(tmp_path: Path, source: Path) -> bytes:
-    subwords.count(source, documents="line").save(tmp_path / "whole")
+    subwords.count(source, reading=Reading(documents="line")).save(tmp_path / "whole")
     return (tmp_path / "whole").read_bytes()
 
 
@@ -130,17 +131,17 @@ def test_a_clock_that_jumps(tmp_path: Path) -> None:
     expected = whole(tmp_path, source)
     run = Run(shard_bytes=5000, keep=True)
     reading = Reading(documents="line")
-    count_files(source, target, run=run, reading=reading)
+    count_to(source, target, run=run, reading=reading)
     folder = tmp_path / "out.parts"
     made = sorted(folder.iterdir())
     for number, file in enumerate(made):
         when = (0, time.time() + 10**8)[number % 2]
         os.utime(file, (when, when))
     stamps = {file: file.stat().st_mtime_ns for file in made}
-    count_files(source, target, run=run, reading=reading)
+    count_to(source, target, run=run, reading=reading)
     assert {file: file.stat().st_mtime_ns for file in made} == stamps  # nothing is done again
     os.utime(source / "a.txt", (1, 1))  # as far as anyone can tell, another file
-    count_files(source, target, run=run, reading=reading)
+    count_to(source, target, run=run, reading=reading)
     assert len([*folder.iterdir()]) > len(made)
     assert target.read_bytes() == expected
 
@@ -169,7 +170,7 @@ def test_a_node_of_a_ray_cluster_is_removed(tmp_path: Path) -> None:
         ray.init(address=cluster.address, log_to_driver=False)
         run = Run(runner="ray", shard_bytes=20_000)
         with after(2, lambda: cluster.remove_node(node, allow_graceful=False)):
-            count_files(source, target, run=run, reading=Reading(documents="line"))
+            count_to(source, target, run=run, reading=Reading(documents="line"))
         assert target.read_bytes() == expected
     finally:
         ray.shutdown()
@@ -181,13 +182,13 @@ def test_a_dask_worker_is_killed(tmp_path: Path) -> None:
     source, target = corpus(tmp_path / "in", 20_000), tmp_path / "out"
     tok = subwords.train(source, vocab_size=400)
     (tmp_path / "one").mkdir()
-    tok.encode_files(source, tmp_path / "one/x.npy", documents="line")
+    tok.encode_files(source, tmp_path / "one/x.npy", reading=Reading(documents="line"))
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True) as cluster:
         (worker, _) = cluster.workers.values()
         run = Run(runner="dask", address=cluster.scheduler_address, shard_bytes=20_000)
         with after(1, lambda: os.kill(worker.process.pid, signal.SIGKILL)):
-            encode_files(
-                tok, source, target.with_suffix(".npy"), run=run,
+            tok.encode_files(
+                source, target.with_suffix(".npy"), run=run,
                 reading=Reading(documents="line"),
             )  # fmt: skip
     assert target.with_suffix(".npy").read_bytes() == (tmp_path / "one/x.npy").read_bytes()

@@ -16,10 +16,11 @@ from typing import Any
 import pytest
 
 import subwords
+from in_shards import count_to
 from seeds import seed_of_run
 from subwords.corpus.reading import Reading
 from subwords.errors import CorpusError, InputError
-from subwords.scale.job import Run, count_files, encode_files
+from subwords.scale import Run
 from subwords.scale.shards import shards_of
 
 pytest.importorskip("pyarrow")
@@ -61,7 +62,7 @@ RUNS = [
 def test_counts_are_those_of_one_process(tmp_path: Path, run: Run) -> None:
     source = corpus(tmp_path / "in", 12 if run.shard_bytes == 97 else 300)
     subwords.count(source).save(tmp_path / "whole")
-    found = count_files(source, tmp_path / "parts", run=run)
+    found = count_to(source, tmp_path / "parts", run=run)
     assert found is not None
     assert (tmp_path / "parts").read_bytes() == (tmp_path / "whole").read_bytes()
     assert not (tmp_path / "parts.parts").exists()
@@ -74,7 +75,7 @@ def test_token_files_are_those_of_one_process(tmp_path: Path, run: Run) -> None:
     for folder in ("whole", "parts"):
         (tmp_path / folder).mkdir()
     tok.encode_files(source, tmp_path / "whole/x.bin", **options)
-    encode_files(tok, source, tmp_path / "parts/x.bin", run=run, **options)
+    tok.encode_files(source, tmp_path / "parts/x.bin", run=run, **options)
     expected, found = bytes_of(tmp_path / "whole"), bytes_of(tmp_path / "parts")
     manifests = [json.loads(files.pop("x.manifest.json")) for files in (expected, found)]
     assert found == expected
@@ -85,7 +86,7 @@ def test_ranks_share_the_work_and_the_last_one_joins_it(tmp_path: Path) -> None:
     source = corpus(tmp_path / "in")
     subwords.count(source).save(tmp_path / "whole")
     runs = [Run(shard_bytes=2000, rank=rank, world_size=3) for rank in (2, 0, 1)]
-    found = [count_files(source, tmp_path / "parts", run=run) for run in runs]
+    found = [count_to(source, tmp_path / "parts", run=run) for run in runs]
     assert found[:2] == [None, None]
     assert (tmp_path / "parts").read_bytes() == (tmp_path / "whole").read_bytes()
 
@@ -96,9 +97,9 @@ def test_killed_while_it_cleans_up(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     def once() -> None:
         if kind == "counts":
-            count_files(source, tmp_path / "x", run=run)
+            count_to(source, tmp_path / "x", run=run)
         else:
-            encode_files(tok, source, tmp_path / "x.bin", run=run)
+            tok.encode_files(source, tmp_path / "x.bin", run=run)
 
     def killed(folder: Path, **_: object) -> None:
         next(iter(folder.glob("*.part"))).unlink()
@@ -114,17 +115,17 @@ def test_killed_while_it_cleans_up(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_second_run_does_only_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = corpus(tmp_path / "in")
     run = Run(shard_bytes=2000, keep=True)
-    count_files(source, tmp_path / "x", run=run)
+    count_to(source, tmp_path / "x", run=run)
     folder = tmp_path / "x.parts"
     marks = sorted(folder.glob("*.json"))
     marks[0].unlink()
     times = {mark: mark.stat().st_mtime_ns for mark in marks[1:]}
-    count_files(source, tmp_path / "x", run=run)
+    count_to(source, tmp_path / "x", run=run)
     assert {mark: mark.stat().st_mtime_ns for mark in marks[1:]} == times
     assert marks[0].exists()
     with (source / "a.jsonl").open("a") as stream:
         stream.write('{"text": "new"}\n')
-    count_files(source, tmp_path / "x", run=run)
+    count_to(source, tmp_path / "x", run=run)
     subwords.count(source).save(tmp_path / "whole")
     assert (tmp_path / "x").read_bytes() == (tmp_path / "whole").read_bytes()
 
@@ -153,7 +154,7 @@ def test_killed_workers(tmp_path: Path) -> None:
     killer = threading.Thread(target=kill)
     killer.start()
     try:
-        count_files(source, tmp_path / "parts", run=Run(shard_bytes=2000, workers=2))
+        count_to(source, tmp_path / "parts", run=Run(shard_bytes=2000, workers=2))
     finally:
         done.set()
         killer.join()
@@ -165,7 +166,7 @@ def test_a_worker_that_cannot_start_is_not_called_killed(tmp_path: Path, monkeyp
     source = corpus(tmp_path / "in")
     (source / "subwords.py").write_text("raise SystemExit(3)")
     with pytest.raises(InputError, match=r"its worker ended with status [13] 3 times; the reason is above"):
-        count_files(source / "a.jsonl", tmp_path / "x", run=Run(shard_bytes=2000, workers=2))
+        count_to(source / "a.jsonl", tmp_path / "x", run=Run(shard_bytes=2000, workers=2))
 
 
 def test_a_shard_that_always_fails_leaves_the_others_done(tmp_path: Path) -> None:
@@ -174,10 +175,10 @@ def test_a_shard_that_always_fails_leaves_the_others_done(tmp_path: Path) -> Non
         stream.write(b"{broken\n")
     for workers in (1, 2):
         with pytest.raises(CorpusError, match="expected a JSON object"):
-            count_files(source, tmp_path / "x", run=Run(shard_bytes=2000, workers=workers))
+            count_to(source, tmp_path / "x", run=Run(shard_bytes=2000, workers=workers))
         assert not (tmp_path / "x").exists()
     assert [*(tmp_path / "x.parts").glob("*.json")]
-    found = count_files(source, tmp_path / "x", run=Run(shard_bytes=2000, workers=2), reading=Reading(errors="skip"))
+    found = count_to(source, tmp_path / "x", run=Run(shard_bytes=2000, workers=2), reading=Reading(errors="skip"))
     assert found is not None
 
 
@@ -186,7 +187,7 @@ def test_clusters(tmp_path: Path, runner: Any) -> None:
     pytest.importorskip({"ray": "ray", "dask": "distributed"}[runner])
     source = corpus(tmp_path / "in")
     subwords.count(source).save(tmp_path / "whole")
-    count_files(source, tmp_path / "parts", run=Run(runner=runner, shard_bytes=3000))
+    count_to(source, tmp_path / "parts", run=Run(runner=runner, shard_bytes=3000))
     assert (tmp_path / "parts").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
@@ -217,17 +218,17 @@ def test_invalid_runs(options: dict[str, Any]) -> None:
 
 def test_texts_are_no_files() -> None:
     with pytest.raises(InputError, match="expected files, which workers can read"):
-        count_files(iter(["a"]), "x")
+        subwords.count(iter(["a"]), run=Run())
 
 
 def test_memory_changes_nothing(tmp_path: Path) -> None:
     source, tok = corpus(tmp_path / "in"), tokenizer()
     subwords.count(source).save(tmp_path / "whole")
     for workers in (1, 2):
-        count_files(source, tmp_path / "parts", run=Run(shard_bytes=2000, memory="64GB", workers=workers))
+        count_to(source, tmp_path / "parts", run=Run(shard_bytes=2000, memory="64GB", workers=workers))
         assert (tmp_path / "parts").read_bytes() == (tmp_path / "whole").read_bytes()
     tok.encode_files(source, tmp_path / "whole.npy")
-    encode_files(tok, source, tmp_path / "parts.npy", run=Run(memory="64GB"))
+    tok.encode_files(source, tmp_path / "parts.npy", run=Run(memory="64GB"))
     assert (tmp_path / "parts.npy").read_bytes() == (tmp_path / "whole.npy").read_bytes()
 
 
@@ -235,5 +236,5 @@ def test_too_little_memory_is_an_error_before_anything_is_written(tmp_path: Path
     source = corpus(tmp_path / "in", 3)
     before = bytes_of(tmp_path)
     with pytest.raises(InputError, match="expected at least"):
-        count_files(source, tmp_path / "x", run=Run(memory="1MB"))
+        count_to(source, tmp_path / "x", run=Run(memory="1MB"))
     assert bytes_of(tmp_path) == before and not (tmp_path / "x.parts").exists()

@@ -1,9 +1,10 @@
-"""train_mingram: the fewest pieces, as in the textbook, and the same ids in HF (U7)."""
+"""Mingram: the fewest pieces, as in the textbook, and the same ids in HF (U7)."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,10 +13,9 @@ from hypothesis import strategies as st
 import subwords
 from commands import json_of, run
 from strategies import counts_of
-from subwords.adapt.mingram import learned_pieces
+from subwords.adapt.mingram import MingramSettings, learned_pieces
 from subwords.errors import InputError, TrainingError
 from subwords.reference.mingram import train as reference
-from subwords.unigram.train import UnigramSettings
 
 TEXT = (Path(__file__).parents[2] / "examples" / "opticks.txt").read_text("utf-8")[:150_000]
 WORDS = st.dictionaries(st.text("abé文", min_size=1, max_size=8), st.integers(1, 30), min_size=1, max_size=8)
@@ -23,26 +23,30 @@ WORDS = st.dictionaries(st.text("abé文", min_size=1, max_size=8), st.integers(
 
 @given(WORDS, st.integers(1, 20), st.sampled_from([1.0, 1.1, 2.0]))
 def test_any_words_are_the_textbook(words: dict[str, int], size: int, factor: float) -> None:
-    settings = UnigramSettings(vocab_size=size + 1)
+    settings = MingramSettings(vocab_size=size + 1, seed_factor=factor)
     counts = counts_of({word.encode(): n for word, n in words.items()})
     if len({*"".join(words)}) > size:
         with pytest.raises(TrainingError, match="too small"):
-            learned_pieces(counts, settings, factor)
+            learned_pieces(counts, settings)
         return
     try:
         expected = reference(words, size, factor)
     except ValueError:
         with pytest.raises(TrainingError, match="too large"):
-            learned_pieces(counts, settings, factor)
+            learned_pieces(counts, settings)
         return
-    found = learned_pieces(counts, settings, factor)
+    found = learned_pieces(counts, settings)
     assert found == expected
     assert [*found] == [*expected]
 
 
+def mingram(source: Any, **options: Any) -> subwords.Tokenizer:
+    return subwords.train(source, algorithm="mingram", **options)
+
+
 def test_few_tokens_and_the_same_ids_in_hf(tmp_path: Path) -> None:
     rules = {"splitter": "sentencepiece", "normalizer": "sentencepiece"}
-    found = subwords.train_mingram([TEXT], vocab_size=1500)
+    found = mingram([TEXT], vocab_size=1500)
     unigram = subwords.train([TEXT], algorithm="unigram", vocab_size=1500)
     bpe = subwords.train([TEXT], byte_level=False, vocab_size=1500, special_tokens=["<unk>", "<s>", "</s>"], **rules)  # type: ignore[arg-type]
     tokens = found.count_tokens(TEXT)
@@ -60,7 +64,7 @@ def test_few_tokens_and_the_same_ids_in_hf(tmp_path: Path) -> None:
 
 def test_in_sentencepiece_only_ties_differ(tmp_path: Path) -> None:
     sentencepiece = pytest.importorskip("sentencepiece")
-    tok = subwords.train_mingram([TEXT], vocab_size=1500)
+    tok = mingram([TEXT], vocab_size=1500)
     tok.save(tmp_path / "tok.model")
     lines = [line for line in TEXT.split("\n") if line]
     theirs = sentencepiece.SentencePieceProcessor(str(tmp_path / "tok.model")).encode(lines)
@@ -70,14 +74,14 @@ def test_in_sentencepiece_only_ties_differ(tmp_path: Path) -> None:
 
 
 def test_options_and_the_command_line(tmp_path: Path) -> None:
-    tok = subwords.train_mingram([TEXT], vocab_size=900, byte_fallback=True, special_tokens=["<unk>", "<pad>"])
+    tok = mingram([TEXT], vocab_size=900, byte_fallback=True, special_tokens=["<unk>", "<pad>"])
     assert tok.tokenize("☂")[-3:] == ["<0xE2>", "<0x98>", "<0x82>"]
     assert tok.encode("<pad>", special="allow") == [1]
     (tmp_path / "text.txt").write_text(TEXT)
-    got = json_of("train-mingram", tmp_path / "text.txt", "--vocab-size", 900, "-o", tmp_path / "tok.json")
+    got = json_of("train", tmp_path / "text.txt", "--algorithm", "mingram", "--vocab-size", 900, "-o", tmp_path / "tok.json")
     assert got["tokens"] == 900
     run("count", tmp_path / "text.txt", "-o", tmp_path / "counts", *_counted())
-    run("train-mingram", tmp_path / "counts", "--vocab-size", 900, "-o", tmp_path / "again.json")
+    run("train", tmp_path / "counts", "--algorithm", "mingram", "--vocab-size", 900, "-o", tmp_path / "again.json")
     assert json.loads((tmp_path / "tok.json").read_text()) == json.loads((tmp_path / "again.json").read_text())
 
 
@@ -89,12 +93,12 @@ def _counted() -> list[str]:
 def test_clear_errors() -> None:
     for factor in (0.5, True, "2", float("inf")):
         with pytest.raises(InputError, match="seed_factor"):
-            subwords.train_mingram([TEXT], vocab_size=900, seed_factor=factor)  # type: ignore[arg-type]
+            mingram([TEXT], vocab_size=900, seed_factor=factor)
     with pytest.raises(TrainingError, match="too small: the text has"):
-        subwords.train_mingram([TEXT], vocab_size=20)
+        mingram([TEXT], vocab_size=20)
     with pytest.raises(TrainingError, match="3 tokens are special or bytes"):
-        subwords.train_mingram([TEXT], vocab_size=3)
+        mingram([TEXT], vocab_size=3)
     with pytest.raises(TrainingError, match="too large: these counts give at most"):
-        subwords.train_mingram(["ab ab"], vocab_size=900)
+        mingram(["ab ab"], vocab_size=900)
     with pytest.raises(InputError, match="expected counts made with"):
-        subwords.train_mingram(subwords.count([TEXT]), vocab_size=900)
+        mingram(subwords.count([TEXT]), vocab_size=900)

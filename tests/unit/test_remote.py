@@ -16,12 +16,13 @@ import pytest
 from click.testing import CliRunner
 
 import subwords
+from in_shards import count_to
 from subwords import tokens
 from subwords.cli import main
 from subwords.corpus.reading import Reading
 from subwords.corpus.source import files_and_texts
 from subwords.errors import CorpusError, InputError, SubwordsError
-from subwords.scale import Run, count_files, encode_files
+from subwords.scale import Run
 from subwords.support.atomic import atomic_write, place_of
 from subwords.support.remote import Remote, is_remote, version_of
 
@@ -147,13 +148,14 @@ def test_a_url_is_counted_as_the_same_files(
 def test_bounded_memory_lines_and_skipping_are_the_same(corpus: Path, uploaded: str, store: Any) -> None:
     (corpus / "h.txt").write_bytes(b"good\nbad \xff\ngood\n")
     store.put_file(str(corpus / "h.txt"), "bucket/in/h.txt")
-    for options in (
-        {"memory": "2GB", "errors": "replace"},
-        {"documents": "line", "errors": "skip"},
-        {"errors": "replace"},
+    for memory, reading in (
+        ("2GB", Reading(errors="replace")),
+        (None, Reading(documents="line", errors="skip")),
+        (None, Reading(errors="replace")),
     ):
         for name in ("h.txt", "a.jsonl"):
-            found, expected = (subwords.count(f"{place}/{name}", **options) for place in (uploaded, corpus))  # type: ignore[arg-type]
+            places = (f"{place}/{name}" for place in (uploaded, corpus))
+            found, expected = (subwords.count(place, reading=reading, memory=memory) for place in places)
             assert dict(found) == dict(expected)
 
 
@@ -190,10 +192,10 @@ def test_a_job_with_all_its_folders_in_a_store(
     out.mkdir()
     subwords.count(corpus).save(out / "counts")
     tok.encode_files(corpus, out / "x.npy", eos="<end>")
-    counts = count_files(uploaded, f"{BUCKET}/out/counts", run=run)
+    counts = count_to(uploaded, f"{BUCKET}/out/counts", run=run)
     assert counts is not None
     assert dict(counts) == dict(subwords.count(corpus))
-    encode_files(tok, uploaded, f"{BUCKET}/out/x.npy", eos="<end>", run=run)
+    tok.encode_files(uploaded, f"{BUCKET}/out/x.npy", eos="<end>", run=run)
     found = objects(store)
     if run.rank is not None:  # ranks keep their parts
         found = {name: data for name, data in found.items() if name in files(out)}
@@ -205,15 +207,15 @@ def test_a_job_with_all_its_folders_in_a_store(
 
 def test_a_job_goes_on_and_reads_a_changed_object_again(corpus: Path, uploaded: str, store: Any) -> None:
     run = Run(shard_bytes=5000, keep=True, folder=f"{BUCKET}/parts")
-    count_files(uploaded, f"{BUCKET}/out/counts", run=run)
+    count_to(uploaded, f"{BUCKET}/out/counts", run=run)
     marks = {name for name in objects(store, "bucket/parts") if name.endswith(".json")}
     times = {key: store.info(key)["LastModified"] for key in store.find("bucket/parts")}
-    count_files(uploaded, f"{BUCKET}/out/again", run=run)
+    count_to(uploaded, f"{BUCKET}/out/again", run=run)
     store.invalidate_cache()
     assert {key: store.info(key)["LastModified"] for key in store.find("bucket/parts")} == times
     size = store.size("bucket/in/a.jsonl")
     store.pipe_file("bucket/in/a.jsonl", json.dumps({"text": "other"}).encode().ljust(size))
-    counts = count_files(uploaded, f"{BUCKET}/out/third", run=run)
+    counts = count_to(uploaded, f"{BUCKET}/out/third", run=run)
     assert counts is not None
     assert b"other" in dict(counts)
     assert objects(store, "bucket/parts").keys() > marks
@@ -241,8 +243,8 @@ FAILING: dict[str, Callable[[], Any]] = {
     "s3://missing/counts": lambda: subwords.count(["a"]).save("s3://missing/counts"),
     "s3://bucket/in/counts": lambda: subwords.WordCounts.load("s3://bucket/in/counts"),
     "s3://missing/x.": lambda: tokenizer().encode_files(["a"], "s3://missing/x.npy"),
-    "s3://missing/c.parts": lambda: count_files("s3://bucket/in", "s3://missing/c"),
-    "s3://missing/parts": lambda: count_files("s3://bucket/in", "s3://bucket/c", run=Run(folder="s3://missing/parts")),
+    "s3://missing/c.parts": lambda: count_to("s3://bucket/in", "s3://missing/c"),
+    "s3://missing/parts": lambda: count_to("s3://bucket/in", "s3://bucket/c", run=Run(folder="s3://missing/parts")),
     "s3://bucket/x.npy": lambda: tokens.open("s3://bucket/x.npy"),
     "s3://bucket/tok.json": lambda: tokenizer().save("s3://bucket/tok.json"),
 }
@@ -312,14 +314,14 @@ def test_memory_is_a_store(memory: Any, tmp_path: Path) -> None:
     tok = tokenizer()
     subwords.count("memory://in").save("memory://out/counts")
     subwords.count(tmp_path / "a.txt").save(tmp_path / "counts")
-    tok.encode_files("memory://in/*.txt", "memory://out/x.bin", format="megatron", documents="line")
-    tok.encode_files(tmp_path / "a.txt", tmp_path / "x.bin", format="megatron", documents="line")
+    tok.encode_files("memory://in/*.txt", "memory://out/x.bin", format="megatron", reading=Reading(documents="line"))
+    tok.encode_files(tmp_path / "a.txt", tmp_path / "x.bin", format="megatron", reading=Reading(documents="line"))
     for name in ("counts", "x.bin", "x.idx"):
         assert memory.cat_file(f"/out/{name}") == (tmp_path / name).read_bytes()
     reading = Reading(documents="line")
-    counts = count_files("memory://in", "memory://out/job", reading=reading, run=Run(shard_bytes=200))
+    counts = count_to("memory://in", "memory://out/job", reading=reading, run=Run(shard_bytes=200))
     assert counts is not None
-    assert dict(counts) == dict(subwords.count(tmp_path / "a.txt", documents="line"))
+    assert dict(counts) == dict(subwords.count(tmp_path / "a.txt", reading=Reading(documents="line")))
     assert sorted(memory.find("/out")) == [
         "/out/counts",
         "/out/job",
@@ -328,7 +330,7 @@ def test_memory_is_a_store(memory: Any, tmp_path: Path) -> None:
         "/out/x.manifest.json",
     ]
     with pytest.raises(InputError, match="only this process sees it"):
-        count_files("memory://in", "memory://out/job", run=Run(workers=2))
+        count_to("memory://in", "memory://out/job", run=Run(workers=2))
 
 
 class ConnectError(Exception):
@@ -373,8 +375,8 @@ def test_without_universal_pathlib_the_error_says_what_to_install(monkeypatch: p
         lambda: subwords.count("s3://bucket/a.txt"),
         lambda: subwords.count(["a"]).save("s3://bucket/counts"),
         lambda: tokenizer().encode_files(["a"], "gs://bucket/x.npy"),
-        lambda: count_files(Path(__file__), "s3://bucket/counts"),
-        lambda: count_files(Path(__file__), "counts", run=Run(folder="s3://bucket/parts")),
+        lambda: count_to(Path(__file__), "s3://bucket/counts"),
+        lambda: count_to(Path(__file__), "counts", run=Run(folder="s3://bucket/parts")),
     ):
         with pytest.raises(InputError, match=r'bucket/.* needs universal-pathlib: pip install .*\[remote\]"'):
             call()

@@ -153,7 +153,9 @@ def test_files_of_sentencepiece(tmp_path: Path) -> None:
         input=str(tmp_path / "x.txt"), model_prefix=str(tmp_path / "x"), vocab_size=60, model_type="bpe"
     )
     tok = subwords.load(tmp_path / "x.model")
-    counts = subwords.count(tmp_path / "x.txt", splitter=tok.splitter, normalizer=tok.normalizer, documents="line")
+    counts = subwords.count(
+        tmp_path / "x.txt", splitter=tok.splitter, normalizer=tok.normalizer, reading=subwords.Reading(documents="line")
+    )
     found = subwords.verify_training(tok, counts)
     assert found.merges > 20
     assert found.missing == 0
@@ -173,7 +175,7 @@ def test_a_corpus_is_counted_as_the_tokenizer_says(tmp_path: Path) -> None:
     counts.save(tmp_path / "counts")
     assert "each was the best pair" in run("verify-training", tmp_path / "tok.json", tmp_path / "counts").stdout
     message = run("verify-training", tmp_path / "tok.json", tmp_path / "counts", "--documents", "line", code=2).stderr
-    assert "--documents is for text" in message
+    assert "options of reading are for text" in message
 
 
 def test_clear_errors() -> None:

@@ -24,7 +24,7 @@ from subwords.scale.shards import Shard, shards_of
 from subwords.scale.work import CountWork, Done, EncodeWork, Work, done_of
 from subwords.sinks.manifest import Input
 from subwords.support.atomic import place_of
-from subwords.support.checks import check_choice, check_integer
+from subwords.support.checks import check_choice, check_instance, check_integer
 from subwords.support.limits import bytes_of, room_of
 from subwords.support.locks import only_one
 from subwords.support.remote import is_remote
@@ -166,8 +166,8 @@ class _Job:
         files, texts = files_and_texts(source)
         if not files:
             raise InputError(f"source: expected files, which workers can read, not {type(texts).__name__}")
-        _ = run.room  # too little memory is an error before anything is written
-        self.files = files
+        check_instance("run", run, Run)
+        self.files, _ = files, run.room  # too little memory is an error before anything is written
         self._work, self._run, self._held = work, run, ExitStack()
         self.folder = self._folder(target)
         if run.runner != "local" or (run.workers or 1) > 1:

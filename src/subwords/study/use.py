@@ -131,7 +131,7 @@ def without_sample(reading: Reading | None) -> Reading | None:
 
 def counts_to_train(source: Source, algorithm: str, reading: Reading | None, options: dict[str, Any]) -> WordCounts:
     """Return the counts that `train` makes of a source. options: of `train`, without `reading`."""
-    given = {name: value for name, value in options.items() if value is not None}
+    given = {name: value for name, value in options.items() if value is not None or name == "vocab_size"}
     model = {name: value for name, value in given.items() if name not in (*NO_SETTINGS, "memory")}
     rules = rules_of(
         algorithm,

@@ -45,8 +45,8 @@ def test_version_is_the_package_s() -> None:
         (["--min-frequency", "20"], {"min_frequency": 20}),
         (["--max-token-length", "3"], {"max_token_length": 3}),
         (["--limit-alphabet", "5"], {"limit_alphabet": 5}),
-        (["--documents", "line"], {"documents": "line"}),
-        (["--errors", "replace", "--threads", "2", "--quiet"], {"errors": "replace"}),
+        (["--documents", "line"], {"reading": subwords.Reading(documents="line")}),
+        (["--errors", "replace", "--threads", "2", "--quiet"], {"reading": subwords.Reading(errors="replace")}),
     ],
 )
 def test_train_passes_its_options_on(
@@ -222,7 +222,7 @@ def test_output_that_cannot_be_written_fails_before_the_work(
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("the work was begun")
 
-    monkeypatch.setattr("subwords.training.train.counted", refuse)
+    monkeypatch.setattr("subwords.training.count.counted", refuse)
     monkeypatch.setattr(Tokenizer, "encode_batch", refuse)
     monkeypatch.setattr(Tokenizer, "decode_bytes", refuse)
     (tmp_path / "folder.json" / "tokenizer.json").mkdir(parents=True)
@@ -349,7 +349,10 @@ def test_format_of_another_algorithm_is_wrong_usage(name: str, corpus_path: Path
     [
         (["--score", "likelihood"], "--score is for wordpiece, not for bpe"),
         (["--shrinking-factor", "0.75"], "--shrinking-factor is for unigram, not for bpe"),
-        (["--algorithm", "wordpiece", "--byte-fallback"], "--byte-fallback is for bpe and unigram, not for wordpiece"),
+        (
+            ["--algorithm", "wordpiece", "--byte-fallback"],
+            "is for bpe and unigram and mingram, not for wordpiece",
+        ),
         (["--byte-fallback"], "--byte-fallback needs --character-level"),
         (["--algorithm", "wordpiece", "--character-level"], "--character-level is for bpe, not for wordpiece"),
         (["--algorithm", "unigram", "--tie-break", "ids"], "--tie-break is for bpe and wordpiece, not for unigram"),
@@ -362,17 +365,19 @@ def test_options_of_another_algorithm_are_wrong_usage(options: list[str], messag
 
 def test_every_option_of_train_is_on_the_command_line_and_the_other_way_round() -> None:
     import inspect
+    from dataclasses import fields
 
     from subwords.cli.corpus import train
     from subwords.cli.run_options import RUN
-    from subwords.families import FAMILIES
+    from subwords.corpus.reading import Reading
+    from subwords.families import ALGORITHMS
 
     options = {str(parameter.name) for parameter in train.params}
     others = {"source", "byte_level", "progress"}  # there: sources, character_level, quiet
     parameters = {*inspect.signature(subwords.train).parameters} - {"options"}
-    parameters |= {name for family in FAMILIES.values() for name in family.options}
-    only_in_python = set[str]()
-    assert parameters - others - only_in_python == options - {
+    parameters |= {name for family in ALGORITHMS.values() for name in family.options}
+    parameters |= {field.name for field in fields(Reading)}
+    assert parameters - others - {"reading"} == options - {
         *("sources", "output", "character_level", "quiet", "as_json", "digits"),  # digits: in Python, of splitter
         *(set(RUN) - {"memory"}),
     }

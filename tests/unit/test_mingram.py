@@ -78,7 +78,9 @@ def test_options_and_the_command_line(tmp_path: Path) -> None:
     assert tok.tokenize("☂")[-3:] == ["<0xE2>", "<0x98>", "<0x82>"]
     assert tok.encode("<pad>", special="allow") == [1]
     (tmp_path / "text.txt").write_text(TEXT)
-    got = json_of("train", tmp_path / "text.txt", "--algorithm", "mingram", "--vocab-size", 900, "-o", tmp_path / "tok.json")
+    got = json_of(
+        "train", tmp_path / "text.txt", "--algorithm", "mingram", "--vocab-size", 900, "-o", tmp_path / "tok.json"
+    )
     assert got["tokens"] == 900
     run("count", tmp_path / "text.txt", "-o", tmp_path / "counts", *_counted())
     run("train", tmp_path / "counts", "--algorithm", "mingram", "--vocab-size", 900, "-o", tmp_path / "again.json")

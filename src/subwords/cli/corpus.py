@@ -162,6 +162,8 @@ def train(
         tok = train_tokenizer(counts, threads=threads, progress=progress, **most, **rules, **settings)
     tok.save(output)
     if in_shards:
+        if run is not None and run.keep:
+            counts.save(target.path.with_name(f"{target.path.name}.counts"))
         _remove_parts(run, target.path)
     learned = {"tokens": tok.vocab_size} | ({"merges": len(tok.merges)} if algorithm == "bpe" else {})
     _summarize(counts, learned, started, output, as_json, quiet)
@@ -334,7 +336,7 @@ def _count(
     if "-" in sources:
         raise click.UsageError("shards are made of files: leave out --workers and --memory for standard input")
     if options.get("document_frequencies"):
-        raise click.UsageError("numbers of documents need one process without --memory: leave out the options of runs")
+        raise click.UsageError("--document-frequencies works in one process: leave out --memory, --workers, --runner")
     folder = path.with_name(f"{path.name}.parts") if run.folder is None else run.folder
     # Kept until the result is saved: a failure before does not lose the work.
     run = replace(run, folder=folder, keep=True)

@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 import subwords
 from subwords import Tokenizer
 from subwords.errors import FormatError, InputError
+from subwords.study.explain import explain_word, words_of
 from subwords.study.opened import TokenizerFile
 from subwords.study.page_api import MOST_CHARACTERS, PageApi
 from subwords.study.shown_tokens import disagreements
-from subwords.study.token_facts import PairRanks, TokenFacts
-from subwords.study.word_at import word_at
-from subwords.study.word_steps import Lattice, Lookup, Matches, Merges, steps_of
+from subwords.study.steps import Lattice
 
 TEXTS = ["low lower lowest newest widest naïve 🙂 hugging hugs bun"] * 9
 FAMILIES: dict[str, dict[str, Any]] = {
@@ -51,35 +50,35 @@ def encode(api: PageApi, **request: object) -> Any:
     st.sampled_from(sorted(TOKENIZERS)),
     st.text(st.sampled_from("lowernstig dhub\n\té🙂x<"), min_size=1, max_size=12) | st.text(min_size=1, max_size=6),
 )
-def test_the_steps_of_a_word_end_in_its_tokens(name: str, text: str) -> None:
+def test_the_word_of_a_token_is_that_of_explain(name: str, text: str) -> None:
     tok = TOKENIZERS[name]
-    facts, encoding = TokenFacts(tok), tok(text, template=False)
+    words, encoding, trace = words_of(tok.model), tok(text, template=False), subwords.explain(tok, text)
     for place in range(len(encoding)):
-        found = word_at(facts, text, encoding, place)
-        assert found.exact, (found.word, found.ids)
-        assert found.first <= place < found.stop
-        assert found.ids == encoding.ids[found.first : found.stop].tolist()
+        found, first = explain_word(tok, text, encoding, place, words, special="text", most=300)
+        if name in ("characters", "fallback"):  # one word for `explain`; the page shows those of the space rule
+            assert first <= place < first + len(found.ids)
+        else:
+            assert found.words == [trace.words[encoding.word_ids[place] or 0]]
+        assert encoding.ids[first : first + len(found.ids)].tolist() == found.ids
 
 
-def test_merges_are_in_order_of_rank_and_give_the_word() -> None:
-    tok = TOKENIZERS["bpe"]
-    steps = steps_of(TokenFacts(tok), " lowest")
-    assert isinstance(steps, Merges)
-    assert "".join(steps.texts) == " lowest"
-    pairs = {(left, right): (rank, result) for rank, (left, right, result) in enumerate(tok.model.merges.tolist())}
-    for step in steps.steps:
-        assert pairs[step.left, step.right] == (step.rank, step.result)
-    assert steps.steps
-    assert len(steps.symbols) - len(steps.steps) == len(tok.encode(" lowest"))
+@pytest.mark.parametrize("special", ["text", "allow"])
+def test_every_token_of_a_text_has_a_word(tmp_path: Path, special: str) -> None:
+    for tok in TOKENIZERS.values():
+        api, text = opened(tmp_path, tok), "low lowest  hugs\n naïve<unk>"
+        ids, done = tok(text, special=special).ids.tolist(), 0
+        while done < len(ids):
+            found: Any = api.word({"text": text, "tokenizer": 0, "token": done, "special": special == "allow"})
+            assert (found["first"], found["ids"]) == (done, ids[done : found["stop"]])
+            done = found["stop"]
 
 
-def test_pairs_are_those_of_a_dict() -> None:
-    model = TOKENIZERS["bpe"].model
-    pairs = PairRanks(model)  # type: ignore[arg-type]
-    ref = {(left, right): (rank, result) for rank, (left, right, result) in enumerate(model.merges.tolist())}  # type: ignore[union-attr]
-    assert {pair: pairs.find(*pair) for pair in ref} == ref
-    assert pairs.find(0, 0) is None
-    assert PairRanks(None).find(0, 0) is None
+def test_the_words_of_a_space_rule_are_shown_one_by_one(tmp_path: Path) -> None:
+    tok = TOKENIZERS["fallback"].with_(splitter=None, normalizer=None)
+    assert len(subwords.explain(tok, "▁low▁lowest▁" * 50).words) == 1
+    found: Any = opened(tmp_path, tok).word({"text": "▁low▁lowest▁" * 50, "tokenizer": 0, "token": 40})
+    assert found["word"] in ("▁low", "▁lowest", "▁")
+    assert found["steps"]["kind"] == "merging"
 
 
 def best_two(scores: dict[str, float], word: str) -> list[float]:
@@ -98,7 +97,7 @@ def best_two(scores: dict[str, float], word: str) -> list[float]:
 @pytest.mark.parametrize("word", ["▁hugs", "▁lowest", "▁bun", "▁", "▁hughughug"])
 def test_a_lattice_has_the_best_path_and_the_runner_up(word: str) -> None:
     tok = TOKENIZERS["unigram"]
-    steps = steps_of(TokenFacts(tok), word)
+    steps = words_of(tok.model).segmented(word.encode(), [0.0])
     assert isinstance(steps, Lattice)
     model: Any = tok.model
     scores = {
@@ -107,31 +106,22 @@ def test_a_lattice_has_the_best_path_and_the_runner_up(word: str) -> None:
         if index not in model.special_ids
     }
     ref = best_two(scores, word)
-    assert steps.best == pytest.approx(ref[0], abs=1e-5)
-    assert (steps.second is None) == (len(ref) < 2)
-    if steps.second is not None:
-        assert steps.second == pytest.approx(ref[1], abs=1e-5)
-    for number in (1, 2)[: len(ref)]:
-        path = [edge for edge in steps.edges if number in edge.paths]
+    assert steps.score == pytest.approx(ref[0], abs=1e-5)
+    assert (steps.gap is None) == (len(ref) < 2)
+    if steps.gap is not None:
+        assert steps.score - steps.gap == pytest.approx(ref[1], abs=1e-5)
+    for places in (steps.best, steps.runner_up or ())[: len(ref)]:
+        path = [steps.pieces[place] for place in places]
         assert [edge.start for edge in path] == [0, *(edge.stop for edge in path[:-1])]
         assert path[-1].stop == len(word)
 
 
-def test_matches_list_the_longer_candidates() -> None:
-    tok = subwords.train(["abc abc ab"], algorithm="wordpiece", vocab_size=20)
-    steps = steps_of(TokenFacts(tok), "abcq")
-    assert isinstance(steps, Matches)
-    assert steps.matches[0].tried == ("abcq",)
-    assert steps.unknown is not None
-    assert "at character 3" in steps.unknown
-    assert steps.matches[-1].id is None
-
-
-def test_long_words_have_no_steps_but_a_reason() -> None:
-    for tok in TOKENIZERS.values():
-        steps = steps_of(TokenFacts(tok), "a" * 5000)
-        assert isinstance(steps, Lookup)
-        assert steps.reason
+def test_long_words_have_no_steps_but_a_reason(tmp_path: Path) -> None:
+    for name in ("bpe", "fallback", "unigram"):
+        found: Any = opened(tmp_path, TOKENIZERS[name]).word({"text": "a" * 5000, "tokenizer": 0, "token": 1})
+        assert found["steps"] == {"kind": "lookup", "reason": found["steps"]["reason"]}
+        assert "300 bytes" in found["steps"]["reason"]
+        assert found["first"] <= 1 < found["stop"]
 
 
 def test_added_tokens_have_no_steps(tmp_path: Path) -> None:
@@ -145,7 +135,9 @@ def test_an_unknown_word_has_steps(tmp_path: Path) -> None:
     api = opened(tmp_path, TOKENIZERS["wordpiece"])
     found: Any = api.word({"text": "lowzz", "tokenizer": 0, "token": 1})
     assert (found["word"], found["ids"]) == ("lowzz", [TOKENIZERS["wordpiece"].model.unk_id])
-    assert "at character 3" in found["steps"]["unknown"]
+    assert found["steps"]["kind"] == "unknown"
+    assert "'zz' after 3 characters" in found["steps"]["why"]
+    assert found["steps"]["matches"]
 
 
 def test_a_word_has_the_names_of_its_symbols(tmp_path: Path) -> None:

@@ -325,7 +325,7 @@ def test_matches_of_wordpiece_are_listed(page: Page) -> None:
     tokens = [chip.text for chip in page.all(f".column:nth-child({WORDPIECE + 1}) .chip.selected")]
     assert [item.find_element(By.CSS_SELECTOR, ".chip").text for item in items] == tokens
     page.select(WORDPIECE, 1)
-    page.wait(lambda: "becomes the unk token" in page.one("#steps-body").text)
+    page.wait(lambda: "the whole word is unknown" in page.one("#steps-body").text)
 
 
 def test_another_text_closes_the_steps(page: Page) -> None:
@@ -582,7 +582,7 @@ def test_panels_that_exist_are_shown(browser: webdriver.Chrome, folder: Path) ->
     some = Panels(
         audit=lambda tok: [Finding("error", "unreachable", f"<b>1 of {tok.vocab_size}</b>", (3,))],
         evaluate=lambda toks, text: Table((("characters", tuple(len(text) for _ in toks)), ("none", (None, "x")))),
-        before=lambda _, text, start, stop: [f"<i>{text[start:stop]}"],
+        before=lambda trace, start, stop: [f"<i>{trace.text[start:stop]}"],
     )
     files = [TokenizerFile(str(folder / f"{name}.json")) for name in ("bpe", "unigram")]
     with served(PageApi(files, "low lower", panels=some)) as server:

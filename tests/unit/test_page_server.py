@@ -246,7 +246,7 @@ def test_panels_that_exist_are_called(tmp_path: Path) -> None:
     panels = Panels(
         audit=lambda tok: [Finding("error", "unreachable", f"1 of {tok.vocab_size}", (3,))],
         evaluate=lambda toks, text: Table((("characters", tuple(len(text) for _ in toks)),)),
-        before=lambda _, text, start, stop: [f"of {text[start:stop]!r}"],
+        before=lambda trace, start, stop: [f"of {trace.text[start:stop]!r}"],
     )
     api = PageApi([TokenizerFile(str(tmp_path / "tok.json"))], panels=panels)
     assert api.state()["panels"] == {"audit": True, "evaluate": True}

@@ -9,18 +9,19 @@ from typing import Any, TypeAlias
 from subwords.errors import InputError
 from subwords.families import family_of
 from subwords.results.encoding import Encoding
+from subwords.study.explain import explain_word
 from subwords.study.opened import Opened, TokenizerFile
 from subwords.study.panels import NO_PANELS, Panels
 from subwords.study.shown_tokens import Shown, disagreements, shown_tokens
-from subwords.study.token_facts import TokenFacts
-from subwords.study.word_at import word_at
-from subwords.tokenizer import Tokenizer
+from subwords.study.trace import Trace
 
 __all__ = ["MOST_CHARACTERS", "MOST_TOKENIZERS", "PageApi"]
 
 MOST_CHARACTERS = 200_000  # of a text; the rest is left out, and the answer says so
 MOST_SHOWN = 20_000  # tokens of a text in one answer
 MOST_TOKENIZERS = 4
+MOST = 300  # bytes of a word whose steps are shown: nobody reads more
+ADDED = "An added token: it is put in by the template, or found in the text before any splitting."
 Answer: TypeAlias = Mapping[str, object]
 
 
@@ -77,24 +78,47 @@ class PageApi:
         }
 
     def word(self, request: Mapping[str, Any]) -> Answer:
-        """Return how the word (pre-token) of a token becomes tokens. tokenizer, token: numbers; text: str."""
+        """Return how the word (pre-token) of a token becomes tokens. tokenizer, token: numbers; text: str.
+
+        steps: the segmentation of a `Trace`, or the reason why there is none.
+        """
         text, _ = _text(request)
         one = self.files[_integer(request, "tokenizer", 0, len(self.files) - 1)].now()
         encoding = _encoded(one, text, request)
         if isinstance(encoding, str):
             raise InputError(encoding)
         place = _integer(request, "token", 0, len(encoding) - 1)
-        found = word_at(one.facts, text, encoding, place)
-        steps = asdict(found.steps)
-        spans = encoding.spans[found.first : found.stop].tolist()
-        before = [] if request.get("special") else self._before(one.tok, text, spans)
-        return {**_status(one), **asdict(found), "steps": steps, "names": _names(one.facts, steps), "before": before}
+        number = encoding.word_ids[place]
+        if number is None:
+            return self._found(one, encoding, range(place, place + 1), _lookup(ADDED))
+        special = "allow" if request.get("special") else "text"
+        try:
+            trace, first = explain_word(one.tok, text, encoding, place, one.facts.words, special=special, most=MOST)
+        except InputError as error:
+            first = encoding.word_ids.index(number)
+            return self._found(
+                one, encoding, range(first, first + encoding.word_ids.count(number)), _lookup(str(error))
+            )
+        places = range(first, first + len(trace.ids))
+        if not trace.words:
+            return self._found(one, encoding, places, _lookup(ADDED))
+        (word,) = trace.to_dict()["parts"][0]["words"]
+        return self._found(one, encoding, places, word["segmentation"]) | {
+            "word": word["text"],
+            "names": {index: one.facts.text(index) for index in sorted(trace.mentioned())},
+            "before": self._before(trace),
+        }
 
-    def _before(self, tok: Tokenizer, text: str, spans: list[list[int]]) -> list[str]:
-        start, stop = min(start for start, _ in spans), max(stop for _, stop in spans)
-        if self.panels.before is None or start == stop:
+    def _found(self, one: Opened, encoding: Encoding, places: range, steps: object) -> dict[str, object]:
+        tokens = [encoding.tokens[place] for place in places]
+        ids = encoding.ids[places.start : places.stop].tolist()
+        found = {"word": "".join(tokens), "first": places.start, "stop": places.stop, "ids": ids, "steps": steps}
+        return {**_status(one), **found, "names": {}, "before": []}
+
+    def _before(self, trace: Trace) -> list[str]:
+        if self.panels.before is None or not trace.words or len({*trace.words[0].span}) == 1:
             return []
-        return list(self.panels.before(tok, text, start, stop))
+        return list(self.panels.before(trace, *trace.words[0].span))
 
     def audit(self, request: Mapping[str, Any]) -> Answer:
         """Return the findings of the audit of one tokenizer."""
@@ -147,23 +171,8 @@ def _encoded(one: Opened, text: str, request: Mapping[str, Any]) -> Encoding | s
         return str(error)
 
 
-def _names(facts: TokenFacts, steps: object) -> dict[int, str]:
-    """Return the text of every id in the steps."""
-    ids: set[int] = set()
-    _collect(steps, ids)
-    size = facts.tok.vocab_size
-    return {index: facts.text(index) for index in sorted(ids) if index < size}
-
-
-def _collect(value: object, ids: set[int]) -> None:
-    if isinstance(value, dict):
-        ids |= {entry for key in ("left", "right", "result", "id") if (entry := value.get(key)) is not None}
-        ids |= {entry for entry in value.get("symbols", ()) if entry is not None}
-        for part in value.values():
-            _collect(part, ids)
-    elif isinstance(value, (list, tuple)):
-        for part in value:
-            _collect(part, ids)
+def _lookup(reason: str) -> dict[str, object]:
+    return {"kind": "lookup", "reason": reason}
 
 
 # ------------------------------------------------------------------ requests

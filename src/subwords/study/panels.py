@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from subwords.errors import InputError
+from subwords.study.steps import Stretch
+from subwords.study.trace import Trace
 from subwords.tokenizer import Tokenizer
 
 __all__ = ["NO_PANELS", "Finding", "Panels", "Table", "panels"]
 
-MOST_EXPLAINED = 2000  # characters of a text that is explained for one word: half a second
 MOST_SENTENCES = 8
 MOST_FINDINGS = 500
 
@@ -35,14 +36,14 @@ class Table:
 
 Audit: TypeAlias = Callable[[Tokenizer], Sequence[Finding]]
 Evaluate: TypeAlias = Callable[[Sequence[Tokenizer], str], Table]
-Before: TypeAlias = Callable[[Tokenizer, str, int, int], Sequence[str]]
+Before: TypeAlias = Callable[[Trace, int, int], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Panels:
     """The functions behind the panels of the page; a panel whose function is None is not shown.
 
-    before: sentences about what normalizer and splitter did with characters `start` to `stop` of a text.
+    before: sentences about what normalizer and splitter did with a word, characters `start` to `stop` of its text.
     """
 
     audit: Audit | None = None
@@ -83,25 +84,18 @@ def _values(rows: list[tuple[str, object, object]]) -> Iterator[tuple[str, float
             yield name, value if isinstance(value, float | int) else None
 
 
-def _before(tok: Tokenizer, text: str, start: int, stop: int) -> list[str]:
-    """Return what `explain` says of a word before the model: what the normalizer changed, what cut it out."""
-    from subwords.study.explain import explain
-    from subwords.study.steps import Stretch
-
-    if len(text) > MOST_EXPLAINED:
-        return []
-    trace = explain(tok, text)
+def _before(trace: Trace, start: int, stop: int) -> list[str]:
+    """Return what a trace says of a word before the model: what the normalizer changed, what cut it out."""
     changes = [change for part in trace.parts if isinstance(part, Stretch) for change in part.changes]
     found = [
         f"The normalizer makes {change.after!r} of {change.before!r}."
         for change in changes
         if change.span[0] < stop and start < change.span[1]
     ]
-    word = next((word for word in trace.words if word.span[0] <= start < word.span[1]), None)
-    if word is not None and word.alternative is not None and trace.alternatives:
-        found.append(
-            f'Alternative {word.alternative} of the split pattern matches: "{trace.alternatives[word.alternative]}"'
-        )
-    elif word is not None and word.step is not None:
-        found.append(f'Cut by step {word.step} of the splitter: "{trace.steps[word.step]}"')
+    for word in trace.words:
+        if word.alternative is not None and trace.alternatives:
+            alternative = trace.alternatives[word.alternative]
+            found.append(f'Alternative {word.alternative} of the split pattern matches: "{alternative}"')
+        elif word.step is not None:
+            found.append(f'Cut by step {word.step} of the splitter: "{trace.steps[word.step]}"')
     return found[:MOST_SENTENCES]

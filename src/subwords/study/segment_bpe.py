@@ -36,7 +36,8 @@ class BPEWords:
         if index is not None and index in model.user_ids - model.special_ids - model.unused_ids:
             return Known(index, "a user-defined token is not segmented")
         if index is not None and model.whole_words and index not in model.special_ids | model.unused_ids:
-            return Known(index, "the whole word is a token: it is looked up before merging")
+            why = "the whole word is a token: it is looked up before merging"
+            return Known(index, why, self._merging([*first_symbols(model, word)]))
         if model.words_only:
             return Unknown(model.unk_id, "the model has whole words only; this word is not one of them")
         symbols = [*first_symbols(model, word)]

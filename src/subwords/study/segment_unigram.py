@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import groupby
 
 import numpy as np
@@ -18,14 +18,14 @@ RESET = 100_000.0  # SentencePiece starts the sum again beyond
 
 
 class UnigramWords:
-    """Segments words by a Unigram model."""
+    """Segments words by a Unigram model. carries: whether the sum of a word starts from that of the words before."""
 
     def __init__(self, model: Unigram) -> None:
         self._model = model
         self._scores = model.path_scores
-        running = model.running and not model.exact
-        self._rounded: Callable[[float], float] = (lambda x: float(np.float32(x))) if running else float
-        self._running = running
+        self.carries = model.running and not model.exact
+        self._rounded: Callable[[float], float] = (lambda x: float(np.float32(x))) if self.carries else float
+        self._lattice = lru_cache(10_000)(self._made)
 
     @cached_property
     def _longest(self) -> int:
@@ -34,13 +34,12 @@ class UnigramWords:
 
     def segmented(self, word: bytes, carried: list[float]) -> Lattice:
         """Return all pieces of a word and its best paths. carried: the sum before the word; it is changed."""
-        text = word.decode("utf-8", "surrogateescape")
-        pieces = [piece for start in range(len(text)) for piece in self._pieces(text, start)]
+        text, pieces = word.decode("utf-8", "surrogateescape"), self._lattice(word)
         into: dict[int, list[int]] = {}
         for number, piece in enumerate(pieces):
             into.setdefault(piece.stop, []).append(number)
         best, total = self._best(pieces, len(text), carried[0])
-        carried[0] = total if self._running else 0.0
+        carried[0] = total if self.carries else 0.0
         score = sum(pieces[place].score for place in best)
         second = _second(pieces, into, best)
         gap = None if second is None else score - sum(pieces[place].score for place in second)
@@ -51,6 +50,14 @@ class UnigramWords:
         ]
         found = Lattice(tuple(pieces), tuple(best), score, second, gap, (), tuple(runs))
         return Lattice(found.pieces, found.best, score, second, gap, found.replayed(), found.unknown)
+
+    def carry(self, word: bytes, carried: list[float]) -> None:
+        """Change the sum before a word to the sum after it."""
+        carried[0] = self._best(self._lattice(word), len(word.decode("utf-8", "surrogateescape")), carried[0])[1]
+
+    def _made(self, word: bytes) -> list[Piece]:
+        text = word.decode("utf-8", "surrogateescape")
+        return [piece for start in range(len(text)) for piece in self._pieces(text, start)]
 
     def _pieces(self, text: str, start: int) -> list[Piece]:
         found, alone, ids = list[Piece](), False, self._model.vocab.ids
@@ -69,7 +76,7 @@ class UnigramWords:
             if piece.start != at:
                 at = piece.start
                 offset = best[at][0]
-                if self._running and abs(offset) > RESET:
+                if self.carries and abs(offset) > RESET:
                     for place in [place for place in best if place >= at]:
                         best[place] = self._rounded(best[place][0] - offset), best[place][1]
             total = self._rounded(best[at][0] + self._rounded(piece.score))

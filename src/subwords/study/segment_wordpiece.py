@@ -28,7 +28,8 @@ class WordPieceWords:
             if found is None:
                 rest = text[start:].encode("utf-8", "surrogateescape").decode("utf-8", "replace")
                 begun = f" after {start} characters" if start else ""
-                return Unknown(model.unk_id, f"no piece begins {rest!r}{begun}: the whole word is unknown")
+                why = f"no piece begins {rest!r}{begun}: the whole word is unknown"
+                return Unknown(model.unk_id, why, tuple(matches))
             matches.append(found)
             start = found.stop
         return Matching(tuple(matches))

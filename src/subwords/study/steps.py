@@ -68,26 +68,18 @@ class Merging:
 
 @dataclass(frozen=True)
 class Known:
-    """A word that is a token as a whole. why: the property of the model that looks it up."""
+    """A word that is a token as a whole. why: the property of the model that looks it up.
+
+    merging: what merges alone would make of it, for models that have merges.
+    """
 
     id: int
     why: str
+    merging: Merging | None = None
 
     def replayed(self) -> tuple[int, ...]:
         """Return the id."""
         return (self.id,)
-
-
-@dataclass(frozen=True)
-class Unknown:
-    """A word without pieces: one id, or none. why: what was not found."""
-
-    id: int | None
-    why: str
-
-    def replayed(self) -> tuple[int, ...]:
-        """Return the id."""
-        return () if self.id is None else (self.id,)
 
 
 @dataclass(frozen=True)
@@ -98,6 +90,19 @@ class Match:
     start: int
     stop: int
     tried: int
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A word without pieces: one id, or none. why: what was not found. matches: WordPiece's, up to that place."""
+
+    id: int | None
+    why: str
+    matches: tuple[Match, ...] = ()
+
+    def replayed(self) -> tuple[int, ...]:
+        """Return the id."""
+        return () if self.id is None else (self.id,)
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.bpe.model import BPE
+from subwords.study.explain import Words, words_of
 from subwords.tokenizer import Tokenizer
 from subwords.unigram.model import Unigram
 
-__all__ = ["PairRanks", "TokenFacts"]
+__all__ = ["TokenFacts"]
 
 NONE = -1
 
@@ -42,9 +43,9 @@ class TokenFacts:
         return frozenset(token.id for token in self.tok.spec.added_tokens)
 
     @cached_property
-    def pairs(self) -> PairRanks:
-        """The merges by their pairs; empty if the model has no merges."""
-        return PairRanks(self.tok.model if isinstance(self.tok.model, BPE) else None)
+    def words(self) -> Words:
+        """What explains the words of the model."""
+        return words_of(self.tok.model)
 
     @cached_property
     def _ranks(self) -> NDArray[np.int64]:
@@ -53,25 +54,6 @@ class TokenFacts:
         if isinstance(model, BPE):
             ranks[model.merges[::-1, 2]] = _ranks_of(model)[::-1]  # the first merge of a token is written last
         return ranks
-
-
-class PairRanks:
-    """Rank and result of every pair, found by binary search: a dict of 446,189 merges would take half a second."""
-
-    def __init__(self, model: BPE | None) -> None:
-        merges = np.zeros((0, 3), np.int64) if model is None else model.merges
-        ranks = np.zeros(0, np.int64) if model is None else _ranks_of(model)
-        keys = merges[:, 0] << 32 | merges[:, 1]
-        order = np.argsort(keys, kind="stable")
-        self._keys, self._results, self._ranks = keys[order], merges[order, 2], ranks[order]
-
-    def find(self, left: int, right: int) -> tuple[int, int] | None:
-        """Return rank and result of a pair, None if it does not merge."""
-        key = left << 32 | right
-        at = int(np.searchsorted(self._keys, key))
-        if at == len(self._keys) or self._keys[at] != key:
-            return None
-        return int(self._ranks[at]), int(self._results[at])
 
 
 def _ranks_of(model: BPE) -> NDArray[np.int64]:

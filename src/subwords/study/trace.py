@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from html import escape
 from typing import Any
 
-from subwords.study.steps import Added, Stretch, Word
+from subwords.study.steps import Added, Known, Lattice, Matching, Merging, Stretch, Unknown, Word
 from subwords.study.trace_text import lines_of
 
 __all__ = ["Trace"]
@@ -43,6 +43,25 @@ class Trace:
     def words(self) -> list[Word]:
         """The words of all parts."""
         return [word for part in self.parts if isinstance(part, Stretch) for word in part.words]
+
+    def mentioned(self) -> set[int]:
+        """Return every id that occurs in a step."""
+        found, todo = {*self.ids}, [word.segmentation for word in self.words]
+        for step in todo:
+            match step:
+                case Known(merging=Merging() as merging):
+                    todo.append(merging)
+                case Merging(symbols, merges):
+                    found |= {
+                        *symbols,
+                        *(index for merge in merges for index in (merge.left, merge.right, merge.result)),
+                    }
+                case Matching(matches) | Unknown(matches=matches):
+                    found |= {match.id for match in matches}
+                case Lattice(pieces):
+                    found |= {piece.id for piece in pieces if piece.id is not None}
+            found |= {*step.replayed()}
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Return the trace as dicts, lists, strings and numbers, for JSON; each dict says its kind."""

@@ -4,25 +4,28 @@ import { chip, element, svg, visible } from "./dom.js";
 
 const WIDTH = 64, LEFT = 30, LOWEST = 34, HIGHER = 26, TALLEST = 260;
 const BEST = 1, SECOND = 2;
+const MOST = 64; // characters of a word whose lattice is drawn
 
 export function drawLattice(steps, names, found) {
   const characters = [...found.word];
+  const edges = steps.pieces.map((piece, at) => ({ ...piece, paths: [
+    ...(steps.best.includes(at) ? [BEST] : []), ...(steps.runner_up?.includes(at) ? [SECOND] : [])] }));
   const label = (edge) => (edge.id === null ? "unknown" : visible(names[edge.id]));
-  const path = (number) => steps.edges.filter((edge) => edge.paths.includes(number));
+  const path = (number) => edges.filter((edge) => edge.paths.includes(number));
   const says = (number) => path(number).map(label).join(" | ");
-  const gap = steps.second === null ? null : steps.best - steps.second;
-  const summary = element("p", {}, "Best path: ", ...path(BEST).map((edge) => chip(edge.id === null ? characters[edge.start] : names[edge.id])),
-    ` score ${steps.best.toFixed(3)}. `);
-  if (gap !== null) {
-    summary.append("Runner-up: ", ...path(SECOND).map((edge) => chip(edge.id === null ? characters[edge.start] : names[edge.id])),
-      ` score ${steps.second.toFixed(3)}, ${gap.toFixed(3)} lower.`);
+  const chips = (number) => path(number).map((edge) => chip(edge.id === null ? characters[edge.start] : names[edge.id]));
+  const { score, gap } = steps;
+  const summary = element("p", {}, "Best path: ", ...chips(BEST), ` score ${score.toFixed(3)}. `);
+  if (gap !== null) summary.append("Runner-up: ", ...chips(SECOND), ` score ${(score - gap).toFixed(3)}, ${gap.toFixed(3)} lower.`);
+  if (characters.length > MOST) {
+    return [summary, element("p", {}, `The word has ${characters.length} characters: the lattice is drawn for up to ${MOST}.`), table(edges, label)];
   }
   const key = element("p", { class: "soft" }, element("span", { class: "key" }), "best path",
     ...(gap === null ? [] : [element("span", { class: "key second" }), "runner-up"]), element("span", { class: "key other" }), "other pieces");
-  const drawing = draw(steps.edges, characters, label);
-  drawing.setAttribute("aria-label", `Lattice. Best path ${says(BEST)}, score ${steps.best.toFixed(3)}.`
-    + (gap === null ? "" : ` Runner-up ${says(SECOND)}, score ${steps.second.toFixed(3)}.`));
-  return [summary, key, element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Lattice" }, drawing), table(steps.edges, label)];
+  const drawing = draw(edges, characters, label);
+  drawing.setAttribute("aria-label", `Lattice. Best path ${says(BEST)}, score ${score.toFixed(3)}.`
+    + (gap === null ? "" : ` Runner-up ${says(SECOND)}, score ${(score - gap).toFixed(3)}.`));
+  return [summary, key, element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Lattice" }, drawing), table(edges, label)];
 }
 
 function draw(edges, characters, label) {

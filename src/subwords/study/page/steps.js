@@ -11,40 +11,47 @@ export function showSteps(found, name) {
   );
   const parts = [];
   if (found.before.length) parts.push(element("ul", { class: "before" }, ...found.before.map((said) => element("li", {}, said))));
-  if (!found.exact) {
-    parts.push(element("p", { class: "notice" },
-      "Alone, this word becomes other tokens than in the text: the steps below are those of the word alone."));
-  }
-  const shows = { merges: merges, matches: matches, lattice: drawLattice, lookup: lookup };
+  const shows = { merging, known, unknown, matching, lattice: drawLattice, lookup };
   parts.push(...shows[found.steps.kind](found.steps, found.names, found));
   byId("steps-body").replaceChildren(...parts);
 }
 
 const lookup = (steps) => [element("p", {}, steps.reason)];
 
+const sentence = (why) => `${why[0].toUpperCase()}${why.slice(1)}.`;
+
+function known(steps, names) {
+  const parts = [element("p", { class: "soft" }, sentence(steps.why))];
+  if (steps.merging) parts.push(element("p", { class: "soft" }, "These merges would join its symbols:"), ...merging(steps.merging, names));
+  return parts;
+}
+
+function unknown(steps, names, found) {
+  return [...(steps.matches.length ? matching(steps, names, found) : []), element("p", { class: "notice" }, sentence(steps.why))];
+}
+
 // ------------------------------------------------------------------ merges
 
-function merges(steps, names) {
+function merging(steps, names) {
   const states = statesOf(steps);
-  const last = steps.steps.length;
-  const nameOf = (symbol) => (symbol.id === null ? symbol.text : names[symbol.id]);
+  const last = steps.merges.length;
   const range = element("input", { type: "range", min: 0, max: last, value: 0, step: 1, "aria-label": "Merge", id: "merge" });
   const output = element("output", { for: "merge" });
   const before = element("button", { type: "button" }, "Previous");
   const after = element("button", { type: "button" }, "Next");
   const state = element("p", { class: "state", "aria-label": "Symbols of the word" });
   const say = element("p", { class: "say", role: "status" });
-  const table = mergeTable(steps.steps, names);
+  const table = mergeTable(steps.merges, names);
 
   const show = (step) => {
     range.value = step;
-    const done = steps.steps[step - 1], next = steps.steps[step];
+    const done = steps.merges[step - 1], next = steps.merges[step];
     output.textContent = `${step} of ${last} ${last === 1 ? "merge" : "merges"}`;
     range.setAttribute("aria-valuetext", output.textContent);
     before.disabled = step === 0;
     after.disabled = step === last;
-    state.replaceChildren(...states[step].map((symbol, at) =>
-      chip(nameOf(symbol), done?.at === at ? "fresh" : next && (at === next.at || at === next.at + 1) ? "next" : "")));
+    state.replaceChildren(...states[step].map((id, at) =>
+      chip(names[id], done?.place === at ? "fresh" : next && (at === next.place || at === next.place + 1) ? "next" : "")));
     say.textContent = done
       ? `${visible(names[done.left])} + ${visible(names[done.right])} → ${visible(names[done.result])}, rank ${number(done.rank)}`
       : `The word starts as ${states[0].length} ${states[0].length === 1 ? "symbol" : "symbols"}.`;
@@ -55,19 +62,16 @@ function merges(steps, names) {
   after.addEventListener("click", () => show(Number(range.value) + 1));
   show(0);
   const parts = [element("div", { class: "slider" }, before, range, after, output), state, say];
-  if (steps.whole) {
-    parts.unshift(element("p", { class: "soft" },
-      "The whole word is a token: the encoder looks it up. These are the merges that also lead to it."));
-  }
+  if (steps.split) parts.push(element("p", { class: "notice" }, "Afterwards, tokens that may not be used are split into those they were made of."));
   if (last) parts.push(element("details", {}, element("summary", {}, "All merges"), element("div", { class: "list", tabindex: 0 }, table)));
   return parts;
 }
 
 function statesOf(steps) {
-  let now = steps.symbols.map((id, at) => ({ id, text: steps.texts[at] }));
+  let now = steps.symbols;
   const states = [now];
-  for (const step of steps.steps) {
-    now = [...now.slice(0, step.at), { id: step.result, text: "" }, ...now.slice(step.at + 2)];
+  for (const step of steps.merges) {
+    now = [...now.slice(0, step.place), step.result, ...now.slice(step.place + 2)];
     states.push(now);
   }
   return states;
@@ -88,22 +92,23 @@ function mergeTable(steps, names) {
 
 // ------------------------------------------------------------------ WordPiece
 
-function matches(steps, names) {
+const LISTED = 30; // candidates of one match
+
+function matching(steps, names, found) {
+  const word = [...found.word];
   const rows = steps.matches.map((match) => {
-    const tried = match.tried.length + match.more_tried;
-    const said = match.id === null ? ["No piece fits here."] : [chip(names[match.id]), ` id ${match.id}, characters ${match.start} to ${match.stop}. `];
-    const item = element("li", {}, ...said);
-    if (tried) {
-      const list = element("p", { class: "state" }, ...match.tried.map((text) => chip(text)));
-      item.append(element("details", { open: tried <= 8 },
-        element("summary", {}, `${number(tried)} longer ${tried === 1 ? "candidate is" : "candidates are"} not in the vocabulary`), list));
-    } else if (match.id !== null) {
+    const piece = word.slice(match.start, match.stop).join("");
+    const prefix = names[match.id].slice(0, names[match.id].length - piece.length);
+    const item = element("li", {}, chip(names[match.id]), ` id ${match.id}, characters ${match.start} to ${match.stop}. `);
+    if (match.tried) {
+      const longer = Array.from({ length: Math.min(match.tried, LISTED) }, (_, at) => prefix + word.slice(match.start, match.stop + 1 + at).join(""));
+      const list = element("p", { class: "state" }, ...longer.reverse().map((text) => chip(text)));
+      item.append(element("details", { open: match.tried <= 8 },
+        element("summary", {}, `${number(match.tried)} longer ${match.tried === 1 ? "candidate is" : "candidates are"} not in the vocabulary`), list));
+    } else {
       item.append("No longer candidate is left: it ends the word.");
     }
     return item;
   });
-  const parts = [element("p", { class: "soft" }, "From left to right, the longest piece of the vocabulary is taken.")];
-  if (rows.length) parts.push(element("ol", {}, ...rows));
-  if (steps.unknown) parts.push(element("p", { class: "notice" }, steps.unknown));
-  return parts;
+  return [element("p", { class: "soft" }, "From left to right, the longest piece of the vocabulary is taken."), element("ol", {}, ...rows)];
 }

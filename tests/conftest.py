@@ -1,3 +1,5 @@
+"""Fixtures and hooks of all tests: the selection, the markers, the development data."""
+
 from __future__ import annotations
 
 import os

@@ -122,7 +122,7 @@ class TokenizerSpec(Value):
         model = self.model
         ids = dict(self._added_ids)
         for content in contents:
-            # As in HF, a token is sought as a tokenizer.json spells it.
+            # As in HF, a token is looked up as a tokenizer.json writes it.
             spelled = self._spelled(content)
             index = model.vocab.ids.get(spelled) if spelled else None
             alone = getattr(model, "byte_level", False) and spelled == content.encode() and len(spelled) == 1

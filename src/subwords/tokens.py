@@ -103,7 +103,7 @@ def _dtype_of(path: Path) -> Literal["uint16", "uint32", "int32"] | None:
 
 
 def _ended_by(opened: TokenFile, eos: int) -> TokenFile:
-    """Return the documents of a file without boundaries: each ends with this id; what follows the last is one too."""
+    """Return the documents of a file without boundaries: each ends with this id; so are the ids after the last one."""
     check_integer("eos", eos, 0, (1 << 32) - 1)
     if not isinstance(opened, MappedFile) or len(opened) != 1:
         raise InputError(f"{opened.path}: the file says where its {len(opened)} documents end: leave out eos")

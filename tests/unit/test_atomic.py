@@ -1,3 +1,5 @@
+"""Atomic writes: a file appears whole or not at all, with the permissions of the one it replaces."""
+
 from __future__ import annotations
 
 import errno

@@ -1,3 +1,5 @@
+"""The benchmark harness: definitions, records, and the page made of them."""
+
 from __future__ import annotations
 
 import base64

@@ -1,3 +1,5 @@
+"""The characters that stand for bytes in byte-level BPE."""
+
 from __future__ import annotations
 
 import random

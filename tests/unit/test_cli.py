@@ -1,3 +1,5 @@
+"""The commands `train` and `count`, and the rules of all commands: options, output, exit status."""
+
 from __future__ import annotations
 
 import sys

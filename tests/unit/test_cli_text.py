@@ -1,3 +1,5 @@
+"""The commands `encode` and `decode` on texts."""
+
 from __future__ import annotations
 
 import random

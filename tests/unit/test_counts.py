@@ -1,3 +1,5 @@
+"""Counting words: equal to the reference for any blocks, threads and splitter; files of counts."""
+
 from __future__ import annotations
 
 import builtins

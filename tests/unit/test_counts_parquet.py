@@ -1,3 +1,5 @@
+"""Word counts as Parquet files: what other tools write and read."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""Decoders of a tokenizer.json, against HF tokenizers."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""Each step of a decoder, alone and in sequences, against HF tokenizers."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""JSON values that know their place in a file."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""`Encoding`: its fields, look-ups and views, against HF tokenizers."""
+
 from __future__ import annotations
 
 import json

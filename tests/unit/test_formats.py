@@ -1,3 +1,5 @@
+"""`save` and `load` by file and by folder."""
+
 from __future__ import annotations
 
 import json

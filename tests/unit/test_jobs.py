@@ -165,7 +165,7 @@ def test_a_worker_that_cannot_start_is_not_called_killed(tmp_path: Path, monkeyp
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "in"))  # another `subwords`
     source = corpus(tmp_path / "in")
     (source / "subwords.py").write_text("raise SystemExit(3)")
-    with pytest.raises(InputError, match=r"its worker ended with status [13] 3 times; the reason is above"):
+    with pytest.raises(InputError, match=r"its worker ended with status [13] 3 times; see standard error above"):
         count_to(source / "a.jsonl", tmp_path / "x", run=Run(shard_bytes=2000, workers=2))
 
 

@@ -1,3 +1,5 @@
+"""SentencePiece's character map: writing, reading, broken maps."""
+
 from __future__ import annotations
 
 import random

@@ -1,3 +1,5 @@
+"""Scores of a tokenizer.json are read as the floats that HF reads."""
+
 from __future__ import annotations
 
 import json

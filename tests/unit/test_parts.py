@@ -1,3 +1,5 @@
+"""Added tokens in normalized and in original text."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Progress bars."""
+
 from __future__ import annotations
 
 import os

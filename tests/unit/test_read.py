@@ -1,3 +1,5 @@
+"""Reading text files as blocks: documents, line ends, encodings, errors."""
+
 from __future__ import annotations
 
 import gzip

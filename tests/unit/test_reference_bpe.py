@@ -1,3 +1,5 @@
+"""The reference of BPE, by its examples and by hand."""
+
 from __future__ import annotations
 
 import doctest

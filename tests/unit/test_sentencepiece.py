@@ -1,3 +1,5 @@
+"""Files of SentencePiece: accepted, refused and damaged ones."""
+
 from __future__ import annotations
 
 import dataclasses

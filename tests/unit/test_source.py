@@ -1,3 +1,5 @@
+"""Sources of a corpus: files, folders, globs and iterables."""
+
 from __future__ import annotations
 
 import os

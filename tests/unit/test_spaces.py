@@ -1,3 +1,5 @@
+"""The splitting rule that keeps user-defined pieces whole."""
+
 from __future__ import annotations
 
 import pytest

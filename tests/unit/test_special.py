@@ -1,3 +1,5 @@
+"""Special tokens in text: the policies text, error, allow and a set."""
+
 from __future__ import annotations
 
 import pickle

@@ -1,3 +1,5 @@
+"""Literal strings as splitters: the compiled route equals the steps."""
+
 from __future__ import annotations
 
 import random

@@ -1,3 +1,5 @@
+"""Templates: the tokens around texts and pairs, and trimmed spans, against HF tokenizers."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""Templates written as text."""
+
 from __future__ import annotations
 
 import json

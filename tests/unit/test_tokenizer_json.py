@@ -1,3 +1,5 @@
+"""Reading and writing a tokenizer.json with a BPE model."""
+
 from __future__ import annotations
 
 import copy

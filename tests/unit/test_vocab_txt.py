@@ -1,3 +1,5 @@
+"""vocab.txt of BERT, against HF tokenizers."""
+
 from __future__ import annotations
 
 import random

@@ -1,3 +1,5 @@
+"""Reading and writing a tokenizer.json with a WordPiece model, against HF tokenizers."""
+
 from __future__ import annotations
 
 import json

@@ -22,7 +22,7 @@ def check_alphabets(old: Tokenizer, new: Tokenizer) -> None:
 def _spelling(model: Model) -> str:
     """Return how tokens are spelled, for comparison and for messages."""
     if isinstance(model, WordPiece):
-        return f"pieces of words, of which later ones begin with {model.prefix!r}"
+        return f"pieces of words; those that continue a word begin with {model.prefix!r}"
     if isinstance(model, WordLevel):
         return "whole words"
     if not isinstance(model, BPE):

@@ -67,7 +67,7 @@ def unneeded(removal: Removal, wanted: Sequence[int]) -> list[int]:
 
 
 def all_but(removal: Removal, kept: Iterable[int]) -> list[int]:
-    """Return the tokens that may go without those that are kept and what they are made of."""
+    """Return the removable tokens except the kept ones and their parts."""
     needed, waiting = set[int](), [*kept]
     while waiting:
         index = waiting.pop()
@@ -133,7 +133,7 @@ def lowest(
 
     Defined in ALGORITHMS.md, C2.
 
-    Only tokens go that no other one is made of. The count of one that goes is added to the counts of its parts.
+    A token is removed only if it is not a part of another one. Its count is added to the counts of its parts.
     more: whether to remove another one, by the count of the next token and the number of removed ones.
     """
     own, gone, order = counts.tolist(), set[int](), list[int]()

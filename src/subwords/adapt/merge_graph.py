@@ -64,7 +64,7 @@ def last_two(pairs: Pairs, symbols: list[int]) -> tuple[int, int]:
 
 
 def merged(pairs: Pairs, symbols: list[int], until: int = 1) -> list[int]:
-    """Return symbols merged, the best pair first, the leftmost of equal ones, until so many are left.
+    """Return symbols merged, the best pair first, the leftmost of equal ones, until `until` are left.
 
     >>> merged({(0, 1): (0, 2), (2, 2): (1, 3)}, [0, 1, 0, 1], until=2)
     [2, 2]

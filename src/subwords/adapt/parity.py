@@ -102,7 +102,7 @@ def train_parity(
 
     languages: a corpus (see `count`), or word counts of one splitter and normalizer, by language. development: parallel
     text by language; the cost of a language is then the number of its ids. Without it, the cost is ids per byte of the
-    training text. ratios: a language may cost so many times what the others cost (1). pooled: so many of the first
+    training text. ratios: a language may cost this many times as much as the others (1). pooled: this many of the first
     merges are the best of all languages together ("hybrid"). window: a language is passed over while it has chosen
     alpha / (number of languages) of the last `window` merges; 0 for no window. The others: as in `train`.
 

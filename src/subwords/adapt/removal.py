@@ -1,4 +1,4 @@
-"""What may be removed from a vocabulary: tokens that must stay, what each token is made of, what takes its place."""
+"""Removing tokens from a vocabulary: which must stay, which are the parts of a token, which replace it."""
 
 from __future__ import annotations
 

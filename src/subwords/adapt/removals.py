@@ -15,7 +15,7 @@ __all__ = ["removal_of"]
 
 
 def removal_of(spec: TokenizerSpec, *, allow_unknown: bool = False) -> Removal:
-    """Return the rules of a tokenizer; InputError for families of which nothing can be removed.
+    """Return the rules of a tokenizer; InputError for families whose tokens cannot be removed.
 
     allow_unknown: also remove pieces without which text that was known would be unknown; not an option of BPE.
     """

@@ -15,7 +15,7 @@ from subwords.unicode.tables import property_members
 
 __all__ = ["whole_words_only"]
 
-JOINING = " _'\u2019"  # what a word may have besides letters and marks
+JOINING = " _'\u2019"  # allowed in a word besides letters and marks
 
 
 def whole_words_only(ids: TokenBatch, model: BPE, counts: WordCounts, inner: Splitter) -> TokenBatch:

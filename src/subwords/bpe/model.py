@@ -23,7 +23,7 @@ __all__ = ["BPE"]
 
 MOST_IDS, MOST_MERGES = (1 << ID_BITS) - 1, MOST_RANK  # limits of an 8-byte entry in the encoder's pair table
 LARGEST_ID = MOST_IDS - 1
-LARGE = 1 << 12  # tokens; what is made of fewer takes milliseconds
+LARGE = 1 << 12  # tokens; smaller tables take milliseconds
 # The length of a character in UTF-8 by its first byte; 0 for a byte that begins none.
 WIDTHS = np.repeat(np.array([1, 0, 2, 3, 4, 0]), [128, 64, 32, 16, 8, 8])
 

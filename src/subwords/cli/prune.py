@@ -62,7 +62,7 @@ def prune(
 
     Name the tokens to remove (--drop), the tokens to keep (--keep, without --on), a script (--script), or a corpus and
     the size (--on with --vocab-size or --min-count; with --keep, those stay). Digits alone are an id, and U+2423 is a
-    space. Bytes, characters and special tokens always stay, and so do tokens of which others are made.
+    space. Bytes, characters and special tokens always stay, and so do the parts of other tokens.
 
     \b
     Example:

@@ -1,7 +1,7 @@
 """Messages in the words of the command line: the arguments that they name become the options of the command.
 
 A message names an argument in one of four ways: `name=value`, a name with an underscore, "expected NAME to ..." (as
-`support.checks` does), or a name in backticks. What is in quotes is a value, which users gave: it stays as it is.
+`support.checks` does), or a name in backticks. Text in quotes is a value of the user and stays unchanged.
 """
 
 from __future__ import annotations

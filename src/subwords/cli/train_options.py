@@ -86,7 +86,7 @@ _OPTIONS = (
         "--min-documents",
         type=_AT_LEAST_1,
         metavar="N",
-        help="Train only on words found in at least N documents, so that each token is in as many.",
+        help="Train only on words found in at least N documents, so each token is in at least N.",
     ),
     click.option(
         "--max-token-length", type=_AT_LEAST_1, metavar="N", help="In bytes; with --character-level, in characters."

@@ -1,4 +1,4 @@
-"""Parts: what a tokenizer has beside its model."""
+"""Parts: the components of a tokenizer other than its model."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def without(separator: bytes, data: bytes, ended: bool) -> tuple[bytes, NDArray[
 
 def capped(blocks: Iterable[Block], most: int, tally: Tally) -> Iterator[Block]:
     """Yield blocks with the first `most` bytes of each document, cut between characters; the tally counts the cuts."""
-    room = most  # bytes that the document at hand may still have; 0: it has ended, and what follows is dropped
+    room = most  # bytes that this document may still have; 0: it is full, and the rest of it is dropped
     held = b""  # the last character of a document that is almost full: its end is set when it is known
     for block in blocks:
         data, ends = held + block.data, block.ends + len(held)

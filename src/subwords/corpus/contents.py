@@ -117,7 +117,7 @@ def check_text(head: bytes, name: str, path: Path | None = None) -> None:
         )
     if path is not None and path.name.lower().endswith(".json") and _is_tokenizer(head):
         raise CorpusError(
-            f"{name}: expected text, found a tokenizer: pass the corpus that it is to be used on; to use its JSON as "
+            f"{name}: expected text, found a tokenizer: pass the corpus to use it on; to use its JSON as "
             "text, rename the file to .txt"
         )
     if path is not None and (shown := _json_rows(head, path)):

@@ -154,7 +154,7 @@ class WordCounts:
         return cls(data, offsets, counts, Provenance(splitter.identity, identity, splitter.unicode_version, removed))
 
     def at_least(self, count: int = 1, *, documents: int | None = None) -> WordCounts:
-        """Return the counts of the words that occur at least `count` times, and in at least so many documents.
+        """Return the counts of the words that occur at least `count` times, and in at least `documents` documents.
 
         Hazard: what is trained on them differs from what is trained on all words, and no bound on the difference is
         known: pairs of nearly equal counts can change places.
@@ -317,7 +317,7 @@ def sum_of_bytes(sizes: Iterable[int | None]) -> int | None:
 def header_of(
     provenance: Provenance, words: int, size: int, text_bytes: int | None, *, documents: bool = False
 ) -> bytes:
-    """Return the first bytes of a file of so many words with `size` bytes."""
+    """Return the first bytes of a file of this many words with `size` bytes."""
     fields: dict[str, object] = {"words": words, "bytes": size, "provenance": vars(provenance)}
     fields |= {} if text_bytes is None else {"text_bytes": text_bytes}
     body = json.dumps({**fields, "documents": True} if documents else fields).encode()

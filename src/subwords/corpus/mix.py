@@ -28,7 +28,7 @@ def mix(
 ) -> WordCounts:
     """Return the counts of several sources together, each multiplied by a whole number.
 
-    weights: how often each source counts (1). shares: the part of the text that each source is to be, such as {"en":
+    weights: how often each source counts (1). shares: the share of the text of each source, such as {"en":
     0.7, "de": 0.3}. exponent: shares in proportion to bytes ** exponent, 1 as they are, 0 all equal. max_bytes: the
     most bytes that a source counts for, of all or of each, 10_000_000 or "10MB". Only one of the first three. Raises
     InputError for names that are not sources, for numbers that are not above 0, and for a total of 2**63 words or more.

@@ -82,7 +82,7 @@ def _columns(unit: str) -> list[ProgressColumn]:
             return Text("compiling kernels, once") if NOTICES.busy else super().render(task)
 
     class Size(show.DownloadColumn):
-        """Bytes of how many; only bytes, if nobody knows how many come."""
+        """Bytes read of the total; only bytes if the total is unknown."""
 
         def render(self, task: Task) -> Text:
             return super().render(task) if task.total is not None else Text(filesize.decimal(int(task.completed)))
@@ -100,7 +100,7 @@ def _columns(unit: str) -> list[ProgressColumn]:
             return Text("") if task.total is None else super().render(task).append(f" {unit}")
 
     class Time(show.TimeRemainingColumn):
-        """The time left; the time taken, if nobody knows how much is left."""
+        """The time left; the time taken if the total is unknown."""
 
         def render(self, task: Task) -> Text:
             return elapsed.render(task) if task.total is None or NOTICES.busy else super().render(task)

@@ -129,7 +129,7 @@ def kind_of_file(path: Path) -> FileKind:
                 f"{path}: expected a Parquet or Arrow file, as its name says, found "
                 f"{container(head) or 'other content'}; rename it to .txt if it is text"
             )
-    # What is binary is refused at once, not after hours of counting.
+    # Binary files are refused at once, not after hours of counting.
     with open_text(path, expected="rows" if rows else "text") as opened:
         return "rows" if rows and _begins_row(opened) else "text"
 

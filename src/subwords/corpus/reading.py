@@ -1,4 +1,4 @@
-"""Reading: what a document is, and what happens to text that cannot be read."""
+"""Reading: the documents of a source, and the policy for text that cannot be read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Reading:
 
     documents: "file" makes each file, row or text a document, "line" each of its lines. separator: a text between
     documents, which belongs to none of them; for text files. text_column: the field or column of rows that holds the
-    text. max_document_bytes: what follows them in a document is dropped. sample: the share of documents to read, chosen
+    text. max_document_bytes: each document is truncated to this size. sample: the share of documents to read, chosen
     by a hash of their text and of sample_seed. errors: text that cannot be read raises CorpusError with its place
     ("strict"); is read with U+FFFD for each invalid byte, and skipped for a row without text
     ("replace"); or its document is left out ("skip").

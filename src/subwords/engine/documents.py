@@ -33,7 +33,7 @@ TIMES = 4 * WINDOW  # the bytes of a block that a thread has in memory: texts an
 
 
 def threads_within(room: int, threads: int) -> tuple[int, int]:
-    """Return how many threads can encode within so many bytes, and the size of their blocks; InputError for none.
+    """Return how many threads can encode within this many bytes, and the size of their blocks; InputError for none.
 
     >>> from subwords.engine.documents import threads_within
     >>> threads_within(500 << 20, 8)

@@ -17,7 +17,7 @@ MOST_SHORTEST = 4  # strings that are searched for one by one: 0.05 us each in a
 
 
 def shortest_within(strings: Sequence[str]) -> list[str]:
-    """Return the few strings of which one occurs in every text in which any occurs; none if they are many.
+    """Return a few strings such that each text with any of `strings` has one of them; [] if that takes many.
 
     >>> shortest_within(["aaa", "aa", "..", "baac"])
     ['aa', '..']

@@ -31,7 +31,7 @@ _FINGERPRINT = re.compile(r"[0-9a-f]{64}")
 
 
 class EmbeddingMap(NamedTuple):
-    """The content of the file; entry i has ids[offsets[i]:offsets[i + 1]], and weights as many."""
+    """The content of the file; entry i has ids[offsets[i]:offsets[i + 1]], and as many weights."""
 
     old_size: int
     old_fingerprint: str

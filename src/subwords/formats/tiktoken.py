@@ -213,7 +213,7 @@ def read_encoding(data: bytes, encoding: str, name: str) -> TokenizerSpec:
 
 
 def where_to_get(encoding: str) -> str:
-    """Return what to do if the rank file of an encoding is not at hand."""
+    """Return the advice for a missing rank file of an encoding."""
     ranks = ENCODINGS[encoding].ranks
     return (
         f"download {_URL.format(ranks)} to the file {Path.cwd() / ranks}.tiktoken, or call "

@@ -23,7 +23,7 @@ F64s = Any
 
 # Why a kernel returned. After NEED_... and UNDECIDED the caller provides what is missing and calls again. UNKNOWN: the
 # tables do not say what to do. ONCE: done, but the ids may not be kept in the table. EXHAUSTED: no pair reaches the
-# threshold. PAUSED: as many merges as asked for are done. COLD: a pair outside the heap may be the best one.
+# threshold. PAUSED: the requested number of merges is done. COLD: a pair outside the heap may be the best one.
 DONE, NEED_OUT, NEED_SLOTS, NEED_ARENA, NEED_SCRATCH, NEED_PAIRS, NEED_STRINGS, NEED_INDEX = range(8)
 UNKNOWN, ONCE, EXHAUSTED, PAUSED, UNDECIDED, COLD = range(8, 14)
 
@@ -109,7 +109,7 @@ MOST_RANK = (1 << RANK_BITS) - 1  # in place of a rank: two symbols that meet in
 NO_PAIR = (1 << 64) - 1  # a free slot; the rank of a pair whose symbols meet inside no token
 NO_RANK = (1 << 32) - 1  # of two bytes
 SHORT_WORD = 56  # symbols up to which scanning for the lowest rank beats chains; a multiple of 8 below 63, for masks
-MERGE_PADDING = 8  # elements behind the ranks of a word's pairs
+MERGE_PADDING = 8  # elements after the ranks of a word's pairs
 SYMBOL_SCRATCH, TIED_SCRATCH = 12, 3  # elements of `symbols`, and of `keys` if priorities tie, for a symbol
 PAIR_LANES = 64  # room for the pairs of a short word
 FORMS = 4  # ids of a symbol that is spelled with a prefix or suffix
@@ -288,7 +288,7 @@ class Transducer(NamedTuple):
     words: U64s
     recent: U32s
     cuts: SafeCuts
-    runs: U8s  # one element if isolated characters are to be one RUN, else empty
+    runs: U8s  # one element if isolated characters join to one RUN, else empty
 
 
 class Literals(NamedTuple):

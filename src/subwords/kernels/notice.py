@@ -15,7 +15,7 @@ PACKAGE = str(Path(__file__).parents[1])
 
 
 class Notices:
-    """What the user has been told, and what is still to be told."""
+    """The notices that the user has had, and those still to print."""
 
     def __init__(self) -> None:
         self.compiling = False  # whether this process has compiled a kernel

@@ -103,7 +103,7 @@ def _sources(folder: str) -> Iterator[tuple[str, int, int]]:
 
 
 def private(path: Path) -> bool:
-    """Whether nobody but this user and root can have written a file: what is in it will run as this user."""
+    """Whether only this user and root can have written a file: its content will run as this user."""
     if os.name != "posix":
         return True
     found = (path.stat(), path.parent.stat())

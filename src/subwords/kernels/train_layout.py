@@ -152,7 +152,7 @@ class ScoreTraining(NamedTuple):
 # ------------------------------------------------------------------ Unigram training (unigram/)
 
 LENGTH_BITS = 16  # of a link: below the number of the next shorter piece at the same place, plus 1
-ALWAYS, NEVER = 1e300, -1e300  # what pieces are worth that are kept in any case, or are of no use
+ALWAYS, NEVER = 1e300, -1e300  # losses of pieces that are always kept, and of useless ones
 SYMBOLS_FILLED, WORDS_FILLED, FILL_SIZES = range(3)
 CHAR_BITS, KEY_CHARS, SORT_CHARS, KNOWN_CHARS, SORT_LIMITS = range(5)  # of `limits` of the sort, int64
 FRAME_AT, FRAME_END, FRAME_DEPTH, FRAME_ROW = range(4)  # a run of suffixes that is being sorted

@@ -49,7 +49,7 @@ def escaped(character: str) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """Return a visible text of at most about `most` characters; what is left out is said.
+    """Return a visible text of at most about `most` characters; it says how much is left out.
 
     A mark at the start gets a dotted circle: it would otherwise combine with whatever stands before the text.
 

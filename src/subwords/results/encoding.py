@@ -65,7 +65,7 @@ class Encoding(Value):
 
     @classmethod
     def of_ids(cls, ids: list[int], make: Callable[[], Encoding], find: _Find) -> Encoding:
-        """Return an encoding of which the ids are known; `make` is called when another field is first read.
+        """Return an encoding with these ids; `make` is called when another field is first read.
 
         find: gives fields, one of QUICK among them, by their names; None if `make` must.
         """
@@ -84,7 +84,7 @@ class Encoding(Value):
             found = None if find is None else find(name, own["ids"])
             if found is None and name in FIELDS and (make := own.get("_make")) is not None:
                 found = vars(make())
-                own["_make"] = own["_find"] = None  # lets go of what they hold
+                own["_make"] = own["_find"] = None  # frees the objects they hold
             for key, value in (found or {}).items():
                 own.setdefault(key, value)
             if name in own:  # made above, or by another thread in between

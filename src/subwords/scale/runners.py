@@ -123,10 +123,10 @@ class _Worker(Thread):
                 return error
         names = ", ".join(piece.path for piece in shard.pieces[:3])
         why = (
-            f"ended with status {status} {TRIES} times; the reason is above, on standard error; what is done is kept"
+            f"ended with status {status} {TRIES} times; see standard error above; finished shards are kept"
             if status > 0
-            else f"was killed {TRIES} times, perhaps for want of memory; what is done is kept: run again with fewer "
-            "workers or smaller shards"
+            else f"was killed {TRIES} times, perhaps for lack of memory; finished shards are kept: run again "
+            "with fewer workers or smaller shards"
         )
         return InputError(f"shard {shard.number} ({names}): its worker {why}")
 

@@ -26,7 +26,7 @@ BLOCK = 1 << 21  # bytes of text at once
 
 @dataclass(frozen=True)
 class Done:
-    """What is known of a shard that is done: the name of its file, and what was read."""
+    """The marker of a finished shard: the name of its file, and the input that was read."""
 
     number: int
     name: str

@@ -14,7 +14,7 @@ from subwords.scale.work import run_shard
 def main() -> None:
     """Work until standard input ends."""
     answers = os.dup(1)
-    os.dup2(2, 1)  # what anything prints does not mix with the answers
+    os.dup2(2, 1)  # prints of libraries do not mix with the answers
     work, folder, means = pickle.loads(_received(sys.stdin.buffer))
     while data := _received(sys.stdin.buffer):
         try:

@@ -1,4 +1,4 @@
-"""What every token format is: its files, the types of its ids, how it is written and read."""
+"""The description of a token format: its files, the types of its ids, its writer and its reader."""
 
 from __future__ import annotations
 

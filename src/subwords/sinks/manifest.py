@@ -1,4 +1,4 @@
-"""The manifest of token files: what is in them, from what and by which tokenizer, and their checksums, as JSON."""
+"""The manifest of token files as JSON: their content, source, tokenizer and checksums."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class Contents:
-    """What all shards have in common.
+    """The properties that all shards share.
 
     tokenizer: the digest of its spec. bos, eos: the ids put before and after each document. shuffle: the seed by which
     the documents of each shard were shuffled. skipped, replaced, cut: how many documents of the corpus were left out,

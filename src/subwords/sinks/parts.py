@@ -67,7 +67,7 @@ class Ends:
         self.tokens = 0
 
     def append(self, tokens: int, ends: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Add as many ids, and the documents that end in them; return how many ids each of these has."""
+        """Add this many ids, and the documents that end in them; return the number of ids of each of these."""
         ends = ends + self.tokens
         lengths = np.diff(ends, prepend=np.int64(self._last))
         write_numbers(self._body, ends, np.dtype("<i8"))

@@ -56,7 +56,7 @@ class Direct(NamedTuple):
 
     kernel: Kernel
     many: Kernel  # the same for many texts
-    tables: tuple[object, ...]  # what they take besides the texts and the ends
+    tables: tuple[object, ...]  # their arguments besides the texts and the ends
     keep: Kernel | None = None  # drops words, see `kernels/split/drop.py`
     drops: Bytes | None = None  # the table that `keep` takes
     widens: int = 0  # bytes that `keep` adds to a word, at most

@@ -295,7 +295,7 @@ class _Composed(NamedTuple):
 
 
 class _Composer:
-    """Transitions of two machines of which the second splits the words of the first."""
+    """Transitions of two machines; the second splits the words of the first."""
 
     def __init__(self, first: Machine, second: Machine, late: list[int]) -> None:
         self.late = late

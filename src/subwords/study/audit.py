@@ -119,7 +119,7 @@ def audit(
     finds unused tokens, and texts of it that do not come back. rules: look for these only. baseline: fingerprints of
     findings that are accepted. The others are as in `count`.
 
-    Reach is exact for BPE and Unigram at the level of the model: what happens inside a token does not depend on its
+    Reach is exact for BPE and Unigram at the level of the model: the segmentation of a token does not depend on its
     neighbours. For the splitter and the normalizer, a token is reported if none of some 20 texts around it yields it.
 
     >>> import subwords

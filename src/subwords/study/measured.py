@@ -1,4 +1,4 @@
-"""Measured: what the documents of a corpus have, in text and in ids, as sums for each document."""
+"""Measured: characters, words and ids of the documents of a corpus, as sums for each document."""
 
 from __future__ import annotations
 

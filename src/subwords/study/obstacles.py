@@ -33,9 +33,9 @@ class Obstacle:
 
     kind: "added token", "special token", "spelling", "normalizer" or "splitter" before the model; "not learned",
     "shadowed", "lower score", "unknown", "too long" or "no merge" in it. why: one sentence. places: characters of the
-    string, if it is cut or changed there. instead: what would have to be otherwise, "" if nothing is known to help.
-    ids_then: the ids in that case, computed; None if `instead` is "". Ids beyond the vocabulary are those of new
-    tokens. merges: for "shadowed", the ranks of the merges that get in the way.
+    string, if it is cut or changed there. instead: the condition without the obstacle ("if it were in the vocabulary"),
+    "" if none is known. ids_then: the ids in that case, computed; None if `instead` is "". Ids beyond the vocabulary
+    are those of new tokens. merges: for "shadowed", the ranks of the merges that get in the way.
     """
 
     kind: str

@@ -74,7 +74,7 @@ class PieceStep:
     """A round of Unigram training: all pieces with their scores and losses, and the best paths of the words.
 
     loss: of the corpus, the sum of the negative scores of the best paths, in nats, without words that have unknown
-    characters. removed: the pieces that are dropped. why: what the round does.
+    characters. removed: the pieces that are dropped. why: the step of the round.
     """
 
     number: int

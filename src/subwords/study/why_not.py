@@ -165,7 +165,7 @@ def _before(tokenizer: Tokenizer, trace: Trace) -> list[Obstacle]:
         try:
             then = _ids(tokenizer.with_(normalizer=None), trace.text)
         except InputError:
-            instead = ""  # what is left has characters that the model does not know
+            instead = ""  # the rest has characters that the model does not know
         places = tuple(change.span[0] for change in changes)
         found.append(Obstacle("normalizer", f"the normalizer changes {names}", places, instead, then))
     for part in parts:

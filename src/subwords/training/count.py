@@ -120,7 +120,7 @@ def count(
     threads and memory of its own (`subwords.scale.Run`). The counts are the same, byte for byte; None if other ranks
     have shards to do.
     A dict or Counter has texts, such as words, and how often each occurs: the counts are those of a corpus with each
-    text so many times, split and normalized like any text. `WordCounts.from_words` takes words that are split.
+    text repeated by its count, split and normalized like any text. `WordCounts.from_words` takes words that are split.
     Hazard: a str is a path; put texts in a list.
 
     >>> import subwords

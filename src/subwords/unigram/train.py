@@ -24,7 +24,7 @@ from subwords.unigram.seeds import Lattice, find_seeds, text_of
 
 __all__ = ["Round", "UnigramSettings", "learned_from", "train_unigram"]
 
-# What is called at each round: what it does, the pieces, their scores, and which of them are kept.
+# Called at each round with: its step, the pieces, their scores, and which of them are kept.
 Round: TypeAlias = "Callable[[str, Lattice, NDArray[np.float64], NDArray[np.bool_] | None], object]"
 
 MOST_LENGTH = 512

@@ -40,7 +40,7 @@ class TokenBytes:
         return text[start:stop].encode()
 
     def _letters(self) -> Iterator[int]:
-        """Yield ids of tokens that alone are ASCII letters: what is between two of them is not at a border."""
+        """Yield ids of tokens that alone are ASCII letters: tokens between two of them are not at a border."""
         for index, token in enumerate(self._tokens):
             if token.isascii() and any(map(str.isalpha, token)) and not BYTE_TOKEN.fullmatch(token):
                 text, _ = text_and_spans(TokenSource(self._decoder, self._tokens), as_ids([index]))

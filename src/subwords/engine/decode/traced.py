@@ -1,4 +1,4 @@
-"""Texts of which every character knows the ids that it comes from."""
+"""Texts with the ids that each character comes from."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def _shown_kind(kind: int, value: object) -> str:
 
 
 def read(stream: BinaryIO, name: str, wanted: Callable[[str], bool]) -> Metadata:
-    """Return the values whose keys are `wanted`; the others are skipped, and nothing behind the metadata is read.
+    """Return the values whose keys are `wanted`; the others are skipped, and nothing after the metadata is read.
 
     stream: open at its start, of a known size. Raises FormatError that names the key for lengths and counts that the
     file has no room for.

@@ -86,7 +86,7 @@ def _mark_bytes(node: Node, mark: str, byte_level: bool) -> bytes:
 def _read_merges(node: Node, vocab: dict[str, int], prefix: str) -> NDArray[np.int64]:
     """Return the merges, shape (m, 3); of duplicate pairs the last one wins, as in HF.
 
-    The result of a merge is the left token and the right one without as many bytes as the prefix has.
+    The result of a merge is the left token and the right one without the bytes of the prefix.
     """
     entries = node.array()
     if entries and isinstance(entries[0], str) and entries[0].startswith("#version"):
@@ -120,7 +120,7 @@ def _parts(entries: list[Any]) -> tuple[Sequence[str], Sequence[str]]:
 
 
 def _without(token: str, prefix: str) -> str:
-    """Return a token without as many bytes as the prefix has; ValueError if that is not text."""
+    """Return a token without the bytes of the prefix; ValueError if the rest is not text."""
     data, cut = token.encode(), len(prefix.encode())
     if len(data) < cut:
         raise ValueError("a token is shorter than the prefix")

@@ -1,6 +1,6 @@
 """Rewrites a tokenizer.json of version 2.0 as one of version 1.0.
 
-Source: what HF tokenizers 1.0.0rc3 writes. That version is not final: what is unclear there is refused here.
+Source: what HF tokenizers 1.0.0rc3 writes. That version is not final: unclear cases are refused here.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def read(
     if special_tokens is None:
         special_tokens = {token: ids[token] for token in kind.special_tokens if token in ids}
     added = given_tokens(special_tokens, {i: text.encode() for text, i in ids.items()}, vocab[1])
-    # The vocabulary is checked by now: what remains to be wrong is in the merges.
+    # The vocabulary is checked by now: an error can only be in the merges.
     ids |= {token.content: token.id for token in added}
     fields = {"vocab": ids, "merges": read_merges(*merges), "unk_token": kind.unk_token}
     fields["end_of_word_suffix"] = kind.suffix

@@ -1,4 +1,4 @@
-"""The last merge that makes each token: of all pairs that join to a token, the only one that ever meets."""
+"""The last merge that makes each token: of its pairs, the only one that merging its text reaches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from subwords.kernels.layout import MISSING, BPEModel, BPEScratch
 
 @kernel
 def last_pairs(data: U8s, offsets: I64s, ids: I64s, bpe: BPEModel, scratch: BPEScratch, pairs: I64s) -> Int:
-    """Write the two symbols that are left of each token before the last merge, or MISSING twice if that never is so.
+    """Write the two symbols of each token before its last merge, or MISSING twice if merging never leaves two.
 
     The model knows every byte; the scratch has room for the longest token and TIED_SCRATCH.
     """

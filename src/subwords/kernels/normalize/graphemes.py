@@ -150,7 +150,7 @@ def first_hit(r, p, i, stop):
 
 @helper
 def put_value(r, w, j, value, count, last):
-    """Write what `count` characters are replaced by: (the place behind, where the last character is).
+    """Write the replacement of `count` characters: (the place after it, where the last character is).
 
     In the source stands, for every character, how many characters of the text it takes.
     """
@@ -172,7 +172,7 @@ def put_value(r, w, j, value, count, last):
 
 @helper
 def put_chars(w, p, i, upto, j, last):
-    """Write characters as they are: (the place behind, where the last character is)."""
+    """Write characters unchanged: (the place after them, where the last character is)."""
     for k in range(upto - i):
         w.text[j + k] = p[i + k]
     if w.tracked:
@@ -254,7 +254,7 @@ def put_plain(w, p, upto, at):
 
 @helper
 def put_events(r, w, kinds, p, begin, upto, events, stop, at):
-    """Write p[at.i:upto], of which only `events` need a look, while there is room."""
+    """Write p[at.i:upto] while there is room, and look only at `events`."""
     base = at.i
     while events != ZERO:
         place = base + trailing_zeros(events)

@@ -152,7 +152,7 @@ def is_space(r, p, i, stop):
 
 @helper
 def put_block(r, w, p, i, upto, j, events, stop, spaced):
-    """Write p[i:upto], of which only `events` need a look: (place, place in the result, space last, whether done).
+    """Write p[i:upto] and look only at `events`: (place, place in the result, space last, whether done).
 
     Stops early if there is no room. 4 * LANES bytes must be free, and LANES after `upto` readable.
     """

@@ -18,7 +18,7 @@ def first_class(p, i, stop, classes):
 
 @helper
 def copy_bytes(q, j, p, i, stop, room):
-    """Copy p[i:stop] to q from j on, LANES bytes at a time as long as p has so many before `room`."""
+    """Copy p[i:stop] to q from j on, LANES bytes at a time while p has that many before `room`."""
     while i < stop and i + LANES <= room:
         copy64(q, j, p, i)
         i += LANES

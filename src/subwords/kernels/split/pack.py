@@ -89,7 +89,7 @@ def not_characters(p, i):
 
 @helper
 def pack_block(q, p, i, carry, stop, n):
-    """Pack a block: (its mask, the next block's carry). Reads LANES + 3 bytes if there are so many.
+    """Pack a block: (its mask, the next block's carry). Reads LANES + 3 bytes if the text has them.
 
     The bits of `carry` are the bytes of a block that belong to a character that began before it.
     """

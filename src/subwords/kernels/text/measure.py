@@ -1,4 +1,4 @@
-"""What texts have: characters and words, and how often each id occurs."""
+"""Measures texts: characters and words, and how often each id occurs."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def find_longest(text: U8s, units: U64s, links: I32s, lengths: I64s, found: I32s
         count += 1
         stop = i + size[chosen[i]]
         i += 1
-        while i < stop:  # what begins inside a string is not found
+        while i < stop:  # strings that begin inside a found one are skipped
             chosen[i] = -1
             i += 1
     return count

@@ -157,7 +157,7 @@ def unknown_sum(m, text, at, length, base):
 
 @helper
 def segment_unknown(m, counters, text, at, length, out, count, value):
-    """Write the ids of a word of which all is unknown, after which the sum is `value`; returns as `segment`."""
+    """Write the ids of a word without a known character; `value` is the sum after it. Returns as `segment`."""
     n = write_unknown(m, text, at, at + length, out, count)
     if n == 0:
         counters[UNKNOWN_AT] = at

@@ -71,7 +71,7 @@ from subwords.kernels.train_layout import (
 from subwords.kernels.wordpiece.gain import ULPS, compare_ratios, gain
 from subwords.kernels.wordpiece.index import NOWHERE
 
-EPOCH = 1 << 6  # the heap is made anew when one of EPOCH tokens is gone
+EPOCH = 1 << 6  # the heap is rebuilt when 1 / EPOCH of the tokens is gone
 
 
 class Scoring(NamedTuple):

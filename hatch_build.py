@@ -1,4 +1,4 @@
-"""Puts machine code of the kernels into a wheel, if the environment variable SUBWORDS_MACHINE_CODE asks for it."""
+"""Puts a stamp of the sources into a wheel, and machine code of the kernels if SUBWORDS_MACHINE_CODE asks for it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,19 @@ class MachineCodeHook(BuildHookInterface):  # type: ignore[type-arg]
     """With SUBWORDS_MACHINE_CODE=build the code is compiled; otherwise it names a folder that has it."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Add the folder of machine code to the wheel."""
+        """Add the stamp of the sources, and the folder of machine code, to the wheel."""
+        if version == "editable":
+            return
+        sys.path[:0] = [self.root, str(Path(self.root) / "src")]
+        from subwords.kernels.sources import stamped
+
+        stamp = Path(tempfile.mkdtemp(prefix="subwords-stamp-")) / "stamp"
+        stamp.write_text(stamped(), "ascii")
+        build_data["force_include"][str(stamp)] = "subwords/kernels/stamp"
         asked = os.environ.get("SUBWORDS_MACHINE_CODE")
-        if not asked or version == "editable":
+        if not asked:
             return
         if asked == "build":
-            sys.path[:0] = [self.root, str(Path(self.root) / "src")]
             from tools.machine_code import TARGETS, build
 
             asked = tempfile.mkdtemp(prefix="subwords-machine-code-")

@@ -26,8 +26,10 @@ RIM = (
     "formats/",
     "sinks/",
     "cli/",
+    "kernels/entry.py",
     "kernels/object_cache.py",
     "kernels/shipped.py",
+    "kernels/sources.py",
     "kernels/stored.py",
     "study/page_files.py",
     "unicode/tables.py",
@@ -127,6 +129,31 @@ def test_kernels_import_nothing_of_ours_but_kernels_and_errors() -> None:
     found = {name for file in FILES if place(file).startswith("kernels/") for name in imports(file)}
     ours = {name for name in found if name.split(".")[0] == "subwords"}
     assert {name for name in ours if not name.startswith("subwords.kernels")} == {"subwords.errors"}
+
+
+def test_kernels_that_are_imported_by_name_are_declared() -> None:
+    asked = {
+        alias.name
+        for file in FILES
+        for node in ast.walk(tree(file))
+        if isinstance(node, ast.ImportFrom) and node.module == "subwords.kernels.named"
+        for alias in node.names
+    }
+    declared = {
+        node.name
+        for file in FILES
+        for node in ast.walk(tree(file))
+        if isinstance(node, ast.FunctionDef) and {*map(ast.unparse, node.decorator_list)} & {"kernel", "door"}
+    }
+    assert len(asked) > 90
+    assert asked <= declared
+
+
+def test_only_kernels_import_the_sources_of_kernels() -> None:
+    jobs = {f"subwords.kernels.{folder.name}" for folder in (SOURCE / "kernels").iterdir() if folder.is_dir()}
+    others = [file for file in FILES if not place(file).startswith(("kernels/", "reference/"))]
+    found = {name for file in others for name in imports(file) if ".".join(name.split(".")[:3]) in jobs}
+    assert found == set()
 
 
 def test_the_package_does_not_use_its_oracles() -> None:

@@ -18,7 +18,7 @@ SOURCE = Path(subwords.__file__).parents[1]
 PROGRAMS = Path(__file__).parent / "programs"
 WITHOUT_NUMBA, EVERYTHING, ONE_KERNEL, MACHINES = "without_numba", "everything", "one_kernel", "machines"
 GUARDED, UNWRITABLE = "guarded", "unwritable"  # what comes before a program changes what it runs on
-KERNEL = "text.utf8.first_invalid"  # of ONE_KERNEL
+KERNEL = "first_invalid"  # of ONE_KERNEL
 
 
 def started(programs: Sequence[str], cache: Path | str, **variables: str) -> subprocess.Popen[str]:
@@ -74,15 +74,15 @@ def test_empty_cache_is_filled_and_numba_then_not_imported(tmp_path: Path) -> No
 def test_kernel_that_is_missing_is_compiled_and_no_other(warm: Path, tmp_path: Path) -> None:
     names = {path.stem for path in machine_code(warm)}
     assert {
-        "split.gpt2.split_gpt2",
-        "table.count.count_words",
-        "bpe.train.merge_pairs",
-        "bpe.encode.encode_words",
+        "split_gpt2",
+        "count_words",
+        "merge_pairs",
+        "encode_bpe",
     } <= names
     shutil.copytree(warm, tmp_path / "cache")
     files = machine_code(tmp_path / "cache")
     contents = {file: (file.stat().st_ino, file.read_bytes()) for file in files}
-    (missing,) = [file for file in files if file.stem == "text.decode.join_ids"]
+    (missing,) = [file for file in files if file.stem == "join_ids"]
     missing.unlink()
     assert run([EVERYTHING], tmp_path / "cache") == ("compiled", True)
     assert missing.read_bytes()

@@ -100,10 +100,12 @@ def main() -> None:
 
 def build(folder: Path, names: list[str]) -> None:
     """Write the libraries of these targets, and `code.json`, into a folder."""
-    from subwords.kernels.shipped import sources_digest
+    from subwords.kernels.door import every_door
+    from subwords.kernels.jit import every_kernel
+    from subwords.kernels.sources import KERNELS, digest_of
 
     folder.mkdir(parents=True, exist_ok=True)
-    sources = sources_digest()  # before, so that an edit meanwhile is noticed
+    sources = digest_of(KERNELS)  # before, so that an edit meanwhile is noticed
     with tempfile.TemporaryDirectory() as work:
         needed = sorted({TARGETS[name].source for name in names})
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -114,7 +116,8 @@ def build(folder: Path, names: list[str]) -> None:
             _link(TARGETS[name], _objects(TARGETS[name], Path(work)), file)
             libraries[file.name] = hashlib.sha256(file.read_bytes()).hexdigest()
             print(f"{file.name}: {file.stat().st_size:,} bytes")
-    content = {"sources": sources, "libraries": libraries}
+    kernels = {kernel.name: kernel.kinds for kernel in every_kernel() + every_door()}
+    content = {"sources": sources, "libraries": libraries, "kernels": kernels}
     (folder / "code.json").write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", "utf-8")
 
 

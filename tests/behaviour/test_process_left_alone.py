@@ -9,6 +9,7 @@ from pathlib import Path
 
 import subwords
 
+MOST_MODULES = 95
 SEEN = """
 import concurrent.futures.thread, logging, os, random, signal, sys, threading, warnings
 import {before}
@@ -74,3 +75,18 @@ def test_loading_and_encoding_leave_the_process_alone(tmp_path: Path) -> None:
     assert len(tok("low lower").spans) == 2
     assert tok.encode_batch(["low", "lower"]).to_lists()  # the kernels are compiled and on disk from here on
     assert left_alone(WORK.format(file=file), before="numpy") == "[] []"
+
+
+def test_encoding_a_line_imports_few_modules_and_no_source_of_a_kernel(tmp_path: Path) -> None:
+    tok = subwords.train(["low lower lowest"] * 9, vocab_size=263)
+    file = str(tmp_path / "tokenizer.json")
+    tok.save(file)
+    code = f"import subwords, sys\ntok = subwords.load({file!r})\ntok.encode('low lower')\nprint(*sys.modules)"
+    command = [sys.executable, "-c", code]
+    source = str(Path(subwords.__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": source, "SUBWORDS_TABLES": "on"}
+    for _ in range(2):  # now there are tables and machine code
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    ours = [name for name in done.stdout.split() if name.split(".")[0] == "subwords"]
+    assert len(ours) <= MOST_MODULES, ours
+    assert [name for name in ours if name.startswith("subwords.kernels.") and name.count(".") > 2] == []

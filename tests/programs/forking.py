@@ -19,7 +19,7 @@ def kernels(count):
         exec(f"def plus{k}(x, y):\n    return x + y + {k}", scope)
         function = scope[f"plus{k}"]
         function.__annotations__ = {"x": "Int", "y": "Int"}
-        found.append(Kernel(function))
+        found.append(Kernel(f"plus{k}", function))
     return found
 
 

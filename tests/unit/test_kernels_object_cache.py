@@ -30,7 +30,7 @@ def minus(x: Int, y: Int) -> Int:
 
 def both() -> tuple[int, int]:
     """What kernels that are loaded anew make of 7 and 2."""
-    return Kernel(plus)(7, 2), Kernel(minus)(7, 2)
+    return Kernel("plus", plus)(7, 2), Kernel("minus", minus)(7, 2)
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def cache(filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 
 def files(folder: Path) -> list[Path]:
-    return [folder / f"test_kernels_object_cache.{name}.o" for name in ("minus", "plus")]
+    return [folder / f"{name}.o" for name in ("minus", "plus")]
 
 
 def compiled(monkeypatch: pytest.MonkeyPatch) -> int:
@@ -126,36 +126,36 @@ def test_folder_of_another_digest_is_not_read(cache: Path, monkeypatch: pytest.M
         assert compiled(monkeypatch) == 0
 
 
-def test_other_parameters_are_another_kernel(cache: Path) -> None:
-    kernel = Kernel(plus)
-    kernel.parameters = ("Int", "I64s")
-    assert object_cache._read(Kernel(plus))
-    assert object_cache._read(kernel) is None
+def test_a_file_says_which_parameters_are_integers(cache: Path) -> None:
+    found = object_cache._read(Kernel("plus"))  # nothing but its name
+    assert found
+    assert found[0] == Kernel("plus", plus).kinds == "ii"
+    assert Kernel("plus")(7, 2) == 9
 
 
 def test_many_threads_write_one_file(cache: Path) -> None:
-    kernel = Kernel(plus)
-    code = object_cache._read(kernel)
-    assert code
+    kernel = Kernel("plus", plus)
+    found = object_cache._read(kernel)
+    assert found
 
     def work() -> None:
         for _ in range(20):
-            object_cache._write(kernel, code)
-            assert object_cache._read(kernel) == code
+            object_cache._write(kernel, *found)
+            assert object_cache._read(kernel) == found
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert object_cache._read(kernel) == code
+    assert object_cache._read(kernel) == found
 
 
 @pytest.fixture
 def fresh_notices(monkeypatch: pytest.MonkeyPatch) -> notice.Notices:
     """As in a process that has said nothing yet."""
     found = notice.Notices()
-    for place in ("object_cache", "jit"):
+    for place in ("object_cache", "entry"):
         monkeypatch.setattr(f"subwords.kernels.{place}.NOTICES", found)
     return found
 
@@ -168,7 +168,7 @@ def test_cache_that_cannot_be_written_is_one_warning(
     if in_the_way == "a file for the folder":
         (tmp_path / "place").write_text("no folder")
     else:
-        (tmp_path / "place" / object_cache._digest() / "test_kernels_object_cache.plus.o").mkdir(parents=True)
+        (tmp_path / "place" / object_cache._digest() / "plus.o").mkdir(parents=True)
     with pytest.warns(SubwordsWarning) as caught:
         assert both() == (9, 5)
         assert both() == (9, 5)
@@ -188,7 +188,7 @@ def test_warning_that_is_an_error_comes_once_and_the_kernel_works(
     monkeypatch: pytest.MonkeyPatch, fresh_notices: notice.Notices
 ) -> None:
     monkeypatch.setattr(object_cache, "cache_root", lambda: None)
-    kernel = Kernel(plus)
+    kernel = Kernel("plus", plus)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(SubwordsWarning):
@@ -205,7 +205,7 @@ def test_read_only_cache_that_is_complete_is_no_reason_to_warn(
 
 
 def test_the_two_bindings_give_the_same() -> None:
-    kernel = Kernel(plus)
+    kernel = Kernel("plus", plus)
     assert kernel.ready()(7, 2) == kernel.held()(7, 2) == kernel(7, 2) == 9
     assert kernel.sized(1 << 12) is kernel.held()
     assert kernel.sized((1 << 12) + 1) is kernel.ready()
@@ -230,4 +230,4 @@ def test_numba_with_other_private_interfaces_is_our_error(
     monkeypatch.setenv("SUBWORDS_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(compiler, "machine_code", fails)
     with pytest.raises(SubwordsError, match=r"^numba [\d.]+ cannot compile kernels; tested are 0\.\d+ to 0\.\d+ \("):
-        Kernel(plus)(7, 2)
+        Kernel("plus", plus)(7, 2)

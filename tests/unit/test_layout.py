@@ -104,4 +104,4 @@ def test_a_kernel_reads_a_field_by_its_name() -> None:
         text=np.zeros(2, np.uint8),
         chars=np.zeros(0, np.uint64),
     )
-    assert Kernel(lengths)(table, np.zeros(1, np.uint8), 10) == 231
+    assert Kernel("lengths", lengths)(table, np.zeros(1, np.uint8), 10) == 231

@@ -37,7 +37,7 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
         class Found:
             def __getattr__(self, name: str) -> Kernel:
-                found = Kernel(getattr(module, name))
+                found = Kernel(name, getattr(module, name))
                 found.ready()
                 setattr(self, name, found)
                 return found

@@ -75,12 +75,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "best.so").write_bytes(b"no library")
     (tmp_path / "other.so").write_bytes(b"neither")
     checksums = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in tmp_path.iterdir()}
-    content = {"sources": shipped.sources_digest(), "libraries": checksums}
+    content = {"sources": shipped.sources_digest(), "libraries": checksums, "kernels": {}}
     (tmp_path / "code.json").write_text(json.dumps(content), "utf-8")
     return tmp_path
 
 
-def library() -> ctypes.CDLL | None:
+def library() -> tuple[ctypes.CDLL, dict[str, str]] | None:
     return shipped._library.__wrapped__()
 
 
@@ -109,7 +109,8 @@ def test_in_place_of_a_damaged_library_the_next_one_is_used(folder: Path, monkey
     monkeypatch.setattr(NOTICES, "instead", "")
     (folder / "best.so").write_bytes(b"changed")
     monkeypatch.setattr(shipped.ctypes, "CDLL", lambda path: Loaded())
-    assert isinstance(library(), Loaded)
+    found = library()
+    assert found and isinstance(found[0], Loaded)
     assert (NOTICES.without, NOTICES.instead) == ("best.so is damaged: its checksum is another", "other.so")
     monkeypatch.setattr(NOTICES, "_told", False)
     with pytest.warns(

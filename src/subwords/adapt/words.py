@@ -75,7 +75,7 @@ def symbols_of(ids: TokenBatch, counts: NDArray[np.uint64], apart: NDArray[np.bo
 
     in_order: in the order of the counts; otherwise frequent words come first.
     """
-    from subwords.kernels.bpe.index import fill_ids
+    from subwords.kernels.named import fill_ids
 
     lengths = np.diff(ids.offsets)
     order = np.arange(len(counts)) if in_order else order_of(counts)

@@ -25,7 +25,7 @@ def last_parts(vocab: Vocab, arrays: BPEModel) -> NDArray[np.int64]:
     The model knows every byte. While no merge has crossed the ends of a token's bytes in a text, what happens between
     them is what happens in the token alone. So of the pairs that join to it, only this one ever meets.
     """
-    from subwords.kernels.bpe.last_pairs import last_pairs
+    from subwords.kernels.named import last_pairs
 
     room = max(1, int(np.diff(vocab.offsets).max(initial=0)))
     keys = np.empty(KEYS + room + MERGE_PADDING + TIED_SCRATCH * room, np.uint64)

@@ -44,7 +44,7 @@ class MergeTables(NamedTuple):
 
 def open_tables(merges: Numbers, ranks: Numbers, links: Numbers) -> MergeTables:
     """Return the open table of merges, shape (n, 3), and of the pairs in `links`, shape (2, m)."""
-    from subwords.kernels.bpe.pairs import fill_pairs
+    from subwords.kernels.named import fill_pairs
 
     left, right = _columns(merges)
     # At most 4 of 5 slots are used: the sieve answers for most pairs that are in no slot.
@@ -58,7 +58,7 @@ def open_tables(merges: Numbers, ranks: Numbers, links: Numbers) -> MergeTables:
 
 def perfect_tables(merges: Numbers) -> MergeTables:
     """Return the perfect table of merges of distinct pairs, shape (n, 3), in order of rank."""
-    from subwords.kernels.bpe.pairs import place_pairs, spread_pairs
+    from subwords.kernels.named import place_in_groups, spread_pairs
 
     ranks = np.arange(len(merges))
     results = merges[:, 2] - merges[:1, 2]
@@ -77,7 +77,7 @@ def perfect_tables(merges: Numbers) -> MergeTables:
         starts, order = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), _order(groups)
         largest = _order(sizes.max() - sizes)[: np.count_nonzero(sizes)]
         used = np.zeros(1 << bits, np.uint8)
-        placed = place_pairs(spreads[order], ranks[order], starts, largest, known_bits, used, pilots, entries)
+        placed = place_in_groups(spreads[order], ranks[order], starts, largest, known_bits, used, pilots, entries)
     results, first = _results(merges, ranks)
     halves = np.full((len(results), 2), MISSING, np.int32)
     halves[ranks] = merges[:, :2]

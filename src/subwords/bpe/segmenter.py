@@ -140,9 +140,9 @@ class BPESegmenter(Segmenter):
     @property
     def kernel(self) -> Kernel:
         """The kernel."""
-        from subwords.kernels.bpe.encode import encode_words
+        from subwords.kernels.named import encode_bpe
 
-        return encode_words
+        return encode_bpe
 
     @cached_property
     def arrays(self) -> BPEModel:

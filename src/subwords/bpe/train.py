@@ -123,7 +123,7 @@ def _name(symbol: int, settings: BPESettings) -> bytes:
 
 def _alphabet(counts: WordCounts, settings: BPESettings) -> list[int]:
     """Return the initial bytes or code points, in order of id (B3, B6)."""
-    from subwords.kernels.bpe.index import symbol_weights
+    from subwords.kernels.named import symbol_weights
 
     order = np.frombuffer(BYTES, np.uint8) if settings.byte_level else np.arange(CODE_POINTS)
     full = settings.byte_level and settings.alphabet == "full"

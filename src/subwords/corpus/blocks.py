@@ -69,7 +69,7 @@ def before_character(data: memoryview | bytes | bytearray, at: int) -> int:
 
 def line_ends(data: bytes) -> NDArray[np.int64]:
     r"""Return where the lines of data end, each with its "\n"; not the end of a last line without it."""
-    from subwords.kernels.text.find import ends_after
+    from subwords.kernels.named import ends_after
 
     ends = np.empty(len(data), np.int64)
     return ends[: ends_after(np.frombuffer(data, np.uint8), ord("\n"), ends)].copy()
@@ -83,7 +83,7 @@ def first_invalid(data: bytes | memoryview) -> int | None:
         except UnicodeDecodeError as error:
             return error.start
         return None
-    from subwords.kernels.text.utf8 import first_invalid as find
+    from subwords.kernels.named import first_invalid as find
 
     bad = find(np.frombuffer(data, np.uint8))
     return None if bad < 0 else bad
@@ -92,7 +92,7 @@ def first_invalid(data: bytes | memoryview) -> int | None:
 def without(separator: bytes, data: bytes, ended: bool) -> tuple[bytes, NDArray[np.int64]]:
     """Return data without separators, and where a document ends in it; `ended`: one ends at the end of the data."""
     from subwords.kernels.layout import LANES
-    from subwords.kernels.text.find import cut_out
+    from subwords.kernels.named import cut_out
 
     out, ends = np.empty(len(data) + LANES, np.uint8), np.empty(len(data) // len(separator) + 1, np.int64)
     count = cut_out(np.frombuffer(data, np.uint8), np.frombuffer(separator, np.uint8), out, ends)

@@ -26,7 +26,7 @@ class DocumentTable(WordTable):
 
     def count_documents(self, chunks: Iterable[WordChunk], place: int, documents: NDArray[np.int64]) -> None:
         """Count the words of chunks of texts. documents: the number of the document that each text is of, ascending."""
-        from subwords.kernels.table.documents import mark_words
+        from subwords.kernels.named import mark_words
 
         documents, at = documents + self._documents, 0
         for chunk in chunks:
@@ -45,7 +45,7 @@ class DocumentTable(WordTable):
         return table
 
     def _grow(self, status: int, length: int) -> None:
-        from subwords.kernels.table.documents import move_marks
+        from subwords.kernels.named import move_marks
 
         before = self.slots
         super()._grow(status, length)

@@ -51,7 +51,7 @@ def _texts(
     data: bytes, path: Path, offset: int, reading: Reading, tally: Tally
 ) -> tuple[memoryview, NDArray[np.int64]]:
     """Return the texts of rows, one after the other, and where each ends."""
-    from subwords.kernels.text.rows import field_texts
+    from subwords.kernels.named import field_texts
 
     if first_invalid(data) is not None:
         return _row_by_row(data, path, offset, reading, tally)

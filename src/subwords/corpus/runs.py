@@ -100,7 +100,7 @@ class Runs:
 
     def _written(self, table: WordTable, first: int, last: int) -> _Chunk:
         """Write the words of some slots."""
-        from subwords.kernels.table.words import measure_words, number_of_words, share_words, write_words
+        from subwords.kernels.named import measure_words, number_of_words, share_words, write_words
 
         slots = (table.arrays, first, last)
         count = number_of_words(*slots)

@@ -28,7 +28,7 @@ def sampled(blocks: Iterable[Block], share: float, seed: int) -> Iterator[Block]
 
     The first HEAD bytes of a document decide: equal documents are all kept or all left out.
     """
-    from subwords.kernels.text.sample import keep_texts
+    from subwords.kernels.named import keep_texts
 
     limit = ceil(share * 2**53)
     held, fate = (

@@ -86,7 +86,7 @@ class Specials:
         """Whether data[start:stop] contains any special token."""
         if stop - start < NEAR:
             return any(data.find(token, start, stop) >= 0 for token in self.tokens)
-        from subwords.kernels.text.find import find_bytes
+        from subwords.kernels.named import find_bytes
 
         text = np.frombuffer(data, np.uint8)
         return any(find_bytes(text, start, stop, np.frombuffer(token, np.uint8)) >= 0 for token in self.tokens)

@@ -14,6 +14,7 @@ from subwords.kernels.layout import (
     BYTES_USED,
     COUNTERS,
     DONE,
+    KEY_MASKS,
     KEYS,
     NEED_SLOTS,
     NEXT_WORD,
@@ -51,12 +52,10 @@ class WordTable:
     """
 
     def __init__(self, most: int | None = None, when_full: Callable[[WordTable], None] | None = None) -> None:
-        from subwords.kernels.table.keys import key_masks
-
         self._most, self._when_full = most, when_full
         self.slots = zeros(SLOT_ROW * FIRST_SLOTS, np.uint64, random=True)
         self.arena = np.empty(FIRST_ARENA, np.uint8)
-        self.seeds = np.concatenate([np.array(_SEEDS, np.uint64), key_masks()])
+        self.seeds = np.array([*_SEEDS, *KEY_MASKS], np.uint64)
         self.keys = np.empty(KEYS, np.uint64)
         self.counters = np.zeros(COUNTERS, np.int64)
 
@@ -73,7 +72,7 @@ class WordTable:
 
     def count_chunk(self, chunk: WordChunk, place: int) -> int:
         """Count the words of a chunk at this offset; return their bytes."""
-        from subwords.kernels.table.count import count_words
+        from subwords.kernels.named import count_words
 
         self.counters[NEXT_WORD] = 0
         words = int(chunk.text_ends[-1])
@@ -88,7 +87,7 @@ class WordTable:
 
     def add_placed(self, words: CountedWords, places: NDArray[np.int64]) -> None:
         """Add counted words with their positions."""
-        from subwords.kernels.table.count import add_words
+        from subwords.kernels.named import add_words
 
         self.counters[NEXT_WORD] = 0
         ends = words.offsets[1:]
@@ -121,7 +120,7 @@ class WordTable:
         self.counters[[SLOTS_USED, BYTES_USED]] = 0
 
     def _grow(self, status: int, length: int) -> None:
-        from subwords.kernels.table.keys import rehash
+        from subwords.kernels.named import rehash
 
         # While it grows, the old array is there as well.
         after = self.size + 2 * (self.slots.nbytes if status == NEED_SLOTS else self.arena.nbytes + length)
@@ -154,7 +153,7 @@ def words_of(tables: Sequence[WordTable], threads: int) -> CountedWords:
 
 def placed_words_of(tables: Sequence[WordTable], threads: int) -> tuple[CountedWords, NDArray[np.uint64]]:
     """Return the same words, and their first positions."""
-    from subwords.kernels.table.words import measure_words, number_of_words, write_words
+    from subwords.kernels.named import measure_words, number_of_words, write_words
 
     tables = sorted(tables, key=lambda table: int(table.counters[SLOTS_USED]), reverse=True)
     tables = [table for table in tables if table.counters[SLOTS_USED]]
@@ -173,7 +172,7 @@ def placed_words_of(tables: Sequence[WordTable], threads: int) -> tuple[CountedW
 
 
 def _give_to(known: WordTable) -> Callable[[_Part], int]:
-    from subwords.kernels.table.words import give_words
+    from subwords.kernels.named import give_words
 
     arrays = known.arrays
     return lambda part: give_words(*_slots(part), arrays)
@@ -185,7 +184,7 @@ def _slots(part: _Part) -> tuple[CountTable, int, int]:
 
 def _in_order(rows: NDArray[np.uint64], count: int) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64]]:
     """Order the words by their first positions, and return their offsets, counts and positions."""
-    from subwords.kernels.table.words import place_words, sort_rows
+    from subwords.kernels.named import place_words, sort_rows
 
     entries, spare = (zeros(SORT_ROW * count, np.uint64, random=True) for _ in range(2))
     bits = int(rows[ROW_PLACE::WORD_ROW].max(initial=0)).bit_length()

@@ -143,7 +143,7 @@ class Encoder:
 
         neighbours: whether any token has two bytes side by side, 256 x 256; long words are then cut elsewhere (E9).
         """
-        from subwords.kernels.split.neighbours import cut_words
+        from subwords.kernels.named import cut_words
 
         state = self._take()
         state.counters[JOINED] = 1

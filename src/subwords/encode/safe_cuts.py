@@ -33,7 +33,7 @@ def safe_cuts(tokens: Vocab, unreached: Iterable[bytes] = ()) -> SafeCuts:
     unreached: tokens that only whole words become (E2). What lies between two cuts must not be taken for such a word,
     so nothing is cut beside their outer characters.
     """
-    from subwords.kernels.split.safe_cuts import enter_tokens
+    from subwords.kernels.named import enter_tokens
 
     members, none = np.zeros(MEMBERS + 1, np.uint16), (np.zeros(0, np.uint8), np.zeros(0, np.uint16))
     entries = enter_tokens(tokens.data, tokens.offsets, SafeCuts(np.zeros(1, np.uint64), members, *none))

@@ -13,6 +13,7 @@ from subwords.kernels.layout import (
     CHAR_ROW,
     COUNTERS,
     IDS_USED,
+    KEY_MASKS,
     KEYS,
     OUT_PADDING,
     SEEDS,
@@ -40,13 +41,11 @@ class State:
     """The state of one encoding thread: word cache, buffers and counters. Never shared while in use."""
 
     def __init__(self, segmenter: Segmenter) -> None:
-        from subwords.kernels.table.keys import key_masks
-
         self.segmenter = segmenter
         self.whole_words = segmenter.whole_words
         self.buffers = SplitBuffers()
         random = [random_bits(64) | 1 for _ in range(SEEDS)]
-        self.seeds = np.concatenate([np.array(random, np.uint64), key_masks()])
+        self.seeds = np.array([*random, *KEY_MASKS], np.uint64)
         self.counters = np.zeros(COUNTERS, np.int64)
         self.counters[BEGIN] = 1
         self.scratch: Any = None
@@ -71,7 +70,7 @@ class State:
 
     def add_whole_words(self, words: TokenWords) -> None:
         """Store every token as a word, so that a word that is a token is found in the cache, not segmented (E2)."""
-        from subwords.kernels.table.encode import add_tokens
+        from subwords.kernels.named import add_tokens
 
         self.slots = zeros(SLOT_ROW << (3 * len(words.ends)).bit_length(), np.uint64, random=True)
         self.ids = np.empty(2 * len(words.ends) + (1 << 12), np.int32)
@@ -118,7 +117,7 @@ class State:
 
     def move_slots(self, count: int) -> None:
         """Move the words to a table of `count` slots."""
-        from subwords.kernels.table.keys import rehash
+        from subwords.kernels.named import rehash
 
         slots = zeros(SLOT_ROW * count, np.uint64, random=True)
         rehash(self.slots, slots, self.seeds)

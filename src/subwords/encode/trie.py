@@ -24,8 +24,7 @@ def units_of(vocab: Vocab, ids: NDArray[np.int64]) -> tuple[NDArray[np.uint64], 
 
 
 def _units_of(vocab: Vocab, ids: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint64]]:
-    from subwords.kernels.trie.double_array import fill_links, fill_units
-    from subwords.kernels.trie.edges import build_edges
+    from subwords.kernels.named import build_edges, fill_links, fill_units
 
     offsets = vocab.offsets
     starts, stops = offsets[ids], offsets[ids + 1]

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from subwords.components.normalizer import Form, SentencePiece
 from subwords.components.space_rule import SPACE
 from subwords.components.splitter import Split
+from subwords.kernels.named import cover_text
 from subwords.kernels.place_layout import EMPTY_PREFIX, FIRST_PREFIX, NO_PREFIX
-from subwords.kernels.text.locate import cover_text
 from subwords.split.routes import NO_OFFSETS
 
 if TYPE_CHECKING:

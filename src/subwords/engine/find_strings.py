@@ -83,7 +83,7 @@ class TrieFinder:
         return units, links, np.array([*map(len, self._strings)], np.int64)
 
     def _found(self, data: NDArray[np.uint8]) -> tuple[int, NDArray[np.int32]]:
-        from subwords.kernels.trie.search import find_longest
+        from subwords.kernels.named import find_longest
 
         units, links, lengths = self._trie
         found = np.empty(len(data), np.int32)

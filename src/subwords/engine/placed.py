@@ -19,6 +19,7 @@ from subwords.encode.traced import Words, encode_traced, words_of
 from subwords.engine.spelling import Spelling
 from subwords.errors import InputError
 from subwords.kernels.layout import MOST_BYTES
+from subwords.kernels.named import count_characters, gather_pieces, place_ids
 from subwords.kernels.place_layout import (
     ENDS_TEXT,
     FIRST_TEXT,
@@ -39,7 +40,6 @@ from subwords.kernels.place_layout import (
     Row,
     Source,
 )
-from subwords.kernels.text.locate import count_characters, gather_pieces, place_ids
 from subwords.normalize.normalizer import Normalizer
 from subwords.normalize.stages import Origin
 from subwords.split.routes import NO_OFFSETS

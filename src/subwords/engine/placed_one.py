@@ -13,6 +13,7 @@ from subwords.encode.segmenter import NO_KINDS
 from subwords.engine.placed import NO_CHARS, NOWHERE, Placement, Placer, Unknown, begins, named_unknown
 from subwords.errors import InputError
 from subwords.kernels.layout import SHORT_TEXT
+from subwords.kernels.named import count_characters, place_ids
 from subwords.kernels.place_layout import (
     ENDS_TEXT,
     NEXT_ID,
@@ -24,7 +25,6 @@ from subwords.kernels.place_layout import (
     Placed,
     Source,
 )
-from subwords.kernels.text.locate import count_characters, place_ids
 from subwords.split.routes import NO_OFFSETS, SplitBuffers, TracedChunk, WordChunk
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from subwords.kernels.llvm_intrinsics import instructions
 from subwords.kernels.llvm_objects import item_of, length_of
 
 if TYPE_CHECKING:
-    from subwords.kernels.jit import Kernel, Parameter
+    from subwords.kernels.entry import Kernel, Parameter
 
 DTYPES = {f"{kind}{bits}s": np.dtype(f"{kind.lower()}{bits // 8}") for kind in "UI" for bits in (8, 16, 32, 64)}
 DTYPES["F64s"] = np.dtype("f8")

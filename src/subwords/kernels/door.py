@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.kernels.declared import MODE
-from subwords.kernels.jit import I64, Kernel, helper, inlined, primitive
+from subwords.kernels.jit import I64, Kernel, declare, helper, inlined, primitive
 
 HEAD = 16  # bytes of an object before its own fields; its type is the last eight of them
 TYPE = 8
@@ -253,7 +253,7 @@ def door(function: Callable[..., int]) -> Kernel:
 
     Or another kernel that works on addresses.
     """
-    DOORS.append(Kernel(function))
+    DOORS.append(declare(function))
     return DOORS[-1]
 
 
@@ -290,7 +290,7 @@ def address_of(kernel: Kernel) -> int:
 @cache
 def _method(kernel: Kernel, flags: int) -> _Method:
     # Never freed: the functions made of it may outlive everything else.
-    name = kernel.function.__name__.removesuffix("_door")
+    name = kernel.name.removesuffix("_door")
     method = _Method(name.encode(), address_of(kernel), flags, None)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(method))
     return method

@@ -20,16 +20,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from sys import modules
 from typing import Any, TypeVar
 
 import numpy as np
 
-from subwords.errors import SubwordsError
-from subwords.kernels.declared import ASKED, HELPERS, INLINED, MODE, PRIMITIVES, SPLICED
-from subwords.kernels.guard import undisturbed
+from subwords.kernels.declared import HELPERS, INLINED, MODE, PRIMITIVES, SPLICED
+from subwords.kernels.entry import Kernel, entry_kernel
 from subwords.kernels.layout import F64s, I32s, I64s, U8s, U16s, U32s, U64s
-from subwords.kernels.notice import NOTICES
 
 __all__ = [
     "F32",
@@ -37,7 +34,6 @@ __all__ = [
     "I64",
     "KERNELS",
     "MODE",
-    "SHORT",
     "U64",
     "F64s",
     "I32s",
@@ -54,6 +50,7 @@ __all__ = [
     "clear64",
     "copy16",
     "copy64",
+    "declare",
     "deposit",
     "every_kernel",
     "fold_mask",
@@ -79,93 +76,6 @@ U64 = np.uint64
 Int = int  # a parameter of 64 bits
 
 F = TypeVar("F", bound=Callable[..., Any])
-# The type of an array, "Int", or the fields of a named tuple.
-Parameter = str | dict[str, "Parameter"]
-# A kernel that releases the GIL, and the same kernel keeping it.
-Bound = tuple[Callable[..., int], Callable[..., int]]
-SHORT = 1 << 12  # bytes of input that take a kernel only microseconds
-
-
-def _parameter(name: Any, names: dict[str, Any]) -> Parameter:
-    kind = names.get(name)
-    if not (isinstance(kind, type) and issubclass(kind, tuple)):
-        return str(name)
-    fields: dict[str, Any] = kind.__annotations__
-    names = vars(modules[kind.__module__])
-    return {field: _parameter(getattr(part, "__forward_arg__", part), names) for field, part in fields.items()}
-
-
-class Kernel:
-    """An entry kernel: lazy, compiled once, kept on disk, called with the GIL or without."""
-
-    def __init__(self, function: Callable[..., int]) -> None:
-        self.function = function
-        self.name = f"{function.__module__.removeprefix(f'{__package__}.')}.{function.__name__}"
-        self.symbol = f"subwords_{self.name.replace('.', '_')}"
-        annotations = {**function.__annotations__}
-        annotations.pop("return", None)
-        self.parameters = tuple(_parameter(str(name), function.__globals__) for name in annotations.values())
-        self.__doc__ = function.__doc__
-        self._bound: Bound | None = None
-
-    def ready(self) -> Callable[..., int]:
-        """The callable that releases the GIL; frequent callers keep it."""
-        return (self._bound or self._bind())[0]
-
-    def held(self) -> Callable[..., int]:
-        """The callable that keeps the GIL: for short inputs.
-
-        Threads that release and take the GIL every few microseconds would spend most of their time waiting.
-        """
-        return (self._bound or self._bind())[1]
-
-    def sized(self, size: int) -> Callable[..., int]:
-        """One of these two, for an input of `size` bytes."""
-        return (self._bound or self._bind())[size <= SHORT]
-
-    def _bind(self) -> Bound:
-        bound = undisturbed(self._load)
-        NOTICES.warn()
-        return bound
-
-    def _load(self) -> Bound:
-        if self._bound is None:
-            self._bound = self._loaded()
-        return self._bound
-
-    def _loaded(self) -> Bound:
-        if MODE == "interpreted":
-            function = _quiet(self.function)
-            return function, function
-        from subwords.kernels.shipped import shipped
-
-        if MODE == "compiled" and (found := shipped(self)) is not None:
-            return found
-        try:
-            if MODE == "checked":
-                from subwords.kernels.compile import checked
-
-                function = checked(self)
-                return function, function
-            from subwords.kernels.object_cache import load
-        except ModuleNotFoundError as error:
-            if error.name not in ("numba", "llvmlite"):
-                raise
-            why = NOTICES.without or (
-                "SUBWORDS_KERNELS=jit asks to compile the kernels here"
-                if ASKED == "jit"
-                else "this package came without machine code"
-            )
-            raise SubwordsError(
-                f"{why}, and {error.name} is not installed, which compiles kernels: pip install 'subwords[jit]', "
-                "or set SUBWORDS_KERNELS=interpreted, which is very slow"
-            ) from error
-        return load(self)
-
-    def __call__(self, *args: Any) -> int:
-        """Run it."""
-        return self.ready()(*args)
-
 
 # All that have been declared so far; `every_kernel` declares the rest.
 KERNELS: list[Kernel] = []
@@ -182,19 +92,21 @@ def every_kernel() -> list[Kernel]:
     return KERNELS
 
 
-def _quiet(function: Callable[..., int]) -> Callable[..., int]:
-    def run(*args: Any) -> int:
-        # Hashes and masks wrap around on purpose.
-        with np.errstate(over="ignore"):
-            return int(function(*args))
-
-    return run
-
-
 def kernel(function: Callable[..., int]) -> Kernel:
-    """Declare an entry kernel: called from Python with arrays and integers, returns an integer."""
-    KERNELS.append(Kernel(function))
+    """Declare an entry kernel: called from Python with arrays and integers, returns an integer.
+
+    Its name is that of the function: no two kernels have the same.
+    """
+    KERNELS.append(declare(function))
     return KERNELS[-1]
+
+
+def declare(function: Callable[..., int]) -> Kernel:
+    """Return the kernel that has the name of a function, which is its source."""
+    found = entry_kernel(function.__name__)
+    assert found.declared is None or found.declared.__module__ == function.__module__, function
+    found.declared = function
+    return found
 
 
 def helper(function: F) -> F:

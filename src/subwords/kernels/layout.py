@@ -63,7 +63,13 @@ ODD_COUNT = ODD_WORDS + 2 * BLOCK  # the number of these words; the second BLOCK
 KEYS = ODD_COUNT + 1  # elements of the whole scratch
 OUT_PADDING = 4  # elements of the output after the ids that may be overwritten
 CHAR_ROW = 2  # the ids of a character, at most three, and their number: 32 bits each
-SEEDS = 8  # random numbers at the front of `seeds`; the masks of table.keys.key_masks follow
+SEEDS = 8  # random numbers at the front of `seeds`; KEY_MASKS follow
+INLINE = 15  # bytes of the longest word that is its own key
+# What `table.keys.inline_key` applies to 16 bytes: two masks for each length up to INLINE + 1 (a long word).
+KEY_MASKS = (
+    *(m for n in range(INLINE + 1) for m in ((1 << 8 * min(n, 8)) - 1, (1 << 8 * max(n - 8, 0)) - 1)),
+    *(0, 0),
+)
 
 # Counters of a table of words, which outlive a call: int64.
 # NEXT_TEXT, NEXT_WORD: where to resume. WRITTEN: ids in the output. SLOTS_USED, IDS_USED, BYTES_USED: of the table.

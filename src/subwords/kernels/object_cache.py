@@ -1,10 +1,10 @@
 """Machine code on disk and in memory: read from the cache or compiled, linked by llvmlite, called through ctypes.
 
 A file is in a folder that is named by a digest: of the source of every kernel, of the processor, and of all versions
-that matter. So after an edit no stale caller remains. A file repeats the digest and the kernel's name and parameters;
-a file that is damaged or belongs to another kernel is compiled again and replaced. Files are replaced whole, so two
-processes can write the same one. Cache errors are ignored: an unreadable kernel is compiled, and one that cannot be
-written is a warning.
+that matter. So after an edit no stale caller remains. A file repeats the digest, with the kernel's name and which of
+its parameters are integers: nothing else is needed to call it. A file that is damaged or belongs to another kernel is
+compiled again and replaced. Files are replaced whole, so two processes can write the same one. Cache errors are
+ignored: an unreadable kernel is compiled, and one that cannot be written is a warning.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from subwords.errors import SubwordsError
 from subwords.kernels.guard import hold_forks
 from subwords.kernels.heads import check_heads
 from subwords.kernels.notice import NOTICES
-from subwords.kernels.shipped import bound
+from subwords.kernels.shipped import bound, sources_digest
 from subwords.kernels.stored import cache_root, private
 
 if TYPE_CHECKING:
-    from subwords.kernels.jit import Bound, Kernel
+    from subwords.kernels.entry import Bound, Kernel
 
 __all__ = ["cache_root", "load"]
 
@@ -41,19 +41,20 @@ CHECKSUM = 32  # bytes of a file before its content: identity, object file
 
 def load(kernel: Kernel) -> Bound:
     """Return a kernel as two functions of array objects and integers: one releases the GIL, one keeps it."""
-    code = _read(kernel)
-    if code is None:
+    found = _read(kernel)
+    if found is None:
         NOTICES.compile()
         NOTICES.busy += 1
         try:
-            code = _compile(kernel)
+            found = kernel.kinds, _compile(kernel)
         finally:
             NOTICES.busy -= 1
-        _write(kernel, code)
+        _write(kernel, *found)
+    kinds, code = found
     engine = _engine(os.getpid())
     engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    return bound(kernel, engine.get_function_address(kernel.symbol))
+    return bound(kinds, engine.get_function_address(kernel.symbol))
 
 
 def _compile(kernel: Kernel) -> bytes:
@@ -88,9 +89,7 @@ def _digest() -> str:
     processor = (platform.machine(), binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten(), chosen)
     versions = (sys.version, _numba_version(), llvmlite.__version__, np.__version__)
     state = hashlib.sha256(repr((processor, versions)).encode())
-    folder = Path(__file__).parent
-    for path in sorted(folder.rglob("*.py")):
-        state.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    state.update(sources_digest().encode())
     return state.hexdigest()[:16]
 
 
@@ -108,30 +107,32 @@ def _path(kernel: Kernel) -> Path | None:
     return None if root is None else root / _digest() / f"{kernel.name}.o"
 
 
-def _identity(kernel: Kernel) -> bytes:
-    """The first line of a kernel's file."""
-    return f"{kernel.name}{kernel.parameters} {_digest()}".encode()
+def _identity(kernel: Kernel, kinds: str) -> bytes:
+    """The first line of a kernel's file: its name, its parameters, its sources."""
+    return f"{kernel.name} {kinds} {_digest()}".encode()
 
 
-def _read(kernel: Kernel) -> bytes | None:
+def _read(kernel: Kernel) -> tuple[str, bytes] | None:
+    """Return what kinds of parameters a kernel has, and its machine code."""
     with contextlib.suppress(OSError, ValueError):
         path = _path(kernel)
         usable = path is not None and path.is_file() and private(path)  # opening a pipe would wait for its writer
         raw = path.read_bytes() if path is not None and usable else b""
         if hashlib.sha256(raw[CHECKSUM:]).digest() == raw[:CHECKSUM]:
             identity, _, body = raw[CHECKSUM:].partition(b"\n")
-            return body if identity == _identity(kernel) else None
+            kinds = identity.split(b" ")[1].decode()
+            return (kinds, body) if identity == _identity(kernel, kinds) else None
     return None
 
 
-def _write(kernel: Kernel, body: bytes) -> None:
+def _write(kernel: Kernel, kinds: str, body: bytes) -> None:
     path = _path(kernel)
     if path is None:
         NOTICES.unwritable(None, "there is no home folder")
         return
     import tempfile
 
-    content = _identity(kernel) + b"\n" + body
+    content = _identity(kernel, kinds) + b"\n" + body
     try:
         # 0o700: files from here are executed, so nobody else may write here.
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -12,19 +12,22 @@ import json
 import platform
 import sys
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subwords.kernels.declared import ASKED, LEVELS
 from subwords.kernels.heads import HEADS, check_heads
 from subwords.kernels.notice import NOTICES
+from subwords.kernels.sources import KERNELS, digest_of, stamp
+from subwords.kernels.stored import stored
 
 if TYPE_CHECKING:
-    from subwords.kernels.jit import Bound, Kernel
+    from pathlib import Path
+
+    from subwords.kernels.entry import Bound, Kernel
 
 __all__ = ["bound", "processor_features", "shipped", "sources_digest"]
 
-FOLDER = Path(__file__).parent / "machine"
+FOLDER = KERNELS / "machine"
 # The features, as NumPy names them, that each level of x86-64 has beyond the one before.
 V2 = ("SSSE3", "SSE41", "SSE42", "POPCNT")
 V3 = (*V2, "AVX", "AVX2", "F16C", "FMA3")
@@ -38,30 +41,33 @@ BESIDES = ("BMI", "BMI2", "LZCNT", "MOVBE")
 @cache
 def sources_digest() -> str:
     """Return a digest of the source of every kernel."""
-    state = hashlib.sha256()
-    folder = Path(__file__).parent
-    for path in sorted(folder.rglob("*.py")):
-        state.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
-    return state.hexdigest()
+    found = stamp()
+    return found[1] if found else stored("kernels", b"", lambda: digest_of(KERNELS))
 
 
 def shipped(kernel: Kernel) -> Bound | None:
     """Return a kernel of the library for this processor, or None if there is none."""
-    library = _library()
-    return None if library is None else bound(kernel, ctypes.cast(library[kernel.symbol], ctypes.c_void_p).value or 0)
+    found = _library()
+    if found is None:
+        return None
+    library, kinds = found
+    return bound(kinds[kernel.name], ctypes.cast(library[kernel.symbol], ctypes.c_void_p).value or 0)
 
 
-def bound(kernel: Kernel, address: int) -> Bound:
+def bound(kinds: str, address: int) -> Bound:
     """Return the C function at an address as two functions of Python: one releases the GIL, one keeps it."""
-    types = [ctypes.c_int64 if parameter == "Int" else ctypes.py_object for parameter in kernel.parameters]
+    types = [ctypes.c_int64 if kind == "i" else ctypes.py_object for kind in kinds]
     # PYFUNCTYPE keeps the GIL; kernels raise no Python exceptions.
     free, held = (kind(ctypes.c_int64, *types) for kind in (ctypes.CFUNCTYPE, ctypes.PYFUNCTYPE))
     return free(address), held(address)
 
 
 @cache
-def _library() -> ctypes.CDLL | None:
-    """Return the best library for this processor; if there is none, NOTICES.without says why."""
+def _library() -> tuple[ctypes.CDLL, dict[str, str]] | None:
+    """Return the best library for this processor, and the kinds of parameters of each kernel.
+
+    If there is none, NOTICES.without says why.
+    """
     if ASKED == "jit":
         return None
     try:
@@ -79,7 +85,7 @@ def _library() -> ctypes.CDLL | None:
             check_heads()
             library.subwords_set_heads(*map(ctypes.c_int64, HEADS.values()))
             NOTICES.instead = name if NOTICES.without else ""
-            return library
+            return library, made["kernels"]
     return None
 
 

@@ -1,11 +1,11 @@
 """Tables on disk: what takes long to make from a file or a pattern, kept beside the machine code of kernels.
 
 A file is named by a digest of what its table is made from: the content of a tokenizer file with the options of the
-reader, or a pattern, and every source file of this package with the versions of Python and NumPy. So it is never stale.
-A file begins with a checksum of its content, against damage, and is replaced whole. Arrays lie in it as they are in
-memory, so nothing is copied after reading, and they are read-only. Cache errors are ignored: an unreadable table is
-rebuilt, and one that cannot be written is made again next time. Its folder has a limited size: the
-tables that were not used for the longest time are deleted.
+reader, or a pattern, and the sources of this package (`sources.py`) with the versions of Python and NumPy. So it is
+never stale. A file begins with a checksum of its content, against damage, and is replaced whole. Arrays lie in it as
+they are in memory, so nothing is copied after reading, and they are read-only. Cache errors are ignored: an unreadable
+table is rebuilt, and one that cannot be written is made again next time. Its folder has a limited size: the tables that
+were not used for the longest time are deleted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pickle
 import struct
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import TypeVar, cast
@@ -25,6 +25,7 @@ from typing import TypeVar, cast
 import numpy as np
 
 from subwords.kernels.declared import MODE
+from subwords.kernels.sources import package_mark
 
 __all__ = ["cache_root", "private", "stored"]
 
@@ -79,27 +80,10 @@ def _path(kind: str, source: bytes) -> Path | None:
 
 @cache
 def _signature() -> bytes | None:
-    """A digest of all that may change a table besides its source; None if this package is not installed as files.
-
-    A source file is known by its size and its time, as Python knows it when it looks for its bytecode.
-    """
-    state = hashlib.sha256(repr((sys.version, np.__version__, sys.byteorder, MODE)).encode())
-    try:
-        for path, size, time in _sources(str(Path(__file__).parents[1])):
-            state.update(f"{path} {size} {time}\n".encode())
-    except OSError:
-        return None
-    return state.digest()
-
-
-def _sources(folder: str) -> Iterator[tuple[str, int, int]]:
-    with os.scandir(folder) as entries:
-        for entry in sorted(entries, key=lambda entry: entry.name):
-            if entry.name.endswith(".py"):
-                found = entry.stat()
-                yield entry.path, found.st_size, found.st_mtime_ns
-            elif "." not in entry.name and entry.name != "__pycache__":
-                yield from _sources(entry.path)
+    """A digest of all that may change a table besides its source; None if the sources of this package are no files."""
+    mark = package_mark()
+    state = repr((sys.version, np.__version__, sys.byteorder, MODE, mark)).encode()
+    return None if mark is None else hashlib.sha256(state).digest()
 
 
 def private(path: Path) -> bool:

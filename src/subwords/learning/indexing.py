@@ -63,7 +63,7 @@ def index_pairs(
 
     room: for how many pairs the table is, by the number of those. Sets PAIRS_USED and POSTINGS_USED of `counters`.
     """
-    from subwords.kernels.bpe.index import fill_postings, move_pairs, place_pairs, place_postings
+    from subwords.kernels.named import fill_postings, move_pairs, place_pairs, place_postings
 
     threshold, size, spans = int(source.settings[THRESHOLD]), len(source.words.symbols), source.spans
     postings = zeros(3 * size + 64, np.uint32, random=True)
@@ -103,7 +103,7 @@ def _sieve(
     source: Unindexed, parts: list[tuple[int, int]], spans: NDArray[np.uint32], threads: int
 ) -> NDArray[np.uint32]:
     """Return a counter for each hash of a pair, as large as the pair's count or larger; NO_SIEVE for a small table."""
-    from subwords.kernels.bpe.index import sift_pairs
+    from subwords.kernels.named import sift_pairs
 
     tokens = int(np.count_nonzero(source.tokens.reshape(-1, TOKEN_ROW)[:, SPAN]))
     small = len(source.words.symbols) < MANY_SYMBOLS or tokens < FEW_TOKENS
@@ -139,7 +139,7 @@ def _counted(
     numbers: NDArray[np.uint32],
 ) -> Table:
     """Return a table of the pairs of a part, without some that do not reach the threshold; sets its `numbers`."""
-    from subwords.kernels.bpe.index import count_pairs
+    from subwords.kernels.named import count_pairs
 
     table, counters = pair_table(FEW_PAIRS), np.zeros(TRAIN_COUNTERS, np.int64)
     scratch = np.zeros(2 * AT_ONCE, np.uint64)
@@ -151,7 +151,7 @@ def _counted(
 
 
 def _sum(tables: list[Table]) -> Table:
-    from subwords.kernels.bpe.index import add_pairs
+    from subwords.kernels.named import add_pairs
 
     found, counters = pair_table(sum(live_in(table, 0) for table in tables)), np.zeros(TRAIN_COUNTERS, np.int64)
     for table in tables:
@@ -161,7 +161,7 @@ def _sum(tables: list[Table]) -> Table:
 
 def grown(table: Table, counters: NDArray[np.int64]) -> Table:
     """Return a larger table of the same pairs."""
-    from subwords.kernels.bpe.index import move_pairs
+    from subwords.kernels.named import move_pairs
 
     larger = pair_table(len(table) // PAIR_ROW)
     move_pairs(table, larger, 0, counters)

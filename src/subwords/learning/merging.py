@@ -62,7 +62,7 @@ def read_words(counts: WordCounts, symbol_ids: NDArray[np.int32], *, in_order: b
 
     Otherwise frequent words come first, and nearly all words of equal count are in one run.
     """
-    from subwords.kernels.bpe.index import fill_symbols
+    from subwords.kernels.named import fill_symbols
 
     check_size(counts, len(counts.data) + len(counts) + 1)
     order = np.arange(len(counts)) if in_order else order_of(counts.counts)
@@ -222,7 +222,7 @@ class CountLoop(MergeLoop):
         return rows[:, : MERGED + 1], rows[:, COUNT_LOW] | rows[:, COUNT_HIGH] << COUNT_BITS
 
     def _merge(self) -> int:
-        from subwords.kernels.bpe.train import merge_pairs
+        from subwords.kernels.named import merge_pairs
 
         return merge_pairs(self._training)
 
@@ -250,7 +250,7 @@ class CountLoop(MergeLoop):
 
     def _index(self) -> None:
         """Find the live pairs of the words, with their postings and the heap."""
-        from subwords.kernels.bpe.train import start_heap
+        from subwords.kernels.named import start_heap
 
         source = Unindexed(self.words, self.tokens, self.rules, self.settings)
         self.pairs, self.postings = index_pairs(source, self.counters, self._room, self.threads)
@@ -263,7 +263,7 @@ class CountLoop(MergeLoop):
         return pairs + 2 * self.size + 4
 
     def _grow_pairs(self) -> None:
-        from subwords.kernels.bpe.index import move_pairs
+        from subwords.kernels.named import move_pairs
 
         pairs = pair_table(self._room(2 * int(self.counters[PAIRS_USED])))
         move_pairs(self.pairs, pairs, int(self.settings[THRESHOLD]), self.counters)

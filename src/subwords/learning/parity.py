@@ -77,7 +77,7 @@ class _Region(CountLoop):
         self.settings[THRESHOLD] = 1
 
     def _index(self) -> None:
-        from subwords.kernels.bpe.train import start_heap
+        from subwords.kernels.named import start_heap
 
         source = Unindexed(self.words, self.tokens, self.rules, self.settings)
         self.pairs, self.postings = index_pairs(source, self.counters, self._room)
@@ -117,7 +117,7 @@ class ParityLoop:
 
     def run(self, on_step: Step, threads: int = 1) -> None:
         """Merge until vocab_size is reached or no language has a pair that is frequent enough."""
-        from subwords.kernels.bpe.parity import merge_in_parity
+        from subwords.kernels.named import merge_in_parity
 
         on_step("indexing", 0, len(self._regions))
         for one in self._regions:
@@ -202,8 +202,7 @@ class ParityLoop:
 
     def _grow(self, number: int) -> None:
         """Give a region room for more pairs; pairs that no longer occur leave the table, and the heap."""
-        from subwords.kernels.bpe.index import move_pairs
-        from subwords.kernels.bpe.train import start_heap
+        from subwords.kernels.named import move_pairs, start_heap
 
         row, one = self._rows[number], self._regions[number]
         old = self._pairs.block(int(row[PAIRS_AT_OF]), int(row[PAIRS_OF]))

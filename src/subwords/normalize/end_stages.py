@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from subwords.components.normalizer import Prepend, Strip
-from subwords.kernels.normalize.characters import trim_ends
+from subwords.kernels.named import trim_ends
 from subwords.normalize.characters import whitespace
 from subwords.normalize.stages import WHOLE, Bytes, Offsets, Part, Result, Stage, sums
 

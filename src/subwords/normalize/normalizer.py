@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from subwords.components.identity import to_text
 from subwords.components.normalizer import NAMED, SPACED, Form, Prepend, Replace, Step, Steps
 from subwords.errors import InputError
-from subwords.kernels.normalize.characters import last_safe
+from subwords.kernels.named import last_safe
 from subwords.normalize.characters import UNICODE_VERSION
 from subwords.normalize.plan import aligned, applied, safe, stages_of
 from subwords.normalize.stages import WHOLE, Origin, Part, Stage

@@ -26,7 +26,7 @@ from subwords.components.normalizer import (
 )
 from subwords.errors import InputError
 from subwords.kernels.layout import INVALID
-from subwords.kernels.normalize.characters import char_spans
+from subwords.kernels.named import char_spans
 from subwords.kernels.stored import stored
 from subwords.normalize.char_table import CharMap
 from subwords.normalize.characters import (

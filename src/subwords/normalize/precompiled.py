@@ -32,7 +32,7 @@ from subwords.kernels.layout import (
     Normalized,
     Rules,
 )
-from subwords.kernels.normalize.graphemes import grapheme_sources, grapheme_texts
+from subwords.kernels.named import grapheme_sources, grapheme_texts
 from subwords.normalize.graphemes import grapheme_classes
 from subwords.normalize.sentencepiece import fields_of, ranges_of, replacement
 from subwords.normalize.stages import WHOLE, Bytes, Offsets, Part, Result, Stage, written

@@ -6,7 +6,7 @@ import numpy as np
 
 from subwords.components.normalizer import Replace
 from subwords.kernels.layout import BLOCK_GROWTH, LANES, Normalized, Runs
-from subwords.kernels.normalize.runs import run_texts
+from subwords.kernels.named import run_texts
 from subwords.normalize.stages import WHOLE, Bytes, Offsets, Part, Result, Stage, written
 from subwords.split.pattern import Chars, Repeat, parse
 from subwords.split.routes import DirectStage

@@ -40,7 +40,7 @@ from subwords.kernels.layout import (
     Children,
     Rules,
 )
-from subwords.kernels.normalize.sentencepiece import rule_texts
+from subwords.kernels.named import rule_texts
 from subwords.normalize.stages import WHOLE, Bytes, Offsets, Origin, Part, Result, Stage, written
 from subwords.split.routes import DirectStage
 from subwords.unicode.tables import WHITE_SPACE
@@ -277,7 +277,7 @@ def fields_of(
 
 def _units(keys: Sequence[bytes]) -> NDArray[np.uint64]:
     """Return the double array of sorted strings, each with its index; see kernels/trie/double_array.py."""
-    from subwords.kernels.trie.double_array import fill_units
+    from subwords.kernels.named import fill_units
 
     nodes, labels, ids = [(0, len(keys), 0)], [0], [-1]  # per node: range of its strings, and its depth
     firsts: list[int] = []

@@ -34,8 +34,7 @@ from subwords.kernels.layout import (
     Normalized,
     Replacements,
 )
-from subwords.kernels.normalize.characters import map_texts
-from subwords.kernels.normalize.forms import form_texts
+from subwords.kernels.named import form_texts, map_texts
 from subwords.normalize.char_table import CharMap
 from subwords.normalize.characters import combining_classes, compositions, decompositions
 from subwords.split.routes import DirectStage

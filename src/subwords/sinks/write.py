@@ -36,7 +36,7 @@ def shard_path(path: Path, number: int) -> Path:
 
 def with_ends(blocks: Iterable[TokenBlock], bos: int | None, eos: int | None) -> Iterator[TokenBlock]:
     """Yield blocks with these ids before and after each document."""
-    from subwords.kernels.text.ends import place_ends
+    from subwords.kernels.named import place_ends
 
     if bos is None and eos is None:
         yield from blocks

@@ -106,7 +106,7 @@ class MachineFinder(Finder):
 
 def _emitted(word_spans: WordSpans, tables: Tables) -> NDArray[np.int64]:
     """Return all positions that a machine emits, as offsets in the text of the words."""
-    from subwords.kernels.split.transducer import split_texts
+    from subwords.kernels.named import split_texts
     from subwords.split.transducer_tables import NO_CUTS, with_scratch
 
     ends = np.empty(len(word_spans.text) + LEAST_ENDS, np.uint32)

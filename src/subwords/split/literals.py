@@ -53,7 +53,7 @@ class SymbolsRoute(Route):
 
     def _occurrences(self, text: Bytes, bounds: Offsets) -> Offsets:
         """Return where symbols begin and end, shape (n, 2)."""
-        from subwords.kernels.split.literals import find_literals
+        from subwords.kernels.named import find_literals
 
         found = np.empty(256, np.int64)
         count = find_literals(text, bounds, self._tables, found)
@@ -95,7 +95,7 @@ class SymbolsRoute(Route):
 
         No cut is known to be safe where a symbol could begin before the text, which may continue another.
         """
-        from subwords.kernels.split.literals import crosses_place
+        from subwords.kernels.named import crosses_place
 
         place = self._rest.cut(text, at)
         while place > 0 and crosses_place(text, max(0, place - self._longest + 1), place, self._tables):

@@ -55,13 +55,13 @@ class MaskRoute(Scanner):
 
     @cached_property
     def _split(self) -> Kernel:
-        from subwords.kernels.split.gpt2 import split_gpt2
+        from subwords.kernels.named import split_gpt2
 
         return split_gpt2
 
     @cached_property
     def _split_many(self) -> Kernel:
-        from subwords.kernels.split.gpt2 import split_gpt2_many
+        from subwords.kernels.named import split_gpt2_many
 
         return split_gpt2_many
 
@@ -110,13 +110,13 @@ class GapsRoute(MaskRoute):
 
     @cached_property
     def _split(self) -> Kernel:
-        from subwords.kernels.split.cl100k import split_cl100k
+        from subwords.kernels.named import split_cl100k
 
         return split_cl100k
 
     @cached_property
     def _split_many(self) -> Kernel:
-        from subwords.kernels.split.cl100k import split_cl100k_many
+        from subwords.kernels.named import split_cl100k_many
 
         return split_cl100k_many
 
@@ -138,7 +138,7 @@ class CasedRoute(MaskRoute):
 
     @cached_property
     def _split(self) -> Kernel:
-        from subwords.kernels.split.o200k import split_o200k
+        from subwords.kernels.named import split_o200k
 
         return split_o200k
 

@@ -267,7 +267,7 @@ class MachineRoute(Scanner):
 
     @cached_property
     def _split(self) -> Kernel:
-        from subwords.kernels.split.transducer import split_text
+        from subwords.kernels.named import split_text
 
         return split_text
 
@@ -288,12 +288,12 @@ class MachineRoute(Scanner):
 
     def direct(self, buffers: SplitBuffers, *, cuts: bool = False) -> Direct | None:
         """Return the kernel of the machine."""
-        from subwords.kernels.split.transducer import split_texts
+        from subwords.kernels.named import split_texts
 
         return Direct(self._split, split_texts, (self._transducer(buffers, cuts=cuts),))
 
     def _many(self, text: Bytes, bounds: Offsets, first: int, buffers: SplitBuffers) -> int:
-        from subwords.kernels.split.transducer import split_texts
+        from subwords.kernels.named import split_texts
 
         gains = gains_by_cuts(sampled(text, int(bounds[first]), int(bounds[-1])))
         transducer = self._transducer(buffers, cuts=gains)
@@ -301,7 +301,7 @@ class MachineRoute(Scanner):
 
     def cut(self, text: Bytes, at: int) -> int:
         """Return the last position between two characters where the machine proves a cut safe, or 0 (S4)."""
-        from subwords.kernels.split.cut import last_cut
+        from subwords.kernels.named import last_cut
 
         return last_cut(text, at, *self._cutter)
 

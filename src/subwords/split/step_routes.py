@@ -65,7 +65,7 @@ class StepsRoute(Route):
     def _cut(self, text: Bytes, at: int) -> int:
         if self._cutter is None:
             return 0
-        from subwords.kernels.split.cut import last_cut
+        from subwords.kernels.named import last_cut
 
         return last_cut(text, at, *self._cutter)
 
@@ -164,7 +164,7 @@ class DroppingRoute(MachineRoute):
 
     @cached_property
     def _keeper(self) -> Kernel:
-        from subwords.kernels.split.drop import keep_words
+        from subwords.kernels.named import keep_words
 
         return keep_words
 
@@ -221,7 +221,7 @@ class DroppingRoute(MachineRoute):
         return self._kept_traced(WordChunk(text, 0, buffers.ends, buffers.text_ends[:1], True), buffers)
 
     def _kept_traced(self, chunk: WordChunk, buffers: SplitBuffers) -> TracedChunk:
-        from subwords.kernels.split.drop import kept_begins
+        from subwords.kernels.named import kept_begins
 
         text, base, ends, text_ends, complete = chunk
         words = int(text_ends[-1])
@@ -250,12 +250,12 @@ class PrefixingRoute(DroppingRoute):
 
     @cached_property
     def _keeper(self) -> Kernel:
-        from subwords.kernels.split.drop import keep_prefixed
+        from subwords.kernels.named import keep_prefixed
 
         return keep_prefixed
 
     def _kept_traced(self, chunk: WordChunk, buffers: SplitBuffers) -> TracedChunk:
-        from subwords.kernels.split.drop import prefixed_origins
+        from subwords.kernels.named import prefixed_origins
 
         text, base, ends, text_ends, complete = chunk
         words = int(text_ends[-1])
@@ -277,7 +277,7 @@ class NumbersRoute(DroppingRoute):
 
     @cached_property
     def _keeper(self) -> Kernel:
-        from subwords.kernels.split.drop import cut_numbers
+        from subwords.kernels.named import cut_numbers
 
         return cut_numbers
 

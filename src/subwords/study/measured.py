@@ -156,7 +156,7 @@ class _Part:
 
 
 def _of_part(part: Part, encoders: list[PartEncoder], sizes: list[int]) -> _Part:
-    from subwords.kernels.text.measure import count_ids, measure_texts
+    from subwords.kernels.named import count_ids, measure_texts
 
     texts = np.empty((FIELDS, len(part.bounds) - 1), np.int64)
     rows = np.empty((texts.shape[1], MEASURED_ROW), np.int64)

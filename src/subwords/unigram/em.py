@@ -26,7 +26,7 @@ def expected_counts(lattice: Lattice, probabilities: NDArray[np.float64], thread
 
     In units of 2**-unit_bits: integer sums do not depend on threads or on the order of words (U3).
     """
-    from subwords.kernels.unigram.train import expect
+    from subwords.kernels.named import expect
 
     words = LatticeWords(lattice.text.starts, lattice.text.weights, lattice.longest)
     pieces = Pieces(lattice.links, probabilities)
@@ -81,7 +81,7 @@ def losses_of(
     lattice: Lattice, scores: NDArray[np.float64], threads: int
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return the loss of each piece, or ALWAYS or NEVER, and how often the best segmentations use it."""
-    from subwords.kernels.unigram.train import count_best, lose
+    from subwords.kernels.named import count_best, lose
 
     words = LatticeWords(lattice.text.starts, lattice.text.weights, lattice.longest)
     pieces, places = Pieces(lattice.links, scores), PiecePlaces(lattice.at, lattice.longest)
@@ -109,7 +109,7 @@ def raised(lattice: Lattice, scores: NDArray[np.float64]) -> NDArray[np.float64]
     Shorter pieces are raised first: their scores are in the sums of longer ones. At a tie the one with the longest last
     piece is taken (U5), which is the piece itself.
     """
-    from subwords.kernels.unigram.train import raise_to_others
+    from subwords.kernels.named import raise_to_others
 
     values, lengths = scores.copy(), lattice.lengths
     room = int(lengths.max()) + 1

@@ -42,7 +42,7 @@ class Paths:
         self._edges = self._found()
 
     def _found(self) -> _Edges:
-        from subwords.kernels.unigram.lattice import find_edges
+        from subwords.kernels.named import find_edges
 
         model = self._segmenter.arrays
         room = 4 * len(self._text)
@@ -112,7 +112,7 @@ class Paths:
         return self._ids(self._drawn(alpha, rng))
 
     def _drawn(self, alpha: float, rng: np.random.Generator) -> list[int]:
-        from subwords.kernels.unigram.lattice import draw_path, sum_paths
+        from subwords.kernels.named import draw_path, sum_paths
 
         begins, ends, pieces, scores = self._edges
         weights, totals = alpha * scores, np.empty(int(ends[-1]) + 1)

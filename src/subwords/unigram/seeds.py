@@ -102,7 +102,7 @@ class Lattice:
 
     def keep(self, kept: NDArray[np.bool_]) -> None:
         """Drop all pieces that are not in `kept`."""
-        from subwords.kernels.unigram.suffixes import renumber
+        from subwords.kernels.named import renumber
 
         numbers = np.empty(len(self), np.int32)
         used = renumber(kept.view(np.uint8), self.links, numbers)
@@ -113,7 +113,7 @@ class Lattice:
 
 def text_of(counts: WordCounts, alphabet: NDArray[np.int64]) -> Text:
     """Return the words as text; characters outside the alphabet and bytes that are not UTF-8 split them."""
-    from subwords.kernels.unigram.suffixes import fill_symbols
+    from subwords.kernels.named import fill_characters
 
     ids = np.zeros(CODE_POINTS, np.int32)
     ids[alphabet] = np.arange(1, len(alphabet) + 1)
@@ -124,7 +124,7 @@ def text_of(counts: WordCounts, alphabet: NDArray[np.int64]) -> Text:
         )
     symbols, starts, weights = zeros(room, np.int32), zeros(room, np.int64), zeros(room, np.int64)
     sizes = np.zeros(FILL_SIZES, np.int64)
-    fill_symbols(Words(counts.data, counts.offsets, counts.counts), ids, symbols, starts, weights, sizes)
+    fill_characters(Words(counts.data, counts.offsets, counts.counts), ids, symbols, starts, weights, sizes)
     used, words = int(sizes[SYMBOLS_FILLED]), int(sizes[WORDS_FILLED])
     codes = np.concatenate([np.zeros(1, np.int64), alphabet])
     return Text(symbols[:used].copy(), starts[: words + 1].copy(), weights[:words].copy(), codes)
@@ -138,7 +138,7 @@ def find_seeds(
     Of substrings with the same positions the longest is taken, cut to `longest` characters. Strings in `reserved` are
     excluded.
     """
-    from subwords.kernels.unigram.suffixes import attach
+    from subwords.kernels.named import attach
 
     order = _sorted_suffixes(text, longest, threads)
     substrings, shares = _substrings(text, order, longest, least)
@@ -163,7 +163,7 @@ def on_ranges(run: Callable[[int, int], Result], bounds: Sequence[int]) -> list[
 
 def _sorted_suffixes(text: Text, longest: int, threads: int) -> NDArray[np.int32]:
     """Sort the positions of the text by their suffixes, up to `longest` characters within the word."""
-    from subwords.kernels.unigram.suffix_sort import pack_suffixes, sort_suffixes
+    from subwords.kernels.named import pack_suffixes, sort_suffixes
 
     bits, shift = len(text.alphabet).bit_length(), len(text.symbols).bit_length()
     known, length = (63 - shift) // bits, 63 // bits
@@ -188,7 +188,7 @@ def _sorted_suffixes(text: Text, longest: int, threads: int) -> NDArray[np.int32
 
 def _substrings(text: Text, order: NDArray[np.int32], longest: int, least: int) -> tuple[Substrings, NDArray[np.int64]]:
     """Return the longest substrings per set of positions, and their count x length."""
-    from subwords.kernels.unigram.suffixes import find_substrings, sum_weights
+    from subwords.kernels.named import find_substrings, sum_weights
 
     word_of = np.repeat(np.arange(len(text.weights), dtype=np.int32), np.diff(text.starts))
     sums = np.empty(len(order) + 1, np.int64)

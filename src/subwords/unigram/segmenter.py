@@ -67,9 +67,9 @@ class UnigramSegmenter(Segmenter):
     @property
     def kernel(self) -> Kernel:
         """The kernel."""
-        from subwords.kernels.unigram.encode import encode_words
+        from subwords.kernels.named import encode_unigram
 
-        return encode_words
+        return encode_unigram
 
     @cached_property
     def arrays(self) -> UnigramModel:
@@ -127,7 +127,7 @@ class UnigramSegmenter(Segmenter):
         self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], word_spans: WordSpans
     ) -> NDArray[np.int64]:
         """Return the end of each id's bytes; the ids of a run of unknown characters all end with the run."""
-        from subwords.kernels.unigram.encode import path_ends
+        from subwords.kernels.named import path_ends
 
         scratch = self.scratch(int(np.diff(word_spans.words).max(initial=SHORT_WORD)), None)
         ends = np.empty(len(ids), np.int64)

@@ -172,7 +172,7 @@ def _check_total(counts: WordCounts) -> None:
 
 def _alphabet(counts: WordCounts, settings: UnigramSettings) -> tuple[list[int], NDArray[np.int64]]:
     """Return the code points required in the vocabulary, and those of them that occur in the text."""
-    from subwords.kernels.bpe.index import symbol_weights
+    from subwords.kernels.named import symbol_weights
 
     weights = np.zeros(CODE_POINTS, np.uint64)
     symbol_weights(counts.data, counts.offsets, counts.counts, 1, weights)

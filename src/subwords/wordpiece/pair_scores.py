@@ -61,7 +61,7 @@ ENTRY_COUNTS = slice(ENTRY_PAIRS, ENTRY_LOW + 1)
 
 def read_words(counts: WordCounts, symbol_ids: NDArray[np.int32]) -> NDArray[np.uint32]:
     """Return the words as symbols, in the arena layout of kernels/wordpiece/words.py."""
-    from subwords.kernels.wordpiece.words import fill_arena
+    from subwords.kernels.named import fill_arena
 
     size = len(counts.data) + WORD_HEADER * len(counts)
     check_size(counts, size)
@@ -104,7 +104,7 @@ class ScoreLoop(MergeLoop):
         self._enter_names(times)
 
     def _enter_names(self, times: list[int]) -> None:
-        from subwords.kernels.wordpiece.train import enter_names
+        from subwords.kernels.named import enter_names
 
         self.symbols = np.zeros(SYMBOL_ROW * (self.size + 2), np.int64)
         self.symbols.reshape(-1, SYMBOL_ROW)[: len(times), TIMES] = times
@@ -112,7 +112,7 @@ class ScoreLoop(MergeLoop):
         enter_names(self._training)
 
     def _merge(self) -> int:
-        from subwords.kernels.wordpiece.train import merge_scored
+        from subwords.kernels.named import merge_scored
 
         return merge_scored(self._training)
 
@@ -144,9 +144,7 @@ class ScoreLoop(MergeLoop):
 
     def _index(self) -> None:
         """Count all pairs of the words; create records of the live ones, their postings, and the heap."""
-        from subwords.kernels.wordpiece.index import fill_records, open_records
-        from subwords.kernels.wordpiece.train import start_scores
-        from subwords.kernels.wordpiece.words import count_word_pairs
+        from subwords.kernels.named import count_word_pairs, fill_records, open_records, start_scores
 
         threshold, longest = int(self.settings[THRESHOLD]), int(self.settings[MAX_LENGTH])
         every = pair_table(1 << 12)

@@ -46,15 +46,14 @@ class WordPieceSegmenter(Segmenter):
     @property
     def kernel(self) -> Kernel:
         """The kernel."""
-        from subwords.kernels.wordpiece.encode import encode_words
+        from subwords.kernels.named import encode_wordpiece
 
-        return encode_words
+        return encode_wordpiece
 
     @cached_property
     def arrays(self) -> WordPieceModel:
         """The tries in the layout of the kernel."""
-        from subwords.kernels.trie.edges import build_edges
-        from subwords.kernels.wordpiece.encode import build_links
+        from subwords.kernels.named import build_edges, build_links
 
         ids, starts, stops, roots = self._strings()
         size = int((stops - starts).sum()) + 2

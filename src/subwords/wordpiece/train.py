@@ -134,10 +134,10 @@ def _base(counts: WordCounts, settings: WordPieceSettings) -> tuple[list[bytes],
 
     A symbol is a code point if it begins a word, otherwise its code point + CODE_POINTS.
     """
-    from subwords.kernels.wordpiece.index import symbol_weights
+    from subwords.kernels.named import wordpiece_weights
 
     weights = zeros(2 * CODE_POINTS, np.uint64)
-    symbol_weights(counts.data, counts.offsets, counts.counts, weights)
+    wordpiece_weights(counts.data, counts.offsets, counts.counts, weights)
     if settings.limit_alphabet is not None:
         _limit(weights, settings.limit_alphabet)
     used = np.flatnonzero(weights).tolist()

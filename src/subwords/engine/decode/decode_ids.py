@@ -26,7 +26,7 @@ def decode_bytes(vocab: Vocab, ids: Iterable[int] | NDArray[np.integer[Any]]) ->
 
 def size_of(ids: NDArray[np.int64], spans: NDArray[np.int64]) -> int | None:
     """Return the number of bytes of ids, see `kernels/text/decode.py`; None if a break separates single bytes."""
-    from subwords.kernels.text.decode import size_of_ids
+    from subwords.kernels.named import size_of_ids
 
     size = size_of_ids.sized(len(ids))(ids, spans)
     if size < 0 and size != NO_SIZE:
@@ -37,7 +37,7 @@ def size_of(ids: NDArray[np.int64], spans: NDArray[np.int64]) -> int | None:
 
 def joined(ids: NDArray[np.int64], size: int, spans: NDArray[np.int64], data: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Return the `size` bytes of valid ids."""
-    from subwords.kernels.text.decode import join_ids
+    from subwords.kernels.named import join_ids
 
     out = np.empty(size + LANES, np.uint8)
     join_ids.sized(size)(ids, spans, data, out)

@@ -72,7 +72,7 @@ def opened_model(model, scratch):
 
 
 @kernel
-def encode_words(
+def encode_bpe(
     text: U8s,
     start: Int,
     ends: U32s,

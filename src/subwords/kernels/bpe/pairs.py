@@ -156,7 +156,7 @@ def try_pilot(pilot, spread, first, last, taken, mask):
 
 
 @kernel
-def place_pairs(
+def place_in_groups(
     spreads: U64s, ranks: I64s, starts: I64s, order: I64s, bits: Int, used: U8s, pilots: U16s, entries: U32s
 ) -> Int:
     """Fill a perfect table: 1, or 0 if some pairs have no free places. See `known_rank`.

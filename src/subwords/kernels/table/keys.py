@@ -9,26 +9,26 @@ slot. Hashes are keyed with random seeds, so nobody can prepare words that colli
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from subwords.kernels.jit import I64, U64, Int, U64s, advance, helper, inlined, kernel, load64, mix, pointer, prefetch
-from subwords.kernels.layout import KEY_HIGH, KEY_LOW, KEY_ROW, ODD_COUNT, ODD_WORDS, PLACE, RUN, SEEDS, SLOT_ROW
+from subwords.kernels.layout import (
+    INLINE,
+    KEY_HIGH,
+    KEY_LOW,
+    KEY_ROW,
+    ODD_COUNT,
+    ODD_WORDS,
+    PLACE,
+    RUN,
+    SEEDS,
+    SLOT_ROW,
+)
 
-INLINE = 15  # bytes of a word that fit its key
 LENGTH = U64(0xF) << U64(56)  # zero in the key high of a long word
 MARKED = U64(INLINE + 1) << U64(56)  # a key high from here on is still to be made
 OWNED = U64(4)  # bits of key high that are the owner's
 UNKNOWN_KEY = U64(1 << 55)  # as key high, a length that no word has: a word that is not in the table
 RUN_KEY = U64(1 << 54)  # the same: the row of a RUN is its place, RUN_KEY, and its length
 ZERO = U64(0)
-
-
-def key_masks() -> NDArray[np.uint64]:
-    """Return the masks that `inline_key` applies to 16 bytes: two for each length up to INLINE + 1 (a long word)."""
-    lengths = range(INLINE + 1)
-    rows = [((1 << 8 * min(n, 8)) - 1, (1 << 8 * max(n - 8, 0)) - 1) for n in lengths] + [(0, 0)]
-    return np.array(rows, np.uint64).ravel()
 
 
 @helper

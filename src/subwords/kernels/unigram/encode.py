@@ -198,7 +198,7 @@ def begins_nothing(m, text, at):
 
 
 @kernel
-def encode_words(
+def encode_unigram(
     text: U8s,
     start: Int,
     ends: U32s,

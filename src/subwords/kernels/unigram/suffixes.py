@@ -18,7 +18,7 @@ LENGTH = (1 << LENGTH_BITS) - 1  # mask of a link
 
 
 @kernel
-def fill_symbols(words: Words, ids: I32s, text: I32s, starts: I64s, weights: I64s, sizes: I64s) -> Int:
+def fill_characters(words: Words, ids: I32s, text: I32s, starts: I64s, weights: I64s, sizes: I64s) -> Int:
     """Write the words as text, where each begins, and its count; `sizes` receives the sizes of text and words.
 
     Characters whose id is 0, and invalid bytes, split a word.

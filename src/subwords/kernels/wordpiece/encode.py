@@ -121,7 +121,7 @@ def opened_model(model):
 
 
 @kernel
-def encode_words(
+def encode_wordpiece(
     text: U8s,
     start: Int,
     ends: U32s,

@@ -62,7 +62,7 @@ NOWHERE = MISSING
 
 
 @kernel
-def symbol_weights(data: U8s, offsets: I64s, counts: U64s, weights: U64s) -> Int:
+def wordpiece_weights(data: U8s, offsets: I64s, counts: U64s, weights: U64s) -> Int:
     """Add every word's count to the weight of each of its symbols; skips invalid bytes."""
     p, o, c, w = pointer(data), pointer(offsets), pointer(counts), pointer(weights)
     for word in range(len(counts)):

@@ -167,7 +167,7 @@ def test_reference_imports_the_standard_library_and_regex() -> None:
     assert {name for name in found - own if name.split(".")[0] not in {*sys.stdlib_module_names, "regex"}} == set()
 
 
-# Every room, the highest first: a room imports those below it only. Rooms on one line do not import each other.
+# Every room, the highest first: modules import those below them only. Rooms on one line do not import each other.
 RANKS = (
     "cli",
     "exchange",
@@ -175,11 +175,8 @@ RANKS = (
     "adapt",
     "scale",
     "training",
-    "tokenizer",
     "compat",
-    "writes",
-    "decodes",
-    "described",
+    "tokenizer",
     "resolve",
     "tokens",
     "sinks",
@@ -201,10 +198,14 @@ RANKS = (
     "support",
     "errors",
 )
-# Imports inside functions that go up the list: what a public function hands over to.
+# Functions that import a module of a higher room when they are called.
 UPWARD = {
-    ("training/count.py", "subwords.scale.job"),
-    ("writes.py", "subwords.scale.job"),
+    "Tokenizer.as_hf": "subwords.compat.hf",
+    "Tokenizer.as_sentencepiece": "subwords.compat.sentencepiece",
+    "Tokenizer.as_tiktoken": "subwords.compat.tiktoken",
+    "Tokenizer.encode_files": "subwords.scale.encode_corpus",
+    "Tokenizer.to_transformers": "subwords.compat.transformers",
+    "count": "subwords.scale.job",
 }
 RANK = {room: -at for at, rooms in enumerate(RANKS) for room in rooms.split()}
 FACE = ("__init__", "__main__")  # the public names, and the program
@@ -214,20 +215,24 @@ def room_of(file: Path) -> str:
     return file.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
-def imported_modules(file: Path, *, types: bool = True) -> Iterator[str]:
-    """The modules of ours that a file imports, lazily too; without `types` those that it imports when it runs."""
-    skipped = set() if types else {id(node) for block in _type_blocks(tree(file)) for node in ast.walk(block)}
-    for node in ast.walk(tree(file)):
-        if isinstance(node, ast.ImportFrom) and id(node) not in skipped and (node.module or "").startswith("subwords"):
-            for alias in node.names:
-                whole = f"{node.module}.{alias.name}"
-                yield whole if whole in MODULES else node.module or ""
+def imported_modules(file: Path, *, types: bool = True) -> Iterator[tuple[str, str]]:
+    """The modules of ours that a file imports, each after the name of the function that imports it, or "".
+
+    Without `types`, those that it imports when it runs.
+    """
+    yield from _imported(tree(file), "", types)
 
 
-def _type_blocks(module: ast.Module) -> Iterator[ast.If]:
-    for node in ast.walk(module):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            yield node
+def _imported(node: ast.AST, inside: str, types: bool) -> Iterator[tuple[str, str]]:
+    if isinstance(node, ast.ClassDef | ast.FunctionDef):
+        inside = f"{inside}.{node.name}".lstrip(".")
+    if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("subwords"):
+        for alias in node.names:
+            whole = f"{node.module}.{alias.name}"
+            yield inside, whole if whole in MODULES else node.module or ""
+    for child in ast.iter_child_nodes(node):
+        if types or not (isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"):
+            yield from _imported(child, inside, types)
 
 
 MODULES = {".".join(["subwords", *file.relative_to(SOURCE).with_suffix("").parts]): file for file in FILES}
@@ -238,21 +243,28 @@ def test_every_room_has_a_rank() -> None:
     assert {room_of(file) for file in FILES} - {*FACE, "reference"} == {*RANK}
 
 
-@pytest.mark.parametrize("file", FILES, ids=place)
-def test_imports_point_down_the_list_of_rooms(file: Path) -> None:
-    room = room_of(file)
-    if room in FACE or room == "reference":
-        return
-    for module in imported_modules(file, types=False):
-        if module == "subwords" or (place(file), module) in UPWARD:
-            continue  # the version
-        other = module.split(".")[1]
-        assert other == room or RANK.get(other, 1) < RANK[room], f"{place(file)} imports {module}"
+def is_below(module: str, room: str) -> bool:
+    other = module.partition(".")[2].partition(".")[0]
+    return other in ("", room) or RANK.get(other, 1) < RANK[room]  # "": the version
+
+
+def test_imports_point_down_the_list_of_rooms_but_for_those_named() -> None:
+    rooms = {file: room_of(file) for file in FILES if room_of(file) not in (*FACE, "reference")}
+    upward = [
+        (place(file), *found)
+        for file, room in rooms.items()
+        for found in imported_modules(file)
+        if not is_below(found[1], room)
+    ]
+    assert sorted(found[1:] for found in upward if found[1]) == sorted(UPWARD.items())
+    # The types of what these functions take and return.
+    assert {found[2] for found in upward if not found[1]} <= {*UPWARD.values()}
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
+    named = UPWARD.items()
     graph = {
-        name: {other for other in imported_modules(file, types=False) if (place(file), other) not in UPWARD}
+        name: {other for found in imported_modules(file, types=False) if found not in named for other in found[1:]}
         for name, file in MODULES.items()
     }
     assert circles(graph) == []
@@ -280,6 +292,11 @@ def test_rooms_are_told_in_the_same_order() -> None:
         r"^\d+\. (.*?):", (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("## Rooms")[2], re.MULTILINE
     )
     assert [" ".join(re.findall(r"`(\w+)(?:/|\.py)`", line)) for line in told[: len(RANKS)]] == list(RANKS)
+
+
+def test_imports_that_point_up_are_told() -> None:
+    told = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("may import a higher room:")[2].partition(".\n")[0]
+    assert re.findall(r"`([\w.]+)`", told) == sorted(UPWARD)
 
 
 @pytest.mark.parametrize("file", FILES, ids=place)

@@ -127,7 +127,7 @@ USES: dict[str, Callable[[Tokenizer], Any]] = {
     "nbest": lambda tok: tok.nbest("low", 3),
     "sample": lambda tok: tok.sample("low", seed=1),
     "repr": repr,
-    "what it is": lambda tok: [tok.vocab_size, tok.vocab, tok.merges, tok.special_tokens, tok.lossless],
+    "what it is": lambda tok: [tok.vocab_size, dict(tok.vocab), tok.merges, tok.special_tokens, tok.lossless],
     "write": write,
 }
 

@@ -85,7 +85,7 @@ def test_training_and_encoding(name: str, text: str) -> None:
     sample = text[-700:]
     tok = subwords.train([sample, sample[:300]], vocab_size=290, splitter=RULES[name])
     vocab, merges = reference.train(reference_counts([sample, sample[:300]], made.rule), 290)
-    assert tok.merges == merges
+    assert [*tok.merges] == merges
     assert list(tok.model.vocab) == vocab
     ids = {token: number for number, token in enumerate(vocab)}
     texts = [sample, "", sample[200:260], "ò 12345 文字", " a  b", text[:2000]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, get_args
 
 from subwords.components import splitter as splitters
 from subwords.components.identity import from_text, looks_like_steps
@@ -15,13 +15,33 @@ from subwords.support.names import looks_like_name, named, nearest
 
 if TYPE_CHECKING:
     from subwords.components import normalizer as normalizers
+    from subwords.components.added_token import AddedToken
+    from subwords.components.decoder import Decoder
+    from subwords.components.padding import Padding, Truncation
+    from subwords.components.template_text import TemplateLike
+    from subwords.families import Model
     from subwords.normalize.normalizer import Normalizer
     from subwords.spec import TokenizerSpec
 
-__all__ = ["NormalizerLike", "SplitterLike", "changed", "normalizer", "splitter"]
+__all__ = ["Changes", "NormalizerLike", "SplitterLike", "changed", "normalizer", "splitter"]
 
 SplitterLike: TypeAlias = "str | Splitter | splitters.Step | Mapping[str, Any] | Sequence[SplitterLike] | None"
 NormalizerLike: TypeAlias = "str | Normalizer | normalizers.Step | Mapping[str, Any] | Sequence[NormalizerLike] | None"
+
+
+class Changes(TypedDict, total=False):
+    """The keyword arguments of `Tokenizer.with_`."""
+
+    model: Model
+    splitter: SplitterLike
+    normalizer: NormalizerLike
+    template: TemplateLike
+    decoder: Decoder | None
+    added_tokens: Sequence[AddedToken]
+    roles: Mapping[str, str | int] | tuple[tuple[str, int], ...]
+    chat_template: str | None
+    padding: Padding | None
+    truncation: Truncation | None
 
 
 def splitter(rule: SplitterLike, *, digits: Literal["1", "1-2", "1-3", "1-3-right"] | None = None) -> Splitter:

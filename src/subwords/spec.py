@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from subwords.components import splitter as splitters
 from subwords.components.added_token import AddedToken, check_added_tokens
-from subwords.components.byte_alphabet import CHARACTERS, tokens_from_text
+from subwords.components.byte_alphabet import CHARACTERS, tokens_from_text, tokens_to_text
 from subwords.components.roles import checked_roles, roles_by_name
 from subwords.errors import InputError
 from subwords.families import FAMILIES, Model
@@ -172,6 +172,39 @@ class TokenizerSpec(Value):
             return self._added_ids[content]
         spelled = self._spelled(content)
         return self.model.vocab.ids.get(spelled) if spelled else self._literal_ids.get(content.encode())
+
+    @cached_property
+    def spellings(self) -> tuple[str, ...]:
+        """The tokens by id, as a tokenizer.json spells them; "" for an id without a token."""
+        tokens = [*self.model.vocab]
+        if getattr(self.model, "byte_level", False):
+            texts = tokens_to_text(tokens)
+            for index in getattr(self.model, "literal_ids", ()):
+                texts[index] = tokens[index].decode("utf-8", "replace")
+        else:
+            texts = [token.decode("utf-8", "replace") for token in tokens]
+        for added in self.added_tokens:
+            texts[added.id] = added.content
+        return tuple(texts)
+
+    @cached_property
+    def ids_by_spelling(self) -> dict[str, int]:
+        """The id of every token by its spelling; the smallest one if several ids have the same."""
+        found: dict[str, int] = {}
+        for index, text in enumerate(self.spellings):
+            if text:
+                found.setdefault(text, index)
+        return found
+
+    def checked_id(self, name: str, token: int | str | None) -> int | None:
+        """Return the id of a token, given as such or by its spelling; the InputError for others names the argument."""
+        if token is None:
+            return None
+        found = self.ids_by_spelling.get(token) if isinstance(token, str) else token
+        texts = self.spellings
+        if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found < len(texts) or not texts[found]:
+            raise InputError(f"expected {name} to be an id or a token of the vocabulary, not {token!r:.60}")
+        return found
 
     @cached_property
     def _literal_ids(self) -> dict[bytes, int]:

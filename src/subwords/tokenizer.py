@@ -3,65 +3,61 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, overload
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subwords.bpe.model import BPE
-from subwords.compat.shapes import Shapes
-from subwords.components.added_token import AddedToken
-from subwords.errors import InputError, SubwordsWarning
+from subwords.components.roles import roles_by_name
+from subwords.engine.added_tokens import AddedTokens
+from subwords.engine.decode.id_decoder import MOST_AS_LIST, IdDecoder, Ids
+from subwords.errors import InputError, MissingName, SubwordsWarning
 from subwords.families import Model
 from subwords.results.token_batch import TokenBatch
 from subwords.spec import TokenizerSpec
-from subwords.support.checks import as_list, check_flag, check_strings, is_column, refuse_given
+from subwords.split.splitter import Splitter
+from subwords.support.checks import as_list, check_flag, check_string, check_strings, is_column
+from subwords.support.other_names import OF_TOKENIZER, OtherName, hint
 
 # Modules that only some tokenizers need are imported on first use: this saves 30 ms at the start.
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
+    from subwords.compat.hf import HFShape
+    from subwords.compat.sentencepiece import SentencePieceShape
+    from subwords.compat.tiktoken import TiktokenShape
     from subwords.components.decoder import Decoder
     from subwords.components.padding import Padding, Truncation
-    from subwords.components.template_text import TemplateLike
+    from subwords.components.template import Template
     from subwords.components.trusted import Input
+    from subwords.corpus.reading import Reading
+    from subwords.corpus.source import Source
     from subwords.engine.call import Framing
+    from subwords.engine.decode.stream import DecodeStream
     from subwords.engine.engine import Engine
+    from subwords.engine.sample import Seed
     from subwords.engine.short import Short
-    from subwords.resolve import NormalizerLike, SplitterLike
+    from subwords.normalize.normalizer import Normalizer
+    from subwords.resolve import Changes, SplitterLike
     from subwords.results.encoding import Encoding
     from subwords.results.encoding_batch import EncodingBatch
-    from subwords.unigram.sample import Paths
+    from subwords.scale.encode_corpus import Format
+    from subwords.scale.job import Run
+    from subwords.sinks.manifest import Manifest
 
-__all__ = ["Changes", "SpecialPolicy", "Tokenizer", "TokenizerLike", "load", "tokenizer_of"]
+__all__ = ["SpecialPolicy", "Tokenizer", "TokenizerLike", "load", "tokenizer_of"]
 
 TEXT: Literal["text"] = "text"
+REPLACE = "replace"
 SpecialPolicy: TypeAlias = Literal["text", "error", "allow"] | set[str] | frozenset[str]
-# A string: numpy.random is only imported by those who sample.
-Seed: TypeAlias = "int | Sequence[int] | np.random.Generator | np.random.SeedSequence | np.random.BitGenerator | None"
 
 TokenizerLike: TypeAlias = "Tokenizer | str | PathLike[str]"
 
 
-class Changes(TypedDict, total=False):
-    """The keyword arguments of `Tokenizer.with_`."""
-
-    model: Model
-    splitter: SplitterLike
-    normalizer: NormalizerLike
-    template: TemplateLike
-    decoder: Decoder | None
-    added_tokens: Sequence[AddedToken]
-    roles: Mapping[str, str | int] | tuple[tuple[str, int], ...]
-    chat_template: str | None
-    padding: Padding | None
-    truncation: Truncation | None
-
-
-class Tokenizer(Shapes):
+class Tokenizer:
     """A tokenizer: a `TokenizerSpec` and the tables that run it, built on first use.
 
     Immutable: threads may share it. It survives fork and pickling; a pickle holds the spec only (ALGORITHMS.md, A4).
@@ -75,9 +71,49 @@ class Tokenizer(Shapes):
     'so low, é'
     """
 
+    spec: TokenizerSpec
+
     def __init__(self, spec: TokenizerSpec) -> None:
         """Create a tokenizer from its spec; `subwords.load` and `subwords.train` are the usual ways to get one."""
-        super().__init__(spec)
+        if not isinstance(spec, TokenizerSpec):
+            raise InputError(f"expected a TokenizerSpec, not {type(spec).__name__}; subwords.load reads files")
+        self.__dict__["spec"] = spec
+
+    # ------------------------------------------------------------------ parts
+
+    @property
+    def model(self) -> Model:
+        """The model: a vocabulary with merges, scores or a continuation prefix."""
+        return self.spec.model
+
+    @property
+    def template(self) -> Template | None:
+        """The template that adds special tokens around a text; None adds nothing."""
+        return self.spec.template
+
+    @property
+    def decoder(self) -> Decoder | None:
+        """The decoder that turns tokens into text; None joins the bytes of the tokens."""
+        return self.spec.decoder
+
+    @cached_property
+    def splitter(self) -> Splitter:
+        """The splitter, which splits text into words (pre-tokens)."""
+        return Splitter(self.spec.splitter)
+
+    @cached_property
+    def normalizer(self) -> Normalizer | None:
+        """The normalizer, which runs before the splitter; None leaves text unchanged."""
+        if not self.spec.normalizer:
+            return None
+        from subwords.normalize.normalizer import Normalizer
+
+        return Normalizer(self.spec.normalizer)
+
+    @cached_property
+    def added_tokens(self) -> AddedTokens:
+        """The added tokens, which are found in text before it is split."""
+        return AddedTokens(self.spec.added_tokens, normalize=self.normalizer.normalize if self.normalizer else None)
 
     def with_(self, **changes: Unpack[Changes]) -> Tokenizer:
         """Return a changed copy; None removes a part.
@@ -124,6 +160,98 @@ class Tokenizer(Shapes):
             check_flag(name, value)
         return Tokenizer(self.spec.with_tokens(check_strings("tokens", tokens), flags))
 
+    # ------------------------------------------------------------------ vocabulary
+
+    @property
+    def vocab_size(self) -> int:
+        """The largest id plus one."""
+        return len(self.spec.model.vocab)
+
+    def __len__(self) -> int:
+        return self.vocab_size
+
+    @cached_property
+    def vocab(self) -> Mapping[bytes, int]:
+        """The id of every token by its bytes, as a read-only view."""
+        return MappingProxyType(self.spec.model.vocab.ids)
+
+    def get_vocab(self) -> dict[str, int]:
+        """Return the id of every token as a tokenizer.json spells it, as in HF: `Ġthe` for " the" in byte-level BPE.
+
+        >>> import subwords
+        >>> subwords.train(["a a a"], vocab_size=257).get_vocab()["Ġa"]
+        256
+        """
+        return dict(self.spec.ids_by_spelling)
+
+    def token_to_id(self, token: str | bytes) -> int | None:
+        """Return the id of a token: a str as in `get_vocab`, or bytes; None if the vocabulary lacks it.
+
+        >>> import subwords
+        >>> tok = subwords.train(["a a a"], vocab_size=257)
+        >>> tok.token_to_id("Ġa"), tok.token_to_id(b" a"), tok.token_to_id(" a")
+        (256, 256, None)
+        """
+        if isinstance(token, bytes):
+            return self.spec.model.vocab.ids.get(token) if token else None
+        if isinstance(token, str):
+            return self.spec.ids_by_spelling.get(token)
+        raise InputError(f"expected a token as str or bytes, not {type(token).__name__}")
+
+    def id_to_token(self, index: int) -> str | None:
+        """Return the token of an id, as in `get_vocab`; None if the id has no token. `token_bytes` gives its bytes."""
+        if isinstance(index, bool) or not hasattr(index, "__index__"):
+            raise InputError(f"expected an id as an int, not {type(index).__name__}")
+        return (self.spec.spellings[index.__index__()] or None) if 0 <= index < self.vocab_size else None
+
+    def token_bytes(self, index: int) -> bytes:
+        r"""Return the bytes that an id adds to a text, after other tokens: b" the", a part of a character, ...
+
+        Defined in ALGORITHMS.md, D7.
+
+        The bytes of each token of a text join to the text, but for what a decoder does at its ends, such as dropping
+        the first space. b"" for an id without a token. Raises InputError if there is no such id. `id_to_token` gives
+        the token as a tokenizer.json spells it, such as "▁the" or "<0x0A>".
+
+        >>> import subwords
+        >>> tok = subwords.train(["low lower"] * 9, algorithm="unigram", vocab_size=12)
+        >>> tok.id_to_token(tok.encode("low")[0]), tok.token_bytes(tok.encode("low")[0])
+        ('▁low', b' low')
+        """
+        return self._id_decoder.token_bytes(index)
+
+    def __contains__(self, token: object) -> bool:
+        return isinstance(token, str | bytes) and self.token_to_id(token) is not None
+
+    @cached_property
+    def merges(self) -> tuple[tuple[bytes, bytes], ...]:
+        """The merges in order of rank, as pairs of token bytes; empty if the model has no merges."""
+        if not isinstance(self.model, BPE):
+            return ()
+        tokens = [*self.model.symbols]
+        return tuple((tokens[left], tokens[right]) for left, right, _ in self.model.merges.tolist())
+
+    @property
+    def special_tokens(self) -> dict[str, int]:
+        """The id of every special token."""
+        return {token.content: token.id for token in self.spec.added_tokens if token.special}
+
+    @property
+    def roles(self) -> dict[str, int]:
+        """The id of each token with a role: "bos", "eos", "unk", "pad", "cls", "sep", "mask".
+
+        Without roles of its own, a tokenizer has those of the usual names: `[PAD]`, `</s>`, `<|endoftext|>`, ...
+        """
+        return dict(self.spec.roles or roles_by_name(self.spec.added_tokens))
+
+    @property
+    def lossless(self) -> bool:
+        """Whether decode(encode(text)) == text for every text (ALGORITHMS.md, A1)."""
+        joins = self.decoder is None
+        return joins and self.model.lossless and self.splitter.keeps_text and self.normalizer is None
+
+    # ------------------------------------------------------------------ text to ids
+
     @cached_property
     def _engine(self) -> Engine:
         from subwords.engine.engine import Engine
@@ -134,7 +262,99 @@ class Tokenizer(Shapes):
     def _short(self) -> Short:
         return self._engine.short
 
-    # ------------------------------------------------------------------ text to ids
+    def encode(self, text: Input, *, special: SpecialPolicy = TEXT, template: bool = False) -> list[int]:
+        """Return the ids of a text; `template=True` adds the ids of the template.
+
+        The text is `str` or `bytes`, or a list of `Text` and `Special`, whose parts never merge with each other.
+        `bytes` need not be UTF-8 if the model is byte-level. special: how to treat special tokens spelled in the text.
+        "text" encodes them as ordinary text, "error" raises InputError, "allow" gives their ids, a set allows only its
+        members. Raises InputError for any other value.
+
+        >>> import subwords
+        >>> subwords.train(["ab ab"], vocab_size=258, special_tokens=["<s>"]).encode("<s>ab", special="allow")
+        [0, 257]
+        """
+        if special is TEXT and template is False and (quick := self._short.encode(text)) is not None:
+            return quick
+        check_flag("template", template)
+        ids: list[int] = self.encode_to_numpy(text, special=special).tolist()
+        return self.template.apply(ids) if template and self.template else ids
+
+    def encode_to_numpy(
+        self, text: Input, *, special: SpecialPolicy = "text", threads: int | None = None
+    ) -> NDArray[np.uint32]:
+        """Return the ids of a text as a uint32 array; see `encode`.
+
+        threads: for a text of several megabytes; None uses one per processor. Their number changes no id.
+        """
+        return self._engine.encode(text, special, threads)
+
+    def encode_batch(
+        self,
+        texts: Iterable[Input],
+        *,
+        special: SpecialPolicy = "text",
+        template: bool = False,
+        threads: int | None = None,
+    ) -> TokenBatch:
+        """Return the ids of many texts, in order; `threads=None` uses one thread per processor. See `encode`.
+
+        An Arrow array of strings, of pyarrow or another library, is read in place; nulls raise InputError.
+
+        >>> import subwords
+        >>> subwords.train(["ab ab"], vocab_size=257).encode_batch(["ab", "abab"]).to_lists()
+        [[256], [256, 256]]
+        """
+        if isinstance(texts, (str, bytes)):
+            raise InputError("expected many texts, not one str or bytes; use encode for a single text")
+        check_flag("template", template)
+        if is_column(texts):
+            batch = self._engine.encode_arrow(texts, special, threads)
+        else:
+            batch = self._engine.encode_batch(as_list(texts, "texts"), special, threads)
+        return self.template.apply_batch(batch) if template and self.template else batch
+
+    def tokenize(self, text: Input, *, special: SpecialPolicy = TEXT) -> list[str]:
+        """Return the tokens of a text; bytes that are not a complete character show as U+FFFD."""
+        ids = self._short.encode(text) if special is TEXT else None
+        return self._engine.tokens(text, special) if ids is None else self._engine.spelled(text, ids)
+
+    @overload
+    def count_tokens(  # type: ignore[overload-overlap]  # a str is an Iterable of str too: the first that fits is meant
+        self, text: Input, *, special: SpecialPolicy = TEXT, template: bool = False
+    ) -> int: ...
+    @overload
+    def count_tokens(
+        self,
+        text: Iterable[Input],
+        *,
+        special: SpecialPolicy = TEXT,
+        template: bool = False,
+    ) -> NDArray[np.int64]: ...
+    def count_tokens(
+        self, text: Any, *, special: SpecialPolicy = TEXT, template: bool = False
+    ) -> int | NDArray[np.int64]:
+        """Return how many ids a text has, or of a list or a column of texts, how many each has, as an int64 array.
+
+        It is the length of what `encode` returns.
+
+        >>> import subwords
+        >>> tok = subwords.train(["ab ab"], vocab_size=257)
+        >>> tok.count_tokens("ab ab"), tok.count_tokens(["ab ab", "", "ab"]).tolist()
+        (3, [3, 0, 1])
+        """
+        if special is TEXT and template is False and (count := self._short.count_ids(text)) is not None:
+            return count
+        from subwords.engine.call import is_one_text
+
+        if not is_one_text(text):
+            batch = self.encode_batch(text, special=special, template=template)
+            return np.diff(batch.offsets).astype(np.int64)
+        check_flag("template", template)
+        ids = self.encode_to_numpy(text, special=special)
+        return len(self.template.apply(ids.tolist()) if template and self.template else ids)
+
+    # ------------------------------------------------------------------ text to ids with spans, template and padding
 
     @overload
     def __call__(  # type: ignore[overload-overlap]  # a str is an Iterable of str too: the first that fits is meant
@@ -196,68 +416,11 @@ class Tokenizer(Shapes):
     _usual_framing = cached_property(lambda self: self._framing(True, None, None))  # made for each call: 3 us
 
     def _framing(self, template: bool, truncation: Truncation | int | None, padding: Padding | int | None) -> Framing:
-        from subwords.components.padding import padding_of, truncation_of
-        from subwords.components.template import Template
-        from subwords.engine.call import Framing
+        from subwords.engine.call import framing_of
 
-        check_flag("template", template)
-        own = self.template or Template()
-        pad = self.roles.get("pad") if padding is not None else None
-        filler = None if pad is None else (pad, self.id_to_token(pad) or "")
-        cut, filled = truncation_of(truncation, self.spec.truncation), padding_of(padding, self.spec.padding, filler)
-        return Framing(own if template else own.bare, cut, filled)
+        return framing_of(self.spec, template, truncation, padding)
 
-    def encode(self, text: Input, *, special: SpecialPolicy = TEXT, template: bool = False) -> list[int]:
-        """Return the ids of a text; `template=True` adds the ids of the template.
-
-        The text is `str` or `bytes`, or a list of `Text` and `Special`, whose parts never merge with each other.
-        `bytes` need not be UTF-8 if the model is byte-level. special: how to treat special tokens spelled in the text.
-        "text" encodes them as ordinary text, "error" raises InputError, "allow" gives their ids, a set allows only its
-        members. Raises InputError for any other value.
-
-        >>> import subwords
-        >>> subwords.train(["ab ab"], vocab_size=258, special_tokens=["<s>"]).encode("<s>ab", special="allow")
-        [0, 257]
-        """
-        if special is TEXT and template is False and (quick := self._short.encode(text)) is not None:
-            return quick
-        check_flag("template", template)
-        ids: list[int] = self.encode_to_numpy(text, special=special).tolist()
-        return self.template.apply(ids) if template and self.template else ids
-
-    def encode_to_numpy(
-        self, text: Input, *, special: SpecialPolicy = "text", threads: int | None = None
-    ) -> NDArray[np.uint32]:
-        """Return the ids of a text as a uint32 array; see `encode`.
-
-        threads: for a text of several megabytes; None uses one per processor. Their number changes no id.
-        """
-        return self._engine.encode(text, special, threads)
-
-    def encode_batch(
-        self,
-        texts: Iterable[Input],
-        *,
-        special: SpecialPolicy = "text",
-        template: bool = False,
-        threads: int | None = None,
-    ) -> TokenBatch:
-        """Return the ids of many texts, in order; `threads=None` uses one thread per processor. See `encode`.
-
-        An Arrow array of strings, of pyarrow or another library, is read in place; nulls raise InputError.
-
-        >>> import subwords
-        >>> subwords.train(["ab ab"], vocab_size=257).encode_batch(["ab", "abab"]).to_lists()
-        [[256], [256, 256]]
-        """
-        if isinstance(texts, (str, bytes)):
-            raise InputError("expected many texts, not one str or bytes; use encode for a single text")
-        check_flag("template", template)
-        if is_column(texts):
-            batch = self._engine.encode_arrow(texts, special, threads)
-        else:
-            batch = self._engine.encode_batch(as_list(texts, "texts"), special, threads)
-        return self.template.apply_batch(batch) if template and self.template else batch
+    # ------------------------------------------------------------------ other segmentations
 
     def nbest(self, text: str, n: int = 10) -> list[tuple[list[int], float]]:
         """Return the ids and scores of the n best segmentations of a text, best first. Unigram models only.
@@ -269,10 +432,9 @@ class Tokenizer(Shapes):
         >>> [tok.decode(ids) for ids, _ in tok.nbest("hug", 2)]
         ['hug', 'hug']
         """
-        with self._paths(text) as found:
-            paths = [(ids.tolist(), score) for ids, score in found.best(n)]
-        # Equal sums may differ after rounding, which depends on the order of addition: see `Unigram.running`.
-        return [(self.encode(text), paths[0][1])] if n == 1 else paths
+        from subwords.engine.sample import best
+
+        return best(self._engine, self.model, text, n)
 
     def sample(
         self,
@@ -303,65 +465,99 @@ class Tokenizer(Shapes):
         >>> len(tok.sample("hugs", dropout=0)), len(tok.sample("hugs", dropout=1.0))
         (2, 4)
         """
-        try:
-            rng = np.random.default_rng(seed)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"expected a seed for numpy.random.default_rng, not {seed!r:.60}: {error}") from None
-        if isinstance(self.model, BPE):
-            refuse_given("sample for BPE models", alpha=alpha, nbest=nbest)
-            from subwords.engine.sample import with_dropout
+        from subwords.engine.sample import sample
 
-            return with_dropout(self._engine, text, self.encode(text), dropout, rng)
-        nbest = -1 if nbest is None else nbest
-        with self._paths(text) as paths:
-            refuse_given("sample for Unigram models", dropout=dropout)
-            ids: list[int] = paths.draw(0.1 if alpha is None else alpha, nbest, rng).tolist()
-        return self.encode(text) if nbest in (0, 1) else ids
+        return sample(self._engine, self.model, text, alpha=alpha, nbest=nbest, dropout=dropout, seed=seed)
 
-    def _paths(self, text: str) -> AbstractContextManager[Paths]:
-        from subwords.engine.sample import paths_of
+    # ------------------------------------------------------------------ ids to text
 
-        return paths_of(self._engine, self.model, text)
+    def decode_bytes(self, ids: Ids) -> bytes:
+        """Return the bytes of the ids; InputError names an invalid id and its position.
 
-    def tokenize(self, text: Input, *, special: SpecialPolicy = TEXT) -> list[str]:
-        """Return the tokens of a text; bytes that are not a complete character show as U+FFFD."""
-        ids = self._short.encode(text) if special is TEXT else None
-        return self._engine.tokens(text, special) if ids is None else self._engine.spelled(text, ids)
+        >>> import subwords
+        >>> subwords.train(["ab ab"], vocab_size=257).decode_bytes([256, 0])
+        b'ab!'
+        """
+        return self._id_decoder.joined_bytes(ids)
 
-    @overload
-    def count_tokens(  # type: ignore[overload-overlap]  # a str is an Iterable of str too: the first that fits is meant
-        self, text: Input, *, special: SpecialPolicy = TEXT, template: bool = False
-    ) -> int: ...
-    @overload
-    def count_tokens(
+    def decode(
         self,
-        text: Iterable[Input],
+        ids: Ids,
         *,
-        special: SpecialPolicy = TEXT,
-        template: bool = False,
-    ) -> NDArray[np.int64]: ...
-    def count_tokens(
-        self, text: Any, *, special: SpecialPolicy = TEXT, template: bool = False
-    ) -> int | NDArray[np.int64]:
-        """Return how many ids a text has, or of a list or a column of texts, how many each has, as an int64 array.
+        errors: str = REPLACE,
+        skip_special_tokens: bool = False,
+    ) -> str:
+        """Return the text of the ids.
 
-        It is the length of what `encode` returns.
+        errors: how to handle bytes that are not UTF-8, as in `bytes.decode`; a decoder that handles bytes itself (byte
+        fallback) accepts only "replace".
+        Hazard: ids may end inside a character. The default then writes U+FFFD; errors="strict" raises InputError.
+        """
+        if errors is REPLACE and skip_special_tokens is False:
+            few = ids.tolist() if type(ids) is np.ndarray and ids.size <= MOST_AS_LIST else ids
+            if (quick := self._quick(few)) is not None:
+                return quick
+        return self._id_decoder.text(ids, errors, skip_special_tokens)
+
+    def decode_batch(
+        self,
+        batch: Iterable[Ids] | TokenBatch,
+        *,
+        errors: str = "replace",
+        skip_special_tokens: bool = False,
+    ) -> list[str]:
+        """Return the text of each list of ids, in order; see `decode`.
 
         >>> import subwords
         >>> tok = subwords.train(["ab ab"], vocab_size=257)
-        >>> tok.count_tokens("ab ab"), tok.count_tokens(["ab ab", "", "ab"]).tolist()
-        (3, [3, 0, 1])
+        >>> tok.decode_batch(tok.encode_batch(["ab", "b a"]))
+        ['ab', 'b a']
         """
-        if special is TEXT and template is False and (count := self._short.count_ids(text)) is not None:
-            return count
-        from subwords.engine.call import is_one_text
+        quick = self._quick if errors == REPLACE and skip_special_tokens is False else lambda ids: None
+        return [
+            self.decode(ids, errors=errors, skip_special_tokens=skip_special_tokens)
+            if (found := quick(ids.tolist() if type(ids) is np.ndarray else ids)) is None
+            else found
+            for ids in as_list(batch, "lists of ids")
+        ]
 
-        if not is_one_text(text):
-            batch = self.encode_batch(text, special=special, template=template)
-            return np.diff(batch.offsets).astype(np.int64)
-        check_flag("template", template)
-        ids = self.encode_to_numpy(text, special=special)
-        return len(self.template.apply(ids.tolist()) if template and self.template else ids)
+    def stream(self, *, prompt: Ids = (), skip_special_tokens: bool = False) -> DecodeStream:
+        """Return a new incremental decoder: ids in, text out as soon as no later id can change it; see `decode`.
+
+        prompt: ids before those that the stream gets. Their text is not returned, but what follows is decoded as after
+        it: " world" with its space. The pieces join to the text of all ids without its common beginning with that of
+        the prompt (ALGORITHMS.md, D1).
+
+        >>> import subwords
+        >>> tok = subwords.train(["ab ab"], vocab_size=258)
+        >>> stream = tok.stream()
+        >>> stream.step(257) + stream.step([257, 0]) + stream.finish() == tok.decode([257, 257, 0])
+        True
+        """
+        return self._id_decoder.stream(prompt, skip_special_tokens)
+
+    def decode_with_spans(self, ids: Ids, *, skip_special_tokens: bool = False) -> tuple[str, NDArray[np.int64]]:
+        """Return the text of the ids and the range of its characters that each id gives, int64 of shape (n, 2).
+
+        Ranges are in order and cover the text. Ids that share a character all span it. An id that gives no character
+        has an empty range at its place. For byte-level BPE and valid UTF-8, the starts are those of tiktoken's
+        `decode_with_offsets`. Raises InputError as `decode` does.
+
+        >>> import subwords
+        >>> tok = subwords.train(["é"], vocab_size=256)
+        >>> text, spans = tok.decode_with_spans(tok.encode("aé"))
+        >>> text, spans.tolist()
+        ('aé', [[0, 1], [1, 2], [1, 2]])
+        """
+        return self._id_decoder.with_spans(ids, skip_special_tokens)
+
+    @cached_property
+    def _id_decoder(self) -> IdDecoder:
+        return IdDecoder(self.spec, self.added_tokens)
+
+    @cached_property
+    def _quick(self) -> Callable[[Any], str | None]:
+        return self._id_decoder.quick
 
     # ------------------------------------------------------------------ files
 
@@ -385,6 +581,184 @@ class Tokenizer(Shapes):
             from subwords.formats.advice import advice
 
             warnings.warn(advice(self.spec, target, lost), SubwordsWarning, stacklevel=2)
+
+    @overload
+    def encode_files(
+        self,
+        source: Source,
+        path: str | PathLike[str],
+        *,
+        format: Format | None = ...,
+        dtype: Literal["uint16", "uint32", "int32"] | None = ...,
+        bos: int | str | None = ...,
+        eos: int | str | None = ...,
+        shard_size: int | None = ...,
+        shuffle: int | None = ...,
+        special: Literal["text", "error", "allow"] = ...,
+        reading: Reading | None = ...,
+        threads: int | None = ...,
+        progress: bool | None = ...,
+        run: None = None,
+    ) -> Manifest: ...
+    @overload
+    def encode_files(
+        self,
+        source: Source,
+        path: str | PathLike[str],
+        *,
+        format: Format | None = ...,
+        dtype: Literal["uint16", "uint32", "int32"] | None = ...,
+        bos: int | str | None = ...,
+        eos: int | str | None = ...,
+        shard_size: int | None = ...,
+        shuffle: int | None = ...,
+        special: Literal["text", "error", "allow"] = ...,
+        reading: Reading | None = ...,
+        threads: int | None = ...,
+        progress: bool | None = ...,
+        run: Run,
+    ) -> Manifest | None: ...
+    def encode_files(
+        self,
+        source: Source,
+        path: str | PathLike[str],
+        *,
+        format: Format | None = None,
+        dtype: Literal["uint16", "uint32", "int32"] | None = None,
+        bos: int | str | None = None,
+        eos: int | str | None = None,
+        shard_size: int | None = None,
+        shuffle: int | None = None,
+        special: Literal["text", "error", "allow"] = "text",
+        reading: Reading | None = None,
+        threads: int | None = None,
+        progress: bool | None = None,
+        run: Run | None = None,
+    ) -> Manifest | None:
+        """Encode a corpus to token files, which `subwords.tokens.open` reads, and write their manifest beside them.
+
+        source: as in `subwords.count`: text, JSON Lines, Parquet or Arrow files, folders, globs, texts, tables.
+        format: npy, bin (raw ids), megatron, parquet, datatrove or llmc; None takes it from the suffix of `path`.
+        dtype: None takes the smallest type of the format that holds the vocabulary. bos, eos: an id or a token before
+        and after each document; none by default. shard_size: a file is full when a document ends that brings it to as
+        many ids or more; then path-00000, path-00001, ... are written. shuffle: a seed; the documents of each file are
+        shuffled by it. special: as in `encode`. reading: see `subwords.Reading`. threads: None for one per processor.
+        run: encode files in shards, by several processes or machines (`subwords.scale.Run`), which have threads of
+        their own; None is returned if other ranks have shards to do.
+
+        The files are the same for any number of threads. Each appears complete or not at all. Files that an earlier
+        manifest of this name lists, and that are not written again, are deleted, such as more shards. Raises
+        InputError for invalid options and for a type that does not hold the vocabulary, CorpusError for a corpus that
+        cannot be read.
+
+        >>> import subwords, tempfile
+        >>> tok = subwords.train(["ab ab"], vocab_size=258, special_tokens=["<end>"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     made = tok.encode_files(["ab", "ab ab"], f"{folder}/ids.npy", eos="<end>")
+        ...     [ids.tolist() for ids in subwords.tokens.open(f"{folder}/ids.npy")]
+        [[257, 0], [257, 221, 257, 0]]
+        """
+        from subwords.scale.encode_corpus import encode_corpus
+
+        return encode_corpus(
+            self._engine,
+            self.spec,
+            source,
+            path,
+            format=format,
+            dtype=dtype,
+            bos=bos,
+            eos=eos,
+            shard_size=shard_size,
+            shuffle=shuffle,
+            special=special,
+            reading=reading,
+            threads=threads,
+            progress=progress,
+            run=run,
+        )
+
+    # ------------------------------------------------------------------ the classes of other libraries
+
+    def as_tiktoken(self, name: str = "subwords") -> TiktokenShape:
+        """Return the tokenizer with the methods of `tiktoken.Encoding`; byte-level BPE only.
+
+        Raises InputError for other models, and for normalizers and added tokens that are not special.
+
+        >>> import subwords
+        >>> subwords.train(["ab ab"], vocab_size=257).as_tiktoken().encode_ordinary("abab")
+        [256, 256]
+        """
+        from subwords.compat.tiktoken import TiktokenShape
+
+        check_string("name", name)
+        return TiktokenShape(self, name)
+
+    def as_sentencepiece(self) -> SentencePieceShape:
+        """Return the tokenizer with the methods of `sentencepiece.SentencePieceProcessor`.
+
+        Raises FormatError for a tokenizer that a .model file cannot hold.
+        """
+        from subwords.compat.sentencepiece import SentencePieceShape
+
+        return SentencePieceShape(self)
+
+    def as_hf(self) -> HFShape:
+        """Return the tokenizer with the methods of `tokenizers.Tokenizer`.
+
+        >>> import subwords
+        >>> subwords.train(["ab ab"], vocab_size=257).as_hf().encode("abab").tokens
+        ['ab', 'ab']
+        """
+        from subwords.compat.hf import HFShape
+
+        return HFShape(self)
+
+    def to_transformers(self, **options: Any) -> Any:
+        """Return a `transformers.PreTrainedTokenizerFast` with this tokenizer's ids, roles and chat template.
+
+        options: those of the class, such as padding_side and model_max_length; they win. Raises InputError if
+        transformers is not installed, FormatError for a tokenizer that tokenizer.json cannot hold.
+        """
+        from subwords.compat.transformers import to_transformers
+
+        return to_transformers(self, options)
+
+    # ------------------------------------------------------------------ a value
+
+    def __reduce__(self) -> tuple[type[Tokenizer], tuple[TokenizerSpec]]:
+        return type(self), (self.spec,)
+
+    def __eq__(self, other: object) -> bool:
+        return self.spec == other.spec if isinstance(other, Tokenizer) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.spec)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in OF_TOKENIZER:
+            raise hint("Tokenizer", name, 'tok.with_(...), such as tok.with_(roles={"pad": "<pad>"})')
+        raise MissingName(f"Tokenizer is immutable: cannot set {name!r}; tok.with_({name}=...) returns a changed copy")
+
+    def __delattr__(self, name: str) -> None:
+        raise MissingName(f"Tokenizer is immutable: cannot delete {name!r}")
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name not in OF_TOKENIZER]
+
+    def __repr__(self) -> str:
+        from subwords.engine.summary import one_line
+
+        return one_line(self.model, self.splitter, self.normalizer, self.special_tokens)
+
+    def _repr_html_(self) -> str:
+        from subwords.engine.summary import table
+
+        return table(self.model, self.splitter, self.normalizer, self.special_tokens)
+
+
+for _name, _ours in OF_TOKENIZER.items():
+    setattr(Tokenizer, _name, OtherName(_name, _ours))
 
 
 def load(

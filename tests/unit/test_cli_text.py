@@ -199,11 +199,11 @@ def test_inspect_lists_the_vocabulary(tok_path: Path, tok: Tokenizer) -> None:
 
 def test_inspect_lists_the_merges(tok_path: Path, tok: Tokenizer) -> None:
     rows = [line.split("\t") for line in run("inspect", tok_path, "--merges").stdout.splitlines()]
-    assert [(unshown(left), unshown(right)) for _, left, right, _, _ in rows] == tok.merges
+    assert [(unshown(left), unshown(right)) for _, left, right, _, _ in rows] == [*tok.merges]
     assert [int(rank) for rank, *_ in rows] == [*range(25)]
     assert all(tok.vocab[unshown(token)] == int(i) for *_, i, token in rows)
     got = json_of("inspect", tok_path, "--merges", "--limit", 3)["merges"]
-    assert [(bytes.fromhex(m["left"]["bytes"]), bytes.fromhex(m["right"]["bytes"])) for m in got] == tok.merges[:3]
+    assert [(bytes.fromhex(m["left"]["bytes"]), bytes.fromhex(m["right"]["bytes"])) for m in got] == [*tok.merges[:3]]
 
 
 def test_inspect_token_shows_the_merges_around_it(tok_path: Path, tok: Tokenizer) -> None:

@@ -77,7 +77,7 @@ def trained(byte_level: bool = True, **options: Any) -> Tokenizer:
 def test_merges_may_be_pairs_or_strings_after_a_version_line() -> None:
     ref = read_as(document())
     for merges in (["a b", "ab c"], ["#version: 0.2", "a b", "ab c"], [["a", "b"], "ab c"]):
-        assert read_as(document(merges=merges)).merges == ref.merges == [(b"a", b"b"), (b"ab", b"c")]
+        assert read_as(document(merges=merges)).merges == ref.merges == ((b"a", b"b"), (b"ab", b"c"))
     assert ref.encode("abcab") == [4, 3]
 
 

@@ -78,7 +78,7 @@ def _check_related(tok_a: Tokenizer, tok_b: Tokenizer) -> None:
             "tokens that cross the first splitter's cuts could never be used"
         )
     if tok_a.spec.normalizer != tok_b.spec.normalizer:
-        names = tok_a.normalizer_name or "none", tok_b.normalizer_name or "none"
+        names = [tok.normalizer.shown if tok.normalizer else "none" for tok in (tok_a, tok_b)]
         raise InputError(f"unrelated tokenizers: expected one normalizer, not {names[0]} and {names[1]}")
     for tok in (tok_a, tok_b):
         model = tok.model

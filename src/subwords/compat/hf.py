@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from subwords.compat.errors import TooLargeError, WrongTypeError, as_items
 from subwords.compat.hf_encoding import HFEncoding
-from subwords.compat.protocol import Tok
 from subwords.components.added_token import AddedToken
 from subwords.components.padding import Padding, Truncation
 from subwords.errors import InputError
 from subwords.formats import json_of, write_file
+from subwords.tokenizer import Tokenizer
 
 __all__ = ["HFShape"]
 
@@ -39,7 +39,7 @@ class HFShape:
     [[257, 0], [257, 258]]
     """
 
-    def __init__(self, tok: Tok) -> None:
+    def __init__(self, tok: Tokenizer) -> None:
         """Wrap a tokenizer."""
         self._tok = tok
         self.encode_special_tokens = False
@@ -84,7 +84,7 @@ class HFShape:
         return self._tok(*row, special=self._special, template=template, padding=False)
 
     @property
-    def _special(self) -> str:
+    def _special(self) -> Literal["text", "allow"]:
         return "text" if self.encode_special_tokens else "allow"
 
     def num_special_tokens_to_add(self, is_pair: bool) -> int:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from subwords.compat.comparison import checked_reason
 from subwords.components.splitter import ByteChars, Rule, Split
 from subwords.errors import FormatError, InputError
 from subwords.formats.recognize import kind_at
-from subwords.spec import TokenizerSpec
 from subwords.support.install import install_hint
+from subwords.tokenizer import Tokenizer
 
 __all__ = ["Original", "needed", "open_original", "pattern_of"]
 
@@ -34,13 +34,6 @@ class Original:
     token: Callable[[int], str]
 
 
-class _Described(Protocol):
-    @property
-    def spec(self) -> TokenizerSpec: ...
-    @property
-    def special_tokens(self) -> Mapping[str, int]: ...
-
-
 def needed(package: str, why: str) -> Any:
     """Import an optional package; InputError that names it if it is not installed."""
     try:
@@ -49,7 +42,7 @@ def needed(package: str, why: str) -> Any:
         raise InputError(f"{why} needs the package {package}: {install_hint('verify')} ({error})") from None
 
 
-def open_original(path: Path, ours: _Described) -> Original:
+def open_original(path: Path, ours: Tokenizer) -> Original:
     """Open a tokenizer file or folder with its own library.
 
     ours: the tokenizer that this package reads from the file; it supplies what the format lacks: of a rank file the
@@ -84,7 +77,7 @@ def open_original(path: Path, ours: _Described) -> Original:
         raise FormatError(f"{path}: {package} {version(package)} cannot load it: {reason}") from None
 
 
-def _transformers(path: Path, ours: _Described, library: str) -> Original:
+def _transformers(path: Path, ours: Tokenizer, library: str) -> Original:
     from transformers import AutoTokenizer
 
     tok = AutoTokenizer.from_pretrained(str(path), local_files_only=True)
@@ -96,7 +89,7 @@ def _transformers(path: Path, ours: _Described, library: str) -> Original:
     return Original(library, "allow", True, encode, lambda index: str(tok.convert_ids_to_tokens(index)))
 
 
-def _tokenizers(path: Path, ours: _Described, library: str) -> Original:
+def _tokenizers(path: Path, ours: Tokenizer, library: str) -> Original:
     from tokenizers import Tokenizer
 
     tok = Tokenizer.from_file(str(path))
@@ -105,7 +98,7 @@ def _tokenizers(path: Path, ours: _Described, library: str) -> Original:
     return _of_hf(tok, library)
 
 
-def _bert(path: Path, ours: _Described, library: str) -> Original:
+def _bert(path: Path, ours: Tokenizer, library: str) -> Original:
     from tokenizers import BertWordPieceTokenizer
 
     lowercase = any(getattr(step, "lowercase", False) for step in ours.spec.normalizer)
@@ -120,14 +113,14 @@ def _of_hf(tok: Any, library: str) -> Original:
     return Original(library, "allow", True, encode, lambda index: str(tok.id_to_token(index)))
 
 
-def _sentencepiece(path: Path, ours: _Described, library: str) -> Original:
+def _sentencepiece(path: Path, ours: Tokenizer, library: str) -> Original:
     from sentencepiece import SentencePieceProcessor
 
     tok = SentencePieceProcessor(model_file=str(path))
     return Original(library, "text", False, tok.encode, tok.id_to_piece)
 
 
-def _tiktoken(path: Path, ours: _Described, library: str) -> Original:
+def _tiktoken(path: Path, ours: Tokenizer, library: str) -> Original:
     import tiktoken
     from tiktoken.load import read_file
 

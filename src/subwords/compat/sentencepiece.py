@@ -9,9 +9,9 @@ import numpy as np
 
 from subwords.compat.errors import FailedError, OutOfRangeError, WrongTypeError, as_items, check_type
 from subwords.compat.piece_table import Pieces, pieces_of
-from subwords.compat.protocol import Tok
 from subwords.engine.decode.decoding import decode_tokens
 from subwords.errors import InputError
+from subwords.tokenizer import Tokenizer
 from subwords.unigram.model import Unigram
 
 __all__ = ["SentencePieceShape"]
@@ -36,10 +36,10 @@ class SentencePieceShape:
     (['▁hug'], 'hug', 0)
     """
 
-    def __init__(self, tok: Tok) -> None:
+    def __init__(self, tok: Tokenizer) -> None:
         """Wrap a tokenizer; FormatError if a .model file cannot hold it."""
         self._pieces: Pieces = pieces_of(tok.spec)
-        self._tok: Tok = tok if tok.spec.foreign.sentencepiece else type(tok)(self._pieces.spec)  # type: ignore[call-arg]
+        self._tok: Tokenizer = tok if tok.spec.foreign.sentencepiece else type(tok)(self._pieces.spec)
         self._rng = np.random.default_rng()
 
     # ------------------------------------------------------------------ text to ids

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from subwords.bpe.model import BPE
 from subwords.compat.errors import TooLargeError, UnknownTokenError, WrongTypeError, as_items
-from subwords.compat.protocol import Tok
 from subwords.components.splitter import Split
 from subwords.engine.decode.decode_ids import decode_bytes
 from subwords.errors import InputError
+from subwords.tokenizer import Tokenizer
 
 __all__ = ["TiktokenShape"]
 
@@ -41,7 +41,7 @@ class TiktokenShape:
     ([0, 257], 'ab')
     """
 
-    def __init__(self, tok: Tok, name: str = "subwords") -> None:
+    def __init__(self, tok: Tokenizer, name: str = "subwords") -> None:
         """Wrap a tokenizer; InputError if it is not byte-level BPE, or has added tokens that are not special."""
         if not isinstance(tok.model, BPE) or not tok.model.byte_level:
             raise InputError(f"as_tiktoken needs byte-level BPE; this is {type(tok.model).__name__}")

@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from subwords.compat.originals import needed
-from subwords.compat.protocol import Tok
 from subwords.errors import InputError
 from subwords.formats import json_of
 from subwords.formats.hf import folder
+from subwords.tokenizer import Tokenizer
 
 __all__ = ["to_transformers"]
 
 
-def to_transformers(tok: Tok, options: Mapping[str, Any]) -> Any:
-    """Return a `PreTrainedTokenizerFast`; see `Shapes.to_transformers`.
+def to_transformers(tok: Tokenizer, options: Mapping[str, Any]) -> Any:
+    """Return a `PreTrainedTokenizerFast`; see `Tokenizer.to_transformers`.
 
     It is what `AutoTokenizer.from_pretrained` returns for a folder that this tokenizer is saved to.
     """

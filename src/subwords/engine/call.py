@@ -12,7 +12,8 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.components.padding import Padding, Truncation
+from subwords.components.padding import Padding, Truncation, padding_of, truncation_of
+from subwords.components.roles import roles_by_name
 from subwords.components.template import Inserted, Slot, Template
 from subwords.components.trusted import Input, Special, Text
 from subwords.encode.unknown import TextError
@@ -24,10 +25,11 @@ from subwords.errors import InputError
 from subwords.kernels.layout import SHORT_TEXT
 from subwords.results.encoding import Encoding
 from subwords.results.encoding_batch import EncodingBatch
-from subwords.support.checks import as_list, is_column
+from subwords.spec import TokenizerSpec
+from subwords.support.checks import as_list, check_flag, is_column
 from subwords.support.threads import thread_count
 
-__all__ = ["Framing", "encoding_of", "encodings_of", "is_one_text"]
+__all__ = ["Framing", "encoding_of", "encodings_of", "framing_of", "is_one_text"]
 
 _TEXT = frozenset({str})
 
@@ -64,6 +66,18 @@ class Framing:
     def pair(self) -> RowFrame:
         """The same for pairs in bulk."""
         return RowFrame(self.template, self.truncation, self.padding, pair=True)
+
+
+def framing_of(
+    spec: TokenizerSpec, template: bool, truncation: Truncation | int | None, padding: Padding | int | None
+) -> Framing:
+    """Return what the options of `Tokenizer.__call__` mean for a tokenizer; InputError for invalid ones."""
+    check_flag("template", template)
+    own = spec.template or Template()
+    pad = dict(spec.roles or roles_by_name(spec.added_tokens)).get("pad") if padding is not None else None
+    filler = None if pad is None else (pad, spec.spellings[pad])
+    cut, filled = truncation_of(truncation, spec.truncation), padding_of(padding, spec.padding, filler)
+    return Framing(own if template else own.bare, cut, filled)
 
 
 def is_one_text(text: object) -> TypeGuard[Input]:

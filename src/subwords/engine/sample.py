@@ -2,32 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from subwords.bpe.model import BPE
 from subwords.encode.unknown import UnknownSymbolError
 from subwords.errors import InputError
+from subwords.support.checks import refuse_given
 
 if TYPE_CHECKING:
     from subwords.engine.engine import Engine
     from subwords.families import Model
     from subwords.unigram.sample import Paths
 
-__all__ = ["paths_of", "with_dropout"]
+__all__ = ["Seed", "best", "sample"]
+
+# A string: numpy.random is only imported by those who sample.
+Seed: TypeAlias = "int | Sequence[int] | np.random.Generator | np.random.SeedSequence | np.random.BitGenerator | None"
 
 
-def with_dropout(
-    engine: Engine, text: str, ids: list[int], dropout: float | None, rng: np.random.Generator
+def best(engine: Engine, model: Model, text: str, n: int) -> list[tuple[list[int], float]]:
+    """Return the ids and scores of the n best segmentations; see `Tokenizer.nbest`."""
+    with _paths_of(engine, model, text) as found:
+        paths = [(ids.tolist(), score) for ids, score in found.best(n)]
+    # Equal sums may differ after rounding, which depends on the order of addition: see `Unigram.running`.
+    return [(_ids_of(engine, text), paths[0][1])] if n == 1 else paths
+
+
+def sample(
+    engine: Engine,
+    model: Model,
+    text: str,
+    *,
+    alpha: float | None,
+    nbest: int | None,
+    dropout: float | None,
+    seed: Seed,
 ) -> list[int]:
-    """Return the ids of a text of a BPE model, drawn at random; `ids` are those without dropout."""
+    """Return the ids of one segmentation, drawn at random; see `Tokenizer.sample`."""
+    try:
+        rng = np.random.default_rng(seed)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"expected a seed for numpy.random.default_rng, not {seed!r:.60}: {error}") from None
+    if isinstance(model, BPE):
+        refuse_given("sample for BPE models", alpha=alpha, nbest=nbest)
+        return _with_dropout(engine, text, dropout, rng)
+    nbest = -1 if nbest is None else nbest
+    with _paths_of(engine, model, text) as paths:
+        refuse_given("sample for Unigram models", dropout=dropout)
+        ids: list[int] = paths.draw(0.1 if alpha is None else alpha, nbest, rng).tolist()
+    return _ids_of(engine, text) if nbest in (0, 1) else ids
+
+
+def _ids_of(engine: Engine, text: str) -> list[int]:
+    ids: list[int] = engine.encode(text, "text").tolist()
+    return ids
+
+
+def _with_dropout(engine: Engine, text: str, dropout: float | None, rng: np.random.Generator) -> list[int]:
     from subwords.bpe.sample import checked_dropout, draw
     from subwords.bpe.segmenter import BPESegmenter
 
     segmenter = engine.segmenter
     assert isinstance(segmenter, BPESegmenter)
+    ids = _ids_of(engine, text)
     dropout = checked_dropout(segmenter.model, dropout)
     if dropout == 0 or segmenter.model.words_only:
         return ids
@@ -36,7 +77,7 @@ def with_dropout(
 
 
 @contextmanager
-def paths_of(engine: Engine, model: Model, text: str) -> Iterator[Paths]:
+def _paths_of(engine: Engine, model: Model, text: str) -> Iterator[Paths]:
     """Give the segmentations of a text; InputError if the model is not Unigram, or for an unknown symbol."""
     from subwords.unigram.sample import Paths
     from subwords.unigram.segmenter import UnigramSegmenter

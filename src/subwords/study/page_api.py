@@ -146,7 +146,7 @@ def _about(file: TokenizerFile, one: Opened) -> dict[str, object]:
         "family": family_of(tok.model).name,
         "vocab_size": tok.vocab_size,
         "splitter": (tok.splitter.name or tok.splitter.identity)[:300],
-        "normalizer": tok.normalizer_name,
+        "normalizer": tok.normalizer and (tok.normalizer.name or tok.normalizer.shown),
         "special_tokens": len(tok.special_tokens),
     }
 

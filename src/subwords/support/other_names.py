@@ -37,6 +37,7 @@ OF_TOKENIZER = {
     "eot_token": 'tok.special_tokens["<|endoftext|>"]',
     "enable_padding": "tok(texts, padding=True) or tok.with_(padding=...)",
     "enable_truncation": "tok(text, truncation=512) or tok.with_(truncation=...)",
+    "n_vocab": "tok.vocab_size",
     "max_token_value": "tok.vocab_size - 1",
     "post_processor": "tok.template",
     "pre_tokenizer": "tok.splitter",

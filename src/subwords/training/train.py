@@ -13,11 +13,11 @@ from subwords.corpus.progress import progress as progress_line
 from subwords.corpus.reading import Reading
 from subwords.errors import InputError, SubwordsWarning, TrainingError
 from subwords.families import Model, family_named, family_of
-from subwords.resolve import NormalizerLike, SplitterLike
+from subwords.resolve import Changes, NormalizerLike, SplitterLike
 from subwords.resolve import splitter as make_splitter
 from subwords.support.limits import bytes_of
 from subwords.support.threads import thread_count
-from subwords.tokenizer import Changes, Tokenizer
+from subwords.tokenizer import Tokenizer
 from subwords.training.assemble import spec_of
 from subwords.training.count import WordRules, counts_of, normalizer_or_none
 from subwords.training.marks import Marks
@@ -165,7 +165,7 @@ def train(
     >>> import subwords
     >>> tok = subwords.train(["hug pug pun bun hugs " * 9], vocab_size=262, special_tokens=["<s>"])
     >>> tok.merges[:2]
-    [(b'u', b'g'), (b'h', b'ug')]
+    ((b'u', b'g'), (b'h', b'ug'))
     >>> subwords.train(["hug hugs hugging"] * 9, algorithm="wordpiece", vocab_size=16).tokenize("Hugs")
     ['hug', '##s']
     """

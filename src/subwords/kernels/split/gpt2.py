@@ -26,29 +26,20 @@ from subwords.kernels.jit import (
     range_mask,
     trailing_zeros,
 )
-from subwords.kernels.layout import LANES, MOST_BYTES
+from subwords.kernels.layout import LANES
 from subwords.kernels.packing import write_bits
-from subwords.kernels.split.masks import Classes, classify_high, is_space_at, move_bit
+from subwords.kernels.split.masks import (
+    Classes,
+    classify_high,
+    contraction_length,
+    is_space_at,
+    move_bit,
+    scan_texts,
+)
 from subwords.kernels.split.pack import low_bits
 
 ZERO, ONE = U64(0), U64(1)
 LAST = U64(63)
-
-
-@helper
-def contraction_length(p, i, stop):
-    """The length of the contraction whose apostrophe is at i, or 0."""
-    if i + 1 >= stop:
-        return 0
-    first = p[i + 1]
-    if first == 115 or first == 116 or first == 109 or first == 100:  # s t m d
-        return 2
-    if i + 2 >= stop:
-        return 0
-    second = p[i + 2]
-    if (first == 114 or first == 118) and second == 101:  # re ve
-        return 3
-    return 3 if first == 108 and second == 108 else 0  # ll
 
 
 @helper
@@ -94,7 +85,7 @@ def scan(p, start, stop, classes, tail, ends, count, capacity):
         while apostrophes != ZERO:
             k = trailing_zeros(apostrophes)
             apostrophes &= apostrophes - ONE
-            length = contraction_length(p, i + k, stop)
+            length = contraction_length(p, i + k, stop, 0)
             if length > 0:
                 off, moved_off = move_bit(off, moved_off, k + 1)
                 on, moved_on = move_bit(on, moved_on, k + length)
@@ -127,28 +118,4 @@ def split_gpt2_many(text: U8s, bounds: I64s, first: Int, classes: U8s, tail: U8s
     Returns the index of the first text there was no room for. text_ends[i - first + 1] is the number of words up to the
     end of text i.
     """
-    p, b, c, t, e, m = (
-        pointer(text),
-        pointer(bounds),
-        pointer(classes),
-        pointer(tail),
-        pointer(ends),
-        pointer(text_ends),
-    )
-    count, i = 0, first
-    m[0] = 0
-    while i + 1 < len(bounds):
-        start, stop = b[i], b[i + 1]
-        if (
-            count + (stop - start) + LANES > len(ends)
-            or stop - b[first] > MOST_BYTES
-            or i - first + 1 >= len(text_ends)
-        ):
-            break
-        more = scan(p, start, stop, c, t, e, count, len(ends))
-        for k in range(count, more):
-            e[k] += start - b[first]
-        count = more
-        i += 1
-        m[i - first] = count
-    return i
+    return scan_texts(scan, text, bounds, first, classes, tail, ends, text_ends)

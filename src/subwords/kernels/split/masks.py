@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from subwords.kernels.jit import I64, U64, helper, inlined, range_mask, trailing_zeros
-from subwords.kernels.layout import LANES, LETTER, NUMBER, SPACE
+from subwords.kernels.jit import I64, U64, helper, inlined, pointer, range_mask, trailing_zeros
+from subwords.kernels.layout import LANES, LETTER, MOST_BYTES, NUMBER, SPACE
 from subwords.kernels.split.pack import low_bits
 from subwords.kernels.text.utf8 import decode_at
 
@@ -130,3 +130,48 @@ def carried(runs, begins, joining):
     once = runs + begins
     total = once + joining
     return runs & ~total | begins, total & ~runs, U64(once < runs) | U64(total < once)
+
+
+@helper
+def contraction_length(p, i, stop, fold):
+    """The length of the contraction whose apostrophe is at i, or 0.
+
+    fold: 0 for small letters only; 32 for letters of both cases, where the long s (U+017F) is an s.
+    """
+    if i + 1 >= stop:
+        return 0
+    first = p[i + 1] | fold
+    if first == 115 or first == 116 or first == 109 or first == 100:  # s t m d
+        return 2
+    if i + 2 >= stop:
+        return 0
+    if fold != 0 and p[i + 1] == 0xC5 and p[i + 2] == 0xBF:
+        return 3
+    second = p[i + 2] | fold
+    if (first == 114 or first == 118) and second == 101:  # re ve
+        return 3
+    return 3 if first == 108 and second == 108 else 0  # ll
+
+
+@helper
+def scan_texts(scan, text, bounds, first, classes, tail, ends, text_ends):
+    """Write the word ends of whole texts by the `scan` of a rule; see `split_gpt2_many`."""
+    p, b, c, t = pointer(text), pointer(bounds), pointer(classes), pointer(tail)
+    e, m = pointer(ends), pointer(text_ends)
+    count, i = 0, first
+    m[0] = 0
+    while i + 1 < len(bounds):
+        start, stop = b[i], b[i + 1]
+        if (
+            count + (stop - start) + LANES > len(ends)
+            or stop - b[first] > MOST_BYTES
+            or i - first + 1 >= len(text_ends)
+        ):
+            break
+        more = scan(p, start, stop, c, t, e, count, len(ends))
+        for k in range(count, more):
+            e[k] += start - b[first]
+        count = more
+        i += 1
+        m[i - first] = count
+    return i

@@ -37,8 +37,8 @@ from subwords.kernels.jit import (
 )
 from subwords.kernels.layout import CASELESS_BIT, CODE_POINTS, LANES, MARK_BIT, NUMBER, SPACE, UPPER_BIT
 from subwords.kernels.packing import write_bits
-from subwords.kernels.split.cl100k import after_character, contraction_length, gap_starts, number_starts
-from subwords.kernels.split.masks import carried, is_space_at, move_bit
+from subwords.kernels.split.cl100k import after_character, gap_starts, number_starts
+from subwords.kernels.split.masks import carried, contraction_length, is_space_at, move_bit
 from subwords.kernels.split.pack import low_bits
 from subwords.kernels.text.utf8 import decode_at
 
@@ -114,7 +114,7 @@ def suffixes(p, i, stop, apostrophes, on):
     while apostrophes != ZERO:
         k = trailing_zeros(apostrophes)
         apostrophes &= apostrophes - ONE
-        length = contraction_length(p, i + k, stop)
+        length = contraction_length(p, i + k, stop, 32)
         if length > 0 and on >> U64(k) & ONE == ZERO:
             bits = low_bits(length)
             off |= bits << U64(k)

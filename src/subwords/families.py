@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 from weakref import WeakValueDictionary
 
+from subwords.components.model import Model
+from subwords.errors import InputError
 from subwords.support.checks import check_choice
 from subwords.wordpiece.model import SPECIAL_TOKENS
 
 if TYPE_CHECKING:
     from subwords.bpe.model import BPE
+    from subwords.bpe.segmenter import BPESegmenter
     from subwords.encode.encoder import Encoder
     from subwords.encode.segmenter import Segmenter, WordSource
-    from subwords.unigram.model import Unigram
-    from subwords.wordlevel.model import WordLevel
-    from subwords.wordpiece.model import WordPiece
+    from subwords.normalize.normalizer import Normalizer
+    from subwords.spec import TokenizerSpec
+    from subwords.split.splitter import Splitter
 
-__all__ = ["ALGORITHMS", "FAMILIES", "Family", "Model", "encoder_of", "family_named", "family_of", "segmenter_of"]
-
-Model: TypeAlias = "BPE | WordPiece | Unigram | WordLevel"
+__all__ = ["ALGORITHMS", "FAMILIES", "Family", "encoder_of", "family_named", "family_of", "need", "segmenter_of"]
 
 
 @dataclass(frozen=True)
 class Family:
-    """A family of models: its modules, imported on first use, and its training defaults.
+    """A family of models: its modules, imported on first use, its training defaults, and its tools.
 
     The package `subwords.<name>` contains `model.py` with `model_class`, `segmenter.py` with `<model_class>Segmenter`,
-    `train.py` with `<model_class>Settings` and `train_<name>`, and `parts.py` with `parts_of` and `untrained`.
+    and `train.py` with `<model_class>Settings`, `train_<name>`, `assemble_<name>` and `untrained_<name>`.
+
     package: that of another family, for an algorithm that trains its models. trainer: the module of its settings.
+    keeps_merges: in order, so that the first ones make a smaller vocabulary. tools: what functions of other rooms do
+    for this family alone, by the name of the function; a family without an entry is refused there.
     """
 
     name: str
@@ -43,59 +48,108 @@ class Family:
     unit: Literal["tokens", "steps"] = "tokens"
     package: str | None = None
     trainer: str | None = None
+    learns: str = "pair is left to merge"
+    keeps_merges: bool = False
+    tools: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @cached_property
     def segmenter(self) -> Any:
         """The segmenter class."""
-        return self._of("segmenter", f"{self.model_class}Segmenter")
+        return self._own("segmenter", f"{self.model_class}Segmenter")
 
     @cached_property
     def settings(self) -> Any:
         """The class of the training settings, a frozen dataclass."""
         name = f"{self.model_class}Settings" if self.trainer is None else f"{self.name.capitalize()}Settings"
-        return self._of("train", name, self.trainer)
+        return self._own("train", name, self.trainer)
 
     @cached_property
     def train(self) -> Any:
         """The trainer: `(counts, settings, *, threads, on_step) -> model`."""
-        return self._of("train", f"train_{self.name}", self.trainer)
+        return self._own("train", f"train_{self.name}", self.trainer)
 
-    @cached_property
-    def parts_of(self) -> Any:
-        """What a trained model is used with: `(model, settings, rule, steps) -> Parts`."""
-        return self._of("parts", "parts_of")
+    def assemble(self, model: Model, settings: Any, splitter: Splitter, normalizer: Normalizer | None) -> TokenizerSpec:
+        """Return the spec of a trained model; splitter and normalizer are those that made its words."""
+        made: TokenizerSpec = self._own("train", f"assemble_{self.package or self.name}")(
+            model, settings, splitter.rule, normalizer.steps if normalizer else ()
+        )
+        return made
 
-    @cached_property
-    def untrained(self) -> Any:
-        """A model of the special tokens and one character: `(settings) -> model`."""
-        return self._of("parts", "untrained")
+    def untrained(self, settings: Any) -> Model:
+        """Return a model of the special tokens and one character, to try settings before training."""
+        made: Model = self._own("train", f"untrained_{self.package or self.name}")(settings)
+        return made
 
     @cached_property
     def options(self) -> tuple[str, ...]:
         """The names of the training settings."""
-        return tuple(field.name for field in fields(self.settings))
+        return tuple(setting.name for setting in fields(self.settings))
 
-    def _of(self, module: str, name: str, place: str | None = None) -> Any:
+    def tool(self, name: str, purpose: str = "") -> Any:
+        """Return what does something for this family alone; InputError, which names the purpose, if nothing does."""
+        if name not in self.tools:
+            *some, last = (family.model_class for family in FAMILIES.values() if name in family.tools)
+            others = f"{', '.join(some)} or {last}" if some else last
+            raise InputError(f"{purpose or name} needs a {others} model; this is {self.model_class}")
+        module, _, found = self.tools[name].rpartition(".")
+        return getattr(import_module(f"subwords.{module}"), found)
+
+    def _own(self, module: str, name: str, place: str | None = None) -> Any:
         return getattr(import_module(place or f"subwords.{self.package or self.name}.{module}"), name)
 
 
 FAMILIES = {
     family.name: family
     for family in (
-        Family("bpe", "BPE", "gpt2"),
+        Family(
+            *("bpe", "BPE", "gpt2"),
+            keeps_merges=True,
+            tools={
+                "extend": "adapt.extend_bpe.extend_bpe",
+                "prune": "adapt.removal.BPERemoval",
+                "merge": "adapt.merge_tokenizers.merge_bpe",
+                "segmentations": "adapt.word_lattice.bpe_lattice",
+                "explain": "study.segment_bpe.BPEWords",
+                "why_not": "study.obstacles.bpe_obstacle",
+                "audit": "study.checks.reach.bpe_unreached",
+            },
+        ),
         Family(
             *("wordpiece", "WordPiece", "bert", "bert-uncased", SPECIAL_TOKENS),
             unk_token="[UNK]",
+            tools={
+                "extend": "adapt.extend_pieces.extend_pieces",
+                "prune": "adapt.removal_of_pieces.WordPieceRemoval",
+                "merge": "adapt.merge_tokenizers.merge_wordpiece",
+                "segmentations": "adapt.word_lattice.wordpiece_lattice",
+                "explain": "study.segment_wordpiece.WordPieceWords",
+                "why_not": "study.obstacles.wordpiece_obstacle",
+                "audit": "study.checks.reach.wordpiece_unreached",
+            },
         ),
         Family(
             *("unigram", "Unigram", "sentencepiece", "sentencepiece", ("<unk>", "<s>", "</s>")),
             unk_token="<unk>",
             min_frequency=2,
             unit="steps",
+            tools={
+                "extend": "adapt.extend_pieces.extend_pieces",
+                "prune": "adapt.removal_of_pieces.UnigramRemoval",
+                "segmentations": "adapt.word_lattice.unigram_lattice",
+                "explain": "study.segment_unigram.UnigramWords",
+                "why_not": "study.obstacles.unigram_obstacle",
+                "audit": "study.checks.reach.unigram_unreached",
+            },
         ),
         Family(
             *("wordlevel", "WordLevel", "whitespace", None, ("<unk>",)),
             unk_token="<unk>",
+            learns="word is left",
+            tools={
+                "explain": "study.segment_wordpiece.WordLevelWords",
+                "why_not": "study.obstacles.wordlevel_obstacle",
+                "audit": "study.checks.reach.wordlevel_unreached",
+            },
         ),
     )
 }
@@ -109,6 +163,7 @@ ALGORITHMS = {
         trainer="subwords.adapt.mingram",
     ),
 }
+Kind = TypeVar("Kind", bound=Model)
 _BY_CLASS = {family.model_class: family for family in FAMILIES.values()}
 _SEGMENTERS: WeakValueDictionary[int, Segmenter] = WeakValueDictionary()  # by the id of the model, which they hold
 
@@ -130,6 +185,17 @@ def family_of(model: Model) -> Family:
     return _BY_CLASS[type(model).__name__]
 
 
+def need(model: Model, kind: type[Kind], what: str) -> Kind:
+    """Return a model of the only family that can do something; InputError for any other one."""
+    if not isinstance(model, kind):
+        raise InputError(f"{what} needs a {kind.__name__} model; this is {type(model).__name__}")
+    return model
+
+
+@overload
+def segmenter_of(model: BPE) -> BPESegmenter: ...
+@overload
+def segmenter_of(model: Model) -> Segmenter: ...
 def segmenter_of(model: Model) -> Segmenter:
     """Return the segmenter of a model, which holds it in the layout of its kernel; all its encoders share it."""
     found = _SEGMENTERS.get(id(model))

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from subwords.components import normalizer as normalizers
     from subwords.components.added_token import AddedToken
     from subwords.components.decoder import Decoder
+    from subwords.components.model import Model
     from subwords.components.padding import Padding, Truncation
     from subwords.components.template_text import TemplateLike
-    from subwords.families import Model
     from subwords.normalize.normalizer import Normalizer
     from subwords.spec import TokenizerSpec
 

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from subwords.components import splitter as splitters
 from subwords.components.added_token import AddedToken, check_added_tokens
-from subwords.components.byte_alphabet import CHARACTERS, tokens_from_text, tokens_to_text
+from subwords.components.model import Model
 from subwords.components.roles import checked_roles, roles_by_name
 from subwords.errors import InputError
-from subwords.families import FAMILIES, Model
 from subwords.support.checks import check_string
 from subwords.support.value import Value
 
@@ -78,7 +77,7 @@ class TokenizerSpec(Value):
     foreign: Foreign = field(default=Foreign(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        if type(self.model).__name__ not in {family.model_class for family in FAMILIES.values()}:
+        if not isinstance(self.model, Model):
             raise InputError(f"expected a BPE, WordPiece, Unigram or WordLevel model, not {type(self.model).__name__}")
         added = check_added_tokens(self.added_tokens)
         object.__setattr__(self, "added_tokens", added)
@@ -92,7 +91,7 @@ class TokenizerSpec(Value):
             if token.id >= size:
                 raise InputError(f"expected added token ids below {size}; {token.content!r} has {token.id}")
             held = self.model.vocab[token.id]
-            if held not in (token.content.encode(), self._spelled(token.content)):
+            if held not in (token.content.encode(), self.model.from_files(token.content)):
                 raise InputError(
                     f"expected added tokens with the ids that they have in the vocabulary; {token.content!r:.60} has "
                     f"{token.id}, the id of {held!r:.60}: use with_tokens([...]), which gives the ids"
@@ -117,15 +116,36 @@ class TokenizerSpec(Value):
             if not isinstance(self.decoder, get_args(Decoder)):
                 raise InputError(f"expected a decoder of subwords.components.decoder or None, not {self.decoder!r:.60}")
 
+    @classmethod
+    def trained(
+        cls,
+        model: Model,
+        special_tokens: Sequence[str],
+        splitter: splitters.Rule,
+        normalizer: normalizers.Steps,
+        decoder: Decoder | None,
+        template: Template | None = None,
+    ) -> TokenizerSpec:
+        """Return the spec of a trained model, whose special tokens have the first ids."""
+        added = tuple(AddedToken(content, index) for index, content in enumerate(special_tokens))
+        return cls(
+            model=model,
+            normalizer=normalizer,
+            splitter=splitter,
+            template=template,
+            decoder=decoder,
+            added_tokens=added,
+        )
+
     def with_tokens(self, contents: Sequence[str], flags: Mapping[str, bool]) -> TokenizerSpec:
         """Return a spec with more added tokens; see `Tokenizer.with_tokens`."""
         model = self.model
         ids = dict(self._added_ids)
         for content in contents:
             # As in HF, a token is looked up as a tokenizer.json writes it.
-            spelled = self._spelled(content)
+            spelled = self.model.from_files(content)
             index = model.vocab.ids.get(spelled) if spelled else None
-            alone = getattr(model, "byte_level", False) and spelled == content.encode() and len(spelled) == 1
+            alone = model.byte_level and spelled == content.encode() and len(spelled) == 1
             if alone and flags.get("special", True):
                 raise InputError(f"expected special tokens of more than one byte: text needs the token {content!r}")
             if index is not None and content not in ids and spelled != content.encode():
@@ -141,7 +161,7 @@ class TokenizerSpec(Value):
             foreign = replace(foreign, model_size=len(model.vocab))
         model = model.extended([content.encode() for content in new])
         if flags.get("special", True):
-            model = replace(model, special_ids=model.special_ids | {ids[content] for content in contents})
+            model = model.with_(special_ids=model.special_ids | {ids[content] for content in contents})
         given = set(contents)
         kept = [token for token in self.added_tokens if token.content not in given]
         added = [*kept, *(AddedToken(content, ids[content], **flags) for content in contents)]
@@ -170,19 +190,13 @@ class TokenizerSpec(Value):
         """Return the id of a token as a tokenizer.json spells it, None if there is none."""
         if content in self._added_ids:
             return self._added_ids[content]
-        spelled = self._spelled(content)
+        spelled = self.model.from_files(content)
         return self.model.vocab.ids.get(spelled) if spelled else self._literal_ids.get(content.encode())
 
     @cached_property
     def spellings(self) -> tuple[str, ...]:
         """The tokens by id, as a tokenizer.json spells them; "" for an id without a token."""
-        tokens = [*self.model.vocab]
-        if getattr(self.model, "byte_level", False):
-            texts = tokens_to_text(tokens)
-            for index in getattr(self.model, "literal_ids", ()):
-                texts[index] = tokens[index].decode("utf-8", "replace")
-        else:
-            texts = [token.decode("utf-8", "replace") for token in tokens]
+        texts = self.model.texts_in_files
         for added in self.added_tokens:
             texts[added.id] = added.content
         return tuple(texts)
@@ -208,17 +222,11 @@ class TokenizerSpec(Value):
 
     @cached_property
     def _literal_ids(self) -> dict[bytes, int]:
-        return {self.model.vocab[index]: index for index in sorted(getattr(self.model, "literal_ids", ()))}
+        return {self.model.vocab[index]: index for index in sorted(self.model.literal_ids)}
 
     @cached_property
     def _added_ids(self) -> dict[str, int]:
         return {token.content: token.id for token in self.added_tokens}
-
-    def _spelled(self, content: str) -> bytes:
-        """Return the token that a tokenizer.json spells like this; b"" if it can spell none so."""
-        if not getattr(self.model, "byte_level", False):
-            return content.encode("utf-8", "surrogatepass")
-        return tokens_from_text([content])[0] if CHARACTERS.issuperset(content) else b""
 
     def with_(self, changes: Mapping[str, Any]) -> TokenizerSpec:
         """Return a spec with some fields changed; InputError for an unknown name."""

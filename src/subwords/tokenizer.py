@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.bpe.model import BPE
+from subwords.components.model import Model
 from subwords.components.roles import roles_by_name
 from subwords.engine.added_tokens import AddedTokens
 from subwords.engine.decode.id_decoder import MOST_AS_LIST, IdDecoder, Ids
 from subwords.errors import InputError, MissingName, SubwordsWarning
-from subwords.families import Model
 from subwords.results.token_batch import TokenBatch
 from subwords.spec import TokenizerSpec
 from subwords.split.splitter import Splitter

@@ -106,7 +106,7 @@ def test_unrelated_tokenizers() -> None:
         with pytest.raises(InputError, match=message):
             subwords.merge_tokenizers(tok, other)  # type: ignore[arg-type]
     pieces = subwords.train([TWO] * 9, vocab_size=40, algorithm="unigram")
-    with pytest.raises(InputError, match="two BPE or two WordPiece tokenizers"):
+    with pytest.raises(InputError, match="merge needs a BPE or WordPiece model; this is Unigram"):
         subwords.merge_tokenizers(pieces, pieces)
 
 

@@ -17,7 +17,7 @@ from small_data import file_of
 from strategies import counts_of, merge_lists, word_counts
 from subwords.adapt.chosen import lowest, token_counts
 from subwords.adapt.merge_graph import parts_of_tokens
-from subwords.adapt.removals import removal_of
+from subwords.adapt.removal import removal_of
 from subwords.adapt.words import ids_of_words
 from subwords.bpe.model import BPE
 from subwords.bpe.train import BPESettings, train_bpe
@@ -216,7 +216,7 @@ def test_clear_errors() -> None:
         with pytest.raises(InputError, match=message):
             subwords.prune(tok, **options)  # type: ignore[arg-type]
     words = subwords.train(["a b"], algorithm="wordlevel", vocab_size=3)
-    with pytest.raises(InputError, match="expected a BPE, WordPiece or Unigram tokenizer, not wordlevel"):
+    with pytest.raises(InputError, match="prune needs a BPE, WordPiece or Unigram model; this is WordLevel"):
         subwords.prune(words, drop=["a"])
 
 

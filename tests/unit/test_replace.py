@@ -98,7 +98,7 @@ def test_clear_errors() -> None:
     with pytest.raises(InputError, match="expected counts made with splitter"):
         subwords.replace(tok, subwords.count([NEW], splitter="bert"), number=3)
     words = subwords.train([OLD] * 9, algorithm="wordlevel", vocab_size=9)
-    with pytest.raises(InputError, match="WordLevel"):
+    with pytest.raises(InputError, match="replace needs a BPE, WordPiece or Unigram model; this is WordLevel"):
         subwords.replace(words, [NEW], number=3)
     pieces = subwords.train([OLD] * 9, algorithm="wordpiece", vocab_size=40)
     with pytest.raises(InputError, match="whole_characters is for BPE"):

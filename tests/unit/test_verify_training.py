@@ -180,7 +180,7 @@ def test_a_corpus_is_counted_as_the_tokenizer_says(tmp_path: Path) -> None:
 
 def test_clear_errors() -> None:
     tok, counts = trained()
-    with pytest.raises(InputError, match="expected a BPE tokenizer, not unigram"):
+    with pytest.raises(InputError, match="verify_training needs a BPE model; this is Unigram"):
         subwords.verify_training(subwords.train([TEXT], algorithm="unigram", vocab_size=30), counts)
     with pytest.raises(InputError, match="expected counts made with splitter"):
         subwords.verify_training(tok, subwords.count([TEXT], splitter="bert"))

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from subwords.adapt.id_map import IdMap, mapped_by
 from subwords.adapt.reachable import unreachable_ids
-from subwords.adapt.rearranged import new_ids
 from subwords.adapt.spelled import spelled
+from subwords.components.model import new_ids
 from subwords.support.value import read_only
 from subwords.tokenizer import Tokenizer
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from subwords.adapt.removal import Removal, shown
 from subwords.adapt.words import word_ids
+from subwords.components.model import Model
 from subwords.corpus.counts import WordCounts
 from subwords.errors import InputError
-from subwords.families import Model
 from subwords.support.checks import check_strings
 from subwords.tokenizer import Tokenizer
 from subwords.unicode.tables import property_members

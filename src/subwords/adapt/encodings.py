@@ -12,8 +12,8 @@ from typing import Literal, TypeAlias, get_args
 from subwords.adapt.word_lattice import WordLattice
 from subwords.bpe.model import BPE
 from subwords.bpe.sample import DROPOUT, draw_word
-from subwords.bpe.segmenter import BPESegmenter
 from subwords.errors import InputError
+from subwords.families import need, segmenter_of
 from subwords.support.checks import check_integer, refuse_given
 from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 
@@ -52,7 +52,7 @@ def encode_with(
     """
     tok = tokenizer_of(tokenizer)
     rate, key = _checked(tok, text, method, p, seed, document)
-    if method == "bpe-dropout" and (rate == 0 or (isinstance(tok.model, BPE) and tok.model.words_only)):
+    if method == "bpe-dropout" and (rate == 0 or tok.model.words_only):
         return tok.encode(text)
     segment = _segment(tok, method, rate)
     spans = tok._engine.words(text)
@@ -103,7 +103,7 @@ def distribution(
     tok = tokenizer_of(tokenizer)
     rate, _ = _checked(tok, word, method, p, None, None)
     check_integer("most", most, 1, MOST_OUTCOMES)
-    if method == "bpe-dropout" and isinstance(tok.model, BPE) and tok.model.words_only:
+    if method == "bpe-dropout" and tok.model.words_only:
         raise InputError("bpe-dropout changes nothing in a model that has only whole words: take another method")
     text = _as_bytes(word)
     if method == "uniform":
@@ -153,8 +153,8 @@ def _checked(
         raise InputError(f"expected a text as str, not {type(text).__name__}")
     if method not in get_args(Method):
         raise InputError(f"expected method to be one of {', '.join(get_args(Method))}; not {method!r:.60}")
-    if method == "bpe-dropout" and not isinstance(tok.model, BPE):
-        raise InputError(f"bpe-dropout needs a BPE model; this is {type(tok.model).__name__}")
+    if method == "bpe-dropout":
+        need(tok.model, BPE, method)
     if method not in DROPOUTS:
         refuse_given(f"encode_with for method {method!r}", p=p)
     if method in ("fewest", "longest"):
@@ -177,10 +177,9 @@ def _stream(key: bytes, place: int) -> Random:
 
 
 def _segment(tok: Tokenizer, method: object, p: float) -> Callable[[bytes, Random], list[int]]:
-    segmenter = tok._engine.segmenter
     if method == "bpe-dropout":
-        assert isinstance(segmenter, BPESegmenter)
-        bpe, users = segmenter, {segmenter.model.vocab[index]: index for index in segmenter.model.user_ids}
+        bpe = segmenter_of(need(tok.model, BPE, method))
+        users = {bpe.model.vocab[index]: index for index in bpe.model.user_ids}
         return lambda word, rng: [users[word]] if word in users else draw_word(bpe, word, lambda: rng.random() < p)
     lattice = _lattice(tok)
     if method == "fewest":

@@ -6,25 +6,18 @@ import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from subwords.adapt.extend_bpe import Extension, extended_bpe, with_merges
-from subwords.adapt.extend_pieces import extended_pieces
-from subwords.bpe.model import BPE
+from subwords.adapt.extend_bpe import Extension, Learned
 from subwords.corpus.counts import WordCounts
 from subwords.corpus.progress import progress as progress_line
 from subwords.errors import InputError, SubwordsWarning, TrainingError
 from subwords.families import family_of
-from subwords.learning.limits import Step
 from subwords.resolve import splitter as make_splitter
-from subwords.split.splitter import Splitter
 from subwords.support.checks import check_flag
 from subwords.support.limits import bytes_of
 from subwords.support.threads import thread_count
 from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 from subwords.training.count import counts_of, rules_like
 from subwords.training.memory import check_memory
-from subwords.unigram.model import Unigram
-from subwords.wordlevel.model import WordLevel
-from subwords.wordpiece.model import WordPiece
 
 if TYPE_CHECKING:
     from subwords.corpus.reading import Reading
@@ -77,6 +70,7 @@ def extend(
     Source: continued BPE training, Purason et al., arXiv 2512.03989.
     """
     tokenizer = tokenizer_of(tokenizer)
+    check_flag("whole_words", whole_words)
     settings = Extension(
         add=add,
         min_frequency=min_frequency,
@@ -84,14 +78,13 @@ def extend(
         max_token_length=max_token_length,
         whole_characters=whole_characters,
         max_words=max_words,
+        inner=tokenizer.splitter if whole_words else None,
     )
-    model = tokenizer.model
-    if isinstance(model, WordLevel):
-        raise InputError("WordLevel tokenizers cannot be extended: they have no subword tokens")
-    if not isinstance(model, BPE) and splitter is not None:
-        raise InputError(f"splitter is for BPE: in {family_of(model).name}, no piece spans words")
-    check_flag("whole_words", whole_words)
-    if whole_words and (splitter is None or not isinstance(model, BPE)):
+    model, family = tokenizer.model, family_of(tokenizer.model)
+    learn = family.tool("extend")
+    if splitter is not None and not family.keeps_merges:
+        raise InputError(f"splitter is for BPE: in {family.name}, no piece spans words")
+    if whole_words and splitter is None:
         raise InputError(
             "whole_words needs BPE and a coarser splitter, whose words contain several words of the tokenizer"
         )
@@ -101,9 +94,8 @@ def extend(
     if most is not None:
         check_memory(counts, most)
     with progress_line(None, "indexing", unit="tokens", enabled=progress) as bar:
-        inner = tokenizer.splitter if whole_words else None
-        found = _extended(model, counts, settings, inner, thread_count(threads), bar.phase)
-    tokens = list(found.vocab.after(len(model.vocab)))
+        found: Learned = learn(model, counts, settings, threads=thread_count(threads), on_step=bar.phase)
+    tokens = found.tokens
     if not tokens:
         raise TrainingError("nothing to add: in this corpus no two tokens of a word can merge")
     if len(tokens) < add:
@@ -116,23 +108,7 @@ def extend(
     if tokenizer.spec.foreign.sentencepiece is not None:
         from subwords.formats.sentencepiece.extend import with_pieces
 
-        scores = found.scores[len(model.vocab) :].tolist() if isinstance(found, Unigram) else None
-        return Tokenizer(with_pieces(tokenizer.spec, tokens, scores))
-    spec = replace(tokenizer.spec, model=found, splitter=rule.rule)
+        return Tokenizer(with_pieces(tokenizer.spec, tokens, found.scores or None))
+    spec = replace(tokenizer.spec, model=model.grown(*found), splitter=rule.rule)
     # In a tokenizer.json, the new tokens stand in the model, after the added ones.
     return Tokenizer(replace(spec, foreign=replace(spec.foreign, model_size=None)))
-
-
-def _extended(
-    model: BPE | WordPiece | Unigram,
-    counts: WordCounts,
-    settings: Extension,
-    inner: Splitter | None,
-    threads: int,
-    on_step: Step,
-) -> BPE | WordPiece | Unigram:
-    if isinstance(model, BPE):
-        return with_merges(model, *extended_bpe(model, counts, settings, inner=inner, threads=threads, on_step=on_step))
-    if isinstance(model, WordPiece):
-        return extended_pieces(model, counts, settings, threads=threads, on_step=on_step)
-    return extended_pieces(model, counts, settings, threads=threads, on_step=on_step)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from subwords.adapt.rules import joint, word_rules
 from subwords.adapt.whole_words import whole_words_only
 from subwords.adapt.words import apart_ids, symbols_of, threshold_of, word_ids
 from subwords.bpe.model import BPE
-from subwords.components.vocab import Vocab
+from subwords.components.model import NO_MERGES
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.errors import InputError
 from subwords.kernels.train_layout import MergeRules
@@ -23,14 +24,14 @@ from subwords.split.splitter import Splitter
 from subwords.support.checks import check_choice, check_flag, check_integer
 from subwords.support.threads import thread_count
 
-__all__ = ["Extension", "MergeLimits", "extended_bpe", "with_merges"]
+__all__ = ["Extension", "Learned", "MergeLimits", "extend_bpe"]
 
 SPACES = {True: b" ", False: "\u2581".encode()}  # by byte_level: what a word begins with
 
 
 @dataclass(frozen=True, kw_only=True)
 class Extension:
-    """The settings of `extend`; those that are None do not apply."""
+    """The settings of `extend`; those that are None do not apply. inner: join only whole words of this rule."""
 
     add: int
     min_frequency: int = 0
@@ -38,6 +39,7 @@ class Extension:
     max_token_length: int | None = None
     whole_characters: bool = False
     max_words: int | None = None
+    inner: Splitter | None = None
 
     def __post_init__(self) -> None:
         check_integer("add", self.add, 1, MOST)
@@ -47,6 +49,14 @@ class Extension:
         for name in ("max_token_length", "max_words"):
             if getattr(self, name) is not None:
                 check_integer(name, getattr(self, name), 1, MOST)
+
+
+class Learned(NamedTuple):
+    """What a model gets: tokens with the next ids; merges (left id, right id, id) of BPE, scores of Unigram."""
+
+    tokens: list[bytes]
+    merges: NDArray[np.int64] = NO_MERGES
+    scores: Sequence[float] = ()
 
 
 @dataclass(frozen=True)
@@ -61,23 +71,14 @@ class MergeLimits:
     limit_alphabet: None = None
 
 
-def extended_bpe(
-    model: BPE,
-    counts: WordCounts,
-    settings: Extension,
-    *,
-    inner: Splitter | None = None,
-    threads: int | None = None,
-    on_step: Step | None = None,
-) -> tuple[Vocab, NDArray[np.int64]]:
-    """Return the tokens and the merges (left id, right id, id) that a model gets; InputError if it cannot get any.
-
-    inner: join only whole words of this rule; see `whole_words_only`.
-    """
+def extend_bpe(
+    model: BPE, counts: WordCounts, settings: Extension, *, threads: int | None = None, on_step: Step | None = None
+) -> Learned:
+    """Return the tokens and the merges that a model gets; InputError if it cannot get any."""
     _check(model, settings)
     ids = word_ids(model, counts, threads)
-    if inner is not None:
-        ids = whole_words_only(ids, model, counts, inner)
+    if settings.inner is not None:
+        ids = whole_words_only(ids, model, counts, settings.inner)
     size, in_order = len(model.vocab), settings.tie_break == "first"
     threshold = threshold_of(ids, counts.counts, settings.add)
     words = symbols_of(ids, counts.counts, apart_ids(model), in_order=in_order)
@@ -93,7 +94,7 @@ def extended_bpe(
         rules=_rules(model, settings),
         threads=thread_count(threads),
     )
-    return vocab.after(size), merges
+    return Learned(list(vocab.after(size)), merges)
 
 
 def _check(model: BPE, settings: Extension) -> None:
@@ -124,12 +125,3 @@ def _rules(model: BPE, settings: Extension) -> MergeRules:
     if settings.max_words is not None:
         rules = joint(rules, word_rules(base, SPACES[model.byte_level], settings.max_words))
     return rules
-
-
-def with_merges(model: BPE, tokens: Vocab, merges: NDArray[np.int64]) -> BPE:
-    """Return the model with more tokens and merges, which rank after all old ones."""
-    every = model.vocab.with_more(tokens)
-    if model.ranks is None:
-        return replace(model, vocab=every, merges=np.concatenate([model.merges, merges]))
-    # Ranks are ids: any two tokens that join to a token merge.
-    return BPE.from_ranks(every, special_ids=model.special_ids)

@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.adapt.extend_bpe import Extension, MergeLimits
+from subwords.adapt.extend_bpe import Extension, Learned, MergeLimits
 from subwords.adapt.words import apart_ids, symbols_of, threshold_of, word_ids
 from subwords.corpus.counts import WordCounts
 from subwords.corpus.provenance import Provenance
@@ -21,7 +21,7 @@ from subwords.unigram.em import logarithms
 from subwords.unigram.model import GRAINS, Unigram
 from subwords.wordpiece.model import WordPiece
 
-__all__ = ["extended_pieces"]
+__all__ = ["extend_pieces"]
 
 Pieces = TypeVar("Pieces", WordPiece, Unigram)
 
@@ -29,12 +29,19 @@ ROUNDS = 20  # of replacing pieces that are not used
 MORE = 64  # candidates besides twice as many as asked for: those that are not used are replaced
 
 
-def extended_pieces(
+def extend_pieces(
     model: Pieces, counts: WordCounts, settings: Extension, *, threads: int | None = None, on_step: Step | None = None
-) -> Pieces:
-    """Return the model with up to `add` more pieces, which all occur when it encodes the counted words."""
+) -> Learned:
+    """Return up to `add` pieces that a model gets, which all occur when it encodes the counted words."""
+    found = _extended(model, counts, settings, threads, on_step or (lambda phase, done, total: None))
+    size = len(model.vocab)
+    scores = found.scores[size:].tolist() if isinstance(found, Unigram) else ()
+    return Learned(list(found.vocab.after(size)), scores=scores)
+
+
+def _extended(model: Pieces, counts: WordCounts, settings: Extension, threads: int | None, on_step: Step) -> Pieces:
     _check(model, settings)
-    tokens, times = _candidates(model, counts, settings, threads, on_step or (lambda phase, done, total: None))
+    tokens, times = _candidates(model, counts, settings, threads, on_step)
     total = float(_uses(model, counts, threads).sum())
     left: int = min(settings.add, len(tokens))
     chosen = list(range(left))
@@ -78,7 +85,7 @@ def _candidates(
 ) -> tuple[list[bytes], list[float]]:
     """Return the strings of merged neighbours, best first, and how often each was merged."""
     base = list(model.vocab)
-    prefix = model.prefix.encode() if isinstance(model, WordPiece) else b""
+    prefix = model.marks[0]
     ids = word_ids(model, counts, threads)
     words = symbols_of(ids, counts.counts, apart_ids(model), in_order=settings.tie_break == "first")
     lengths = np.fromiter((len(token.removeprefix(prefix).decode("utf-8", "replace")) for token in base), np.int32)

@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.adapt.alphabet import check_alphabets
-from subwords.adapt.spelled import spelled
+from subwords.adapt.spelled import check_alphabets, spelled
 from subwords.errors import InputError
 from subwords.formats import embedding_map
 from subwords.support.value import Value, read_only

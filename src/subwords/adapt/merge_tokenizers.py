@@ -9,19 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.adapt.adapted import Adapted
-from subwords.adapt.alphabet import check_alphabets
 from subwords.adapt.merge_graph import merged
-from subwords.adapt.rearranged import is_ranked, rearranged
+from subwords.adapt.rearranged import rearranged
+from subwords.adapt.spelled import check_alphabets
 from subwords.adapt.words import ids_of_words
 from subwords.bpe.model import BPE
+from subwords.components.model import Model
 from subwords.components.vocab import Vocab
 from subwords.errors import InputError
-from subwords.families import Model, family_of
+from subwords.families import family_of, need
 from subwords.spec import TokenizerSpec
 from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 from subwords.wordpiece.model import WordPiece
 
-__all__ = ["merge_tokenizers"]
+__all__ = ["merge_bpe", "merge_tokenizers", "merge_wordpiece"]
 
 
 def merge_tokenizers(first: TokenizerLike, second: TokenizerLike, *, threads: int | None = None) -> Adapted:
@@ -49,11 +50,7 @@ def merge_tokenizers(first: TokenizerLike, second: TokenizerLike, *, threads: in
     """
     tok_a, tok_b = tokenizer_of(first, "the first tokenizer"), tokenizer_of(second, "the second tokenizer")
     _check_related(tok_a, tok_b)
-    spec = tok_a.spec
-    if isinstance(spec.model, BPE) and isinstance(tok_b.model, BPE):
-        spec, left_out = _merged_bpe(spec, tok_b.spec, threads)
-    else:
-        spec, left_out = _merged_pieces(spec, tok_b.model), list[bytes]()
+    spec, left_out = family_of(tok_a.model).tool("merge")(tok_a.spec, tok_b.model, threads)
     spec, more = _with_added(spec, tok_b.spec)
     size, vocab = len(tok_a.model.vocab), tok_a.model.vocab
     if len(spec.model.vocab) == size:
@@ -67,11 +64,8 @@ def merge_tokenizers(first: TokenizerLike, second: TokenizerLike, *, threads: in
 def _check_related(tok_a: Tokenizer, tok_b: Tokenizer) -> None:
     check_alphabets(tok_a, tok_b)
     families = [family_of(tok.model).name for tok in (tok_a, tok_b)]
-    if families[0] != families[1] or families[0] not in ("bpe", "wordpiece"):
-        raise InputError(
-            f"expected two BPE or two WordPiece tokenizers to merge, not {families[0]} and {families[1]}: ranks and "
-            "scores of others do not compare"
-        )
+    if families[0] != families[1]:
+        raise InputError(f"expected two tokenizers of one family to merge, not {families[0]} and {families[1]}")
     if tok_a.splitter != tok_b.splitter:
         raise InputError(
             f"unrelated tokenizers: expected one splitter, not {tok_a.splitter.shown} and {tok_b.splitter.shown}; "
@@ -80,20 +74,12 @@ def _check_related(tok_a: Tokenizer, tok_b: Tokenizer) -> None:
     if tok_a.spec.normalizer != tok_b.spec.normalizer:
         names = [tok.normalizer.shown if tok.normalizer else "none" for tok in (tok_a, tok_b)]
         raise InputError(f"unrelated tokenizers: expected one normalizer, not {names[0]} and {names[1]}")
-    for tok in (tok_a, tok_b):
-        model = tok.model
-        if isinstance(model, BPE) and (model.words_only or model.parts or model.unused_ids or model.marked):
-            raise InputError(
-                "merge_tokenizers does not support BPE with a prefix, a suffix, words only, parts or unused"
-            )
 
 
-def _merged_pieces(spec: TokenizerSpec, other: Model) -> TokenizerSpec:
-    """Return the spec of a WordPiece tokenizer with the pieces of another one."""
+def merge_wordpiece(spec: TokenizerSpec, other: WordPiece, _threads: int | None) -> tuple[TokenizerSpec, list[bytes]]:
+    """Return the spec with the pieces of another model as well; none is left out."""
     known = {*spec.model.vocab}
-    tokens = [token for token in _ordinary(other) if token not in known]
-    assert isinstance(spec.model, WordPiece)
-    return _appended(spec, replace(spec.model, vocab=spec.model.vocab.with_more(tokens)))
+    return _appended(spec, spec.model.grown([token for token in _ordinary(other) if token not in known])), []
 
 
 def _ordinary(model: Model) -> list[bytes]:
@@ -107,13 +93,17 @@ def _appended(spec: TokenizerSpec, model: Model) -> TokenizerSpec:
     return replace(spec, model=model, foreign=replace(spec.foreign, model_size=None))
 
 
-def _merged_bpe(spec: TokenizerSpec, other: TokenizerSpec, threads: int | None) -> tuple[TokenizerSpec, list[bytes]]:
-    model = spec.model
-    assert isinstance(model, BPE)
-    assert isinstance(other.model, BPE)
-    symbols, wanted = _new_tokens(model, other.model)
+def merge_bpe(spec: TokenizerSpec, other: BPE, threads: int | None) -> tuple[TokenizerSpec, list[bytes]]:
+    """Return the spec with the tokens of another model as well, and those that no text would yield."""
+    model = need(spec.model, BPE, "merge_tokenizers")
+    for one in (model, other):
+        if one.words_only or one.parts or one.unused_ids or one.marked:
+            raise InputError(
+                "merge_tokenizers does not support BPE with a prefix, a suffix, words only, parts or unused"
+            )
+    symbols, wanted = _new_tokens(model, other)
     base = [*model.vocab, *symbols]
-    start = replace(model, vocab=Vocab(base), whole_words=False, ranks=None if is_ranked(model) else model.ranks)
+    start = replace(model, vocab=Vocab(base), whole_words=False, ranks=None if model.is_ranked else model.ranks)
     rows = ids_of_words(start, wanted, threads).to_lists()
     tokens, merges, left_out = _joined(rows, wanted, len(base))
     if model.whole_words:  # words that are tokens are looked up
@@ -122,14 +112,7 @@ def _merged_bpe(spec: TokenizerSpec, other: TokenizerSpec, threads: int | None) 
         more = [*symbols, *tokens]
         origins = np.concatenate([np.arange(len(model.vocab)), np.full(len(more), -1)])
         return rearranged(spec, origins, dict(enumerate(more, len(model.vocab)))), left_out
-    every = [*base, *tokens]
-    if is_ranked(model):
-        return _appended(spec, BPE.from_ranks(every, special_ids=model.special_ids)), left_out
-    ranks = model.ranks
-    if ranks is not None:
-        ranks = np.concatenate([ranks, ranks.max(initial=-1) + 1 + np.arange(len(merges))])
-    grown = replace(model, vocab=Vocab(every), merges=np.concatenate([model.merges, merges]), ranks=ranks)
-    return _appended(spec, grown), left_out
+    return _appended(spec, model.grown([*symbols, *tokens], merges)), left_out
 
 
 def _new_tokens(model: BPE, other: BPE) -> tuple[list[bytes], list[bytes]]:

@@ -22,7 +22,6 @@ from subwords.kernels.train_layout import NO_LANGUAGE
 from subwords.learning.parity import Choice
 from subwords.support.checks import check_choice, check_integer
 from subwords.tokenizer import Tokenizer
-from subwords.training.assemble import spec_of
 from subwords.training.count import counts_of
 from subwords.training.options import settings_of
 from subwords.training.train import rules_of
@@ -169,7 +168,7 @@ def train_parity(
         for k, name in enumerate(names)
     )
     order = tuple(None if pick == NO_LANGUAGE else names[pick] for pick in found.picks.tolist())
-    return Parity(Tokenizer(spec_of(family_named("bpe"), model, settings, rules)), rows, order, not measured)
+    return Parity(Tokenizer(family_named("bpe").assemble(model, settings, *rules[:2])), rows, order, not measured)
 
 
 def _names(languages: object) -> list[str]:

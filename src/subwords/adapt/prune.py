@@ -9,8 +9,7 @@ from subwords.adapt.adapted import Adapted
 from subwords.adapt.chosen import all_but, ids_of_tokens, lowest, of_scripts, token_counts, unneeded
 from subwords.adapt.counted import counts_for
 from subwords.adapt.rearranged import kept_origins, rearranged
-from subwords.adapt.removal import Removal
-from subwords.adapt.removals import removal_of
+from subwords.adapt.removal import Removal, removal_of
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.errors import InputError
 from subwords.support.checks import check_flag, check_integer

@@ -8,16 +8,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.bpe.model import BPE
+from subwords.components.model import Model, new_ids
 from subwords.components.padding import Padding
 from subwords.components.template import Inserted, Template
-from subwords.components.vocab import Vocab
 from subwords.errors import InputError
-from subwords.families import Model
 from subwords.spec import TokenizerSpec
-from subwords.unigram.model import Unigram
 
-__all__ = ["is_ranked", "kept_origins", "new_ids", "rearranged"]
+__all__ = ["kept_origins", "rearranged"]
 
 
 def kept_origins(model: Model, removed: Collection[int], *, compact: bool) -> NDArray[np.int64]:
@@ -33,13 +30,6 @@ def kept_origins(model: Model, removed: Collection[int], *, compact: bool) -> ND
     origins = np.full(int(left[-1]) + 1 if len(left) else 0, -1, np.int64)
     origins[left] = left
     return origins
-
-
-def new_ids(origins: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Return the new id of each of `size` old ids, -1 for those that are gone."""
-    found = np.full(size, -1, np.int64)
-    found[origins[origins >= 0]] = np.flatnonzero(origins >= 0)
-    return found
 
 
 def rearranged(
@@ -65,7 +55,7 @@ def rearranged(
     ids = new_ids(origins, len(old))
     return replace(
         spec,
-        model=_model(spec.model, tokens, origins, ids, scores or {}),
+        model=spec.model.rearranged(tokens, origins, scores or {}),
         template=None if spec.template is None else _template(spec.template, ids),
         added_tokens=tuple(replace(token, id=int(ids[token.id])) for token in spec.added_tokens),
         roles=tuple((role, int(ids[index])) for role, index in spec.roles),
@@ -96,57 +86,3 @@ def _template(template: Template, ids: NDArray[np.int64]) -> Template:
         for pieces in (template.single, template.pair)
     )
     return replace(template, single=single, pair=pair)
-
-
-def _model(
-    model: Model,
-    tokens: list[bytes],
-    origins: NDArray[np.int64],
-    ids: NDArray[np.int64],
-    fresh_scores: Mapping[int, float],
-) -> Model:
-    special = _mapped(model.special_ids, ids)
-    unk_id = None if model.unk_id is None else int(ids[model.unk_id])
-    if isinstance(model, BPE):
-        return _bpe(model, tokens, ids, unk_id)
-    vocab = Vocab(tokens)
-    if isinstance(model, Unigram):
-        # The score of an unknown character depends on the smallest one.
-        scores = np.where(origins >= 0, model.scores[origins], model.scores.max(initial=0.0))
-        scores[[*fresh_scores]] = [*fresh_scores.values()]
-        users = _mapped(model.user_ids, ids)
-        return replace(model, vocab=vocab, scores=scores, unk_id=unk_id, special_ids=special, user_ids=users)
-    return replace(model, vocab=vocab, unk_id=unk_id, special_ids=special)  # type: ignore[arg-type]
-
-
-def _bpe(model: BPE, tokens: list[bytes], ids: NDArray[np.int64], unk_id: int | None) -> BPE:
-    size = len(model.vocab)
-    places = np.concatenate([ids, np.zeros(len(model.parts), np.int64)])  # parts stay as long as merges use them
-    kept = (places[model.merges] >= 0).all(1)
-    merges = model.merges[kept]
-    used = np.unique(merges[merges >= size])
-    places[used] = len(tokens) + np.arange(len(used))
-    merges, ranks = places[merges], None if model.ranks is None else model.ranks[kept]
-    if ranks is not None:
-        ranks = merges[:, 2].copy() if is_ranked(model) else np.unique(ranks, return_inverse=True)[1].astype(np.int64)
-    return replace(
-        model,
-        vocab=Vocab(tokens),
-        merges=merges,
-        ranks=ranks,
-        unk_id=unk_id,
-        parts=tuple(model.parts[i - size] for i in used.tolist()),
-        special_ids=_mapped(model.special_ids, ids),
-        user_ids=_mapped(model.user_ids, ids),
-        unused_ids=_mapped(model.unused_ids, ids),
-        literal_ids=_mapped(model.literal_ids, ids),
-    )
-
-
-def is_ranked(model: BPE) -> bool:
-    """Whether a model is that of a rank file: tokens merge by their ids."""
-    return model.byte_level and model.ranks is not None and bool((model.ranks == model.merges[:, 2]).all())
-
-
-def _mapped(found: frozenset[int], ids: NDArray[np.int64]) -> frozenset[int]:
-    return frozenset(i for i in ids[sorted(found)].tolist() if i >= 0)

@@ -10,10 +10,10 @@ from subwords.bpe.model import BPE
 from subwords.bpe.plain import first_symbols, pairs_of
 from subwords.components.template import Inserted
 from subwords.errors import InputError
+from subwords.families import family_of
 from subwords.spec import TokenizerSpec
-from subwords.unigram.model import Unigram
 
-__all__ = ["BPERemoval", "Removal", "shown"]
+__all__ = ["BPERemoval", "Removal", "removal_of", "shown"]
 
 
 def shown(token: bytes) -> str:
@@ -44,14 +44,13 @@ class Removal:
     def _fixed(self) -> dict[int, str]:
         spec, model = self.spec, self.model
         found: dict[int, str] = {}
-        for index in sorted(getattr(model, "unused_ids", ())):
+        for index in sorted(model.unused_ids):
             found[index] = "an unused piece, which takes part in merging"
-        for index in sorted(getattr(model, "user_ids", ())):
+        for index in sorted(model.user_ids):
             found[index] = "a user-defined piece"
         for index in sorted(model.special_ids):
             found[index] = "a special token"
-        if isinstance(model, BPE | Unigram):
-            found |= dict.fromkeys(model.byte_ids[model.byte_ids >= 0].tolist(), "a byte of unknown characters")
+        found |= dict.fromkeys(model.byte_ids[model.byte_ids >= 0].tolist(), "a byte of unknown characters")
         found |= {token.id: "a special token" if token.special else "an added token" for token in spec.added_tokens}
         found |= {index: f"the token of the role {role!r}" for role, index in spec.roles}
         if model.unk_id is not None:
@@ -73,13 +72,24 @@ class Removal:
         return [index for index, token in enumerate(self.tokens) if token and index not in self.fixed]
 
 
+def removal_of(spec: TokenizerSpec, *, allow_unknown: bool = False) -> Removal:
+    """Return the rules of a tokenizer; InputError for families whose tokens cannot be removed.
+
+    allow_unknown: also remove pieces without which text that was known would be unknown; not an option of BPE.
+    """
+    rules: Removal = family_of(spec.model).tool("prune")(spec, allow_unknown=allow_unknown)
+    return rules
+
+
 class BPERemoval(Removal):
     """Removal of leaves: tokens that no other token is made of."""
 
     model: BPE
 
-    def __init__(self, spec: TokenizerSpec) -> None:
-        if isinstance(spec.model, BPE) and spec.model.words_only:
+    def __init__(self, spec: TokenizerSpec, *, allow_unknown: bool = False) -> None:
+        if allow_unknown:
+            raise InputError("allow_unknown is not an option for BPE, whose bytes and characters always stay")
+        if spec.model.words_only:
             raise InputError("expected a BPE model that merges to prune; this one has whole words or characters only")
         super().__init__(spec)
         self._parts = parts_of_tokens(self.model).tolist()

@@ -6,11 +6,11 @@ from collections.abc import Container, Iterator, Sequence
 from functools import cached_property
 
 from subwords.adapt.removal import Removal, shown
-from subwords.adapt.spelled import longest_match
 from subwords.errors import InputError
 from subwords.spec import TokenizerSpec
 from subwords.unigram.model import Unigram
 from subwords.wordpiece.model import WordPiece
+from subwords.wordpiece.plain import longest_match
 
 __all__ = ["UnigramRemoval", "WordPieceRemoval"]
 

@@ -7,28 +7,20 @@ from dataclasses import replace as changed
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from subwords.adapt.adapted import Adapted
 from subwords.adapt.counted import counts_for
-from subwords.adapt.extend_bpe import Extension, extended_bpe
-from subwords.adapt.extend_pieces import extended_pieces
+from subwords.adapt.extend_bpe import Extension, Learned
 from subwords.adapt.prune import Tokens, chosen_ids
 from subwords.adapt.rearranged import rearranged
-from subwords.adapt.removal import Removal
-from subwords.adapt.removals import removal_of
-from subwords.bpe.model import BPE
+from subwords.adapt.removal import Removal, removal_of
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.corpus.progress import progress as progress_line
 from subwords.errors import InputError, TrainingError
-from subwords.learning.limits import Step
-from subwords.spec import TokenizerSpec
+from subwords.families import family_of
 from subwords.support.checks import check_integer
 from subwords.support.threads import thread_count
 from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
-from subwords.unigram.model import Unigram
-from subwords.wordlevel.model import WordLevel
-from subwords.wordpiece.model import WordPiece
 
 if TYPE_CHECKING:
     from subwords.corpus.reading import Reading
@@ -74,8 +66,7 @@ def replace(
     """
     tokenizer = tokenizer_of(tokenizer)
     model = tokenizer.model
-    if isinstance(model, WordLevel):
-        raise InputError("tokens of WordLevel tokenizers cannot be replaced: they have no subword tokens")
+    learn = family_of(model).tool("extend", "replace")
     removal = removal_of(tokenizer.spec)
     if (number is None) + (drop is None) + (scripts is None) != 2:
         raise InputError("expected one of number, drop and scripts: which tokens make room")
@@ -93,13 +84,16 @@ def replace(
         whole_characters=whole_characters,
     )
     with progress_line(None, "indexing", unit="tokens", enabled=progress) as bar:
-        tokens, merges, scores = _learned(model, removed, counts, settings, thread_count(threads), bar.phase)
-    if len(tokens) < len(removed):
-        raise TrainingError(
-            f"cannot replace {len(removed)} tokens: this corpus has {len(tokens)} new ones; use more text, or replace "
-            "fewer"
+        # The removed strings are still in the vocabulary, so that they are not learned again.
+        found: Learned = learn(
+            model.without(removed), counts, settings, threads=thread_count(threads), on_step=bar.phase
         )
-    return _filled(tokenizer, removed, tokens, merges, scores)
+    if len(found.tokens) < len(removed):
+        raise TrainingError(
+            f"cannot replace {len(removed)} tokens: this corpus has {len(found.tokens)} new ones; use more "
+            "text, or replace fewer"
+        )
+    return _filled(tokenizer, removed, found)
 
 
 def _removed(
@@ -122,56 +116,14 @@ def _removed(
     )
 
 
-def _learned(
-    model: BPE | WordPiece | Unigram,
-    removed: list[int],
-    counts: WordCounts,
-    settings: Extension,
-    threads: int,
-    on_step: Step,
-) -> tuple[list[bytes], NDArray[np.int64], list[float]]:
-    """Return new tokens, their merges (BPE) and scores (Unigram); removed strings are taken, so not learned again."""
-    special, merges = model.special_ids | {*removed}, np.zeros((0, 3), np.int64)
-    if isinstance(model, BPE):
-        tokens, merges = extended_bpe(_without(model, removed), counts, settings, threads=threads, on_step=on_step)
-        return list(tokens), merges, []
-    size = len(model.vocab)
-    if isinstance(model, WordPiece):
-        more = extended_pieces(changed(model, special_ids=special), counts, settings, threads=threads, on_step=on_step)
-        return list(more.vocab.after(size)), merges, []
-    found = extended_pieces(changed(model, special_ids=special), counts, settings, threads=threads, on_step=on_step)
-    return list(found.vocab.after(size)), merges, found.scores[size:].tolist()
-
-
-def _without(model: BPE, removed: list[int]) -> BPE:
-    """Return the model in which no text yields some tokens."""
-    gone = np.zeros(len(model.symbols), np.bool_)
-    gone[removed] = True
-    kept = ~gone[model.merges].any(1)
-    ranks = None if model.ranks is None else model.ranks[kept]
-    return changed(model, merges=model.merges[kept], ranks=ranks, special_ids=model.special_ids | {*removed})
-
-
-def _filled(
-    tokenizer: Tokenizer, removed: list[int], tokens: list[bytes], merges: NDArray[np.int64], scores: list[float]
-) -> Adapted:
-    """Return the tokenizer with new tokens at the ids of removed ones; merges: with new ids after the last old one."""
+def _filled(tokenizer: Tokenizer, removed: list[int], found: Learned) -> Adapted:
+    """Return the tokenizer with new tokens at the ids of removed ones."""
     vocab = tokenizer.model.vocab
     origins = np.where(np.diff(vocab.offsets) > 0, np.arange(len(vocab)), -1)
     origins[removed] = -1
-    fresh = dict(zip(removed, tokens, strict=True))
-    spec = rearranged(tokenizer.spec, origins, fresh, dict(zip(removed, scores, strict=True)) if scores else None)
-    if isinstance(spec.model, BPE) and spec.foreign.sentencepiece is None:
-        places = np.concatenate([np.arange(len(vocab)), np.array(removed, np.int64)])
-        spec = _with_merges(spec, places[merges])
+    fresh, scores = dict(zip(removed, found.tokens, strict=True)), dict(zip(removed, found.scores, strict=False))
+    spec = rearranged(tokenizer.spec, origins, fresh, scores or None)
+    if spec.foreign.sentencepiece is None:
+        ids = np.concatenate([np.arange(len(vocab)), np.array(removed, np.int64)])  # of tokens as they were learned
+        spec = changed(spec, model=spec.model.with_merges(ids[found.merges]))
     return Adapted(Tokenizer(spec), tokenizer, tuple(removed), tuple(removed), _origins=origins)
-
-
-def _with_merges(spec: TokenizerSpec, merges: NDArray[np.int64]) -> TokenizerSpec:
-    """Return the spec with merges that rank after all others."""
-    model = spec.model
-    assert isinstance(model, BPE)
-    ranks = model.ranks
-    if ranks is not None:
-        ranks = np.concatenate([ranks, ranks.max(initial=-1) + 1 + np.arange(len(merges))])
-    return changed(spec, model=changed(model, merges=np.concatenate([model.merges, merges]), ranks=ranks))

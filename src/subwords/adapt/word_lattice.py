@@ -7,13 +7,14 @@ from random import Random
 from typing import NamedTuple
 
 from subwords.bpe.model import BPE
+from subwords.components.model import Model
 from subwords.encode.unknown import shortened
 from subwords.errors import InputError
-from subwords.families import Model
+from subwords.families import family_of
 from subwords.unigram.model import Unigram
 from subwords.wordpiece.model import WordPiece
 
-__all__ = ["WordLattice"]
+__all__ = ["WordLattice", "bpe_lattice", "unigram_lattice", "wordpiece_lattice"]
 
 MOST_COUNTED = 20_000  # bytes; counts of segmentations are exact integers with about as many bits
 
@@ -33,29 +34,8 @@ class WordLattice(NamedTuple):
     @classmethod
     def of(cls, model: Model) -> WordLattice:
         """Return the tokens of a model; InputError for those whose words are not sequences of tokens."""
-        if isinstance(model, WordPiece):
-            usable = {t: i for i, t in enumerate(model.vocab) if i not in model.special_ids and t}
-            mark = model.prefix.encode()
-            later = {t[len(mark) :]: i for t, i in usable.items() if t.startswith(mark) and t != mark}
-            size = max(map(len, usable), default=0)
-            return cls(usable, later, size, (), None, False, model.unk_id, model.max_chars)
-        if not isinstance(model, BPE | Unigram):
-            raise InputError(f"encode_with needs BPE, WordPiece or Unigram; this is {type(model).__name__}")
-        left_out = set(model.special_ids)
-        if isinstance(model, BPE):
-            if model.marked or model.words_only or model.parts:
-                raise InputError("encode_with does not support BPE with a prefix, a suffix, words only or parts")
-            left_out |= model.user_ids | model.unused_ids
-        by_bytes = isinstance(model, BPE) and model.byte_level
-        fallback = tuple(model.byte_ids.tolist())
-        if by_bytes or min(fallback) < 0:
-            fallback = ()
-        left_out.update(fallback)
-        if model.unk_id is not None:
-            left_out.add(model.unk_id)
-        tokens = {t: i for i, t in enumerate(model.vocab) if i not in left_out and t}
-        size = max(map(len, tokens), default=0)
-        return cls(tokens, tokens, size, fallback, model.unk_id, by_bytes, None, None)
+        found: WordLattice = family_of(model).tool("segmentations")(model)
+        return found
 
     def matches(self, word: bytes, at: int) -> list[tuple[int, int]]:
         """Return the end and id of each token that matches at a place, the shortest first."""
@@ -173,3 +153,31 @@ class WordLattice(NamedTuple):
                 if counts[end]:
                     waiting.append((end, [*path, (at, end, index)]))
         return found
+
+
+def wordpiece_lattice(model: WordPiece) -> WordLattice:
+    """Return the pieces of a model, with and without its prefix."""
+    usable = {t: i for i, t in enumerate(model.vocab) if i not in model.special_ids and t}
+    later = {model.without_marks(t): i for t, i in usable.items() if model.continues(t) or not model.prefix}
+    size = max(map(len, usable), default=0)
+    return WordLattice(usable, later, size, (), None, False, model.unk_id, model.max_chars)
+
+
+def unigram_lattice(model: Unigram) -> WordLattice:
+    """Return the pieces of a model."""
+    return _lattice(model, set())
+
+
+def bpe_lattice(model: BPE) -> WordLattice:
+    """Return the tokens of a model that merge; InputError if its words are no sequences of tokens."""
+    if model.marked or model.words_only or model.parts:
+        raise InputError("encode_with does not support BPE with a prefix, a suffix, words only or parts")
+    return _lattice(model, {*model.user_ids, *model.unused_ids})
+
+
+def _lattice(model: Model, left_out: set[int]) -> WordLattice:
+    fallback = () if min(model.byte_ids) < 0 else tuple(model.byte_ids.tolist())
+    left_out |= {*model.special_ids, *fallback, *([] if model.unk_id is None else [model.unk_id])}
+    tokens = {t: i for i, t in enumerate(model.vocab) if i not in left_out and t}
+    size = max(map(len, tokens), default=0)
+    return WordLattice(tokens, tokens, size, fallback, model.unk_id, model.byte_level, None, None)

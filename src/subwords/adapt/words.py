@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.bpe.model import BPE
+from subwords.components.model import Model
 from subwords.corpus.counts import WordCounts
 from subwords.corpus.provenance import Provenance
-from subwords.families import Model, encoder_of
+from subwords.families import encoder_of
 from subwords.kernels.train_layout import SymbolWords
 from subwords.learning.merging import order_of
 from subwords.results.token_batch import TokenBatch
 from subwords.split.splitter import Splitter
 from subwords.support.memory import zeros
 from subwords.support.threads import in_threads, thread_count
-from subwords.unigram.model import Unigram
-from subwords.wordpiece.model import WordPiece
 
 __all__ = ["apart_ids", "ids_of_words", "neighbours_of", "symbols_of", "threshold_of", "word_ids"]
 
@@ -30,15 +27,10 @@ LONG = 32  # bytes of a word, on average, from which on cutting it is faster
 
 
 def word_ids(model: Model, counts: WordCounts, threads: int | None = None) -> TokenBatch:
-    """Return the ids of every word. Symbols that a BPE model does not know get the id after the last token."""
-    if isinstance(model, BPE) and model.unk_id is None and not model.knows_all:
-        more = model.extended([b"\xff unknown"])
-        model = replace(more, unk_id=len(model.vocab), unknown="error")
-    if isinstance(model, Unigram) and model.running:
-        model = replace(model, running=False)  # each word begins at a sum of 0: these words are of no one text
-    encoder, text = encoder_of(model, Splitter(())), np.ascontiguousarray(counts.data)
+    """Return the ids of every word, each by itself. Unknown symbols of BPE get the id after the last token."""
+    encoder, text = encoder_of(model.by_words(), Splitter(())), np.ascontiguousarray(counts.data)
     starts = [*range(0, len(counts), PART), len(counts)]
-    near = neighbours_of(model) if len(text) > LONG * len(counts) and isinstance(model, BPE) else None
+    near = neighbours_of(model) if len(text) > LONG * len(counts) else None
 
     def encoded(part: tuple[int, int]) -> TokenBatch:
         return encoder.encode_words(text, counts.offsets[part[0] : part[1] + 1], near)
@@ -46,10 +38,10 @@ def word_ids(model: Model, counts: WordCounts, threads: int | None = None) -> To
     return TokenBatch.join(in_threads(encoded, pairwise(starts), thread_count(threads)))
 
 
-def neighbours_of(model: BPE) -> NDArray[np.uint8] | None:
+def neighbours_of(model: Model) -> NDArray[np.uint8] | None:
     """Return whether any token has two bytes side by side, for all pairs of bytes; None if words cannot be cut so."""
     whole = model.whole_words or model.words_only or bool(model.user_ids)
-    if whole or model.marked or not (model.byte_level and model.knows_all):
+    if whole or any(model.marks) or not (model.byte_level and model.knows_all):
         return None
     offsets = model.symbols.offsets
     found, data = np.zeros(1 << 16, np.uint8), model.symbols.data[: offsets[-1]].astype(np.int64)  # no padding
@@ -59,14 +51,13 @@ def neighbours_of(model: BPE) -> NDArray[np.uint8] | None:
     return found
 
 
-def apart_ids(model: BPE | WordPiece | Unigram) -> NDArray[np.bool_]:
+def apart_ids(model: Model) -> NDArray[np.bool_]:
     """Return which ids of `word_ids` split a word: those of unknown text and those that never merge."""
     size = len(model.vocab)
     apart = np.zeros(size + 1, np.bool_)  # one more: what `word_ids` says of unknown symbols
     apart[[*model.special_ids, *([] if model.unk_id is None else [model.unk_id]), size]] = True
-    if not isinstance(model, WordPiece):
-        apart[list(model.user_ids)] = True
-        apart[model.byte_ids[model.byte_ids >= 0]] = True
+    apart[list(model.user_ids)] = True
+    apart[model.byte_ids[model.byte_ids >= 0]] = True
     return apart
 
 

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.components.model import NO_MERGES, Model
 from subwords.components.space_rule import SPACE, space_rule
 from subwords.components.splitter import Rule
 from subwords.components.vocab import Vocab
 from subwords.errors import FormatError
 from subwords.kernels.layout import CODE_POINTS, ID_BITS, MISSING, MOST_RANK
 from subwords.kernels.stored import stored
-from subwords.support.value import Value, read_only
+from subwords.support.value import read_only
 
 __all__ = ["BPE"]
 
@@ -29,7 +30,7 @@ WIDTHS = np.repeat(np.array([1, 0, 2, 3, 4, 0]), [128, 64, 32, 16, 8, 8])
 
 
 @dataclass(frozen=True, eq=False)
-class BPE(Value):
+class BPE(Model):
     """A BPE model.
 
     merges: int64, shape (m, 3): left id, right id, resulting id, in order of rank.
@@ -205,6 +206,88 @@ class BPE(Value):
             merges=self.merges + more * (self.merges >= size),  # ids of `parts` move up
             special_ids=self.special_ids | frozenset(range(size, size + more)),
         )
+
+    def grown(
+        self, tokens: Sequence[bytes], merges: NDArray[np.int64] = NO_MERGES, scores: Sequence[float] = ()
+    ) -> BPE:
+        """Return the model with more tokens and the merges that make them, which rank after all others."""
+        every = self.vocab.with_more(tokens)
+        if self.is_ranked:
+            return BPE.from_ranks(every, special_ids=self.special_ids)
+        return replace(self, vocab=every, **self._more_merges(merges))
+
+    def with_merges(self, merges: NDArray[np.int64]) -> BPE:
+        """Return the model with merges (left id, right id, id) that rank after all others."""
+        return replace(self, **self._more_merges(merges))
+
+    def _more_merges(self, merges: NDArray[np.int64]) -> dict[str, Any]:
+        ranks = self.ranks
+        if ranks is not None:
+            ranks = np.concatenate([ranks, ranks.max(initial=-1) + 1 + np.arange(len(merges))])
+        return {"merges": np.concatenate([self.merges, merges]), "ranks": ranks}
+
+    def without(self, ids: Collection[int]) -> BPE:
+        """Return the model that makes some tokens of no text: they have no merges."""
+        gone = np.zeros(len(self.symbols), np.bool_)
+        gone[[*ids]] = True
+        kept = ~gone[self.merges].any(1)
+        ranks = None if self.ranks is None else self.ranks[kept]
+        return replace(self, merges=self.merges[kept], ranks=ranks, special_ids=self.special_ids | {*ids})
+
+    _id_sets = ("special_ids", "user_ids", "unused_ids", "literal_ids")
+
+    def _moved(self, ids: NDArray[np.int64], origins: NDArray[np.int64], scores: Mapping[int, float]) -> dict[str, Any]:
+        size = len(self.vocab)
+        places = np.concatenate([ids, np.zeros(len(self.parts), np.int64)])  # parts stay as long as merges use them
+        kept = (places[self.merges] >= 0).all(1)
+        merges = self.merges[kept]
+        used = np.unique(merges[merges >= size])
+        places[used] = len(origins) + np.arange(len(used))
+        merges, ranks = places[merges], None if self.ranks is None else self.ranks[kept]
+        if ranks is not None:
+            ranks = merges[:, 2].copy() if self.is_ranked else np.unique(ranks, return_inverse=True)[1].astype(np.int64)
+        parts = tuple(self.parts[i - size] for i in used.tolist())
+        return {**super()._moved(ids, origins, scores), "merges": merges, "ranks": ranks, "parts": parts}
+
+    def by_words(self) -> BPE:
+        """Return the model that encodes each word by itself; an unknown symbol has the id after the last token."""
+        if self.unk_id is not None or self.knows_all:
+            return self
+        return replace(self.extended([b"\xff unknown"]), unk_id=len(self.vocab), unknown="error")
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether the model is that of a rank file: tokens merge by their ids."""
+        return self.byte_level and self.ranks is not None and bool((self.ranks == self.merges[:, 2]).all())
+
+    @property
+    def merge_count(self) -> int:
+        """The number of merges."""
+        return len(self.merges)
+
+    @cached_property
+    def ranked_merges(self) -> NDArray[np.int64]:
+        """The merges in order: rank, left id, right id, resulting id; int64, shape (m, 4)."""
+        ranks = np.arange(len(self.merges)) if self.ranks is None else self.ranks
+        return read_only(np.column_stack([ranks, self.merges]))
+
+    def facts(self) -> dict[str, object]:
+        """Return what distinguishes this model from others of its family, for people."""
+        return {"byte_level": self.byte_level, "merges": len(self.merges)}
+
+    @property
+    def marks(self) -> tuple[bytes, bytes]:
+        """The prefix and the suffix."""
+        return self.prefix, self.suffix
+
+    def without_marks(self, token: bytes) -> bytes:
+        """Return the text of a token, without prefix and suffix."""
+        return token.removeprefix(self.prefix).removesuffix(self.suffix)
+
+    @property
+    def missing_bytes(self) -> list[int]:
+        """The bytes without a token, if words or unknown characters become bytes."""
+        return np.flatnonzero(self.alphabet < 0).tolist() if self.byte_level else super().missing_bytes
 
     @cached_property
     def symbols(self) -> Vocab:

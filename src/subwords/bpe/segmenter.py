@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -21,12 +22,12 @@ from subwords.bpe.merge_tables import (
     without_repeats,
 )
 from subwords.bpe.model import BPE
-from subwords.bpe.plain import Pairs, pairs_of
+from subwords.bpe.plain import Pairs, Symbol, merge, pairs_of
 from subwords.bpe.ranges import Unfused, symbol_ranges
 from subwords.bpe.whole_words import as_words, lost_words
 from subwords.components.splitter import Rule
 from subwords.encode.encoder import Encoder
-from subwords.encode.segmenter import NO_KINDS, Segmenter, TokenWords
+from subwords.encode.segmenter import NO_KINDS, Encode, Segmenter, TokenWords
 from subwords.encode.unknown import UnknownSymbolError
 from subwords.kernels.layout import (
     BPE_SETTINGS,
@@ -113,6 +114,17 @@ class BPESegmenter(Segmenter):
     def finer(self, rule: Rule) -> Rule:
         """Also cut before U+2581 if texts are unsplit and no token crosses such a cut."""
         return rule or self.model.space_rule
+
+    def reachable(self, tokens: Sequence[bytes], ids: NDArray[np.int64], encode: Encode) -> NDArray[np.bool_]:
+        """Return which ids the model makes of words, see `Segmenter.reachable`; a token that is a word is looked up."""
+        found = np.ones(len(tokens), np.bool_)
+        if self.model.whole_words:
+            return found
+        if not self.model.marked:
+            return super().reachable(tokens, ids, encode)
+        for index in ids.tolist():
+            found[index] = _merged(self.model, self.pairs, tokens[index]) == [index]
+        return found
 
     @property
     def has_cuts(self) -> bool:  # type: ignore[override]
@@ -402,3 +414,25 @@ def _running(lengths: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[
     before = np.concatenate([np.zeros(1, np.int64), total])[offsets[:-1]]
     running: NDArray[np.int64] = total - np.repeat(before, np.diff(offsets))
     return running
+
+
+def _merged(model: BPE, pairs: Pairs, token: bytes) -> list[int]:
+    """Return what the merges make of a token as it is spelled, with its own marks."""
+    symbols, rest = list[Symbol](), token
+    while rest:
+        size = next((n for n in _sizes(model, rest, first=not symbols) if rest[:n] in model.vocab.ids), 0)
+        if not size:
+            return []
+        symbols.append(Symbol(model.vocab.ids[rest[:size]], size))
+        rest = rest[size:]
+    return [symbol.id for symbol in merge(pairs, symbols)]
+
+
+def _sizes(model: BPE, rest: bytes, *, first: bool) -> Iterator[int]:
+    """Yield the possible sizes of the first symbol, the longest first: with the suffix if it ends the token."""
+    before = len(model.prefix) if not first and model.prefix and rest.startswith(model.prefix) else 0
+    lead = rest[before] if len(rest) > before else 0
+    width = 1 if model.byte_level or lead < 0x80 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+    if model.suffix and rest[before + width :] == model.suffix:
+        yield len(rest)
+    yield before + width

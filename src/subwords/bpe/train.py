@@ -10,7 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.bpe.model import BPE
+from subwords.components import decoder
 from subwords.components.byte_alphabet import BYTES
+from subwords.components.model import NO_MERGES
+from subwords.components.normalizer import SentencePiece, Steps
+from subwords.components.splitter import NAMED, Rule
+from subwords.components.unescaped import unescaped, writes_spaces
 from subwords.components.vocab import Vocab
 from subwords.corpus.counts import WordCounts
 from subwords.errors import InputError
@@ -21,9 +26,10 @@ from subwords.kernels.layout import (
 from subwords.learning.characters import character_rules
 from subwords.learning.limits import Step, check_limits, check_room, check_words
 from subwords.learning.merging import merge_words
+from subwords.spec import TokenizerSpec
 from subwords.support.checks import check_choice, check_flag, check_token
 
-__all__ = ["BPESettings", "first_tokens", "model_of", "train_bpe"]
+__all__ = ["BPESettings", "assemble_bpe", "first_tokens", "model_of", "train_bpe", "untrained_bpe"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,3 +144,32 @@ def _alphabet(counts: WordCounts, settings: BPESettings) -> list[int]:
         kept = kept[np.sort(order[: settings.limit_alphabet])]
     symbols: list[int] = kept.tolist()
     return symbols
+
+
+def assemble_bpe(model: BPE, settings: BPESettings, rule: Rule, steps: Steps) -> TokenizerSpec:
+    """Return the spec of a trained model: with the splitter and the normalizer that made the words, and a decoder.
+
+    With fuse_unk or byte_fallback, the splitter "sentencepiece" is replaced by one without its cuts between scripts. No
+    merge crosses those: ids are the same, except that runs of unknown characters stay whole, as in SentencePiece.
+    """
+    spaces, as_sentencepiece = writes_spaces(rule, steps), settings.fuse_unk or settings.byte_fallback
+    if as_sentencepiece and rule == NAMED["sentencepiece"]:
+        rule = model.space_rule
+    fallback: list[decoder.DecoderStep] = [decoder.ByteFallback()] if settings.byte_fallback else []
+    made: decoder.Decoder | None = None
+    if as_sentencepiece and any(isinstance(step, SentencePiece) for step in steps):
+        unknown = frozenset() if settings.unk_token is None else frozenset([settings.unk_token])
+        control = frozenset(settings.special_tokens) - unknown
+        made = decoder.SentencePieceDecoder(unknown, control, byte_fallback=settings.byte_fallback)
+    elif spaces:
+        made = unescaped(rule, steps, [decoder.ByteDecoder()] if model.byte_level else [*fallback, decoder.Fuse()])
+    elif fallback:
+        made = decoder.DecoderSequence((*fallback, decoder.Fuse()))
+    return TokenizerSpec.trained(model, settings.special_tokens, rule, steps, made)
+
+
+def untrained_bpe(settings: BPESettings) -> BPE:
+    """Return a model of the special tokens and one character, or of all bytes."""
+    symbols = [bytes([byte]) for byte in range(256)] if settings.byte_level else [b"a"]
+    tokens = dict.fromkeys([*(token.encode() for token in settings.reserved), *symbols])
+    return model_of(Vocab([*tokens]), NO_MERGES, settings)

@@ -22,10 +22,7 @@ from subwords.cli.console import (
 from subwords.errors import InputError
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeIs
-
-    from subwords.bpe.model import BPE
-    from subwords.families import Model
+    from subwords.components.model import Model
     from subwords.tokenizer import Tokenizer
 
 __all__ = ["inspect"]
@@ -73,26 +70,22 @@ def inspect(
         present = (i for i, content in enumerate(tok.model.vocab) if content)
         _print_tokens(tok.model, islice(present, limit), as_json)
     elif merges:
-        if not _is_bpe(tok.model):
+        if tok.model.merge_count is None:
             raise InputError("--merges needs a BPE tokenizer; this one has no merges")
-        _print_merges(tok.model, range(len(tok.model.merges))[:limit], as_json)
+        _print_merges(tok.model, range(tok.model.merge_count)[:limit], as_json)
     elif token is not None:
         _print_token(tok.model, _find(tok, token), limit, as_json)
     else:
         print_values(_summary(tok) if sample is None else _use(tok, sample), as_json)
 
 
-def _is_bpe(model: Model) -> TypeIs[BPE]:
-    """Whether a model has merges; imports NumPy here because --help must start without it."""
-    from subwords.bpe.model import BPE
-
-    return isinstance(model, BPE)
-
-
 def _summary(tok: Tokenizer) -> dict[str, object]:
+    from subwords.families import family_of
+
     model = tok.model
     return {
-        **_kind(model),
+        "model": family_of(model).name,
+        **model.facts(),
         "tokens": tok.vocab_size,
         "longest_token": max(map(len, model.vocab), default=0),
         "special_tokens": tok.special_tokens,
@@ -100,40 +93,6 @@ def _summary(tok: Tokenizer) -> dict[str, object]:
         "normalizer": None if tok.normalizer is None else tok.normalizer.name or tok.normalizer.identity,
         "splitter": tok.splitter.name or tok.splitter.identity,
         "lossless": tok.lossless,
-    }
-
-
-def _kind(model: Model) -> dict[str, object]:
-    from subwords.unigram.model import Unigram
-    from subwords.wordlevel.model import WordLevel
-
-    if _is_bpe(model):
-        return {"model": "bpe", "byte_level": model.byte_level, "merges": len(model.merges)}
-    if isinstance(model, Unigram):
-        learned = set(range(len(model.vocab))) - model.special_ids - model.user_ids
-        scores = model.scores[sorted(learned)].tolist()
-        return {
-            "model": "unigram",
-            "byte_fallback": model.byte_fallback,
-            "user_defined": [model.vocab[i].decode() for i in sorted(model.user_ids)],
-            "highest_score": max(scores, default=None),
-            "lowest_score": min(scores, default=None),
-        }
-    if isinstance(model, WordLevel):
-        return {"model": "wordlevel"}
-    prefix = model.prefix.encode()
-    pieces = [content for i, content in enumerate(model.vocab) if content and i not in model.special_ids]
-    later = [content.removeprefix(prefix) for content in pieces if prefix and content.startswith(prefix)]
-    first = [content for content in pieces if not (prefix and content.startswith(prefix))]
-    lengths = [len(content.decode()) for content in (*first, *later)]
-    return {
-        "model": "wordpiece",
-        "prefix": model.prefix,
-        "longest_word": model.max_chars,
-        "begin_words": len(first),
-        "continue_words": len(later),
-        "single_characters": lengths.count(1),
-        "mean_length": round(sum(lengths) / max(1, len(lengths)), 2),
     }
 
 
@@ -171,14 +130,12 @@ def _token(model: Model, index: int) -> dict[str, Any]:
 
 def _score(model: Model, index: int) -> dict[str, float]:
     """Return a piece's score, the natural logarithm of its probability; empty if not Unigram."""
-    from subwords.unigram.model import Unigram
+    score = model.score(index)
+    return {} if score is None else {"score": round(score, 6)}
 
-    return {"score": round(float(model.scores[index]), 6)} if isinstance(model, Unigram) else {}
 
-
-def _merge(model: BPE, position: int) -> dict[str, Any]:
-    left, right, result = model.merges[position].tolist()
-    rank = position if model.ranks is None else int(model.ranks[position])
+def _merge(model: Model, position: int) -> dict[str, Any]:
+    rank, left, right, result = model.ranked_merges[position].tolist()
     return {"rank": rank, "left": _token(model, left), "right": _token(model, right), "result": _token(model, result)}
 
 
@@ -190,7 +147,7 @@ def _print_tokens(model: Model, ids: Iterable[int], as_json: bool) -> None:
     print_rows(("id", "token", "bytes", *_score(model, 0)), rows)
 
 
-def _print_merges(model: BPE, positions: Iterable[int], as_json: bool) -> None:
+def _print_merges(model: Model, positions: Iterable[int], as_json: bool) -> None:
     found = [_merge(model, position) for position in positions]
     if as_json:
         print_values({"merges": found}, as_json)
@@ -205,12 +162,10 @@ def _merge_row(merge: dict[str, Any]) -> tuple[str, ...]:
 
 def _print_token(model: Model, index: int, limit: int | None, as_json: bool) -> None:
     special = index in model.special_ids
-    made_by, part_of, part = [], [], []
-    if _is_bpe(model):
-        made = (model.merges[:, 2] == index).nonzero()[0].tolist()
-        part = (model.merges[:, :2] == index).any(1).nonzero()[0].tolist()
-        made_by = [_merge(model, position) for position in made[:limit]]
-        part_of = [_merge(model, position) for position in part[:limit]]
+    made = (model.ranked_merges[:, 3] == index).nonzero()[0].tolist()
+    part = (model.ranked_merges[:, 1:3] == index).any(1).nonzero()[0].tolist()
+    made_by = [_merge(model, position) for position in made[:limit]]
+    part_of = [_merge(model, position) for position in part[:limit]]
     if as_json:
         values = {**_token(model, index), "special": special, "made_by": made_by, "part_of": part_of}
         print_values({**values, "merges_with_it": len(part)}, as_json)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from subwords.kernels.jit import Kernel
     from subwords.kernels.place_layout import IdSizes
 
-__all__ = ["NO_KINDS", "Segmenter", "TokenWords", "WordSource"]
+__all__ = ["NO_KINDS", "Encode", "Segmenter", "TokenWords", "WordSource"]
 
+Encode: TypeAlias = "Callable[[list[bytes]], TokenBatch]"  # the ids of words
 NO_KINDS = np.zeros(0, np.uint8)  # of a model whose unknown ids are placed by searching again
 
 
@@ -74,7 +75,7 @@ class WordSource(Protocol):
 class Segmenter(ABC):
     """The part of encoding that depends on the model family: kernel, model arrays and buffers."""
 
-    model: Any  # a model of the family; subclasses say which
+    model: Any  # a `Model` of the family; subclasses say which
     has_cuts = False  # whether `cuts` are known
     isolates = False  # whether a character between two safe cuts has the same ids everywhere
     apart = True  # whether a word's ids never depend on the words before it
@@ -134,6 +135,28 @@ class Segmenter(ABC):
         filled = np.diff(offsets) > 0
         begins[offsets[:-1][filled]] = word_spans.words[:-1][filled]
         return np.stack([begins, ends])
+
+    def reachable(self, tokens: Sequence[bytes], ids: NDArray[np.int64], encode: Encode) -> NDArray[np.bool_]:
+        """Return which ids the model makes of words; True for ids that are not among `ids`. tokens: its vocabulary.
+
+        A token is made in some word if and only if it is made of its own text: if no merge or piece crosses its ends,
+        its neighbours do not change the segmentation between them. Families of which that is not true override this.
+        """
+        batch, found = encode([tokens[index] for index in ids.tolist()]), np.ones(len(tokens), np.bool_)
+        alone = np.diff(batch.offsets) == 1
+        first = np.zeros(len(ids), np.int64)
+        first[alone] = batch.ids[batch.offsets[:-1][alone]]
+        found[ids] = alone & (first == ids)
+        return found
+
+    def spell(self, tokens: Sequence[bytes], encode: Encode) -> list[list[int]]:
+        """Return the ids of the text of each token of another vocabulary, as one word.
+
+        A token of unknown text has the id of the unknown token, or none.
+        """
+        rows = encode([self.model.without_marks(token) for token in tokens]).to_lists()
+        size = len(self.model.vocab)
+        return [[index for index in row if index < size] for row in rows]
 
     def unknown(self, word: bytes, at: int) -> UnknownSymbolError:
         """Return the error for a word that cannot be encoded because of the symbol at byte `at`."""

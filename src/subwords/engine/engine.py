@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.components.model import Model
 from subwords.components.space_rule import SPACE
 from subwords.components.trusted import Input, source_of
 from subwords.encode.batch import Batches, read_places
@@ -20,7 +21,7 @@ from subwords.encode.unknown import TextError, UnknownSymbolError
 from subwords.engine.added_tokens import AddedTokens
 from subwords.engine.short import Short
 from subwords.errors import InputError
-from subwords.families import Model, segmenter_of
+from subwords.families import segmenter_of
 from subwords.results.token_batch import TokenBatch
 from subwords.split.splitter import Splitter
 from subwords.support.checks import encode_text
@@ -369,7 +370,7 @@ class Engine:
         """The tokens of the vocabulary, as text and as files spell them."""
         from subwords.engine.spelling import spelling_of
 
-        return spelling_of(self.model.vocab, byte_level=getattr(self.model, "byte_level", False))
+        return spelling_of(self.model.vocab, byte_level=self.model.byte_level)
 
 
 def _source(splitter: Splitter, normalizer: Normalizer | None) -> WordSource:

@@ -14,8 +14,8 @@ from subwords.errors import InputError
 from subwords.support.checks import refuse_given
 
 if TYPE_CHECKING:
+    from subwords.components.model import Model
     from subwords.engine.engine import Engine
-    from subwords.families import Model
     from subwords.unigram.sample import Paths
 
 __all__ = ["Seed", "best", "sample"]

@@ -14,7 +14,7 @@ from subwords.render.html import Chip, chips, facts
 from subwords.render.visible import printable
 
 if TYPE_CHECKING:
-    from subwords.families import Model
+    from subwords.components.model import Model
     from subwords.normalize.normalizer import Normalizer
     from subwords.split.splitter import Splitter
 

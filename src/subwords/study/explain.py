@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.bpe.model import BPE
+from subwords.components.model import Model
 from subwords.components.trusted import source_of
 from subwords.corpus.counts import WordCounts
 from subwords.engine.spans import word_spans_of
 from subwords.errors import InputError
-from subwords.families import Model, family_of, segmenter_of
+from subwords.families import family_of, segmenter_of
 from subwords.split.splitter import Splitter
 from subwords.split.word_spans import WordSpans
 from subwords.study.cuts import alternative_at, alternatives_of, cut_steps, described
@@ -26,8 +26,6 @@ from subwords.study.steps import Added, Change, Segmentation, Stretch, Word
 from subwords.study.trace import Trace
 from subwords.support.checks import check_instance
 from subwords.tokenizer import tokenizer_of
-from subwords.unigram.model import Unigram
-from subwords.wordlevel.model import WordLevel
 
 if TYPE_CHECKING:
     from subwords.components.trusted import Input
@@ -113,7 +111,7 @@ def explain_word(
 
 def _inner(model: Model, text: NDArray[np.uint8], start: int) -> list[tuple[int, int]]:
     """Return the ranges of the words of a model's `space_rule` in a word that begins at `start`."""
-    rule = model.space_rule if isinstance(model, BPE) else ()
+    rule = model.space_rule
     bounds = Splitter(rule).word_spans(text).words if rule else np.array([0, len(text)])
     return [*pairwise((bounds + start).tolist())]
 
@@ -130,13 +128,12 @@ Words = BPEWords | WordPieceWords | WordLevelWords | UnigramWords
 
 def words_of(model: Model, counts: WordCounts | None = None) -> Words:
     """Return what segments words by a model and notes how."""
-    if isinstance(model, BPE):
-        return BPEWords(model, counts)
-    if counts is not None:
+    family = family_of(model)
+    if counts is not None and not family.keeps_merges:
         raise InputError("counts need a BPE tokenizer: other families learn no merges in order")
-    if isinstance(model, Unigram):
-        return UnigramWords(model)
-    return WordLevelWords(model) if isinstance(model, WordLevel) else WordPieceWords(model)
+    make = family.tool("explain")
+    found: Words = make(model) if counts is None else make(model, counts)
+    return found
 
 
 def _part(tokenizer: Tokenizer, part: Part, words: Words, only: tuple[int, int, int] | None = None) -> Added | Stretch:
@@ -252,5 +249,4 @@ def _segmented(
 
 
 def _shown(model: Model, index: int) -> str:
-    vocab = model.symbols if isinstance(model, BPE) else model.vocab
-    return vocab[index].decode("utf-8", "backslashreplace")
+    return model.symbols[index].decode("utf-8", "backslashreplace")

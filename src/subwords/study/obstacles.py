@@ -10,16 +10,24 @@ import numpy as np
 
 from subwords.bpe.model import BPE
 from subwords.bpe.plain import Pairs, Symbol, first_symbols, merge
-from subwords.bpe.segmenter import BPESegmenter
-from subwords.families import Model, segmenter_of
+from subwords.components.model import Model
+from subwords.families import family_of, segmenter_of
 from subwords.study.segment_bpe import BPEWords
 from subwords.study.segment_unigram import UnigramWords
 from subwords.study.segment_wordpiece import WordPieceWords
 from subwords.study.steps import Lattice, Merging
 from subwords.unigram.model import GRAINS, Unigram
+from subwords.wordlevel.model import WordLevel
 from subwords.wordpiece.model import WordPiece
 
-__all__ = ["Obstacle", "obstacle_of"]
+__all__ = [
+    "Obstacle",
+    "bpe_obstacle",
+    "obstacle_of",
+    "unigram_obstacle",
+    "wordlevel_obstacle",
+    "wordpiece_obstacle",
+]
 
 MOST_REMOVED = 8  # merges that a counterfactual leaves out
 
@@ -48,12 +56,12 @@ class Obstacle:
 
 def obstacle_of(model: Model, word: bytes) -> Obstacle | None:
     """Return why a word is not one token; None if it is one."""
-    if isinstance(model, BPE):
-        return _bpe(model, word)
-    if isinstance(model, Unigram):
-        return _unigram(model, word)
-    if isinstance(model, WordPiece):
-        return _wordpiece(model, word)
+    found: Obstacle | None = family_of(model).tool("why_not")(model, word)
+    return found
+
+
+def wordlevel_obstacle(model: WordLevel, word: bytes) -> Obstacle | None:
+    """Return why a word is not one of the words of a model; None if it is."""
     if word in model.vocab.ids and model.vocab.ids[word] not in model.special_ids:
         return None
     return _not_learned(word, "if it were one of the words", (len(model.vocab),))
@@ -76,7 +84,8 @@ def _special(model: Model, index: int) -> Obstacle | None:
 # ------------------------------------------------------------------ WordPiece
 
 
-def _wordpiece(model: WordPiece, word: bytes) -> Obstacle | None:
+def wordpiece_obstacle(model: WordPiece, word: bytes) -> Obstacle | None:
+    """Return why a word is not one piece; None if it is one."""
     size, index = len(word.decode("utf-8", "surrogateescape")), model.vocab.ids.get(word)
     if index is not None and (special := _special(model, index)):
         return special
@@ -94,7 +103,8 @@ def _wordpiece(model: WordPiece, word: bytes) -> Obstacle | None:
 # ------------------------------------------------------------------ Unigram
 
 
-def _unigram(model: Unigram, word: bytes) -> Obstacle | None:
+def unigram_obstacle(model: Unigram, word: bytes) -> Obstacle | None:
+    """Return why a word is not one piece; None if it is one."""
     found = UnigramWords(model).segmented(word, [0.0])
     if len(found.best) == 1 and found.pieces[found.best[0]].id is not None:
         return None
@@ -127,7 +137,8 @@ def _path(found: Lattice, word: bytes) -> str:
 # ------------------------------------------------------------------ BPE
 
 
-def _bpe(model: BPE, word: bytes) -> Obstacle | None:
+def bpe_obstacle(model: BPE, word: bytes) -> Obstacle | None:
+    """Return why a word is not one token; None if it is one."""
     index, found = model.vocab.ids.get(word + model.suffix), BPEWords(model).segmented(word, [0.0])
     ids = found.replayed()
     if len(ids) == 1 and ids[0] != model.unk_id:
@@ -177,9 +188,7 @@ class _Run:
     """The merging of one word, as it is or with other merges."""
 
     def __init__(self, model: BPE, symbols: list[Symbol]) -> None:
-        segmenter = segmenter_of(model)
-        assert isinstance(segmenter, BPESegmenter)
-        self._model, self._symbols, self._pairs = model, symbols, segmenter.pairs
+        self._model, self._symbols, self._pairs = model, symbols, segmenter_of(model).pairs
 
     def merged(self, removed: set[Pair], more: Mapping[Pair, tuple[int, int]]) -> tuple[list[_Step], list[int]]:
         """Return the merges, and the tokens that are left."""

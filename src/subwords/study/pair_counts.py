@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from subwords.adapt.words import apart_ids, symbols_of, word_ids
 from subwords.bpe.model import BPE
 from subwords.bpe.plain import first_symbols, merge
-from subwords.bpe.segmenter import BPESegmenter
 from subwords.components.vocab import Vocab
 from subwords.corpus.counts import WordCounts
 from subwords.errors import InputError
@@ -56,11 +55,10 @@ def one_merge_each(model: BPE) -> BPE:
     """
     if model.ranks is None:
         return model
-    segmenter = segmenter_of(model)
-    assert isinstance(segmenter, BPESegmenter)
+    every = segmenter_of(model).pairs
     made = list[tuple[int, int, int]]()
     for result in dict.fromkeys(model.merges[:, 2].tolist()):
-        pairs = _Without(segmenter.pairs, result)
+        pairs = _Without(every, result)
         row = merge(pairs, first_symbols(model, model.vocab[result]))
         if len(row) == 2:
             made.append((row[0].id, row[1].id, result))

@@ -11,7 +11,7 @@ import numpy as np
 from subwords.bpe.model import BPE
 from subwords.corpus.counts import WordCounts
 from subwords.errors import InputError
-from subwords.families import family_of
+from subwords.families import family_of, need
 from subwords.study import tables
 from subwords.study.bootstrap import Interval
 from subwords.study.evaluate import Group
@@ -161,8 +161,8 @@ def sweep(
         return train(counts, algorithm=algorithm, vocab_size=size, **options)  # type: ignore[call-overload, no-any-return]
 
     whole = trained(sizes[-1])
-    is_bpe = isinstance(whole.model, BPE)
-    toks = [first_tokens(whole, size) if is_bpe else trained(size) for size in sizes[:-1]] + [whole]
+    nested = family_of(whole.model).keeps_merges
+    toks = [first_tokens(whole, size) if nested else trained(size) for size in sizes[:-1]] + [whole]
     how = None if isinstance(held, WordCounts) else reading if on is None else without_sample(reading)
     uses = uses_of(toks, held, reading=how, threads=threads, progress=progress, trained_on=counts)
     found = []
@@ -227,9 +227,7 @@ def first_tokens(tokenizer: Tokenizer, size: int) -> Tokenizer:
 
     InputError if the alphabet alone is larger.
     """
-    model = tokenizer.model
-    if not isinstance(model, BPE):
-        raise InputError(f"expected a BPE tokenizer, not {family_of(model).name}")
+    model = need(tokenizer.model, BPE, "first_tokens")
     if size >= len(model.vocab):
         return tokenizer
     kept = model.merges[: int(np.argmax(model.merges[:, 2] >= size))]

@@ -7,10 +7,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.bpe.model import BPE
 from subwords.study.explain import Words, words_of
 from subwords.tokenizer import Tokenizer
-from subwords.unigram.model import Unigram
 
 __all__ = ["TokenFacts"]
 
@@ -34,8 +32,8 @@ class TokenFacts:
 
     def score(self, index: int) -> float | None:
         """Return the score of a token of a Unigram model, a natural logarithm; None for other models."""
-        model = self.tok.model
-        return round(float(model.scores[index]), 6) if isinstance(model, Unigram) else None
+        score = self.tok.model.score(index)
+        return None if score is None else round(score, 6)
 
     @cached_property
     def special(self) -> frozenset[int]:
@@ -51,10 +49,6 @@ class TokenFacts:
     def _ranks(self) -> NDArray[np.int64]:
         model = self.tok.model
         ranks = np.full(len(model.vocab), NONE, np.int64)
-        if isinstance(model, BPE):
-            ranks[model.merges[::-1, 2]] = _ranks_of(model)[::-1]  # the first merge of a token is written last
+        merges = model.ranked_merges[::-1]
+        ranks[merges[:, 3]] = merges[:, 0]  # the first merge of a token is written last
         return ranks
-
-
-def _ranks_of(model: BPE) -> NDArray[np.int64]:
-    return np.arange(len(model.merges), dtype=np.int64) if model.ranks is None else model.ranks

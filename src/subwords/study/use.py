@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.adapt.words import word_ids
-from subwords.bpe.model import BPE
 from subwords.corpus.counts import WordCounts
 from subwords.corpus.reading import Reading, reading_of
 from subwords.errors import CorpusError, InputError
@@ -106,7 +105,7 @@ def _of_counts(tokenizer: Tokenizer, counts: WordCounts, threads: int | None, *,
     each = np.repeat(counts.counts.astype(np.int64), np.diff(batch.offsets))
     found = np.zeros(size + 1, np.int64)  # one more: symbols that no token is for
     np.add.at(found, batch.ids, each)
-    if found[size] and isinstance(model, BPE) and model.unknown == "error":
+    if found[size] and model.unknown == "error":
         raise InputError(
             f"{found[size]} symbols of these counts are not in the vocabulary, and the model has no unk token: "
             "measure on text with known characters, or train with unk_token"

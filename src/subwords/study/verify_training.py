@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from subwords.bpe.model import BPE
 from subwords.corpus.counts import WordCounts
-from subwords.errors import InputError
-from subwords.families import family_of
+from subwords.families import need
 from subwords.learning.limits import TIES
 from subwords.study.pair_counts import learned_merges, one_merge_each
 from subwords.support.checks import check_choice, check_integer
@@ -105,9 +104,7 @@ def verify_training(
     6 of 6 merges checked, tie_break 'ids': each was the best pair
     """
     tokenizer = tokenizer_of(tokenizer)
-    model = tokenizer.model
-    if not isinstance(model, BPE):
-        raise InputError(f"expected a BPE tokenizer, not {family_of(model).name}: its file keeps no merges to verify")
+    model = need(tokenizer.model, BPE, "verify_training")
     check_choice("tie_break", tie_break, TIES)
     check_integer("limit", limit, 1, 1_000_000)
     rules = rules_like(tokenizer)

@@ -6,11 +6,10 @@ from dataclasses import asdict, dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
-from subwords.bpe.model import BPE
 from subwords.components.byte_alphabet import CHARACTERS, tokens_from_text
+from subwords.components.model import Model
 from subwords.components.space_rule import SPACE
 from subwords.errors import InputError
-from subwords.families import Model
 from subwords.study.explain import explain, words_of
 from subwords.study.obstacles import Obstacle, obstacle_of
 from subwords.study.steps import Added, Stretch, Word
@@ -128,9 +127,10 @@ def _added(tokenizer: Tokenizer, trace: Trace, special: Literal["text", "allow"]
 def _spelled(tokenizer: Tokenizer, text: str) -> list[Obstacle]:
     """Return the obstacle of a string that is spelled as tokenizer files spell a token."""
     model = tokenizer.model
-    prefix = getattr(model, "prefix", "")
-    if isinstance(prefix, str) and prefix and text.startswith(prefix) and text.encode() in model.vocab.ids:
-        why = f"token {model.vocab.ids[text.encode()]} continues a word: {prefix!r} is not part of its text"
+    token = text.encode()
+    if model.continues(token) and token in model.vocab.ids:
+        prefix = model.marks[0].decode()
+        why = f"token {model.vocab.ids[token]} continues a word: {prefix!r} is not part of its text"
         return [Obstacle("spelling", why)]
     for meant in _meant(model, text):
         ids = tokenizer.encode(meant)
@@ -142,7 +142,7 @@ def _spelled(tokenizer: Tokenizer, text: str) -> list[Obstacle]:
 
 def _meant(model: Model, text: str) -> list[str]:
     """Return the texts that someone may mean who copies a token from a tokenizer's file."""
-    if isinstance(model, BPE) and model.byte_level:
+    if model.byte_level:
         if text.isascii() or not CHARACTERS.issuperset(text):
             return []
         (content,) = tokens_from_text([text])

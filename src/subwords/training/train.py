@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, Literal, TypeGuard, Unpack, overload
 
 import numpy as np
 
+from subwords.components.model import Model
 from subwords.corpus.counts import WordCounts
 from subwords.corpus.progress import progress as progress_line
 from subwords.corpus.reading import Reading
 from subwords.errors import InputError, SubwordsWarning, TrainingError
-from subwords.families import Model, family_named, family_of
+from subwords.families import family_named, family_of
 from subwords.resolve import Changes, NormalizerLike, SplitterLike
 from subwords.resolve import splitter as make_splitter
 from subwords.support.limits import bytes_of
 from subwords.support.threads import thread_count
 from subwords.tokenizer import Tokenizer
-from subwords.training.assemble import spec_of
 from subwords.training.count import WordRules, counts_of, normalizer_or_none
 from subwords.training.marks import Marks
 from subwords.training.memory import check_memory
@@ -173,7 +173,7 @@ def train(
     rules = rules_of(algorithm, settings, splitter, normalizer)
     family = family_named(algorithm)
     if roles is not None or not _is_auto(template):  # tokens that do not exist are an error before the training
-        _finished(Tokenizer(spec_of(family, family.untrained(settings), settings, rules)), template, roles)
+        _finished(Tokenizer(family.assemble(family.untrained(settings), settings, *rules[:2])), template, roles)
     threads, most = thread_count(threads), None if memory is None else bytes_of(memory)
     marks = Marks(rules.normalizer) if _is_auto(normalizer) and rules.normalizer is not None else None
     counts = counts_of(
@@ -201,7 +201,7 @@ def train(
     _warn_of_fewer(model, settings)
     if isinstance(model, WordPiece) and settings.max_chars is None and model.max_chars > MAX_CHARS:
         _warn_of_long_words(model, counts)
-    return _finished(Tokenizer(spec_of(family, model, settings, rules)), template, roles)
+    return _finished(Tokenizer(family.assemble(model, settings, *rules[:2])), template, roles)
 
 
 def _warn_of_whitespace(counts: WordCounts) -> None:
@@ -232,7 +232,7 @@ def rehearse(
     """Return an untrained tokenizer with these options, to check before training whether it can be saved."""
     family, settings = family_named(algorithm), settings_of(algorithm, options)
     rules = rules_of(algorithm, settings, splitter, normalizer)
-    return _finished(Tokenizer(spec_of(family, family.untrained(settings), settings, rules)), template, roles)
+    return _finished(Tokenizer(family.assemble(family.untrained(settings), settings, *rules[:2])), template, roles)
 
 
 def rules_of(algorithm: str, settings: Settings, splitter: SplitterLike, normalizer: NormalizerLike) -> WordRules:
@@ -252,7 +252,7 @@ def _warn_of_fewer(model: Model, settings: Settings) -> None:
     if size >= settings.vocab_size:
         return
     least, longest = settings.min_frequency, getattr(settings, "max_token_length", None)
-    why = "no word is left" if family_of(model).name == "wordlevel" else "no pair is left to merge"
+    why = f"no {family_of(model).learns}"
     if least > 1:
         why += f" that occurs {least} times (min_frequency)"
     if longest is not None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.components.model import NO_MERGES, Model
 from subwords.components.vocab import Vocab
 from subwords.errors import FormatError
 from subwords.kernels.layout import MOST_PIECES
-from subwords.support.value import Value, read_only
+from subwords.support.value import read_only
 
 __all__ = ["BYTE_PIECES", "GRAINS", "Unigram"]
 
@@ -23,7 +25,7 @@ BYTE_PIECES = tuple(b"<0x%02X>" % byte for byte in range(256))
 
 
 @dataclass(frozen=True, eq=False)
-class Unigram(Value):
+class Unigram(Model):
     """A Unigram model (ALGORITHMS.md, U5): a text becomes the pieces with the greatest sum of scores.
 
     scores: float64, by id: natural logarithms of probabilities.
@@ -59,13 +61,46 @@ class Unigram(Value):
             missing = BYTE_PIECES[int(np.argmin(self.byte_ids))]
             raise FormatError(f"byte piece {missing!r} is missing: a model without an unk token needs all 256")
 
+    def score(self, index: int) -> float | None:
+        """Return the score of a piece, the natural logarithm of its probability."""
+        return float(self.scores[index])
+
+    def facts(self) -> dict[str, object]:
+        """Return what distinguishes this model from others of its family, for people."""
+        learned = sorted(set(range(len(self.vocab))) - self.special_ids - self.user_ids)
+        scores = self.scores[learned].tolist()
+        return {
+            "byte_fallback": self.byte_fallback,
+            "user_defined": [self.vocab[i].decode() for i in sorted(self.user_ids)],
+            "highest_score": max(scores, default=None),
+            "lowest_score": min(scores, default=None),
+        }
+
     def extended(self, tokens: Sequence[bytes]) -> Unigram:
         """Return a model with more tokens, which get the next ids; no text yields them."""
-        more = range(len(self.vocab), len(self.vocab) + len(tokens))
         # The score of an unknown character depends on the smallest one.
         scores = np.append(self.scores, np.full(len(tokens), self.scores.max(initial=0.0)))
+        more = range(len(self.vocab), len(self.vocab) + len(tokens))
         special = self.special_ids | frozenset(more)
         return replace(self, vocab=self.vocab.with_more(tokens), scores=scores, special_ids=special)
+
+    def grown(
+        self, tokens: Sequence[bytes], merges: NDArray[np.int64] = NO_MERGES, scores: Sequence[float] = ()
+    ) -> Unigram:
+        """Return a model with more pieces and their scores."""
+        return replace(self, vocab=self.vocab.with_more(tokens), scores=np.append(self.scores, scores))
+
+    _id_sets = ("special_ids", "user_ids")
+
+    def _moved(self, ids: NDArray[np.int64], origins: NDArray[np.int64], scores: Mapping[int, float]) -> dict[str, Any]:
+        # The score of an unknown character depends on the smallest one.
+        found = np.where(origins >= 0, self.scores[origins], self.scores.max(initial=0.0))
+        found[[*scores]] = [*scores.values()]
+        return {**super()._moved(ids, origins, scores), "scores": found}
+
+    def by_words(self) -> Unigram:
+        """Return the model whose sums of scores begin with each word: these words are of no one text."""
+        return replace(self, running=False) if self.running else self
 
     @cached_property
     def byte_ids(self) -> NDArray[np.int32]:
@@ -102,11 +137,6 @@ class Unigram(Value):
     def exact(self) -> bool:
         """Whether sums of scores are equal in 32 and 64 bits, so that `running` makes no difference."""
         return _coarse(np.append(self.path_scores, self.unk_score))
-
-    @property
-    def lossless(self) -> bool:
-        """Always False: text may contain U+2581 or spell a byte piece, which decoding cannot distinguish."""
-        return False
 
 
 def _coarse(scores: NDArray[np.float64]) -> bool:

@@ -11,18 +11,24 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.components import decoder
+from subwords.components.normalizer import Steps
+from subwords.components.space_rule import SPACE, kept_whole, space_rule
+from subwords.components.splitter import NAMED, Rule
+from subwords.components.unescaped import unescaped, writes_prefix, writes_spaces
 from subwords.components.vocab import Vocab
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.errors import InputError, TrainingError
 from subwords.kernels.layout import CODE_POINTS, MOST_PIECES
 from subwords.learning.limits import Step, check_words
+from subwords.spec import TokenizerSpec
 from subwords.support.checks import check_flag, check_integer, check_string, check_strings, check_token
 from subwords.support.threads import thread_count
 from subwords.unigram.em import estimated, expected_counts, logarithms, pruned, raised, unit_bits
 from subwords.unigram.model import BYTE_PIECES, GRAINS, Unigram
 from subwords.unigram.seeds import Lattice, find_seeds, text_of
 
-__all__ = ["Round", "UnigramSettings", "learned_from", "train_unigram"]
+__all__ = ["Round", "UnigramSettings", "assemble_unigram", "learned_from", "train_unigram", "untrained_unigram"]
 
 # Called at each round with: its step, the pieces, their scores, and which of them are kept.
 Round: TypeAlias = "Callable[[str, Lattice, NDArray[np.float64], NDArray[np.bool_] | None], object]"
@@ -271,3 +277,48 @@ def _model(lattice: Lattice, scores: NDArray[np.float64], alphabet: list[int], s
         special_ids=frozenset(range(unseen)),
         user_ids=frozenset(range(unseen, len(reserved))),
     )
+
+
+def assemble_unigram(model: Unigram, settings: UnigramSettings, rule: Rule, steps: Steps) -> TokenizerSpec:
+    """Return the spec of a trained model: with a decoder, and a splitter that leaves user-defined pieces whole.
+
+    The default splitter makes cuts that no learned piece crosses. So cutting only before spaces gives the same ids,
+    and these are SentencePiece's ids, because SentencePiece makes no other cuts.
+    """
+    if writes_spaces(rule, steps) and not writes_prefix(rule, steps):
+        made: decoder.Decoder | None = unescaped(rule, steps, _joining(model))
+    else:
+        made = _decoder(model, tuple(settings.special_tokens), writes_spaces(rule, steps))
+    words, steps = kept_whole(settings.user_defined, rule, steps)
+    if rule == NAMED["sentencepiece"]:
+        tokens = [token for i, token in enumerate(model.vocab) if i not in model.special_ids]
+        known = SPACE.encode() in tokens or model.byte_fallback
+        words = space_rule(tokens, unk_space=not known)
+    return TokenizerSpec.trained(model, settings.special_tokens, words, steps, made)
+
+
+def untrained_unigram(settings: UnigramSettings) -> Unigram:
+    """Return a model of the reserved tokens and one character."""
+    reserved, specials = settings.reserved, settings.specials
+    tokens = [token.encode() for token in dict.fromkeys([*reserved, "▁", "▁a", "a"])]
+    first_user = len(reserved) - len(settings.user_defined)
+    return Unigram(
+        Vocab(tokens),
+        np.zeros(len(tokens)),
+        unk_id=None if settings.unk_token is None else specials.index(settings.unk_token),
+        byte_fallback=settings.byte_fallback,
+        special_ids=frozenset(range(first_user)),
+        user_ids=frozenset(range(first_user, len(reserved))),
+    )
+
+
+def _decoder(model: Unigram, special_tokens: tuple[str, ...], writes_spaces: bool) -> decoder.Decoder | None:
+    if not writes_spaces:
+        return decoder.DecoderSequence(_joining(model)) if model.byte_fallback else None
+    unknown = {special_tokens[model.unk_id]} if model.unk_id is not None else set()
+    control = frozenset(special_tokens) - unknown
+    return decoder.SentencePieceDecoder(frozenset(unknown), control, byte_fallback=model.byte_fallback)
+
+
+def _joining(model: Unigram) -> tuple[decoder.DecoderStep, ...]:
+    return (decoder.ByteFallback(), decoder.Fuse()) if model.byte_fallback else (decoder.Fuse(),)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from subwords.components.model import Model
 from subwords.components.vocab import Vocab
 from subwords.errors import FormatError
-from subwords.support.value import Value
 
 __all__ = ["WordLevel"]
 
@@ -15,7 +14,7 @@ MOST_IDS = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False)
-class WordLevel(Value):
+class WordLevel(Model):
     """A WordLevel model (ALGORITHMS.md, L1): a word is a token, or unknown.
 
     unk_id: the id of unknown words; None if they are an error.
@@ -33,12 +32,12 @@ class WordLevel(Value):
         if self.unk_id is not None and not 0 <= self.unk_id < size:
             raise FormatError(f"expected unk_id, the id of unknown words, below {size}; it is {self.unk_id}")
 
-    def extended(self, tokens: Sequence[bytes]) -> WordLevel:
-        """Return a model with more tokens, which get the next ids; no text yields them."""
-        more = range(len(self.vocab), len(self.vocab) + len(tokens))
-        return replace(self, vocab=self.vocab.with_more(tokens), special_ids=self.special_ids | frozenset(more))
+    @property
+    def words_only(self) -> bool:
+        """Always True: any word that is no token is unknown."""
+        return True
 
     @property
-    def lossless(self) -> bool:
-        """Always False: unknown words are lost."""
-        return False
+    def spelling(self) -> str:
+        """How tokens spell text, for comparison and for messages."""
+        return "whole words"

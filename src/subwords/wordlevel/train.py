@@ -8,14 +8,19 @@ from itertools import islice
 
 import numpy as np
 
+from subwords.components.decoder import Fuse, SpaceDecoder
+from subwords.components.normalizer import Steps
+from subwords.components.splitter import Rule
+from subwords.components.unescaped import unescaped, writes_spaces
 from subwords.components.vocab import Vocab
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.errors import TrainingError
 from subwords.learning.limits import Step, check_unk, check_words
+from subwords.spec import TokenizerSpec
 from subwords.support.checks import check_integer, check_strings
 from subwords.wordlevel.model import MOST_IDS, WordLevel
 
-__all__ = ["WordLevelSettings", "train_wordlevel"]
+__all__ = ["WordLevelSettings", "assemble_wordlevel", "train_wordlevel", "untrained_wordlevel"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,3 +89,17 @@ def _is_text(word: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def assemble_wordlevel(model: WordLevel, settings: WordLevelSettings, rule: Rule, steps: Steps) -> TokenizerSpec:
+    """Return the spec of a trained model; decoding puts a space between words, unless words have spaces."""
+    made = unescaped(rule, steps, [Fuse()]) if writes_spaces(rule, steps) else SpaceDecoder()
+    return TokenizerSpec.trained(model, settings.special_tokens, rule, steps, made)
+
+
+def untrained_wordlevel(settings: WordLevelSettings) -> WordLevel:
+    """Return a model of the special tokens and one word."""
+    specials = list(settings.special_tokens)
+    tokens = dict.fromkeys([*specials, "a"])
+    unk_id = specials.index(settings.unk_token)
+    return WordLevel(Vocab([token.encode() for token in tokens]), unk_id, frozenset(range(len(specials))))

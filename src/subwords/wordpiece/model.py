@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from subwords.components.model import Model
 from subwords.components.vocab import Vocab
 from subwords.errors import FormatError
-from subwords.support.value import Value
 
 __all__ = ["LARGEST_ID", "MAX_CHARS", "SPECIAL_TOKENS", "WordPiece"]
 
@@ -18,7 +17,7 @@ SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")  # BERT's
 
 
 @dataclass(frozen=True, eq=False)
-class WordPiece(Value):
+class WordPiece(Model):
     """A WordPiece model (ALGORITHMS.md, P3).
 
     prefix: marks pieces that continue a word; may be empty.
@@ -41,12 +40,37 @@ class WordPiece(Value):
         if self.max_chars < 0:
             raise FormatError(f"expected max_chars to be 0 or more, not {self.max_chars}")
 
-    def extended(self, tokens: Sequence[bytes]) -> WordPiece:
-        """Return a model with more tokens, which get the next ids; no text yields them."""
-        more = range(len(self.vocab), len(self.vocab) + len(tokens))
-        return replace(self, vocab=self.vocab.with_more(tokens), special_ids=self.special_ids | frozenset(more))
+    @property
+    def marks(self) -> tuple[bytes, bytes]:
+        """The prefix, and nothing after a word."""
+        return self.prefix.encode(), b""
 
     @property
-    def lossless(self) -> bool:
-        """Always False: unknown words are lost."""
-        return False
+    def spelling(self) -> str:
+        """How tokens spell text, for comparison and for messages."""
+        return f"pieces of words; those that continue a word begin with {self.prefix!r}"
+
+    def continues(self, token: bytes) -> bool:
+        """Whether a piece continues a word: the prefix alone does not."""
+        prefix = self.prefix.encode()
+        return bool(prefix) and token.startswith(prefix) and len(token) > len(prefix)
+
+    def without_marks(self, token: bytes) -> bytes:
+        """Return the text of a piece, without the prefix."""
+        return token.removeprefix(self.prefix.encode()) if self.continues(token) else token
+
+    def facts(self) -> dict[str, object]:
+        """Return what distinguishes this model from others of its family, for people."""
+        pieces = [piece for index, piece in enumerate(self.vocab) if piece and index not in self.special_ids]
+        prefix = self.prefix.encode()
+        later = [piece.removeprefix(prefix) for piece in pieces if prefix and piece.startswith(prefix)]
+        first = [piece for piece in pieces if not (prefix and piece.startswith(prefix))]
+        lengths = [len(piece.decode()) for piece in (*first, *later)]
+        return {
+            "prefix": self.prefix,
+            "longest_word": self.max_chars,
+            "begin_words": len(first),
+            "continue_words": len(later),
+            "single_characters": lengths.count(1),
+            "mean_length": round(sum(lengths) / max(1, len(lengths)), 2),
+        }

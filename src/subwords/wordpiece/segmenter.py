@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.encode.segmenter import NO_KINDS, Segmenter
+from subwords.encode.segmenter import NO_KINDS, Encode, Segmenter
 from subwords.encode.unknown import UnknownSymbolError
 from subwords.kernels.layout import (
     KEYS,
@@ -28,15 +29,20 @@ from subwords.kernels.place_layout import UNSURE, WHOLE_WORD, IdSizes
 from subwords.split.word_spans import WordSpans
 from subwords.support.light import random_bits
 from subwords.wordpiece.model import WordPiece
+from subwords.wordpiece.plain import longest_match
 
 if TYPE_CHECKING:
     from subwords.kernels.jit import Kernel
 
 __all__ = ["WordPieceSegmenter"]
 
+STARTS = 64  # pieces that are put before a continuation to see whether a word yields it
+
 
 class WordPieceSegmenter(Segmenter):
     """Segments words by the longest match (P3), in linear time (P4)."""
+
+    model: WordPiece
 
     def __init__(self, model: WordPiece) -> None:
         self.model = model
@@ -87,6 +93,30 @@ class WordPieceSegmenter(Segmenter):
         ids = np.concatenate([first, later]).astype(np.int32)
         roots = np.repeat(np.array([0, 1], np.int64), [len(first), len(later)])
         return ids, np.concatenate([starts[first], starts[later] + len(prefix)]), stops[ids], roots
+
+    def reachable(self, tokens: Sequence[bytes], ids: NDArray[np.int64], encode: Encode) -> NDArray[np.bool_]:
+        """Return which ids the model makes of words: a continuation after one of the pieces that begin a word."""
+        model, found = self.model, np.ones(len(tokens), np.bool_)
+        for index in ids.tolist():
+            token = tokens[index]
+            found[index] = not model.continues(token) and len(token.decode("utf-8", "replace")) <= model.max_chars
+        starts = [tokens[index] for index in ids.tolist() if not model.continues(tokens[index])]
+        prefix = model.prefix.encode()
+        for start in sorted((token for token in starts if len(token) <= 4), key=len)[:STARTS]:
+            left = ids[~found[ids]]
+            if not len(left):
+                break
+            batch = encode([start + tokens[index].removeprefix(prefix) for index in left.tolist()])
+            owner = left[np.repeat(np.arange(len(left)), np.diff(batch.offsets))]
+            found[owner[batch.ids == owner]] = True
+        return found
+
+    def spell(self, tokens: Sequence[bytes], encode: Encode) -> list[list[int]]:
+        """Return the ids of each token of another vocabulary, from the place in a word where it stands."""
+        model = self.model
+        pieces = {token: i for i, token in enumerate(model.vocab) if token and i not in model.special_ids}
+        prefix = model.prefix.encode()
+        return [longest_match(pieces, prefix, token) or [model.unk_id] for token in tokens]
 
     def scratch(self, length: int, before: WordPieceScratch | None) -> WordPieceScratch:
         """Return buffers for the keys; matching needs none."""

@@ -9,18 +9,24 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.components.decoder import Decoder, Fuse, Replace, WordPieceDecoder
+from subwords.components.normalizer import Steps
+from subwords.components.splitter import Rule
+from subwords.components.template import bert
+from subwords.components.unescaped import unescaped, writes_spaces
 from subwords.components.vocab import Vocab
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.errors import TrainingError
 from subwords.kernels.layout import CODE_POINTS, MISSING
 from subwords.learning.limits import Step, check_limits, check_room, check_unk, check_words
 from subwords.learning.merging import merge_words
+from subwords.spec import TokenizerSpec
 from subwords.support.checks import check_choice, check_integer, check_string
 from subwords.support.memory import zeros
 from subwords.wordpiece.model import MAX_CHARS, SPECIAL_TOKENS, WordPiece
 from subwords.wordpiece.pair_scores import SCORES, ScoreLoop, read_words
 
-__all__ = ["WordPieceSettings", "characters_of", "train_wordpiece"]
+__all__ = ["WordPieceSettings", "assemble_wordpiece", "characters_of", "train_wordpiece", "untrained_wordpiece"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,3 +176,28 @@ def _may_spell_prefix(counts: WordCounts, prefix: str) -> bool:
     for k, byte in enumerate(text):
         starts = starts[counts.data[starts + k] == byte]
     return len(starts) > 0
+
+
+def assemble_wordpiece(model: WordPiece, settings: WordPieceSettings, rule: Rule, steps: Steps) -> TokenizerSpec:
+    """Return the spec of a trained model, with BERT's template if [CLS] and [SEP] are special tokens."""
+    tokens = list(settings.special_tokens)
+    framed = {"[CLS]", "[SEP]"} <= {*tokens}
+    template = bert(tokens.index("[CLS]"), tokens.index("[SEP]")) if framed else None
+    made: Decoder = WordPieceDecoder(model.prefix)
+    if writes_spaces(rule, steps):  # all spaces are then those between two words
+        joining = WordPieceDecoder(model.prefix, cleanup=False), Fuse(), Replace(" ", "")
+        made = unescaped(rule, steps, joining)
+    return TokenizerSpec.trained(model, tokens, rule, steps, made, template)
+
+
+def untrained_wordpiece(settings: WordPieceSettings) -> WordPiece:
+    """Return a model of the special tokens and one character."""
+    specials = list(settings.special_tokens)
+    tokens = dict.fromkeys([*specials, "a", f"{settings.prefix}a"])
+    return WordPiece(
+        Vocab([token.encode() for token in tokens]),
+        specials.index(settings.unk_token),
+        prefix=settings.prefix,
+        max_chars=MAX_CHARS if settings.max_chars is None else settings.max_chars,
+        special_ids=frozenset(range(len(specials))),
+    )

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.bpe.model import BPE
+from subwords.components.model import Model
 from subwords.components.normalizer import Bert, Prepend, Replace, SentencePiece
 from subwords.components.roles import roles_by_name
 from subwords.components.space_rule import SPACE
 from subwords.components.splitter import NAMED
 from subwords.components.template import Inserted
 from subwords.errors import FormatError
-from subwords.families import Model
 from subwords.formats.gguf.container import BOOL, FLOAT32, INT8, INT32, STRING, UINT32, written
 from subwords.formats.gguf.overlaps import check_added
 from subwords.formats.gguf.pre import PRE, name_of

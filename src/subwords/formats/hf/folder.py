@@ -116,7 +116,7 @@ def _with_listed(spec: TokenizerSpec, decoder: Node) -> TokenizerSpec:
     special = {token.id for token in added if token.special and token.content in flags}
     return spec.with_(
         {
-            "model": replace(spec.model, special_ids=spec.model.special_ids | special),
+            "model": spec.model.with_(special_ids=spec.model.special_ids | special),
             "added_tokens": tuple(added),
         }
     )

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from subwords.bpe.model import BPE
 from subwords.components import splitter as splitters
+from subwords.components.model import Model
 from subwords.components.splitter import ByteChars
 from subwords.errors import FormatError, InputError
-from subwords.families import Model
 from subwords.formats.hf import bpe
 from subwords.formats.hf.padding import from_padding, from_truncation, to_padding, to_truncation
 from subwords.formats.hf.post_processor import from_post_processor, to_post_processor

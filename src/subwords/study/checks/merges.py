@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from subwords.bpe.model import BPE
+from subwords.families import need
 from subwords.study.checks.subject import Subject
 from subwords.study.finding import Finding
 
@@ -15,9 +16,9 @@ __all__ = ["check_merges"]
 
 def check_merges(subject: Subject) -> Iterator[Finding]:
     """Yield merges that come too early, that are never used, and that make special tokens."""
-    model = subject.model
-    if not isinstance(model, BPE) or not len(model.merges):
+    if not subject.model.merge_count:
         return
+    model = need(subject.model, BPE, "audit of merges")
     size, merges = len(model.symbols), model.merges
     first = np.full(size, -1, np.int64)  # the first merge that makes each token; -1 for tokens that no merge makes
     first[merges[::-1, 2]] = np.arange(len(merges))[::-1]

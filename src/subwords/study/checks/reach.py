@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from subwords.adapt.reachable import continues
 from subwords.bpe.model import BPE
+from subwords.families import family_of, need
 from subwords.study.checks.subject import Subject
 from subwords.study.finding import Finding
-from subwords.wordpiece.model import WordPiece
 
 if TYPE_CHECKING:
     from subwords.tokenizer import Tokenizer
 
-__all__ = ["check_reach"]
+__all__ = ["bpe_unreached", "check_reach", "unigram_unreached", "wordlevel_unreached", "wordpiece_unreached"]
 
 ALONE = "\ue000"  # for private use
 # Texts around a token. Where one of them yields the token, it is reached.
@@ -47,9 +46,9 @@ BESIDE = (
 
 def check_reach(subject: Subject) -> Iterator[Finding]:
     """Yield the tokens that no text yields, with the level at which they are lost."""
-    tok, reached = subject.tokenizer, subject.reachable
+    tok, reached, why = subject.tokenizer, subject.reachable, family_of(subject.model).tool("audit")
     for index in subject.ordinary[~reached[subject.ordinary]].tolist():
-        yield Finding("unreachable-token", _why(subject, index), (index,), (subject.shown(index),))
+        yield Finding("unreachable-token", why(subject, index), (index,), (subject.shown(index),))
     ids = [index for index in subject.ordinary[reached[subject.ordinary]].tolist() if _is_text(subject.tokens[index])]
     plain = tok.with_(normalizer=None) if tok.normalizer is not None else tok
     texts = {index: _text_of(subject, index) for index in ids}
@@ -58,7 +57,7 @@ def check_reach(subject: Subject) -> Iterator[Finding]:
         message = _why_split(subject, plain, index, texts[index])
         yield Finding("split-token", message, (index,), (subject.shown(index),), texts[index])
     if plain is not tok:
-        marked = not getattr(subject.model, "byte_level", False)  # files of SentencePiece write U+2581 for spaces
+        marked = not subject.model.byte_level  # files of SentencePiece write U+2581 for spaces
         known = {*lost}
         left = {index: text for index, text in texts.items() if index not in known}
         typed = {index: text.replace("\u2581", " ") if marked else text for index, text in left.items()}
@@ -71,26 +70,38 @@ def check_reach(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _is_pieces(subject: Subject) -> bool:
-    return isinstance(subject.model, WordPiece)
+def wordpiece_unreached(subject: Subject, index: int) -> str:
+    """Return why the model makes a piece of no word."""
+    return f"{subject.quoted(index)}: no word was found in which a longer piece does not take its place"
 
 
-def _why(subject: Subject, index: int) -> str:
-    token, model = subject.quoted(index), subject.model
-    if isinstance(model, WordPiece):
-        return f"{token}: no word was found in which a longer piece does not take its place"
-    if isinstance(model, BPE) and model.marked:
+def unigram_unreached(subject: Subject, index: int) -> str:
+    """Return why the model makes a piece of no word."""
+    return f"{subject.quoted(index)}: other pieces have a greater sum of scores: {_own_ids(subject, index)}"
+
+
+def bpe_unreached(subject: Subject, index: int) -> str:
+    """Return why the model makes a token of no word."""
+    token, model = subject.quoted(index), need(subject.model, BPE, "audit")
+    if model.marked:
         return f"{token}: its symbols do not merge to it"
+    got, made = _own_ids(subject, index), np.flatnonzero(model.merges[:, 2] == index)
+    if not len(made):
+        return f"{token}: no merge makes it; its text gives {got}"
+    left, right, _ = model.merges[int(made[0])].tolist()
+    pair = f"{subject.quoted(left)} + {subject.quoted(right)}"
+    return f"{token}: merge {int(made[0])} ({pair}) makes it, but earlier merges leave {got}"
+
+
+def wordlevel_unreached(subject: Subject, index: int) -> str:
+    """Return why the model makes a token of no word."""
+    return f"{subject.quoted(index)}: its text gives {_own_ids(subject, index)}"
+
+
+def _own_ids(subject: Subject, index: int) -> str:
+    """Return what the model makes of the text of a token."""
     ids = subject.word_ids([subject.tokens[index]]).ids.tolist()
-    got = " ".join(subject.quoted(one) if one < len(subject.tokens) else "unknown" for one in ids[:8])
-    if isinstance(model, BPE):
-        made = np.flatnonzero(model.merges[:, 2] == index)
-        if not len(made):
-            return f"{token}: no merge makes it; its text gives {got}"
-        left, right, _ = model.merges[int(made[0])].tolist()
-        pair = f"{subject.quoted(left)} + {subject.quoted(right)}"
-        return f"{token}: merge {int(made[0])} ({pair}) makes it, but earlier merges leave {got}"
-    return f"{token}: other pieces have a greater sum of scores: {got}"
+    return " ".join(subject.quoted(one) if one < len(subject.tokens) else "unknown" for one in ids[:8])
 
 
 def _why_split(subject: Subject, plain: Tokenizer, index: int, text: str) -> str:
@@ -114,20 +125,15 @@ def _is_text(token: bytes) -> bool:
 
 def _text_of(subject: Subject, index: int) -> str:
     """Return the text that a token stands for, without the marks of its model."""
-    token, model = subject.tokens[index], subject.model
-    if isinstance(model, BPE):
-        token = token.removeprefix(model.prefix) if model.prefix else token
-        token = token.removesuffix(model.suffix) if model.suffix else token
-    elif isinstance(model, WordPiece) and continues(token, model.prefix.encode()):
-        token = token.removeprefix(model.prefix.encode())
-    return token.decode("utf-8", "replace")
+    return subject.model.without_marks(subject.tokens[index]).decode("utf-8", "replace")
 
 
 def _lost(tok: Tokenizer, texts: dict[int, str], subject: Subject) -> list[int]:
     """Return the ids whose text yields them in none of the contexts."""
     left = np.array([*texts], np.int64)
-    more = [lambda text, start=start: f"{start}{text}" for start in BESIDE] if _is_pieces(subject) else []
-    if getattr(subject.model, "suffix", ""):  # a token without it stands before other letters
+    before, after = map(bool, subject.model.marks)
+    more = [lambda text, start=start: f"{start}{text}" for start in BESIDE] if before else []
+    if after:  # a token without it stands before other letters
         more += [lambda text, stop=stop: f"{text}{stop}" for stop in BESIDE]
     for context in (*CONTEXTS, *more):
         if not len(left):

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.adapt.reachable import ordinary_ids, reachable
+from subwords.adapt.reachable import ordinary_ids
 from subwords.adapt.words import ids_of_words
+from subwords.families import segmenter_of
 from subwords.results.token_batch import TokenBatch
 
 if TYPE_CHECKING:
-    from subwords.families import Model
+    from subwords.components.model import Model
     from subwords.tokenizer import Tokenizer
 
 __all__ = ["Subject"]
@@ -51,4 +52,4 @@ class Subject:
     @cached_property
     def reachable(self) -> NDArray[np.bool_]:
         """Which ids the model makes of any word; True for all that are not ordinary."""
-        return reachable(self.model, self.tokens, self.ordinary, self.word_ids)
+        return segmenter_of(self.model).reachable(self.tokens, self.ordinary, self.word_ids)

@@ -8,11 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.bpe.model import BPE
 from subwords.study.checks.subject import Subject
 from subwords.study.finding import Finding
 from subwords.unicode.tables import property_members
-from subwords.unigram.model import Unigram
 
 __all__ = ["check_vocabulary"]
 
@@ -63,16 +61,14 @@ def _is_part(token: bytes) -> bool:
 
 def _bytes(subject: Subject) -> Iterator[Finding]:
     model = subject.model
-    if isinstance(model, BPE) and model.byte_level and not model.words_only:
-        missing = [byte for byte in np.flatnonzero(model.alphabet < 0).tolist() if byte not in NOT_UTF8]
+    missing = [byte for byte in model.missing_bytes if not (model.byte_level and byte in NOT_UTF8)]
+    shown = " ".join(f"0x{byte:02X}" for byte in missing[:8])
+    if model.byte_level and not model.words_only:
         if missing and model.unk_id is None:
-            shown = " ".join(f"0x{byte:02X}" for byte in missing[:8])
             yield Finding("missing-bytes", f"{len(missing)} bytes have no token: {shown}", (), ("bytes",))
         return
-    known = isinstance(model, BPE | Unigram) and bool((model.byte_ids >= 0).all())
-    if isinstance(model, BPE | Unigram) and model.byte_fallback and not known:
-        missing = np.flatnonzero(model.byte_ids < 0).tolist()
-        shown = " ".join(f"0x{byte:02X}" for byte in missing[:8])
+    known = bool((model.byte_ids >= 0).all())
+    if model.byte_fallback and not known:
         yield Finding("missing-bytes", f"{len(missing)} bytes have no token <0xNN>: {shown}", (), ("bytes",))
     if model.unk_id is None and not known:
         yield Finding("no-unknown", "no unknown token, and no tokens for bytes", (), ("unknown",))

@@ -10,6 +10,7 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
+from charsmap import write_charsmap
 from strategies import FRAGMENTS
 from subwords.components.normalizer import (
     Bert,
@@ -25,7 +26,6 @@ from subwords.components.normalizer import (
     Strip,
     StripAccents,
 )
-from subwords.components.precompiled_map import write_charsmap
 from subwords.kernels import layout
 from subwords.normalize import characters as tables
 from subwords.normalize.graphemes import grapheme_classes

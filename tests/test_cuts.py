@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import subwords
+from charsmap import write_charsmap
 from normalizing import DECOMPOSING, HARD, RULES, SENTENCEPIECES, STEPS, scalars
 from seeds import sweep_seed
 from small_data import file_of
 from subwords.components.normalizer import NAMED as NORMALIZERS
 from subwords.components.normalizer import Lowercase, Prepend, Replace, SentencePiece, Step, Strip
-from subwords.components.precompiled_map import write_charsmap
 from subwords.components.splitter import NAMED, Split
 from subwords.corpus.blocks import Block
 from subwords.corpus.count import count_blocks

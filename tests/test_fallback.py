@@ -144,7 +144,7 @@ def test_look_behind_that_never_holds_changes_nothing(pattern: str) -> None:
     for other in (rf"{pattern}|(?<=\x{{10FFFF}}a)b\x{{10FFFF}}", rf"(?<!\x{{10FFFF}}a)(?:{pattern})"):
         assert not splitter(other).compiled
         for text in strings(6, 60):
-            assert splitter(other).byte_ends(text).tolist() == splitter(pattern).byte_ends(text).tolist()
+            assert splitter(other).byte_spans(text)[:, 1].tolist() == splitter(pattern).byte_spans(text)[:, 1].tolist()
 
 
 @pytest.mark.sweep

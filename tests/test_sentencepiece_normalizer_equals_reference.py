@@ -129,7 +129,7 @@ def test_every_alignment_of_the_end_of_a_text() -> None:
 
 
 def test_a_replacement_that_is_far_longer_than_the_room() -> None:
-    from subwords.components.precompiled_map import write_charsmap
+    from charsmap import write_charsmap
 
     step = SentencePiece(write_charsmap({"a": "long " * 2000, "b": ""}))
     for data in (b"a" * 50, b"b" * 50 + b"a", b"xa" * 70):

@@ -14,9 +14,9 @@ import pytest
 import tokenizers
 
 from building import read_json, write_json
+from charsmap import write_charsmap
 from pipelines import quiet
 from subwords.components.byte_alphabet import tokens_to_text
-from subwords.components.precompiled_map import write_charsmap
 from subwords.errors import FormatError, InputError
 from subwords.tokenizer import Tokenizer
 

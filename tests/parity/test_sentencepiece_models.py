@@ -221,7 +221,7 @@ def test_unknown_words_are_one_in_a_model_of_words() -> None:
 
 
 def test_a_denormalizer() -> None:
-    from subwords.components.precompiled_map import write_charsmap
+    from charsmap import write_charsmap
 
     message = model_class()()
     message.denormalizer_spec.precompiled_charsmap = write_charsmap({"ab": "é", "b": "B"})

@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 import sentencepiece
 
+from charsmap import write_charsmap
 from normalizing import MAPS, SENTENCEPIECES, array, mixture, scalars, to_bytes
 from peer_trained import RULES, sentencepiece_model
 from small_data import file_of
 from strategies import INVALID
 from subwords.components.normalizer import Precompiled, SentencePiece
-from subwords.components.precompiled_map import read_charsmap, write_charsmap
+from subwords.components.precompiled_map import read_charsmap
 from subwords.formats.sentencepiece.proto import Kind, Piece, model_class
 from subwords.normalize.normalizer import Normalizer
 from subwords.resolve import normalizer

@@ -12,11 +12,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from building import read_model as read
+from charsmap import write_charsmap
 from normalizing import MAPS, RULES
 from small_data import file_of, is_small
 from strategies import texts
 from subwords.components.normalizer import Precompiled, SentencePiece
-from subwords.components.precompiled_map import read_charsmap, write_charsmap
+from subwords.components.precompiled_map import read_charsmap
 from subwords.errors import FormatError, InputError
 from subwords.formats.sentencepiece.proto import Piece, model_class
 from subwords.kernels.layout import INNER

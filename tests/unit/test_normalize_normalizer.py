@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from charsmap import write_charsmap
 from normalizing import in_parts
 from subwords.components.normalizer import (
     NAMED,
@@ -25,7 +26,6 @@ from subwords.components.normalizer import (
     Strip,
     StripAccents,
 )
-from subwords.components.precompiled_map import write_charsmap
 from subwords.errors import FormatError, InputError
 from subwords.formats.hf.normalizer import to_normalizer
 from subwords.normalize import stages
@@ -259,8 +259,8 @@ def test_growth(rule: Any) -> None:
 
 
 def test_the_whitespace_of_sentencepiece_is_the_map_of_that_rule() -> None:
+    from charsmap import write_charsmap
     from subwords.components.normalizer import NAMED, SentencePiece
-    from subwords.components.precompiled_map import write_charsmap
     from subwords.unicode.tables import WHITE_SPACE
 
     made = write_charsmap({chr(code): " " for code in sorted(WHITE_SPACE) if chr(code) != " "})

@@ -162,7 +162,7 @@ def test_empty_text(name: str) -> None:
     for spans in (made.spans(""), made.byte_spans(b"")):
         assert spans.shape == (0, 2)
         assert spans.dtype == np.int64
-    assert made.byte_ends(b"").tolist() == []
+    assert made.byte_spans(b"")[:, 1].tolist() == []
     assert made.cut(np.zeros(0, np.uint8), 0) == 0
 
 

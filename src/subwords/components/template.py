@@ -161,34 +161,6 @@ class Template:
             filled += inserted(piece) if isinstance(piece, Inserted) else a if piece.text == "A" else b or ()
         return filled
 
-    def type_ids(self, length_a: int, length_b: int | None = None) -> _Ids:
-        """Return the type ids (uint32) of a text of `length_a` ids, or of a pair."""
-        pieces = self.pieces(length_b is not None)
-        counts = self._lengths(length_a, length_b)
-        return np.repeat(np.array([piece.type_id for piece in pieces], np.uint32), counts)
-
-    def special_mask(self, length_a: int, length_b: int | None = None) -> NDArray[np.uint8]:
-        """Return 1 for every inserted id and 0 for the ids of the texts (uint8)."""
-        pieces = self.pieces(length_b is not None)
-        counts = self._lengths(length_a, length_b)
-        return np.repeat(np.array([isinstance(piece, Inserted) for piece in pieces], np.uint8), counts)
-
-    def ranges(self, length_a: int, length_b: int | None = None) -> tuple[range, ...]:
-        """Return the range of each text's ids; the last one if a text occurs several times, as in HF."""
-        found = {"A": range(0), "B": range(0)}
-        at = 0
-        pieces = self.pieces(length_b is not None)
-        for piece, length in zip(pieces, self._lengths(length_a, length_b), strict=True):
-            if isinstance(piece, Slot):
-                found[piece.text] = range(at, at + length)
-            at += length
-        return tuple(found.values()) if length_b is not None else (found["A"],)
-
-    def _lengths(self, length_a: int, length_b: int | None) -> list[int]:
-        lengths = {"A": length_a, "B": length_b or 0}
-        pieces = self.pieces(length_b is not None)
-        return [len(piece.ids) if isinstance(piece, Inserted) else lengths[piece.text] for piece in pieces]
-
     def trimmed(self, spans: NDArray[np.int64], tokens: Sequence[str]) -> NDArray[np.int64]:
         """Return the spans of one text's tokens without the tokens' leading and trailing whitespace.
 
@@ -215,8 +187,8 @@ def bert(cls_id: int, sep_id: int, cls_token: str = "[CLS]", sep_token: str = "[
     """Return BERT's template: [CLS] A [SEP] and [CLS] A [SEP] B [SEP]; B and its [SEP] have type 1.
 
     >>> from subwords.components.template import bert
-    >>> bert(101, 102).type_ids(2, 1).tolist()
-    [0, 0, 0, 0, 1, 1]
+    >>> [piece.type_id for piece in bert(101, 102).pair or ()]
+    [0, 0, 0, 1, 1]
     """
     cls = Inserted(cls_token, (cls_id,), (cls_token,))
     first, second = (Inserted(sep_token, (sep_id,), (sep_token,), type_id) for type_id in (0, 1))

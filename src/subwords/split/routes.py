@@ -31,7 +31,6 @@ __all__ = [
     "TracedChunk",
     "WordChunk",
     "gains_by_cuts",
-    "much_is_high",
     "much_is_odd",
     "sampled",
     "word_bounds",
@@ -325,7 +324,7 @@ def gains_by_cuts(sample: Bytes) -> bool:
 
 
 def much_is_odd(sample: Bytes, buffers: SplitBuffers) -> bool:
-    """As `much_is_high`, for characters that masks cannot classify in one step (`usual_characters`)."""
+    """Whether a quarter of the text is characters that masks cannot classify in one step; an eighth with safe cuts."""
     high = np.count_nonzero(sample > 127)
     if high > len(sample) // 8:
         high -= 2 * np.count_nonzero((sample - np.uint8(0xC3) < 8) | (sample & 0xFE == 0xD0) | (sample & 0xFC == 0xD8))
@@ -334,11 +333,6 @@ def much_is_odd(sample: Bytes, buffers: SplitBuffers) -> bool:
             (lead == 0xE1) & (second & 0xFC == 0xB8) | (lead == 0xE0) & (second & 0xFE == 0xA4)
         )
     return _is_much(high, sample, buffers)
-
-
-def much_is_high(sample: Bytes, buffers: SplitBuffers) -> bool:
-    """Whether a quarter of the text is not ASCII, or an eighth if it has safe cuts."""
-    return _is_much(np.count_nonzero(sample > 127), sample, buffers)
 
 
 def _is_much(high: np.integer[Any], sample: Bytes, buffers: SplitBuffers) -> bool:

@@ -168,10 +168,6 @@ class Splitter:
             [word_spans.origin[0, word_spans.words[:-1]], word_spans.origin[1, word_spans.words[1:] - 1]], axis=1
         )
 
-    def byte_ends(self, data: bytes) -> NDArray[np.int64]:
-        """Return the end of each word of `data`, int64, as offsets in the bytes after all steps of the rule."""
-        return self.route.word_spans(_as_array(data)).words[1:]
-
     @property
     def shown(self) -> str:
         """The rule for messages: its name, or its pattern, or the names of its steps."""

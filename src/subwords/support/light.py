@@ -14,14 +14,16 @@ __all__ = ["distinct", "is_among", "random_bits"]
 Item = TypeVar("Item", bound=np.generic)
 
 
-def distinct(array: NDArray[Item]) -> NDArray[Item]:
-    """Return the distinct elements in order, as `np.unique`, which imports `numpy.ma`.
+def distinct(array: NDArray[Item], *, in_order: bool = False) -> NDArray[Item]:
+    """Return the distinct elements in order, as `np.unique`, which imports `numpy.ma` and hashes: 20 times as long.
+
+    in_order: the array is sorted already.
 
     >>> import numpy as np
     >>> distinct(np.array([[3, 1], [1, 2]])).tolist()
     [1, 2, 3]
     """
-    ordered = np.sort(array, axis=None)
+    ordered = array if in_order else np.sort(array, axis=None)
     first = np.ones(len(ordered), np.bool_)
     first[1:] = ordered[1:] != ordered[:-1]
     return ordered[first]

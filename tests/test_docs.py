@@ -93,7 +93,9 @@ def test_shell_commands_run(document: str, workplace: Path, monkeypatch: pytest.
 
 
 def test_guide_has_every_command_and_the_readme_names_it() -> None:
-    assert {arguments[0] for arguments in commands("docs/command-line.md")} == set(main.commands)
+    assert {arguments[0] for page in GUIDE for arguments in commands(page)} == set(main.commands)
+    guide = (ROOT / "docs" / "command-line.md").read_text("utf-8")
+    assert [name for name in main.commands if f"`{name}`" not in guide] == []
     text = (ROOT / "README.md").read_text("utf-8")
     assert [name for name in main.commands if f"`{name}`" not in text and f"subwords {name} " not in text] == []
 

@@ -86,19 +86,6 @@ def fill_buffers(buffers: Any) -> None:
         if machine is not None:
             for array in (machine.stream, machine.words, machine.recent, machine.cuts.codes):
                 fill(array)
-    if buffers.direct is not None:
-        _, kept, before, stages = buffers.direct
-        fill(before)
-        for array in () if kept is None else (kept.text, kept.ends):
-            fill(array)
-        fill_stages(stages)
-
-
-def fill_stages(stages: Any) -> None:
-    for stage in stages:
-        fill(stage.out.text)
-        for array in stage.scratch if isinstance(stage.scratch, tuple) else (stage.scratch,):
-            fill(array)
 
 
 def fill_state(state: Any) -> None:
@@ -111,11 +98,13 @@ def fill_state(state: Any) -> None:
     for name in ("keys", "symbols", "codes", "best", "steps"):
         fill(getattr(state.scratch, name, None))
     fill_buffers(state.buffers)
-    for tools in state.many.values():
-        work = tools.work
-        for array in (work.buffer, work.text_ends, work.kept_text, work.kept_ends):
+    for plan in state.plans.values():
+        for array in (plan.buffer, plan.text_ends, plan.kept_text, plan.kept_ends):
             fill(array)
-        fill_stages(work.stages)
+        for stage in plan.stages:
+            fill(stage.out.text)
+            for array in stage.scratch if isinstance(stage.scratch, tuple) else (stage.scratch,):
+                fill(array)
 
 
 class Markers:
@@ -198,12 +187,12 @@ def live_markers() -> Iterator[Markers]:
     from subwords.encode.encoder import Encoder
     from subwords.engine.decode.stream import DecodeStream
     from subwords.engine.placed_one import OnePlacer
-    from subwords.kernels import door_decode
+    from subwords.kernels import fastpath_decode
     from subwords.support.memory import Spare
 
     markers, patch = Markers(), pytest.MonkeyPatch()
-    take, large, open_door, place = Encoder._take, Encoder._encode_large, Encoder.door, OnePlacer.place
-    built_in, lent = door_decode.built_in, Spare.empty
+    take, large, fast_path, place = Encoder.take, Encoder._encode_large, Encoder.fast_path, OnePlacer.place
+    built_in, lent = fastpath_decode.built_in, Spare.empty
 
     def taken(self: Any) -> Any:
         state = take(self)
@@ -216,21 +205,22 @@ def live_markers() -> Iterator[Markers]:
                 markers.fill(state)
         return large(self, *args)
 
-    def opened(self: Any, **options: Any) -> Any:
-        door = open_door(self, **options)
-        if door is None:
+    def found(self: Any) -> Any:
+        fast = fast_path(self)
+        if fast is None:
             return None
+        slot = self._slot
 
         def after_filling(function: Callable[[object], Any]) -> Callable[[object], Any]:
             def call(text: object) -> Any:
-                if (hand := door.take()) is not None:
-                    markers.fill(hand.state)
-                    door.put(hand)
+                if (held := slot.take()) is not None:
+                    markers.fill(held[1])
+                    slot.put(held)
                 return function(text)
 
             return call
 
-        return door._replace(encode=after_filling(door.encode), count_ids=after_filling(door.count_ids))
+        return fast._replace(encode=after_filling(fast.encode), count_ids=after_filling(fast.count_ids))
 
     def placed(self: Any, *args: Any) -> Any:
         rooms = [self._rooms.pop() for _ in range(len(self._rooms))]
@@ -245,7 +235,7 @@ def live_markers() -> Iterator[Markers]:
         content = bytes([MARKER]) * scratch.nbytes
 
         def call(ids: object) -> Any:
-            scratch[:] = content  # holds the interpreter's lock, as the door does
+            scratch[:] = content  # holds the interpreter's lock, as the fast path does
             return function(ids)
 
         return call
@@ -256,11 +246,11 @@ def live_markers() -> Iterator[Markers]:
         return array
 
     for owner, name, changed in (
-        (Encoder, "_take", taken),
+        (Encoder, "take", taken),
         (Encoder, "_encode_large", encoded_large),
-        (Encoder, "door", opened),
+        (Encoder, "fast_path", found),
         (OnePlacer, "place", placed),
-        (door_decode, "built_in", built),
+        (fastpath_decode, "built_in", built),
         (Spare, "empty", lent_again),
     ):
         patch.setattr(owner, name, changed)

@@ -278,7 +278,7 @@ def test_word_without_any_known_symbol_leaves_its_neighbours_alone(place: int) -
     words[place] = b"x"
     encoder = encoder_of(model_of([b"a"], [], unknown="drop"), GPT2)
     assert len(encoder.encode(b" ".join(words))) == b"".join(words).count(b"a")
-    state = encoder._take()
+    state = encoder.take()
     assert int((state.slots.reshape(-1, 4)[:, 1] != 0).sum()) == state.counters[3], "as many slots as words"
     assert state.scratch[0][3 * 255 + 2] < len(state.slots)
 

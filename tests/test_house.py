@@ -143,7 +143,7 @@ def test_kernels_that_are_imported_by_name_are_declared() -> None:
         node.name
         for file in FILES
         for node in ast.walk(tree(file))
-        if isinstance(node, ast.FunctionDef) and {*map(ast.unparse, node.decorator_list)} & {"kernel", "door"}
+        if isinstance(node, ast.FunctionDef) and {*map(ast.unparse, node.decorator_list)} & {"kernel", "address_kernel"}
     }
     assert len(asked) > 90
     assert asked <= declared

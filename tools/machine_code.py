@@ -100,7 +100,7 @@ def main() -> None:
 
 def build(folder: Path, names: list[str]) -> None:
     """Write the libraries of these targets, and `code.json`, into a folder."""
-    from subwords.kernels.door import every_door
+    from subwords.kernels.fastpath import every_address_kernel
     from subwords.kernels.jit import every_kernel
     from subwords.kernels.sources import KERNELS, digest_of
 
@@ -116,7 +116,7 @@ def build(folder: Path, names: list[str]) -> None:
             _link(TARGETS[name], _objects(TARGETS[name], Path(work)), file)
             libraries[file.name] = hashlib.sha256(file.read_bytes()).hexdigest()
             print(f"{file.name}: {file.stat().st_size:,} bytes")
-    kernels = {kernel.name: kernel.kinds for kernel in every_kernel() + every_door()}
+    kernels = {kernel.name: kernel.kinds for kernel in every_kernel() + every_address_kernel()}
     content = {"sources": sources, "libraries": libraries, "kernels": kernels}
     (folder / "code.json").write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", "utf-8")
 
@@ -134,11 +134,11 @@ def _compile(source: str, folder: Path) -> None:
 def _write_intermediate(folder: Path) -> None:
     from subwords.kernels import llvm_objects
     from subwords.kernels.compile import intermediate_code
-    from subwords.kernels.door import every_door
+    from subwords.kernels.fastpath import every_address_kernel
     from subwords.kernels.jit import every_kernel
 
     llvm_objects.PORTABLE = True
-    for kernel in every_kernel() + every_door():
+    for kernel in every_kernel() + every_address_kernel():
         (folder / f"{kernel.name}.ll").write_text(intermediate_code(kernel), "utf-8")
 
 

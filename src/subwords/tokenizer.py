@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from subwords.components.trusted import Input
     from subwords.corpus.reading import Reading
     from subwords.corpus.source import Source
+    from subwords.encode.fast_path import FastPath
     from subwords.engine.call import Framing
     from subwords.engine.decode.stream import DecodeStream
     from subwords.engine.engine import Engine
     from subwords.engine.sample import Seed
-    from subwords.engine.short import Short
     from subwords.normalize.normalizer import Normalizer
     from subwords.resolve import Changes, SplitterLike
     from subwords.results.encoding import Encoding
@@ -259,8 +259,8 @@ class Tokenizer:
         return Engine(self.model, self.splitter, self.normalizer, self.added_tokens)
 
     @cached_property
-    def _short(self) -> Short:
-        return self._engine.short
+    def _fast_path(self) -> FastPath:
+        return self._engine.fast_path
 
     def encode(self, text: Input, *, special: SpecialPolicy = TEXT, template: bool = False) -> list[int]:
         """Return the ids of a text; `template=True` adds the ids of the template.
@@ -274,8 +274,8 @@ class Tokenizer:
         >>> subwords.train(["ab ab"], vocab_size=258, special_tokens=["<s>"]).encode("<s>ab", special="allow")
         [0, 257]
         """
-        if special is TEXT and template is False and (quick := self._short.encode(text)) is not None:
-            return quick
+        if special is TEXT and template is False and (found := self._fast_path.encode(text)) is not None:
+            return found
         check_flag("template", template)
         ids: list[int] = self.encode_to_numpy(text, special=special).tolist()
         return self.template.apply(ids) if template and self.template else ids
@@ -316,7 +316,7 @@ class Tokenizer:
 
     def tokenize(self, text: Input, *, special: SpecialPolicy = TEXT) -> list[str]:
         """Return the tokens of a text; bytes that are not a complete character show as U+FFFD."""
-        ids = self._short.encode(text) if special is TEXT else None
+        ids = self._fast_path.encode(text) if special is TEXT else None
         return self._engine.tokens(text, special) if ids is None else self._engine.spelled(text, ids)
 
     @overload
@@ -343,7 +343,7 @@ class Tokenizer:
         >>> tok.count_tokens("ab ab"), tok.count_tokens(["ab ab", "", "ab"]).tolist()
         (3, [3, 0, 1])
         """
-        if special is TEXT and template is False and (count := self._short.count_ids(text)) is not None:
+        if special is TEXT and template is False and (count := self._fast_path.count_ids(text)) is not None:
             return count
         from subwords.engine.call import is_one_text
 
@@ -495,8 +495,8 @@ class Tokenizer:
         """
         if errors is REPLACE and skip_special_tokens is False:
             few = ids.tolist() if type(ids) is np.ndarray and ids.size <= MOST_AS_LIST else ids
-            if (quick := self._quick(few)) is not None:
-                return quick
+            if (found := self._decode_fast_path(few)) is not None:
+                return found
         return self._id_decoder.text(ids, errors, skip_special_tokens)
 
     def decode_batch(
@@ -513,10 +513,10 @@ class Tokenizer:
         >>> tok.decode_batch(tok.encode_batch(["ab", "b a"]))
         ['ab', 'b a']
         """
-        quick = self._quick if errors == REPLACE and skip_special_tokens is False else lambda ids: None
+        decode = self._decode_fast_path if errors == REPLACE and skip_special_tokens is False else lambda ids: None
         return [
             self.decode(ids, errors=errors, skip_special_tokens=skip_special_tokens)
-            if (found := quick(ids.tolist() if type(ids) is np.ndarray else ids)) is None
+            if (found := decode(ids.tolist() if type(ids) is np.ndarray else ids)) is None
             else found
             for ids in as_list(batch, "lists of ids")
         ]
@@ -556,8 +556,8 @@ class Tokenizer:
         return IdDecoder(self.spec, self.added_tokens)
 
     @cached_property
-    def _quick(self) -> Callable[[Any], str | None]:
-        return self._id_decoder.quick
+    def _decode_fast_path(self) -> Callable[[Any], str | None]:
+        return self._id_decoder.fast_path
 
     # ------------------------------------------------------------------ files
 

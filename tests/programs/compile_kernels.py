@@ -30,7 +30,7 @@ def names() -> list[str]:
 
 
 def ready(name: str) -> None:
-    next(kernel for kernel in KERNELS if kernel.name == name).ready()
+    next(kernel for kernel in KERNELS if kernel.name == name).without_gil()
 
 
 if __name__ == "__main__":

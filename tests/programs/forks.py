@@ -10,12 +10,12 @@ import time
 from forking import check_child, kernels
 
 every = kernels(int(sys.argv[1]))
-kernels(1)[0].ready()  # the compiler is there from here on
+kernels(1)[0].without_gil()  # the compiler is there from here on
 
 
 def compile_all():
     for kernel in every:
-        kernel.ready()
+        kernel.without_gil()
 
 
 def child():

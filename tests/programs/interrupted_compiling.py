@@ -23,7 +23,7 @@ for k, kernel in enumerate(every):
     sender = threading.Thread(target=send)
     try:
         sender.start()
-        kernel.ready()
+        kernel.without_gil()
         time.sleep(60)
         raise AssertionError("the interrupt is lost")
     except KeyboardInterrupt:

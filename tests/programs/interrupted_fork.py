@@ -23,9 +23,9 @@ threading.Thread(target=guard.undisturbed, args=(slow,)).start()
 started.wait()
 threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
-    check_child(lambda: kernels(1)[0].ready())
+    check_child(lambda: kernels(1)[0].without_gil())
     time.sleep(60)
     raise AssertionError("the interrupt is lost")
 except KeyboardInterrupt:
     pass
-check_child(lambda: kernels(1)[0].ready())
+check_child(lambda: kernels(1)[0].without_gil())

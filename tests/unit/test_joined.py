@@ -35,7 +35,7 @@ from subwords.engine.decode.joined import joined_of
 from subwords.errors import InputError
 from subwords.formats.hf.decoder import from_decoder
 from subwords.formats.json_node import Node
-from subwords.kernels.door import opens
+from subwords.kernels.fastpath import available
 
 TOKENS = [
     *(
@@ -97,9 +97,9 @@ def check(decoder: Decoder, lists: list[list[int]], hidden: frozenset[int]) -> i
     for skip, way in ((False, joined), (True, joined.without(hidden))):
         for each in lists:
             expected = slow.decode(each, skip_special_tokens=skip)
-            by_array, by_list = way.of_array(np.array(each, np.int64)), way.quick(each)
+            by_array, by_list = way.of_array(np.array(each, np.int64)), way.fast_path(each)
             assert by_array in (None, expected), (decoder, [TOKENS[i] for i in each])
-            assert by_list == (by_array if opens() else None)
+            assert by_list == (by_array if available() else None)
             done += by_array is not None
     return done
 
@@ -123,7 +123,7 @@ def test_bytes_around_a_break_never_join() -> None:
     joined = joined_of(USUAL["pieces"], TOKENS)
     assert joined is not None
     assert joined.of_array(np.array([control, first, last, control])) == "é"
-    for way in (joined.of_array, lambda given: joined.quick(given.tolist())):
+    for way in (joined.of_array, lambda given: joined.fast_path(given.tolist())):
         assert way(np.array([first, control, last])) is None
         assert way(np.array([first, 0, control, control, 0, last])) is None
 
@@ -154,16 +154,16 @@ ODD = [
 ]
 
 
-@pytest.mark.skipif(not opens(), reason="there are no built-in functions here")
+@pytest.mark.skipif(not available(), reason="there are no built-in functions here")
 @pytest.mark.parametrize("value", ODD, ids=lambda value: repr(value)[:20])
 def test_other_objects_take_the_other_way(value: object) -> None:
     joined = joined_of(None, Vocab([b"a", b"b"]))
     assert joined is not None
-    assert joined.quick(value) is None
+    assert joined.fast_path(value) is None
     if type(value) is list:
-        assert joined.quick([0, 1, *value]) is None
-        assert joined.quick([0] * 3000 + value) is None
-    assert joined.quick([0, 1]) == "ab"
+        assert joined.fast_path([0, 1, *value]) is None
+        assert joined.fast_path([0] * 3000 + value) is None
+    assert joined.fast_path([0, 1]) == "ab"
 
 
 @given(
@@ -178,7 +178,7 @@ def test_lists_and_arrays_of_any_tokens(tokens: list[bytes], chosen: list[int], 
     if not all(0 <= index < len(tokens) for index in given_ids):
         with pytest.raises(InputError, match="expected ids from 0 to"):
             joined.of_array(np.array(given_ids))
-        assert joined.quick(given_ids) is None
+        assert joined.fast_path(given_ids) is None
         return
     data = b"".join(tokens[index] for index in given_ids)
     assert decode_bytes(vocab, given_ids) == data
@@ -187,14 +187,14 @@ def test_lists_and_arrays_of_any_tokens(tokens: list[bytes], chosen: list[int], 
     except UnicodeDecodeError:
         expected = None
     assert joined.of_array(np.array(given_ids, np.int64)) == expected
-    assert joined.quick(given_ids) == (expected if opens() else None)
+    assert joined.fast_path(given_ids) == (expected if available() else None)
 
 
-@pytest.mark.skipif(not opens() or not hasattr(sys, "getrefcount"), reason="there are no built-in functions here")
+@pytest.mark.skipif(not available() or not hasattr(sys, "getrefcount"), reason="there are no built-in functions here")
 def test_nothing_leaks() -> None:
     joined = joined_of(None, Vocab([b"ab", b"\xff", "é".encode() * 30]))
     assert joined is not None
-    quick, big = joined.quick, 10**6 + 7
+    quick, big = joined.fast_path, 10**6 + 7
     lists: list[Any] = [[0, 2], [1], [0] * 2000, [1] * 2000, [2] * 5000, [big], [2**80], [None], {1}]
     counts = [sys.getrefcount(each) for each in lists]
     gc.collect()  # of other tests

@@ -206,9 +206,9 @@ def test_read_only_cache_that_is_complete_is_no_reason_to_warn(
 
 def test_the_two_bindings_give_the_same() -> None:
     kernel = Kernel("plus", plus)
-    assert kernel.ready()(7, 2) == kernel.held()(7, 2) == kernel(7, 2) == 9
-    assert kernel.sized(1 << 12) is kernel.held()
-    assert kernel.sized((1 << 12) + 1) is kernel.ready()
+    assert kernel.without_gil()(7, 2) == kernel.with_gil()(7, 2) == kernel(7, 2) == 9
+    assert kernel.by_size(1 << 12) is kernel.with_gil()
+    assert kernel.by_size((1 << 12) + 1) is kernel.without_gil()
 
 
 def test_tested_versions_of_numba_are_those_that_can_be_installed() -> None:

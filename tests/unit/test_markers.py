@@ -52,9 +52,9 @@ def test_a_message_with_the_bytes_after_a_word_is_reported(tmp_path: Path, monke
 
 def test_ids_of_a_buffer_of_a_state_are_reported(tok: subwords.Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
     def leaking(self: Any, data: bytes, threads: int | None = 1) -> Any:
-        state = self._take()
+        state = self.take()
         out = state.out[:8].copy()
-        self._give(state)
+        self.give(state)
         return out
 
     text = CORPUS[0]

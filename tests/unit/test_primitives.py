@@ -38,7 +38,7 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         class Found:
             def __getattr__(self, name: str) -> Kernel:
                 found = Kernel(name, getattr(module, name))
-                found.ready()
+                found.without_gil()
                 setattr(self, name, found)
                 return found
 

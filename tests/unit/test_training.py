@@ -13,7 +13,7 @@ import pytest
 
 import subwords
 from subwords.errors import CorpusError, InputError, SubwordsError, SubwordsWarning, TrainingError
-from subwords.kernels.door import every_door
+from subwords.kernels.fastpath import every_address_kernel
 from subwords.kernels.jit import KERNELS
 
 SOURCE = Path(subwords.__file__).parents[1]
@@ -136,7 +136,7 @@ def test_warmup_shows_a_bar_where_asked_for(capfd: pytest.CaptureFixture[str]) -
     subwords.warmup(progress=True)
     out, err = capfd.readouterr()
     assert out == ""
-    count = len(KERNELS) + len(every_door())
+    count = len(KERNELS) + len(every_address_kernel())
     assert f"{count}/{count} steps" in err
     assert "kernels" in err
     subwords.warmup()

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.encode.batch import parts_of
+from subwords.encode.fast_path import FastPath, has_fast_path, new_plan, new_slot
 from subwords.encode.segmenter import Segmenter, WordSource
-from subwords.encode.short import door_of, hand_of
 from subwords.encode.state import State
 from subwords.encode.unknown import UnknownSymbolError
 from subwords.kernels.layout import (
@@ -32,13 +32,15 @@ from subwords.kernels.layout import (
     UNKNOWN_AT,
     WRITTEN,
 )
+from subwords.kernels.plan_layout import FIELDS, CallPlan
 from subwords.results.token_batch import TokenBatch
 from subwords.split.routes import CHUNK_WORDS, WordChunk
 from subwords.support.memory import Spare
 from subwords.support.threads import check_stopped, in_threads, thread_count
 
 if TYPE_CHECKING:
-    from subwords.kernels.door_encode import Door
+    from subwords.encode.fast_path import Slot
+    from subwords.split.routes import SplitCall
 
 __all__ = ["Encoder"]
 
@@ -54,14 +56,22 @@ SPARE = Spare()  # of all encoders, whose results are alike
 
 
 class Encoder:
-    """Encodes text with one model and one source of words; any number of threads may share it (A4)."""
+    """Encodes text with one model and one source of words; any number of threads may share it (A4).
 
-    def __init__(self, segmenter: Segmenter, splitter: WordSource) -> None:
+    prefixed: the fast path puts a space before each text; the general path gets texts that have it. marked: the fast
+    path refuses texts with U+2581.
+    """
+
+    def __init__(
+        self, segmenter: Segmenter, splitter: WordSource, *, prefixed: bool = False, marked: bool = False
+    ) -> None:
         self.segmenter = segmenter
         self.splitter = splitter
+        self.prefixed = prefixed
+        self._marked = marked
         self._pool: deque[State] = deque(maxlen=POOL)
         self._crews: deque[list[State]] = deque(maxlen=CREWS)
-        self._door: Door | None = None
+        self._slot: Slot | None = None
 
     def encode(self, data: bytes, threads: int | None = 1) -> NDArray[np.uint32]:
         """Return the ids of a text, uint32: the same for every number of threads."""
@@ -102,19 +112,19 @@ class Encoder:
 
     def _encode_short(self, data: bytes) -> NDArray[np.uint32]:
         """Encode a short text with as little Python as possible."""
-        state = self._take()
+        state = self.take()
         buffers = state.buffers
         words = self.splitter.short(np.frombuffer(data, np.uint8), buffers)
         if words is None:
-            self._give(state)
+            self.give(state)
             return self._encode(np.frombuffer(data, np.uint8), np.array([0, len(data)], np.int64)).ids
         text, ends, out = buffers.short_text, buffers.short_ends, state.out
-        count = self._held_kernel(text, 0, ends, words, state.none, 0, out, 0, state.workspace)
+        count = self.kernel_with_gil(text, 0, ends, words, state.none, 0, out, 0, state.workspace)
         if count < 0:
-            count, out = self._resume(state, WordChunk(text, 0, ends, state.none, True), words, out, -count)
+            count, out = self.resume(state, WordChunk(text, 0, ends, state.none, True), words, out, -count)
         ids = out[:count].copy()
         # Give the state back last: the array belongs to it, and another thread may take it at once.
-        self._give(state)
+        self.give(state)
         return ids
 
     def encode_batch(self, texts: list[bytes], threads: int | None = None) -> TokenBatch:
@@ -131,9 +141,9 @@ class Encoder:
         begins=False: the first text continues an earlier part. ends=False: the last one continues later. Not for a
         segmenter that joins; a text may be cut where `splitter.cut` says, if words are apart.
         """
-        state = self._take()
+        state = self.take()
         batch = self._ids_of(state, np.frombuffer(text, np.uint8), bounds, begins=begins, ends=ends)
-        self._give(state)
+        self.give(state)
         return batch
 
     def encode_words(
@@ -145,7 +155,7 @@ class Encoder:
         """
         from subwords.kernels.named import cut_words
 
-        state = self._take()
+        state = self.take()
         state.counters[JOINED] = 1
         parts = []
         step = CHUNK_WORDS if neighbours is None else CUT_WORDS
@@ -159,10 +169,10 @@ class Encoder:
                 ends = ends[: cut_words(text, bounds, neighbours, ends, text_ends)]
             chunk = WordChunk(text, base, ends, text_ends, True)
             out = np.empty(int(chunk.ends[-1]) + OUT_PADDING, np.uint32)
-            written, out = self._run(state, chunk, out, 0)
+            written, out = self.run(state, chunk, out, 0)
             parts.append(TokenBatch(out[:written].copy(), np.concatenate([np.zeros(1, np.int64), chunk.text_ends])))
         state.counters[JOINED], state.counters[BEGIN] = 0, 1
-        self._give(state)
+        self.give(state)
         return self.segmenter.joined_words(TokenBatch.join(parts))
 
     def _encode_texts(self, texts: list[bytes]) -> TokenBatch:
@@ -170,9 +180,9 @@ class Encoder:
         return self._encode(np.frombuffer(b"".join(texts), np.uint8), bounds)
 
     def _encode(self, text: NDArray[np.uint8], bounds: NDArray[np.int64]) -> TokenBatch:
-        state = self._take()
+        state = self.take()
         batch = self._ids_of(state, text, bounds)
-        self._give(state)
+        self.give(state)
         return self.segmenter.joined(batch)
 
     def _ids_of(
@@ -193,7 +203,7 @@ class Encoder:
             state.use_cuts()
         written, done = 0, 1
         for chunk in self.splitter.texts(text, bounds, state.buffers, begins=begins, ends=ends):
-            written, out = self._run(state, chunk, out, written, whole=chunk.text is text)
+            written, out = self.run(state, chunk, out, written, whole=chunk.text is text)
             offsets[done : done + len(chunk.text_ends)] = chunk.text_ends
             done += len(chunk.text_ends) if chunk.complete else 0
             state.counters[BEGIN] = chunk.complete
@@ -204,16 +214,16 @@ class Encoder:
         large = written > 1 << 16 and written > len(out) // 2
         return TokenBatch(out[:written] if large else out[:written].copy(), offsets)
 
-    def _run(
+    def run(
         self, state: State, chunk: WordChunk, out: NDArray[np.uint32], written: int, *, whole: bool = False
     ) -> tuple[int, NDArray[np.uint32]]:
-        """Append the ids of a chunk to `out`; see `_resume`."""
+        """Append the ids of a chunk to `out`; see `resume`."""
         text, base, ends, text_ends, _ = chunk
         words = int(text_ends[-1])
         status = self._kernel(text, base, ends, words, text_ends, len(text_ends), out, written, state.workspace)
-        return (status, out) if status >= 0 else self._resume(state, chunk, words, out, -status, whole=whole)
+        return (status, out) if status >= 0 else self.resume(state, chunk, words, out, -status, whole=whole)
 
-    def _resume(
+    def resume(
         self,
         state: State,
         chunk: WordChunk,
@@ -263,33 +273,64 @@ class Encoder:
 
     @cached_property
     def _kernel(self) -> Callable[..., int]:
-        return self.segmenter.kernel.ready()
+        return self.segmenter.kernel.without_gil()
 
     @cached_property
-    def _held_kernel(self) -> Callable[..., int]:
-        return self.segmenter.kernel.held()
+    def kernel_with_gil(self) -> Callable[..., int]:
+        """The kernel, for a short text."""
+        return self.segmenter.kernel.with_gil()
 
-    def door(self, *, prefixed: bool = False, marked: bool = False) -> Door | None:
-        """Return built-in functions for short texts, see `short.door_of`; any of them may return None."""
-        if self._door is None and not self.segmenter.joins:
-            self._door = door_of(self.segmenter, self.splitter, prefixed=prefixed, marked=marked)
-        return self._door
+    # ------------------------------------------------------------------ the fast path
 
-    def _take(self) -> State:
-        hand = self._door.take() if self._door is not None else None
-        if hand is not None:
-            state: State = hand.state
-            state.hand = hand
-            return state
+    @cached_property
+    def _split_call(self) -> SplitCall | None:
+        return has_fast_path(self.segmenter, self.splitter)
+
+    @property
+    def has_fast_path(self) -> bool:
+        """Whether texts can be encoded by address."""
+        return self._split_call is not None
+
+    @cached_property
+    def marked(self) -> bool:
+        """Whether the fast path refuses texts with U+2581."""
+        return self._marked or (self._split_call is not None and self._split_call.marked)
+
+    def fast_path(self) -> FastPath | None:
+        """Return built-in functions of short texts; None if the encoder has no fast path."""
+        if self._slot is None and self.has_fast_path:
+            self._slot = new_slot()
+        return None if self._slot is None else FastPath(self._slot.encode, self._slot.count_ids)
+
+    def plan(self, state: State, *, cuts: bool = False) -> CallPlan:
+        """Return the call plan of a state; `cuts` as in `WordSource.fast_path`."""
+        plan = state.plans.get(cuts)
+        if plan is None:
+            call = self.splitter.fast_path(state.buffers, cuts=cuts)
+            assert call is not None, "an encoder without a fast path has no plans"
+            plan = state.plans[cuts] = new_plan(state, call, prefixed=self.prefixed, marked=self.marked)
+        return plan
+
+    # ------------------------------------------------------------------ states
+
+    def take(self) -> State:
+        """Take a state, which no other thread has meanwhile."""
+        held = self._slot.take() if self._slot is not None else None
+        if held is not None:
+            return held[1]
         try:
             return self._pool.pop()
         except IndexError:
             return State(self.segmenter)
 
-    def _give(self, state: State) -> None:
-        """Put a state back into the pool; never after an exception, which may have left it inconsistent."""
+    def give(self, state: State) -> None:
+        """Put a state back; never after an exception, which may have left it inconsistent."""
         if state.fits > LONGEST_SCRATCH:
             state.fit_word(SHORT_WORD)
-        if self._door is not None and self._door.put(hand_of(state, self.splitter)):
-            return
+        if self._slot is not None:
+            plan = self.plan(state)
+            plan.numbers[FIELDS.out], plan.numbers[FIELDS.workspace] = id(state.out), id(state.workspace)
+            # A plan has its state only in the slot: otherwise the two would keep each other.
+            if self._slot.put((plan, state)):
+                return
         self._pool.append(state)

@@ -16,7 +16,7 @@ from subwords.kernels.layout import (
     WordTable,
 )
 from subwords.results.token_batch import TokenBatch
-from subwords.split.routes import Direct, SplitBuffers, WordChunk
+from subwords.split.routes import SplitBuffers, SplitCall, WordChunk
 from subwords.split.word_spans import WordSpans
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ class WordSource(Protocol):
     def short(self, text: NDArray[np.uint8], buffers: SplitBuffers) -> int | None:
         """Split a text shorter than a chunk in one step, if possible; see `Route.short`."""
 
-    def direct(self, buffers: SplitBuffers, *, cuts: bool = False) -> Direct | None:
-        """Return the kernel that does the work of `short`, if one does; see `Route.direct`."""
+    def fast_path(self, buffers: SplitBuffers, *, cuts: bool = False) -> SplitCall | None:
+        """Return the call that splits texts, if one does; see `Route.fast_path`."""
 
     def word_spans(self, text: NDArray[np.uint8]) -> WordSpans:
         """Return the words of one text, with their positions in it."""

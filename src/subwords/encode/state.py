@@ -28,7 +28,7 @@ from subwords.support.light import random_bits
 from subwords.support.memory import zeros
 
 if TYPE_CHECKING:
-    from subwords.kernels.door_encode import Hand
+    from subwords.kernels.plan_layout import CallPlan
 
 __all__ = ["State"]
 
@@ -52,8 +52,7 @@ class State:
         self.out = np.empty(SHORT_TEXT + OUT_PADDING, np.uint32)
         self.none = np.zeros(0, np.int64)
         self.chars = np.zeros(0, np.uint64)
-        self.many: dict[bool, Any] = {}  # what batches work with, without and with cuts
-        self.hand: Hand | None = None
+        self.plans: dict[bool, CallPlan] = {}  # without and with cuts
         self.clear()
         self.fit_word(SHORT_WORD)
 

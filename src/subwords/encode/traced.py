@@ -46,7 +46,7 @@ def encode_traced(
 
     splitter: has the words of the encoder's own one, which may have a normalizer before it.
     """
-    state = encoder._take()
+    state = encoder.take()
     offsets = np.zeros(len(bounds), np.int64)
     out = np.empty(min(len(text), 1 << 16) + OUT_PADDING, np.uint32)
     words = []
@@ -61,12 +61,12 @@ def encode_traced(
     for traced in chunks:
         chunk = traced.chunk
         words.append(_kept(traced))
-        written, out = encoder._run(state, chunk, out, written)
+        written, out = encoder.run(state, chunk, out, written)
         offsets[done : done + len(chunk.text_ends)] = chunk.text_ends
         done += len(chunk.text_ends) if chunk.complete else 0
         state.counters[BEGIN] = chunk.complete
         check_stopped()
-    encoder._give(state)
+    encoder.give(state)
     return out[:written].copy() if written < len(out) // 2 else out[:written], offsets, words
 
 

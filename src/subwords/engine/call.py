@@ -121,11 +121,11 @@ def encoding_of(
 
 def _quick_ids(engine: Engine, text: str) -> list[int] | None:
     """Return the ids of a short text; None if they cost as much as the places do, or if the text is invalid."""
-    short = engine.short
-    ids = short.encode(text)
-    if ids is None and short.works and len(text) <= SHORT_TEXT:
+    fast = engine.fast_path
+    ids = fast.encode(text)
+    if ids is None and fast.works and len(text) <= SHORT_TEXT:
         with suppress(InputError):
-            ids = engine.encode(text, "text").tolist()  # makes room for the words that the door refuses
+            ids = engine.encode(text, "text").tolist()  # makes room for the words that the fast path refuses
     return ids
 
 

@@ -44,7 +44,7 @@ class Cover(NamedTuple):
         inside, chars = byte_spans, spans
         if before or around[1]:
             ids, inside, chars = ids[before:stop], inside[2 * before : 2 * stop], chars[2 * before : 2 * stop]
-        if not cover_text.held()(ids, self.sizes, data, self.prefix, inside, chars):
+        if not cover_text.with_gil()(ids, self.sizes, data, self.prefix, inside, chars):
             return None
         byte_spans.flags.writeable = False
         both = byte_spans.reshape(-1, 2)

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from subwords.components.model import Model
 from subwords.components.space_rule import SPACE
 from subwords.components.trusted import Input, source_of
-from subwords.encode.batch import Batches, read_places
+from subwords.encode.batch import encode_places, read_places
 from subwords.encode.encoder import THREAD_TEXT, Encoder
+from subwords.encode.fast_path import FastPath
 from subwords.encode.segmenter import WordSource
 from subwords.encode.unknown import TextError, UnknownSymbolError
 from subwords.engine.added_tokens import AddedTokens
-from subwords.engine.short import Short
 from subwords.errors import InputError
 from subwords.families import segmenter_of
 from subwords.results.token_batch import TokenBatch
@@ -142,25 +142,24 @@ class Engine:
         return unknown_in(self, text, special, error)
 
     @cached_property
-    def short(self) -> Short:
+    def fast_path(self) -> FastPath:
         """Functions for most short texts, special tokens read as text."""
         finder, normalizer = self.added.finder("text"), self.normalizer
         if self.sees_start:
-            return Short.never()
+            return FastPath.never()
         changed = bool(finder.normalized) and normalizer is not None
-        # The encoder that the other way takes for these texts: it makes room for the words that a door refuses.
+        # The encoder of the general path for these texts: it makes room for the words that the fast path refuses.
         if self.plain is not None and not changed:
-            found = self.plain.short()
+            found = self.plain.fast_path()
         else:
-            door = (self._normalized if changed else self._whole).encoder.door()
-            found = None if door is None else Short(door.encode, door.count_ids)
+            found = (self._normalized if changed else self._whole).encoder.fast_path()
         if found is None:
-            return Short.never()
-        if self.splitter.inside is not self.splitter:  # the text between two tokens goes another way
+            return FastPath.never()
+        if self.splitter.inside is not self.splitter:
             return found.unless(finder.literal).unless(finder.normalized)
         found = found.around(finder.normalized)
         if changed and normalizer is not None:
-            found = found.after(normalizer.short)
+            found = found.after(normalizer.normalize)
         return found.around(finder.literal)
 
     def _encode_whole(self, text: str | bytes, threads: int | None) -> NDArray[np.uint32]:
@@ -207,11 +206,10 @@ class Engine:
             arrays = [route.encoder.encode(text, threads) for text in texts]
             ids = arrays[0] if len(arrays) == 1 else np.concatenate([np.zeros(0, np.uint32), *arrays])
             return pieces.filled(TokenBatch(ids, np.cumsum([0, *map(len, arrays)], dtype=np.int64)))
-        batches = self._batches if route is self._whole else self._normalized_batches
-        places = read_places(texts, marked=batches.marked) if batches else None
-        if batches and places:
-            return pieces.filled(batches.encode(places, threads))
-        return pieces.filled(route.encoder.encode_batch(texts, threads))
+        encoder = route.encoder
+        if encoder.has_fast_path and (places := read_places(texts, marked=encoder.marked)):
+            return pieces.filled(encode_places(encoder, places, threads))
+        return pieces.filled(encoder.encode_batch(texts, threads))
 
     def is_whole(self, text: str, special: str | AbstractSet[str]) -> bool:
         """Whether one search shows that a text is a single part; most texts are."""
@@ -248,9 +246,8 @@ class Engine:
             if plain is not None and all_plain(texts):
                 with suppress(InputError):  # a lone surrogate: the error below names its text
                     return plain.encode_batch(texts, threads)
-            places = read_places(texts, marked=self._batches.marked) if self._batches else None
-            if self._batches and places:
-                return self._batches.encode(places, threads)
+            if self.encoder.has_fast_path and (places := read_places(texts, marked=self.encoder.marked)):
+                return encode_places(self.encoder, places, threads)
             data = [as_bytes(text, i) for i, text in enumerate(texts)]  # type: ignore[arg-type]
             return self.encoder.encode_batch(data, threads)
         pieces = None if has_parts(texts) else self._pieces(special)
@@ -286,20 +283,12 @@ class Engine:
 
         with arrow_places(texts) as places:
             whole = self._always_whole and isinstance(special, str) and special == "text"
-            if whole and self._batches and not self._batches.marked:
+            if whole and self.encoder.has_fast_path and not self.encoder.marked:
                 try:
-                    return self._batches.encode(places, threads)
+                    return encode_places(self.encoder, places, threads)
                 except UnknownSymbolError as error:
                     raise self._unknown_among(texts_of(places), special, error) from None
             return self.encode_batch(texts_of(places), special, threads)
-
-    @cached_property
-    def _batches(self) -> Batches | None:
-        return Batches.of(self.encoder)
-
-    @cached_property
-    def _normalized_batches(self) -> Batches | None:
-        return Batches.of(self._normalized.encoder)
 
     def _all_whole(self, texts: Sequence[Input], special: str | AbstractSet[str]) -> bool:
         """Whether one search shows that every text is a single part."""
@@ -320,7 +309,7 @@ class Engine:
 
     @cached_property
     def cover(self) -> Cover | None:
-        """What finds the places of ids that `short` made of a text, if anything does."""
+        """What finds the places of ids that the fast path made of a text, if anything does."""
         from subwords.engine.covered import cover_of
 
         return cover_of(self)

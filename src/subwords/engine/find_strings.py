@@ -87,7 +87,7 @@ class TrieFinder:
 
         units, links, lengths = self._trie
         found = np.empty(len(data), np.int32)
-        return find_longest.sized(len(data))(data, units, links, lengths, found), found
+        return find_longest.by_size(len(data))(data, units, links, lengths, found), found
 
     def occurs(self, text: str) -> bool:
         """Whether one of the strings occurs."""

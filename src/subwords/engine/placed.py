@@ -182,8 +182,8 @@ class Placer:
         chars = NO_CHARS
         if len(out.spans):
             chars = np.empty(size + 1, np.int32)
-            count_characters.sized(size)(part.source, chars)
-        source, start, kernel = Source(part.bounds, chars), np.zeros(PLACE_START, np.int64), place_ids.sized(size)
+            count_characters.by_size(size)(part.source, chars)
+        source, start, kernel = Source(part.bounds, chars), np.zeros(PLACE_START, np.int64), place_ids.by_size(size)
         odd, first = 0, 0
         for words in part.words:
             texts = len(words.word_ends)
@@ -284,7 +284,7 @@ def gathered(found: Placement, pieces: Offsets, size: int) -> Row:
         np.empty(size, np.uint8),
     )
     row = Row(found.ids, found.byte_spans, found.spans, found.words, found.names, *NO_ROW[5:])
-    gather_pieces.sized(size)(pieces, row, out)
+    gather_pieces.by_size(size)(pieces, row, out)
     for array in out:
         array.flags.writeable = False
     return out

@@ -98,7 +98,7 @@ class OnePlacer:
         chars = NO_CHARS
         if size != len(text):
             chars = np.empty(size + 1, np.int32)
-            count_characters.held()(source, chars)
+            count_characters.with_gil()(source, chars)
         return self._encoded(room, part, Source(room.bounds, chars), origin, trimmer, source)
 
     def _encoded(
@@ -111,17 +111,17 @@ class OnePlacer:
         text: NDArray[np.uint8],
     ) -> Placement | None:
         encoder = self._encoder
-        state = encoder._take()
+        state = encoder.take()
         traced = self._route.short_traced(part, state.buffers)
         shown = traced if self._words is None else self._words.short_traced(part, room.buffers)
         if traced is None or shown is None:
-            encoder._give(state)
+            encoder.give(state)
             return None
         chunk = traced.chunk
         words, out = int(chunk.text_ends[0]), state.out
-        count = encoder._held_kernel(chunk.text, 0, chunk.ends, words, state.none, 0, out, 0, state.workspace)
+        count = encoder.kernel_with_gil(chunk.text, 0, chunk.ends, words, state.none, 0, out, 0, state.workspace)
         if count < 0:
-            count, out = encoder._resume(state, chunk._replace(text_ends=state.none), words, out, -count)
+            count, out = encoder.resume(state, chunk._replace(text_ends=state.none), words, out, -count)
         ids = out[:count].copy()
         byte_spans, numbers = np.empty(2 * count, np.int64), np.empty(count, np.int32)
         spans = np.empty(2 * count, np.int64) if len(source.chars) else NO_OFFSETS
@@ -138,14 +138,14 @@ class OnePlacer:
         placed = Placed(byte_spans, spans, numbers, room.odd, room.unknown)
         origins = Origins(firsts, lasts, origin.begins, origin.ends)
         sizes = self._sizes if trimmer is None else self._trimmed_sizes
-        odd = place_ids.held()(ids, id_words, sizes, origins, source, placed, room.start)
+        odd = place_ids.with_gil()(ids, id_words, sizes, origins, source, placed, room.start)
         names, unknown = NO_CHARS, UNKNOWN_ROW * int(room.start[NEXT_UNKNOWN])
         tokens: list[str] = []
         if unknown and not odd:
             names = np.full(count, -1, np.int32)
             named_unknown([Unknown(room.unknown[:unknown], words_text)], names, tokens)
         # Give the state back last: the words belong to it, and another thread may take it at once.
-        encoder._give(state)
+        encoder.give(state)
         if trimmer is not None:
             odd += trimmer.trim(ids, room.offsets, text, room.bounds, placed)
         offsets = room.offsets.copy()

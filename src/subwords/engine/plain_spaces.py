@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,11 @@ from subwords.components.normalizer import Prepend, Replace, SentencePiece, Step
 from subwords.components.space_rule import SPACE, parting
 from subwords.components.splitter import Rule, Split
 from subwords.components.vocab import Vocab
-from subwords.encode.batch import Batches, read_places
+from subwords.encode.batch import encode_places, read_places
 from subwords.encode.encoder import Encoder
+from subwords.encode.fast_path import FastPath
 from subwords.encode.segmenter import Segmenter
 from subwords.engine.find_strings import MOST_IN_REGEX, RegexFinder
-from subwords.engine.short import Short
 from subwords.kernels.stored import stored
 from subwords.results.token_batch import TokenBatch
 from subwords.split.splitter import Splitter
@@ -43,32 +43,29 @@ class PlainSpaces:
     def __init__(self, segmenter: Segmenter, rule: Rule, prefix: bytes, symbols: Sequence[str]) -> None:
         self.segmenter = segmenter
         self.prefixed = bool(prefix)
-        self._encoder = Encoder(segmenter, Splitter(rule))
+        self._encoder = Encoder(segmenter, Splitter(rule), prefixed=self.prefixed, marked=True)
         self._prefix = prefix
         # Most texts have no user-defined piece: then the step that isolates these can be left out.
         self._symbols = RegexFinder(symbols) if symbols else None
-        self._without = Encoder(segmenter, Splitter(rule[1:])) if symbols else self._encoder
+        self._without = self._encoder
+        if symbols:
+            self._without = Encoder(segmenter, Splitter(rule[1:]), prefixed=self.prefixed, marked=True)
 
     def encode(self, text: str, threads: int | None) -> NDArray[np.uint32]:
         """Return the ids of a text."""
         return self._encoder_of(text).encode(self._prefix + encode_text(text) if text else b"", threads)
 
-    def short(self) -> Short | None:
-        """Return functions for short texts, which refuse those with U+2581 or a user-defined piece; None: no door."""
-        door = self._without.door(prefixed=bool(self._prefix), marked=True)
-        return None if door is None else Short(door.encode, door.count_ids).unless(self._symbols)
-
-    @cached_property
-    def _batches(self) -> Batches | None:
-        return Batches.of(self._without, prefixed=bool(self._prefix), marked=True)
+    def fast_path(self) -> FastPath | None:
+        """Return functions of short texts without U+2581 and user-defined pieces; None if there is no fast path."""
+        found = self._without.fast_path()
+        return found and found.unless(self._symbols)
 
     def encode_batch(self, texts: Sequence[str], threads: int | None) -> TokenBatch:
         """Return the ids of many texts."""
-        places = read_places(texts, marked=True) if self._batches else None
-        if self._batches and places and (self._symbols is None or not self._symbols.occurs("\n".join(texts))):
-            return self._batches.encode(places, threads)
-        data = [self._prefix + encode_text(text) if text else b"" for text in texts]
-        return self._encoder_of("\n".join(texts)).encode_batch(data, threads)
+        encoder = self._encoder_of("\n".join(texts) if self._symbols else "")
+        if encoder.has_fast_path and (places := read_places(texts, marked=True)):
+            return encode_places(encoder, places, threads)
+        return encoder.encode_batch([self._prefix + encode_text(text) if text else b"" for text in texts], threads)
 
     def _encoder_of(self, text: str) -> Encoder:
         return self._encoder if self._symbols is not None and self._symbols.occurs(text) else self._without

@@ -36,4 +36,4 @@ class Trimmer:
         new = ids[begun[ids] == UNKNOWN]
         for index in set(new.tolist()) if len(new) else ():
             begun[index], ended[index] = whitespace_around(self._spelling.file_tokens[index])
-        return trim_spans.sized(len(text))(ids, offsets, self._trims, text, bounds, out)
+        return trim_spans.by_size(len(text))(ids, offsets, self._trims, text, bounds, out)

@@ -16,14 +16,14 @@ def warmup(*, progress: bool | None = None) -> None:
     >>> import subwords
     >>> subwords.warmup()
     """
-    from subwords.kernels.door import every_door
+    from subwords.kernels.fastpath import every_address_kernel
     from subwords.kernels.guard import undisturbed
     from subwords.kernels.jit import every_kernel
     from subwords.kernels.notice import NOTICES
 
-    kernels = [*undisturbed(every_kernel), *undisturbed(every_door)]
+    kernels = [*undisturbed(every_kernel), *undisturbed(every_address_kernel)]
     with progress_line(len(kernels), "loading kernels", unit="steps", enabled=progress) as bar:
         NOTICES.shown = NOTICES.shown or bar.shown
         for number, kernel in enumerate(kernels, 1):
-            kernel.ready()
+            kernel.without_gil()
             bar.phase("compiling kernels, once" if NOTICES.compiling else "loading kernels", number, len(kernels))

@@ -56,18 +56,18 @@ class Kernel:
         """One letter for each parameter: i, an integer, or o, an object."""
         return "".join("i" if parameter == "Int" else "o" for parameter in self.parameters)
 
-    def ready(self) -> Callable[..., int]:
+    def without_gil(self) -> Callable[..., int]:
         """The callable that releases the GIL; frequent callers keep it."""
         return (self._bound or self._bind())[0]
 
-    def held(self) -> Callable[..., int]:
+    def with_gil(self) -> Callable[..., int]:
         """The callable that keeps the GIL: for short inputs.
 
         Threads that release and take the GIL every few microseconds would spend most of their time waiting.
         """
         return (self._bound or self._bind())[1]
 
-    def sized(self, size: int) -> Callable[..., int]:
+    def by_size(self, size: int) -> Callable[..., int]:
         """One of these two, for an input of `size` bytes."""
         return (self._bound or self._bind())[size <= SHORT]
 
@@ -112,7 +112,7 @@ class Kernel:
 
     def __call__(self, *args: Any) -> int:
         """Run it."""
-        return self.ready()(*args)
+        return self.without_gil()(*args)
 
 
 # All whose names this process has used so far.

@@ -1,4 +1,4 @@
-"""The primitives of `door.py` as LLVM instructions: memory and functions by address."""
+"""The primitives of `fastpath.py` as LLVM instructions: memory and functions by address."""
 
 from __future__ import annotations
 

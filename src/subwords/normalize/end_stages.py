@@ -26,7 +26,7 @@ class StripStage(Stage):
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
         """Remove the whitespace."""
         begins, stops = np.empty(len(bounds) - 1, np.int64), np.empty(len(bounds) - 1, np.int64)
-        trim_ends.sized(len(text))(text, bounds, whitespace(), begins, stops)
+        trim_ends.by_size(len(text))(text, bounds, whitespace(), begins, stops)
         left, right = self._step.left and part.begins, self._step.right and part.ends
         kept = begins < stops if left or right else np.ones(len(begins), np.bool_)
         if not left:

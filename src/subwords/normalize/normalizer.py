@@ -17,7 +17,7 @@ from subwords.kernels.named import last_safe
 from subwords.normalize.characters import UNICODE_VERSION
 from subwords.normalize.plan import aligned, applied, safe, stages_of
 from subwords.normalize.stages import WHOLE, Origin, Part, Stage
-from subwords.split.routes import DirectStage
+from subwords.split.routes import StageCall
 from subwords.support.checks import encode_text
 
 __all__ = ["Normalizer"]
@@ -89,7 +89,7 @@ class Normalizer:
         'ca va?'
         """
         data = np.frombuffer(encode_text(text), np.uint8)
-        return self.apply(data, np.array([0, len(data)]))[0].tobytes().decode()
+        return text if self.keeps(text) else self.apply(data, np.array([0, len(data)]))[0].tobytes().decode()
 
     def keeps(self, text: str) -> bool:
         """Whether a quick check shows that a text stays as it is; only normal forms have one.
@@ -105,15 +105,6 @@ class Normalizer:
             return text
         data = np.frombuffer(text.encode("utf-8", "surrogateescape"), np.uint8)
         return self.apply(data, np.array([0, len(data)]))[0].tobytes().decode("utf-8", "surrogateescape")
-
-    def short(self, text: str) -> str | None:
-        """Return the normalized text; None for a lone surrogate."""
-        if self.keeps(text):
-            return text
-        try:
-            return self.normalize(text)
-        except InputError:
-            return None
 
     @cached_property
     def _forms(self) -> bool:
@@ -163,9 +154,9 @@ class Normalizer:
         """
         return last_safe(text, at, self._safe)
 
-    def direct(self) -> tuple[DirectStage, ...] | None:
-        """Return the stages as kernels for short texts; None if one of them does more."""
-        stages = tuple(filter(None, (stage.direct() for stage in self._fused)))
+    def fast_path(self) -> tuple[StageCall, ...] | None:
+        """Return the stages as calls of kernels; None if one of them does more."""
+        stages = tuple(filter(None, (stage.fast_path() for stage in self._fused)))
         return stages if len(stages) == len(self._fused) else None
 
     @cached_property

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from subwords.normalize.normalizer import Normalizer
 from subwords.normalize.stages import Part
-from subwords.split.routes import CHUNK_WORDS, Direct, SplitBuffers, WordChunk
+from subwords.split.routes import CHUNK_WORDS, SplitBuffers, SplitCall, WordChunk
 from subwords.split.splitter import Splitter
 from subwords.split.word_spans import WordSpans
 
@@ -100,9 +100,9 @@ class Pipeline:
         # A step may insert any amount of text, and the buffers of a chunk are limited.
         return self.splitter.short(part, buffers) if len(part) < CHUNK_WORDS // 2 else None
 
-    def direct(self, buffers: SplitBuffers, *, cuts: bool = False) -> Direct | None:
-        """Return the kernels of the normalizer and the splitter, if each stage of them is one call."""
-        found, stages = self.splitter.direct(buffers, cuts=cuts), self.normalizer.direct()
+    def fast_path(self, buffers: SplitBuffers, *, cuts: bool = False) -> SplitCall | None:
+        """Return the calls of the normalizer and the splitter, if each stage of them is one."""
+        found, stages = self.splitter.fast_path(buffers, cuts=cuts), self.normalizer.fast_path()
         if found is None or stages is None:
             return None
         return found._replace(stages=stages, marked=any(stage.marked for stage in stages))

@@ -94,7 +94,7 @@ def _characters(text: Bytes) -> Origin:
         places = np.arange(len(text) + 1)
         return Origin(places[:-1], places[1:], whole=True, single=True)
     spans = np.empty(2 * len(text), np.int64)
-    char_spans.sized(len(text))(text, spans)
+    char_spans.by_size(len(text))(text, spans)
     return Origin(spans[: len(text)], spans[len(text) :], whole=True)
 
 

@@ -36,7 +36,7 @@ from subwords.kernels.named import grapheme_sources, grapheme_texts
 from subwords.normalize.graphemes import grapheme_classes
 from subwords.normalize.sentencepiece import fields_of, ranges_of, replacement
 from subwords.normalize.stages import WHOLE, Bytes, Offsets, Part, Result, Stage, written
-from subwords.split.routes import DirectStage
+from subwords.split.routes import StageCall
 
 __all__ = ["GraphemeStage"]
 
@@ -76,7 +76,7 @@ class GraphemeStage(Stage):
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
         """Replace graphemes and characters."""
         stream = np.empty(3 * LANES, np.uint8)
-        kernel, lost = grapheme_texts.sized(len(text)), 0
+        kernel, lost = grapheme_texts.by_size(len(text)), 0
 
         def run(out: Normalized, progress: Offsets) -> int:
             nonlocal lost
@@ -92,12 +92,12 @@ class GraphemeStage(Stage):
         # HF miscounts characters that become empty at the start of a text.
         source = np.empty(len(result[2]), np.int64)
         skipped = 0 if part.begins else lost
-        grapheme_sources.sized(len(text))(result[2], result[1], text, bounds, skipped, source)
+        grapheme_sources.by_size(len(text))(result[2], result[1], text, bounds, skipped, source)
         return result[0], result[1], source
 
-    def direct(self) -> DirectStage | None:
+    def fast_path(self) -> StageCall | None:
         """Return the kernel."""
-        return DirectStage(grapheme_texts, self._rules, np.empty(3 * LANES, np.uint8), -1)
+        return StageCall(grapheme_texts, self._rules, np.empty(3 * LANES, np.uint8), -1)
 
     def safe(self) -> Bytes:
         """Allow cuts before a character that always begins a grapheme, except after a PREPEND character."""

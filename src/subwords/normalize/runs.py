@@ -9,7 +9,7 @@ from subwords.kernels.layout import BLOCK_GROWTH, LANES, Normalized, Runs
 from subwords.kernels.named import run_texts
 from subwords.normalize.stages import WHOLE, Bytes, Offsets, Part, Result, Stage, written
 from subwords.split.pattern import Chars, Repeat, parse
-from subwords.split.routes import DirectStage
+from subwords.split.routes import StageCall
 from subwords.split.sets import Members, Outside
 
 __all__ = ["RunStage", "run_stage"]
@@ -44,7 +44,7 @@ class RunStage(Stage):
 
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
         """Replace the runs."""
-        kernel, runs = run_texts.sized(len(text)), self._runs
+        kernel, runs = run_texts.by_size(len(text)), self._runs
         spare = 2 * BLOCK_GROWTH + len(runs.content)
 
         def run(out: Normalized, progress: Offsets) -> int:
@@ -52,9 +52,9 @@ class RunStage(Stage):
 
         return written(run, text, bounds, tracked=tracked, spare=spare)
 
-    def direct(self) -> DirectStage | None:
+    def fast_path(self) -> StageCall | None:
         """Return the kernel."""
-        return DirectStage(run_texts, self._runs)
+        return StageCall(run_texts, self._runs)
 
     def heads(self, codes: Offsets) -> Offsets:
         """Return the character itself if it is in no run."""

@@ -42,7 +42,7 @@ from subwords.kernels.layout import (
 )
 from subwords.kernels.named import rule_texts
 from subwords.normalize.stages import WHOLE, Bytes, Offsets, Origin, Part, Result, Stage, written
-from subwords.split.routes import DirectStage
+from subwords.split.routes import StageCall
 from subwords.unicode.tables import WHITE_SPACE
 
 __all__ = ["RulesStage", "SpacedStage", "fields_of", "ranges_of", "replacement"]
@@ -100,7 +100,7 @@ class RulesStage(Stage):
         rules, stream = self._by_part[part], np.empty(3 * LANES, np.uint8)
         spare = 8 * LANES + 2 * self._longest + len(bounds) * len(self._space)
         result = written(
-            lambda out, progress: rule_texts.sized(len(text))(text, bounds, rules, stream, out, progress),
+            lambda out, progress: rule_texts.by_size(len(text))(text, bounds, rules, stream, out, progress),
             text,
             bounds,
             tracked=tracked,
@@ -111,9 +111,9 @@ class RulesStage(Stage):
             result[2][1, -1] = bounds[-1]
         return result
 
-    def direct(self) -> DirectStage | None:
+    def fast_path(self) -> StageCall | None:
         """Return the kernel."""
-        return DirectStage(rule_texts, self._by_part[WHOLE], np.empty(3 * LANES, np.uint8))
+        return StageCall(rule_texts, self._by_part[WHOLE], np.empty(3 * LANES, np.uint8))
 
     def origin(self, result: Result, before: Origin, bounds: Offsets, starts: Offsets) -> Origin:
         """Return origins in which every byte's range ends where the next byte's begins, as in SentencePiece."""
@@ -215,9 +215,9 @@ class SpacedStage(RulesStage):
             return None
         return super().apply(text, bounds, tracked=tracked, part=part)
 
-    def direct(self) -> DirectStage | None:
+    def fast_path(self) -> StageCall | None:
         """Return the kernel; texts with U+2581 may need `apply`."""
-        found = super().direct()
+        found = super().fast_path()
         return found and found._replace(marked=self._keeps_end)
 
 

@@ -37,7 +37,7 @@ from subwords.kernels.layout import (
 from subwords.kernels.named import form_texts, map_texts
 from subwords.normalize.char_table import CharMap
 from subwords.normalize.characters import combining_classes, compositions, decompositions
-from subwords.split.routes import DirectStage
+from subwords.split.routes import StageCall
 
 __all__ = [
     "WHOLE",
@@ -103,7 +103,7 @@ class Stage(ABC):
         tracked: also return the source of every byte. part: the position of a stretch in a longer text.
         """
 
-    def direct(self) -> DirectStage | None:
+    def fast_path(self) -> StageCall | None:
         """Return the kernel that does the work of `apply` for one whole text; it may refuse. None if there is more."""
         return None
 
@@ -161,16 +161,16 @@ class CharStage(Stage):
 
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
         """Replace the characters."""
-        kernel, replacements = map_texts.sized(len(text)), self._replacements
+        kernel, replacements = map_texts.by_size(len(text)), self._replacements
 
         def run(out: Normalized, progress: Offsets) -> int:
             return kernel(text, bounds, replacements, out, progress)
 
         return written(run, text, bounds, tracked=tracked)
 
-    def direct(self) -> DirectStage | None:
+    def fast_path(self) -> StageCall | None:
         """Return the kernel."""
-        return DirectStage(map_texts, self._replacements)
+        return StageCall(map_texts, self._replacements)
 
     def heads(self, codes: Offsets) -> Offsets:
         """Return the first code point of each replacement."""
@@ -220,7 +220,7 @@ class FormStage(Stage):
         """Convert texts to the form."""
         form = self._form
         room = Items(*np.empty((2, ROOM), np.int64))
-        kernel = form_texts.sized(len(text))
+        kernel = form_texts.by_size(len(text))
 
         def run(out: Normalized, progress: Offsets) -> int:
             nonlocal room
@@ -230,9 +230,9 @@ class FormStage(Stage):
 
         return written(run, text, bounds, tracked=tracked)
 
-    def direct(self) -> DirectStage | None:
+    def fast_path(self) -> StageCall | None:
         """Return the kernel."""
-        return DirectStage(form_texts, self._form, Items(*np.empty((2, ROOM), np.int64)))
+        return StageCall(form_texts, self._form, Items(*np.empty((2, ROOM), np.int64)))
 
     def heads(self, codes: Offsets) -> Offsets:
         """Return the first character of each decomposition; if the form composes, the character if it never changes."""

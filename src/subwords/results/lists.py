@@ -1,4 +1,4 @@
-"""Lists of ids: by a built-in function where doors exist, which makes the int of each id once."""
+"""Lists of ids: by a built-in function, which makes the int of each id once."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ AT_ONCE = 1 << 17  # texts in one call: other threads run between calls, and gar
 def lists_of(ids: NDArray[np.uint32], offsets: NDArray[np.int64]) -> list[list[int]]:
     """Return ids[offsets[i] : offsets[i + 1]] as one list for every i."""
     most = int(ids.max(initial=0)) + 1
-    if SHARED * most > len(ids) or most > MOST_IDS or not _opens():
+    if SHARED * most > len(ids) or most > MOST_IDS or not _available():
         flat = ids.tolist()
         return [flat[a:b] for a, b in pairwise(offsets.tolist())]
-    make, release = _doors()
+    make, release = _functions()
     ids, offsets = np.ascontiguousarray(ids, np.uint32), np.ascontiguousarray(offsets, np.int64)
     ints, lists, count = np.zeros(most, np.int64), list[list[int]](), len(offsets) - 1
     try:
@@ -35,15 +35,15 @@ def lists_of(ids: NDArray[np.uint32], offsets: NDArray[np.int64]) -> list[list[i
     return lists
 
 
-def _opens() -> bool:
-    from subwords.kernels.door import opens
+def _available() -> bool:
+    from subwords.kernels.fastpath import available
 
-    return opens()
+    return available()
 
 
 @cache
-def _doors() -> tuple[Callable[..., Any], Callable[..., Any]]:
-    from subwords.kernels.door import api, built_in
-    from subwords.kernels.door_batch import lists_door, release_door
+def _functions() -> tuple[Callable[..., Any], Callable[..., Any]]:
+    from subwords.kernels.fastpath import api, built_in
+    from subwords.kernels.named import make_lists, release_ints
 
-    return built_in(lists_door, (api(),)), built_in(release_door, (api(),))
+    return built_in(make_lists, (api(),)), built_in(release_ints, (api(),))

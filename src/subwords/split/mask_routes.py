@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.components.splitter import NAMED, Rule
-from subwords.split.routes import Direct, MachineRoute, Scanner, SplitBuffers, much_is_odd, sampled
+from subwords.split.routes import MachineRoute, Scanner, SplitBuffers, SplitCall, much_is_odd, sampled
 from subwords.support.value import digest_of
 from subwords.unicode.tables import cased_classes, gpt2_classes
 
@@ -68,13 +68,13 @@ class MaskRoute(Scanner):
     def _one(self, text: Bytes, start: int, stop: int, buffers: SplitBuffers) -> int:
         if much_is_odd(sampled(text, start, stop), buffers):
             return self._by_machine._one(text, start, stop, buffers)
-        return self._split.sized(stop - start)(text, start, stop, self._classes, buffers.tail, buffers.ends)
+        return self._split.by_size(stop - start)(text, start, stop, self._classes, buffers.tail, buffers.ends)
 
-    def direct(self, buffers: SplitBuffers, *, cuts: bool = False) -> Direct | None:
-        """Return the kernel of the masks, or that of the machine for cuts."""
+    def fast_path(self, buffers: SplitBuffers, *, cuts: bool = False) -> SplitCall | None:
+        """Return the call of the masks, or that of the machine for cuts."""
         if cuts:
-            return self._by_machine.direct(buffers, cuts=True)
-        return Direct(self._split, self._split_many, (self._classes, buffers.tail))
+            return self._by_machine.fast_path(buffers, cuts=True)
+        return SplitCall(self._split_many, (self._classes, buffers.tail))
 
     def _many(self, text: Bytes, bounds: Offsets, first: int, buffers: SplitBuffers) -> int:
         if much_is_odd(sampled(text, int(bounds[first]), int(bounds[-1])), buffers):
@@ -145,15 +145,15 @@ class CasedRoute(MaskRoute):
     def _one(self, text: Bytes, start: int, stop: int, buffers: SplitBuffers) -> int:
         sample = sampled(text, start, stop)
         if len(sample) and np.count_nonzero(sample > 127) <= len(sample) // 8:  # a quarter: Vietnamese 10 % slower
-            count = self._split.sized(stop - start)(text, start, stop, self._table, buffers.tail, buffers.ends)
+            count = self._split.by_size(stop - start)(text, start, stop, self._table, buffers.tail, buffers.ends)
             done = int(buffers.ends[count - 1]) if count else 0
             if done >= WORTH or start + done == stop:
                 return count
         return self._by_machine._one(text, start, stop, buffers)
 
-    def direct(self, buffers: SplitBuffers, *, cuts: bool = False) -> Direct | None:
-        """Return the kernel of the machine."""
-        return self._by_machine.direct(buffers, cuts=cuts)
+    def fast_path(self, buffers: SplitBuffers, *, cuts: bool = False) -> SplitCall | None:
+        """Return the call of the machine."""
+        return self._by_machine.fast_path(buffers, cuts=cuts)
 
     def _many(self, text: Bytes, bounds: Offsets, first: int, buffers: SplitBuffers) -> int:
         if bounds[first + 1] - bounds[first] >= len(buffers.ends):  # the machine says so too, but must be loaded

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NO_OFFSETS",
-    "Direct",
-    "DirectStage",
     "MachineRoute",
     "Route",
     "Scanner",
     "SplitBuffers",
+    "SplitCall",
+    "StageCall",
     "TracedChunk",
     "WordChunk",
     "gains_by_cuts",
@@ -50,20 +50,19 @@ class WordChunk(NamedTuple):
     complete: bool  # False: the last text continues in the next chunk
 
 
-class Direct(NamedTuple):
-    """How `Route.short` works, for callers that call its kernels themselves; see `kernels/door_encode.py`."""
+class SplitCall(NamedTuple):
+    """How texts are split, as calls of kernels; see `kernels/fastpath_encode.py`."""
 
     kernel: Kernel
-    many: Kernel  # the same for many texts
-    tables: tuple[object, ...]  # their arguments besides the texts and the ends
+    tables: tuple[object, ...]  # one or two, which it takes besides the texts and the ends
     keep: Kernel | None = None  # drops words, see `kernels/split/drop.py`
     drops: Bytes | None = None  # the table that `keep` takes
     widens: int = 0  # bytes that `keep` adds to a word, at most
-    stages: tuple[DirectStage, ...] = ()  # of the normalizer, before
+    stages: tuple[StageCall, ...] = ()  # of the normalizer, before
     marked: bool = False  # a text with U+2581 may need more
 
 
-class DirectStage(NamedTuple):
+class StageCall(NamedTuple):
     """A stage of a normalizer as one call of a kernel."""
 
     kernel: Kernel
@@ -97,7 +96,6 @@ class SplitBuffers:
     __slots__ = (
         "cuts",
         "cutter",
-        "direct",
         "ends",
         "kept_begins",
         "kept_ends",
@@ -119,7 +117,6 @@ class SplitBuffers:
         # Safe cuts by vocabulary: a route that knows them yields parts of words, which have the same ids.
         self.cuts: Callable[[], SafeCuts | None] | None = None  # makes them: it takes some milliseconds
         self.runs = False  # whether isolated characters become one word with the bit RUN
-        self.direct: Any = None  # what a door works with, see encode/short.py
         # The words that remain after dropping, and their ends.
         self.kept_text, self.kept_ends = np.empty(0, np.uint8), np.empty(0, np.uint32)
         self.kept_begins = np.empty(0, np.int64)  # where they begin in the text
@@ -152,8 +149,8 @@ class Route(ABC):
         """
         return None
 
-    def direct(self, buffers: SplitBuffers, *, cuts: bool = False) -> Direct | None:
-        """Return the kernel that does the work of `short`; None if there is more to do. cuts: use buffers.cuts."""
+    def fast_path(self, buffers: SplitBuffers, *, cuts: bool = False) -> SplitCall | None:
+        """Return the call that splits texts; None if one does not. cuts: use buffers.cuts."""
         return None
 
     def traced(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[TracedChunk]:
@@ -283,13 +280,13 @@ class MachineRoute(Scanner):
 
     def _one(self, text: Bytes, start: int, stop: int, buffers: SplitBuffers) -> int:
         transducer = self._transducer(buffers, cuts=gains_by_cuts(sampled(text, start, stop)))
-        return self._split.sized(stop - start)(text, start, stop, transducer, buffers.ends)
+        return self._split.by_size(stop - start)(text, start, stop, transducer, buffers.ends)
 
-    def direct(self, buffers: SplitBuffers, *, cuts: bool = False) -> Direct | None:
-        """Return the kernel of the machine."""
+    def fast_path(self, buffers: SplitBuffers, *, cuts: bool = False) -> SplitCall | None:
+        """Return the call of the machine."""
         from subwords.kernels.named import split_texts
 
-        return Direct(self._split, split_texts, (self._transducer(buffers, cuts=cuts),))
+        return SplitCall(split_texts, (self._transducer(buffers, cuts=cuts),))
 
     def _many(self, text: Bytes, bounds: Offsets, first: int, buffers: SplitBuffers) -> int:
         from subwords.kernels.named import split_texts

@@ -14,7 +14,7 @@ from subwords.components.identity import looks_like_steps, to_text
 from subwords.components.splitter import ALIASES, NAMED, Behavior, ByteChars, Prefix, Replace, Rule, Split, Step
 from subwords.errors import InputError
 from subwords.split.mask_routes import by_masks
-from subwords.split.routes import Direct, Route, SplitBuffers, WordChunk
+from subwords.split.routes import Route, SplitBuffers, SplitCall, WordChunk
 from subwords.split.word_spans import WordSpans, character_spans
 from subwords.support.checks import encode_text
 from subwords.support.names import looks_like_name, named
@@ -118,9 +118,9 @@ class Splitter:
         """Split a text shorter than a chunk in one step, if possible; see `Route.short`."""
         return self.route.short(text, buffers)
 
-    def direct(self, buffers: SplitBuffers, *, cuts: bool = False) -> Direct | None:
-        """Return the kernel that does the work of `short`, if one does; see `Route.direct`."""
-        return self.route.direct(buffers, cuts=cuts)
+    def fast_path(self, buffers: SplitBuffers, *, cuts: bool = False) -> SplitCall | None:
+        """Return the call that splits texts, if one does; see `Route.fast_path`."""
+        return self.route.fast_path(buffers, cuts=cuts)
 
     def word_spans(self, text: Bytes) -> WordSpans:
         """Return the words of one text, with their origin in it."""

@@ -17,10 +17,10 @@ from subwords.split.routes import (
     CHUNK_TEXTS,
     CHUNK_WORDS,
     NO_OFFSETS,
-    Direct,
     MachineRoute,
     Route,
     SplitBuffers,
+    SplitCall,
     TracedChunk,
     WordChunk,
 )
@@ -181,9 +181,9 @@ class DroppingRoute(MachineRoute):
     def _transducer(self, buffers: SplitBuffers, *, cuts: bool) -> Transducer:
         return super()._transducer(buffers, cuts=False)  # the kernel that drops words knows no RUN
 
-    def direct(self, buffers: SplitBuffers, *, cuts: bool = False) -> Direct | None:
-        """Return the kernel of the machine, and the words to drop."""
-        found = super().direct(buffers)
+    def fast_path(self, buffers: SplitBuffers, *, cuts: bool = False) -> SplitCall | None:
+        """Return the call of the machine, and the words to drop."""
+        found = super().fast_path(buffers)
         return found and found._replace(keep=self._keeper, drops=self._drops, widens=self._widens)
 
     def short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
@@ -204,7 +204,7 @@ class DroppingRoute(MachineRoute):
         kept = self._most_kept(size, words)
         if len(buffers.kept_text) < room or len(buffers.kept_ends) < kept:
             buffers.kept_text, buffers.kept_ends = np.empty(room, np.uint8), np.empty(max(kept, len(ends)), np.uint32)
-        self._keeper.sized(size)(text, base, ends, text_ends, self._drops, buffers.kept_text, buffers.kept_ends)
+        self._keeper.by_size(size)(text, base, ends, text_ends, self._drops, buffers.kept_text, buffers.kept_ends)
 
     def _most_kept(self, size: int, words: int) -> int:
         """Return how many ends need room."""
@@ -228,7 +228,7 @@ class DroppingRoute(MachineRoute):
         self._keep(text, base, ends, text_ends, buffers)
         if len(buffers.kept_begins) < words:
             buffers.kept_begins = np.empty(len(ends), np.int64)
-        kept_begins.sized(len(text))(text, base, ends, words, self._drops, buffers.kept_begins)
+        kept_begins.by_size(len(text))(text, base, ends, words, self._drops, buffers.kept_begins)
         kept = WordChunk(buffers.kept_text, 0, buffers.kept_ends, text_ends, complete)
         return TracedChunk(kept, buffers.kept_begins)
 
@@ -263,7 +263,7 @@ class PrefixingRoute(DroppingRoute):
         kept = int(text_ends[-1])
         size = int(buffers.kept_ends[kept - 1]) if kept else 0
         origin = np.empty((2, size), np.int64)
-        prefixed_origins.sized(len(text))(text, base, ends, words, self._drops, origin[0], origin[1])
+        prefixed_origins.by_size(len(text))(text, base, ends, words, self._drops, origin[0], origin[1])
         # The text is copied because its buffer is reused before its origin is.
         found = WordChunk(buffers.kept_text[:size].copy(), 0, buffers.kept_ends, text_ends, complete)
         return TracedChunk(found, NO_OFFSETS, origin)

@@ -28,7 +28,7 @@ def size_of(ids: NDArray[np.int64], spans: NDArray[np.int64]) -> int | None:
     """Return the number of bytes of ids, see `kernels/text/decode.py`; None if a break separates single bytes."""
     from subwords.kernels.named import size_of_ids
 
-    size = size_of_ids.sized(len(ids))(ids, spans)
+    size = size_of_ids.by_size(len(ids))(ids, spans)
     if size < 0 and size != NO_SIZE:
         at = -1 - size
         raise InputError(f"expected ids from 0 to {len(spans) - 1}; ids[{at}] is {ids[at]}")
@@ -40,7 +40,7 @@ def joined(ids: NDArray[np.int64], size: int, spans: NDArray[np.int64], data: ND
     from subwords.kernels.named import join_ids
 
     out = np.empty(size + LANES, np.uint8)
-    join_ids.sized(size)(ids, spans, data, out)
+    join_ids.by_size(size)(ids, spans, data, out)
     return out[:size]
 
 

@@ -48,9 +48,9 @@ class IdDecoder:
         return decode_bytes(self._texts_of_ids, ids)
 
     @cached_property
-    def quick(self) -> Callable[[Any], str | None]:
+    def fast_path(self) -> Callable[[Any], str | None]:
         """The fast decoder of a list of ids, errors replaced; it returns None for lists that it does not decode."""
-        return _no_fast_path if self._joined is None else self._joined.quick
+        return _no_fast_path if self._joined is None else self._joined.fast_path
 
     def text(self, ids: Ids, errors: str, skip_special_tokens: bool) -> str:
         """Return the text of ids; see `Tokenizer.decode`."""
@@ -66,7 +66,7 @@ class IdDecoder:
         flat = as_ids(ids)
         found = None
         if joined is not None:
-            found = joined.quick(flat.tolist()) if len(flat) <= MOST_AS_LIST else None
+            found = joined.fast_path(flat.tolist()) if len(flat) <= MOST_AS_LIST else None
             found = joined.of_array(flat) if found is None else found
         if found is not None:
             return found

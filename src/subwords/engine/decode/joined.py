@@ -68,20 +68,20 @@ class Joined:
         return Joined(self.tokens, spans, visible, self.at_end, self.finish)
 
     @cached_property
-    def quick(self) -> Callable[[Any], str | None]:
-        """The function of a list of ids to text; None for any other object too, and where there are no doors."""
-        from subwords.kernels.door import opens
+    def fast_path(self) -> Callable[[Any], str | None]:
+        """The function of a list of ids to text; None for any other object, and where this is not available."""
+        from subwords.kernels.fastpath import available
 
-        if not opens():
+        if not available():
             return lambda ids: None
-        from subwords.kernels.door_decode import door_of
+        from subwords.kernels.fastpath_decode import list_decoder
 
-        between = door_of(self.spans, self.tokens.data)
+        between = list_decoder(self.spans, self.tokens.data)
         if self.edge is None:
             return between if self.finish is None else _followed(between, self.finish)
         edges, ended, at_end, finish = self._edges, self._ended, self.at_end, self.finish
 
-        def quick(ids: Any) -> str | None:
+        def decode(ids: Any) -> str | None:
             found = between(ids)
             if found is None or not ids:
                 return found if found is None or finish is None else finish(found)
@@ -90,7 +90,7 @@ class Joined:
                 return ended(found, ids)
             return text + found[size:] if text else found[size:]
 
-        return quick
+        return decode
 
     def of_array(self, ids: NDArray[np.int64]) -> str | None:
         """Return the text of ids; InputError for an id out of range, with its position."""
@@ -221,11 +221,11 @@ def _of_steps(decoder: Decoder, tokens: Sequence[str]) -> Joined | None:
 
 
 def _followed(between: Callable[[Any], str | None], finish: Callable[[str], str]) -> Callable[[Any], str | None]:
-    def quick(ids: Any) -> str | None:
+    def decode(ids: Any) -> str | None:
         found = between(ids)
         return None if found is None else finish(found)
 
-    return quick
+    return decode
 
 
 def _is_alone(step: Any) -> bool:

@@ -169,7 +169,7 @@ def scan_texts(scan, text, bounds, first, classes, tail, ends, text_ends):
         ):
             break
         more = scan(p, start, stop, c, t, e, count, len(ends))
-        for k in range(count, more):
+        for k in range(count, more if i > first else count):  # the first text begins there: nothing to add
             e[k] += start - b[first]
         count = more
         i += 1

@@ -387,7 +387,7 @@ def split_texts(text: U8s, bounds: I64s, first: Int, transducer: Transducer, end
         if full or stop - b[first] > MOST_BYTES or i - first + 1 >= len(text_ends):
             break
         more = scan(m, p, start, stop, e, count, len(ends))
-        for k in range(count, more):
+        for k in range(count, more if i > first else count):
             e[k] += start - b[first]
         count = more
         i += 1

@@ -1,4 +1,4 @@
-"""Built-in functions whose body is a kernel: Python calls machine code directly, which reads `str` and makes lists.
+"""The fast path: built-in functions whose body is a kernel, which reads `str` and makes lists.
 
 ctypes takes 0.1 microseconds for each argument and makes no Python objects, so a short `encode` through it spends 6 of
 its 8 microseconds on the way. The functions here are called by the interpreter itself. They work on addresses of
@@ -7,11 +7,11 @@ objects, call functions of Python's limited C API by address (`API`), and call o
 What holds everywhere here:
 - The GIL is held: no other thread runs Python code, except while a function of the API runs Python code. Only making a
   list may do that (the garbage collector, before Python 3.12), so a state is out of its slot meanwhile.
-- A result is a new reference, or 0 after an exception was set. None means: nothing was done, take the other way.
+- A result is a new reference, or 0 after an exception was set. None means: nothing was done, use the general path.
 - Every path gives back what it took.
 
-A door needs CPython with the GIL, compiled kernels, and objects laid out as expected; `opens` checks that. Otherwise
-callers take their other way, which has the same results: it is the twin of these functions.
+The fast path needs CPython with the GIL, compiled kernels, and objects laid out as expected; `available` checks that.
+Otherwise callers use their general path, which has the same results: it is the twin of these functions.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def call_at(address, *arguments):
     raise NotImplementedError
 
 
-# ------------------------------------------------------------------ parts of doors
+# ------------------------------------------------------------------ what the functions are made of
 
 
 @inlined
@@ -137,7 +137,7 @@ def new_reference(carried, thing):
 
 @inlined
 def nothing(carried):
-    """None: the caller takes the other way."""
+    """None: the caller uses the general path."""
     return new_reference(carried, api_of(carried, NONE))
 
 
@@ -243,26 +243,26 @@ def new_text(carried, address, size, errors):
     return call_at(api_of(carried, STR_NEW), address, size, errors)
 
 
-# ------------------------------------------------------------------ doors
+# ------------------------------------------------------------------ kernels that work on addresses
 
-DOORS: list[Kernel] = []
+ADDRESS_KERNELS: list[Kernel] = []
 
 
-def door(function: Callable[..., int]) -> Kernel:
-    """Declare the body of a built-in function: (what it carries, its argument) to the address of the result.
+def address_kernel(function: Callable[..., int]) -> Kernel:
+    """Declare a kernel that works on addresses.
 
-    Or another kernel that works on addresses.
+    Most are the body of a built-in function: (what it carries, its argument) to the address of the result.
     """
-    DOORS.append(declare(function))
-    return DOORS[-1]
+    ADDRESS_KERNELS.append(declare(function))
+    return ADDRESS_KERNELS[-1]
 
 
-def every_door() -> list[Kernel]:
-    """Import every file of doors, and return all; none where there are no doors."""
-    if opens():
-        for name in ("door_encode", "door_decode", "door_batch"):
+def every_address_kernel() -> list[Kernel]:
+    """Import every file of the fast path, and return its kernels; none where it is not available."""
+    if available():
+        for name in ("fastpath_encode", "fastpath_decode", "fastpath_texts"):
             import_module(f"{__package__}.{name}")
-    return DOORS if opens() else []
+    return ADDRESS_KERNELS if available() else []
 
 
 # ------------------------------------------------------------------ built-in functions
@@ -284,20 +284,19 @@ NO_ARGUMENT, ONE_ARGUMENT = 4, 8  # METH_NOARGS, METH_O
 
 def address_of(kernel: Kernel) -> int:
     """Return the address of a kernel's C function."""
-    return ctypes.cast(kernel.held(), ctypes.c_void_p).value or 0  # type: ignore[arg-type]
+    return ctypes.cast(kernel.with_gil(), ctypes.c_void_p).value or 0  # type: ignore[arg-type]
 
 
 @cache
 def _method(kernel: Kernel, flags: int) -> _Method:
     # Never freed: the functions made of it may outlive everything else.
-    name = kernel.name.removesuffix("_door")
-    method = _Method(name.encode(), address_of(kernel), flags, None)
+    method = _Method(kernel.name.encode(), address_of(kernel), flags, None)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(method))
     return method
 
 
 def built_in(kernel: Kernel, carried: tuple[Any, ...], *, argument: bool = True) -> Callable[..., Any]:
-    """Return the built-in function of a door; it keeps what it carries."""
+    """Return the built-in function of a kernel; it keeps what it carries."""
     make = ctypes.pythonapi.PyCFunction_NewEx
     made = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
         ctypes.cast(make, ctypes.c_void_p).value
@@ -309,8 +308,8 @@ def built_in(kernel: Kernel, carried: tuple[Any, ...], *, argument: bool = True)
 
 
 @cache
-def opens() -> bool:
-    """Whether there are doors in this process."""
+def available() -> bool:
+    """Whether the fast path works in this process."""
     gil = getattr(sys, "_is_gil_enabled", lambda: True)()
     usual = object.__basicsize__ == HEAD and sys.byteorder == "little"
     return MODE == "compiled" and sys.implementation.name == "cpython" and gil and usual and _lists_as_expected()

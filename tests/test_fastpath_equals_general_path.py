@@ -90,7 +90,7 @@ def check(tok: subwords.Tokenizer, text: str) -> None:
             assert tok.encode(text) == expected
             assert tok.count_tokens(text) == len(expected)
     if expected is not None:
-        quick, count = tok._short.encode(text), tok._short.count_ids(text)
+        quick, count = tok._fast_path.encode(text), tok._fast_path.count_ids(text)
         assert quick in (None, expected)
         assert count in (None, len(expected))
 
@@ -108,14 +108,14 @@ def test_edges(family: str, text: str) -> None:
     check(FAMILIES[family](), text)
 
 
-@pytest.mark.skipif(MODE != "compiled", reason="no doors")
+@pytest.mark.skipif(MODE != "compiled", reason="no fast path")
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_door_opens(family: str) -> None:
+def test_the_fast_path_is_taken(family: str) -> None:
     tok = MADE[family]()
     text = "A line of some words."
     expected = tok.encode(text)
-    assert tok._short.encode(text) == expected
-    assert tok._short.count_ids(text) == len(expected)
+    assert tok._fast_path.encode(text) == expected
+    assert tok._fast_path.count_ids(text) == len(expected)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -140,7 +140,7 @@ def test_batches_of_bytes(many: list[str | bytes]) -> None:
     assert tok.encode_batch(many).to_lists() == [tok.encode_to_numpy(text).tolist() for text in many]
 
 
-@pytest.mark.skipif(MODE != "compiled", reason="slow, and there are no doors")
+@pytest.mark.skipif(MODE != "compiled", reason="slow, and there is no fast path")
 @pytest.mark.rotating(2)
 @pytest.mark.parametrize("family", [name for name in FAMILIES if name not in ("ordinary", "normalized")])
 def test_large_batches(family: str) -> None:
@@ -155,7 +155,7 @@ def test_large_batches(family: str) -> None:
         assert MADE[family]().encode_batch(many, threads=threads).to_lists() == expected
 
 
-@pytest.mark.skipif(MODE != "compiled", reason="slow, and there are no doors")
+@pytest.mark.skipif(MODE != "compiled", reason="slow, and there is no fast path")
 @pytest.mark.rotating(4, always=("gpt2",))
 @pytest.mark.parametrize("name", FILES)
 def test_files(name: str, shared_data: Path) -> None:

@@ -1,4 +1,4 @@
-"""The door of decoding: a list of ids to text, in one call; see `door.py`. Its twin is `Joined.of_array`."""
+"""The fast path of decoding: a list of ids to text, in one call; see `fastpath.py`. Its twin is `Joined.of_array`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.kernels.door import (
+from subwords.kernels.fastpath import (
     API,
     BYTES_DATA,
     BYTES_NEW,
@@ -20,13 +20,13 @@ from subwords.kernels.door import (
     RELEASE,
     SIZES,
     TYPE,
+    address_kernel,
     api,
     api_of,
     built_in,
     call_at,
     copy_at,
     data_of,
-    door,
     id_at,
     item,
     load_at,
@@ -38,7 +38,7 @@ from subwords.kernels.jit import I64, Int, helper, inlined
 from subwords.kernels.layout import LANES, SPAN_SIZE, SPAN_START
 from subwords.kernels.text.decode import FLAGS, run_after
 
-__all__ = ["door_of"]
+__all__ = ["list_decoder"]
 
 # Items of what the built-in function carries, after the table of Python's functions. SCRATCH: of FEW ids and SHORT
 # bytes; nobody else can use it meanwhile, since no Python code runs before the text is made or given up.
@@ -60,7 +60,7 @@ def room_for(carried, size):
 
 @inlined
 def given_up(carried, room):
-    """Release bytes, forget an exception, and return None: the caller takes the other way."""
+    """Release bytes, forget an exception, and return None: the caller uses the general path."""
     if room != 0:
         call_at(api_of(carried, RELEASE), room)
     call_at(api_of(carried, CLEAR))
@@ -69,7 +69,7 @@ def given_up(carried, room):
 
 @helper
 def read_list(carried, ids, n, out):
-    """Write the n ids of a list to an address, 32 bits each; the number of their bytes, or -1: take the other way.
+    """Write the n ids of a list to an address, 32 bits each; the number of their bytes, or -1: use the general path.
 
     -1 for an item of another type than int, for one out of range, and if a break separates single bytes.
     """
@@ -127,9 +127,9 @@ def text_of(carried, ids, n, total):
     return text
 
 
-@door
-def decode_door(carried: Int, ids: Int) -> Int:
-    """The text of a list of ids; None if the other way must be taken."""
+@address_kernel
+def decode_ids(carried: Int, ids: Int) -> Int:
+    """The text of a list of ids; None if it needs the general path."""
     if load_at(ids + TYPE) != api_of(carried, LIST_TYPE):
         return nothing(carried)
     n = call_at(api_of(carried, LIST_SIZE), ids)
@@ -149,6 +149,6 @@ def decode_door(carried: Int, ids: Int) -> Int:
     return text
 
 
-def door_of(spans: NDArray[np.int64], tokens: NDArray[np.uint8]) -> Callable[[object], str | None]:
+def list_decoder(spans: NDArray[np.int64], tokens: NDArray[np.uint8]) -> Callable[[object], str | None]:
     """Return the function that decodes lists of ids, whose bytes are these spans of the tokens' bytes."""
-    return built_in(decode_door, (api(), spans, tokens, np.empty(4 * FEW + SHORT + LANES, np.uint8)))
+    return built_in(decode_ids, (api(), spans, tokens, np.empty(4 * FEW + SHORT + LANES, np.uint8)))

@@ -1,0 +1,79 @@
+"""The layout of a call plan: what the fast path of encoding runs and works on; see `fastpath_encode.py`."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+BUFFER = 60000  # bytes of texts at once: all their words have room
+MOST_TEXTS = 1024  # at once
+MOST_STAGES = 4  # of a normalizer
+
+
+class CallPlan(NamedTuple):
+    """What a call works on; only one thread at a time has it."""
+
+    fields: Any  # int64: `Fields`
+    buffer: Any  # texts, one after another
+    bounds: Any  # where they begin and end in it
+    tables: Any  # what the split kernel takes: classes or a transducer
+    tail: Any  # and a second table, if it takes two
+    word_ends: Any
+    text_ends: Any  # the number of words, then of ids, up to the end of each text
+    drops: Any  # what the kernel that drops words takes, and writes
+    kept_text: Any
+    kept_ends: Any
+    stages: Any  # a tuple of `StagePlan`
+    counters: Any  # of the encoding kernel
+    numbers: Any  # the fields as a memoryview: NumPy is slower for single numbers
+
+
+class StagePlan(NamedTuple):
+    """What a stage of the normalizer works on."""
+
+    tables: Any
+    scratch: Any
+    out: Any  # a `Normalized`
+    progress: Any
+
+
+class Fields(NamedTuple):
+    """The places of numbers in a call plan.
+
+    The texts `next` to `last` - 1 remain. `addresses`, `lengths`: of the arrays of all texts. `offsets`: where the
+    number of ids up to the end of text `next` goes. `filled`: the number of ids in `out`. After a return: the texts
+    up to `upto` are in the buffer, `size` bytes, with `words`. `status`: of the encoding kernel, or 0.
+    """
+
+    split: int  # kernels
+    keep: int  # the one that drops words, or 0
+    encode: int
+    two_tables: int  # whether the split kernel takes two tables
+    prefixed: int  # whether a space is put before a text
+    marked: int  # whether a text with U+2581 needs the general path
+    stages: int  # how many
+    workspace: int  # addresses of the objects that the encoding kernel takes
+    out: int
+    next: int
+    last: int
+    addresses: int
+    lengths: int
+    offsets: int
+    upto: int
+    size: int
+    words: int
+    status: int
+    filled: int
+
+
+PLAN, STAGE, FIELDS = CallPlan(*range(13)), StagePlan(*range(4)), Fields(*range(19))
+# Arrays made up: a header, and then its length.
+HEADER = 6
+TEXT_ARRAY, BOUNDS_ARRAY, ENDS_ARRAY = range(len(FIELDS), len(FIELDS) + 3 * HEADER, HEADER)
+# For each stage of the normalizer: its kernel, whether this takes a scratch, and the fourth number of its progress.
+FIRST_STAGE, STAGE_ROW = ENDS_ARRAY + HEADER, 3
+PLAN_FIELDS = FIRST_STAGE + MOST_STAGES * STAGE_ROW
+
+
+def stage_row(stage: int) -> slice:
+    """Return the places of the fields of a stage."""
+    return slice(FIRST_STAGE + STAGE_ROW * stage, FIRST_STAGE + STAGE_ROW * (stage + 1))

@@ -145,7 +145,7 @@ def test_sweep_measures_groups_intervals_and_one_size() -> None:
         held = subwords.evaluate(tok, groups)
         assert one.groups == held.groups
         assert one.interval == held.intervals["bytes_per_token"]
-    assert "bytes per token, other" in found.columns
+    assert "bytes per token, other" in found.tables()[0].columns
     assert subwords.sweep(TEXTS, vocab_sizes=260).sizes == subwords.sweep(TEXTS, vocab_sizes=(260,)).sizes
     for wrong in ("300", 1.5, [True], [], [0]):
         with pytest.raises(subwords.InputError, match=r"vocab_sizes|one or more sizes"):

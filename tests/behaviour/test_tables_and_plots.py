@@ -34,7 +34,7 @@ def test_unknown_text_does_not_win_unsaid(folder: Path) -> None:
     unknown = found.evaluations[1].unknown
     assert unknown is not None
     assert unknown > 0.3
-    row = dict(zip(found.to_frame().columns, found.rows()[1], strict=True))
+    row = dict(zip(found.to_frame().columns, found.tables()[0].rows[1], strict=True))
     assert row["unknown"] == unknown
     assert [note for note in found.notes() if "unigram turns it into the unknown token" in note]
     assert "unigram turns it into the unknown token" in str(found)

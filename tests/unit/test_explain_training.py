@@ -16,7 +16,7 @@ from strategies import counts_of, word_counts
 from subwords.errors import InputError, TrainingError
 from subwords.reference import unigram
 from subwords.reference.bpe import byte_to_char
-from subwords.study.watched import MergeStep, PieceStep, Training
+from subwords.study.watched import MergeStep, PieceStep, TrainingTrace
 
 VECTORS: dict[str, Any] = json.loads((Path(__file__).parents[1] / "data" / "mission_vectors.json").read_text("utf-8"))
 CORPUS: list[str] = VECTORS["corpus"]
@@ -29,15 +29,15 @@ def shown(text: str) -> str:
     return "".join(CHARS[byte] for byte in text.encode())
 
 
-def merges(found: Training) -> list[MergeStep]:
+def merges(found: TrainingTrace) -> list[MergeStep]:
     return [step for step in found.steps if isinstance(step, MergeStep)]
 
 
-def rounds(found: Training) -> list[PieceStep]:
+def rounds(found: TrainingTrace) -> list[PieceStep]:
     return [step for step in found.steps if isinstance(step, PieceStep)]
 
 
-def character_bpe() -> Training:
+def character_bpe() -> TrainingTrace:
     options: dict[str, Any] = {"alphabet": "corpus", "special_tokens": ["<|endoftext|>"], "tie_break": "first"}
     return subwords.explain_training(CORPUS, vocab_size=VECTORS["character_bpe"]["vocab_size"], **options)
 
@@ -94,7 +94,7 @@ def test_tables_of_the_toy_corpus() -> None:
     assert got == [[left, right, float(Fraction(s))] for left, right, s in expected["wordpiece"]["first_merges"]]
 
 
-def course() -> Training:
+def course() -> TrainingTrace:
     options: dict[str, Any] = {"splitter": "gpt2", "normalizer": None, "special_tokens": ["<unk>"]}
     return subwords.explain_training(counts_of(TOY, ("<unk>",)), algorithm="unigram-course", vocab_size=10, **options)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from subwords.adapt.id_map import IdMap, mapped_by
 from subwords.adapt.reachable import unreachable_ids
 from subwords.adapt.spelled import spelled
 from subwords.components.model import new_ids
+from subwords.render.report import Report, Table, plain
 from subwords.support.value import read_only
 from subwords.tokenizer import Tokenizer
 
@@ -19,7 +21,7 @@ __all__ = ["Adapted"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Adapted:
+class Adapted(Report):
     """The result of `prune`, `replace` and `merge_tokenizers`.
 
     tokenizer: the new one. old: the one that was changed. removed: the ids of `old` that are gone, ascending. added:
@@ -47,6 +49,28 @@ class Adapted:
         numbers = [f"{len(ids)} {name}" for name in ("removed", "added", "left_out") if (ids := getattr(self, name))]
         return f"Adapted({', '.join(numbers) or 'nothing changed'}, {self.tokenizer!r})".replace("left_out", "left out")
 
+    __str__ = __repr__
+
+    def tables(self) -> list[Table]:
+        """Return the tokens that are gone, with the ids of their text now, and those that are new or left out."""
+        old, new = self.old.model.vocab, self.tokenizer.model.vocab
+        rows: list[tuple[object, ...]] = [
+            ("removed", _shown(old[index]), index, " ".join(map(str, ids))) for index, ids in self.becomes.items()
+        ]
+        rows += [("added", _shown(new[index]), None, str(index)) for index in self.added]
+        rows += [("left out", _shown(token), None, "") for token in self.left_out]
+        return [Table(("change", "token", "old id", "new ids"), rows, "Changes of a vocabulary", "tab:adapted")]
+
+    def notes(self) -> list[str]:
+        """Return how many other tokens have a new id."""
+        return [f"{len(self.moved)} tokens have another id."] if self.moved else []
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the digests of both tokenizers, and what became of the ids, for JSON."""
+        names = ("removed", "added", "left_out", "becomes", "moved")
+        digests = {"tokenizer": self.tokenizer.spec.digest, "old": self.old.spec.digest}
+        return digests | {name: plain(getattr(self, name)) for name in names}
+
     @cached_property
     def id_map(self) -> IdMap:
         """Which old ids make up each new one, for the embeddings of a model (ALGORITHMS.md, C1)."""
@@ -72,3 +96,7 @@ class Adapted:
     def unreachable(self) -> tuple[int, ...]:
         """The new ids that no text yields, of those that the model should make: usually those of the old tokenizer."""
         return tuple(unreachable_ids(self.tokenizer.spec).tolist())
+
+
+def _shown(token: bytes) -> str:
+    return repr(token.decode("utf-8", "backslashreplace"))

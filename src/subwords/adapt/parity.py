@@ -20,6 +20,7 @@ from subwords.errors import CorpusError, InputError, SubwordsWarning, TrainingEr
 from subwords.families import family_named
 from subwords.kernels.train_layout import NO_LANGUAGE
 from subwords.learning.parity import Choice
+from subwords.render.report import Report, Table
 from subwords.support.checks import check_choice, check_integer
 from subwords.tokenizer import Tokenizer
 from subwords.training.count import counts_of
@@ -49,7 +50,7 @@ class LanguageCost:
 
 
 @dataclass(frozen=True)
-class Parity:
+class Parity(Report):
     """What `train_parity` returns: the tokenizer, and how its merges were chosen.
 
     chosen: the language of each merge, in order of rank; None for those of all languages together. per_byte: whether
@@ -60,6 +61,11 @@ class Parity:
     languages: tuple[LanguageCost, ...]
     chosen: tuple[str | None, ...]
     per_byte: bool
+
+    def tables(self) -> list[Table]:
+        """Return the languages; costs before and after, in the unit of `per_byte`."""
+        rows = [tuple(vars(language).values()) for language in self.languages]
+        return [Table(("language", "merges", "before", "after"), rows, "Costs of languages", "tab:parity")]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the costs, for JSON."""

@@ -5,29 +5,22 @@ from __future__ import annotations
 import json
 from html import escape
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
 import click
 
 from subwords.cli.arguments import INPUT
 from subwords.cli.console import open_output
 
+if TYPE_CHECKING:
+    from subwords.render.report import Report
+
 __all__ = ["html_option", "print_explained"]
 
 html_option = click.option("--html", type=INPUT, metavar="FILE", help="Write a page of HTML instead of text.")
 
 
-class Explained(Protocol):
-    """What is printed."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON."""
-
-    def _repr_html_(self) -> str:
-        """As HTML."""
-
-
-def print_explained(found: Explained, html: Path | None, as_json: bool, title: str) -> None:
+def print_explained(found: Report, html: Path | None, as_json: bool, title: str) -> None:
     """Print an explanation, or write it to a file: a page of that title, in the style of the local page."""
     if html is not None and as_json:
         raise click.UsageError("expected one of --html and --json")

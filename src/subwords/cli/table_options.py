@@ -5,28 +5,19 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from subwords.cli.console import json_option, print_rows, quiet_option
 from subwords.render.visible import printable
 
+if TYPE_CHECKING:
+    from subwords.render.report import Report
+
 __all__ = ["print_table", "table_options"]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-
-
-class _Table(Protocol):
-    def to_dict(self) -> dict[str, Any]: ...
-
-    def to_latex(self) -> str: ...
-
-    def to_markdown(self) -> str: ...
-
-    def sheets(self) -> list[tuple[Sequence[str], Sequence[Sequence[object]]]]: ...
-
-    def notes(self) -> list[str]: ...
 
 
 def table_options(command: _Command) -> _Command:
@@ -48,14 +39,14 @@ def table_options(command: _Command) -> _Command:
     return command
 
 
-def print_table(found: _Table, latex: bool, as_json: bool, quiet: bool) -> None:
+def print_table(found: Report, latex: bool, as_json: bool, quiet: bool) -> None:
     """Print tables, aligned at a terminal, otherwise in Markdown; or in LaTeX or JSON. Notes go to standard error."""
     if as_json:
         click.echo(json.dumps(found.to_dict()))
     elif latex:
         click.echo(found.to_latex())
     elif sys.stdout.isatty():
-        for number, (columns, rows) in enumerate(found.sheets()):
+        for number, (columns, rows, *_) in enumerate(found.tables()):
             click.echo("\n" if number else "", nl=False)
             print_rows(columns, _padded(columns, rows))
     else:
@@ -67,7 +58,7 @@ def print_table(found: _Table, latex: bool, as_json: bool, quiet: bool) -> None:
 
 def _padded(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> list[list[str]]:
     """Return rows as text; columns of numbers have spaces before them, so that they end at one place."""
-    from subwords.study.tables import shown
+    from subwords.render.report import shown
 
     cells = [[printable(shown(value)) for value in row] for row in rows]
     for k, name in enumerate(columns):

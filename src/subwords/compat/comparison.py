@@ -14,7 +14,7 @@ from subwords.corpus.source import Source, files_and_texts, shown
 from subwords.errors import InputError
 from subwords.support.checks import check_choice
 
-__all__ = ["Comparison", "Difference", "Side", "Text", "Token", "checked_reason", "compare", "texts_of"]
+__all__ = ["Difference", "Differences", "Side", "Text", "Token", "checked_reason", "compare", "texts_of"]
 
 Token: TypeAlias = tuple[int, str]
 Documents: TypeAlias = Literal["file", "line"]
@@ -68,7 +68,7 @@ def _named(token: Token | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Differences:
     """What was compared: texts, the ids of those that were equal, the first difference, and how many texts differ."""
 
     texts: int
@@ -76,8 +76,8 @@ class Comparison:
     difference: Difference | None
     different: int
 
-    def __add__(self, other: Comparison) -> Comparison:
-        return Comparison(
+    def __add__(self, other: Differences) -> Differences:
+        return Differences(
             self.texts + other.texts,
             self.tokens + other.tokens,
             self.difference or other.difference,
@@ -152,7 +152,7 @@ def _after(text: str, line: int, character: int) -> tuple[int, int]:
 # ------------------------------------------------------------------ comparing
 
 
-def compare(texts: Iterable[Text], ours: Side, theirs: Side, *, whole: bool = False) -> Comparison:
+def compare(texts: Iterable[Text], ours: Side, theirs: Side, *, whole: bool = False) -> Differences:
     """Encode texts with both until one differs, or all with `whole`; a text that only one of them refuses differs."""
     done = tokens = different = 0
     first: Difference | None = None
@@ -165,8 +165,8 @@ def compare(texts: Iterable[Text], ours: Side, theirs: Side, *, whole: bool = Fa
             elif found := _difference(text, mine, other, ours, theirs):
                 first, different = first or found, different + 1
                 if not whole:
-                    return Comparison(done, tokens, first, different)
-    return Comparison(done, tokens, first, different)
+                    return Differences(done, tokens, first, different)
+    return Differences(done, tokens, first, different)
 
 
 def _batches(texts: Iterable[Text]) -> Iterator[list[Text]]:

@@ -11,13 +11,14 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from subwords.compat.comparison import Comparison, Difference, Side, Text, compare, texts_of
+from subwords.compat.comparison import Difference, Differences, Side, Text, compare, texts_of
 from subwords.compat.probes import probes
 from subwords.corpus.progress import progress as show_progress
 from subwords.corpus.reading import Reading, reading_of
 from subwords.corpus.source import Source, source_size
 from subwords.errors import FormatError, InputError
 from subwords.formats import target_of, write_file
+from subwords.render.report import Report, Table
 from subwords.support.atomic import as_path
 from subwords.support.checks import check_flag
 from subwords.tokenizer import Tokenizer, TokenizerLike, load, tokenizer_of
@@ -25,15 +26,15 @@ from subwords.tokenizer import Tokenizer, TokenizerLike, load, tokenizer_of
 if TYPE_CHECKING:
     from subwords.resolve import SplitterLike
 
-__all__ = ["Converted", "convert"]
+__all__ = ["Conversion", "convert"]
 
 _IDS = ("model", "normalizer", "splitter", "added_tokens")  # the parts that decide the ids of a text
 _PARTS = ("template", "padding", "truncation", "chat_template")
 _GIVEN = ("splitter", "special_tokens")  # what a rank file leaves out
 
 
-@dataclass(frozen=True, slots=True)
-class Converted:
+@dataclass(frozen=True)
+class Conversion(Report):
     """The result of `convert`.
 
     path: what was written. same_parts: whether model, normalizer, splitter and added tokens are equal in both files; if
@@ -50,6 +51,17 @@ class Converted:
     different: int = 0
     difference: Difference | None = None
 
+    def tables(self) -> list[Table]:
+        """Return what was written and compared."""
+        row = (str(self.path), "yes" if self.same_parts else "no", self.texts, self.tokens, self.different)
+        columns = ("file", "same parts", "texts", "ids", "different texts")
+        return [Table(columns, [row], "Conversion", "tab:conversion")]
+
+    def notes(self) -> list[str]:
+        """Return what the new file lacks, and the first difference."""
+        notes = [f"Not in the new file: {', '.join(self.lost)}"] if self.lost else []
+        return notes + ([] if self.difference is None else [f"First difference: {self.difference}"])
+
 
 def convert(
     source: TokenizerLike,
@@ -61,7 +73,7 @@ def convert(
     reading: Reading | None = None,
     allow_different: bool = False,
     progress: bool | None = None,
-) -> Converted:
+) -> Conversion:
     """Write a tokenizer, or its file, in the format of another name, if its ids stay the same.
 
     target: ends in .json, .model, .tiktoken, .gguf or .txt (vocab.txt), is vocab.json or merges.txt (both are written),
@@ -105,7 +117,7 @@ def convert(
     write_file(tok.spec, target)
     same = all(getattr(tok.spec, name) == getattr(again.spec, name) for name in _IDS)
     lost = [*(_GIVEN if bare else ()), *_lost(tok, again)]
-    return Converted(path, same, found.texts, found.tokens, tuple(lost), found.different, found.difference)
+    return Conversion(path, same, found.texts, found.tokens, tuple(lost), found.different, found.difference)
 
 
 def _check_names(source: Path, target: Path) -> None:
@@ -148,7 +160,7 @@ class _Corpus(NamedTuple):
             yield texts_of(self.source, self.reading, on_bytes=bar.advance)
 
 
-def _compared(tok: Tokenizer, again: Tokenizer, corpus: _Corpus, whole: bool) -> Comparison:
+def _compared(tok: Tokenizer, again: Tokenizer, corpus: _Corpus, whole: bool) -> Differences:
     """Compare the probes both ways to read special tokens, and the corpus with special tokens found."""
     probed = [Text(text, f"probe ({name})") for name, text in probes(tok.special_tokens)]
     plain = compare(probed, _side(tok, "the source", "text"), _side(again, "the new file", "text"), whole=whole)

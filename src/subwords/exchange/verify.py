@@ -14,17 +14,18 @@ from subwords.compat.probes import probes
 from subwords.corpus.progress import progress as show_progress
 from subwords.corpus.reading import Reading, reading_of
 from subwords.corpus.source import Source, source_size
+from subwords.render.report import Report, Table
 from subwords.support.atomic import as_path
 from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 
 if TYPE_CHECKING:
     from subwords.resolve import SplitterLike
 
-__all__ = ["Verified", "verify"]
+__all__ = ["Verification", "verify"]
 
 
-@dataclass(frozen=True, slots=True)
-class Verified:
+@dataclass(frozen=True)
+class Verification(Report):
     """The result of `verify`: true if all ids are equal.
 
     library: the one that loaded the file, with its version. special: how special tokens spelled in a text were read,
@@ -37,6 +38,15 @@ class Verified:
     texts: int
     tokens: int
     difference: Difference | None = None
+
+    def tables(self) -> list[Table]:
+        """Return what was compared."""
+        row = (self.library, "yes" if self else "no", self.texts, self.tokens)
+        return [Table(("library", "equal", "texts", "ids"), [row], "Comparison with the original", "tab:verification")]
+
+    def notes(self) -> list[str]:
+        """Return the first difference."""
+        return [] if self.difference is None else [f"First difference: {self.difference}"]
 
     def __bool__(self) -> bool:
         return self.difference is None
@@ -51,7 +61,7 @@ def verify(
     special_tokens: Mapping[str, int] | None = None,
     reading: Reading | None = None,
     progress: bool | None = None,
-) -> Verified:
+) -> Verification:
     r"""Load a saved tokenizer with its own library and compare ids, text by text, up to the first difference.
 
     export: a folder (transformers' AutoTokenizer), tokenizer.json (HF tokenizers), .model (SentencePiece), .tiktoken
@@ -85,7 +95,7 @@ def verify(
         if against is not None:
             corpus = texts_of(against, how, on_bytes=bar.advance)
         found = compare(chain(_probes(ours), corpus), *_sides(ours, original))
-    return Verified(original.library, original.special, found.texts, found.tokens, found.difference)
+    return Verification(original.library, original.special, found.texts, found.tokens, found.difference)
 
 
 def _probes(tok: Tokenizer) -> Iterator[Text]:

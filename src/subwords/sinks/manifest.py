@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from subwords.errors import FormatError, InputError
+from subwords.render.report import Report, Table
 from subwords.support.atomic import atomic_write
 
 __all__ = [
@@ -76,11 +77,18 @@ class Contents:
 
 
 @dataclass(frozen=True)
-class Manifest:
+class Manifest(Report):
     """Contents and shards."""
 
     contents: Contents
     shards: tuple[Shard, ...]
+
+    def tables(self) -> list[Table]:
+        """Return the shards."""
+        rows = [
+            (one.files[0].name, one.documents, one.tokens, sum(file.bytes for file in one.files)) for one in self.shards
+        ]
+        return [Table(("file", "documents", "ids", "bytes"), rows, "Token files", "tab:token-files")]
 
 
 def manifest_path(path: Path) -> Path:
@@ -103,7 +111,7 @@ def part_file(path: Path, checksum: str | None = None) -> PartFile:
 def write_manifest(path: Path, manifest: Manifest) -> None:
     """Write a manifest."""
     with atomic_write(path, "w") as stream:
-        json.dump({"version": VERSION, **asdict(manifest)}, stream, indent=1, ensure_ascii=False)
+        json.dump({"version": VERSION, **manifest.to_dict()}, stream, indent=1, ensure_ascii=False)
         stream.write("\n")
 
 

@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 
 from subwords.corpus.counts import WordCounts
 from subwords.errors import CorpusError, InputError
-from subwords.study import tables
+from subwords.render.report import Report, Table
 from subwords.study.use import uses_of
 from subwords.tokenizer import TokenizerLike, tokenizer_of
 
 if TYPE_CHECKING:
     from subwords.corpus.source import Source
 
-__all__ = ["Allocated", "Allocation", "allocation"]
+__all__ = ["Allocation", "AllocationRow", "allocation"]
 
 
 @dataclass(frozen=True)
-class Allocated:
+class AllocationRow:
     """One group. bytes: of the documents as given; None if word counts do not know it.
 
     used, most, only: tokens that it uses, uses more than any other group, and uses alone.
@@ -44,14 +44,12 @@ class Allocated:
 
 
 @dataclass(frozen=True)
-class Allocation(tables.Table):
+class Allocation(Report):
     """What `allocation` found. unused: tokens that no group uses."""
 
     vocabulary: int
     unused: int
-    groups: tuple[Allocated, ...]
-
-    title = "Allocation of a vocabulary"
+    groups: tuple[AllocationRow, ...]
 
     def notes(self) -> list[str]:
         """Return how many tokens are unused, and what is unknown."""
@@ -61,17 +59,12 @@ class Allocation(tables.Table):
             notes.append(f"No bytes of {', '.join(unsized)}: these word counts do not know those of their text.")
         return notes
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of the columns."""
-        return (
-            *("group", "bytes", "tokens", "bytes per token", "used", "most", "only", "share"),
-            *("average rank", "divergence"),
-        )
-
-    def rows(self) -> list[tuple[object, ...]]:
-        """Return the values of each group, in the order of `columns`."""
-        return [tuple(vars(one).values()) for one in self.groups]
+    def tables(self) -> list[Table]:
+        """Return the groups."""
+        columns = ["group", "bytes", "tokens", "bytes per token", "used", "most", "only", "share"]
+        columns += ["average rank", "divergence"]
+        rows = [tuple(vars(one).values()) for one in self.groups]
+        return [Table(columns, rows, "Allocation of a vocabulary", "tab:allocation")]
 
 
 def allocation(
@@ -115,7 +108,7 @@ def allocation(
         others = [_divergence(uses[k], other) for j, other in enumerate(uses) if j != k]
         ranked = -np.sort(-uses[k])
         rows.append(
-            Allocated(
+            AllocationRow(
                 name=name,
                 bytes=use.bytes,
                 tokens=use.tokens,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from subwords.corpus.progress import progress as progress_line
 from subwords.corpus.read import read_blocks
 from subwords.corpus.reading import Reading, reading_of
 from subwords.errors import InputError
+from subwords.render.report import Report, Table
 from subwords.study.checks.behavior import check_behavior
 from subwords.study.checks.merges import check_merges
 from subwords.study.checks.reach import check_reach
@@ -37,7 +37,7 @@ MOST_BACK = 20  # texts of the corpus that do not come back
 
 
 @dataclass(frozen=True)
-class Audit:
+class Audit(Report):
     """What `audit` found. findings: the worst first. accepted: how many findings the baseline accepts."""
 
     findings: tuple[Finding, ...]
@@ -56,6 +56,11 @@ class Audit:
         """Return all findings as dicts, for JSON."""
         counts: dict[str, Any] = {severity: self.count(severity) for severity in SEVERITIES}
         return {**counts, "accepted": self.accepted, "findings": [one.to_dict() for one in self.findings]}
+
+    def tables(self) -> list[Table]:
+        """Return the findings."""
+        rows = [(one.severity, one.rule, one.message, " ".join(map(str, one.ids))) for one in self.findings]
+        return [Table(("severity", "rule", "message", "ids"), rows, "Findings", "tab:audit")]
 
     def to_sarif(self) -> dict[str, Any]:
         """Return the findings in the format SARIF 2.1.0, which code scanners read."""
@@ -95,12 +100,6 @@ class Audit:
                 yield f"    {one.message}"
             if number > limit:
                 yield f"    and {number - limit} more"
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
 
 
 def audit(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from subwords.components.trusted import Special, Text
 from subwords.engine.decode.decode_ids import as_ids
 from subwords.errors import InputError
+from subwords.render.report import Report, Table
 from subwords.tokenizer import TokenizerLike, tokenizer_of
 
 __all__ = ["BoundaryDifference", "boundary_difference", "canonicalize", "is_canonical"]
@@ -56,7 +57,7 @@ def is_canonical(tokenizer: TokenizerLike, ids: Iterable[int] | NDArray[np.integ
 
 
 @dataclass(frozen=True)
-class BoundaryDifference:
+class BoundaryDifference(Report):
     """What differs where two texts meet: the ids of both, of the whole, and the first and last place that differ.
 
     start: the number of equal ids at the start; stop: the number of equal ids at the end.
@@ -66,6 +67,12 @@ class BoundaryDifference:
     whole: tuple[int, ...]
     start: int
     stop: int
+
+    def tables(self) -> list[Table]:
+        """Return the ids of both, one after the other, and those of the whole."""
+        rows = [("apart", " ".join(map(str, self.apart))), ("whole", " ".join(map(str, self.whole)))]
+        rows += [("equal at the start", str(self.start)), ("equal at the end", str(self.stop))]
+        return [Table(("text", "ids"), rows, "Ids where two texts meet", "tab:boundary")]
 
 
 def boundary_difference(tokenizer: TokenizerLike, first: str, second: str) -> BoundaryDifference | None:

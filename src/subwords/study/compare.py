@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +11,9 @@ import numpy as np
 
 from subwords.corpus.reading import Reading, reading_of
 from subwords.errors import InputError
-from subwords.study import tables
+from subwords.render.report import Report, Table, frame
 from subwords.study.bootstrap import Interval, Resampled
-from subwords.study.evaluate import Evaluation, evaluation_of, settings_of, sums_of
+from subwords.study.evaluate import Evaluation, evaluation_of, settings_of, sums_of, unknown_text
 from subwords.support.checks import as_list, check_integer, check_string
 from subwords.tokenizer import Tokenizer, tokenizer_of
 from subwords.training.count import count
@@ -49,7 +49,7 @@ class Disagreement:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Report):
     """What `compare` measured.
 
     relative: the tokens of each, divided by those of the first. disagreeing: the share of words that some split
@@ -65,37 +65,30 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all values as dicts, lists, strings and numbers, for JSON."""
-        return {
-            "names": list(self.names),
-            "evaluations": [one.to_dict() for one in self.evaluations],
-            "relative": list(self.relative),
-            "relative_intervals": [None if one is None else list(one) for one in self.relative_intervals],
-            "disagreeing": self.disagreeing,
-            "disagreements": [asdict(one) for one in self.disagreements],
-        }
+        return super().to_dict() | {"evaluations": [one.to_dict() for one in self.evaluations]}
 
-    def rows(self) -> list[tuple[object, ...]]:
-        """Return the values of each tokenizer, in the order of COLUMNS."""
-        return [
+    def tables(self) -> list[Table]:
+        """Return the tokenizers, the groups if there are several, and the words that are split differently."""
+        every = zip(self.names, self.evaluations, self.relative, self.relative_intervals, strict=True)
+        rows = [
             (
                 *(name, one.vocabulary, one.tokens, one.bytes_per_token, one.intervals.get("bytes_per_token")),
                 *(relative, interval, one.unknown),
             )
-            for name, one, relative, interval in zip(
-                self.names, self.evaluations, self.relative, self.relative_intervals, strict=True
-            )
+            for name, one, relative, interval in every
         ]
+        words = [
+            (repr(one.word), one.count, *(" ".join(map(repr, tokens)) for tokens in one.tokens))
+            for one in self.disagreements
+        ]
+        found = [Table(COLUMNS, rows, "Comparison of tokenizers", "tab:comparison"), self._groups()]
+        return [table for table in (*found, Table((*WORD_COLUMNS, *self.names), words)) if table.rows]
 
-    @property
-    def group_columns(self) -> tuple[str, ...]:
-        """The names of the columns of the groups: for each tokenizer, its bytes per token, and its cost."""
+    def _groups(self) -> Table:
+        """Return for each group the bytes per token of each tokenizer, and its cost; no rows for a single group."""
         ratios = [f"{what}, {name}" for what in ("bytes per token", "cost") for name in self.names]
-        return ("group", "documents", "bytes", *ratios)
-
-    def group_rows(self) -> list[tuple[object, ...]]:
-        """Return the values of each group, in the order of `group_columns`; none for a single group."""
         every = [*zip(*(one.groups for one in self.evaluations), strict=True)]
-        return [
+        rows = [
             (
                 *(groups[0].name, groups[0].documents, groups[0].bytes),
                 *(group.bytes_per_token for group in groups),
@@ -103,19 +96,7 @@ class Comparison:
             )
             for groups in (every if len(every) > 1 else ())
         ]
-
-    def sheets(self) -> list[tables.Sheet]:
-        """Return the tokenizers, the groups, and the words that are split differently: columns and rows of each."""
-        words = [
-            (repr(one.word), one.count, *(" ".join(map(repr, tokens)) for tokens in one.tokens))
-            for one in self.disagreements
-        ]
-        found: list[tables.Sheet] = [
-            (COLUMNS, self.rows()),
-            (self.group_columns, self.group_rows()),
-            ((*WORD_COLUMNS, *self.names), words),
-        ]
-        return [(columns, rows) for columns, rows in found if rows]
+        return Table(("group", "documents", "bytes", *ratios), rows, "Groups of documents", "tab:comparison-groups")
 
     def notes(self) -> list[str]:
         """Return what the tables leave out, and why; and a warning of unknown text."""
@@ -124,36 +105,18 @@ class Comparison:
         if first.without_text:
             notes.append(f"Groups without text, left out: {', '.join(map(repr, first.without_text))}.")
         unknown = [(name, one.unknown) for name, one in zip(self.names, self.evaluations, strict=True)]
-        return notes + tables.of_unknown(unknown)
-
-    def to_markdown(self) -> str:
-        """Return the tokenizers, the groups, and the words that they split differently, as tables in Markdown."""
-        return "\n\n".join(tables.markdown(*sheet) for sheet in self.sheets())
-
-    def to_latex(self) -> str:
-        """Return the tokenizers, and the groups if there are several, as tables in LaTeX (package booktabs)."""
-        found = tables.latex(COLUMNS, self.rows(), "Comparison of tokenizers", "tab:comparison")
-        rows = self.group_rows()
-        if not rows:
-            return found
-        return f"{found}\n\n{tables.latex(self.group_columns, rows, 'Groups of documents', 'tab:comparison-groups')}"
+        return notes + unknown_text(unknown)
 
     def to_frame(self) -> Any:
         """Return the tokenizers as a pandas DataFrame, or the groups if there are several."""
-        rows = self.group_rows()
-        return tables.frame(self.group_columns, rows) if rows else tables.frame(COLUMNS, self.rows())
+        groups = self._groups()
+        return frame(*(groups if groups.rows else self.tables()[0])[:2])
 
     def plot(self, *, title: str | None = None) -> Any:
         """Return a matplotlib figure: bytes per token with intervals, or the costs of parallel text. title: of what."""
         from subwords.study.plots import plot_comparison
 
         return plot_comparison(self, title)
-
-    def __str__(self) -> str:
-        return "\n\n".join([self.to_markdown(), *self.notes()])
-
-    def _repr_html_(self) -> str:
-        return "".join(tables.html(*sheet) for sheet in self.sheets())
 
 
 def compare(

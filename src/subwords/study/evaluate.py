@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -13,7 +13,7 @@ from subwords.corpus.gold import read_gold
 from subwords.corpus.progress import progress as progress_line
 from subwords.corpus.reading import Reading, reading_of
 from subwords.errors import CorpusError, InputError
-from subwords.study import tables
+from subwords.render.report import Report, Table, frame
 from subwords.study.bootstrap import Interval, Resampled, check_confidence
 from subwords.study.distribution import Zipf, check_alpha, gini, renyi_efficiency, zipf
 from subwords.study.gold import Boundaries, boundaries
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from subwords.corpus.source import Source
     from subwords.tokenizer import Tokenizer, TokenizerLike
 
-__all__ = ["Evaluation", "Group", "Settings", "evaluate", "evaluation_of", "settings_of", "sums_of"]
+__all__ = ["Evaluation", "Group", "Settings", "evaluate", "evaluation_of", "settings_of", "sums_of", "unknown_text"]
 
 RANKS = (1, 10_000)  # that the line of Zipf's law is fitted to
 RARE = 10  # a token with fewer uses counts as rare
@@ -56,7 +56,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(Report):
     """What `evaluate` measured. Ratios are None where there is nothing to divide by.
 
     bytes, characters: of the documents as they are, before normalization. tokens_per_word: words are runs of letters,
@@ -96,20 +96,22 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all values as dicts, lists, strings and numbers, for JSON, without `frequencies`."""
-        found = asdict(self)
+        found = super().to_dict()
         del found["frequencies"]
-        for name in ("zipf", "morphology", "gini_interval"):
+        for name in ("zipf", "morphology"):
             value = getattr(self, name)
             found[name] = None if value is None else value._asdict()
-        found["intervals"] = {name: list(value) for name, value in self.intervals.items()}
-        found["groups"] = [
-            asdict(group) | {"interval": None if group.interval is None else list(group.interval)}
-            for group in self.groups
-        ]
         return found
 
-    def rows(self) -> list[tuple[str, object, object]]:
-        """Return name, value and interval of each metric: what the next run gives again, thus without the speed."""
+    def notes(self) -> list[str]:
+        """Return what the tables leave out, and why; a warning of unknown text."""
+        notes = ["A single document has no interval: intervals need two or more."] if self.documents == 1 else []
+        if self.without_text:
+            notes.append(f"Groups without text, left out: {', '.join(map(repr, self.without_text))}.")
+        return notes + unknown_text([("the tokenizer", self.unknown)])
+
+    def tables(self) -> list[Table]:
+        """Return the metrics, without the speed, which the next run changes; and the groups if there are several."""
         names = ["documents", "bytes", "tokens", "bytes_per_token", "characters_per_token", "tokens_per_word"]
         names += ["unknown", "used", "used_rarely", "renyi_efficiency", "entropy_efficiency"]
         rows: list[tuple[str, object, object]] = [
@@ -124,46 +126,15 @@ class Evaluation:
             rows += [
                 (f"morphemes, {name}", getattr(self.morphology, name), None) for name in ("precision", "recall", "f1")
             ]
-        return rows
-
-    def group_rows(self) -> list[tuple[object, ...]]:
-        """Return the values of each group, in the order of GROUP_COLUMNS."""
-        return [
-            (
-                *(one.name, one.documents, one.bytes, one.tokens),
-                *(one.bytes_per_token, one.interval, one.characters_per_token, one.cost),
-            )
-            for one in self.groups
-        ]
-
-    def notes(self) -> list[str]:
-        """Return what the tables leave out, and why; a warning of unknown text."""
-        notes = ["A single document has no interval: intervals need two or more."] if self.documents == 1 else []
-        if self.without_text:
-            notes.append(f"Groups without text, left out: {', '.join(map(repr, self.without_text))}.")
-        return notes + tables.of_unknown([("the tokenizer", self.unknown)])
-
-    def to_markdown(self) -> str:
-        """Return the metrics, and the groups if there are several, as tables in Markdown."""
-        return "\n\n".join(tables.markdown(*sheet) for sheet in self.sheets())
-
-    def to_latex(self) -> str:
-        """Return the metrics, and the groups if there are several, as tables in LaTeX (package booktabs)."""
-        found = tables.latex(COLUMNS, self.rows(), "Metrics of a tokenizer", "tab:metrics", by_row=True)
-        if len(self.groups) < 2:
-            return found
-        groups = tables.latex(GROUP_COLUMNS, self.group_rows(), "Groups of documents", "tab:groups")
-        return f"{found}\n\n{groups}"
-
-    def sheets(self) -> list[tables.Sheet]:
-        """Return the metrics, and the groups if there are several: columns and rows."""
-        found: list[tables.Sheet] = [(COLUMNS, self.rows())]
-        return found if len(self.groups) < 2 else [*found, (GROUP_COLUMNS, self.group_rows())]
+        found = [Table(COLUMNS, rows, "Metrics of a tokenizer", "tab:metrics", by_row=True)]
+        if len(self.groups) > 1:
+            groups = [tuple(vars(one).values()) for one in self.groups]
+            found.append(Table(GROUP_COLUMNS, groups, "Groups of documents", "tab:groups"))
+        return found
 
     def to_frame(self) -> Any:
         """Return the metrics as a pandas DataFrame, or the groups if there are several."""
-        several = len(self.groups) > 1
-        return tables.frame(*((GROUP_COLUMNS, self.group_rows()) if several else (COLUMNS, self.rows())))
+        return frame(*self.tables()[-1][:2])
 
     def plot(self, kind: Literal["zipf", "groups", "costs"] | None = None, *, title: str | None = None) -> Any:
         """Return a matplotlib figure: frequency over rank, or the groups: bytes per token with intervals, or costs.
@@ -182,12 +153,6 @@ class Evaluation:
             raise InputError("no costs to plot: a cost is relative to another group of documents")
         return (plot_costs if kind == "costs" else plot_groups)(self.groups, title)
 
-    def __str__(self) -> str:
-        return "\n\n".join([self.to_markdown(), *self.notes()])
-
-    def _repr_html_(self) -> str:
-        return "".join(tables.html(*sheet) for sheet in self.sheets())
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -199,6 +164,18 @@ class Settings:
     seed: int
     parallel: bool
     reference: str | None
+
+
+def unknown_text(shares: Sequence[tuple[str, float | None]]) -> list[str]:
+    """Return a warning if the unknown token stands for text: its share of the ids, for each name.
+
+    >>> unknown_text([("a", 0.25), ("b", 0.0), ("c", None)])
+    ['Unknown text: a turns it into the unknown token (25 % of its ids), so its compression is not comparable.']
+    """
+    many = [
+        f"{name} turns it into the unknown token ({100 * share:.3g} % of its ids)" for name, share in shares if share
+    ]
+    return [f"Unknown text: {'; '.join(many)}, so its compression is not comparable."] if many else []
 
 
 def settings_of(

@@ -73,15 +73,15 @@ def _evaluated(toks: Sequence[Tokenizer], text: str) -> Table:
 
     if not text.strip():
         raise InputError("expected a text with at least one word to evaluate")
-    columns = [dict(_values(evaluate(tok, [text], progress=False).rows())) for tok in toks]
+    columns = [dict(_values(evaluate(tok, [text], progress=False).tables()[0].rows)) for tok in toks]
     names = list(dict.fromkeys(name for column in columns for name in column))
     return Table(tuple((name, tuple(column.get(name) for column in columns)) for name in names))
 
 
-def _values(rows: list[tuple[str, object, object]]) -> Iterator[tuple[str, float | str | None]]:
+def _values(rows: Sequence[Sequence[object]]) -> Iterator[tuple[str, float | str | None]]:
     for name, value, _ in rows:
         if name != "documents":
-            yield name, value if isinstance(value, float | int) else None
+            yield str(name), value if isinstance(value, float | int) else None
 
 
 def _before(trace: Trace, start: int, stop: int) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from subwords.corpus.counts import WordCounts
 from subwords.corpus.reading import Reading, reading_of
 from subwords.errors import InputError
-from subwords.study import tables
+from subwords.render.report import Report, Table
 from subwords.study.use import Use, counts_to_train, uses_of
 from subwords.support.checks import as_list, check_integer
 from subwords.tokenizer import Tokenizer
@@ -18,13 +18,13 @@ from subwords.training.train import train
 if TYPE_CHECKING:
     from subwords.corpus.source import Source
 
-__all__ = ["Stability", "Stable", "stability"]
+__all__ = ["Stability", "StabilityRow", "stability"]
 
 SHARES = (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
 
 
 @dataclass(frozen=True)
-class Stable:
+class StabilityRow:
     """A sample. common: the share of the tokens of the largest sample that it has, too.
 
     overlap: the same, weighted: of how often the two tokenizers use each token, the sum of the smaller numbers divided
@@ -41,22 +41,18 @@ class Stable:
 
 
 @dataclass(frozen=True)
-class Stability(tables.Table):
+class Stability(Report):
     """What `stability` measured, by ascending share."""
 
-    samples: tuple[Stable, ...]
-    title = "Vocabularies of nested samples"
+    samples: tuple[StabilityRow, ...]
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of the columns."""
-        return ("share", "bytes", "distinct words", "common tokens", "overlap", "bytes per token")
+    def tables(self) -> list[Table]:
+        """Return the samples."""
+        columns = ("share", "bytes", "distinct words", "common tokens", "overlap", "bytes per token")
+        rows = [tuple(vars(one).values()) for one in self.samples]
+        return [Table(columns, rows, "Vocabularies of nested samples", "tab:stability")]
 
-    def rows(self) -> list[tuple[object, ...]]:
-        """Return the values of each sample, in the order of `columns`."""
-        return [tuple(vars(one).values()) for one in self.samples]
-
-    def enough(self, loss: float = 0.01) -> Stable:
+    def enough(self, loss: float = 0.01) -> StabilityRow:
         """Return the smallest sample whose bytes per token are at most this share below those of the largest.
 
         InputError if they are unknown, as on word counts of an earlier version.
@@ -126,7 +122,7 @@ def stability(
     numbers = [_numbers(tok, use) for (tok, _), use in zip(trained, uses, strict=True)]
     return Stability(
         tuple(
-            Stable(
+            StabilityRow(
                 share=share,
                 bytes=sample.text_bytes or 0,
                 distinct_words=len(sample),

@@ -12,9 +12,9 @@ from subwords.bpe.model import BPE
 from subwords.corpus.counts import WordCounts
 from subwords.errors import InputError
 from subwords.families import family_of, need
-from subwords.study import tables
+from subwords.render.report import Report, Table
 from subwords.study.bootstrap import Interval
-from subwords.study.evaluate import Group
+from subwords.study.evaluate import Group, unknown_text
 from subwords.study.use import counts_to_train, uses_of, without_sample
 from subwords.support.checks import check_flag, check_integer
 from subwords.tokenizer import Tokenizer
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from subwords.corpus.reading import Reading
     from subwords.corpus.source import Source
 
-__all__ = ["Sweep", "Sweeped", "first_tokens", "sweep"]
+__all__ = ["Sweep", "SweepRow", "first_tokens", "sweep"]
 
 _COLUMNS = (
     ("vocabulary", "vocab_size"),
@@ -39,7 +39,7 @@ _COSTS = (("embedding parameters", "embedding_parameters"), ("FLOPs per byte", "
 
 
 @dataclass(frozen=True)
-class Sweeped:
+class SweepRow:
     """One size of the vocabulary. bytes: of the documents as given. interval: of bytes_per_token, as in `evaluate`.
 
     Word counts have no documents: interval and tokens_per_word are None, and bytes, too, if the counts do not know it.
@@ -61,20 +61,15 @@ class Sweeped:
 
 
 @dataclass(frozen=True)
-class Sweep(tables.Table):
+class Sweep(Report):
     """What `sweep` measured, by ascending size."""
 
-    sizes: tuple[Sweeped, ...]
-    title = "Vocabularies of several sizes"
+    sizes: tuple[SweepRow, ...]
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of the columns; those without any value are left out."""
-        return tuple(name for name, _ in self._filled())
-
-    def rows(self) -> list[tuple[object, ...]]:
-        """Return the values of each size, in the order of `columns`."""
-        return [*zip(*(values for _, values in self._filled()), strict=True)]
+    def tables(self) -> list[Table]:
+        """Return the sizes; columns without any value are left out."""
+        columns, values = zip(*self._filled(), strict=True)
+        return [Table(columns, [*zip(*values, strict=True)], "Vocabularies of several sizes", "tab:sweep")]
 
     def _filled(self) -> list[tuple[str, list[object]]]:
         found: list[tuple[str, list[object]]] = [
@@ -93,10 +88,10 @@ class Sweep(tables.Table):
             notes.append("No bytes per token: these word counts do not know the bytes of their text; count it again.")
         elif any(one.tokens_per_word is None and one.interval is None and not one.groups for one in self.sizes):
             notes.append("No intervals: word counts and a single document have none.")
-        return notes + tables.of_unknown([(f"{one.vocab_size} tokens", one.unknown) for one in self.sizes])
+        return notes + unknown_text([(f"{one.vocab_size} tokens", one.unknown) for one in self.sizes])
 
     @property
-    def cheapest(self) -> Sweeped | None:
+    def cheapest(self) -> SweepRow | None:
         """The size of the fewest FLOPs per byte; None if no model was given."""
         costs = [(one.flops_per_byte, one) for one in self.sizes if one.flops_per_byte is not None]
         return min(costs, key=lambda cost: cost[0])[1] if costs else None
@@ -167,7 +162,7 @@ def sweep(
     uses = uses_of(toks, held, reading=how, threads=threads, progress=progress, trained_on=counts)
     found = []
     for tok, use in zip(toks, uses, strict=True):
-        one = Sweeped(
+        one = SweepRow(
             vocab_size=len(tok.model.vocab),
             tokens=use.tokens,
             bytes=use.bytes,
@@ -200,7 +195,7 @@ def _sizes(vocab_sizes: Sequence[int] | int) -> list[int]:
     return sorted({*sizes})
 
 
-def _model(width: int | None, layer_parameters: int | None, tied: bool) -> Callable[[Sweeped], Sweeped]:
+def _model(width: int | None, layer_parameters: int | None, tied: bool) -> Callable[[SweepRow], SweepRow]:
     """Return a function that adds the costs of a model to a size; without a model it changes nothing."""
     check_flag("tied", tied)
     if width is None and layer_parameters is None:
@@ -212,7 +207,7 @@ def _model(width: int | None, layer_parameters: int | None, tied: bool) -> Calla
     check_integer("width", width, 1, 2**31)
     check_integer("layer_parameters", layer_parameters, 1, 2**60)
 
-    def with_costs(one: Sweeped) -> Sweeped:
+    def with_costs(one: SweepRow) -> SweepRow:
         matrix = one.vocab_size * width
         flops = 2 * (layer_parameters + matrix) / one.bytes_per_token if one.bytes_per_token else None
         return replace(one, embedding_parameters=matrix * (1 if tied else 2), flops_per_byte=flops)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass
-from html import escape
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
+from subwords.render.report import Report, Table, plain
 from subwords.study.steps import Added, Known, Lattice, Matching, Merging, Stretch, Unknown, Word
 from subwords.study.trace_text import lines_of
 
@@ -13,7 +14,7 @@ __all__ = ["Trace"]
 
 
 @dataclass(frozen=True)
-class Trace:
+class Trace(Report):
     """Why a text has its ids; made by `explain`. Immutable.
 
     parts: added tokens and the text between them. steps: the steps of the splitter as text. alternatives: of its
@@ -65,21 +66,19 @@ class Trace:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the trace as dicts, lists, strings and numbers, for JSON; each dict says its kind."""
-        found: dict[str, Any] = _plain(self)
+        found: dict[str, Any] = plain(self, kinds=True)
         found["tokens"] = {str(index): text for index, text in self.tokens.items()}
         return found | {"ids": self.ids}
 
-    def __str__(self) -> str:
-        return "\n".join(lines_of(self))
+    def tables(self) -> list[Table]:
+        """Return the words: their range in the text, in characters, and their ids."""
+        rows = []
+        for word in self.words:
+            ids = word.segmentation.replayed()
+            shown = " ".join(repr(self.tokens[index]) for index in ids)
+            rows.append((repr(word.text), *word.span, " ".join(map(str, ids)), shown))
+        return [Table(("word", "start", "stop", "ids", "tokens"), rows, "Words and their ids", "tab:trace")]
 
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
-
-
-def _plain(value: Any) -> Any:
-    if is_dataclass(value):
-        named = {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-        return {"kind": type(value).__name__.lower()} | named
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, tuple | list) else value
+    def lines(self) -> Iterable[str]:
+        """Return every step, in order."""
+        return lines_of(self)

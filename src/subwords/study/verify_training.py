@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from subwords.bpe.model import BPE
 from subwords.corpus.counts import WordCounts
 from subwords.families import need
 from subwords.learning.limits import TIES
+from subwords.render.report import Report, Table
 from subwords.study.pair_counts import learned_merges, one_merge_each
 from subwords.support.checks import check_choice, check_integer
 from subwords.tokenizer import tokenizer_of
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from subwords.corpus.source import Source
     from subwords.tokenizer import TokenizerLike
 
-__all__ = ["Deviation", "Verification", "verify_training"]
+__all__ = ["Deviation", "Replay", "verify_training"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Deviation:
 
 
 @dataclass(frozen=True)
-class Verification:
+class Replay(Report):
     """What `verify_training` found. counts: of the merges, at their turn. checked: the merges that were looked at.
 
     missing: tokens of a rank file or .model file whose merge cannot be told.
@@ -61,21 +63,33 @@ class Verification:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as dicts, lists, strings and numbers, for JSON."""
-        found = asdict(self)
-        found["deviations"] = [asdict(one) | {"kind": one.kind} for one in self.deviations]
+        found = super().to_dict()
+        for one, named in zip(self.deviations, found["deviations"], strict=True):
+            named["kind"] = one.kind
         return found | {"proven": self.proven}
 
-    def __str__(self) -> str:
+    def tables(self) -> list[Table]:
+        """Return the deviations."""
+        rows = [
+            (one.rank, one.kind, *map(repr, one.merge), one.count, *map(repr, one.best), one.best_count)
+            for one in self.deviations
+        ]
+        columns = ("rank", "deviation", "left", "right", "count", "best left", "best right", "best count")
+        return [Table(columns, rows, "Merges that were not the best pair", "tab:replay")]
+
+    def lines(self) -> Iterator[str]:
+        """Yield how many merges were checked, and each deviation."""
         head = f"{self.checked} of {self.merges} merges checked, tie_break {self.tie_break!r}: "
         if not self.deviations:
             end = "each was the best pair" if self.checked else "nothing to check"
         else:
             end = f"{len(self.deviations)} were not the best pair"
-        lines = [head + end, *([f"{self.missing} tokens have no merge"] if self.missing else [])]
+        yield head + end
+        if self.missing:
+            yield f"{self.missing} tokens have no merge"
         for one in self.deviations:
             best = "" if one.kind == "never occurs" and not one.best_count else f"; best: {one.best!r} {one.best_count}"
-            lines.append(f"rank {one.rank}, {one.kind}: {one.merge!r} {one.count}{best}")
-        return "\n".join(lines)
+            yield f"rank {one.rank}, {one.kind}: {one.merge!r} {one.count}{best}"
 
 
 def verify_training(
@@ -86,7 +100,7 @@ def verify_training(
     limit: int = 20,
     reading: Reading | None = None,
     threads: int | None = None,
-) -> Verification:
+) -> Replay:
     """Replay the merges of a BPE tokenizer on its corpus, and check that each was the best pair at its turn.
 
     Defined in ALGORITHMS.md, B1, B2.
@@ -121,7 +135,7 @@ def verify_training(
             deviations.append(Deviation(learned.rank, merge, learned.count, best, learned.best_count))
             if len(deviations) == limit:
                 break
-    return Verification(tie_break, len(single.merges), len(found), tuple(deviations), tuple(found), missing)
+    return Replay(tie_break, len(single.merges), len(found), tuple(deviations), tuple(found), missing)
 
 
 def _shown(model: BPE, index: int) -> str:

@@ -11,7 +11,7 @@ from subwords.families import family_named
 from subwords.resolve import NormalizerLike, SplitterLike
 from subwords.study.watch_merges import watch_bpe, watch_wordpiece
 from subwords.study.watch_unigram import watch_course, watch_unigram
-from subwords.study.watched import Training
+from subwords.study.watched import TrainingTrace
 from subwords.support.checks import check_choice, check_integer
 from subwords.training.count import counts_of
 from subwords.training.options import settings_of
@@ -40,7 +40,7 @@ def explain_training(
     reading: Reading | None = None,
     most_steps: int = 1000,
     **options: Any,
-) -> Training:
+) -> TrainingTrace:
     """Return the steps of training on a small corpus: words, splits, the score of every pair or piece, each choice.
 
     The result has the vocabulary and the merges of `subwords.train` with the same options. algorithm: also

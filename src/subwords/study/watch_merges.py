@@ -16,7 +16,7 @@ from subwords.errors import TrainingError
 from subwords.kernels.train_layout import APART
 from subwords.learning.characters import character_rules
 from subwords.learning.limits import check_room
-from subwords.study.watched import MergeStep, PairScore, Training, WordSplit
+from subwords.study.watched import MergeStep, PairScore, TrainingTrace, WordSplit
 from subwords.wordpiece.likelihood import compare_gains
 from subwords.wordpiece.train import WordPieceSettings
 
@@ -27,12 +27,12 @@ Word = tuple[bytes, int, tuple[bytes, ...]]  # the word, its count, its tokens
 Symbol = tuple[bytes, bytes]  # a byte or a character, and the token that it is at its place
 
 
-def watch_bpe(words: Iterable[tuple[bytes, int]], settings: BPESettings, most_steps: int) -> Training:
+def watch_bpe(words: Iterable[tuple[bytes, int]], settings: BPESettings, most_steps: int) -> TrainingTrace:
     """Return the steps of BPE training (B1-B8)."""
     return _BPERun(words, settings).watched(most_steps)
 
 
-def watch_wordpiece(words: Iterable[tuple[bytes, int]], settings: WordPieceSettings, most_steps: int) -> Training:
+def watch_wordpiece(words: Iterable[tuple[bytes, int]], settings: WordPieceSettings, most_steps: int) -> TrainingTrace:
     """Return the steps of WordPiece training (P1, P2)."""
     return _WordPieceRun(words, settings).watched(most_steps)
 
@@ -88,7 +88,7 @@ class _Run(ABC):
     def _may_merge(self, pair: Pair) -> bool:
         """Whether the settings let a pair merge."""
 
-    def watched(self, most_steps: int) -> Training:
+    def watched(self, most_steps: int) -> TrainingTrace:
         """Merge until the vocabulary has its size; return every step."""
         start, steps = _splits(self._words), list[MergeStep]()
         while len(self._ids) < self._settings.vocab_size:
@@ -102,7 +102,7 @@ class _Run(ABC):
                 )
             steps.append(self._step(counts, len(steps) + 1))
         names = tuple(map(shown, self._base))
-        return Training(self.algorithm, start, names, tuple(steps), tuple(self._ids), tuple(self._merges))
+        return TrainingTrace(self.algorithm, start, names, tuple(steps), tuple(self._ids), tuple(self._merges))
 
     def _step(self, counts: Mapping[Pair, int], number: int) -> MergeStep:
         scored, tied = self._scored(counts)

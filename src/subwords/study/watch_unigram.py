@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from subwords.corpus.counts import WordCounts
 from subwords.errors import TrainingError
 from subwords.kernels.train_layout import ALWAYS, NEVER
-from subwords.study.watched import PieceLoss, PieceStep, Training, WordSplit
+from subwords.study.watched import PieceLoss, PieceStep, TrainingTrace, WordSplit
 from subwords.unigram.em import losses_of
 from subwords.unigram.seeds import Lattice
 from subwords.unigram.train import UnigramSettings, train_unigram
@@ -22,7 +22,7 @@ Words = list[tuple[str, int]]
 SHARE = 0.1  # of the pieces, removed in each round of the course's training
 
 
-def watch_unigram(counts: WordCounts, settings: UnigramSettings, most_steps: int) -> Training:
+def watch_unigram(counts: WordCounts, settings: UnigramSettings, most_steps: int) -> TrainingTrace:
     """Return the rounds of Unigram training (U1-U3)."""
     words, steps = _texts(counts), list[PieceStep]()
 
@@ -40,10 +40,10 @@ def watch_unigram(counts: WordCounts, settings: UnigramSettings, most_steps: int
     model = train_unigram(counts, settings, threads=1, on_round=note)
     alphabet = tuple(sorted({char for word, _ in words for char in word}))
     start = tuple(WordSplit(word, count, tuple(word)) for word, count in words)
-    return Training("unigram", start, alphabet, tuple(steps), tuple(model.vocab), ())
+    return TrainingTrace("unigram", start, alphabet, tuple(steps), tuple(model.vocab), ())
 
 
-def watch_course(counts: WordCounts, settings: UnigramSettings, most_steps: int) -> Training:
+def watch_course(counts: WordCounts, settings: UnigramSettings, most_steps: int) -> TrainingTrace:
     """Return the rounds of Unigram training as courses teach it.
 
     The pieces are all characters, and all substrings that are shorter than a word they are in. The score of a piece is
@@ -72,7 +72,7 @@ def watch_course(counts: WordCounts, settings: UnigramSettings, most_steps: int)
     steps.append(_step(len(steps) + 1, "the pieces that are left", last, words))
     start = tuple(WordSplit(word, count, tuple(word)) for word, count in words)
     vocab = tuple(piece.encode() for piece in sorted(found, key=lambda piece: -scores[piece]))
-    return Training("unigram-course", start, tuple(sorted(characters)), tuple(steps), vocab, ())
+    return TrainingTrace("unigram-course", start, tuple(sorted(characters)), tuple(steps), vocab, ())
 
 
 def _too_many(most_steps: int, vocab_size: int) -> TrainingError:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from html import escape
-from typing import Any, TypeAlias
 
 from subwords.render.page import chip, chips, panel
+from subwords.render.report import Report, Table
 
-__all__ = ["MergeStep", "PairScore", "PieceLoss", "PieceStep", "Training", "WordSplit"]
+__all__ = ["MergeStep", "PairScore", "PieceLoss", "PieceStep", "TrainingTrace", "WordSplit"]
 
 MOST_NAMED = 100  # first tokens, on a page
 MOST_SHOWN = 8  # pairs or pieces of a step, in text
-
-Table: TypeAlias = "tuple[Sequence[str], list[Sequence[str]]]"
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,7 @@ class PieceStep:
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainingTrace(Report):
     """What training did with a small corpus, made by `explain_training`. Immutable.
 
     words: as training begins. alphabet: the first tokens. vocab, merges: the result; merges are () for Unigram. Tokens
@@ -100,17 +98,20 @@ class Training:
     vocab: tuple[bytes, ...]
     merges: tuple[tuple[bytes, bytes], ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the training as dicts, lists, strings and numbers, for JSON."""
-        found = asdict(self)
-        found["vocab"] = [token.decode("utf-8", "backslashreplace") for token in self.vocab]
-        found["merges"] = [[part.decode("utf-8", "backslashreplace") for part in pair] for pair in self.merges]
-        return found
+    def tables(self) -> list[Table]:
+        """Return the steps: merges, or the rounds of Unigram training."""
+        rows: list[tuple[object, ...]] = []
+        for step in self.steps:
+            if isinstance(step, MergeStep):
+                rows.append((step.number, *map(repr, step.chosen.pair), repr(step.token), step.chosen.count, step.tied))
+            else:
+                rows.append((step.number, step.why, len(step.pieces), len(step.removed), step.loss))
+        merged = any(isinstance(step, MergeStep) for step in self.steps)
+        columns = ("left", "right", "token", "count", "tied") if merged else ("why", "pieces", "removed", "loss")
+        return [Table(("step", *columns), rows, "Steps of training", "tab:training")]
 
-    def __str__(self) -> str:
-        return "\n".join(self._lines())
-
-    def _lines(self) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
+        """Yield the words, and each step with the best candidates."""
         first = f"{len(self.alphabet)} first tokens"
         yield f"{self.algorithm}: {len(self.words)} words, {first}, {len(self.vocab)} at the end"
         for word in self.words:

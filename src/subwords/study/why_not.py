@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from html import escape
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from subwords.components.byte_alphabet import CHARACTERS, tokens_from_text
 from subwords.components.model import Model
 from subwords.components.space_rule import SPACE
 from subwords.errors import InputError
+from subwords.render.report import Report, Table
 from subwords.study.explain import explain, words_of
 from subwords.study.obstacles import Obstacle, obstacle_of
 from subwords.study.steps import Added, Stretch, Word
@@ -24,7 +24,7 @@ __all__ = ["WhyNot", "why_not"]
 
 
 @dataclass(frozen=True)
-class WhyNot:
+class WhyNot(Report):
     """Why a string is not one token; made by `why_not`. Immutable.
 
     ids: of the string. tokens: their texts. obstacles: in the order of the pipeline, empty if the string is one token.
@@ -44,11 +44,20 @@ class WhyNot:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as dicts, lists, strings and numbers, for JSON."""
-        return asdict(self) | {"id": self.id}
+        return super().to_dict() | {"id": self.id}
 
-    def __str__(self) -> str:
+    def tables(self) -> list[Table]:
+        """Return the obstacles; "ids then": without this one."""
+        rows = [
+            (one.kind, one.why, one.instead, None if one.ids_then is None else " ".join(map(str, one.ids_then)))
+            for one in self.obstacles
+        ]
+        return [Table(("obstacle", "why", "without it", "ids then"), rows, "Why not one token", "tab:why-not")]
+
+    def lines(self) -> list[str]:
+        """Return the answer in words."""
         if self.id is not None:
-            return f"{self.text!r} is one token: {self.id} {self.tokens[0]!r}"
+            return [f"{self.text!r} is one token: {self.id} {self.tokens[0]!r}"]
         named = " ".join(map(repr, self.tokens)) or "nothing"
         lines = [f"{self.text!r} is {self._number(self.ids)}: {named}"]
         for one in self.obstacles:
@@ -56,16 +65,13 @@ class WhyNot:
             if one.ids_then is not None:
                 still = "still " if one.ids_then == self.ids else ""
                 lines.append(f"  {one.instead} it would {still}be {self._number(one.ids_then)}")
-        return "\n".join(lines)
+        return lines
 
     def _number(self, ids: tuple[int, ...]) -> str:
         number = "one token" if len(ids) == 1 else f"{len(ids)} tokens"
         if self.unk_id not in ids:
             return number
         return "unknown" if len(ids) == 1 else f"{number}, some of them unknown"
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
 
 
 def why_not(tokenizer: TokenizerLike, text: str, *, special: Literal["text", "allow"] = "text") -> WhyNot:

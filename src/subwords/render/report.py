@@ -1,80 +1,102 @@
-"""Tables: rows of values as Markdown, LaTeX, HTML or a DataFrame."""
+"""Report: the base of all results, which show themselves as tables: Markdown, LaTeX, HTML, a DataFrame; or JSON."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from html import escape
-from typing import Any, ClassVar, cast
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from subwords.errors import InputError
 
-__all__ = ["Sheet", "Table", "frame", "html", "latex", "markdown", "of_unknown", "shown"]
+__all__ = ["Report", "Table", "frame", "html", "latex", "markdown", "plain", "shown"]
 
 Row = Sequence[object]
-Sheet = tuple[Sequence[str], Sequence[Row]]  # columns and rows
 SIGNIFICANT = 4  # digits
 WHOLE = 10_000  # from which on a number is shown without a fraction
+MOST_ROWS = 1_000  # of a table in a notebook
 _LATEX = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 _LATEX |= {char: f"\\{char}" for char in "&%$#_"}
 
 
-class Table:
-    """What has one table of values: a dataclass with `columns` and `rows`."""
+class Table(NamedTuple):
+    """Columns and rows of a result. title, label: in LaTeX, which leaves out tables without a title.
 
-    title: ClassVar[str] = ""  # of the table in LaTeX
+    by_row: the values of a row, not those of a column, are of one kind and get the same number of digits in LaTeX.
+    """
 
-    def sheets(self) -> list[Sheet]:
-        """Return the one table: columns and rows."""
-        return [(self.columns, self.rows())]
+    columns: Sequence[str]
+    rows: Sequence[Row]
+    title: str = ""
+    label: str = ""
+    by_row: bool = False
+
+
+class Report:
+    """The base of all results: what was found, as data and as tables. Subclasses are frozen dataclasses.
+
+    >>> import subwords
+    >>> print(subwords.stability(["low lower"] * 9, vocab_size=258, shares=[1]).to_markdown().splitlines()[0])
+    | share | bytes | distinct words | common tokens | overlap | bytes per token |
+    """
+
+    def tables(self) -> list[Table]:
+        """Return the tables, the most important one first."""
+        raise NotImplementedError
 
     def notes(self) -> list[str]:
-        """Return what the table leaves out, and why."""
+        """Return what the tables leave out, and why."""
         return []
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of the columns."""
-        raise NotImplementedError
-
-    def rows(self) -> list[tuple[object, ...]]:
-        """Return the values of each row, in the order of `columns`."""
-        raise NotImplementedError
+    def lines(self) -> Iterable[str] | None:
+        """Return the result in words; None if the tables say it."""
+        return None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all values as dicts and lists, for JSON."""
-        return asdict(cast(Any, self))
+        """Return all values as dicts, lists, strings and numbers, for JSON."""
+        found: dict[str, Any] = plain(self)
+        return found
 
     def to_markdown(self) -> str:
-        """Return a table in Markdown."""
-        return markdown(self.columns, self.rows())
+        """Return the tables in Markdown."""
+        return "\n\n".join(markdown(table.columns, table.rows) for table in self.tables())
 
     def to_latex(self) -> str:
-        """Return a table in LaTeX (package booktabs)."""
-        return latex(self.columns, self.rows(), self.title, f"tab:{type(self).__name__.lower()}")
+        """Return the tables in LaTeX (package booktabs)."""
+        return "\n\n".join(latex(*table) for table in self.tables() if table.title)
 
     def to_frame(self) -> Any:
-        """Return a pandas DataFrame."""
-        return frame(self.columns, self.rows())
+        """Return the most important table as a pandas DataFrame; InputError if pandas is not installed."""
+        return frame(*self.tables()[0][:2])
 
     def __str__(self) -> str:
-        return self.to_markdown()
+        lines = self.lines()
+        return "\n\n".join([self.to_markdown(), *self.notes()]) if lines is None else "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return html(self.columns, self.rows())
+        if self.lines() is not None:
+            return f"<pre>{escape(str(self))}</pre>"
+        return "".join(html(table.columns, table.rows) for table in self.tables())
 
 
-def of_unknown(shares: Sequence[tuple[str, float | None]]) -> list[str]:
-    """Return a warning if the unknown token stands for text: its share of the ids, for each name.
+def plain(value: Any, *, kinds: bool = False) -> Any:
+    r"""Return dataclasses as dicts, tuples as lists, bytes and paths as text. kinds: each dict says its class.
 
-    >>> of_unknown([("a", 0.25), ("b", 0.0), ("c", None)])
-    ['Unknown text: a turns it into the unknown token (25 % of its ids), so its compression is not comparable.']
+    >>> plain((Path("a"), {1: b"\xc3b"}))
+    ['a', {1: '\\xc3b'}]
     """
-    many = [
-        f"{name} turns it into the unknown token ({100 * share:.3g} % of its ids)" for name, share in shares if share
-    ]
-    return [f"Unknown text: {'; '.join(many)}, so its compression is not comparable."] if many else []
+    if is_dataclass(value):
+        named = {field.name: plain(getattr(value, field.name), kinds=kinds) for field in fields(value)}
+        return {"kind": type(value).__name__.lower()} | named if kinds else named
+    if isinstance(value, Mapping):
+        return {key: plain(item, kinds=kinds) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain(item, kinds=kinds) for item in value]
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    return str(value) if isinstance(value, Path) else value
 
 
 def shown(value: object) -> str:
@@ -107,12 +129,8 @@ def markdown(columns: Sequence[str], rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
-def latex(
-    columns: Sequence[str], rows: Sequence[Row], caption: str = "", label: str = "", *, by_row: bool = False
-) -> str:
-    r"""Return a `table` in LaTeX, for the package booktabs, with fixed digits.
-
-    by_row: the values of a row, not those of a column, are of one kind and get the same number of digits.
+def latex(columns: Sequence[str], rows: Sequence[Row], caption: str = "", label: str = "", by_row: bool = False) -> str:
+    r"""Return a `table` in LaTeX, for the package booktabs, with fixed digits. by_row: see `Table`.
 
     >>> print(latex(["a", "b"], [["50 %", 1.25], ["c", 10.0]], "Shares", "tab:shares"))
     \begin{table}
@@ -171,9 +189,13 @@ def _escaped(text: str) -> str:
 
 
 def html(columns: Sequence[str], rows: Sequence[Row]) -> str:
-    """Return a table in HTML, escaped."""
+    """Return a table in HTML, escaped; of a long one, the first MOST_ROWS rows."""
     head = "".join(f"<th>{escape(name)}</th>" for name in columns)
-    body = "".join("<tr>" + "".join(f"<td>{escape(shown(value))}</td>" for value in row) + "</tr>" for row in rows)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(shown(value))}</td>" for value in row) + "</tr>" for row in rows[:MOST_ROWS]
+    )
+    if len(rows) > MOST_ROWS:
+        body += f"<tr><td colspan={len(columns)}>and {len(rows) - MOST_ROWS} more</td></tr>"
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 

@@ -19,7 +19,7 @@ from decoding import decoder_nodes, peer_decode, peer_decoder, token_lists
 from seeds import sweep_seed
 from small_data import file_of, is_small
 from subwords.components.byte_alphabet import tokens_to_text
-from subwords.engine.decode.decoding import decode_tokens
+from subwords.engine.decode.token_source import decode_tokens
 from subwords.formats.hf.decoder import from_decoder, to_decoder
 from subwords.formats.json_node import Node
 

@@ -20,7 +20,7 @@ from peer_trained import lines, sentencepiece_model
 from seeds import sweep_seed
 from small_data import file_of
 from subwords.components.normalizer import SentencePiece
-from subwords.engine.decode.decoding import decode_tokens
+from subwords.engine.decode.token_source import decode_tokens
 from subwords.formats.sentencepiece.proto import Kind, Piece, model_class
 from subwords.tokenizer import Tokenizer
 

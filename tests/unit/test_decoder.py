@@ -15,7 +15,8 @@ from tokenizers import decoders
 from small_data import file_of
 from subwords.components.byte_alphabet import tokens_to_text
 from subwords.components.decoder import ByteDecoder, Decoder, SpaceDecoder, WordPieceDecoder
-from subwords.engine.decode.decoding import TokenTexts, decode_tokens
+from subwords.engine.decode.stream import text_of
+from subwords.engine.decode.token_source import TokenSource, decode_tokens
 from subwords.errors import FormatError, InputError
 from subwords.formats.hf.decoder import from_decoder, to_decoder
 from subwords.formats.json_node import Node
@@ -78,14 +79,14 @@ def test_ids_are_decoded_as_in_hf(decoder: Decoder) -> None:
     rng = random.Random(seed)
     tokens = ["[CLS]", *PARTS, "", "##n't", "# .", "[SEP]", "##."]
     tokens = list(dict.fromkeys(tokens))  # of which one is "": an id without a token
-    texts = TokenTexts(decoder, tokens, {0, tokens.index("[SEP]")})
+    special = {0, tokens.index("[SEP]")}
     ref = peer(tokens, to_decoder(decoder), ["[CLS]", "[SEP]"])
     for _ in range(1000):
         ids = rng.choices(range(len(tokens)), k=rng.randint(0, 8))
         for skip in (False, True):
             expected = ref.decode(ids, skip_special_tokens=skip)
-            assert texts.decode(ids, skip_special_tokens=skip) == expected, ids
-            assert texts.decode(np.array(ids, np.uint32), skip_special_tokens=skip) == expected, ids
+            found = text_of(TokenSource(decoder, tokens), np.array(ids, np.int64), special if skip else frozenset())
+            assert found == expected, ids
 
 
 def test_vocabulary_of_bert_is_decoded_as_in_hf(data: Path) -> None:
@@ -93,17 +94,17 @@ def test_vocabulary_of_bert_is_decoded_as_in_hf(data: Path) -> None:
     tokens = read_tokens(vocab.read_bytes(), "vocab.txt")
     ref = tokenizers.Tokenizer.from_file(str(path))
     special = {tokens.index(token) for token in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")}
-    texts = TokenTexts(WordPieceDecoder(), tokens, special)
     rng = np.random.default_rng(5)
     for ids in (np.arange(len(tokens)), rng.permutation(len(tokens)), rng.integers(0, len(tokens), 100_000)):
         for skip in (False, True):
-            assert texts.decode(ids, skip_special_tokens=skip) == ref.decode(ids.tolist(), skip_special_tokens=skip)
+            found = text_of(TokenSource(WordPieceDecoder(), tokens), ids, special if skip else frozenset())
+            assert found == ref.decode(ids.tolist(), skip_special_tokens=skip)
 
 
 @pytest.mark.parametrize("ids", [[0, 2], [0, -1], [1, 2**40]])
 def test_id_that_is_none_is_named_with_its_position(ids: list[int]) -> None:
     with pytest.raises(InputError, match=rf"^expected ids from 0 to 1; ids\[1\] is {ids[1]}$"):
-        TokenTexts(SpaceDecoder(), ["a", "b"]).decode(ids)
+        text_of(TokenSource(SpaceDecoder(), ["a", "b"]), np.array(ids, np.int64))
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from subwords.components.decoder import (
     SentencePieceDecoder,
     Strip,
 )
-from subwords.engine.decode.decoding import decode_tokens, reader_of
+from subwords.engine.decode.token_source import decode_tokens
 from subwords.errors import FormatError
 from subwords.formats.hf.decoder import from_decoder, to_decoder
 from subwords.formats.json_node import Node
@@ -177,18 +177,6 @@ def test_whole_tokens_whatever_is_in_them() -> None:
         for token in [*tokens, *("".join(rng.choices(signs, k=rng.randint(1, 4))) for _ in range(20))]:
             assert decode_tokens(decoder, [token, "x"]) == peer.decode([token, "x"]), (tokens, token)
     assert isinstance(read_as({"type": "Replace", "pattern": {"Regex": r"\A(?:a.)\z"}, "content": ""}), Replace)
-
-
-@pytest.mark.parametrize("value", NODES, ids=range(len(NODES)))
-def test_many_ids_are_read_as_their_tokens(value: dict[str, Any]) -> None:
-    print("seed", SEED)
-    rng = random.Random(SEED)
-    decoder = read_as(value)
-    tokens = [*PARTS, *(token for _ in range(9) for token in random_tokens(rng))]
-    read = reader_of(decoder, tokens)
-    for _ in range(200):
-        ids = rng.choices(range(len(tokens)), k=rng.randrange(9))
-        assert read(ids) == decode_tokens(decoder, [tokens[index] for index in ids])
 
 
 def test_sequences_too_deep() -> None:

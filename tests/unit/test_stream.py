@@ -36,13 +36,13 @@ from subwords.components.decoder import (
 )
 from subwords.components.normalizer import Form, Lowercase
 from subwords.components.vocab import Vocab
-from subwords.engine.decode.decoding import TokenTexts
 from subwords.engine.decode.stream import DecodeStream, text_and_spans
 from subwords.engine.decode.token_source import TokenSource
 from subwords.errors import InputError
 from subwords.formats.hf.decoder import from_decoder
 from subwords.formats.json_node import Node
 from subwords.tokenizer import Tokenizer
+from whole_decoding import whole_text
 
 SENTENCEPIECE = [
     SentencePieceDecoder(frozenset(["a"]), frozenset(["<s>", "b"]), " ⁇ ", fallback, first, leading, steps)
@@ -60,7 +60,7 @@ def streamed(decoder: Any, tokens: list[str]) -> list[str]:
 
 def check(decoder: Any, tokens: list[str]) -> None:
     ids = [*range(len(tokens))]
-    expected = TokenTexts(decoder, tokens).decode(ids)
+    expected = whole_text(decoder, [token for token in tokens if token])
     assert "".join(streamed(decoder, tokens)) == expected, tokens
     text, spans = text_and_spans(TokenSource(decoder, tokens), np.array(ids, np.int64))
     assert text == expected

@@ -9,7 +9,7 @@ import numpy as np
 
 from subwords.compat.errors import FailedError, OutOfRangeError, WrongTypeError, as_items, check_type
 from subwords.compat.piece_table import Pieces, pieces_of
-from subwords.engine.decode.decoding import decode_tokens
+from subwords.engine.decode.token_source import decode_tokens
 from subwords.errors import InputError
 from subwords.tokenizer import Tokenizer
 from subwords.unigram.model import Unigram

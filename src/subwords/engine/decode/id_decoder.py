@@ -16,7 +16,6 @@ from subwords.support.checks import check_flag
 
 if TYPE_CHECKING:
     from subwords.engine.added_tokens import AddedTokens
-    from subwords.engine.decode.decoding import TokenTexts
     from subwords.engine.decode.joined import Joined
     from subwords.engine.decode.source import Source
     from subwords.engine.decode.stream import DecodeStream
@@ -44,7 +43,7 @@ class IdDecoder:
     def joined_bytes(self, ids: Ids) -> bytes:
         """Return the bytes of ids; InputError names an invalid id and its position."""
         if self._decoder is not None:
-            return self._texts.decode(as_ids(ids), skip_special_tokens=False).encode()
+            return self._streamed(as_ids(ids), skip_special_tokens=False).encode()
         return decode_bytes(self._texts_of_ids, ids)
 
     @cached_property
@@ -71,7 +70,7 @@ class IdDecoder:
         if found is not None:
             return found
         if self._decoder is not None:
-            return self._texts.decode(flat, skip_special_tokens=skip_special_tokens)
+            return self._streamed(flat, skip_special_tokens)
         if skip_special_tokens:
             flat = flat[~np.isin(flat, list(self._added.special_ids))]
         data = self.joined_bytes(flat)
@@ -107,6 +106,11 @@ class IdDecoder:
 
         return text_and_spans(self._source(), as_ids(ids), self._skipped(skip_special_tokens))
 
+    def _streamed(self, ids: NDArray[np.int64], skip_special_tokens: bool) -> str:
+        from subwords.engine.decode.stream import text_of
+
+        return text_of(self._source(), ids, self._skipped(skip_special_tokens))
+
     def _skipped(self, skip_special_tokens: bool) -> frozenset[int]:
         check_flag("skip_special_tokens", skip_special_tokens)
         return self._added.special_ids if skip_special_tokens else frozenset()
@@ -130,13 +134,6 @@ class IdDecoder:
     def _visible(self) -> Joined | None:
         """The same, with special tokens left out."""
         return None if self._joined is None else self._joined.without(self._added.special_ids)
-
-    @cached_property
-    def _texts(self) -> TokenTexts:
-        from subwords.engine.decode.decoding import TokenTexts
-
-        assert self._decoder is not None
-        return TokenTexts(self._decoder, self._tokens, self._added.special_ids)
 
     @cached_property
     def _bytes_of_ids(self) -> TokenBytes:

@@ -14,7 +14,7 @@ from subwords.engine.decode.source import Source
 from subwords.engine.decode.traced import joined
 from subwords.errors import InputError
 
-__all__ = ["DecodeStream", "text_and_spans"]
+__all__ = ["DecodeStream", "text_and_spans", "text_of"]
 
 _NO_IDS = np.zeros(0, np.int64)
 
@@ -123,6 +123,16 @@ class DecodeStream:
                 yield text
         if text := self.finish():
             yield text
+
+
+def text_of(source: Source, ids: NDArray[np.int64], skipped: AbstractSet[int] = frozenset()) -> str:
+    """Return the text of ids; InputError for an id out of range, with its position."""
+    outside = (ids < 0) | (ids >= source.size)
+    if outside.any():
+        at = int(outside.argmax())
+        raise InputError(f"expected ids from 0 to {source.size - 1}; ids[{at}] is {ids[at]}")
+    parts = [source.text(index) for index in ids.tolist() if index not in skipped]
+    return "".join([*parts, source.finish().text])
 
 
 def text_and_spans(

@@ -34,9 +34,22 @@ from subwords.engine.decode.decoding import (
 from subwords.engine.decode.source import Source
 from subwords.engine.decode.traced import NOTHING, Place, Token, Traced, Utf8, joined
 
-__all__ = ["TokenSource"]
+__all__ = ["TokenSource", "decode_tokens"]
 
 _LONGEST_BYTE_TOKEN = "<0x00>"
+
+
+def decode_tokens(decoder: Decoder, tokens: Sequence[str]) -> str:
+    """Return the text of tokens, given as a file spells them.
+
+    >>> decode_tokens(WordPieceDecoder(), ["play", "##ing", "well", "."])
+    'playing well.'
+    >>> decode_tokens(SentencePieceDecoder(byte_fallback=True), ["▁l", "<0xC3>", "<0xA9>", "▁gume"])
+    'lé gume'
+    """
+    source = TokenSource(decoder, ())
+    parts = [source.feed_token(token, (at, at + 1)).text for at, token in enumerate(tokens)]
+    return "".join([*parts, source.finish().text])
 
 
 class TokenSource(Source):
@@ -70,8 +83,10 @@ class TokenSource(Source):
 
     def feed(self, index: int, place: Place) -> Traced:
         """Return the text that is final."""
-        if not (text := self._tokens[index]):
-            return NOTHING
+        return self.feed_token(text, place) if (text := self._tokens[index]) else NOTHING
+
+    def feed_token(self, text: str, place: Place) -> Traced:
+        """Take the next token, as a file spells it; return the text that is final."""
         tokens: list[Token] = [Token.of(text, place)]
         for stage in self._lists:
             tokens = [found for token in tokens for found in stage.feed(token)]

@@ -20,7 +20,7 @@ from subwords.components.decoder import (
     Strip,
     WordPieceDecoder,
 )
-from subwords.engine.decode.decoding import BYTE_TOKEN, CLEANED
+from subwords.engine.decode.decoding import CLEANED, is_byte_token, kept_range
 from subwords.engine.decode.traced import Match, Place, Token, Utf8, as_token, matches_of, replaced
 
 __all__ = [
@@ -60,9 +60,8 @@ def changed(step: Strip | Replace | ReplaceTokens, token: Token) -> Token:
     """Return the token after a step that looks at each token alone."""
     text, places, place = token
     match step:
-        case Strip(content, start, stop):
-            begin = min(start, len(text) - len(text.lstrip(content)))
-            end = max(begin, len(text) - min(stop, len(text) - len(text.rstrip(content))))
+        case Strip():
+            begin, end = kept_range(step, text)
             return Token(text[begin:end], places[begin:end], place)
         case Replace(pattern, content, regex) if text:
             if pattern and not regex:
@@ -221,7 +220,7 @@ class ByteTokens(ListStage):
 
     def feed(self, token: Token) -> Iterable[Token]:
         """Return the run that the token ends, and the token."""
-        if len(token.text) != 6 or not BYTE_TOKEN.fullmatch(token.text):
+        if not is_byte_token(token.text):
             return [*self.finish(), token]
         byte = bytes([int(token.text[3:5], 16)])
         self._data += byte

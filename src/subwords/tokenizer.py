@@ -240,7 +240,7 @@ class Tokenizer:
     def roles(self) -> dict[str, int]:
         """The id of each token with a role: "bos", "eos", "unk", "pad", "cls", "sep", "mask".
 
-        Without roles of its own, a tokenizer has those of the usual names: `[PAD]`, `</s>`, `<|endoftext|>`, ...
+        By default, tokens with the usual names have the roles: `[PAD]`, `</s>`, `<|endoftext|>`, ...
         """
         return dict(self.spec.roles or roles_by_name(self.spec.added_tokens))
 
@@ -774,9 +774,9 @@ def load(
     The format is recognized by content. In a folder, tokenizer.json wins over .model, vocab.json and vocab.txt. A
     vocab.txt does not name its normalizer: BERT's is used, cased if any token has a capital letter. A rank file of
     tiktoken has no splitter and no special tokens: pass both; OpenAI's files need neither. vocab.json with merges.txt
-    has none either: its tokens tell whether the default is GPT-2's, CLIP's or GPT-1's. Other formats refuse these
-    options. "o200k_base" or "gpt-4o" finds OpenAI's file in this folder or in tiktoken's cache. "org/name" that is no
-    file or folder is a repository in the Hugging Face cache, at `revision`, a branch, tag or commit; `download=True`
+    has none either: its tokens decide whether the default is GPT-2's, CLIP's or GPT-1's. Other formats refuse these
+    options. "o200k_base" or "gpt-4o" finds OpenAI's file in this folder or in tiktoken's cache. "org/name" that is not
+    a file or folder is a repository in the Hugging Face cache, at `revision`, a branch, tag or commit; `download=True`
     downloads its tokenizer files. Nothing else is downloaded. Raises FormatError, with the place, for missing, damaged
     and unsupported files, InputError if `path` is not a path.
 

@@ -114,7 +114,7 @@ def _with(model: Pieces, tokens: list[bytes], times: list[float], total: float) 
 
 
 def _spared(model: Unigram, found: Unigram, learned: NDArray[np.bool_]) -> Unigram:
-    """Lower new scores until each old piece that was the best path of its own text is so again."""
+    """Lower new scores until each old piece that was the best path of its own text is the best again."""
     ids = np.flatnonzero(learned & (np.diff(model.vocab.offsets) > 0))
     texts = _as_words([model.vocab[k] for k in ids.tolist()])
     own = _alone(word_ids(model, texts), ids)

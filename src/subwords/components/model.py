@@ -93,7 +93,7 @@ class Model(Value):
 
     @property
     def words_only(self) -> bool:
-        """Whether any word that is no token is unknown."""
+        """Whether any word outside the vocabulary is unknown."""
         return False
 
     @property

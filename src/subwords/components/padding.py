@@ -106,7 +106,7 @@ def padding_of(given: Padding | int | bool | None, own: Padding | None, pad: tup
     """Return the padding of a call: None and True return `own`; False returns None; a number
     replaces its length.
 
-    pad: id and token of the role "pad", for tokenizers without padding of their own; InputError if that is needed and
+    pad: id and token of the role "pad", for tokenizers whose file has no padding; InputError if that is needed and
     None.
 
     >>> padding_of(True, None, (3, "<pad>"))

@@ -314,7 +314,7 @@ class Encoder:
     # ------------------------------------------------------------------ states
 
     def take(self) -> State:
-        """Take a state, which no other thread has meanwhile."""
+        """Take a state; no other thread has it until it is given back."""
         held = self._slot.take() if self._slot is not None else None
         if held is not None:
             return held[1]

@@ -130,7 +130,7 @@ def _quick_ids(engine: Engine, text: str) -> list[int] | None:
 
 
 class _Quick:
-    """Fields of the encoding of a short text that its ids tell, without splitting and encoding it again."""
+    """Fields of the encoding of a short text that follow from its ids, without splitting and encoding it again."""
 
     __slots__ = ("_engine", "_framing", "_places", "_text")
 

@@ -55,7 +55,7 @@ class Cover(NamedTuple):
 
 
 def cover_of(engine: Engine) -> Cover | None:
-    """Return what finds the places of ids; None if they may not cover the text.
+    """Return the sizes from which spans follow; None if the ids may not cover the text.
 
     They do if no splitter drops or inserts text, and no normalizer changes any, but for the spaces of SentencePiece.
     A normal form leaves ASCII as it is. Then ids that leave something out have sizes with a smaller sum.

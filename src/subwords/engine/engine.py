@@ -309,14 +309,14 @@ class Engine:
 
     @cached_property
     def cover(self) -> Cover | None:
-        """What finds the places of ids that the fast path made of a text, if anything does."""
+        """Computes spans from ids alone; None if this tokenizer does not allow it."""
         from subwords.engine.covered import cover_of
 
         return cover_of(self)
 
     @cached_property
     def rich(self) -> Rich:
-        """What makes encodings with places in bulk."""
+        """Builds encodings with spans for many texts."""
         from subwords.engine.rich import Rich
 
         return Rich(self)

@@ -6,8 +6,8 @@ objects, call functions of Python's limited C API by address (`API`), and call o
 
 What holds everywhere here:
 - The GIL is held: no other thread runs Python code, except while a function of the API runs Python code. Only making a
-  list may do that (the garbage collector, before Python 3.12), so a state is out of its slot meanwhile.
-- A result is a new reference, or 0 after an exception was set. None means: nothing was done, use the general path.
+  list may do that (the garbage collector, before Python 3.12), so a state is out of its slot while a call uses it.
+- A result is a new reference, or 0 after an exception was set. None: the call had no effect; use the general path.
 - Every path gives back what it took.
 
 The fast path needs CPython with the GIL, compiled kernels, and objects laid out as expected; `available` checks that.
@@ -176,7 +176,7 @@ def copy_bytes(to, address, size):
 
 @helper
 def utf8_of(carried, text, most, size_at):
-    """The UTF-8 of a `str`: (address, the object that owns it or 0); address 0 if it is no str, too long or invalid.
+    """The UTF-8 of a `str`: (address, the object that owns it or 0); address 0 if it is not a str, too long or invalid.
 
     Its size is written to `size_at`. A str that is not ASCII would keep a copy of its UTF-8 for ever: it gets bytes.
     """
@@ -330,7 +330,7 @@ def api() -> NDArray[np.int64]:
 
 
 def _ascii_flag() -> tuple[int, int]:
-    """Return the place and the bit that tell ASCII strings; no bit, so that none is taken for one, if unknown."""
+    """Return the place and the bit that mark ASCII strings; if unknown, no bit, so that no string counts as one."""
     place = HEAD + 16  # after the length and the hash
     narrow, wide = ["", "a", "ab" * 40, "\x7f"], ["\x80", "é" * 40, "abc中", "中" * 40, "a😀", "\ud800"]
     for bit in (1 << 6, 1 << 20):  # up to Python 3.13, and later

@@ -41,7 +41,7 @@ from subwords.kernels.text.decode import FLAGS, run_after
 __all__ = ["list_decoder"]
 
 # Items of what the built-in function carries, after the table of Python's functions. SCRATCH: of FEW ids and SHORT
-# bytes; nobody else can use it meanwhile, since no Python code runs before the text is made or given up.
+# bytes; no other call uses it at the same time, because no Python code runs before the text is made or dropped.
 SPANS, BYTES, SCRATCH = API + 1, API + 2, API + 3
 FEW, SHORT = 1 << 10, 1 << 14
 

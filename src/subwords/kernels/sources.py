@@ -43,7 +43,7 @@ def stamp() -> tuple[str, str] | None:
 
 @cache
 def package_mark() -> bytes | None:
-    """Return bytes that differ after any change of the package; None if its sources are no files."""
+    """Return bytes that differ after any change of the package; None if its sources are not files."""
     found = stamp()
     if found:
         return found[0].encode()

@@ -80,7 +80,7 @@ def _path(kind: str, source: bytes) -> Path | None:
 
 @cache
 def _signature() -> bytes | None:
-    """A digest of all that may change a table besides its source; None if the sources of this package are no files."""
+    """A digest of all that may change a table besides its source; None if the sources of this package are not files."""
     mark = package_mark()
     state = repr((sys.version, np.__version__, sys.byteorder, MODE, mark)).encode()
     return None if mark is None else hashlib.sha256(state).digest()

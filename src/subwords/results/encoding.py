@@ -16,7 +16,7 @@ from subwords.support.value import Value, read_only
 
 __all__ = ["Encoding"]
 
-QUICK = frozenset({"spans", "byte_spans", "tokens", "file_tokens"})  # fields that ids may tell
+QUICK = frozenset({"spans", "byte_spans", "tokens", "file_tokens"})  # fields that may follow from the ids
 _MOST_SHOWN = 1000  # tokens
 
 _Ids: TypeAlias = NDArray[np.uint32]

@@ -161,7 +161,7 @@ def _shallow(shown: Shown) -> dict[str, object]:
 
 
 def _encoded(one: Opened, text: str, request: Mapping[str, Any]) -> Encoding | str:
-    """Return the encoding of the whole text, or why there is none."""
+    """Return the encoding of the whole text, or the reason why there is none."""
     special = request.get("special", False)
     if not isinstance(special, bool):
         raise InputError(f'expected "special" to be true or false, not {special!r:.60}')

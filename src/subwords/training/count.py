@@ -117,7 +117,7 @@ def count(
     memory. memory: about what the process may use in all, "2GB" or a number of bytes; words that do not fit go to a
     temporary file (TMPDIR), and the result is mapped from one. threads: None for one per processor. progress: None
     shows a bar if standard error is a terminal. run: count files in shards, by several processes or machines; it has
-    threads and memory of its own (`subwords.scale.Run`). The counts are the same, byte for byte; None if other ranks
+    its own `threads` and `memory` (`subwords.scale.Run`). The counts are the same, byte for byte; None if other ranks
     have shards to do.
     A dict or Counter has texts, such as words, and how often each occurs: the counts are those of a corpus with each
     text repeated by its count, split and normalized like any text. `WordCounts.from_words` takes words that are split.

@@ -34,7 +34,7 @@ class WordLevel(Model):
 
     @property
     def words_only(self) -> bool:
-        """Always True: any word that is no token is unknown."""
+        """Always True: any word outside the vocabulary is unknown."""
         return True
 
     @property

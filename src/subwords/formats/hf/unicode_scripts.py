@@ -37,7 +37,7 @@ GROUPS = 13
 
 @cache
 def unicode_scripts() -> Rule:
-    """Return the rule; it drops text before the first character with a script of its own.
+    """Return the rule; it drops text before the first character that has a script.
 
     The first step splits where the group of scripts changes, the second where the script changes within a group.
     """

@@ -32,6 +32,7 @@ TOP = U64(56)  # the bits of a hash above the eight that number a share; tables 
 @inlined
 def has_word(slots, base):
     """Whether the slot is neither free nor GIVEN."""
+    # 0 is free, and GIVEN is the sign bit.
     return I64(slots[base + KEY_HIGH]) > 0
 
 
@@ -128,6 +129,7 @@ def sort_rows(rows: U64s, count: Int, bits: Int, entries: U64s, spare: U64s, end
             digit = I64(source[SORT_ROW * k] >> U64(shift) & U64(digits - 1))
             at = SORT_ROW * e[digit]
             e[digit] += 1
+            # Entries of one digit stay in the order of the lower digits: so the last pass leaves all sorted.
             target[at], target[at + 1] = source[SORT_ROW * k], source[SORT_ROW * k + 1]
         source, target = target, source
         swapped = 1 - swapped
@@ -157,6 +159,7 @@ def write_words(counted: CountTable, first: Int, last: Int, rows: U64s, row: Int
     for base in range(first * SLOT_ROW, last * SLOT_ROW, SLOT_ROW):
         if not has_word(s, base):
             continue
+        # `measure_words` visited the same slots in the same order: row by row they agree.
         high, at = s[base + KEY_HIGH], I64(r[row * WORD_ROW + ROW_START])
         row += 1
         if high & LENGTH == ZERO:

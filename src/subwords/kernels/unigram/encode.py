@@ -105,6 +105,7 @@ def write_path(m, text, at, length, out, count):
             out[count + n] = m.ids[stop]
             n += 1
         else:
+            # At most one id for each byte, here too: `next_block` made room for no more.
             more = write_unknown(m, text, at + i, at + stop, out, count + n)
             if more == 0:
                 return -i - 1, False
@@ -134,6 +135,8 @@ def settled_sum(m, counters, out, upto):
     if m.settings[RUNNING] == 0:
         return True
     sum_up(m, counters, out, upto)
+    # A path from the table is the best one after any sum, but not where SentencePiece may subtract the sum: the block
+    # is encoded again, each word ALONE.
     if counters[ALONE] <= 0 and m.sums[CAME_NEAR] != 0.0:
         m.sums[TOTAL_SCORE], m.sums[CAME_NEAR] = m.sums[SCORE_BEFORE], 0.0
         return False
@@ -186,6 +189,7 @@ def segment(m, counters, text, at, length, out, count):
         return UNKNOWN, 0
     if running:
         m.sums[TOTAL_SCORE], counters[SUMMED] = m.best[length], count + n
+        # After another sum the word may have another path, or its unknown characters another run: it is not stored.
         if not (certain and all_pieces):
             return ONCE, n
     return DONE, n

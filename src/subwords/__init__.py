@@ -189,7 +189,7 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # a type checker then knows which names there are
+if not TYPE_CHECKING:  # so that a type checker finds the names
 
     def __getattr__(name: str) -> Any:
         if name in _MODULES:

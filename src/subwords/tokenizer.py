@@ -805,7 +805,7 @@ def tokenizer_of(
     splitter: SplitterLike = None,
     special_tokens: Mapping[str, int] | None = None,
 ) -> Tokenizer:
-    """Return a tokenizer as it is, or the one that `load` reads from a path or a name, such as "gpt-4o".
+    """Return a tokenizer itself, or the one that `load` reads from a path or a name, such as "gpt-4o".
 
     name: of the argument, for messages. splitter, special_tokens: for files without them, see `load`. Raises InputError
     for other types and for options that a Tokenizer has itself; and the errors of `load`.

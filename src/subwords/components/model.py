@@ -214,7 +214,7 @@ class Model(Value):
     _id_sets: ClassVar[tuple[str, ...]] = ("special_ids",)  # the fields that are sets of ids
 
     def by_words(self) -> Self:
-        """Return the model that encodes each word by itself; an unknown symbol has the id after the last token."""
+        """Return the model that encodes each word alone; an unknown symbol has the id after the last token."""
         return self
 
 

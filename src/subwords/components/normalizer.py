@@ -49,7 +49,7 @@ class Bert:
 
 @dataclass(frozen=True, slots=True)
 class ByteLevel:
-    """Replace every byte by its character in GPT-2's table; splitter and model see these characters.
+    """Replace every byte by its character in GPT-2's table; splitter and model get these characters.
 
     Source: HF's ByteLevel.
     """

@@ -31,7 +31,7 @@ def kept_whole(symbols: Iterable[str], rule: Rule, steps: Steps) -> tuple[Rule, 
 
 
 def not_kept_whole(symbols: Iterable[str], rule: Rule, steps: Steps) -> tuple[Rule, Steps]:
-    """Return the splitter and the normalizer that `kept_whole` was given; those of others as they are."""
+    """Return the splitter and the normalizer that `kept_whole` was given; others unchanged."""
     users = tuple(symbols)
     alone = parting(users)
     rule = rule[len(alone) :] if rule[: len(alone)] == alone else rule

@@ -78,7 +78,7 @@ class Replace:
 
 @dataclass(frozen=True, slots=True)
 class ByteChars:
-    """Replace every byte by its character in GPT-2's table; later steps see these characters.
+    """Replace every byte by its character in GPT-2's table; later steps get these characters.
 
     Hazard: a later step can cut inside a character of the text.
     """

@@ -51,7 +51,7 @@ def template_of(value: TemplateLike, index_of: Callable[[str], int | None]) -> T
 
 
 def _second(piece: Piece) -> Piece:
-    """Return a piece of a single text's template as it is for the second text of a pair."""
+    """Return an item of a single text's template for the second text of a pair."""
     if isinstance(piece, Slot):
         return Slot("B", 1)
     return Inserted(piece.name, piece.ids, piece.tokens, 1)

@@ -103,7 +103,7 @@ def _fill(
 ) -> int:
     """Count the words of blocks, each thread in its own table; return the bytes of the text that has them."""
     specials = Specials(special_tokens)
-    # A table that counts documents must see them whole.
+    # A table that counts documents needs each of them whole.
     cut = None if isinstance(tables[0], DocumentTable) else splitter.cut
     parts = parts_of(blocks, cut, specials, context=splitter.context)
     unused, owned = (

@@ -72,7 +72,7 @@ class Runs:
         return len(self._chunks)
 
     def take(self, table: WordTable) -> None:
-        """Write all words of a table; the table stays as it is."""
+        """Write all words of a table; the table does not change."""
         slots = len(table.slots) // SLOT_ROW
         for first in range(0, slots, CHUNK):
             chunk = self._written(table, first, min(first + CHUNK, slots))

@@ -20,7 +20,7 @@ SPACES = (b" ", "\u2581".encode())  # what a word may begin with, besides its le
 
 
 def segmented(counts: WordCounts, segmentation: Segmentation) -> WordCounts:
-    r"""Return counts of the parts of words that a segmentation has, and of all other words as they are.
+    r"""Return counts in which words of a segmentation are replaced by their parts; other words stay.
 
     segmentation: the parts by word, {"undone": ["un", "done"]}, or the path of a file with lines of
     `word TAB mor pheme s`. A space before a word goes to its first part. Raises InputError for parts that do not join

@@ -44,7 +44,7 @@ class Framing:
 
     @cached_property
     def only_adds(self) -> bool:
-        """Whether the ids of a text stay as they are, with those of the template around them."""
+        """Whether only the ids of the template are put around those of a text."""
         return self.truncation is None and self.padding is None
 
     @cached_property

@@ -63,7 +63,7 @@ def cover_of(engine: Engine) -> Cover | None:
     if not all(isinstance(step, Split) and step.behavior != "removed" for step in engine.splitter.rule):
         return None
     segmenter, prefix, steps = engine.segmenter, NO_PREFIX, engine.normalizer.steps if engine.normalizer else ()
-    forms = all(isinstance(step, Form) for step in steps)  # leave ASCII as it is
+    forms = all(isinstance(step, Form) for step in steps)  # do not change ASCII
     if not forms:
         plain = engine.plain
         if plain is None or not plain.prefixed:

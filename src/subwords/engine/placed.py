@@ -176,7 +176,7 @@ class Placer:
         if len(self._unknown) and trimmer is None:
             count = int(np.count_nonzero(part.ids == self._unknown[0]))
             out = out._replace(unknown=np.empty(UNKNOWN_ROW * count, np.int64))
-        elif trimmer is not None:  # it does not know their text
+        elif trimmer is not None:  # it does not have their text
             sizes = sizes._replace(kinds=NO_KINDS)
         size = len(part.source)
         chars = NO_CHARS

@@ -47,7 +47,7 @@ _FUNCTIONS = (
 TAKE, RELEASE, CLEAR, LIST_NEW, LIST_SET, LIST_GET, LIST_SIZE = range(7)
 INT_NEW, INT_VALUE, STR_LENGTH, STR_UTF8, STR_ENCODED, STR_NEW, BYTES_DATA, BYTES_SIZE, LIST_APPEND = range(7, 16)
 GC_OFF, GC_ON, BYTES_NEW = 16, 17, 18
-# After the functions: None, True, False and types; then how to see that a string is ASCII.
+# After the functions: None, True, False and types; then how to recognize ASCII strings.
 NONE, YES, NO, STR_TYPE, BYTES_TYPE, INT_TYPE, LIST_TYPE, ASCII_PLACE, ASCII_BIT = range(19, 28)
 
 # ------------------------------------------------------------------ primitives: they exist only as machine code

@@ -21,7 +21,7 @@ WHOLE_WORD, UNSURE, UNKNOWN_RUN = -1, -2, -3  # in place of the size of an id
 ENDS_RUN, CONTINUES_RUN, MAY_CONTINUE = range(3)
 UNKNOWN_ID, UNKNOWN_BEGIN, UNKNOWN_END, UNKNOWN_ROW = range(4)
 NO_WORD = -1
-NO_PREFIX, FIRST_PREFIX, EMPTY_PREFIX = range(3)  # what stands before a text, and its place: see `cover_text`
+NO_PREFIX, FIRST_PREFIX, EMPTY_PREFIX = range(3)  # the prefix of a text, and its place: see `cover_text`
 PIECE_FROM, PIECE_SIZE, PIECE_ID, PIECE_TYPE, PIECE_FLAGS, PIECE_NAME, PIECE_ROW = range(7)
 
 

@@ -162,7 +162,7 @@ def _suffix(shard: Shard) -> str:
 
 
 def misleading(place: Path, manifest: Manifest) -> list[Path]:
-    """Return the indexes of Megatron that stand beside files of another format: readers would believe them."""
+    """Return the indexes of Megatron beside files of another format: readers would use them."""
     if manifest.contents.format == MEGATRON.name:
         return []
     files = [place.with_name(shard.files[0].name) for shard in manifest.shards]

@@ -114,7 +114,7 @@ class SplitBuffers:
         self.tail = np.empty(LANES, np.uint8)
         self.transducer: Transducer | None = None
         self.cutter: Transducer | None = None  # the same with cuts
-        # Safe cuts by vocabulary: a route that knows them yields parts of words, which have the same ids.
+        # Safe cuts by vocabulary: a route with them yields parts of words, which have the same ids.
         self.cuts: Callable[[], SafeCuts | None] | None = None  # makes them: it takes some milliseconds
         self.runs = False  # whether isolated characters become one word with the bit RUN
         # The words that remain after dropping, and their ends.

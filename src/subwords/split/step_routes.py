@@ -179,7 +179,7 @@ class DroppingRoute(MachineRoute):
             yield WordChunk(buffers.kept_text, 0, buffers.kept_ends, chunk.text_ends, chunk.complete)
 
     def _transducer(self, buffers: SplitBuffers, *, cuts: bool) -> Transducer:
-        return super()._transducer(buffers, cuts=False)  # the kernel that drops words knows no RUN
+        return super()._transducer(buffers, cuts=False)  # the kernel that drops words does not support RUN
 
     def fast_path(self, buffers: SplitBuffers, *, cuts: bool = False) -> SplitCall | None:
         """Return the call of the machine, and the words to drop."""

@@ -36,7 +36,7 @@ __all__ = [
 # Steps that change each token alone, given whether it is the first or the last; a `Replace` only of a string.
 Alone: TypeAlias = BPEDecoder | Metaspace | Replace | ReplaceTokens | SpaceDecoder | Strip | WordPieceDecoder
 
-# In HF's order; each replacement sees the result of the previous one.
+# In HF's order; each replacement gets the result of the previous one.
 CLEANED = (
     *((f" {sign}", sign) for sign in ".?!,"),
     (" ' ", "'"),

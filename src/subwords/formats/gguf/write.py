@@ -43,12 +43,12 @@ _SPACED = Replace(" ", SPACE)
 
 
 def write(spec: TokenizerSpec) -> bytes:
-    """Return a GGUF file of the vocabulary, without tensors; llama.cpp loads it and gives the same ids.
+    """Return a GGUF file of the vocabulary, without tensors; a twin of llama.cpp's source gives the same ids.
 
     Raises FormatError for what llama.cpp would do differently: most splitters, all normalizers of byte-level BPE, flags
     of added tokens.
-    Hazards: llama.cpp gives control tokens to text that spells them if merges make them, uses an older Unicode, and
-    approximates BERT's normalizer. See COMPATIBILITY.md.
+    Hazards: llama.cpp itself was not run. It yields a control token in ordinary text if merges make it, uses an older
+    Unicode, and approximates BERT's normalizer. See COMPATIBILITY.md.
 
     Source: the GGUF specification, and llama.cpp as of 2026.
     """

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 from weakref import WeakValueDictionary
 
 from subwords.components.model import Model
-from subwords.errors import InputError
+from subwords.errors import InputError, SubwordsError
 from subwords.support.checks import check_choice
 from subwords.wordpiece.model import SPECIAL_TOKENS
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from subwords.normalize.normalizer import Normalizer
     from subwords.spec import TokenizerSpec
     from subwords.split.splitter import Splitter
+    from subwords.unigram.model import Unigram
+    from subwords.unigram.segmenter import UnigramSegmenter
 
 __all__ = ["ALGORITHMS", "FAMILIES", "Family", "encoder_of", "family_named", "family_of", "need", "segmenter_of"]
 
@@ -108,6 +110,7 @@ FAMILIES = {
                 "extend": "adapt.extend_bpe.extend_bpe",
                 "prune": "adapt.removal.BPERemoval",
                 "merge": "adapt.merge_tokenizers.merge_bpe",
+                "sample": "engine.sample.sample_bpe",
                 "segmentations": "adapt.word_lattice.bpe_lattice",
                 "explain": "study.segment_bpe.BPEWords",
                 "why_not": "study.obstacles.bpe_obstacle",
@@ -118,7 +121,7 @@ FAMILIES = {
             *("wordpiece", "WordPiece", "bert", "bert-uncased", SPECIAL_TOKENS),
             unk_token="[UNK]",
             tools={
-                "extend": "adapt.extend_pieces.extend_pieces",
+                "extend": "adapt.extend_pieces.extend_wordpiece",
                 "prune": "adapt.removal_of_pieces.WordPieceRemoval",
                 "merge": "adapt.merge_tokenizers.merge_wordpiece",
                 "segmentations": "adapt.word_lattice.wordpiece_lattice",
@@ -133,8 +136,9 @@ FAMILIES = {
             min_frequency=2,
             unit="steps",
             tools={
-                "extend": "adapt.extend_pieces.extend_pieces",
+                "extend": "adapt.extend_pieces.extend_unigram",
                 "prune": "adapt.removal_of_pieces.UnigramRemoval",
+                "sample": "engine.sample.sample_unigram",
                 "segmentations": "adapt.word_lattice.unigram_lattice",
                 "explain": "study.segment_unigram.UnigramWords",
                 "why_not": "study.obstacles.unigram_obstacle",
@@ -185,15 +189,22 @@ def family_of(model: Model) -> Family:
     return _BY_CLASS[type(model).__name__]
 
 
-def need(model: Model, kind: type[Kind], what: str) -> Kind:
-    """Return a model of the only family that can do something; InputError for any other one."""
-    if not isinstance(model, kind):
-        raise InputError(f"{what} needs a {kind.__name__} model; this is {type(model).__name__}")
-    return model
+def need(model: Model, kind: type[Kind], error: SubwordsError | str) -> Kind:
+    """Return a model of the only family that can do something; raises the error for any other one.
+
+    error: a str names what needs it, for an InputError.
+    """
+    if isinstance(model, kind):
+        return model
+    if isinstance(error, str):
+        error = InputError(f"{error} needs a {kind.__name__} model; this is {type(model).__name__}")
+    raise error
 
 
 @overload
 def segmenter_of(model: BPE) -> BPESegmenter: ...
+@overload
+def segmenter_of(model: Unigram) -> UnigramSegmenter: ...
 @overload
 def segmenter_of(model: Model) -> Segmenter: ...
 def segmenter_of(model: Model) -> Segmenter:

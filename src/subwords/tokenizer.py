@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.bpe.model import BPE
 from subwords.components.model import Model
 from subwords.components.roles import roles_by_name
 from subwords.engine.added_tokens import AddedTokens
@@ -226,10 +225,8 @@ class Tokenizer:
     @cached_property
     def merges(self) -> tuple[tuple[bytes, bytes], ...]:
         """The merges in order of rank, as pairs of token bytes; empty if the model has no merges."""
-        if not isinstance(self.model, BPE):
-            return ()
         tokens = [*self.model.symbols]
-        return tuple((tokens[left], tokens[right]) for left, right, _ in self.model.merges.tolist())
+        return tuple((tokens[left], tokens[right]) for _, left, right, _ in self.model.ranked_merges.tolist())
 
     @property
     def special_tokens(self) -> dict[str, int]:

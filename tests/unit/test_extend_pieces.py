@@ -14,8 +14,8 @@ import subwords
 from seeds import seed_of_run
 from small_data import file_of
 from strategies import counts_of
+from subwords.adapt import extend_pieces
 from subwords.adapt.extend_bpe import Extension
-from subwords.adapt.extend_pieces import extend_pieces
 from subwords.components.vocab import Vocab
 from subwords.errors import InputError, SubwordsWarning, TrainingError
 from subwords.reference.extend_pieces import extend_unigram, extend_wordpiece
@@ -32,7 +32,9 @@ TEXT, MORE = [OPTICKS[20_000:60_000]], [OPTICKS[200_000:300_000]]
 def test_wordpiece_is_the_textbook(words: dict[str, int], pieces: set[str], add: int) -> None:
     vocab = ["[UNK]", "a", "b", "##a", "##b", *sorted(pieces)]
     model = WordPiece(Vocab([piece.encode() for piece in dict.fromkeys(vocab)]), 0, special_ids=frozenset([0]))
-    found = extend_pieces(model, counts_of({word.encode(): n for word, n in words.items()}), Extension(add=add))
+    found = extend_pieces.extend_wordpiece(
+        model, counts_of({word.encode(): n for word, n in words.items()}), Extension(add=add)
+    )
     assert [piece.decode() for piece in found.tokens] == extend_wordpiece(words, [*dict.fromkeys(vocab)], add)
 
 
@@ -47,7 +49,9 @@ def test_unigram_is_the_textbook(words: dict[str, int], pieces: dict[str, int], 
         running=data.draw(st.booleans()),
     )
     add = data.draw(st.integers(1, 12))
-    found = extend_pieces(model, counts_of({word.encode(): n for word, n in words.items()}), Extension(add=add))
+    found = extend_pieces.extend_unigram(
+        model, counts_of({word.encode(): n for word, n in words.items()}), Extension(add=add)
+    )
     got = dict(zip((piece.decode() for piece in found.tokens), found.scores, strict=True))
     assert got == extend_unigram(words, scores, add)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subwords.adapt.extend_bpe import Extension, Learned, MergeLimits
 from subwords.adapt.words import apart_ids, symbols_of, threshold_of, word_ids
+from subwords.components.model import Model
 from subwords.corpus.counts import WordCounts
 from subwords.corpus.provenance import Provenance
 from subwords.errors import InputError
@@ -21,67 +21,103 @@ from subwords.unigram.em import logarithms
 from subwords.unigram.model import GRAINS, Unigram
 from subwords.wordpiece.model import WordPiece
 
-__all__ = ["extend_pieces"]
-
-Pieces = TypeVar("Pieces", WordPiece, Unigram)
+__all__ = ["extend_unigram", "extend_wordpiece"]
 
 ROUNDS = 20  # of replacing pieces that are not used
 MORE = 64  # candidates besides twice as many as asked for: those that are not used are replaced
 
 
-def extend_pieces(
-    model: Pieces, counts: WordCounts, settings: Extension, *, threads: int | None = None, on_step: Step | None = None
+def extend_wordpiece(
+    model: WordPiece,
+    counts: WordCounts,
+    settings: Extension,
+    *,
+    threads: int | None = None,
+    on_step: Step | None = None,
 ) -> Learned:
     """Return up to `add` pieces that a model gets, which all occur when it encodes the counted words."""
-    found = _extended(model, counts, settings, threads, on_step or (lambda phase, done, total: None))
-    size = len(model.vocab)
-    scores = found.scores[size:].tolist() if isinstance(found, Unigram) else ()
-    return Learned(list(found.vocab.after(size)), scores=scores)
+    tokens = _Extending(model, counts, threads).learned(settings, on_step)[0]
+    return Learned(tokens)
 
 
-def _extended(model: Pieces, counts: WordCounts, settings: Extension, threads: int | None, on_step: Step) -> Pieces:
-    _check(model, settings)
-    tokens, times = _candidates(model, counts, settings, threads, on_step)
-    total = float(_uses(model, counts, threads).sum())
-    left: int = min(settings.add, len(tokens))
-    chosen = list(range(left))
-    weights = dict(enumerate(times))
-    for turn in range(ROUNDS):
-        found = _with(model, [tokens[k] for k in chosen], [weights[k] for k in chosen], total)
-        used = _uses(found, counts, threads)[len(model.vocab) :]
-        if used.all() and (turn or isinstance(model, WordPiece)):
-            return found
-        # Integer counts of the best paths: expectation maximisation as Viterbi training does it.
-        weights |= {k: float(use) for k, use in zip(chosen, used.tolist(), strict=True) if use}
-        missing = int((used == 0).sum())
-        stop: int = min(left + missing, len(tokens)) if turn < ROUNDS // 2 else left
-        chosen = [k for k, use in zip(chosen, used.tolist(), strict=True) if use] + [*range(left, stop)]
-        left = stop
-    return _with_used(model, counts, [tokens[k] for k in chosen], [weights[k] for k in chosen], total, threads)
+def extend_unigram(
+    model: Unigram, counts: WordCounts, settings: Extension, *, threads: int | None = None, on_step: Step | None = None
+) -> Learned:
+    """Return up to `add` pieces and their scores, which all occur when the model encodes the counted words."""
+    tokens, found = _ExtendingUnigram(model, counts, threads).learned(settings, on_step)
+    return Learned(tokens, scores=[found.score(len(model.vocab) + k) or 0.0 for k in range(len(tokens))])
 
 
-def _with_used(
-    model: Pieces, counts: WordCounts, tokens: list[bytes], times: list[float], total: float, threads: int | None
-) -> Pieces:
-    """Return the model with those of the pieces that are used, with the scores of these times."""
-    while True:
-        found = _with(model, tokens, times, total)
-        used = _uses(found, counts, threads)[len(model.vocab) :] > 0
-        if used.all():
-            return found
-        # A piece that no best path uses is on none without it either: the paths stay.
-        tokens = [token for token, use in zip(tokens, used.tolist(), strict=True) if use]
-        times = [time for time, use in zip(times, used.tolist(), strict=True) if use]
+class _Extending:
+    """The search for pieces that the counted words use; the scores of pieces do not matter."""
+
+    rescores = False  # whether pieces get scores by how often they are used
+
+    def __init__(self, model: Model, counts: WordCounts, threads: int | None) -> None:
+        self.model, self.counts, self.threads = model, counts, threads
+        self.total = float(_uses(model, counts, threads).sum())
+
+    def grown(self, tokens: list[bytes], times: list[float]) -> Model:
+        """Return the model with more pieces, used so many times."""
+        return self.model.grown(tokens)
+
+    def learned(self, settings: Extension, on_step: Step | None) -> tuple[list[bytes], Model]:
+        """Return the new pieces, and the model with them."""
+        _check(settings)
+        tokens, times = _candidates(self.model, self.counts, settings, self.threads, on_step or (lambda *_: None))
+        left: int = min(settings.add, len(tokens))
+        chosen = list(range(left))
+        weights = dict(enumerate(times))
+        for turn in range(ROUNDS):
+            found = self.grown([tokens[k] for k in chosen], [weights[k] for k in chosen])
+            used = self._used(found)
+            if used.all() and (turn or not self.rescores):
+                return [tokens[k] for k in chosen], found
+            # Integer counts of the best paths: expectation maximisation as Viterbi training does it.
+            weights |= {k: float(use) for k, use in zip(chosen, used.tolist(), strict=True) if use}
+            missing = int((used == 0).sum())
+            stop: int = min(left + missing, len(tokens)) if turn < ROUNDS // 2 else left
+            chosen = [k for k, use in zip(chosen, used.tolist(), strict=True) if use] + [*range(left, stop)]
+            left = stop
+        while True:
+            found = self.grown([tokens[k] for k in chosen], [weights[k] for k in chosen])
+            used = self._used(found)
+            if used.all():
+                return [tokens[k] for k in chosen], found
+            # A piece that no best path uses is on none without it either: the paths stay.
+            chosen = [k for k, use in zip(chosen, used.tolist(), strict=True) if use]
+
+    def _used(self, found: Model) -> NDArray[np.float64]:
+        """Return how often each new piece is used."""
+        return _uses(found, self.counts, self.threads)[len(self.model.vocab) :]
 
 
-def _check(model: WordPiece | Unigram, settings: Extension) -> None:
+class _ExtendingUnigram(_Extending):
+    """The same for Unigram: a piece has the logarithm of its share of all pieces as score."""
+
+    model: Unigram
+    rescores = True
+
+    def grown(self, tokens: list[bytes], times: list[float]) -> Unigram:
+        """Return the model with more pieces, used so many times."""
+        model = self.model
+        learned = np.ones(len(model.vocab), np.bool_)
+        learned[list(model.special_ids | model.user_ids)] = False
+        # No score is below the least one, which decides about unknown characters.
+        least = float(model.scores[learned].min()) if learned.any() else 0.0
+        shares = logarithms(np.array(times, np.float64) / self.total)
+        scores = np.maximum(np.ceil(least * GRAINS), np.round(shares * GRAINS)) / GRAINS
+        return _spared(model, model.grown(tokens, scores=scores.tolist()), learned)
+
+
+def _check(settings: Extension) -> None:
     if settings.whole_characters or settings.max_words is not None:
         name = "whole_characters" if settings.whole_characters else "max_words"
         raise InputError(f"{name} is for BPE: pieces of WordPiece and Unigram are characters of one word")
 
 
 def _candidates(
-    model: WordPiece | Unigram, counts: WordCounts, settings: Extension, threads: int | None, on_step: Step
+    model: Model, counts: WordCounts, settings: Extension, threads: int | None, on_step: Step
 ) -> tuple[list[bytes], list[float]]:
     """Return the strings of merged neighbours, best first, and how often each was merged."""
     base = list(model.vocab)
@@ -97,20 +133,6 @@ def _candidates(
     loop = CountLoop(words, threshold, base, limits, len(prefix), rules)
     loop.run(on_step)
     return list(loop.vocab.after(len(base))), loop.learned[1].astype(np.float64).tolist()
-
-
-def _with(model: Pieces, tokens: list[bytes], times: list[float], total: float) -> Pieces:
-    """Return the model with more pieces; a Unigram piece has the logarithm of its share of all pieces as score."""
-    vocab = model.vocab.with_more(tokens)
-    if isinstance(model, WordPiece):
-        return replace(model, vocab=vocab)
-    learned = np.ones(len(model.vocab), np.bool_)
-    learned[list(model.special_ids | model.user_ids)] = False
-    # No score is below the least one, which decides about unknown characters.
-    least = float(model.scores[learned].min()) if learned.any() else 0.0
-    shares = logarithms(np.array(times, np.float64) / total)
-    scores = np.maximum(np.ceil(least * GRAINS), np.round(shares * GRAINS)) / GRAINS
-    return _spared(model, replace(model, vocab=vocab, scores=np.concatenate([model.scores, scores])), learned)
 
 
 def _spared(model: Unigram, found: Unigram, learned: NDArray[np.bool_]) -> Unigram:
@@ -147,7 +169,7 @@ def _alone(paths: TokenBatch, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
     return found
 
 
-def _uses(model: WordPiece | Unigram, counts: WordCounts, threads: int | None) -> NDArray[np.float64]:
+def _uses(model: Model, counts: WordCounts, threads: int | None) -> NDArray[np.float64]:
     """Return how often each id occurs in the counted words; exact below 2**53."""
     found = word_ids(model, counts, threads)
     weights = np.repeat(counts.counts.astype(np.float64), np.diff(found.offsets))

@@ -249,6 +249,16 @@ class BPE(Model):
         parts = tuple(self.parts[i - size] for i in used.tolist())
         return {**super()._moved(ids, origins, scores), "merges": merges, "ranks": ranks, "parts": parts}
 
+    def with_spaces(self) -> BPE | None:
+        """Return the model with spaces for U+2581; None if words start as bytes or have marks."""
+        if self.byte_level or self.words_only or self.marked:
+            return None
+        return stored("plain", self.digest.encode(), self._with_spaces) if self.is_large else self._with_spaces()
+
+    def _with_spaces(self) -> BPE:
+        tokens = Vocab([token.replace(SPACE.encode(), b" ") for token in self.vocab])
+        return replace(self, vocab=tokens, parts=tuple(part.replace(SPACE.encode(), b" ") for part in self.parts))
+
     def by_words(self) -> BPE:
         """Return the model that encodes each word by itself; an unknown symbol has the id after the last token."""
         if self.unk_id is not None or self.knows_all:

@@ -238,13 +238,14 @@ def _check_usage(context: click.Context, job: _Job, texts: bool, file_options: b
 
 
 def _check_tokenizer(job: _Job, tok: Tokenizer, path: str) -> None:
-    from subwords.unigram.model import Unigram
+    from subwords.families import family_of
 
     if job.dtype == "uint16" and tok.vocab_size > 1 << 16:
         raise InputError(f"--dtype uint16 holds 65536 ids; {path} has {tok.vocab_size} tokens: use uint32")
-    if (job.sample or job.nbest) and not isinstance(tok.model, Unigram):
+    family = family_of(tok.model)
+    if (job.sample or job.nbest) and family.name != "unigram":
         option = "--sample" if job.sample else "--nbest"
-        raise InputError(f"{option} needs a Unigram model; {path} holds {type(tok.model).__name__}")
+        raise InputError(f"{option} needs a Unigram model; {path} holds {family.model_class}")
 
 
 @contextmanager

@@ -11,8 +11,8 @@ from subwords.compat.errors import FailedError, OutOfRangeError, WrongTypeError,
 from subwords.compat.piece_table import Pieces, pieces_of
 from subwords.engine.decode.token_source import decode_tokens
 from subwords.errors import InputError
+from subwords.families import family_of
 from subwords.tokenizer import Tokenizer
-from subwords.unigram.model import Unigram
 
 __all__ = ["SentencePieceShape"]
 
@@ -193,8 +193,9 @@ class SentencePieceShape:
         return self.bos_id() if add_bos else -1, self.eos_id() if add_eos else -1
 
     def _check_unigram(self, what: str) -> None:
-        if not isinstance(self._tok.model, Unigram):
-            raise FailedError(f"{what} needs a Unigram model; this is {type(self._tok.model).__name__}")
+        family = family_of(self._tok.model)
+        if family.name != "unigram":
+            raise FailedError(f"{what} needs a Unigram model; this is {family.model_class}")
 
     # ------------------------------------------------------------------ ids to text
 

@@ -12,7 +12,6 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.bpe.model import BPE
 from subwords.compat.errors import TooLargeError, UnknownTokenError, WrongTypeError, as_items
 from subwords.components.splitter import Split
 from subwords.engine.decode.decode_ids import decode_bytes
@@ -43,7 +42,7 @@ class TiktokenShape:
 
     def __init__(self, tok: Tokenizer, name: str = "subwords") -> None:
         """Wrap a tokenizer; InputError if it is not byte-level BPE, or has added tokens that are not special."""
-        if not isinstance(tok.model, BPE) or not tok.model.byte_level:
+        if not tok.model.byte_level:
             raise InputError(f"as_tiktoken needs byte-level BPE; this is {type(tok.model).__name__}")
         if tok.normalizer is not None:
             raise InputError("as_tiktoken needs a tokenizer without normalizer: tiktoken has none")

@@ -97,6 +97,11 @@ class Model(Value):
         return False
 
     @property
+    def max_chars(self) -> int | None:
+        """The characters of a word beyond which it is unknown; None: there is no limit."""
+        return None
+
+    @property
     def marks(self) -> tuple[bytes, bytes]:
         """What is spelled before every token of a word but the first, and after the last one."""
         return b"", b""
@@ -212,6 +217,10 @@ class Model(Value):
         return {"unk_id": unk_id, **{name: _mapped(getattr(self, name), ids) for name in self._id_sets}}
 
     _id_sets: ClassVar[tuple[str, ...]] = ("special_ids",)  # the fields that are sets of ids
+
+    def with_spaces(self) -> Self | None:
+        """Return the model with spaces for U+2581, for texts that have none; None if the ids might differ."""
+        return None
 
     def by_words(self) -> Self:
         """Return the model that encodes each word alone; an unknown symbol has the id after the last token."""

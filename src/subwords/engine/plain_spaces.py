@@ -5,23 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.bpe.model import BPE
-from subwords.bpe.segmenter import BPESegmenter
+from subwords.components.model import Model
 from subwords.components.normalizer import Prepend, Replace, SentencePiece, Steps
 from subwords.components.space_rule import SPACE, parting
 from subwords.components.splitter import Rule, Split
-from subwords.components.vocab import Vocab
 from subwords.encode.batch import encode_places, read_places
 from subwords.encode.encoder import Encoder
 from subwords.encode.fast_path import FastPath
 from subwords.encode.segmenter import Segmenter
 from subwords.engine.find_strings import MOST_IN_REGEX, RegexFinder
-from subwords.kernels.stored import stored
+from subwords.families import segmenter_of
 from subwords.results.token_batch import TokenBatch
 from subwords.split.splitter import Splitter
 from subwords.support.checks import encode_text
@@ -71,29 +68,20 @@ class PlainSpaces:
         return self._encoder if self._symbols is not None and self._symbols.occurs(text) else self._without
 
 
-def plain_spaces(model: object, steps: Steps, rule: Rule) -> PlainSpaces | None:
+def plain_spaces(model: Model, steps: Steps, rule: Rule) -> PlainSpaces | None:
     """Return the encoder of a model without its normalizer; None if the ids might differ.
 
     steps, rule: the normalizer and the splitter of the tokenizer.
     """
-    prefix = _prefix(steps)
-    if prefix is None or not isinstance(model, BPE) or model.byte_level or model.words_only or model.marked:
+    prefix, finer = _prefix(steps), rule or model.space_rule
+    if prefix is None or not all(map(_may_change, finer)) or b" " in model.vocab.data.tobytes():
         return None
-    finer = rule or model.space_rule
-    if not model.vocab.find([SPACE.encode()]) or b" " in model.vocab.data.tobytes() or not all(map(_may_change, finer)):
+    made = model.with_spaces() if model.vocab.find([SPACE.encode()]) else None
+    if made is None:
         return None
-    made = stored("plain", model.digest.encode(), partial(_plain, model)) if model.is_large else _plain(model)
-    segmenter = BPESegmenter(made)
     symbols = [model.vocab[index].decode() for index in sorted(model.user_ids)]
     known = len(symbols) <= MOST_IN_REGEX and finer[:1] == parting(symbols)
-    return PlainSpaces(segmenter, tuple(map(_with_spaces, finer)), prefix, symbols if known else [])
-
-
-def _plain(model: BPE) -> BPE:
-    """Return the model with spaces for U+2581."""
-    tokens = Vocab([token.replace(SPACE.encode(), b" ") for token in model.vocab])
-    parts = tuple(part.replace(SPACE.encode(), b" ") for part in model.parts)
-    return replace(model, vocab=tokens, parts=parts)
+    return PlainSpaces(segmenter_of(made), tuple(map(_with_spaces, finer)), prefix, symbols if known else [])
 
 
 def _prefix(steps: Steps) -> bytes | None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from subwords.bpe.model import BPE
 from subwords.families import family_of
 from subwords.render.html import Chip, chips, facts
 from subwords.render.visible import printable
@@ -52,8 +51,8 @@ def _sizes(model: Model, special: Mapping[str, int]) -> list[str]:
     if tokens < len(model.vocab):
         sizes.append(f"{len(model.vocab) - tokens} unused ids")
     # A model that ranks tokens merges any two that make one: such a list of pairs is longer than its vocabulary.
-    if isinstance(model, BPE) and len(model.merges) <= tokens:
-        sizes.append(f"{len(model.merges)} merges")
+    if model.merge_count is not None and model.merge_count <= tokens:
+        sizes.append(f"{model.merge_count} merges")
     return [*sizes, f"{len(special)} special"]
 
 

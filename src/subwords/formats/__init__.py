@@ -362,7 +362,7 @@ def json_of(spec: TokenizerSpec) -> bytes:
     """Return the tokenizer.json of a spec; FormatError if the format cannot hold it."""
     from subwords.formats.hf import tokenizer_json
 
-    if getattr(spec.model, "user_ids", None):
+    if spec.model.user_ids:
         from subwords.formats.sentencepiece.user_pieces import as_words
 
         spec = as_words(spec)

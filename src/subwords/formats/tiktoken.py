@@ -21,6 +21,7 @@ from subwords.components.added_token import AddedToken
 from subwords.components.openai import ENCODINGS
 from subwords.components.splitter import NAMED, Rule
 from subwords.errors import FormatError
+from subwords.families import need
 from subwords.formats.given import check_gaps, given_tokens
 from subwords.formats.json_node import shown
 from subwords.spec import TokenizerSpec
@@ -142,9 +143,10 @@ def write(spec: TokenizerSpec) -> bytes:
 
     Raises FormatError if tiktoken would give other ids: it merges by id, lowest first, and does not normalize.
     """
-    model = spec.model
-    if not isinstance(model, BPE) or not model.byte_level:
-        raise FormatError("a rank file holds byte-level BPE only; write a .json file")
+    others = FormatError("a rank file holds byte-level BPE only; write a .json file")
+    model = need(spec.model, BPE, others)
+    if not model.byte_level:
+        raise others
     if model.marked:
         raise FormatError("a rank file holds no prefix and no suffix of symbols; write a .json file")
     for token in spec.added_tokens:

@@ -12,6 +12,7 @@ from subwords.components.splitter import NAMED as SPLITTERS
 from subwords.components.template import bert
 from subwords.components.vocab import Vocab
 from subwords.errors import FormatError
+from subwords.families import need
 from subwords.formats.json_node import is_unicode, shown
 from subwords.spec import TokenizerSpec
 from subwords.unicode.tables import WHITESPACE
@@ -136,8 +137,7 @@ def write(spec: TokenizerSpec) -> bytes:
     Raises FormatError for other models, and for a tokenizer with other rules than those that readers of a vocab.txt
     suppose, which are BERT's: text would get other ids.
     """
-    if not isinstance(spec.model, WordPiece):
-        raise FormatError("vocab.txt holds WordPiece tokenizers only; write a .json file")
+    need(spec.model, WordPiece, FormatError("vocab.txt holds WordPiece tokenizers only; write a .json file"))
     tokens = [token.decode() for token in spec.model.vocab]
     data = write_tokens(tokens)
     unk = "" if spec.model.unk_id is None else tokens[spec.model.unk_id]

@@ -31,7 +31,7 @@ from subwords.training.options import (
     WordPieceOptions,
     settings_of,
 )
-from subwords.wordpiece.model import MAX_CHARS, WordPiece
+from subwords.wordpiece.model import MAX_CHARS
 from subwords.wordpiece.train import characters_of
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def train(
     with progress_line(None, "indexing", unit=family.unit, enabled=progress) as bar:
         model: Model = family.train(counts, settings, threads=threads, on_step=bar.phase)
     _warn_of_fewer(model, settings)
-    if isinstance(model, WordPiece) and settings.max_chars is None and model.max_chars > MAX_CHARS:
+    if (model.max_chars or 0) > MAX_CHARS and settings.max_chars is None:
         _warn_of_long_words(model, counts)
     return _finished(Tokenizer(family.assemble(model, settings, *rules[:2])), template, roles)
 
@@ -265,7 +265,7 @@ def _warn_of_fewer(model: Model, settings: Settings) -> None:
     )
 
 
-def _warn_of_long_words(model: WordPiece, counts: WordCounts) -> None:
+def _warn_of_long_words(model: Model, counts: WordCounts) -> None:
     lengths = characters_of(counts).astype(np.float64)
     long, weights = lengths > MAX_CHARS, lengths * counts.counts
     warnings.warn(

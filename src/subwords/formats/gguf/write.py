@@ -16,6 +16,7 @@ from subwords.components.space_rule import SPACE
 from subwords.components.splitter import NAMED
 from subwords.components.template import Inserted
 from subwords.errors import FormatError
+from subwords.families import family_of
 from subwords.formats.gguf.container import BOOL, FLOAT32, INT8, INT32, STRING, UINT32, written
 from subwords.formats.gguf.overlaps import check_added
 from subwords.formats.gguf.pre import PRE, name_of
@@ -40,6 +41,7 @@ __all__ = ["write"]
 
 _Entry = tuple[str, int, Any]
 _SPACED = Replace(" ", SPACE)
+_ARCHITECTURES = {"bpe": "llama", "wordpiece": "bert", "unigram": "t5"}  # by family
 
 
 def write(spec: TokenizerSpec) -> bytes:
@@ -54,17 +56,13 @@ def write(spec: TokenizerSpec) -> bytes:
     """
     check_added(spec.added_tokens, normalizes=bool(spec.normalizer))
     model = spec.model
-    if isinstance(model, WordPiece):
-        architecture, own = "bert", _bert(spec, model)
-    elif isinstance(model, Unigram):
-        architecture, own = "t5", _t5(spec, model)
-    elif not isinstance(model, BPE) or model.marked:
+    writers: dict[str, Any] = {"bpe": _llama_or_gpt2, "wordpiece": _bert, "unigram": _t5}
+    family = family_of(model).name
+    if family not in writers or (family == "bpe" and any(model.marks)):
         raise FormatError("GGUF holds BPE without prefix and suffix, WordPiece and Unigram; write a .json file")
-    elif model.byte_level:
-        architecture, own = "llama", _gpt2(spec, model)
-    else:
-        architecture, own = "llama", _llama(spec, model)
-    entries: list[_Entry] = [("general.architecture", STRING, architecture), *own, *_roles(spec)]
+    own: list[_Entry] = writers[family](spec, model)
+    architecture = _ARCHITECTURES[family]
+    entries: list[_Entry] = [("general.architecture", STRING, architecture), *own, *_roles(spec, architecture)]
     if spec.chat_template is not None:
         entries.append(("tokenizer.chat_template", STRING, spec.chat_template))
     return written(entries)
@@ -80,13 +78,13 @@ def _types(spec: TokenizerSpec, texts: Sequence[str], *, bytes_too: bool = False
         types[token.id] = CONTROL if token.special else USER_DEFINED
     if (unk_id := _unk_id(model)) is not None:
         types[unk_id] = UNKNOWN
-    if bytes_too and isinstance(model, BPE):
+    if bytes_too:
         types[model.byte_ids] = BYTE
     return types
 
 
 def _unk_id(model: Model) -> int | None:
-    return None if isinstance(model, BPE) and model.byte_level else model.unk_id
+    return None if model.byte_level else model.unk_id
 
 
 def _tokens(kind: str, pre: str, texts: Sequence[str], types: NDArray[np.int32]) -> list[_Entry]:
@@ -102,13 +100,13 @@ def _tokens(kind: str, pre: str, texts: Sequence[str], types: NDArray[np.int32])
     ]
 
 
-def _roles(spec: TokenizerSpec) -> list[_Entry]:
+def _roles(spec: TokenizerSpec, architecture: str) -> list[_Entry]:
     """Return the ids of roles and what is added to a text; the template decides about bos and eos."""
     roles = dict(spec.roles or roles_by_name(spec.added_tokens))
     if (unk_id := _unk_id(spec.model)) is not None:
         roles["unk"] = unk_id
     ends = _ends(spec)
-    if isinstance(spec.model, WordPiece):
+    if architecture == "bert":
         if None in ends:
             raise FormatError("llama.cpp always adds BERT's [CLS] and [SEP]; expected a template that adds both")
         roles["cls"], roles["sep"] = (end or 0 for end in ends)
@@ -141,6 +139,10 @@ def _ends(spec: TokenizerSpec) -> tuple[int | None, int | None]:
 
 
 # ------------------------------------------------------------------ byte-level BPE
+
+
+def _llama_or_gpt2(spec: TokenizerSpec, model: BPE) -> list[_Entry]:
+    return _gpt2(spec, model) if model.byte_level else _llama(spec, model)
 
 
 def _gpt2(spec: TokenizerSpec, model: BPE) -> list[_Entry]:

@@ -15,10 +15,10 @@ from subwords.components.added_token import AddedToken
 from subwords.components.byte_alphabet import CHARACTERS, tokens_from_text, tokens_to_text
 from subwords.components.vocab import Vocab
 from subwords.errors import FormatError, InputError
-from subwords.formats.hf.vocabulary import quoted, texts_by_id, unyielded_ids, utf8, written_texts
+from subwords.formats.hf.vocabulary import quoted, texts_by_id, unyielded_ids, utf8, written_texts, written_vocab
 from subwords.formats.json_node import Node, shown
 
-__all__ = ["read_model", "token_texts", "write_model", "written_merges"]
+__all__ = ["read_model", "token_texts", "write_model", "write_vocab"]
 
 _COMMA, _BETWEEN = ",\n        ", "\n      ],\n      [\n        "
 
@@ -221,9 +221,9 @@ def _written_mark(mark: bytes, byte_level: bool) -> str | None:
 
 
 def _check_writable(model: BPE) -> None:
-    for name in ("user_ids", "unused_ids", "parts", "words_only"):
-        if getattr(model, name):
-            raise FormatError(f"tokenizer.json cannot hold this model: it has {name}")
+    odd = {"user_ids": model.user_ids, "unused_ids": model.unused_ids, "parts": model.parts}
+    if name := next((name for name, ids in {**odd, "words_only": model.words_only}.items() if ids), None):
+        raise FormatError(f"tokenizer.json cannot hold this model: it has {name}")
     if model.ranks is None:
         return
     from subwords.bpe.piece_scores import is_ordered, ties
@@ -260,8 +260,12 @@ def token_texts(model: BPE, added: Sequence[AddedToken]) -> list[str]:
     return texts
 
 
-def written_merges(texts: list[str], merges: NDArray[np.int64]) -> str:
-    """Return the JSON of the merges, indented as HF does."""
+def write_vocab(model: BPE, texts: list[str], appended: set[int]) -> dict[str, str]:
+    """Return the JSON of the last keys of the `model` object, indented as HF does."""
+    return {"vocab": written_vocab(texts, appended), "merges": _written_merges(texts, model.merges)}
+
+
+def _written_merges(texts: list[str], merges: NDArray[np.int64]) -> str:
     names = quoted(texts)
     if not len(merges):
         return "[]"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from subwords.bpe.model import BPE
 from subwords.components import splitter as splitters
 from subwords.components.model import Model
 from subwords.components.splitter import ByteChars
 from subwords.errors import FormatError, InputError
+from subwords.families import family_of
 from subwords.formats.hf import bpe
 from subwords.formats.hf.padding import from_padding, from_truncation, to_padding, to_truncation
 from subwords.formats.hf.post_processor import from_post_processor, to_post_processor
@@ -21,8 +21,6 @@ from subwords.formats.hf.vocabulary import (
     read_added,
     read_vocab,
     utf8,
-    written_texts,
-    written_vocab,
 )
 from subwords.formats.json_node import Node, parse
 from subwords.spec import Foreign, TokenizerSpec
@@ -79,22 +77,10 @@ def read(data: bytes, name: str) -> TokenizerSpec:
         )
     vocab, pieces = _read_vocab(top["model"]["vocab"], kind)
     added = read_added(top["added_tokens"], vocab)
-    model: Model
-    if kind == "BPE":
-        model = bpe.read_model(top["model"], vocab, added, byte_level)
-    elif kind == "Unigram":
-        from subwords.formats.hf import unigram
-
-        model = unigram.read_model(top["model"], pieces, added)
-    elif kind == "WordLevel":
-        from subwords.formats.hf import wordlevel
-
-        model = wordlevel.read_model(top["model"], vocab, added)
-    else:
-        from subwords.formats.hf import wordpiece
-
-        model = wordpiece.read_model(top["model"], vocab, added)
-    if isinstance(model, BPE) and byte_level and isinstance(splitter[-1], ByteChars):
+    given: Any = pieces if kind == "Unigram" else vocab
+    bytes_too = {"byte_level": byte_level} if kind == "BPE" else {}
+    model: Model = _module(kind.lower()).read_model(top["model"], given, added, **bytes_too)
+    if byte_level and isinstance(splitter[-1], ByteChars):
         splitter = splitter[:-1]  # the model records that its symbols are bytes
     # The spelling of version 2.0 is not written.
     kept = [*(() if is_new else _SPELLED), *_unknown_keys(top)]
@@ -138,6 +124,23 @@ def _kind(model: Node) -> str:
     if kind not in ("BPE", "WordPiece", "Unigram", "WordLevel"):
         raise model.unsupported("BPE, WordPiece, Unigram or WordLevel")
     return kind
+
+
+def _module(family: str) -> Any:
+    """Return the module that reads and writes the models of a family."""
+    if family == "unigram":
+        from subwords.formats.hf import unigram
+
+        return unigram
+    if family == "wordlevel":
+        from subwords.formats.hf import wordlevel
+
+        return wordlevel
+    if family == "wordpiece":
+        from subwords.formats.hf import wordpiece
+
+        return wordpiece
+    return bpe
 
 
 def _read_vocab(node: Node, kind: str) -> tuple[dict[str, int], list[tuple[str, float]]]:
@@ -185,11 +188,8 @@ def _read_splitter(node: Node) -> splitters.Rule:
 
 def _read_decoder(node: Node, model: Model) -> Decoder | None:
     """Return the decoder; None if it joins the bytes of the tokens of a BPE model."""
-    if (
-        isinstance(model, BPE)
-        and node.value is not None
-        and node["type"].value == ("ByteLevel" if model.byte_level else "Fuse")
-    ):
+    joins = "ByteLevel" if model.byte_level else "Fuse"
+    if model.merge_count is not None and node.value is not None and node["type"].value == joins:
         return None
     from subwords.formats.hf.decoder import from_decoder
 
@@ -208,12 +208,9 @@ def write(spec: TokenizerSpec) -> bytes:
     True
     """
     model, added, foreign = spec.model, spec.added_tokens, spec.foreign
-    if isinstance(model, BPE):
-        texts = bpe.token_texts(model, added)
-        body = bpe.write_model(model, texts)
-    else:
-        texts = written_texts([token.decode() for token in model.vocab], added)
-        body = _written_model(model, texts)
+    module = _module(family_of(model).name)
+    texts: list[str] = module.token_texts(model, added)
+    body: dict[str, Any] = module.write_model(model, texts)
     top = {
         "version": "1.0",
         "truncation": to_truncation(spec.truncation),
@@ -227,7 +224,7 @@ def write(spec: TokenizerSpec) -> bytes:
         "model": body,
     }
     appended = appended_ids(added, texts, len(texts) if foreign.model_size is None else foreign.model_size)
-    written = _written_vocab(model, texts, appended)
+    written = module.write_vocab(model, texts, appended)
     return _filled(json.dumps(top, ensure_ascii=False, indent=2), body, written).encode()
 
 
@@ -261,7 +258,7 @@ def _written_decoder(spec: TokenizerSpec) -> Any:
         pass
     if spec.decoder is None:
         # No decoder in a spec joins the tokens; in a file it puts spaces between them.
-        return _JOINED[isinstance(spec.model, BPE) and spec.model.byte_level]
+        return _JOINED[spec.model.byte_level]
     from subwords.formats.hf.decoder import to_decoder
 
     return to_decoder(spec.decoder)
@@ -269,46 +266,14 @@ def _written_decoder(spec: TokenizerSpec) -> Any:
 
 def _written_pre_tokenizer(spec: TokenizerSpec) -> dict[str, Any] | None:
     rule, model = spec.splitter, spec.model
-    if isinstance(model, BPE) and model.byte_level and not any(isinstance(step, ByteChars) for step in rule):
+    if model.byte_level and not any(isinstance(step, ByteChars) for step in rule):
         rule = (*rule, ByteChars())
-    elif any(isinstance(step, ByteChars) for step in rule) and not getattr(model, "byte_level", False):
+    elif any(isinstance(step, ByteChars) for step in rule) and not model.byte_level:
         raise FormatError(
             f"ByteLevel before {type(model).__name__} of characters: expected a splitter without ByteChars, because in "
             "a tokenizer.json the model would read the letters of bytes"
         )
     return to_pre_tokenizer(rule)
-
-
-def _written_model(model: Model, texts: list[str]) -> dict[str, Any]:
-    from subwords.unigram.model import Unigram
-
-    if isinstance(model, Unigram):
-        from subwords.formats.hf import unigram
-
-        return unigram.write_model(model)
-    from subwords.wordlevel.model import WordLevel
-
-    if isinstance(model, WordLevel):
-        from subwords.formats.hf import wordlevel
-
-        return wordlevel.write_model(model, texts)
-    from subwords.formats.hf import wordpiece
-    from subwords.wordpiece.model import WordPiece
-
-    assert isinstance(model, WordPiece)
-    return wordpiece.write_model(model, texts)
-
-
-def _written_vocab(model: Model, texts: list[str], appended: set[int]) -> dict[str, str]:
-    """Return the JSON of the model's last keys."""
-    if isinstance(model, BPE):
-        return {"vocab": written_vocab(texts, appended), "merges": bpe.written_merges(texts, model.merges)}
-    from subwords.formats.hf.unigram import written_pieces
-    from subwords.unigram.model import Unigram
-
-    if isinstance(model, Unigram):
-        return {"vocab": written_pieces(model, texts, appended)}
-    return {"vocab": written_vocab(texts, appended)}
 
 
 def _filled(frame: str, model: dict[str, Any], written: dict[str, str]) -> str:

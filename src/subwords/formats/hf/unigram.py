@@ -12,11 +12,11 @@ import numpy as np
 from subwords.components.added_token import AddedToken
 from subwords.components.vocab import Vocab
 from subwords.errors import FormatError
-from subwords.formats.hf.vocabulary import quoted, unyielded_ids, utf8
+from subwords.formats.hf.vocabulary import quoted, token_texts, unyielded_ids, utf8
 from subwords.formats.json_node import Node, shown
 from subwords.unigram.model import Unigram
 
-__all__ = ["read_model", "read_pieces", "write_model", "written_pieces"]
+__all__ = ["read_model", "read_pieces", "token_texts", "write_model", "write_vocab"]
 
 
 def read_pieces(node: Node) -> list[tuple[str, float]]:
@@ -63,7 +63,7 @@ def read_model(node: Node, pieces: Sequence[tuple[str, float]], added: Sequence[
         raise node.wrong("a Unigram model", f"this: {error}") from None
 
 
-def write_model(model: Unigram) -> dict[str, Any]:
+def write_model(model: Unigram, _texts: list[str]) -> dict[str, Any]:
     """Return the `model` object with empty pieces; `vocab` is its last key."""
     return {
         "type": "Unigram",
@@ -73,7 +73,7 @@ def write_model(model: Unigram) -> dict[str, Any]:
     }
 
 
-def written_pieces(model: Unigram, texts: Sequence[str], appended: set[int]) -> str:
+def write_vocab(model: Unigram, texts: list[str], appended: set[int]) -> dict[str, str]:
     """Return the JSON of pieces and scores, indented as HF does; `texts` are the tokens by id."""
     names, scores = quoted(texts), model.scores.tolist()
     entries = [
@@ -81,4 +81,4 @@ def written_pieces(model: Unigram, texts: Sequence[str], appended: set[int]) -> 
         for i in range(len(texts))
         if i not in appended
     ]
-    return "[\n" + ",\n".join(entries) + "\n    ]" if entries else "[]"
+    return {"vocab": "[\n" + ",\n".join(entries) + "\n    ]" if entries else "[]"}

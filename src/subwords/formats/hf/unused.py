@@ -52,7 +52,7 @@ def unused(spec: TokenizerSpec, config: Mapping[str, Any], added: Mapping[str, A
 
 def _settings(spec: TokenizerSpec, config: Mapping[str, Any], *, complete: bool) -> Iterator[tuple[str, Any]]:
     name = str(config.get("tokenizer_class") or "").removesuffix("Fast")
-    byte_level = bool(getattr(spec.model, "byte_level", False))
+    byte_level = spec.model.byte_level
     if complete:
         if config.get("split_special_tokens"):
             yield "split_special_tokens", True

@@ -8,6 +8,7 @@ from typing import Any
 
 from subwords.bpe.model import LARGEST_ID
 from subwords.components.added_token import AddedToken, check_added_tokens
+from subwords.components.model import Model
 from subwords.errors import FormatError, InputError
 from subwords.formats.given import has_gaps
 from subwords.formats.json_node import Node, shown
@@ -20,8 +21,10 @@ __all__ = [
     "read_added",
     "read_vocab",
     "texts_by_id",
+    "token_texts",
     "unyielded_ids",
     "utf8",
+    "write_vocab",
     "written_texts",
     "written_vocab",
 ]
@@ -131,6 +134,16 @@ def added_entries(added: Iterable[AddedToken]) -> list[dict[str, Any]]:
         {"id": token.id, "content": token.content, **{flag: getattr(token, flag) for flag in (*_FLAGS, "special")}}
         for token in sorted(added, key=lambda token: token.id)
     ]
+
+
+def token_texts(model: Model, added: Iterable[AddedToken]) -> list[str]:
+    """Return the text of every id in the file, "" for ids without a token."""
+    return written_texts([token.decode() for token in model.vocab], added)
+
+
+def write_vocab(_model: Model, texts: list[str], appended: set[int]) -> dict[str, str]:
+    """Return the JSON of the last key of a `model` object, indented as HF does; `texts` are the tokens by id."""
+    return {"vocab": written_vocab(texts, appended)}
 
 
 def written_texts(texts: Sequence[str], added: Iterable[AddedToken]) -> list[str]:

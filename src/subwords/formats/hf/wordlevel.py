@@ -8,11 +8,11 @@ from typing import Any
 
 from subwords.components.added_token import AddedToken
 from subwords.components.vocab import Vocab
-from subwords.formats.hf.vocabulary import texts_by_id, unyielded_ids, utf8
+from subwords.formats.hf.vocabulary import texts_by_id, token_texts, unyielded_ids, utf8, write_vocab
 from subwords.formats.json_node import Node
 from subwords.wordlevel.model import WordLevel
 
-__all__ = ["read_model", "write_model"]
+__all__ = ["read_model", "token_texts", "write_model", "write_vocab"]
 
 
 def read_model(node: Node, vocab: dict[str, int], added: Sequence[AddedToken]) -> WordLevel:

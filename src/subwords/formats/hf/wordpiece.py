@@ -7,11 +7,11 @@ from typing import Any
 
 from subwords.components.added_token import AddedToken
 from subwords.components.vocab import Vocab
-from subwords.formats.hf.vocabulary import texts_by_id, unyielded_ids, utf8
+from subwords.formats.hf.vocabulary import texts_by_id, token_texts, unyielded_ids, utf8, write_vocab
 from subwords.formats.json_node import Node
 from subwords.wordpiece.model import WordPiece
 
-__all__ = ["read_model", "write_model"]
+__all__ = ["read_model", "token_texts", "write_model", "write_vocab"]
 
 _LONGEST = 2**63 - 1  # characters; longer than any text
 _LARGEST = 2**64 - 1  # the largest value that HF reads

@@ -7,6 +7,7 @@ from subwords.components.added_token import AddedToken
 from subwords.components.byte_alphabet import CHARACTERS
 from subwords.components.splitter import NAMED
 from subwords.errors import FormatError
+from subwords.families import need
 from subwords.formats.hf import bpe
 from subwords.formats.hf.vocabulary import quoted
 from subwords.formats.json_node import shown
@@ -30,11 +31,12 @@ def write(spec: TokenizerSpec) -> tuple[bytes, bytes]:
     >>> write(subwords.train(["ab ab"], vocab_size=257).spec)[1]
     b'#version: 0.2\\na b\\n'
     """
-    model = spec.model
-    if isinstance(model, BPE) and model.marked:
+    others = FormatError("vocab.json and merges.txt hold byte-level BPE only; write a tokenizer.json")
+    model = need(spec.model, BPE, others)
+    if model.marked:
         raise FormatError("vocab.json and merges.txt are not written for models with a prefix or suffix (CLIP, GPT-1)")
-    if not isinstance(model, BPE) or not model.byte_level:
-        raise FormatError("vocab.json and merges.txt hold byte-level BPE only; write a tokenizer.json")
+    if not model.byte_level:
+        raise others
     _check_around(spec)
     if not model.lossless:
         raise FormatError("vocab.json and merges.txt need a token for each of 256 bytes; write a tokenizer.json")

@@ -9,6 +9,7 @@ from subwords.components.normalizer import SentencePiece
 from subwords.components.space_rule import SPACE
 from subwords.components.splitter import Split
 from subwords.errors import FormatError
+from subwords.families import family_of, need
 from subwords.formats.makes_all import makes_all
 from subwords.spec import TokenizerSpec
 
@@ -24,9 +25,9 @@ def as_words(spec: TokenizerSpec) -> TokenizerSpec:
     The splitter of a .model file isolates these pieces already. Taking them whole then takes every word whole that is a
     token; so merges must make all other tokens. Raises FormatError if ids could change.
     """
-    model = spec.model
-    if not isinstance(model, BPE) or not model.user_ids:
+    if not spec.model.user_ids or not family_of(spec.model).keeps_merges:
         return spec
+    model = need(spec.model, BPE, "tokenizer.json")
     users = [model.vocab[i].decode() for i in sorted(model.user_ids)]
     kept = f"user-defined pieces, such as {users[0]!r:.40}: write a .model file"
     steps = []

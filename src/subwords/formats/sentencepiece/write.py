@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.bpe.model import BPE
+from subwords.components.model import Model
 from subwords.components.normalizer import NAMED as NORMALIZERS
 from subwords.components.normalizer import SPACED, SentencePiece, Steps
 from subwords.components.splitter import NAMED, Rule, Split
 from subwords.errors import FormatError
+from subwords.families import family_of
 from subwords.formats.makes_all import not_made
 from subwords.formats.sentencepiece.pieces import PieceTable, check, cut_rule
 from subwords.formats.sentencepiece.proto import Kind, Piece, model_class
@@ -81,24 +83,22 @@ def _described(spec: TokenizerSpec, message: Any) -> PieceTable:
     if ordinary := [token for token in spec.added_tokens if not token.special]:
         content = ordinary[0].content
         raise FormatError(f".model files hold special added tokens only; {content!r:.60} is not special")
-    holds = isinstance(model, Unigram) or (isinstance(model, BPE) and not model.byte_level and not model.marked)
-    if holds and (holes := [i for i, piece in enumerate(pieces) if not piece]):
+    kinds: dict[str, tuple[int, Any]] = {"unigram": (Kind.UNIGRAM, _scores), "bpe": (Kind.BPE, merge_scores)}
+    kind, scores_of = kinds.get(family_of(model).name, (Kind.BPE, None))
+    if scores_of is None or model.byte_level or any(model.marks):
+        held = "Unigram and character-level BPE models only, without prefix and suffix"
+        raise FormatError(f".model files hold {held}; write a .json file")
+    if holes := [i for i, piece in enumerate(pieces) if not piece]:
         raise FormatError(
             f"a .model file holds no ids without a token; {len(holes)} have none, such as {holes[0]}: prune with "
             "compact=True, or write a .json file"
         )
-    if isinstance(model, Unigram):
-        with np.errstate(over="ignore"):  # infinite scores raise FormatError later, in check()
-            scores, users, byte_ids = model.scores.astype(np.float32), model.user_ids, model.byte_ids
-    elif isinstance(model, BPE) and not model.byte_level and not model.marked:
-        scores, users, byte_ids = merge_scores(model), model.user_ids, model.byte_ids
-    else:
-        held = "Unigram and character-level BPE models only, without prefix and suffix"
-        raise FormatError(f".model files hold {held}; write a .json file")
-    types = _types(model, users, byte_ids, len(pieces))
+    scores: NDArray[np.float32] = scores_of(model)
+    users = model.user_ids
+    types = _types(model)
     _describe_normalizer(spec.normalizer, [pieces[i] for i in sorted(users)], message)
     trainer = message.trainer_spec
-    trainer.model_type = Kind.UNIGRAM if isinstance(model, Unigram) else Kind.BPE
+    trainer.model_type = kind
     trainer.vocab_size, trainer.byte_fallback = len(pieces), model.byte_fallback
     trainer.user_defined_symbols.extend(pieces[i] for i in sorted(users))
     control = {pieces[i]: i for i in np.flatnonzero(types == Piece.CONTROL).tolist()}
@@ -109,18 +109,22 @@ def _described(spec: TokenizerSpec, message: Any) -> PieceTable:
         setattr(trainer, field, control.get(piece, -1))
     table = PieceTable(b"", types.astype(np.uint8).tobytes(), scores)
     finest = cut_rule(pieces, types.tolist(), trainer.model_type, byte_fallback=model.byte_fallback)
-    if not (isinstance(model, BPE) and spec.splitter == model.space_rule):
+    if kind != Kind.BPE or spec.splitter != model.space_rule:
         yielded = np.flatnonzero(np.isin(types, _YIELDED)).tolist()
         check_splitter(Splitter(spec.splitter), finest, [pieces[i] for i in yielded])
     return table
 
 
-def _types(model: Unigram | BPE, users: frozenset[int], byte_ids: NDArray[np.int32], size: int) -> NDArray[np.int64]:
-    types = np.full(size, Piece.NORMAL)
+def _scores(model: Unigram) -> NDArray[np.float32]:
+    with np.errstate(over="ignore"):  # infinite scores raise FormatError later, in check()
+        return model.scores.astype(np.float32)
+
+
+def _types(model: Model) -> NDArray[np.int64]:
+    types = np.full(len(model.vocab), Piece.NORMAL)
     types[sorted(model.special_ids)] = Piece.CONTROL
-    types[sorted(users)] = Piece.USER_DEFINED
-    if model.byte_fallback:
-        types[byte_ids[byte_ids >= 0]] = Piece.BYTE
+    types[sorted(model.user_ids)] = Piece.USER_DEFINED
+    types[model.byte_ids[model.byte_ids >= 0]] = Piece.BYTE
     if model.unk_id is not None:
         types[model.unk_id] = Piece.UNKNOWN
     return types

@@ -6,15 +6,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from subwords.kernels.place_layout import (
-    CONTINUES_RUN,
-    ENDS_RUN,
-    FIRST_PREFIX,
-    MAY_CONTINUE,
-    UNKNOWN_RUN,
-    UNSURE,
-    WHOLE_WORD,
-)
+from subwords.kernels import layout
 
 
 class Place(NamedTuple):
@@ -35,8 +27,8 @@ def places(
     for number, (begin, end) in enumerate(words):
         at = begin
         while at < end:
-            given = sizes[rest.pop(0)] if rest else UNSURE
-            unknown = given == UNKNOWN_RUN
+            given = sizes[rest.pop(0)] if rest else layout.UNSURE
+            unknown = given == layout.UNKNOWN_RUN
             size = unknown_bytes(text[at:end]) if unknown else covered(given, marks, at == begin, end - at)
             if size is None:
                 return None
@@ -49,17 +41,17 @@ def places(
 
 def kind_of(char: str) -> int:
     """How some characters continue a run of unknown ones, in tests."""
-    return CONTINUES_RUN if char in "bé文" else ENDS_RUN if char.isascii() else MAY_CONTINUE
+    return layout.CONTINUES_RUN if char in "bé文" else layout.ENDS_RUN if char.isascii() else layout.MAY_CONTINUE
 
 
 def unknown_bytes(rest: bytes) -> int | None:
     """The size of the unknown id with which a rest of a word begins, whose characters are of the kinds of `kind_of`."""
     chars = rest.decode("utf-8", "surrogateescape")  # a word may begin or end in a character
     kinds = [kind_of(char) for char in chars]
-    if kinds[0] == ENDS_RUN:
+    if kinds[0] == layout.ENDS_RUN:
         return None
-    count = next((k for k, kind in enumerate(kinds) if k and kind != CONTINUES_RUN), len(kinds))
-    if count < len(kinds) and kinds[count] != ENDS_RUN:
+    count = next((k for k, kind in enumerate(kinds) if k and kind != layout.CONTINUES_RUN), len(kinds))
+    if count < len(kinds) and kinds[count] != layout.ENDS_RUN:
         return None
     return len(chars[:count].encode("utf-8", "surrogateescape"))
 
@@ -75,13 +67,15 @@ def covered_text(text: bytes, ids: Sequence[int], sizes: Sequence[int], prefix: 
             return None
         begin, end, at = at, at + sizes[index], at + sizes[index]
         if prefix and end <= 0:
-            found.append(Place((0, whole[0]), (0, 1), 0) if prefix == FIRST_PREFIX else Place((0, 0), (0, 0), 0))
+            found.append(Place((0, whole[0]), (0, 1), 0) if prefix == layout.FIRST_PREFIX else Place((0, 0), (0, 0), 0))
             continue
         begin = max(begin, 0)
         if prefix:
             begin = max([0, *(place for place in whole if place <= begin)])
-            inside = [place for place in [0, *whole] if (place >= end if prefix == FIRST_PREFIX else place <= end)]
-            end = min(inside) if prefix == FIRST_PREFIX else max(inside)
+            inside = [
+                place for place in [0, *whole] if (place >= end if prefix == layout.FIRST_PREFIX else place <= end)
+            ]
+            end = min(inside) if prefix == layout.FIRST_PREFIX else max(inside)
         found.append(Place((begin, end), (characters(text[: begin + 1]) - 1, characters(text[:end])), 0))
     return found if at == len(text) else None
 
@@ -89,7 +83,7 @@ def covered_text(text: bytes, ids: Sequence[int], sizes: Sequence[int], prefix: 
 def covered(size: int, marks: tuple[int, int], first: bool, rest: int) -> int | None:
     """The bytes of a word that an id covers if `rest` of them remain."""
     leading, trailing = marks
-    if size == WHOLE_WORD and first:
+    if size == layout.WHOLE_WORD and first:
         return rest
     if size < 0:
         return None

@@ -22,6 +22,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from subwords.kernels import layout
+
 __all__ = ["MARKER", "Markers", "live_markers", "marked", "marked_memory"]
 
 # Options of training, by family of models.
@@ -90,11 +92,9 @@ def fill_buffers(buffers: Any) -> None:
 
 def fill_state(state: Any) -> None:
     """Fill the buffers of a thread's state that no call uses, and the free space of its word cache."""
-    from subwords.kernels.layout import BYTES_USED, IDS_USED
-
     fill(state.out)
-    fill(state.ids[state.counters[IDS_USED] :])
-    fill(state.arena[state.counters[BYTES_USED] :])
+    fill(state.ids[state.counters[layout.COUNTER.ids_used] :])
+    fill(state.arena[state.counters[layout.COUNTER.bytes_used] :])
     for name in ("keys", "symbols", "codes", "best", "steps"):
         fill(getattr(state.scratch, name, None))
     fill_buffers(state.buffers)

@@ -148,13 +148,13 @@ PINNED = Pinned()
 def _pinned_joins() -> dict[int, int]:
     """What the `regex` package's Unicode has otherwise than ours, as a character of the class that it has here."""
     every = "".join(map(chr, scalars()))
-    others = {0: 0x378, layout.EXTEND: 0x301, layout.SPACING: 0x903}
+    others = {0: 0x378, layout.GRAPHEME.extend: 0x301, layout.GRAPHEME.spacing: 0x903}
     ours = grapheme_classes()
     found = {}
-    for kind, name in ((layout.EXTEND, "Extend"), (layout.SPACING, "SpacingMark")):
+    for kind, name in ((layout.GRAPHEME.extend, "Extend"), (layout.GRAPHEME.spacing, "SpacingMark")):
         theirs = np.zeros(len(ours), np.bool_)
         theirs[[*map(ord, regex.findall(rf"\p{{GCB={name}}}", every))]] = True
-        kinds = [kind] if kind == layout.SPACING else [kind, layout.LINKER, layout.ZWNJ]
+        kinds = [kind] if kind == layout.GRAPHEME.spacing else [kind, layout.GRAPHEME.linker, layout.GRAPHEME.zwnj]
         for code in np.flatnonzero(theirs != np.isin(ours, kinds)).tolist():
             found[code] = others.get(int(ours[code]), code)
     return found

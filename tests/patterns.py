@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from characters import settled
 from subwords.components.splitter import Split
-from subwords.kernels.layout import REACH
+from subwords.kernels import layout
 from subwords.reference import pattern as reference
 from subwords.split.automaton import Automaton, automaton
 from subwords.split.pattern import Outside, Repeat, parse
@@ -123,7 +123,8 @@ def numbers_of(classes: np.typing.NDArray[np.uint8], text: str) -> list[int]:
 def _rows(found: Machine) -> list[list[tuple[int, list[int], bool, bool]]]:
     """By state and class: the next state, how far behind words end, and whether a place is kept or told."""
     behind = [
-        [[d for d in range(REACH, -1, -1) if borders >> d & 1] for borders in row] for row in found.borders.tolist()
+        [[d for d in range(layout.REACH, -1, -1) if borders >> d & 1] for borders in row]
+        for row in found.borders.tolist()
     ]
     rows = zip(found.moves.tolist(), behind, found.saves.tolist(), found.emits.tolist(), strict=True)
     return [list(zip(*row, strict=True)) for row in rows]
@@ -139,7 +140,7 @@ def walked(found: Machine, numbers: list[int]) -> list[int]:
             ends.append(kept)
         ends += [at - d for d in behind]
         if keeps:
-            kept = at - REACH
+            kept = at - layout.REACH
         state = after
     return [end for end in ends if end > 0]
 

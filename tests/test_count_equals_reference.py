@@ -17,10 +17,10 @@ from strategies import FRAGMENTS, INVALID, SPECIALS, byte_texts, contested, text
 from subwords.corpus import word_table
 from subwords.corpus.count import count_blocks
 from subwords.corpus.read import Block
+from subwords.kernels import layout
 from subwords.kernels.table.words import sort_rows
 from subwords.kernels.text.find import find_bytes
 from subwords.kernels.text.utf8 import first_invalid
-from subwords.kernels.train_layout import DIGIT_BITS, ROW_PLACE, SORT_ROW, WORD_ROW
 from subwords.reference import bpe as reference
 from subwords.reference.bpe import GPT2_PATTERN
 from subwords.resolve import splitter
@@ -175,13 +175,13 @@ def test_tables_are_joined_as_a_dict_counts(
 @given(st.lists(st.integers(0, 2**62), max_size=80), st.integers(0, 50))
 def test_rows_are_sorted_as_a_stable_argsort_does(places: list[int], shift: int) -> None:
     keys = np.array(places, np.uint64) >> np.uint64(shift)
-    rows = np.zeros((len(keys), WORD_ROW), np.uint64)
-    rows[:, ROW_PLACE] = keys
-    entries, spare = np.empty((2, SORT_ROW * len(keys)), np.uint64)
-    ends = np.empty(1 << DIGIT_BITS, np.int64)
+    rows = np.zeros((len(keys), layout.WORD.width), np.uint64)
+    rows[:, layout.WORD.place] = keys
+    entries, spare = np.empty((2, layout.SORT_ROW * len(keys)), np.uint64)
+    ends = np.empty(1 << layout.DIGIT_BITS, np.int64)
     if sort_rows(rows.ravel(), len(keys), int(keys.max(initial=0)).bit_length(), entries, spare, ends):
         entries = spare
-    assert entries.reshape(-1, SORT_ROW)[:, 1].tolist() == np.argsort(keys, kind="stable").tolist()
+    assert entries.reshape(-1, layout.SORT_ROW)[:, 1].tolist() == np.argsort(keys, kind="stable").tolist()
 
 
 # ------------------------------------------------------------------ UTF-8

@@ -24,7 +24,7 @@ from subwords.components.vocab import Vocab
 from subwords.encode.encoder import Encoder
 from subwords.encode.unknown import UnknownSymbolError
 from subwords.families import encoder_of
-from subwords.kernels.layout import SHORT_WORD
+from subwords.kernels import layout
 from subwords.reference import bpe as reference
 from subwords.reference.bpe import GPT2_PATTERN
 from subwords.reference.bpe_ranks import encode_word_ranks
@@ -64,7 +64,7 @@ def test_arbitrary_merges(pairs: list[Pair], base: list[bytes], words: list[byte
     check_words(encoder_of(model_of(base, pairs), WHOLE), words, ref)
 
 
-@given(merge_lists(AB, most=60), BASES, st.lists(st.sampled_from(AB), min_size=SHORT_WORD - 3, max_size=300))
+@given(merge_lists(AB, most=60), BASES, st.lists(st.sampled_from(AB), min_size=layout.SHORT_WORD - 3, max_size=300))
 def test_arbitrary_merges_in_long_words(pairs: list[Pair], base: list[bytes], symbols: list[bytes]) -> None:
     word = b"".join(symbols)
     check_words(encoder_of(model_of(base, pairs), WHOLE), [word], [reference.encode_word(word, pairs)])
@@ -110,7 +110,7 @@ def test_every_length_of_word() -> None:
     print(f"seed {seed}")
     rng = random.Random(seed)
     pairs = [(b"a", b"b"), (b"b", b"a"), (b"ab", b"c"), (b"c", b"c"), (b"abc", b"abc"), (b"ba", b"ba"), (b"cc", b"c")]
-    lengths = [*range(1, 3 * SHORT_WORD), 255, 256, 257, 1022, 1023, 1024, 1025, 1026]
+    lengths = [*range(1, 3 * layout.SHORT_WORD), 255, 256, 257, 1022, 1023, 1024, 1025, 1026]
     words = [bytes(rng.choices(b"abc", k=length)) for length in lengths]
     ref = [reference.encode_word(word, pairs) for word in words]
     for base in (ABC, BYTES):
@@ -172,7 +172,7 @@ def test_ranks(data: st.DataObject, base: list[bytes], words: list[bytes]) -> No
     check_words(encoder_of(BPE.from_ranks(tokens), WHOLE), words, ref)
 
 
-@given(st.data(), BASES, st.lists(st.sampled_from(ABC), min_size=SHORT_WORD - 3, max_size=200))
+@given(st.data(), BASES, st.lists(st.sampled_from(ABC), min_size=layout.SHORT_WORD - 3, max_size=200))
 def test_ranks_in_long_words(data: st.DataObject, base: list[bytes], symbols: list[bytes]) -> None:
     # Equal ranks: `abc` is joined from `ab` + `c` and from `a` + `bc`.
     tokens = data.draw(rank_lists(base))

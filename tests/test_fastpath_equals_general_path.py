@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import subwords
 from strategies import byte_texts, texts
 from subwords.errors import InputError
+from subwords.kernels import layout
 from subwords.kernels.jit import MODE
-from subwords.kernels.layout import SHORT_TEXT
 
 LINES = ["A line of some words: low, lower, lowest and it's 2024.", "naïve 文字 ﬁ Ⅷ  two  spaces", "Çà et là\n"] * 9
 
@@ -62,8 +62,8 @@ EDGES = [
         "\x80",
         "é",
         "😀",
-        "a" * SHORT_TEXT,
-        "a" * (SHORT_TEXT + 1),
+        "a" * layout.SHORT_TEXT,
+        "a" * (layout.SHORT_TEXT + 1),
         "é" * 2048,
         "é" * 2049,
     ),

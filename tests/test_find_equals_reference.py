@@ -13,7 +13,7 @@ import subwords
 from subwords.components.added_token import AddedToken
 from subwords.engine.added_tokens import AddedTokens
 from subwords.engine.find_strings import MOST_IN_REGEX, RegexFinder, TrieFinder
-from subwords.kernels.layout import LANES
+from subwords.kernels import layout
 from subwords.kernels.text.find import cut_out, ends_after
 from subwords.reference.find import find_longest
 
@@ -36,7 +36,7 @@ def test_any_strings_and_text(strings: list[str], text: str) -> None:
 def test_text_is_split_by_separators(text: bytes, needle: bytes, more: int) -> None:
     text = needle.join([text, b"", *([b"a" * 70, b"aab\n"] * more)])
     parts = text.split(needle)
-    out, ends = np.full(len(text) + LANES, 7, np.uint8), np.full(len(text) + 1, -7, np.int64)
+    out, ends = np.full(len(text) + layout.LANES, 7, np.uint8), np.full(len(text) + 1, -7, np.int64)
     assert cut_out(np.frombuffer(text, np.uint8), np.frombuffer(needle, np.uint8), out, ends) == len(parts) - 1
     assert out.tobytes().startswith(b"".join(parts))
     assert ends[: len(parts) - 1].tolist() == [*accumulate(map(len, parts))][:-1]

@@ -22,29 +22,8 @@ from subwords.components.padding import Padding, Truncation
 from subwords.components.template import Template
 from subwords.engine.call import Framing, _unpadded, _whole
 from subwords.engine.framed import padded
-from subwords.kernels.layout import INVALID
-from subwords.kernels.place_layout import (
-    CONTINUES_RUN,
-    EMPTY_PREFIX,
-    ENDS_TEXT,
-    FIRST_PREFIX,
-    MAY_CONTINUE,
-    NEXT_UNKNOWN,
-    NO_PREFIX,
-    PIECE_ROW,
-    PLACE_START,
-    UNKNOWN_ROW,
-    UNKNOWN_RUN,
-    UNSURE,
-    WHOLE_WORD,
-    IdSizes,
-    IdWords,
-    Origins,
-    Placed,
-    Row,
-    Source,
-    Trims,
-)
+from subwords.kernels import layout
+from subwords.kernels.layout import IdSizes, IdWords, Origins, Placed, Row, Source, Trims
 from subwords.kernels.text.locate import count_characters, cover_text, gather_pieces, place_ids, trim_spans
 from subwords.results.rows import FIELDS
 
@@ -63,7 +42,7 @@ def ints(values: Any) -> Ints:
 def located(draw: st.DrawFn) -> tuple[list[bytes], list[list[int]], list[list[int]], list[int], tuple[int, int]]:
     """Texts, the lengths of their words, their ids, the sizes of ids, and the marks; often the ids fit."""
     marks = draw(st.sampled_from([(0, 0), (0, 0), (2, 0), (0, 1), (1, 2)]))
-    sizes = [0, 1, 2, 3, 4, 5, UNSURE, WHOLE_WORD, UNKNOWN_RUN]
+    sizes = [0, 1, 2, 3, 4, 5, layout.UNSURE, layout.WHOLE_WORD, layout.UNKNOWN_RUN]
     given = [draw(texts(12)).encode() for _ in range(draw(st.integers(1, 3)))]
     words, ids = [], []
     for text in given:
@@ -104,11 +83,11 @@ def test_places_are_those_of_the_twin(case: Any, apart: bool, mapped: bool) -> N
         np.zeros(2 * len(flat), np.int64),
         np.zeros(len(flat), np.int32),
         np.zeros(len(given), np.uint8),
-        np.zeros(UNKNOWN_ROW * flat.count(8), np.int64),
+        np.zeros(layout.UNKNOWNS.width * flat.count(8), np.int64),
     )
-    start = np.zeros(PLACE_START, np.int64)
-    start[ENDS_TEXT] = 1
-    kinds = np.full(INVALID + 1, MAY_CONTINUE, np.uint8)
+    start = np.zeros(layout.START.width, np.int64)
+    start[layout.START.ends_text] = 1
+    kinds = np.full(layout.INVALID + 1, layout.MAY_CONTINUE, np.uint8)
     for char in {*text.tobytes().decode()}:
         kinds[ord(char)] = kind_of(char)
     found = place_ids(
@@ -132,7 +111,10 @@ def test_places_are_those_of_the_twin(case: Any, apart: bool, mapped: bool) -> N
             assert out.byte_spans.reshape(-1, 2)[part].tolist() == [[*place.byte_span] for place in row]
             assert out.spans.reshape(-1, 2)[part].tolist() == [[*place.span] for place in row]
             assert out.words[part].tolist() == [place.word for place in row]
-    entries = {k: (a, b) for k, a, b in out.unknown.reshape(-1, UNKNOWN_ROW)[: start[NEXT_UNKNOWN]].tolist()}
+    entries = {
+        k: (a, b)
+        for k, a, b in out.unknown.reshape(-1, layout.UNKNOWNS.width)[: start[layout.START.next_unknown]].tolist()
+    }
     for data, row, begin, stop in zip(expected, ids, bounds.tolist(), id_ends.tolist(), strict=False):
         for k, index in enumerate(row if data is not None else ()):
             if index == 8:
@@ -146,10 +128,13 @@ def test_texts_with_more_unknown_ids_than_there_is_room_for_are_odd(case: Any) -
     text, flat = np.frombuffer(b"".join(given), np.uint8), [index for row in ids for index in row]
     ends = np.cumsum([length for row in words for length in row], dtype=np.int64).astype(np.uint32)
     word_ends, id_ends = (ints(accumulate(map(len, rows))) for rows in (words, ids))
-    bounds, kinds = ints(accumulate(map(len, given), initial=0)), np.full(INVALID + 1, CONTINUES_RUN, np.uint8)
+    bounds, kinds = (
+        ints(accumulate(map(len, given), initial=0)),
+        np.full(layout.INVALID + 1, layout.CONTINUES_RUN, np.uint8),
+    )
     for known in (kinds, kinds[:0]):
         odd, spans = np.zeros(len(given), np.uint8), np.zeros(2 * len(flat), np.int64)
-        start = np.zeros(PLACE_START, np.int64)
+        start = np.zeros(layout.START.width, np.int64)
         place_ids(
             np.array(flat, np.uint32),
             IdWords(ends, NONE, word_ends, id_ends, text),
@@ -159,14 +144,14 @@ def test_texts_with_more_unknown_ids_than_there_is_room_for_are_odd(case: Any) -
             Placed(spans, NONE, np.zeros(len(flat), np.int32), odd, NONE),
             start,
         )
-        assert start[NEXT_UNKNOWN] == 0
+        assert start[layout.START.next_unknown] == 0
         assert all(flag or 8 not in row for row, flag in zip(ids[:-1], odd.tolist(), strict=False))
 
 
-@given(texts(12), st.sampled_from([NO_PREFIX, FIRST_PREFIX, EMPTY_PREFIX]), st.data())
+@given(texts(12), st.sampled_from([layout.NO_PREFIX, layout.FIRST_PREFIX, layout.EMPTY_PREFIX]), st.data())
 def test_ids_cover_a_text_as_in_the_twin(text: str, prefix: int, data: st.DataObject) -> None:
-    given, sizes, ids = text.encode(), [UNSURE, 1, 2, 3, 4, 5, 0], []
-    left = len(given) + (prefix != NO_PREFIX)
+    given, sizes, ids = text.encode(), [layout.UNSURE, 1, 2, 3, 4, 5, 0], []
+    left = len(given) + (prefix != layout.NO_PREFIX)
     while left > 0:
         ids.append(data.draw(st.integers(1, min(left, 5))))
         left -= ids[-1]
@@ -219,7 +204,7 @@ def test_pieces_are_gathered_as_by_the_twin(pieces: list[tuple[int, ...]], wide:
 
     out = made(size, False)
     flat = ints(value for piece in pieces for value in piece)
-    assert len(flat) == PIECE_ROW * len(pieces)
+    assert len(flat) == layout.PIECE.width * len(pieces)
     assert gather_pieces(flat, made(6, True), out) == size
     spans = out.spans.reshape(-1, 2).tolist() if wide else [()] * size
     got = zip(out.ids, out.byte_spans.reshape(-1, 2).tolist(), spans, *out[3:], strict=True)

@@ -11,7 +11,7 @@ import pytest
 
 from seeds import sweep_seed
 from subwords.components.splitter import PATTERNS
-from subwords.kernels.layout import LETTER
+from subwords.kernels import layout
 from subwords.reference.bpe import split_bytes
 from subwords.resolve import splitter
 from subwords.split import routes
@@ -48,7 +48,7 @@ def check(data: bytes, name: str) -> None:
 
 def test_classes() -> None:
     classes = gpt2_classes()
-    assert set(classes[[*LETTERS]].tolist()) == {LETTER}
+    assert set(classes[[*LETTERS]].tolist()) == {layout.LETTER}
     assert set(classes[[*OTHERS]].tolist()) == {0}
 
 

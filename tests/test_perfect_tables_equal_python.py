@@ -17,7 +17,7 @@ from subwords.bpe.merge_tables import MergeTables, open_tables, perfect_tables, 
 from subwords.bpe.model import BPE
 from subwords.bpe.segmenter import BPESegmenter
 from subwords.families import encoder_of
-from subwords.kernels.layout import MISSING, SHORT_WORD
+from subwords.kernels import layout
 from subwords.reference import bpe as reference
 from subwords.resolve import splitter
 
@@ -59,7 +59,7 @@ def test_a_rank_for_every_pair_and_for_no_other(pairs: list[tuple[int, int]], se
     assert None not in ranks
     assert sorted(set(ranks)) == ranks
     assert [tables.results[rank] for rank in ranks if rank is not None] == (sorted(results) if ascending else results)
-    if tables.first_result != MISSING:
+    if tables.first_result != layout.MISSING:
         assert [rank + tables.first_result for rank in ranks if rank is not None] == sorted(results)
     others = {(right, left) for left, right in pairs} | {(left, right ^ 1) for left, right in pairs} | {(0, 0), (1, 0)}
     assert {rank_in(tables, *pair) for pair in others - {*pairs}} <= {None}
@@ -121,7 +121,9 @@ def test_last_parts(seed: int) -> None:
     arrays = BPESegmenter(model)._arrays(open_tables(model.merges, np.arange(len(pairs)), np.zeros((2, 0), np.int64)))
     for token, parts in zip(model.vocab, last_parts(model.vocab, arrays).tolist(), strict=True):
         expected = last_two(token, ranks)
-        assert [model.vocab[part] for part in parts if part != MISSING] == (expected if len(expected) == 2 else [])
+        assert [model.vocab[part] for part in parts if part != layout.MISSING] == (
+            expected if len(expected) == 2 else []
+        )
 
 
 @EXAMPLES
@@ -139,7 +141,7 @@ def test_words_if_many_pairs_have_the_same_result(seed: int, kind: str) -> None:
         model, ranks = model_of(BYTES, pairs), {pair: rank for rank, pair in enumerate(pairs)}
     encoder = encoder_of(model, WHOLE)
     ids = {token: index for index, token in enumerate(model.vocab)}
-    lengths = [1, 2, 3, 15, 16, 17, 31, 32, 33, SHORT_WORD, SHORT_WORD + 1, 200]
+    lengths = [1, 2, 3, 15, 16, 17, 31, 32, 33, layout.SHORT_WORD, layout.SHORT_WORD + 1, 200]
     words = [bytes(rng.choices(b"abc"[: rng.choice([1, 2, 3])], k=n)) for n in lengths]
     expected = [
         [word] if kind == "ranks" and word in ids else reference.encode_word(word, ranks, byte_level=True)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from seeds import seed_of_run
-from subwords.kernels.layout import DONE, LANES, ROW_AT, ROW_COUNT, ROW_WRITTEN, UNKNOWN
+from subwords.kernels import layout
 from subwords.kernels.text.rows import DEEPEST, field_texts
 from subwords.reference import rows as reference
 
@@ -22,17 +22,17 @@ DAMAGE = [bytes([byte]) for byte in b'"\\{}[],:0eE+-.tnu\n \x00']
 
 def read(data: bytes, name: str = "text") -> list[bytes | None]:
     """The texts of all rows; None for those that the kernel does not decide."""
-    out, ends = np.full(len(data) + LANES, 7, np.uint8), np.full(data.count(b"\n") + 1, -7, np.int64)
+    out, ends = np.full(len(data) + layout.LANES, 7, np.uint8), np.full(data.count(b"\n") + 1, -7, np.int64)
     counters, undecided = np.zeros(3, np.int64), set[int]()
     arguments = np.frombuffer(data, np.uint8), np.frombuffer(name.encode(), np.uint8), out, ends, counters
-    while (status := field_texts(*arguments)) != DONE:
-        assert status == UNKNOWN
+    while (status := field_texts(*arguments)) != layout.DONE:
+        assert status == layout.UNKNOWN
         at, written, count = counters.tolist()
         undecided.add(count)
         ends[count] = written
-        counters[ROW_AT], counters[ROW_COUNT] = data.find(b"\n", at) + 1 or len(data), count + 1
-    count = int(counters[ROW_COUNT])
-    assert counters[ROW_WRITTEN] == (ends[count - 1] if count else 0)
+        counters[layout.JSON_ROW.at], counters[layout.JSON_ROW.width] = data.find(b"\n", at) + 1 or len(data), count + 1
+    count = int(counters[layout.JSON_ROW.width])
+    assert counters[layout.JSON_ROW.written] == (ends[count - 1] if count else 0)
     places = pairwise([0, *ends[:count].tolist()])
     return [None if i in undecided else out[a:b].tobytes() for i, (a, b) in enumerate(places)]
 
@@ -198,7 +198,7 @@ def test_time_is_linear(row: bytes) -> None:
         return time.perf_counter() - start
 
     def arguments(data: bytes) -> tuple[np.ndarray, ...]:  # type: ignore[type-arg]
-        sizes = np.empty(len(data) + LANES, np.uint8), np.empty(data.count(b"\n") + 1, np.int64)
+        sizes = np.empty(len(data) + layout.LANES, np.uint8), np.empty(data.count(b"\n") + 1, np.int64)
         return np.frombuffer(data, np.uint8), np.frombuffer(b"text", np.uint8), *sizes, np.zeros(3, np.int64)
 
     small, large = row * 20, row * 640

@@ -21,8 +21,8 @@ from subwords.encode import encoder as encoders
 from subwords.encode.encoder import Encoder
 from subwords.encode.safe_cuts import CUT, safe_cuts
 from subwords.families import encoder_of
+from subwords.kernels import layout
 from subwords.kernels.jit import MODE
-from subwords.kernels.layout import PLACE, RUN, STREAM
 from subwords.reference import bpe as reference
 from subwords.reference.bpe_ranks import encode_word_ranks
 from subwords.resolve import splitter
@@ -34,7 +34,7 @@ INVALID = (b"\x80", b"\xe4", b"\xe4\xb8", b"\xed\xa0\x80", b"\xe0\x80\x80", b"\x
 BLANKS = (b" ", b"  ", b"\n", b"! ", b" 12, ", b".\n\n")
 BYTES = [bytes([byte]) for byte in range(256)]
 FALLBACK = [b"<0x%02X>" % byte for byte in range(256)]
-LENGTH = STREAM + 500 if MODE == "compiled" else SAMPLE + 300
+LENGTH = layout.STREAM + 500 if MODE == "compiled" else SAMPLE + 300
 EXAMPLES = settings(max_examples=settings.default.max_examples // 3)
 seeds = st.integers(0, 2**32)
 
@@ -102,7 +102,7 @@ def ends_of(
         buffers.cuts, buffers.runs = lambda: made, runs
     for chunk in splitter(rule).texts(np.frombuffer(text, np.uint8), np.array(bounds, np.int64), buffers):
         count = int(chunk.text_ends[-1])
-        found += [(chunk.base + (end & PLACE), end >= RUN) for end in chunk.ends[:count].tolist()]
+        found += [(chunk.base + (end & layout.PLACE), end >= layout.RUN) for end in chunk.ends[:count].tolist()]
         upto = [total + end for end in chunk.text_ends.tolist()]
         ends += upto if chunk.complete else upto[:-1]
         total += count

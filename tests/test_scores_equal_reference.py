@@ -17,7 +17,7 @@ from subwords.components.space_rule import space_rule
 from subwords.components.vocab import Vocab
 from subwords.errors import FormatError
 from subwords.families import encoder_of
-from subwords.kernels.layout import SHORT_WORD
+from subwords.kernels import layout
 from subwords.reference import bpe as reference
 from subwords.reference.bpe_scores import encode_word_scores
 from subwords.resolve import splitter
@@ -79,7 +79,9 @@ def test_any_scores(scores: dict[bytes, float], fallback: bool, data: st.DataObj
     check_words(model_of(scores, fallback, unused), datas, ref)
 
 
-@given(scored_pieces("ab"), st.lists(st.sampled_from("aab文"), min_size=SHORT_WORD - 3, max_size=250), st.booleans())
+@given(
+    scored_pieces("ab"), st.lists(st.sampled_from("aab文"), min_size=layout.SHORT_WORD - 3, max_size=250), st.booleans()
+)
 def test_long_words(scores: dict[bytes, float], letters: list[str], fallback: bool) -> None:
     word = "".join(letters).encode()
     ref = encode_word_scores(word, ordered(scores), byte_fallback=fallback)
@@ -94,7 +96,7 @@ def test_any_bytes_fall_back(data: bytes) -> None:
     check_words(model_of(scores, True), [data] if data else [], [ref] if data else [])
 
 
-@pytest.mark.parametrize("length", [1, 15, 16, 17, SHORT_WORD, 57, 1000, 70_001])
+@pytest.mark.parametrize("length", [1, 15, 16, 17, layout.SHORT_WORD, 57, 1000, 70_001])
 def test_runs_that_tie(length: int) -> None:
     # Mistral's and Gemma's runs of blanks are equal in score; there is none of 15.
     scores = {("▁" * n).encode(): -1e9 for n in (*range(2, 15), 16)} | {"▁".encode(): -1.0, b"t": -2.0}

@@ -14,15 +14,27 @@ from strategies import Pair, model_of
 from subwords.bpe.model import BPE
 from subwords.components.vocab import Vocab
 from subwords.families import encoder_of
+from subwords.kernels import layout
 from subwords.kernels.bpe.pairs import fill_pairs
-from subwords.kernels.layout import FIRST_RESULT, MISSING, MOST_RANK, NO_PAIR, RANK_BITS, SHORT_WORD, TIED
 from subwords.reference import bpe as reference
 from subwords.resolve import splitter
 
 WHOLE = splitter(r"(?s:.+)")
 BYTES = [bytes([byte]) for byte in range(256)]
 FALLBACK = [b"<0x%02X>" % byte for byte in range(256)]
-EDGES = (1, 2, 3, 15, 16, 17, 18, SHORT_WORD - 1, SHORT_WORD, SHORT_WORD + 1, SHORT_WORD + 2)
+EDGES = (
+    1,
+    2,
+    3,
+    15,
+    16,
+    17,
+    18,
+    layout.SHORT_WORD - 1,
+    layout.SHORT_WORD,
+    layout.SHORT_WORD + 1,
+    layout.SHORT_WORD + 2,
+)
 LETTERS = {"bytes": ["a", "b", "c"], "characters": ["a", "é", "文"]}
 EXAMPLES = settings(max_examples=settings.default.max_examples // 2)
 ALL = (1 << 64) - 1
@@ -40,7 +52,7 @@ def pairs_from(rng: random.Random, letters: list[bytes], count: int, *, once: bo
 
 
 def words_from(rng: random.Random, letters: list[bytes]) -> list[bytes]:
-    lengths = [*EDGES, *rng.sample(range(4, SHORT_WORD), 4)]
+    lengths = [*EDGES, *rng.sample(range(4, layout.SHORT_WORD), 4)]
     return [b"".join(rng.choices(letters[: rng.choice([1, 2, 3])], k=length)) for length in lengths]
 
 
@@ -71,13 +83,13 @@ def test_ids_ascend_with_ranks_or_not(seed: int) -> None:
     pairs = pairs_from(rng, letters, 20, once=True)
     model, words = model_of(BYTES, pairs), words_from(rng, letters)
     check(model, words, pairs)
-    assert encoder_of(model, WHOLE).segmenter.arrays.settings[FIRST_RESULT] == 256
+    assert encoder_of(model, WHOLE).segmenter.arrays.settings[layout.BPE.first_result] == 256
     tokens = rng.sample(list(model.vocab), len(model.vocab))
     ids = {token: index for index, token in enumerate(tokens)}
     merges = np.array([(ids[a], ids[b], ids[a + b]) for a, b in pairs], np.int64)
     other = BPE(Vocab(tokens), merges)
     if min(np.diff(merges[:, 2]), default=1) < 0:
-        assert encoder_of(other, WHOLE).segmenter.arrays.settings[FIRST_RESULT] == MISSING
+        assert encoder_of(other, WHOLE).segmenter.arrays.settings[layout.BPE.first_result] == layout.MISSING
     check(other, words, pairs)
 
 
@@ -92,7 +104,7 @@ def test_tied_priorities(seed: int, kind: str) -> None:
     fields = {"byte_level": kind == "bytes", "ranks": np.array(ranks, np.int64)}
     model = model_of(BYTES if kind == "bytes" else [*letters, b"<unk>"], pairs, **fields)
     if len(set(ranks)) < len({pair[0] + pair[1] for pair in pairs}):
-        assert encoder_of(model, WHOLE).segmenter.arrays.settings[TIED] == 1
+        assert encoder_of(model, WHOLE).segmenter.arrays.settings[layout.BPE.tied] == 1
     check(model, words_from(rng, letters), dict(zip(pairs, ranks, strict=True)))
 
 
@@ -110,11 +122,13 @@ def spread_of(left: int, right: int, seed: int) -> int:
     size=st.sampled_from([1, 2, 8]),
 )
 def test_every_pair_is_in_the_table_and_in_the_sieve(pairs: list[tuple[int, int]], seed: int, size: int) -> None:
-    ranks = [rank % MOST_RANK for rank in range(len(pairs))]
-    table, sieve = np.full(64, NO_PAIR, np.uint64), np.zeros(size, np.uint64)
+    ranks = [rank % layout.MOST_RANK for rank in range(len(pairs))]
+    table, sieve = np.full(64, layout.NO_PAIR, np.uint64), np.zeros(size, np.uint64)
     columns = np.array([(*pair, rank) for pair, rank in zip(pairs, ranks, strict=True)], np.int64).reshape(-1, 3).T
     fill_pairs(*map(np.ascontiguousarray, columns), seed, table, sieve)
-    entries = {int(entry) >> RANK_BITS: int(entry) & MOST_RANK for entry in table if entry != NO_PAIR}
+    entries = {
+        int(entry) >> layout.RANK_BITS: int(entry) & layout.MOST_RANK for entry in table if entry != layout.NO_PAIR
+    }
     assert entries == {left << 21 | right: rank for (left, right), rank in zip(pairs, ranks, strict=True)}
     bits = [0] * size
     for left, right in pairs:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from seeds import sweep_seed
 from strategies import BLANKS, CONTRACTIONS, FRAGMENTS, INVALID, MARKS, byte_texts
 from subwords.components.splitter import PATTERNS
-from subwords.kernels.layout import LEAST_ENDS
+from subwords.kernels import layout
 from subwords.kernels.split.o200k import split_o200k
 from subwords.reference.bpe import split_bytes
 from subwords.resolve import splitter
@@ -142,9 +142,9 @@ def test_runs_of_many_blocks(name: str) -> None:
 
 
 @names
-@given(byte_texts(60), st.integers(LEAST_ENDS, LEAST_ENDS + 200))
+@given(byte_texts(60), st.integers(layout.LEAST_ENDS, layout.LEAST_ENDS + 200))
 def test_chunk_size_changes_no_word(name: str, data: bytes, words: int) -> None:
-    many = data * (1 + 3 * LEAST_ENDS // (len(data) + 1))
+    many = data * (1 + 3 * layout.LEAST_ENDS // (len(data) + 1))
     assert ends_of(name, many, words) == reference_ends(many, name)
 
 

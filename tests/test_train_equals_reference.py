@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 import subwords
 from strategies import Pair, counts_of, word_counts
 from subwords.bpe.train import BPESettings, train_bpe
+from subwords.kernels import layout
 from subwords.kernels.bpe.index import run_at
-from subwords.kernels.train_layout import END, FLOOR, THRESHOLD
 from subwords.learning import indexing
 from subwords.learning import merging as training
 from subwords.reference import bpe as reference
@@ -83,8 +83,8 @@ def starting_threshold(value: int) -> Iterator[list[int]]:
 
     def spy(loop: training.CountLoop) -> None:
         if not used:
-            loop.settings[THRESHOLD] = max(loop.settings[FLOOR], value)
-        used.append(int(loop.settings[THRESHOLD]))
+            loop.settings[layout.TRAIN.threshold] = max(loop.settings[layout.TRAIN.floor], value)
+        used.append(int(loop.settings[layout.TRAIN.threshold]))
         index(loop)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -173,7 +173,7 @@ def test_symbols_are_the_words_with_their_counts(words: dict[bytes, int], in_ord
         patch.setattr(training, "MOST_RARE", 3)
         symbols, starts, weights = training.read_words(counts_of(words), ids, in_order=in_order)
     pieces = [(piece, n) for word, n in words.items() for piece in word.split(b"b") if len(piece) > 1]
-    bounds = np.flatnonzero(symbols == END).tolist()
+    bounds = np.flatnonzero(symbols == layout.END).tolist()
     places = [first + 1 for first in bounds[:-1]]
     runs = [run_at(starts, len(weights), 0, place) for place in places]
     assert all(starts[run] <= place < starts[run + 1] for run, place in zip(runs, places, strict=True))
@@ -188,7 +188,7 @@ def test_symbols_are_the_words_with_their_counts(words: dict[bytes, int], in_ord
 def test_run_of_a_place(starts: list[int], place: int, first: int) -> None:
     place = max(place, starts[0])
     ref = bisect_right(starts, place) - 1
-    assert run_at([*starts, END], len(starts), first % (ref + 1), place) == ref
+    assert run_at([*starts, layout.END], len(starts), first % (ref + 1), place) == ref
 
 
 # ------------------------------------------------------------------ B5: a merge that spells a special token

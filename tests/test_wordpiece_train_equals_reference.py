@@ -14,7 +14,7 @@ import pytest
 import subwords
 from peer_trained import OPTICKS
 from strategies import counts_of
-from subwords.kernels.train_layout import FLOOR, MERGES, PAIRS_USED, RECORD_ROW, THRESHOLD, TOKENS
+from subwords.kernels import layout
 from subwords.reference import wordpiece as reference
 from subwords.wordpiece import pair_scores as scores
 from subwords.wordpiece.train import WordPieceSettings, train_wordpiece
@@ -152,10 +152,10 @@ def test_pruning_changes_nothing(threshold: int, monkeypatch: pytest.MonkeyPatch
     index, used = scores.ScoreLoop._index, list[int]()
 
     def spy(loop: scores.ScoreLoop) -> None:
-        if not loop.counters[MERGES]:
+        if not loop.counters[layout.TALLY.merges]:
             least = min(threshold, used[-1] // 2 if used else threshold)
-            loop.settings[THRESHOLD] = max(int(loop.settings[FLOOR]), least)
-        used.append(int(loop.settings[THRESHOLD]))
+            loop.settings[layout.TRAIN.threshold] = max(int(loop.settings[layout.TRAIN.floor]), least)
+        used.append(int(loop.settings[layout.TRAIN.threshold]))
         index(loop)
 
     monkeypatch.setattr(scores.ScoreLoop, "_index", spy)
@@ -176,9 +176,9 @@ def test_records_read_again_when_they_run_out(monkeypatch: pytest.MonkeyPatch) -
     def small(loop: scores.ScoreLoop) -> None:
         read.append(1)
         index(loop)
-        live = int(loop.counters[PAIRS_USED])
-        room = live + 2 * int(loop.counters[TOKENS]) + 2
-        loop.records = loop.records[: RECORD_ROW * room]
+        live = int(loop.counters[layout.TALLY.pairs_used])
+        room = live + 2 * int(loop.counters[layout.TALLY.tokens]) + 2
+        loop.records = loop.records[: layout.RECORD.width * room]
 
     monkeypatch.setattr(scores.ScoreLoop, "_index", small)
     rng = random.Random(4)

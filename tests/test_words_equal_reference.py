@@ -16,8 +16,8 @@ from subwords.adapt.words import neighbours_of, symbols_of, word_ids
 from subwords.bpe.model import BPE
 from subwords.corpus.counts import WordCounts
 from subwords.corpus.provenance import Provenance
+from subwords.kernels import layout
 from subwords.kernels.split.neighbours import cut_words
-from subwords.kernels.train_layout import END
 from subwords.reference.extend import parts_of, runs_of_ids
 from subwords.results.token_batch import TokenBatch
 
@@ -85,10 +85,10 @@ def test_runs_of_ids(words: list[tuple[list[int], int]], apart: set[int]) -> Non
     batch = TokenBatch(np.array([index for ids, _ in words for index in ids], np.uint32), offsets)
     split = np.isin(np.arange(6), [*apart])
     found = symbols_of(batch, np.array([n for _, n in words], np.uint64), split, in_order=True)
-    ends = [k for k, symbol in enumerate(found.symbols.tolist()) if symbol == END]
+    ends = [k for k, symbol in enumerate(found.symbols.tolist()) if symbol == layout.END]
     runs = [found.symbols[a + 1 : b].tolist() for a, b in pairwise(ends)]
     assert runs == runs_of_ids([ids for ids, _ in words], apart)
     places = [a + 1 for a in ends[:-1]]
     weights = [int(found.weights[np.searchsorted(found.starts[:-1], place, "right") - 1]) for place in places]
     assert weights == [n for ids, n in words for _ in runs_of_ids([ids], apart)]
-    assert int(found.starts[-1]) == END
+    assert int(found.starts[-1]) == layout.END

@@ -69,7 +69,9 @@ def test_a_result_shows_itself(name: str, tmp_path: Path) -> None:
     assert {*rule} <= {*"|-:"}
     assert len(rows) == len(table.rows) > (name in ("verify_training", "explain_training, unigram")) - 1
     latex = found.to_latex()
-    assert latex.count(r"\begin{table}") == latex.count(r"\end{table}") == sum(bool(one.title) for one in found.tables())
+    assert (
+        latex.count(r"\begin{table}") == latex.count(r"\end{table}") == sum(bool(one.title) for one in found.tables())
+    )
     frame = found.to_frame()
     assert (len(frame), [*frame.columns]) in [(len(one.rows), [*one.columns]) for one in found.tables()]
     assert found._repr_html_().startswith(("<table>", "<pre>", "<section"))

@@ -9,7 +9,7 @@ import numpy as np
 
 import subwords
 from seeds import seed_of_run
-from subwords.kernels.train_layout import APART
+from subwords.kernels import layout
 from subwords.learning.characters import character_rules
 from subwords.reference.characters import cuts_no_character
 
@@ -27,7 +27,7 @@ def test_classes_say_what_the_textbook_says() -> None:
     tokens = [*BYTES, *sorted(parts), b"", b"ab", "aé文".encode(), b"a\xc3", b"\x80\x80", b"\xe0\x80", b"\xf4\x90"]
     rules = character_rules(tokens)
     kinds = int(len(rules.joined) ** 0.5)
-    allowed = rules.joined.reshape(kinds, kinds)[np.ix_(rules.classes, rules.classes)] != APART
+    allowed = rules.joined.reshape(kinds, kinds)[np.ix_(rules.classes, rules.classes)] != layout.APART
     for (i, left), (j, right) in product(enumerate(tokens), enumerate(tokens)):
         assert allowed[i, j] == cuts_no_character(left, right), (left, right)
     assert rules.lengths.tolist() == [*map(len, tokens)]

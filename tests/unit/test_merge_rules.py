@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subwords.adapt.rules import MOST_CLASSES, word_rules
-from subwords.kernels.train_layout import APART
+from subwords.kernels import layout
 
 PIECES = st.lists(st.sampled_from([b"a", b" ", "▁".encode(), b"\xe2", b"\x96\x81", b"\x81"]), max_size=6).map(b"".join)
 
@@ -18,5 +18,5 @@ def test_tokens_join_while_they_have_few_spaces(tokens: list[bytes], space: byte
     kinds = round(len(rules.joined) ** 0.5)
     least = min(most, MOST_CLASSES - 2)
     assert rules.lengths.tolist() == [len(token) for token in tokens]
-    joins = rules.joined.reshape(kinds, kinds)[np.ix_(rules.classes, rules.classes)] != APART
+    joins = rules.joined.reshape(kinds, kinds)[np.ix_(rules.classes, rules.classes)] != layout.APART
     assert joins.tolist() == [[a.count(space) + b.count(space) <= least for b in tokens] for a in tokens]

@@ -20,7 +20,7 @@ from subwords.components.normalizer import Precompiled, SentencePiece
 from subwords.components.precompiled_map import read_charsmap
 from subwords.errors import FormatError, InputError
 from subwords.formats.sentencepiece.proto import Piece, model_class
-from subwords.kernels.layout import INNER
+from subwords.kernels import layout
 from subwords.kernels.normalize.graphemes import grapheme_sources
 from subwords.normalize.precompiled import GraphemeStage
 from subwords.reference.normalize import matches
@@ -223,12 +223,15 @@ def sources(takes: list[int], text: str, skipped: int) -> list[int]:
     found, taken = [-1], skipped
     for take in takes:
         index = min(taken - (take == 0), len(text) - 1)
-        found.append(found[-1] if take == INNER else starts[index] if index >= 0 else -1)
+        found.append(found[-1] if take == layout.INNER else starts[index] if index >= 0 else -1)
         taken += max(take, 0)
     return found[1:]
 
 
-@given(st.lists(st.tuples(texts(4), st.lists(st.sampled_from([INNER, 0, 1, 1, 2, 3]), max_size=9))), st.integers(0, 2))
+@given(
+    st.lists(st.tuples(texts(4), st.lists(st.sampled_from([layout.INNER, 0, 1, 1, 2, 3]), max_size=9))),
+    st.integers(0, 2),
+)
 def test_sources_are_those_of_the_twin(cases: list[tuple[str, list[int]]], skipped: int) -> None:
     takes = np.array([take for _, some in cases for take in some], np.int64)
     ends = np.cumsum([0, *(len(some) for _, some in cases)])

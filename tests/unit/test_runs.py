@@ -25,7 +25,7 @@ from subwords.corpus.spill import SpillFile
 from subwords.corpus.sums import add_files
 from subwords.corpus.word_table import WordTable
 from subwords.errors import CorpusError, InputError
-from subwords.kernels.layout import SLOT_ROW
+from subwords.kernels import layout
 from subwords.kernels.table.words import number_of_words, share_words
 from subwords.resolve import splitter
 
@@ -101,7 +101,7 @@ def test_shares_are_those_of_the_word(tmp_path: Path) -> None:
         data = np.frombuffer(b"".join(part), np.uint8)
         offsets = np.concatenate([[0], np.cumsum([len(word) for word in part])]).astype(np.int64)
         table.add(WordCounts(data, offsets, np.ones(len(part), np.uint64), Provenance("x")), 0)  # type: ignore[arg-type]
-        slots = (table.arrays, 0, len(table.slots) // SLOT_ROW)
+        slots = (table.arrays, 0, len(table.slots) // layout.SLOT.width)
         out = np.empty(number_of_words(*slots), np.uint8)
         assert share_words(*slots, out) == len(part)
         with Runs() as runs:

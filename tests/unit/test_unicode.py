@@ -11,7 +11,7 @@ from tokenizers import Regex, normalizers
 
 from characters import members_in_regex, settled
 from seeds import sweep_seed
-from subwords.kernels.layout import CASELESS_BIT, MARK_BIT, UPPER_BIT
+from subwords.kernels import layout
 from subwords.unicode import tables as unicode
 from subwords.unicode.tables import (
     CATEGORIES,
@@ -72,10 +72,10 @@ def test_cased_classes_are_those_of_gpt2_with_kinds_of_letters() -> None:
     letters = classes & LETTER == LETTER
     letters &= (classes != SPACE) & (classes != NUMBER)
     assert np.array_equal(np.where(letters, LETTER, classes), np.where(property_members("M"), LETTER, gpt2_classes()))
-    assert np.array_equal(letters & (classes >> UPPER_BIT & 1 == 1), np.isin(categories_of, ["Lu", "Lt"]))
+    assert np.array_equal(letters & (classes >> layout.UPPER_BIT & 1 == 1), np.isin(categories_of, ["Lu", "Lt"]))
     caseless = property_members("M") | np.isin(categories_of, ["Lm", "Lo"])
-    assert np.array_equal(letters & (classes >> CASELESS_BIT & 1 == 1), caseless)
-    assert np.array_equal(letters & (classes >> MARK_BIT & 1 == 1), property_members("M"))
+    assert np.array_equal(letters & (classes >> layout.CASELESS_BIT & 1 == 1), caseless)
+    assert np.array_equal(letters & (classes >> layout.MARK_BIT & 1 == 1), property_members("M"))
 
 
 NAMES = [

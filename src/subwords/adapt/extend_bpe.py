@@ -16,7 +16,7 @@ from subwords.bpe.model import BPE
 from subwords.components.model import NO_MERGES
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.errors import InputError
-from subwords.kernels.train_layout import MergeRules
+from subwords.kernels.layout import MergeRules
 from subwords.learning.characters import character_rules
 from subwords.learning.limits import TIES, Step
 from subwords.learning.merging import merge_symbols

@@ -13,7 +13,7 @@ from subwords.components.model import Model
 from subwords.corpus.counts import WordCounts
 from subwords.corpus.provenance import Provenance
 from subwords.errors import InputError
-from subwords.kernels.train_layout import MergeRules
+from subwords.kernels.layout import MergeRules
 from subwords.learning.limits import Step
 from subwords.learning.merging import CountLoop
 from subwords.results.token_batch import TokenBatch

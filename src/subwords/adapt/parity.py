@@ -18,7 +18,7 @@ from subwords.corpus.counts import MOST, WordCounts
 from subwords.corpus.progress import progress as progress_line
 from subwords.errors import CorpusError, InputError, SubwordsWarning, TrainingError
 from subwords.families import family_named
-from subwords.kernels.train_layout import NO_LANGUAGE
+from subwords.kernels import layout
 from subwords.learning.parity import Choice
 from subwords.render.report import Report, Table
 from subwords.support.checks import check_choice, check_integer
@@ -173,7 +173,7 @@ def train_parity(
         LanguageCost(name, chosen[k], found.before[k] * costs[k], found.after[k] * costs[k])
         for k, name in enumerate(names)
     )
-    order = tuple(None if pick == NO_LANGUAGE else names[pick] for pick in found.picks.tolist())
+    order = tuple(None if pick == layout.NO_LANGUAGE else names[pick] for pick in found.picks.tolist())
     return Parity(Tokenizer(family_named("bpe").assemble(model, settings, *rules[:2])), rows, order, not measured)
 
 

@@ -12,7 +12,8 @@ from subwords.adapt.words import apart_ids, symbols_of, word_ids
 from subwords.bpe.train import BPESettings, first_tokens, model_of
 from subwords.components.vocab import Vocab
 from subwords.corpus.counts import WordCounts
-from subwords.kernels.train_layout import NO_LANGUAGE, MergeRules, SymbolWords
+from subwords.kernels import layout
+from subwords.kernels.layout import MergeRules, SymbolWords
 from subwords.learning.characters import character_rules
 from subwords.learning.limits import Step
 from subwords.learning.merging import check_size, merge_words, read_words
@@ -77,7 +78,7 @@ def parity_merges(
     return ParityMerges(
         loop.vocab,
         np.concatenate([first, merges]),
-        np.concatenate([np.full(len(first), NO_LANGUAGE, np.int32), picks]),
+        np.concatenate([np.full(len(first), layout.NO_LANGUAGE, np.int32), picks]),
         before[start:],
         loop.sizes[start:].tolist(),
     )

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.components.vocab import Vocab
-from subwords.kernels.train_layout import APART, MergeRules
+from subwords.kernels import layout
+from subwords.kernels.layout import MergeRules
 
 __all__ = ["joint", "word_rules"]
 
@@ -21,7 +22,7 @@ def word_rules(tokens: Sequence[bytes], space: bytes, most: int) -> MergeRules:
     counts = np.minimum(_times(vocab, space), most + 1).astype(np.uint8)
     kinds = np.arange(most + 2)
     sums = kinds[:, None] + kinds
-    joined = np.where((sums <= most) & (kinds[:, None] <= most) & (kinds <= most), sums, APART).astype(np.uint8)
+    joined = np.where((sums <= most) & (kinds[:, None] <= most) & (kinds <= most), sums, layout.APART).astype(np.uint8)
     lengths = np.diff(vocab.offsets).astype(np.int32)
     return MergeRules(lengths, counts, joined.ravel(), np.zeros(0, np.int32))
 
@@ -41,7 +42,7 @@ def joint(first: MergeRules, second: MergeRules) -> MergeRules:
     """Return rules that allow what both allow; lengths and taken ids are those of the first."""
     a, b = (round(len(rules.joined) ** 0.5) for rules in (first, second))
     pairs = first.joined.reshape(a, 1, a, 1).astype(np.int64), second.joined.reshape(1, b, 1, b).astype(np.int64)
-    joined = np.where((pairs[0] == APART) | (pairs[1] == APART), APART, pairs[0] * b + pairs[1])
+    joined = np.where((pairs[0] == layout.APART) | (pairs[1] == layout.APART), layout.APART, pairs[0] * b + pairs[1])
     return MergeRules(
         first.lengths, first.classes * np.uint8(b) + second.classes, joined.astype(np.uint8).ravel(), first.taken
     )

@@ -12,7 +12,7 @@ from subwords.components.model import Model
 from subwords.corpus.counts import WordCounts
 from subwords.corpus.provenance import Provenance
 from subwords.families import encoder_of
-from subwords.kernels.train_layout import SymbolWords
+from subwords.kernels.layout import SymbolWords
 from subwords.learning.merging import order_of
 from subwords.results.token_batch import TokenBatch
 from subwords.split.splitter import Splitter

@@ -6,15 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.components.vocab import Vocab
-from subwords.kernels.layout import (
-    KEYS,
-    MERGE_PADDING,
-    PAIR_LANES,
-    SYMBOL_SCRATCH,
-    TIED_SCRATCH,
-    BPEModel,
-    BPEScratch,
-)
+from subwords.kernels import layout
+from subwords.kernels.layout import BPEModel, BPEScratch
 
 __all__ = ["last_parts"]
 
@@ -28,8 +21,8 @@ def last_parts(vocab: Vocab, arrays: BPEModel) -> NDArray[np.int64]:
     from subwords.kernels.named import last_pairs
 
     room = max(1, int(np.diff(vocab.offsets).max(initial=0)))
-    keys = np.empty(KEYS + room + MERGE_PADDING + TIED_SCRATCH * room, np.uint64)
-    symbols, codes = np.empty(SYMBOL_SCRATCH * room, np.int32), np.empty(PAIR_LANES, np.uint32)
+    keys = np.empty(layout.KEYS + room + layout.MERGE_PADDING + layout.TIED_SCRATCH * room, np.uint64)
+    symbols, codes = np.empty(layout.SYMBOL_SCRATCH * room, np.int32), np.empty(layout.PAIR_LANES, np.uint32)
     scratch = BPEScratch(keys, symbols, codes, np.zeros(0, np.int32))
     parts = np.empty((len(vocab), 2), np.int64)
     last_pairs(vocab.data, vocab.offsets, np.arange(len(vocab)), arrays, scratch, parts.ravel())

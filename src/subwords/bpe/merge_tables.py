@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.kernels.layout import ID_BITS, MISSING, MOST_RANK, NO_PAIR, NO_RANK
+from subwords.kernels import layout
 from subwords.support.light import distinct, random_bits
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ def open_tables(merges: Numbers, ranks: Numbers, links: Numbers) -> MergeTables:
     left, right = _columns(merges)
     # At most 4 of 5 slots are used: the sieve answers for most pairs that are in no slot.
     known, seed = len(merges) + links.shape[1], random_bits(62)
-    pairs = np.full(1 << max(4, (known + known // 4).bit_length()), NO_PAIR, np.uint64)
+    pairs = np.full(1 << max(4, (known + known // 4).bit_length()), layout.NO_PAIR, np.uint64)
     sieve = np.zeros(1 << max(0, known.bit_length() - 3), np.uint64)
-    fill_pairs(links[0], links[1], np.full(links.shape[1], MOST_RANK, np.int64), seed, pairs, sieve)
+    fill_pairs(links[0], links[1], np.full(links.shape[1], layout.MOST_RANK, np.int64), seed, pairs, sieve)
     fill_pairs(left, right, ranks, seed, pairs, sieve)
     return MergeTables(*_results(merges, ranks), seed, pairs, sieve)
 
@@ -79,7 +79,7 @@ def perfect_tables(merges: Numbers) -> MergeTables:
         used = np.zeros(1 << bits, np.uint8)
         placed = place_in_groups(spreads[order], ranks[order], starts, largest, known_bits, used, pilots, entries)
     results, first = _results(merges, ranks)
-    halves = np.full((len(results), 2), MISSING, np.int32)
+    halves = np.full((len(results), 2), layout.MISSING, np.int32)
     halves[ranks] = merges[:, :2]
     none = np.zeros(1, np.uint64)
     return MergeTables(results, first, seed, none, none, known_bits, pilots, entries, halves.ravel())
@@ -104,9 +104,9 @@ def ranks_of_bytes(tables: MergeTables, alphabet: NDArray[np.int32]) -> Numbers:
 def first_ranks(tables: MergeTables, of_bytes: Numbers, alphabet: NDArray[np.int32]) -> NDArray[np.uint32]:
     """Return the rank of each two bytes, at first << 8 | second, given the ranks of all pairs of bytes."""
     if not tables.known_bits:
-        return np.full(1, NO_RANK, np.uint32)
-    found = np.full(1 << 16, NO_RANK, np.uint32)
-    byte_of = np.full(int(alphabet.max()) + 1, MISSING, np.int32)
+        return np.full(1, layout.NO_RANK, np.uint32)
+    found = np.full(1 << 16, layout.NO_RANK, np.uint32)
+    byte_of = np.full(int(alphabet.max()) + 1, layout.MISSING, np.int32)
     byte_of[alphabet] = np.arange(256)
     first, second = byte_of[tables.halves.reshape(-1, 2)[of_bytes]].T
     found[first << 8 | second] = of_bytes
@@ -115,7 +115,7 @@ def first_ranks(tables: MergeTables, of_bytes: Numbers, alphabet: NDArray[np.int
 
 def without_repeats(merges: Numbers) -> NDArray[np.bool_]:
     """Return which merges are left if of those of one pair only the last counts."""
-    keys = merges[:, 0] << ID_BITS | merges[:, 1]
+    keys = merges[:, 0] << layout.ID_BITS | merges[:, 1]
     order = np.argsort(keys, kind="stable")
     kept = np.ones(len(merges), np.bool_)
     kept[order[:-1]] = keys[order[:-1]] != keys[order[1:]]
@@ -145,4 +145,4 @@ def _results(merges: Numbers, ranks: Numbers) -> tuple[NDArray[np.int32], int]:
     results[ranks] = merges[:, 2]
     steps = merges[:, 2] - ranks
     even = len(steps) and (steps == steps[0]).all() and steps[0] >= 0
-    return results, int(steps[0]) if even else MISSING
+    return results, int(steps[0]) if even else layout.MISSING

@@ -16,13 +16,16 @@ from subwords.components.space_rule import SPACE, space_rule
 from subwords.components.splitter import Rule
 from subwords.components.vocab import Vocab
 from subwords.errors import FormatError
-from subwords.kernels.layout import CODE_POINTS, ID_BITS, MISSING, MOST_RANK
+from subwords.kernels import layout
 from subwords.kernels.stored import stored
 from subwords.support.value import read_only
 
 __all__ = ["BPE"]
 
-MOST_IDS, MOST_MERGES = (1 << ID_BITS) - 1, MOST_RANK  # limits of an 8-byte entry in the encoder's pair table
+MOST_IDS, MOST_MERGES = (
+    (1 << layout.ID_BITS) - 1,
+    layout.MOST_RANK,
+)  # limits of an 8-byte entry in the encoder's pair table
 LARGEST_ID = MOST_IDS - 1
 LARGE = 1 << 12  # tokens; smaller tables take milliseconds
 # The length of a character in UTF-8 by its first byte; 0 for a byte that begins none.
@@ -307,7 +310,7 @@ class BPE(Model):
     @cached_property
     def alphabet(self) -> NDArray[np.int32]:
         """The id of each byte (256) or code point (0x110000) without prefix and suffix, -1 if it has none."""
-        table = np.full(256 if self.byte_level else CODE_POINTS, MISSING, np.int32)
+        table = np.full(256 if self.byte_level else layout.CODE_POINTS, layout.MISSING, np.int32)
         if self.byte_level and not self.words_only:
             single = np.flatnonzero(np.diff(self.symbols.offsets) == 1)
             single = single[~np.isin(single, list(self.special_ids))]
@@ -327,7 +330,7 @@ class BPE(Model):
         for place in range(4):
             before, after = self.prefix if place & 1 else b"", self.suffix if place & 2 else b""
             for symbol, index in self._spelled(before, after).items():
-                found.setdefault(symbol, [MISSING] * 4)[place] = index
+                found.setdefault(symbol, [layout.MISSING] * 4)[place] = index
         return found
 
     def _spelled(self, before: bytes, after: bytes) -> dict[int, int]:
@@ -371,7 +374,7 @@ class BPE(Model):
         """The id of each byte's fallback token, -1 if it has none."""
         pieces = [b"<0x%02X>" % byte for byte in range(256)]
         ids = self.vocab.find(pieces) if self.byte_fallback and not self.byte_level else {}
-        return np.array([ids.get(piece, MISSING) for piece in pieces], np.int32)
+        return np.array([ids.get(piece, layout.MISSING) for piece in pieces], np.int32)
 
     @cached_property
     def space_rule(self) -> Rule:

@@ -29,36 +29,8 @@ from subwords.components.splitter import Rule
 from subwords.encode.encoder import Encoder
 from subwords.encode.segmenter import NO_KINDS, Encode, Segmenter, TokenWords
 from subwords.encode.unknown import UnknownSymbolError
-from subwords.kernels.layout import (
-    BPE_SETTINGS,
-    COMPLETE,
-    DROP_UNKNOWN,
-    FIRST_RESULT,
-    FUSE_UNK,
-    KEYS,
-    KNOWN_BITS,
-    LINKS,
-    MARKS,
-    MERGE_PADDING,
-    MISSING,
-    PAIR_LANES,
-    PARTED,
-    RANK_SCRATCH,
-    SEED,
-    SHORT_WORD,
-    SYMBOL_SCRATCH,
-    TIED,
-    TIED_SCRATCH,
-    UNK,
-    WITH_PREFIX,
-    WITH_SUFFIX,
-    BPEModel,
-    BPEScratch,
-    BPEWorkspace,
-    SafeCuts,
-    WordTable,
-)
-from subwords.kernels.place_layout import UNSURE, IdSizes
+from subwords.kernels import layout
+from subwords.kernels.layout import BPEModel, BPEScratch, BPEWorkspace, IdSizes, SafeCuts, WordTable
 from subwords.kernels.stored import stored
 from subwords.results.token_batch import TokenBatch
 from subwords.split.splitter import Splitter
@@ -82,17 +54,19 @@ class BPESegmenter(Segmenter):
     def __init__(self, model: BPE) -> None:
         self.model = model
         self._tied = has_ties(model)
-        self._settings = np.zeros(BPE_SETTINGS, np.int64)
-        self._settings[UNK] = MISSING if model.unk_id is None else model.unk_id
-        self._settings[SEED] = random_bits(62)
-        self._settings[FUSE_UNK] = model.fuse_unk
-        self._settings[DROP_UNKNOWN] = model.unknown == "drop"
-        self._settings[MARKS] = (WITH_PREFIX if model.prefix else 0) | (WITH_SUFFIX if model.suffix else 0)
+        self._settings = np.zeros(layout.BPE.width, np.int64)
+        self._settings[layout.MODEL.unk] = layout.MISSING if model.unk_id is None else model.unk_id
+        self._settings[layout.MODEL.seed] = random_bits(62)
+        self._settings[layout.BPE.fuse_unk] = model.fuse_unk
+        self._settings[layout.BPE.drop_unknown] = model.unknown == "drop"
+        self._settings[layout.BPE.marks] = (layout.WITH_PREFIX if model.prefix else 0) | (
+            layout.WITH_SUFFIX if model.suffix else 0
+        )
         whole = model.byte_level and not self._tied and not model.marked
-        self._settings[COMPLETE] = whole and model.alphabet.min() >= 0
-        self._settings[TIED] = self._tied
-        self._settings[LINKS] = self._by_links
-        self._settings[PARTED] = bool(model.parts or model.unused_ids)
+        self._settings[layout.BPE.complete] = whole and model.alphabet.min() >= 0
+        self._settings[layout.BPE.tied] = self._tied
+        self._settings[layout.BPE.links] = self._by_links
+        self._settings[layout.BPE.parted] = bool(model.parts or model.unused_ids)
 
     @property
     def joins(self) -> bool:  # type: ignore[override]
@@ -160,7 +134,7 @@ class BPESegmenter(Segmenter):
     def arrays(self) -> BPEModel:
         """The model in the layout of the kernel."""
         model = self.model
-        if not self._settings[COMPLETE]:
+        if not self._settings[layout.BPE.complete]:
             return self._arrays(self._open_tables())
         if model.is_large:
             return self._arrays(*stored("merges", model.digest.encode(), self._perfect_tables))
@@ -168,7 +142,11 @@ class BPESegmenter(Segmenter):
 
     def _arrays(self, tables: MergeTables, of_bytes: NDArray[np.int64] = NONE) -> BPEModel:
         model = self.model
-        self._settings[[SEED, FIRST_RESULT, KNOWN_BITS]] = tables.seed, tables.first_result, tables.known_bits
+        self._settings[[layout.MODEL.seed, layout.BPE.first_result, layout.BPE.known_bits]] = (
+            tables.seed,
+            tables.first_result,
+            tables.known_bits,
+        )
         alphabet, forms = self._alphabet()
         return BPEModel(
             alphabet=alphabet,
@@ -224,7 +202,7 @@ class BPESegmenter(Segmenter):
         model = self.model
         if not model.marked:
             return model.alphabet, np.zeros(1, np.int32)
-        rows = np.full(len(model.alphabet), MISSING, np.int32)
+        rows = np.full(len(model.alphabet), layout.MISSING, np.int32)
         rows[list(model.forms)] = np.arange(len(model.forms))
         return rows, np.array([*model.forms.values()], np.int32).ravel()
 
@@ -251,7 +229,7 @@ class BPESegmenter(Segmenter):
     @cached_property
     def _replaced(self) -> dict[int, list[int]]:
         """The ids that replace each symbol that is split after merging."""
-        if not self._settings[PARTED]:
+        if not self._settings[layout.BPE.parted]:
             return {}
         from subwords.bpe.piece_scores import taken_apart
 
@@ -259,7 +237,7 @@ class BPESegmenter(Segmenter):
 
     def _parted(self) -> NDArray[np.int32]:
         """0 for each ordinary symbol, else the offset of its replacement: the number of ids, then the ids."""
-        if not self._settings[PARTED]:
+        if not self._settings[layout.BPE.parted]:
             return np.zeros(1, np.int32)
         table = [0] * len(self.model.symbols)
         for symbol, ids in self._replaced.items():
@@ -269,7 +247,7 @@ class BPESegmenter(Segmenter):
 
     def parted(self, symbols: list[int]) -> list[int]:
         """Return the ids of a word after merging, as the kernel's `write_parted` writes them."""
-        if not self._settings[PARTED]:
+        if not self._settings[layout.BPE.parted]:
             return symbols
         ids = [index for symbol in symbols for index in self._replaced.get(symbol, [symbol])]
         lone = self.model.unk_id if self.model.fuse_unk else None
@@ -298,10 +276,10 @@ class BPESegmenter(Segmenter):
     def scratch(self, length: int, before: BPEScratch | None) -> BPEScratch:
         """Return buffers for a word."""
         chains = np.zeros(0, np.int32) if before is None else before.chains
-        if length > SHORT_WORD and not len(chains):
-            chains = np.full(RANK_SCRATCH * (len(self.arrays.results) + 1), -1, np.int32)
-        room = KEYS + length + MERGE_PADDING + (TIED_SCRATCH * length if self._tied else 0)
-        symbols, codes = np.empty(SYMBOL_SCRATCH * length, np.int32), np.empty(PAIR_LANES, np.uint32)
+        if length > layout.SHORT_WORD and not len(chains):
+            chains = np.full(layout.RANK_SCRATCH * (len(self.arrays.results) + 1), -1, np.int32)
+        room = layout.KEYS + length + layout.MERGE_PADDING + (layout.TIED_SCRATCH * length if self._tied else 0)
+        symbols, codes = np.empty(layout.SYMBOL_SCRATCH * length, np.int32), np.empty(layout.PAIR_LANES, np.uint32)
         return BPEScratch(np.empty(room, np.uint64), symbols, codes, chains)
 
     def workspace(self, table: WordTable, scratch: BPEScratch, counters: NDArray[np.int64]) -> BPEWorkspace:
@@ -357,7 +335,7 @@ class BPESegmenter(Segmenter):
             return None
         sizes = (self._lengths + len(self.model.prefix)).astype(np.int32)
         if self.unk_id is not None:
-            sizes[self.unk_id] = UNSURE
+            sizes[self.unk_id] = layout.UNSURE
         return IdSizes(sizes, np.array([len(self.model.prefix), len(self.model.suffix)], np.int64), NO_KINDS)
 
     @cached_property

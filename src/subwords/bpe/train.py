@@ -19,10 +19,7 @@ from subwords.components.unescaped import unescaped, writes_spaces
 from subwords.components.vocab import Vocab
 from subwords.corpus.counts import WordCounts
 from subwords.errors import InputError
-from subwords.kernels.layout import (
-    CODE_POINTS,
-    MISSING,
-)
+from subwords.kernels import layout
 from subwords.learning.characters import character_rules
 from subwords.learning.limits import Step, check_limits, check_room, check_words
 from subwords.learning.merging import merge_words
@@ -104,7 +101,7 @@ def first_tokens(counts: WordCounts, settings: BPESettings) -> tuple[list[bytes]
     base = [*specials, *(name for name in names if name not in set(specials))]
     check_room(len(base) - len(specials), replace(settings, special_tokens=settings.reserved, byte_fallback=False))
     ids = {name: i for i, name in reversed(list(enumerate(base)))}
-    code_ids = np.full(256 if settings.byte_level else CODE_POINTS, MISSING, np.int32)
+    code_ids = np.full(256 if settings.byte_level else layout.CODE_POINTS, layout.MISSING, np.int32)
     code_ids[symbols] = [ids[name] for name in names]
     return base, code_ids
 
@@ -131,7 +128,7 @@ def _alphabet(counts: WordCounts, settings: BPESettings) -> list[int]:
     """Return the initial bytes or code points, in order of id (B3, B6)."""
     from subwords.kernels.named import symbol_weights
 
-    order = np.frombuffer(BYTES, np.uint8) if settings.byte_level else np.arange(CODE_POINTS)
+    order = np.frombuffer(BYTES, np.uint8) if settings.byte_level else np.arange(layout.CODE_POINTS)
     full = settings.byte_level and settings.alphabet == "full"
     if full and settings.limit_alphabet is None:
         return list(BYTES)

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import FormatError
+from subwords.kernels import layout
 from subwords.support.light import distinct
-from subwords.unicode.tables import CODE_POINTS
 
 __all__ = ["Charsmap", "read_charsmap"]
 
@@ -112,14 +112,14 @@ class Charsmap:
             above, codes, sizes = above[inner], codes[inner] << 6 | labels & 0x3F, sizes[inner]
             wrong = labels & 0xC0 != 0x80
         for codes, least in zip((part[1] for part in done), LEAST, strict=True):
-            if ((codes < least) | (codes >= CODE_POINTS) | (codes >> 11 == 0x1B)).any():
+            if ((codes < least) | (codes >= layout.CODE_POINTS) | (codes >> 11 == 0x1B)).any():
                 raise FormatError("invalid precompiled charsmap: expected all strings in UTF-8")
         above, codes, found = (np.concatenate(parts) for parts in zip(*done, strict=True))
         return above, codes, found
 
 
 def _members(codes: Codes) -> Members:
-    found = np.zeros(CODE_POINTS, np.bool_)
+    found = np.zeros(layout.CODE_POINTS, np.bool_)
     found[codes] = True
     return found
 

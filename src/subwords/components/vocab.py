@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import InputError
-from subwords.kernels.layout import SPAN_START
+from subwords.kernels import layout
 from subwords.support.value import Value, read_only
 
 __all__ = ["Vocab"]
@@ -86,7 +86,7 @@ class Vocab(Value, Sequence[bytes]):
     @cached_property
     def spans(self) -> NDArray[np.int64]:
         """The bytes of every token, as `kernels/text/decode.py` reads them."""
-        return self.offsets[:-1] << SPAN_START | np.diff(self.offsets)
+        return self.offsets[:-1] << layout.SPAN_START | np.diff(self.offsets)
 
     def after(self, count: int) -> Vocab:
         """Return the tokens from id `count` on, as another vocabulary."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.corpus.reading import LEAST_CAP, Tally
+from subwords.kernels import layout
 
 __all__ = ["Block", "before_character", "blocks_of", "capped", "first_invalid", "line_ends", "merged_ends", "without"]
 
@@ -91,10 +92,9 @@ def first_invalid(data: bytes | memoryview) -> int | None:
 
 def without(separator: bytes, data: bytes, ended: bool) -> tuple[bytes, NDArray[np.int64]]:
     """Return data without separators, and where a document ends in it; `ended`: one ends at the end of the data."""
-    from subwords.kernels.layout import LANES
     from subwords.kernels.named import cut_out
 
-    out, ends = np.empty(len(data) + LANES, np.uint8), np.empty(len(data) // len(separator) + 1, np.int64)
+    out, ends = np.empty(len(data) + layout.LANES, np.uint8), np.empty(len(data) // len(separator) + 1, np.int64)
     count = cut_out(np.frombuffer(data, np.uint8), np.frombuffer(separator, np.uint8), out, ends)
     size = ends[count] = len(data) - count * len(separator)
     return out[:size].tobytes(), ends[: count + ended].copy()

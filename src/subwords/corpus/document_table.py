@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.corpus.word_table import WordTable
-from subwords.kernels.layout import SLOT_ROW, VALUE_LOW
-from subwords.kernels.train_layout import MARK_DOCUMENTS, MARK_ROW
+from subwords.kernels import layout
 from subwords.split.routes import WordChunk
 from subwords.support.memory import zeros
 from subwords.support.threads import check_stopped
@@ -41,7 +40,9 @@ class DocumentTable(WordTable):
         """Return a table of the same words with the number of documents of each as its count."""
         table = WordTable()
         table.slots, table.arena, table.counters = self.slots.copy(), self.arena.copy(), self.counters.copy()
-        table.slots[VALUE_LOW::SLOT_ROW] = self._marks[MARK_DOCUMENTS::MARK_ROW]
+        table.slots[layout.SLOT.value_low :: layout.SLOT.width] = self._marks[
+            layout.MARK.documents :: layout.MARK.width
+        ]
         return table
 
     def _grow(self, status: int, length: int) -> None:
@@ -56,4 +57,4 @@ class DocumentTable(WordTable):
 
     @staticmethod
     def _marks_of(slots: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        return zeros(len(slots) // SLOT_ROW * MARK_ROW, np.uint64, random=True)
+        return zeros(len(slots) // layout.SLOT.width * layout.MARK.width, np.uint64, random=True)

@@ -15,7 +15,7 @@ from subwords.corpus.blocks import Block, blocks_of, first_invalid
 from subwords.corpus.contents import BOM
 from subwords.corpus.lines import whole_lines
 from subwords.corpus.reading import LONE_SURROGATE, Reading, Tally
-from subwords.kernels.layout import DONE, LANES, ROW_COUNT, ROW_WRITTEN
+from subwords.kernels import layout
 from subwords.support.threads import streamed
 
 __all__ = ["json_blocks", "loaded_row", "row_text"]
@@ -55,17 +55,17 @@ def _texts(
 
     if first_invalid(data) is not None:
         return _row_by_row(data, path, offset, reading, tally)
-    out, ends = np.empty(len(data) + LANES, np.uint8), np.empty(data.count(b"\n") + 1, np.int64)
+    out, ends = np.empty(len(data) + layout.LANES, np.uint8), np.empty(data.count(b"\n") + 1, np.int64)
     counters, text = np.zeros(3, np.int64), out.data
     rows, name = np.frombuffer(data, np.uint8), np.frombuffer(reading.text_column.encode(), np.uint8)
-    while field_texts(rows, name, out, ends, counters) != DONE:
+    while field_texts(rows, name, out, ends, counters) != layout.DONE:
         at, written, count = counters.tolist()
         stop = data.find(b"\n", at) + 1 or len(data)
         found = _row(data[at:stop], f"{path}: row at byte {offset + at}", reading, tally)
         text[written : written + len(found)] = found
         ends[count] = written + len(found)
         counters[:] = stop, written + len(found), count + 1
-    return text[: counters[ROW_WRITTEN]], ends[: counters[ROW_COUNT]]
+    return text[: counters[layout.JSON_ROW.written]], ends[: counters[layout.JSON_ROW.width]]
 
 
 def _row_by_row(

@@ -23,8 +23,7 @@ from subwords.corpus.counts import header_of, starts_of
 from subwords.corpus.provenance import Provenance
 from subwords.corpus.spill import SpillFile
 from subwords.corpus.word_table import CountedWords, WordTable, placed_words_of
-from subwords.kernels.layout import SLOT_ROW
-from subwords.kernels.train_layout import ROW_COUNT, ROW_LENGTH, ROW_PLACE, ROW_START, WORD_ROW
+from subwords.kernels import layout
 from subwords.support.atomic import atomic_write
 from subwords.support.threads import in_threads
 
@@ -73,7 +72,7 @@ class Runs:
 
     def take(self, table: WordTable) -> None:
         """Write all words of a table; the table does not change."""
-        slots = len(table.slots) // SLOT_ROW
+        slots = len(table.slots) // layout.SLOT.width
         for first in range(0, slots, CHUNK):
             chunk = self._written(table, first, min(first + CHUNK, slots))
             with self._lock:
@@ -104,18 +103,18 @@ class Runs:
 
         slots = (table.arrays, first, last)
         count = number_of_words(*slots)
-        rows, shares = np.empty(WORD_ROW * count, np.uint64), np.empty(count, np.uint8)
+        rows, shares = np.empty(layout.WORD.width * count, np.uint64), np.empty(count, np.uint8)
         measure_words(*slots, rows, 0)
         share_words(*slots, shares)
         order = np.argsort(shares, kind="stable")
-        numbers = rows.reshape(-1, WORD_ROW)[order]
-        ends = np.cumsum(numbers[:, ROW_LENGTH])
-        rows.reshape(-1, WORD_ROW)[order, ROW_START] = ends - numbers[:, ROW_LENGTH]
+        numbers = rows.reshape(-1, layout.WORD.width)[order]
+        ends = np.cumsum(numbers[:, layout.WORD.length])
+        rows.reshape(-1, layout.WORD.width)[order, layout.WORD.start] = ends - numbers[:, layout.WORD.length]
         data = np.empty(int(ends[-1]) if count else 0, np.uint8)
         write_words(*slots, rows, 0, data)
         before = np.searchsorted(shares[order], np.arange(SHARES + 1))
         sizes = np.concatenate([np.zeros(1, np.uint64), ends])[before]
-        at = self._spilled.append(numbers[:, [ROW_COUNT, ROW_PLACE, ROW_LENGTH]], data)
+        at = self._spilled.append(numbers[:, [layout.WORD.count, layout.WORD.place, layout.WORD.length]], data)
         return _Chunk(at, before.astype(np.uint32), sizes.astype(np.uint32))
 
     def _in_order(self, share: int) -> _Share:

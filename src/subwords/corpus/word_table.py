@@ -10,20 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.kernels.layout import (
-    BYTES_USED,
-    COUNTERS,
-    DONE,
-    KEY_MASKS,
-    KEYS,
-    NEED_SLOTS,
-    NEXT_WORD,
-    SEEDS,
-    SLOT_ROW,
-    SLOTS_USED,
-    CountTable,
-)
-from subwords.kernels.train_layout import DIGIT_BITS, ROW_PLACE, SORT_ROW, WORD_ROW
+from subwords.kernels import layout
+from subwords.kernels.layout import CountTable
 from subwords.split.routes import WordChunk
 from subwords.support.memory import zeros
 from subwords.support.threads import check_stopped, in_threads
@@ -34,7 +22,7 @@ FIRST_SLOTS = 1 << 12
 FIRST_ARENA = 1 << 16
 PART = 1 << 15  # slots; smaller tables are not shared between threads
 
-_SEEDS = [secrets.randbits(64) | 1 for _ in range(SEEDS)]
+_SEEDS = [secrets.randbits(64) | 1 for _ in range(layout.SEEDS)]
 
 
 class CountedWords(NamedTuple):
@@ -53,11 +41,11 @@ class WordTable:
 
     def __init__(self, most: int | None = None, when_full: Callable[[WordTable], None] | None = None) -> None:
         self._most, self._when_full = most, when_full
-        self.slots = zeros(SLOT_ROW * FIRST_SLOTS, np.uint64, random=True)
+        self.slots = zeros(layout.SLOT.width * FIRST_SLOTS, np.uint64, random=True)
         self.arena = np.empty(FIRST_ARENA, np.uint8)
-        self.seeds = np.array([*_SEEDS, *KEY_MASKS], np.uint64)
-        self.keys = np.empty(KEYS, np.uint64)
-        self.counters = np.zeros(COUNTERS, np.int64)
+        self.seeds = np.array([*_SEEDS, *layout.KEY_MASKS], np.uint64)
+        self.keys = np.empty(layout.KEYS, np.uint64)
+        self.counters = np.zeros(layout.COUNTER.width, np.int64)
 
     @property
     def arrays(self) -> CountTable:
@@ -74,10 +62,10 @@ class WordTable:
         """Count the words of a chunk at this offset; return their bytes."""
         from subwords.kernels.named import count_words
 
-        self.counters[NEXT_WORD] = 0
+        self.counters[layout.COUNTER.next_word] = 0
         words = int(chunk.text_ends[-1])
         size = int(chunk.ends[words - 1]) if words else 0
-        while (status := count_words(chunk.text, chunk.base, chunk.ends, words, place, self.arrays)) != DONE:
+        while (status := count_words(chunk.text, chunk.base, chunk.ends, words, place, self.arrays)) != layout.DONE:
             self._grow(status, size)
         return size
 
@@ -89,13 +77,13 @@ class WordTable:
         """Add counted words with their positions."""
         from subwords.kernels.named import add_words
 
-        self.counters[NEXT_WORD] = 0
+        self.counters[layout.COUNTER.next_word] = 0
         ends = words.offsets[1:]
         arrays = [np.ascontiguousarray(array).view(np.ndarray) for array in (words.data, ends, words.counts, places)]
         for array in arrays:
             array.flags.writeable = False
-        while (status := add_words(*arrays, self.arrays)) != DONE:
-            at = int(self.counters[NEXT_WORD])
+        while (status := add_words(*arrays, self.arrays)) != layout.DONE:
+            at = int(self.counters[layout.COUNTER.next_word])
             self._grow(status, int(words.offsets[at + 1] - words.offsets[at]))
 
     def words(self) -> CountedWords:
@@ -104,7 +92,7 @@ class WordTable:
 
     def parts(self, threads: int) -> list[_Part]:
         """Return its slots as parts, one for each thread."""
-        size = len(self.slots) // SLOT_ROW
+        size = len(self.slots) // layout.SLOT.width
         parts = threads if size >= PART else 1
         edges = [size * k // parts for k in range(parts + 1)]
         return [_Part(self, first, last) for first, last in pairwise(edges)]
@@ -117,24 +105,29 @@ class WordTable:
     def clear(self) -> None:
         """Remove all words; keep the memory."""
         self.slots.fill(0)
-        self.counters[[SLOTS_USED, BYTES_USED]] = 0
+        self.counters[[layout.COUNTER.slots_used, layout.COUNTER.bytes_used]] = 0
 
     def _grow(self, status: int, length: int) -> None:
         from subwords.kernels.named import rehash
 
         # While it grows, the old array is there as well.
-        after = self.size + 2 * (self.slots.nbytes if status == NEED_SLOTS else self.arena.nbytes + length)
-        if self._when_full and self._most is not None and after > self._most and self.counters[SLOTS_USED]:
+        after = self.size + 2 * (self.slots.nbytes if status == layout.NEED_SLOTS else self.arena.nbytes + length)
+        if (
+            self._when_full
+            and self._most is not None
+            and after > self._most
+            and self.counters[layout.COUNTER.slots_used]
+        ):
             self._when_full(self)
             self.clear()
             return
-        if status == NEED_SLOTS:
+        if status == layout.NEED_SLOTS:
             slots = zeros(2 * len(self.slots), np.uint64, random=True)
             rehash(self.slots, slots, self.seeds)
             self.slots = slots
         else:
             arena = zeros(2 * len(self.arena) + length + 64, np.uint8, random=True)  # lines: -15 % of the time
-            arena[: self.counters[BYTES_USED]] = self.arena[: self.counters[BYTES_USED]]
+            arena[: self.counters[layout.COUNTER.bytes_used]] = self.arena[: self.counters[layout.COUNTER.bytes_used]]
             self.arena = arena
 
 
@@ -155,14 +148,14 @@ def placed_words_of(tables: Sequence[WordTable], threads: int) -> tuple[CountedW
     """Return the same words, and their first positions."""
     from subwords.kernels.named import measure_words, number_of_words, write_words
 
-    tables = sorted(tables, key=lambda table: int(table.counters[SLOTS_USED]), reverse=True)
-    tables = [table for table in tables if table.counters[SLOTS_USED]]
+    tables = sorted(tables, key=lambda table: int(table.counters[layout.COUNTER.slots_used]), reverse=True)
+    tables = [table for table in tables if table.counters[layout.COUNTER.slots_used]]
     for index, table in enumerate(tables):
         for known in tables[:index]:
             in_threads(_give_to(known), table.parts(threads), threads)
     parts = [part for table in tables for part in table.parts(threads)]
     rows_before = list(accumulate((number_of_words(*_slots(part)) for part in parts), initial=0))
-    rows = zeros(WORD_ROW * rows_before[-1], np.uint64, random=True)
+    rows = zeros(layout.WORD.width * rows_before[-1], np.uint64, random=True)
     placed = list(zip(parts, rows_before, strict=False))
     in_threads(lambda at: measure_words(*_slots(at[0]), rows, at[1]), placed, threads)
     offsets, counts, places = _in_order(rows, rows_before[-1])
@@ -186,10 +179,10 @@ def _in_order(rows: NDArray[np.uint64], count: int) -> tuple[NDArray[np.int64], 
     """Order the words by their first positions, and return their offsets, counts and positions."""
     from subwords.kernels.named import place_words, sort_rows
 
-    entries, spare = (zeros(SORT_ROW * count, np.uint64, random=True) for _ in range(2))
-    bits = int(rows[ROW_PLACE::WORD_ROW].max(initial=0)).bit_length()
-    if sort_rows(rows, count, bits, entries, spare, np.empty(1 << DIGIT_BITS, np.int64)):
+    entries, spare = (zeros(layout.SORT_ROW * count, np.uint64, random=True) for _ in range(2))
+    bits = int(rows[layout.WORD.place :: layout.WORD.width].max(initial=0)).bit_length()
+    if sort_rows(rows, count, bits, entries, spare, np.empty(1 << layout.DIGIT_BITS, np.int64)):
         entries = spare
     offsets, counts = np.empty(count + 1, np.int64), np.empty(count, np.uint64)
     place_words(rows, entries, offsets, counts)
-    return offsets, counts, entries[::SORT_ROW]
+    return offsets, counts, entries[:: layout.SORT_ROW]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.encode.fast_path import text_of_words
-from subwords.kernels.layout import BEGIN, DONE
+from subwords.kernels import layout
 from subwords.kernels.named import encode_texts
 from subwords.kernels.plan_layout import FIELDS, CallPlan
 from subwords.results.token_batch import TokenBatch
@@ -119,7 +119,7 @@ def _encode_task(encoder: Encoder, task: _Task) -> Encoded:
     while True:
         numbers[FIELDS.offsets] = offsets_at + 8 * (numbers[FIELDS.next] - first)
         numbers[FIELDS.out], numbers[FIELDS.workspace] = id(out), id(state.workspace)
-        if kernel(id(plan)) == DONE:
+        if kernel(id(plan)) == layout.DONE:
             break
         out = _encode_rest(encoder, state, plan, places, offsets[1 + numbers[FIELDS.next] - first :], out)
         check_stopped()
@@ -151,7 +151,7 @@ def _encode_rest(
             written, out = encoder.run(state, chunk, out, written)
             offsets[done : done + len(chunk.text_ends)] = chunk.text_ends
             done += len(chunk.text_ends) if chunk.complete else 0
-            state.counters[BEGIN] = chunk.complete
+            state.counters[layout.COUNTER.begin] = chunk.complete
             check_stopped()
     numbers[FIELDS.next], numbers[FIELDS.filled] = upto, written
     return out

@@ -16,22 +16,7 @@ from subwords.encode.fast_path import FastPath, has_fast_path, new_plan, new_slo
 from subwords.encode.segmenter import Segmenter, WordSource
 from subwords.encode.state import State
 from subwords.encode.unknown import UnknownSymbolError
-from subwords.kernels.layout import (
-    BEGIN,
-    JOINED,
-    NEED_ARENA,
-    NEED_OUT,
-    NEED_SCRATCH,
-    NEED_SLOTS,
-    NEEDED,
-    NEXT_WORD,
-    OUT_PADDING,
-    PLACE,
-    SHORT_TEXT,
-    SHORT_WORD,
-    UNKNOWN_AT,
-    WRITTEN,
-)
+from subwords.kernels import layout
 from subwords.kernels.plan_layout import FIELDS, CallPlan
 from subwords.results.token_batch import TokenBatch
 from subwords.split.routes import CHUNK_WORDS, WordChunk
@@ -75,7 +60,7 @@ class Encoder:
 
     def encode(self, data: bytes, threads: int | None = 1) -> NDArray[np.uint32]:
         """Return the ids of a text, uint32: the same for every number of threads."""
-        if len(data) <= SHORT_TEXT and not self.segmenter.joins:
+        if len(data) <= layout.SHORT_TEXT and not self.segmenter.joins:
             return self._encode_short(data)
         text = np.frombuffer(data, np.uint8)
         if threads is not None:
@@ -102,7 +87,7 @@ class Encoder:
         arrays = in_threads(encoded, zip(states, pairwise(places), strict=False), threads)
         self._crews.append(states)
         stops = np.cumsum([len(array) for array in arrays])
-        ids = SPARE.empty(int(stops[-1]) + OUT_PADDING, np.uint32)[: stops[-1]]
+        ids = SPARE.empty(int(stops[-1]) + layout.OUT_PADDING, np.uint32)[: stops[-1]]
 
         def copied(number: int) -> None:
             ids[stops[number] - len(arrays[number]) : stops[number]] = arrays[number]
@@ -156,7 +141,7 @@ class Encoder:
         from subwords.kernels.named import cut_words
 
         state = self.take()
-        state.counters[JOINED] = 1
+        state.counters[layout.COUNTER.joined] = 1
         parts = []
         step = CHUNK_WORDS if neighbours is None else CUT_WORDS
         for first in range(0, len(words) - 1, step):
@@ -168,10 +153,10 @@ class Encoder:
                 ends = np.empty(int(bounds[-1]) - base, np.uint32)
                 ends = ends[: cut_words(text, bounds, neighbours, ends, text_ends)]
             chunk = WordChunk(text, base, ends, text_ends, True)
-            out = np.empty(int(chunk.ends[-1]) + OUT_PADDING, np.uint32)
+            out = np.empty(int(chunk.ends[-1]) + layout.OUT_PADDING, np.uint32)
             written, out = self.run(state, chunk, out, 0)
             parts.append(TokenBatch(out[:written].copy(), np.concatenate([np.zeros(1, np.int64), chunk.text_ends])))
-        state.counters[JOINED], state.counters[BEGIN] = 0, 1
+        state.counters[layout.COUNTER.joined], state.counters[layout.COUNTER.begin] = 0, 1
         self.give(state)
         return self.segmenter.joined_words(TokenBatch.join(parts))
 
@@ -196,7 +181,7 @@ class Encoder:
     ) -> TokenBatch:
         """Return the ids of texts, not joined; begins, ends: whether the first text begins and the last ends here."""
         offsets = np.zeros(len(bounds), np.int64)
-        out = np.empty(min(len(text), 1 << 16) + OUT_PADDING, np.uint32)
+        out = np.empty(min(len(text), 1 << 16) + layout.OUT_PADDING, np.uint32)
         if len(text) > LARGE_TEXT:
             state.expect(len(text))
         if len(text) > CUT_TEXT:
@@ -206,11 +191,11 @@ class Encoder:
             written, out = self.run(state, chunk, out, written, whole=chunk.text is text)
             offsets[done : done + len(chunk.text_ends)] = chunk.text_ends
             done += len(chunk.text_ends) if chunk.complete else 0
-            state.counters[BEGIN] = chunk.complete
+            state.counters[layout.COUNTER.begin] = chunk.complete
             check_stopped()
-        state.counters[BEGIN] = 1
+        state.counters[layout.COUNTER.begin] = 1
         if state.fits > LONGEST_SCRATCH:
-            state.fit_word(SHORT_WORD)
+            state.fit_word(layout.SHORT_WORD)
         large = written > 1 << 16 and written > len(out) // 2
         return TokenBatch(out[:written] if large else out[:written].copy(), offsets)
 
@@ -240,25 +225,31 @@ class Encoder:
         counters = state.counters
         text, base, ends, text_ends, _ = chunk
         while status > 0:
-            if status == NEED_OUT:
-                read = base + (int(ends[counters[NEXT_WORD] - 1] & PLACE) if counters[NEXT_WORD] else 0)
+            if status == layout.NEED_OUT:
+                read = base + (
+                    int(ends[counters[layout.COUNTER.next_word] - 1] & layout.PLACE)
+                    if counters[layout.COUNTER.next_word]
+                    else 0
+                )
                 expansion = len(text) / read if whole and read else 2.0
-                out = self._larger(out, int(counters[WRITTEN]), int(counters[NEEDED]), expansion)
-            elif status == NEED_SLOTS:
+                out = self._larger(
+                    out, int(counters[layout.COUNTER.written]), int(counters[layout.COUNTER.needed]), expansion
+                )
+            elif status == layout.NEED_SLOTS:
                 state.grow_slots()
-            elif status == NEED_ARENA:
-                state.grow_arena(int(counters[NEEDED]))
-            elif status == NEED_SCRATCH:
-                state.fit_word(int(counters[NEEDED]) * 3 // 2)
+            elif status == layout.NEED_ARENA:
+                state.grow_arena(int(counters[layout.COUNTER.needed]))
+            elif status == layout.NEED_SCRATCH:
+                state.fit_word(int(counters[layout.COUNTER.needed]) * 3 // 2)
             else:
-                raise self._unknown(chunk, words, int(counters[UNKNOWN_AT]))
-            texts, written = len(text_ends), int(counters[WRITTEN])
+                raise self._unknown(chunk, words, int(counters[layout.COUNTER.unknown_at]))
+            texts, written = len(text_ends), int(counters[layout.COUNTER.written])
             status = -self._kernel(text, base, ends, words, text_ends, texts, out, written, state.workspace)
         return -status, out
 
     def _unknown(self, chunk: WordChunk, words: int, at: int) -> UnknownSymbolError:
         """Return the error for the symbol at byte `at` of a chunk: the text after its word may be of other calls."""
-        stops = chunk.base + (chunk.ends[:words].astype(np.int64) & PLACE)
+        stops = chunk.base + (chunk.ends[:words].astype(np.int64) & layout.PLACE)
         number = int(np.searchsorted(stops, at, side="right"))
         begin = int(stops[number - 1]) if number else chunk.base
         word = chunk.text[begin : stops[number]].tobytes()
@@ -326,7 +317,7 @@ class Encoder:
     def give(self, state: State) -> None:
         """Put a state back; never after an exception, which may have left it inconsistent."""
         if state.fits > LONGEST_SCRATCH:
-            state.fit_word(SHORT_WORD)
+            state.fit_word(layout.SHORT_WORD)
         if self._slot is not None:
             plan = self.plan(state)
             plan.numbers[FIELDS.out], plan.numbers[FIELDS.workspace] = id(state.out), id(state.workspace)

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import InputError
-from subwords.kernels.layout import BLOCK_GROWTH, LANES, PROGRESS, SHORT_TEXT, Normalized
+from subwords.kernels import layout
+from subwords.kernels.layout import Normalized
 from subwords.kernels.plan_layout import BUFFER, FIELDS, MOST_STAGES, PLAN_FIELDS, CallPlan, StagePlan, stage_row
 from subwords.split.routes import CHUNK_TEXTS, CHUNK_WORDS, SplitBuffers, SplitCall, StageCall
 
@@ -69,7 +70,7 @@ class FastPath(NamedTuple):
 
         def changed(function: Callable[[object], Any]) -> Callable[[object], Any]:
             def call(text: object) -> Any:
-                if type(text) is not str or len(text) > SHORT_TEXT:
+                if type(text) is not str or len(text) > layout.SHORT_TEXT:
                     return None
                 try:
                     return function(change(text))
@@ -90,7 +91,7 @@ class FastPath(NamedTuple):
             function: Callable[[object], Any], kind: Callable[[], Any], of_token: Callable[[int], Any]
         ) -> Callable[[object], Any]:
             def call(text: object) -> Any:
-                if type(text) is not str or len(text) > SHORT_TEXT:
+                if type(text) is not str or len(text) > layout.SHORT_TEXT:
                     return None
                 if not occurs(text):
                     return function(text)
@@ -155,14 +156,14 @@ def new_plan(state: State, call: SplitCall, *, prefixed: bool, marked: bool) -> 
         fields[stage_row(number)] = address_of(stage.kernel), stage.scratch is not None, stage.fourth
     return CallPlan(
         fields=fields,
-        buffer=np.empty(BUFFER + LANES, np.uint8),
+        buffer=np.empty(BUFFER + layout.LANES, np.uint8),
         bounds=np.zeros(CHUNK_TEXTS + 1, np.int64),
         tables=call.tables[0],
         tail=call.tables[-1],
         word_ends=state.buffers.ends,
         text_ends=state.buffers.text_ends,
         drops=call.drops,
-        kept_text=np.empty(BUFFER * (1 + call.widens) + LANES if drops else 0, np.uint8),
+        kept_text=np.empty(BUFFER * (1 + call.widens) + layout.LANES if drops else 0, np.uint8),
         kept_ends=np.empty(CHUNK_WORDS + 1 if drops else 0, np.uint32),
         stages=tuple(map(_stage_plan, call.stages)),
         counters=state.counters,
@@ -172,9 +173,9 @@ def new_plan(state: State, call: SplitCall, *, prefixed: bool, marked: bool) -> 
 
 def _stage_plan(stage: StageCall) -> StagePlan:
     out = Normalized(
-        np.empty(BUFFER + 2 * BLOCK_GROWTH, np.uint8), np.empty(0, np.int64), np.zeros(CHUNK_TEXTS + 1, np.int64)
+        np.empty(BUFFER + 2 * layout.BLOCK_GROWTH, np.uint8), np.empty(0, np.int64), np.zeros(CHUNK_TEXTS + 1, np.int64)
     )
-    return StagePlan(stage.tables, stage.scratch, out, np.zeros(PROGRESS, np.int64))
+    return StagePlan(stage.tables, stage.scratch, out, np.zeros(layout.PROGRESS.width, np.int64))
 
 
 def text_of_words(plan: CallPlan) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.components.vocab import Vocab
-from subwords.kernels.layout import MAY_CUT, MEMBERS, SafeCuts
+from subwords.kernels import layout
+from subwords.kernels.layout import SafeCuts
 
 __all__ = ["may_lie_between_cuts", "safe_cuts"]
 
@@ -35,18 +36,18 @@ def safe_cuts(tokens: Vocab, unreached: Iterable[bytes] = ()) -> SafeCuts:
     """
     from subwords.kernels.named import enter_tokens
 
-    members, none = np.zeros(MEMBERS + 1, np.uint16), (np.zeros(0, np.uint8), np.zeros(0, np.uint16))
+    members, none = np.zeros(layout.MEMBERS + 1, np.uint16), (np.zeros(0, np.uint8), np.zeros(0, np.uint16))
     entries = enter_tokens(tokens.data, tokens.offsets, SafeCuts(np.zeros(1, np.uint64), members, *none))
     # An entry sets two bits, and the filter has 16 to 32 bits for each: it misses at most 2 % of the safe cuts.
     bits = np.zeros(min(max(1 << (entries // 4).bit_length(), LEAST), MOST), np.uint64)
     enter_tokens(tokens.data, tokens.offsets, SafeCuts(bits, members, *none))
     for first, last in CUT:
-        members[first : last + 1] |= MAY_CUT
+        members[first : last + 1] |= layout.MAY_CUT
     for token in unreached:
         text = token.decode("utf-8", "surrogateescape")
         for char in (text[:1], text[-1:]):
-            if char and ord(char) < MEMBERS:
-                members[ord(char)] &= ~np.uint16(MAY_CUT)
+            if char and ord(char) < layout.MEMBERS:
+                members[ord(char)] &= ~np.uint16(layout.MAY_CUT)
     return SafeCuts(bits, members, *none)
 
 

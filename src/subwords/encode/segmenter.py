@@ -11,17 +11,14 @@ from numpy.typing import NDArray
 
 from subwords.components.splitter import Rule
 from subwords.encode.unknown import UnknownSymbolError, character_at
-from subwords.kernels.layout import (
-    SafeCuts,
-    WordTable,
-)
+from subwords.kernels.layout import SafeCuts, WordTable
 from subwords.results.token_batch import TokenBatch
 from subwords.split.routes import SplitBuffers, SplitCall, WordChunk
 from subwords.split.word_spans import WordSpans
 
 if TYPE_CHECKING:
     from subwords.kernels.jit import Kernel
-    from subwords.kernels.place_layout import IdSizes
+    from subwords.kernels.layout import IdSizes
 
 __all__ = ["NO_KINDS", "Encode", "Segmenter", "TokenWords", "WordSource"]
 

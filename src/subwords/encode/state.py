@@ -7,22 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subwords.encode.segmenter import Segmenter, TokenWords
-from subwords.kernels.layout import (
-    BEGIN,
-    BYTES_USED,
-    CHAR_ROW,
-    COUNTERS,
-    IDS_USED,
-    KEY_MASKS,
-    KEYS,
-    OUT_PADDING,
-    SEEDS,
-    SHORT_TEXT,
-    SHORT_WORD,
-    SLOT_ROW,
-    SLOTS_USED,
-    WordTable,
-)
+from subwords.kernels import layout
+from subwords.kernels.layout import WordTable
 from subwords.split.routes import SplitBuffers
 from subwords.support.light import random_bits
 from subwords.support.memory import zeros
@@ -44,24 +30,24 @@ class State:
         self.segmenter = segmenter
         self.whole_words = segmenter.whole_words
         self.buffers = SplitBuffers()
-        random = [random_bits(64) | 1 for _ in range(SEEDS)]
-        self.seeds = np.array([*random, *KEY_MASKS], np.uint64)
-        self.counters = np.zeros(COUNTERS, np.int64)
-        self.counters[BEGIN] = 1
+        random = [random_bits(64) | 1 for _ in range(layout.SEEDS)]
+        self.seeds = np.array([*random, *layout.KEY_MASKS], np.uint64)
+        self.counters = np.zeros(layout.COUNTER.width, np.int64)
+        self.counters[layout.COUNTER.begin] = 1
         self.scratch: Any = None
-        self.out = np.empty(SHORT_TEXT + OUT_PADDING, np.uint32)
+        self.out = np.empty(layout.SHORT_TEXT + layout.OUT_PADDING, np.uint32)
         self.none = np.zeros(0, np.int64)
         self.chars = np.zeros(0, np.uint64)
         self.plans: dict[bool, CallPlan] = {}  # without and with cuts
         self.clear()
-        self.fit_word(SHORT_WORD)
+        self.fit_word(layout.SHORT_WORD)
 
     def clear(self) -> None:
         """Empty the word cache."""
-        self.slots = zeros(SLOT_ROW * FIRST_SLOTS, np.uint64, random=True)
+        self.slots = zeros(layout.SLOT.width * FIRST_SLOTS, np.uint64, random=True)
         self.ids = np.empty(1 << 12, np.int32)
         self.arena = np.empty((1 << 12) + 8, np.uint8)
-        self.counters[[SLOTS_USED, IDS_USED, BYTES_USED]] = 0
+        self.counters[[layout.COUNTER.slots_used, layout.COUNTER.ids_used, layout.COUNTER.bytes_used]] = 0
         if self.whole_words:
             self.add_whole_words(self.whole_words)
         if self.scratch is not None:
@@ -71,10 +57,10 @@ class State:
         """Store every token as a word, so that a word that is a token is found in the cache, not segmented (E2)."""
         from subwords.kernels.named import add_tokens
 
-        self.slots = zeros(SLOT_ROW << (3 * len(words.ends)).bit_length(), np.uint64, random=True)
+        self.slots = zeros(layout.SLOT.width << (3 * len(words.ends)).bit_length(), np.uint64, random=True)
         self.ids = np.empty(2 * len(words.ends) + (1 << 12), np.int32)
         self.arena = np.empty(len(words.data) + (1 << 12), np.uint8)
-        add_tokens(words.data, words.ends, words.ids, self.table, np.empty(KEYS, np.uint64), self.counters)
+        add_tokens(words.data, words.ends, words.ids, self.table, np.empty(layout.KEYS, np.uint64), self.counters)
 
     @property
     def table(self) -> WordTable:
@@ -86,7 +72,7 @@ class State:
         if self.segmenter.has_cuts and not self.buffers.cuts:
             self.buffers.cuts, self.buffers.runs = lambda: self.segmenter.cuts, self.segmenter.isolates
             if self.segmenter.isolates:
-                self.chars = np.zeros(CHAR_ROW << 16, np.uint64)  # the system provides pages when they are used
+                self.chars = np.zeros(layout.CHAR_ROW << 16, np.uint64)  # the system provides pages when they are used
             self.set_workspace()
 
     def set_workspace(self) -> None:
@@ -97,7 +83,7 @@ class State:
         """Make room for the words of a text of this many bytes: doubling step by step costs 8 % of a first pass."""
         distinct = 3.4 * size**0.62  # Heaps' law for English
         slots = min(MOST_SLOTS, 1 << int(2 * distinct).bit_length())
-        if self.counters[SLOTS_USED] < FIRST_SLOTS and slots > len(self.slots) // SLOT_ROW:
+        if self.counters[layout.COUNTER.slots_used] < FIRST_SLOTS and slots > len(self.slots) // layout.SLOT.width:
             self.move_slots(slots)
 
     def fit_word(self, length: int) -> None:
@@ -108,7 +94,7 @@ class State:
 
     def grow_slots(self) -> None:
         """Double the table, or empty it if it has its maximum size."""
-        count = len(self.slots) // SLOT_ROW
+        count = len(self.slots) // layout.SLOT.width
         if count >= max(MOST_SLOTS, 4 * len(self.whole_words.ends) if self.whole_words else 0):
             self.clear()
             return
@@ -118,7 +104,7 @@ class State:
         """Move the words to a table of `count` slots."""
         from subwords.kernels.named import rehash
 
-        slots = zeros(SLOT_ROW * count, np.uint64, random=True)
+        slots = zeros(layout.SLOT.width * count, np.uint64, random=True)
         rehash(self.slots, slots, self.seeds)
         self.slots = slots
         self.set_workspace()
@@ -129,7 +115,7 @@ class State:
             self.clear()
         size = 2 * (max(len(self.ids), len(self.arena)) + length)
         ids, arena = zeros(size, np.int32, random=True), zeros(size + 8, np.uint8, random=True)
-        ids[: self.counters[IDS_USED]] = self.ids[: self.counters[IDS_USED]]
-        arena[: self.counters[BYTES_USED]] = self.arena[: self.counters[BYTES_USED]]
+        ids[: self.counters[layout.COUNTER.ids_used]] = self.ids[: self.counters[layout.COUNTER.ids_used]]
+        arena[: self.counters[layout.COUNTER.bytes_used]] = self.arena[: self.counters[layout.COUNTER.bytes_used]]
         self.ids, self.arena = ids, arena
         self.set_workspace()

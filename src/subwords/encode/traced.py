@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.encode.encoder import Encoder
-from subwords.kernels.layout import BEGIN, OUT_PADDING, SHORT_TEXT
+from subwords.kernels import layout
 from subwords.split.routes import NO_OFFSETS, SplitBuffers, TracedChunk
 from subwords.split.splitter import Splitter
 from subwords.support.threads import check_stopped
@@ -48,10 +48,10 @@ def encode_traced(
     """
     state = encoder.take()
     offsets = np.zeros(len(bounds), np.int64)
-    out = np.empty(min(len(text), 1 << 16) + OUT_PADDING, np.uint32)
+    out = np.empty(min(len(text), 1 << 16) + layout.OUT_PADDING, np.uint32)
     words = []
     written, done = 0, 1
-    if len(bounds) == 2 and len(text) <= SHORT_TEXT:
+    if len(bounds) == 2 and len(text) <= layout.SHORT_TEXT:
         traced = splitter.route.short_traced(text, state.buffers)
         chunks = iter([traced] if traced else splitter.route.traced(text, bounds, state.buffers))
     else:
@@ -64,7 +64,7 @@ def encode_traced(
         written, out = encoder.run(state, chunk, out, written)
         offsets[done : done + len(chunk.text_ends)] = chunk.text_ends
         done += len(chunk.text_ends) if chunk.complete else 0
-        state.counters[BEGIN] = chunk.complete
+        state.counters[layout.COUNTER.begin] = chunk.complete
         check_stopped()
     encoder.give(state)
     return out[:written].copy() if written < len(out) // 2 else out[:written], offsets, words

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.components.vocab import Vocab
-from subwords.kernels.layout import MISSING, NO_EDGE, UNIT_BLOCK, Children, TrieNodes
+from subwords.kernels import layout
+from subwords.kernels.layout import Children, TrieNodes
 from subwords.kernels.stored import stored
 from subwords.support.value import digest_of
 
@@ -29,9 +30,9 @@ def _units_of(vocab: Vocab, ids: NDArray[np.int64]) -> tuple[NDArray[np.uint64],
     offsets = vocab.offsets
     starts, stops = offsets[ids], offsets[ids + 1]
     size = int((stops - starts).sum()) + 2
-    edges = np.full(2 << max(4, size.bit_length()), NO_EDGE, np.uint64)
+    edges = np.full(2 << max(4, size.bit_length()), layout.NO_EDGE, np.uint64)
     parents, labels = np.zeros(size, np.int32), np.zeros(size, np.uint8)
-    depths, strings = np.zeros(size, np.int32), np.full(size, MISSING, np.int32)
+    depths, strings = np.zeros(size, np.int32), np.full(size, layout.MISSING, np.int32)
     roots, nodes = np.zeros(len(ids), np.int64), TrieNodes(parents, labels, depths, strings)
     count = build_edges(vocab.data, starts, stops, roots, edges, 0x9E3779B9, nodes)
     # Breadth first, children of a node side by side; without the second root.
@@ -45,9 +46,9 @@ def _units_of(vocab: Vocab, ids: NDArray[np.int64]) -> tuple[NDArray[np.uint64],
     first[above[begins - 1]], last[above[begins - 1]] = begins, np.append(begins[1:], len(order))
     pieces = np.where(strings[order] >= 0, np.append(ids, -1)[strings[order]], -1).astype(np.int32)
     children = Children(first, last)
-    room, used = len(order) + UNIT_BLOCK, -1
+    room, used = len(order) + layout.UNIT_BLOCK, -1
     while used < 0:
-        room = 2 * room // UNIT_BLOCK * UNIT_BLOCK
+        room = 2 * room // layout.UNIT_BLOCK * layout.UNIT_BLOCK
         units, places = np.zeros(room, np.uint64), np.empty(len(order), np.int64)
         used = fill_units(children, labels[order], pieces, units, np.zeros(room, np.uint8), places)
     units, links, records = units[:used].copy(), np.zeros(used, np.int32), np.diff(offsets).astype(np.uint64)

@@ -22,7 +22,7 @@ from subwords.engine.framed import framed, padded
 from subwords.engine.framed_rows import RowFrame
 from subwords.engine.spans import Located
 from subwords.errors import InputError
-from subwords.kernels.layout import SHORT_TEXT
+from subwords.kernels import layout
 from subwords.results.encoding import Encoding
 from subwords.results.encoding_batch import EncodingBatch
 from subwords.spec import TokenizerSpec
@@ -123,7 +123,7 @@ def _quick_ids(engine: Engine, text: str) -> list[int] | None:
     """Return the ids of a short text; None if they cost as much as the places do, or if the text is invalid."""
     fast = engine.fast_path
     ids = fast.encode(text)
-    if ids is None and fast.works and len(text) <= SHORT_TEXT:
+    if ids is None and fast.works and len(text) <= layout.SHORT_TEXT:
         with suppress(InputError):
             ids = engine.encode(text, "text").tolist()  # makes room for the words that the fast path refuses
     return ids

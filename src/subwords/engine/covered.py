@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from subwords.components.normalizer import Form, SentencePiece
 from subwords.components.space_rule import SPACE
 from subwords.components.splitter import Split
+from subwords.kernels import layout
 from subwords.kernels.named import cover_text
-from subwords.kernels.place_layout import EMPTY_PREFIX, FIRST_PREFIX, NO_PREFIX
 from subwords.split.routes import NO_OFFSETS
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Cover(NamedTuple):
 
         text: has no added tokens. around: how many of the ids come before and after those of the text.
         """
-        if not text or (self.ascii_only and not text.isascii()) or (self.prefix != NO_PREFIX and SPACE in text):
+        if not text or (self.ascii_only and not text.isascii()) or (self.prefix != layout.NO_PREFIX and SPACE in text):
             return None
         data = np.frombuffer(text.encode(), np.uint8)
         before, stop = around[0], len(ids) - around[1]
@@ -62,14 +62,14 @@ def cover_of(engine: Engine) -> Cover | None:
     """
     if not all(isinstance(step, Split) and step.behavior != "removed" for step in engine.splitter.rule):
         return None
-    segmenter, prefix, steps = engine.segmenter, NO_PREFIX, engine.normalizer.steps if engine.normalizer else ()
+    segmenter, prefix, steps = engine.segmenter, layout.NO_PREFIX, engine.normalizer.steps if engine.normalizer else ()
     forms = all(isinstance(step, Form) for step in steps)  # do not change ASCII
     if not forms:
         plain = engine.plain
         if plain is None or not plain.prefixed:
             return None
         segmenter = plain.segmenter
-        prefix = EMPTY_PREFIX if isinstance(steps[0], SentencePiece) else FIRST_PREFIX
+        prefix = layout.EMPTY_PREFIX if isinstance(steps[0], SentencePiece) else layout.FIRST_PREFIX
     sizes = segmenter.id_sizes
     if sizes is None or np.any(sizes.marks):
         return None

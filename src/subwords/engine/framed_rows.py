@@ -17,16 +17,8 @@ from subwords.engine.framed import MOST_TOKENS, combinations
 from subwords.engine.placed import NO_ROW, Placement, gathered
 from subwords.engine.truncated import pieces_of
 from subwords.errors import InputError
-from subwords.kernels.place_layout import (
-    PIECE_FLAGS,
-    PIECE_FROM,
-    PIECE_ID,
-    PIECE_NAME,
-    PIECE_ROW,
-    PIECE_SIZE,
-    PIECE_TYPE,
-    Row,
-)
+from subwords.kernels import layout
+from subwords.kernels.layout import Row
 from subwords.results.rows import Rows
 
 __all__ = ["RowFrame"]
@@ -34,7 +26,7 @@ __all__ = ["RowFrame"]
 Offsets = NDArray[np.int64]
 _Tokens = tuple[Mapping[int, str], ...]
 
-SPECIAL, ATTENDED = 1, 2  # bits of PIECE_FLAGS
+SPECIAL, ATTENDED = 1, 2  # bits of PIECE.flags
 
 
 class _Slots(NamedTuple):
@@ -82,10 +74,10 @@ class RowFrame:
             return _plain(found, tokens)
         slots = self._slots_of(found.offsets, count)
         pieces = self._pieces(slots, len(found.tokens))
-        lengths = pieces[:, :, PIECE_SIZE].sum(axis=1)
+        lengths = pieces[:, :, layout.PIECE.size].sum(axis=1)
         if self._padding is not None:
             pieces = self._filled(pieces, lengths, self._padding, slots, count, len(found.tokens))
-            lengths = pieces[:, :, PIECE_SIZE].sum(axis=1)
+            lengths = pieces[:, :, layout.PIECE.size].sum(axis=1)
         bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         return Rows(
             gathered(found, pieces.ravel(), int(bounds[-1])),
@@ -157,16 +149,16 @@ class RowFrame:
     # ------------------------------------------------------------------ pieces
 
     def _pieces(self, slots: _Slots, names: int) -> Offsets:
-        """Return the pieces of each row, shape (rows, pieces, PIECE_ROW); `names`: the number of those of the texts."""
-        pieces = np.zeros((len(slots.first), len(self._layout), PIECE_ROW), np.int64)
+        """Return the pieces of each row, shape (rows, pieces, PIECE.width); `names`: how many the texts have."""
+        pieces = np.zeros((len(slots.first), len(self._layout), layout.PIECE.width), np.int64)
         for place, (slot, index, kind, flags, name) in enumerate(self._layout):
             column = pieces[:, place]
-            column[:, PIECE_TYPE], column[:, PIECE_FLAGS] = kind, flags
+            column[:, layout.PIECE.type], column[:, layout.PIECE.flags] = kind, flags
             if slot < 0:
-                column[:, PIECE_FROM], column[:, PIECE_SIZE], column[:, PIECE_ID] = -1, 1, index
-                column[:, PIECE_NAME] = names + name
+                column[:, layout.PIECE.start], column[:, layout.PIECE.size], column[:, layout.PIECE.id] = -1, 1, index
+                column[:, layout.PIECE.name] = names + name
             else:
-                column[:, PIECE_FROM], column[:, PIECE_SIZE] = slots.first[:, slot], slots.sizes[:, slot]
+                column[:, layout.PIECE.start], column[:, layout.PIECE.size] = slots.first[:, slot], slots.sizes[:, slot]
         return pieces
 
     def _filled(
@@ -176,22 +168,22 @@ class RowFrame:
         parts = 1 + max((stop - start for start, stop in slots.overflow.values()), default=0)
         if length * parts > MOST_TOKENS:
             raise InputError("padding makes a text too long")  # the long way says more
-        fill = np.zeros((len(pieces), 1, PIECE_ROW), np.int64)
-        fill[:, 0, PIECE_FROM], fill[:, 0, PIECE_SIZE] = -1, np.maximum(0, length - lengths)
-        fill[:, 0, PIECE_ID], fill[:, 0, PIECE_TYPE] = padding.pad_id, padding.pad_type_id
-        fill[:, 0, PIECE_FLAGS], fill[:, 0, PIECE_NAME] = SPECIAL, names + len(self._names) - 1
+        fill = np.zeros((len(pieces), 1, layout.PIECE.width), np.int64)
+        fill[:, 0, layout.PIECE.start], fill[:, 0, layout.PIECE.size] = -1, np.maximum(0, length - lengths)
+        fill[:, 0, layout.PIECE.id], fill[:, 0, layout.PIECE.type] = padding.pad_id, padding.pad_type_id
+        fill[:, 0, layout.PIECE.flags], fill[:, 0, layout.PIECE.name] = SPECIAL, names + len(self._names) - 1
         return np.concatenate([fill, pieces] if padding.direction == "left" else [pieces, fill], axis=1)
 
     def _ranges(self, pieces: Offsets) -> Offsets:
         """Return where the ids of each text are in its row; the last ones if a text occurs several times, as in HF."""
         found = np.zeros((len(pieces), 2 * self._texts), np.int64)
-        ends = np.cumsum(pieces[:, :, PIECE_SIZE], axis=1)
+        ends = np.cumsum(pieces[:, :, layout.PIECE.size], axis=1)
         left = int(self._padding is not None and self._padding.direction == "left")
         for place, (slot, *_) in enumerate(self._layout, left):
             if slot >= 0:
                 text = self._slots[slot]
                 found[:, 2 * text + 1] = ends[:, place]
-                found[:, 2 * text] = ends[:, place] - pieces[:, place, PIECE_SIZE]
+                found[:, 2 * text] = ends[:, place] - pieces[:, place, layout.PIECE.size]
         return found
 
 

@@ -18,28 +18,9 @@ from subwords.encode.segmenter import NO_KINDS
 from subwords.encode.traced import Words, encode_traced, words_of
 from subwords.engine.spelling import Spelling
 from subwords.errors import InputError
-from subwords.kernels.layout import MOST_BYTES
+from subwords.kernels import layout
+from subwords.kernels.layout import IdSizes, IdWords, Origins, Placed, Row, Source
 from subwords.kernels.named import count_characters, gather_pieces, place_ids
-from subwords.kernels.place_layout import (
-    ENDS_TEXT,
-    FIRST_TEXT,
-    NEXT_UNKNOWN,
-    PIECE_FROM,
-    PIECE_ROW,
-    PIECE_SIZE,
-    PLACE_START,
-    UNKNOWN_BEGIN,
-    UNKNOWN_ID,
-    UNKNOWN_ROW,
-    UNKNOWN_RUN,
-    WORD_BASE,
-    IdSizes,
-    IdWords,
-    Origins,
-    Placed,
-    Row,
-    Source,
-)
 from subwords.normalize.normalizer import Normalizer
 from subwords.normalize.stages import Origin
 from subwords.split.routes import NO_OFFSETS
@@ -122,7 +103,7 @@ class Placer:
         self.normalizer = normalizer
         self.sizes = sizes
         self._spelling = spelling
-        self._unknown = np.flatnonzero(sizes.sizes == UNKNOWN_RUN) if len(sizes.kinds) else NO_ENTRIES
+        self._unknown = np.flatnonzero(sizes.sizes == layout.UNKNOWN_RUN) if len(sizes.kinds) else NO_ENTRIES
 
     def place(
         self,
@@ -175,7 +156,7 @@ class Placer:
         sizes, unknown = self.sizes, []
         if len(self._unknown) and trimmer is None:
             count = int(np.count_nonzero(part.ids == self._unknown[0]))
-            out = out._replace(unknown=np.empty(UNKNOWN_ROW * count, np.int64))
+            out = out._replace(unknown=np.empty(layout.UNKNOWNS.width * count, np.int64))
         elif trimmer is not None:  # it does not have their text
             sizes = sizes._replace(kinds=NO_KINDS)
         size = len(part.source)
@@ -183,18 +164,29 @@ class Placer:
         if len(out.spans):
             chars = np.empty(size + 1, np.int32)
             count_characters.by_size(size)(part.source, chars)
-        source, start, kernel = Source(part.bounds, chars), np.zeros(PLACE_START, np.int64), place_ids.by_size(size)
+        source, start, kernel = (
+            Source(part.bounds, chars),
+            np.zeros(layout.START.width, np.int64),
+            place_ids.by_size(size),
+        )
         odd, first = 0, 0
         for words in part.words:
             texts = len(words.word_ends)
-            start[WORD_BASE], start[FIRST_TEXT], start[ENDS_TEXT] = words.base, first, words.complete
-            text, before = part.data if words.text is None else words.text, UNKNOWN_ROW * int(start[NEXT_UNKNOWN])
+            start[layout.START.word_base], start[layout.START.first_text], start[layout.START.ends_text] = (
+                words.base,
+                first,
+                words.complete,
+            )
+            text, before = (
+                part.data if words.text is None else words.text,
+                layout.UNKNOWNS.width * int(start[layout.START.next_unknown]),
+            )
             id_ends = part.offsets[first + 1 : first + 1 + texts]
             id_words = IdWords(words.ends, words.begins, words.word_ends, id_ends, text)
             firsts, lasts = (NO_OFFSETS, NO_OFFSETS) if words.origin is None else words.origin
             origins = Origins(firsts, lasts, part.origin.begins, part.origin.ends)
             odd += kernel(part.ids, id_words, sizes, origins, source, out, start)
-            if before < (upto := UNKNOWN_ROW * int(start[NEXT_UNKNOWN])):
+            if before < (upto := layout.UNKNOWNS.width * int(start[layout.START.next_unknown])):
                 unknown.append(Unknown(out.unknown[before:upto], text))
             first += texts if words.complete else texts - 1
         if trimmer is not None:
@@ -235,9 +227,9 @@ def named_unknown(groups: Sequence[Unknown], names: NDArray[np.int32], tokens: l
     numbers: dict[bytes, int] = {}
     first = len(tokens)
     for entries, text in groups:
-        data, rows = text.data, entries.reshape(-1, UNKNOWN_ROW)
-        given = (data[begin:end].tobytes() for begin, end in rows[:, UNKNOWN_BEGIN:].tolist())
-        names[rows[:, UNKNOWN_ID]] = [numbers.setdefault(each, first + len(numbers)) for each in given]
+        data, rows = text.data, entries.reshape(-1, layout.UNKNOWNS.width)
+        given = (data[begin:end].tobytes() for begin, end in rows[:, layout.UNKNOWNS.begin :].tolist())
+        names[rows[:, layout.UNKNOWNS.id]] = [numbers.setdefault(each, first + len(numbers)) for each in given]
     tokens += [each.decode("utf-8", "replace") for each in numbers]
 
 
@@ -263,10 +255,10 @@ def merged(found: Placement, others: dict[int, Located], spelling: Spelling) -> 
     count = len(found.offsets) - 1 + len(others)
     plain = np.ones(count, np.bool_)
     plain[[*others]] = False
-    pieces = np.zeros((count, PIECE_ROW), np.int64)
-    pieces[plain, PIECE_FROM], pieces[plain, PIECE_SIZE] = found.offsets[:-1], np.diff(found.offsets)
-    pieces[~plain, PIECE_FROM], pieces[~plain, PIECE_SIZE] = starts, sizes
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(pieces[:, PIECE_SIZE])])
+    pieces = np.zeros((count, layout.PIECE.width), np.int64)
+    pieces[plain, layout.PIECE.start], pieces[plain, layout.PIECE.size] = found.offsets[:-1], np.diff(found.offsets)
+    pieces[~plain, layout.PIECE.start], pieces[~plain, layout.PIECE.size] = starts, sizes
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(pieces[:, layout.PIECE.size])])
     row = gathered(both, pieces.ravel(), int(offsets[-1]))
     return Placement(row.ids, offsets, row.byte_spans, row.spans, row.words, row.names, tokens)
 
@@ -314,8 +306,8 @@ def _bytes_of(texts: Sequence[str]) -> tuple[Bytes, Offsets]:
         data = string.encode()
     except UnicodeEncodeError:
         raise InputError("expected text without lone surrogates") from None
-    if len(data) > MOST_BYTES:
-        raise InputError(f"expected at most {MOST_BYTES} bytes of text")
+    if len(data) > layout.MOST_BYTES:
+        raise InputError(f"expected at most {layout.MOST_BYTES} bytes of text")
     bounds = np.zeros(len(texts) + 1, np.int64)
     if len(texts) == 1:
         bounds[1] = len(data)

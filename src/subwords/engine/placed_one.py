@@ -12,19 +12,9 @@ from subwords.encode.encoder import POOL
 from subwords.encode.segmenter import NO_KINDS
 from subwords.engine.placed import NO_CHARS, NOWHERE, Placement, Placer, Unknown, begins, named_unknown
 from subwords.errors import InputError
-from subwords.kernels.layout import SHORT_TEXT
+from subwords.kernels import layout
+from subwords.kernels.layout import IdWords, Origins, Placed, Source
 from subwords.kernels.named import count_characters, place_ids
-from subwords.kernels.place_layout import (
-    ENDS_TEXT,
-    NEXT_ID,
-    NEXT_UNKNOWN,
-    PLACE_START,
-    UNKNOWN_ROW,
-    IdWords,
-    Origins,
-    Placed,
-    Source,
-)
 from subwords.split.routes import NO_OFFSETS, SplitBuffers, TracedChunk, WordChunk
 
 if TYPE_CHECKING:
@@ -52,10 +42,16 @@ class _Room(NamedTuple):
 
 def _room() -> _Room:
     bounds, offsets, words = np.zeros((3, 2), np.int64)
-    start = np.zeros(PLACE_START, np.int64)
-    start[ENDS_TEXT] = 1
+    start = np.zeros(layout.START.width, np.int64)
+    start[layout.START.ends_text] = 1
     return _Room(
-        bounds, offsets, words[:1], start, np.zeros(1, np.uint8), np.zeros(FEW * UNKNOWN_ROW, np.int64), SplitBuffers()
+        bounds,
+        offsets,
+        words[:1],
+        start,
+        np.zeros(1, np.uint8),
+        np.zeros(FEW * layout.UNKNOWNS.width, np.int64),
+        SplitBuffers(),
     )
 
 
@@ -80,7 +76,7 @@ class OnePlacer:
         except UnicodeEncodeError:
             raise InputError("expected text without lone surrogates") from None
         size = len(data)
-        if size > SHORT_TEXT:
+        if size > layout.SHORT_TEXT:
             return None
         try:
             room = self._rooms.pop()
@@ -93,7 +89,7 @@ class OnePlacer:
             part, stops, origin = self._normalizer.traced(source, room.bounds)
             if self._sees_start and not begins(stops, origin, room.bounds):
                 return None
-        if len(part) > SHORT_TEXT or (added and added.occurs(part.tobytes().decode("utf-8", "surrogateescape"))):
+        if len(part) > layout.SHORT_TEXT or (added and added.occurs(part.tobytes().decode("utf-8", "surrogateescape"))):
             return None
         chars = NO_CHARS
         if size != len(text):
@@ -128,7 +124,7 @@ class OnePlacer:
         if shown is not traced:
             traced, words = shown, int(shown.chunk.text_ends[0])
         room.offsets[1], room.words[0], room.odd[0] = count, words, 0
-        room.start[NEXT_ID] = room.start[NEXT_UNKNOWN] = 0
+        room.start[layout.START.next_id] = room.start[layout.START.next_unknown] = 0
         if self._unsplit and words:
             room.words[0] = 1
             traced = TracedChunk(WordChunk(part, 0, np.array([len(part)], np.uint32), room.words, True), NO_OFFSETS)
@@ -139,7 +135,7 @@ class OnePlacer:
         origins = Origins(firsts, lasts, origin.begins, origin.ends)
         sizes = self._sizes if trimmer is None else self._trimmed_sizes
         odd = place_ids.with_gil()(ids, id_words, sizes, origins, source, placed, room.start)
-        names, unknown = NO_CHARS, UNKNOWN_ROW * int(room.start[NEXT_UNKNOWN])
+        names, unknown = NO_CHARS, layout.UNKNOWNS.width * int(room.start[layout.START.next_unknown])
         tokens: list[str] = []
         if unknown and not odd:
             names = np.full(count, -1, np.int32)

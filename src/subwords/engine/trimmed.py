@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from subwords.components.template import Template, whitespace_around
 from subwords.engine.spelling import Spelling
+from subwords.kernels.layout import Placed, Trims
 from subwords.kernels.named import trim_spans
-from subwords.kernels.place_layout import Placed, Trims
 
 __all__ = ["Trimmer"]
 

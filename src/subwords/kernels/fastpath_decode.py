@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.kernels import layout
 from subwords.kernels.fastpath import (
     API,
     BYTES_DATA,
@@ -35,7 +36,6 @@ from subwords.kernels.fastpath import (
     store_id_at,
 )
 from subwords.kernels.jit import I64, Int, helper, inlined
-from subwords.kernels.layout import LANES, SPAN_SIZE, SPAN_START
 from subwords.kernels.text.decode import FLAGS, run_after
 
 __all__ = ["list_decoder"]
@@ -86,7 +86,7 @@ def read_list(carried, ids, n, out):
             return I64(-1)
         span = load_at(spans + 8 * value)
         store_id_at(out + 4 * k, value)
-        total += span & SPAN_SIZE
+        total += span & layout.SPAN_SIZE
         if span & FLAGS != 0 or run != 0:
             run = run_after(run, span)
             if run < 0:
@@ -100,7 +100,7 @@ def copy_tokens(carried, ids, n, out):
     spans, tokens = data_of(item(carried, SPANS)), data_of(item(carried, BYTES))
     for k in range(n):
         span = load_at(spans + 8 * id_at(ids + 4 * k))
-        source, size = tokens + (span >> SPAN_START), span & SPAN_SIZE
+        source, size = tokens + (span >> layout.SPAN_START), span & layout.SPAN_SIZE
         copy_at(out, source)
         for more in range(16, size, 16):
             copy_at(out + more, source + more)
@@ -114,7 +114,7 @@ def text_of(carried, ids, n, total):
     if total <= SHORT:
         room, out = I64(0), data_of(item(carried, SCRATCH)) + 4 * FEW
     else:
-        room = room_for(carried, total + LANES)
+        room = room_for(carried, total + layout.LANES)
         if room == 0:
             return given_up(carried, room)
         out = call_at(api_of(carried, BYTES_DATA), room)
@@ -151,4 +151,4 @@ def decode_ids(carried: Int, ids: Int) -> Int:
 
 def list_decoder(spans: NDArray[np.int64], tokens: NDArray[np.uint8]) -> Callable[[object], str | None]:
     """Return the function that decodes lists of ids, whose bytes are these spans of the tokens' bytes."""
-    return built_in(decode_ids, (api(), spans, tokens, np.empty(4 * FEW + SHORT + LANES, np.uint8)))
+    return built_in(decode_ids, (api(), spans, tokens, np.empty(4 * FEW + SHORT + layout.LANES, np.uint8)))

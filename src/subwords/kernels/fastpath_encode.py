@@ -7,6 +7,7 @@ with n = 1, read where it is: a copy takes 30 ns, since its bytes are read again
 
 from __future__ import annotations
 
+from subwords.kernels import layout
 from subwords.kernels.fastpath import (
     API,
     DATA,
@@ -36,7 +37,6 @@ from subwords.kernels.fastpath import (
     utf8_of,
 )
 from subwords.kernels.jit import I64, Int, helper, inlined, spliced
-from subwords.kernels.layout import AT_OUT, BEGIN, DONE, NEXT_TEXT, NEXT_WORD, PROGRESS, SHORT_TEXT
 from subwords.kernels.plan_layout import (
     BOUNDS_ARRAY,
     BUFFER,
@@ -117,14 +117,14 @@ def normalize(plan, fields, address, texts):
         ends = point_to(fields, BOUNDS_ARRAY, bounds, texts + 1)
         out, progress, tables = item(stage, STAGE.out), item(stage, STAGE.progress), item(stage, STAGE.tables)
         numbers = data_of(progress)
-        for k in range(PROGRESS):
+        for k in range(layout.PROGRESS.width):
             store_at(numbers + 8 * k, get(fields, row + 2) if k == 3 else 0)
         if get(fields, row + 1) != 0:
             status = call_at(get(fields, row), array, ends, tables, item(stage, STAGE.scratch), out, progress)
         else:
             status = call_at(get(fields, row), array, ends, tables, out, progress)
         address, bounds = data_of(item(out, 0)), data_of(item(out, 2))
-        if status != DONE or load_at(numbers + 8 * AT_OUT) > BUFFER:
+        if status != layout.DONE or load_at(numbers + 8 * layout.PROGRESS.out) > BUFFER:
             return address, bounds, False
     return address, bounds, True
 
@@ -206,7 +206,7 @@ def taken(carried, left):
 def encode_one(carried, plan, text):
     """Write the ids of a `str` to the plan's `out`: their number, or -1 if it needs the general path."""
     fields, count = data_of(item(plan, PLAN.fields)), I64(-1)
-    address, owner = utf8_of(carried, text, SHORT_TEXT, fields + 8 * FIELDS.size)
+    address, owner = utf8_of(carried, text, layout.SHORT_TEXT, fields + 8 * FIELDS.size)
     size, marked = get(fields, FIELDS.size), get(fields, FIELDS.marked) != 0 and owner != 0
     if address != 0 and not (marked and has_mark(address, size)):
         if size > 0 and get(fields, FIELDS.prefixed) != 0:
@@ -222,9 +222,9 @@ def encode_one(carried, plan, text):
         call_at(api_of(carried, RELEASE), owner)
     if count < 0:  # encoding may have stopped halfway: the counters become those of a new text
         counters = data_of(item(plan, PLAN.counters))
-        store_at(counters + 8 * NEXT_TEXT, 0)
-        store_at(counters + 8 * NEXT_WORD, 0)
-        store_at(counters + 8 * BEGIN, 1)
+        store_at(counters + 8 * layout.COUNTER.next_text, 0)
+        store_at(counters + 8 * layout.COUNTER.next_word, 0)
+        store_at(counters + 8 * layout.COUNTER.begin, 1)
     return count
 
 

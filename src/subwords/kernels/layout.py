@@ -1,13 +1,14 @@
 """Every layout that kernels and Python share, named once: columns of tables, fields of int64 arrays, tuples of arrays.
 
 A class is a tuple of arrays that a kernel takes as one argument; its annotations are the machine types of `jit.py`. A
-constant ..._ROW is how many elements a table's row has; the constants before it are its columns. The file of the
-kernel that fills a table says what the columns mean. This file imports neither NumPy nor Numba, nor anything of ours.
-The layouts of training are in `train_layout.py`, those of encodings in `place_layout.py`.
+lower-case name of a row, as in `PAIR.key`, is a column of a table or a field of an array, and `width` is how many there
+are. In a kernel these are constants. The file of the kernel that fills a table says what the columns mean. This file
+imports neither NumPy nor Numba, nor anything of ours.
 """
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any, NamedTuple
 
 # One-dimensional contiguous arrays, by the type of their elements.
@@ -18,6 +19,17 @@ U64s = Any
 I32s = Any
 I64s = Any
 F64s = Any
+
+
+def row(names: str, first: int = 0, **others: int) -> ModuleType:
+    """Return numbers from `first` on by their names, as a module, whose constants Numba reads when it compiles.
+
+    A named tuple for each would do the same, but takes 40 times as long to make in every process.
+    """
+    made = ModuleType("row")
+    vars(made).update(zip(names.split(), range(first, 1 << 62), strict=False), **others)
+    return made
+
 
 # ------------------------------------------------------------------ every kernel
 
@@ -39,7 +51,7 @@ MOST_BYTES = RUN - LANES  # of texts split in one call
 
 # ------------------------------------------------------------------ rows of JSON (text/rows.py)
 
-ROW_AT, ROW_WRITTEN, ROW_COUNT = range(3)  # counters: the next row in the data; bytes and texts written so far
+JSON_ROW = row("at written width")  # counters: the next row in the data; bytes and texts written so far
 
 # ------------------------------------------------------------------ what an id gives (text/decode.py)
 
@@ -50,12 +62,12 @@ NO_SIZE = -(1 << 62)  # in place of a size: a break separates single bytes
 
 # ------------------------------------------------------------------ what a text has (text/measure.py)
 
-CHARACTERS_OF, WORDS_OF, SPACELESS_OF, MEASURED_ROW = range(4)  # of a text
+MEASURED = row("characters words spaceless width")  # of a text
 IN_WORD, SPACELESS = 1, 2  # bits of a code point: it is part of a word; its script has no spaces between words
 
 # ------------------------------------------------------------------ the table of words (table/)
 
-KEY_LOW, KEY_HIGH, VALUE_LOW, VALUE_HIGH, SLOT_ROW = range(5)  # of a slot, uint64
+SLOT = row("key_low key_high value_low value_high width")  # of a slot, uint64
 BLOCK = 256  # words whose keys are made at once
 KEY_ROW = 3  # of a key: low, high, and the slot to begin the search at
 ODD_WORDS = KEY_ROW * BLOCK  # after the keys: the indices of the words whose keys need a second look, at most BLOCK
@@ -72,18 +84,19 @@ KEY_MASKS = (
 )
 
 # Counters of a table of words, which outlive a call: int64.
-# NEXT_TEXT, NEXT_WORD: where to resume. WRITTEN: ids in the output. SLOTS_USED, IDS_USED, BYTES_USED: of the table.
-# UNKNOWN_AT: the byte that has no id. NEEDED: what NEED_... needs. FAR: words of the last block with ids in the arena.
-# BEGIN: the next word is the first of its text. JOINED: the texts of a call are parts of one text. ALONE: 1, words are
-# segmented without the table; WARY, blocks are small. SUMMED: ids whose scores are in the sum.
-NEXT_TEXT, NEXT_WORD, WRITTEN, SLOTS_USED, IDS_USED, BYTES_USED, UNKNOWN_AT, NEEDED = range(8)
-FAR, BEGIN, JOINED, ALONE, SUMMED, COUNTERS = range(8, 14)
+# next_text, next_word: where to resume. written: ids in the output. slots_used, ids_used, bytes_used: of the table.
+# unknown_at: the byte that has no id. needed: what NEED_... needs. far: words of the last block with ids in the arena.
+# begin: the next word is the first of its text. joined: the texts of a call are parts of one text. alone: 1, words are
+# segmented without the table; WARY, blocks are small. summed: ids whose scores are in the sum.
+COUNTER = row(
+    "next_text next_word written slots_used ids_used bytes_used unknown_at needed far begin joined alone summed width"
+)
 
 
 class WordTable(NamedTuple):
     """The words already segmented."""
 
-    slots: U64s  # SLOT_ROW elements a slot; a power of two of slots
+    slots: U64s  # width elements a slot; a power of two of slots
     seeds: U64s
     ids: I32s  # arena of ids
     text: U8s  # arena of long words
@@ -102,12 +115,12 @@ class CountTable(NamedTuple):
 
 # ------------------------------------------------------------------ models, as encoders read them
 
-# Fields of `settings`. SEED is that of a hash table.
-UNK, SEED = range(2)
-# KNOWN_BITS: bits of a rank in `entries`; 0 for a model whose merges are in `pairs`.
-FUSE_UNK, DROP_UNKNOWN, COMPLETE, TIED, LINKS, PARTED, MARKS, FIRST_RESULT, KNOWN_BITS, BPE_SETTINGS = range(2, 12)
-MOST_CHARS, WORDPIECE_SETTINGS = range(2, 4)
-RUNNING, UNIGRAM_SETTINGS = range(2, 4)
+# Fields of `settings`. seed is that of a hash table.
+MODEL = row("unk seed")
+# known_bits: bits of a rank in `entries`; 0 for a model whose merges are in `pairs`.
+BPE = row("fuse_unk drop_unknown complete tied links parted marks first_result known_bits width", 2)
+WORDPIECE = row("most_chars width", 2)
+UNIGRAM = row("running width", 2)
 
 # BPE. An entry of the pair table is left id, right id and rank in one uint64.
 ID_BITS, RANK_BITS = 21, 22
@@ -119,7 +132,7 @@ MERGE_PADDING = 8  # elements after the ranks of a word's pairs
 SYMBOL_SCRATCH, TIED_SCRATCH = 12, 3  # elements of `symbols`, and of `keys` if priorities tie, for a symbol
 PAIR_LANES = 64  # room for the pairs of a short word
 FORMS = 4  # ids of a symbol that is spelled with a prefix or suffix
-WITH_PREFIX, WITH_SUFFIX = 1, 2  # the place of a symbol in its word, and the bits of MARKS: prefix, suffix
+WITH_PREFIX, WITH_SUFFIX = 1, 2  # the place of a symbol in its word, and the bits of marks: prefix, suffix
 RANK_SCRATCH = 4  # elements of `chains` for a rank
 
 
@@ -139,7 +152,7 @@ class BPEModel(NamedTuple):
     pilots: U16s  # a perfect hash table, see bpe/pairs.py: by the first bits of a pair's hash
     entries: U32s  # by place; a power of two of elements
     halves: I32s  # by rank: the two symbols that merge
-    forms: I32s  # with MARKS, an id of `alphabet` is a row here: FORMS ids by place in the word, see first_symbols
+    forms: I32s  # with marks, an id of `alphabet` is a row here: FORMS ids by place in the word, see first_symbols
 
 
 class BPEScratch(NamedTuple):
@@ -216,7 +229,7 @@ class UnigramWorkspace(NamedTuple):
 
 
 # Fields of `sums`: of the text, of the text before the block, and whether the sum came near the reset.
-TOTAL_SCORE, SCORE_BEFORE, CAME_NEAR, SUMS = range(4)
+SUM = row("total before came_near width")
 PLACE_SUMS, PLACE_STEPS = 2, 3
 
 
@@ -308,11 +321,10 @@ class Literals(NamedTuple):
 
 # ------------------------------------------------------------------ normalization (normalize/)
 
-# Progress of a call: the text, the place in it, the place in the result. The rest is for sentencepiece.py (SPACED,
-# BEGUN, FILLED) and graphemes.py (LAST, LOST, UPTO).
-AT_TEXT, AT_BYTE, AT_OUT = range(3)
-SPACED, BEGUN, FILLED, PROGRESS = range(3, 7)
-LAST_CHAR, LOST, ALONE_UPTO = range(3, 6)
+# Progress of a call: the text, the place in it, the place in the result. The rest is for sentencepiece.py (spaced,
+# begun, filled) and graphemes.py (last, lost, alone_upto).
+PROGRESS = row("text byte out spaced begun filled width")
+GRAPHEMES = row("last lost alone_upto", 3)
 
 ENTRY_SHIFT, LONGEST_ENTRY = 8, 255  # an entry is place << ENTRY_SHIFT | length; the most bytes or characters of one
 PAIR_SHIFT = 21  # a pair that composes is first << PAIR_SHIFT | second
@@ -321,16 +333,18 @@ BLOCK_GROWTH = LANES * (LONGEST_ENTRY + 1) + LANES  # bytes that a block may bec
 SAFE, SAFE_BEHIND, SOLID = 1, 2, 4  # a text may be cut before the character; if the one before is SOLID; is SOLID
 STARTS, CHANGES = 1, 2  # of a character: nothing before it can change it; the normal form changes it
 
-# Classes of characters: strings begin with FIRST or BOTH and have SECOND, BOTH or MAPPED_SECOND next.
-PLAIN, FIRST, BOTH, SECOND, MAPPED_SECOND, MAPPED, MAPPED_SPACE = range(7)
+# Classes of characters: strings begin with first or both and have second, both or mapped_second next.
+CHARACTER = row("plain first both second mapped_second mapped mapped_space")
 # Settings of SentencePiece's rules.
-REMOVES, PREFIX, SUFFIX, WIDE, BEGINS, ENDS, JOINS_HIGH, JOINS_ASCII, RANGES, LONGEST, RULE_SETTINGS = range(11)
+RULE = row("removes prefix suffix wide begins ends joins_high joins_ascii ranges longest width")
 # A value: where its replacement is, its length, the length of its leading spaces, whether it ends with a space.
-VALUE_START, VALUE_SIZE, VALUE_LEAD, VALUE_SPACED, VALUE_ROW = range(5)
+VALUE = row("start size lead spaced width")
 
-# Grapheme classes; those from EXTEND to SPACING join what is before them, unless that is a control character.
-OTHER, CR, LF, CONTROL, EXTEND, LINKER, ZWNJ, ZWJ, SPACING, PREPEND = range(10)
-HANGUL_L, HANGUL_V, HANGUL_T, HANGUL_LV, HANGUL_LVT, REGIONAL, PICTOGRAPHIC, CONSONANT = range(10, 18)
+# Grapheme classes; those from extend to spacing join what is before them, unless that is a control character.
+GRAPHEME = row(
+    "other cr lf control extend linker zwnj zwj spacing "
+    "prepend hangul_l hangul_v hangul_t hangul_lv hangul_lvt regional pictographic consonant"
+)
 INNER = -2  # source of a byte inside a character
 
 
@@ -381,10 +395,310 @@ class Rules(NamedTuple):
 
     classes: U8s  # by code point
     units: U32s  # the map's double array as its file has it; 256 zeros for no map
-    values: I32s  # VALUE_ROW elements for every value of the map
+    values: I32s  # width elements for every value of the map
     arena: U8s  # replacements
     users: U64s  # double array of user-defined pieces
-    pieces: I32s  # VALUE_ROW elements for every user-defined piece
+    pieces: I32s  # width elements for every user-defined piece
     settings: I64s
     ranges: U8s  # first and last byte of each range of ASCII that needs a look
     kinds: U8s  # by code point: the grapheme class; empty where graphemes do not matter
+
+
+# ------------------------------------------------------------------ encodings with positions (text/locate.py)
+
+# Fields of `start`: the place before the first word; the numbers of the first text, the next id, and its word in the
+# text; whether the last text ends with the words; how many entries of `unknown` are written.
+START = row("word_base first_text next_id next_number ends_text next_unknown width")
+# Bytes of an id's size that only the first id of a word has, and the last not.
+SIZE_MARK = row("leading trailing width")
+WHOLE_WORD, UNSURE, UNKNOWN_RUN = -1, -2, -3  # in place of the size of an id
+# By code point, for UNKNOWN_RUN: a character before which every unknown run ends, one that continues every run, and one
+# that does either.
+ENDS_RUN, CONTINUES_RUN, MAY_CONTINUE = range(3)
+UNKNOWNS = row("id begin end width")
+NO_WORD = -1
+NO_PREFIX, FIRST_PREFIX, EMPTY_PREFIX = range(3)  # the prefix of a text, and its place: see `cover_text`
+PIECE = row("start size id type flags name width")
+
+
+class IdWords(NamedTuple):
+    """The words of some texts, and how many ids the texts have."""
+
+    ends: U32s
+    begins: I64s  # empty if each word begins where the previous one ends
+    word_ends: I64s  # by text: the number of words up to its end
+    id_ends: I64s  # by text: the number of ids up to its end
+    text: U8s  # that is split into words; may be empty if no id has the size UNKNOWN_RUN
+
+
+class IdSizes(NamedTuple):
+    """How many bytes of a word each id covers."""
+
+    sizes: I32s
+    marks: I64s
+    kinds: U8s  # by code point, for UNKNOWN_RUN; if it is empty, such ids are UNSURE
+
+
+class Origins(NamedTuple):
+    """By byte: the range it comes from. First for the words, then for the normalized text; empty if unchanged."""
+
+    word_begins: I64s
+    word_ends: I64s
+    text_begins: I64s
+    text_ends: I64s
+
+
+class Source(NamedTuple):
+    """The given texts."""
+
+    bounds: I64s
+    chars: I32s  # for every byte and the end: how many characters begin before it; empty if all are ASCII
+
+
+class Placed(NamedTuple):
+    """The result, by id; `spans` may be empty if there are no `chars`."""
+
+    byte_spans: I64s
+    spans: I64s
+    words: I32s
+    odd: U8s  # by text
+    unknown: I64s  # by UNKNOWN_RUN id: its number, and its bytes in the text of the words
+
+
+class Trims(NamedTuple):
+    """By id: the whitespace that its token begins and ends with, in characters; `keeps`: see `Template.trims`."""
+
+    begun: I32s
+    ended: I32s
+    keeps: U8s
+
+
+class Row(NamedTuple):
+    """The entries of encodings; `spans` is empty if it equals `byte_spans`; of a source, some may be empty."""
+
+    ids: U32s
+    byte_spans: I64s
+    spans: I64s
+    words: I32s
+    names: I32s  # of tokens that are not in the vocabulary; -1 for the others
+    types: U32s
+    special: U8s
+    attention: U8s
+
+
+# ------------------------------------------------------------------ counted words (table/words.py)
+
+WORD = row("length count place start width")  # uint64
+SORT_ROW = 2  # place, row: uint64
+MARK = row("last documents width")  # uint64: the last document, from 1, and how many; of a slot
+DIGIT_BITS = 11  # of a place, sorted at once
+
+# ------------------------------------------------------------------ training by merges (bpe/, wordpiece/)
+
+TIE_IDS, TIE_FIRST, TIE_BYTES = range(3)  # rules for pairs of equal score
+LIKELIHOOD, COURSE, COUNT = range(3)  # scores
+
+# Fields of `settings`. pause: the number of merges to return at. score and prefix_chars are WordPiece's. ruled: whether
+# `MergeRules` apply.
+TRAIN = row("threshold floor vocab_size tie max_length pause specials prefix_bytes score prefix_chars ruled width")
+APART = 255  # in place of a class: what must not merge
+# Counters. arena_at: the word to count pairs from. WordPiece: total tokens now, and when the heap was made; the record
+# Python has chosen, and how many it can choose from; what no pair outside the heap gains.
+TALLY = row(
+    "pairs_used heap_size postings_used tokens merges strings_used "
+    "arena_at total total_before chosen choices warm width"
+)
+ALL_IN_HEAP = -0x7FFFFFFFFFFFFFFF  # of warm: no pair is outside the heap
+
+END = (1 << 32) - 1  # between two words, and at places inside tokens, in place of a symbol; no place is END
+HEADER = row("length weight_low weight_high first_length width")  # before a word's symbols, uint32: WordPiece
+PAIR = row("key count place words width")  # uint64
+NO_KEY = (1 << 64) - 1  # a free entry of the pair table
+REFUSED_PAIR = NO_KEY - 1  # an entry whose pair was refused
+TOKEN = row("left right left_words right_words last_left last_right span string width")  # int64: a cache line
+HEAP = row("count tie key width")  # uint64
+# Of a merge, int32: left, right, merged, and the count of the pair: its low COUNT_BITS bits, and the others.
+MERGE = row("left right merged count_low count_high width")
+COUNT_BITS = 31
+BUFFER = row("neighbour in_word width")  # uint32; in BPE, IN_WORD is the place of the new pair
+
+
+class SymbolWords(NamedTuple):
+    """Words as symbols, and where runs of words of equal count begin; see bpe/index.py."""
+
+    symbols: U32s
+    starts: U32s
+    weights: U64s
+
+
+class MergeRules(NamedTuple):
+    """Which pairs may merge.
+
+    lengths: of each token, in symbols. classes: of each token. joined: the class of what two classes make, or APART;
+    the left class is the row. taken: ids whose string no merge makes.
+    """
+
+    lengths: I32s
+    classes: U8s
+    joined: U8s
+    taken: I32s
+
+
+class MergeTraining(NamedTuple):
+    """All that BPE training works on; see bpe/index.py and bpe/train.py."""
+
+    words: SymbolWords
+    pairs: U64s
+    postings: U32s
+    heap: U64s
+    buffer: U32s
+    touched: I32s
+    tokens: I64s
+    strings: U8s
+    merges: I32s
+    rules: MergeRules
+    counters: I64s
+    settings: I64s
+
+
+# Parity-aware training (bpe/parity.py). Of a region: where its symbols, runs, pairs, postings and heap begin, and how
+# many runs, pairs (a power of two) and heap entries there is room for.
+REGION = row("symbols_at runs_at runs pairs_at pairs postings_at heap_at heap_room width")
+# Fields of `choice`. measured_from: the first region for measuring. window: 0 for none; most_picks of a language in it.
+# needing: the region without room for this many needed_pairs pairs.
+CHOICE = row("languages regions measured_from window most_picks needing needed_pairs width")
+NO_LANGUAGE = -1  # of a merge that all languages chose
+
+
+class ParityTraining(NamedTuple):
+    """All that parity-aware training works on.
+
+    sizes: the number of symbols of each region, with repetitions. scales: cost per symbol of each language. recent: for
+    each language, how often it was chosen within the window, and whether it has no pairs left. picks: the language of
+    each merge.
+    """
+
+    symbols: U32s
+    starts: U32s
+    weights: U64s
+    pairs: U64s
+    postings: U32s
+    heap: U64s
+    buffer: U32s
+    touched: I32s
+    tokens: I64s
+    strings: U8s
+    merges: I32s
+    rules: MergeRules
+    counters: I64s
+    settings: I64s
+    regions: I64s
+    sizes: I64s
+    scales: F64s
+    choice: I64s
+    recent: I64s
+    picks: I32s
+
+
+# WordPiece: records of pairs, symbols, the table that finds a record, and entries of the heap; all int64.
+RECORD = row("key count place words next_of_left next_of_right heap_at", width=8)
+SYMBOL = row("times doubles log_times first_as_left first_as_right times_before", width=8)
+FIND_ROW = 2  # key, record
+ENTRY = row("score tie record pairs high low", width=8)
+
+
+class ScoreTraining(NamedTuple):
+    """All that WordPiece training works on; see wordpiece/index.py and wordpiece/heap.py."""
+
+    arena: U32s
+    postings: U32s
+    buffer: U32s
+    records: I64s
+    finder: I64s
+    heap: I64s
+    choices: I64s
+    tokens: I64s
+    symbols: I64s
+    strings: U8s
+    names: I64s
+    counters: I64s
+    settings: I64s
+
+
+# ------------------------------------------------------------------ Unigram training (unigram/)
+
+LENGTH_BITS = 16  # of a link: below the number of the next shorter piece at the same place, plus 1
+ALWAYS, NEVER = 1e300, -1e300  # losses of pieces that are always kept, and of useless ones
+FILLED = row("symbols words width")
+LIMIT = row("char_bits key_chars sort_chars known_chars width")  # of `limits` of the sort, int64
+FRAME = row("at end depth width")  # a run of suffixes that is being sorted
+RANGE_STACK = 128  # elements: 64 ranges
+
+
+class Words(NamedTuple):
+    """Word counts: bytes, where each word begins, and how often it occurs."""
+
+    data: U8s
+    offsets: I64s
+    counts: U64s
+
+
+class Suffixes(NamedTuple):
+    """Words as numbers of characters, the word of every place, where words begin, and the sorted suffixes."""
+
+    symbols: I32s
+    word_of: I32s
+    starts: I64s
+    order: I32s
+
+
+class Substrings(NamedTuple):
+    """The first suffix that begins with a substring, the one after the last, and the substring's length."""
+
+    lefts: I32s
+    rights: I32s
+    lengths: I32s
+
+
+class SortStacks(NamedTuple):
+    """Room for sorting: ranges of suffixes, and a frame for each number of characters."""
+
+    ranges: I64s
+    frames: I64s
+
+
+class LatticeWords(NamedTuple):
+    """Where words begin, how often they occur, and the longest piece at every place."""
+
+    starts: I64s
+    weights: I64s
+    longest: I32s
+
+
+class Pieces(NamedTuple):
+    """Links of pieces, and their probabilities or scores."""
+
+    links: I64s
+    values: F64s
+
+
+class PiecePlaces(NamedTuple):
+    """A place of every piece, and the longest piece at every place."""
+
+    at: I32s
+    longest: I32s
+
+
+class ForwardBackward(NamedTuple):
+    """Room for one word: probabilities of what is before and after each place, and where they were raised."""
+
+    forward: F64s
+    backward: F64s
+    raised: U8s
+
+
+class BestPath(NamedTuple):
+    """Room for one word: the best score up to each place, and the last piece."""
+
+    best: F64s
+    last: I32s

@@ -8,7 +8,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.kernels.train_layout import APART, MergeRules
+from subwords.kernels import layout
+from subwords.kernels.layout import MergeRules
 
 __all__ = ["character_rules"]
 
@@ -52,7 +53,11 @@ def _classes() -> tuple[_Class, ...]:
 def _joined_classes() -> NDArray[np.uint8]:
     kinds = _classes()
     return np.array(
-        [APART if (kind := _joined(left, right)) is None else kinds.index(kind) for left in kinds for right in kinds],
+        [
+            layout.APART if (kind := _joined(left, right)) is None else kinds.index(kind)
+            for left in kinds
+            for right in kinds
+        ],
         np.uint8,
     )
 

@@ -9,22 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.kernels.layout import NEED_PAIRS
-from subwords.kernels.train_layout import (
-    ARENA_AT,
-    END,
-    NO_KEY,
-    PAIR_COUNT,
-    PAIR_KEY,
-    PAIR_ROW,
-    POSTINGS_USED,
-    SPAN,
-    THRESHOLD,
-    TOKEN_ROW,
-    TRAIN_COUNTERS,
-    MergeRules,
-    SymbolWords,
-)
+from subwords.kernels import layout
+from subwords.kernels.layout import MergeRules, SymbolWords
 from subwords.support.memory import zeros
 from subwords.support.threads import in_threads
 
@@ -34,7 +20,7 @@ FEW_PAIRS = 1 << 12
 MANY_SYMBOLS = 1 << 22  # of fewer, threads and a sieve cost more than they save
 FEW_TOKENS = 1 << 10  # make few pairs
 MOST_SIEVE = 1 << 22  # counters
-NO_SIEVE = np.full(1, END, np.uint32)
+NO_SIEVE = np.full(1, layout.END, np.uint32)
 AT_ONCE = 64  # pairs
 LOOK = 1 << 12  # symbols
 
@@ -52,7 +38,9 @@ class Unindexed(NamedTuple):
     @property
     def spans(self) -> NDArray[np.uint32]:
         """The number of symbols that each token covers; empty if each covers one."""
-        found = self.tokens.reshape(-1, TOKEN_ROW)[:, SPAN].astype(np.uint32)  # as rows: in no cache
+        found = self.tokens.reshape(-1, layout.TOKEN.width)[:, layout.TOKEN.span].astype(
+            np.uint32
+        )  # as rows: in no cache
         return found if int(found.max()) > 1 else found[:0]
 
 
@@ -61,11 +49,12 @@ def index_pairs(
 ) -> tuple[Table, NDArray[np.uint32]]:
     """Return the table of the pairs that reach the threshold, and their postings.
 
-    room: for how many pairs the table is, by the number of those. Sets PAIRS_USED and POSTINGS_USED of `counters`.
+    room: for how many pairs the table is, by the number of those. Sets TALLY.pairs_used and TALLY.postings_used of
+    `counters`.
     """
     from subwords.kernels.named import fill_postings, move_pairs, place_pairs, place_postings
 
-    threshold, size, spans = int(source.settings[THRESHOLD]), len(source.words.symbols), source.spans
+    threshold, size, spans = int(source.settings[layout.TRAIN.threshold]), len(source.words.symbols), source.spans
     postings = zeros(3 * size + 64, np.uint32, random=True)
     numbers = zeros(size, np.uint32, random=True)  # not a part of `postings`: memory that is used later, or never
     parts = _parts_of(source.words, spans, threads)
@@ -74,8 +63,8 @@ def index_pairs(
     every = tables[0] if len(tables) == 1 else _sum(tables)
     pairs = pair_table(room(live_in(every, threshold)))
     move_pairs(every, pairs, threshold, counters)
-    counters[POSTINGS_USED] = place_pairs(pairs)
-    places = [np.full(len(table) // PAIR_ROW // 2 + 1, END, np.uint32) for table in tables]
+    counters[layout.TALLY.postings_used] = place_pairs(pairs)
+    places = [np.full(len(table) // layout.PAIR.width // 2 + 1, layout.END, np.uint32) for table in tables]
     for table, found in zip(reversed(tables), reversed(places), strict=True):
         place_postings(table, pairs, found)
     in_threads(lambda at: fill_postings(numbers, *at[0], at[1], postings), zip(parts, places, strict=True), threads)
@@ -92,7 +81,7 @@ def _parts_of(words: SymbolWords, spans: NDArray[np.uint32], threads: int) -> li
 
 def _end_from(symbols: NDArray[np.uint32], at: int) -> int:
     while at < len(symbols):
-        ends = np.flatnonzero(symbols[at : at + LOOK] == END)
+        ends = np.flatnonzero(symbols[at : at + LOOK] == layout.END)
         if len(ends):
             return at + int(ends[0])
         at += LOOK
@@ -105,9 +94,9 @@ def _sieve(
     """Return a counter for each hash of a pair, as large as the pair's count or larger; NO_SIEVE for a small table."""
     from subwords.kernels.named import sift_pairs
 
-    tokens = int(np.count_nonzero(source.tokens.reshape(-1, TOKEN_ROW)[:, SPAN]))
+    tokens = int(np.count_nonzero(source.tokens.reshape(-1, layout.TOKEN.width)[:, layout.TOKEN.span]))
     small = len(source.words.symbols) < MANY_SYMBOLS or tokens < FEW_TOKENS
-    if small or int(source.settings[THRESHOLD]) <= 1:
+    if small or int(source.settings[layout.TRAIN.threshold]) <= 1:
         return NO_SIEVE
     room = _room_of_sieve(source)
 
@@ -119,7 +108,7 @@ def _sieve(
     # 12 million symbols, 8,000 tokens to learn: 0.8 s with all pairs in the table.
     first, *others = in_threads(sifted, parts, threads)
     for other in others:
-        first += np.minimum(other, END - first)
+        first += np.minimum(other, layout.END - first)
     return first
 
 
@@ -128,7 +117,7 @@ def _room_of_sieve(source: Unindexed) -> int:
     starts, weights = source.words.starts[:-1].astype(np.float64), source.words.weights.astype(np.float64)
     total = np.dot(np.diff(starts, append=len(source.words.symbols)), weights)
     # 13 million symbols, 2**18 times the threshold: 0.49 s with 2**20 counters, 0.52 with 2**19, 0.52 with 2**21.
-    return min(MOST_SIEVE, 1 << int(2 * total / int(source.settings[THRESHOLD])).bit_length())
+    return min(MOST_SIEVE, 1 << int(2 * total / int(source.settings[layout.TRAIN.threshold])).bit_length())
 
 
 def _counted(
@@ -141,11 +130,13 @@ def _counted(
     """Return a table of the pairs of a part, without some that do not reach the threshold; sets its `numbers`."""
     from subwords.kernels.named import count_pairs
 
-    table, counters = pair_table(FEW_PAIRS), np.zeros(TRAIN_COUNTERS, np.int64)
+    table, counters = pair_table(FEW_PAIRS), np.zeros(layout.TALLY.width, np.int64)
     scratch = np.zeros(2 * AT_ONCE, np.uint64)
-    counters[ARENA_AT], stop = part
+    counters[layout.TALLY.arena_at], stop = part
     words, rules, settings = source.words, source.rules, source.settings
-    while count_pairs(words, stop, table, spans, rules, sieve, numbers, scratch, settings, counters) == NEED_PAIRS:
+    while (
+        count_pairs(words, stop, table, spans, rules, sieve, numbers, scratch, settings, counters) == layout.NEED_PAIRS
+    ):
         table = grown(table, counters)
     return table
 
@@ -153,7 +144,7 @@ def _counted(
 def _sum(tables: list[Table]) -> Table:
     from subwords.kernels.named import add_pairs
 
-    found, counters = pair_table(sum(live_in(table, 0) for table in tables)), np.zeros(TRAIN_COUNTERS, np.int64)
+    found, counters = pair_table(sum(live_in(table, 0) for table in tables)), np.zeros(layout.TALLY.width, np.int64)
     for table in tables:
         add_pairs(table, found, counters)
     return found
@@ -163,19 +154,23 @@ def grown(table: Table, counters: NDArray[np.int64]) -> Table:
     """Return a larger table of the same pairs."""
     from subwords.kernels.named import move_pairs
 
-    larger = pair_table(len(table) // PAIR_ROW)
+    larger = pair_table(len(table) // layout.PAIR.width)
     move_pairs(table, larger, 0, counters)
     return larger
 
 
 def live_in(table: Table, threshold: int) -> int:
     """Return the number of pairs that reach the threshold."""
-    rows = table.reshape(-1, PAIR_ROW)
-    return int(np.count_nonzero((rows[:, PAIR_KEY] != NO_KEY) & (rows[:, PAIR_COUNT] >= np.uint64(threshold))))
+    rows = table.reshape(-1, layout.PAIR.width)
+    return int(
+        np.count_nonzero(
+            (rows[:, layout.PAIR.key] != layout.NO_KEY) & (rows[:, layout.PAIR.count] >= np.uint64(threshold))
+        )
+    )
 
 
 def pair_table(pairs: int) -> Table:
     """Return an empty table that is less than half full with this many pairs."""
-    table = zeros((1 << (2 * pairs).bit_length()) * PAIR_ROW, np.uint64, random=True)
-    table[:] = NO_KEY
+    table = zeros((1 << (2 * pairs).bit_length()) * layout.PAIR.width, np.uint64, random=True)
+    table[:] = layout.NO_KEY
     return table

@@ -7,14 +7,13 @@ from typing import Protocol
 
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.errors import InputError, TrainingError
-from subwords.kernels.layout import ID_BITS
-from subwords.kernels.train_layout import TIE_BYTES, TIE_FIRST, TIE_IDS
+from subwords.kernels import layout
 from subwords.support.checks import check_choice, check_integer, check_strings, check_token
 
 __all__ = ["TIES", "Limits", "Step", "check_limits", "check_room", "check_unk", "check_words"]
 
-TIES = {"ids": TIE_IDS, "first": TIE_FIRST, "bytes": TIE_BYTES}
-MOST_IDS = (1 << ID_BITS) - 1  # limit of an entry in the encoder's pair table
+TIES = {"ids": layout.TIE_IDS, "first": layout.TIE_FIRST, "bytes": layout.TIE_BYTES}
+MOST_IDS = (1 << layout.ID_BITS) - 1  # limit of an entry in the encoder's pair table
 
 Step = Callable[[str, int, int], object]  # phase, number of steps done, number of steps expected
 

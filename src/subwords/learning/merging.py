@@ -11,41 +11,8 @@ from numpy.typing import NDArray
 from subwords.components.vocab import Vocab
 from subwords.corpus.counts import WordCounts
 from subwords.errors import TrainingError
-from subwords.kernels.layout import DONE, EXHAUSTED, MISSING, NEED_PAIRS, NEED_STRINGS, PAUSED
-from subwords.kernels.train_layout import (
-    BUFFER_ROW,
-    COUNT_BITS,
-    COUNT_HIGH,
-    COUNT_LOW,
-    FLOOR,
-    HEAP_ROW,
-    HEAP_SIZE,
-    LAST_LEFT,
-    LAST_RIGHT,
-    MAX_LENGTH,
-    MERGE_ROW,
-    MERGED,
-    MERGES,
-    PAIR_ROW,
-    PAIRS_USED,
-    PAUSE,
-    PREFIX_BYTES,
-    RULED,
-    SPAN,
-    SPECIALS,
-    STRING,
-    STRINGS_USED,
-    THRESHOLD,
-    TIE,
-    TOKEN_ROW,
-    TOKENS,
-    TRAIN_COUNTERS,
-    TRAIN_SETTINGS,
-    VOCAB_SIZE,
-    MergeRules,
-    MergeTraining,
-    SymbolWords,
-)
+from subwords.kernels import layout
+from subwords.kernels.layout import MergeRules, MergeTraining, SymbolWords
 from subwords.learning.indexing import Unindexed, index_pairs, pair_table
 from subwords.learning.limits import TIES, Limits, Step
 from subwords.support.memory import zeros
@@ -131,47 +98,53 @@ class MergeLoop(ABC):
 
     def __init__(self, settings: Limits, threshold: int) -> None:
         self.size = settings.vocab_size
-        self.counters = np.zeros(TRAIN_COUNTERS, np.int64)
+        self.counters = np.zeros(layout.TALLY.width, np.int64)
         self.settings = train_settings(settings, threshold)
 
     def _name_base(self, base: Sequence[bytes]) -> None:
         """Enter the strings of the first tokens."""
-        self.tokens = np.zeros(TOKEN_ROW * (self.size + 2), np.int64)
-        rows = self.tokens.reshape(-1, TOKEN_ROW)
-        rows[:, [LAST_LEFT, LAST_RIGHT]] = MISSING
+        self.tokens = np.zeros(layout.TOKEN.width * (self.size + 2), np.int64)
+        rows = self.tokens.reshape(-1, layout.TOKEN.width)
+        rows[:, [layout.TOKEN.last_left, layout.TOKEN.last_right]] = layout.MISSING
         first = Vocab.of(base)
         ends = first.offsets + len(self.lead)
-        rows[: len(ends), STRING] = ends
+        rows[: len(ends), layout.TOKEN.string] = ends
         self.strings = np.empty(max(1 << 16, 16 * self.size + int(ends[-1])), np.uint8)
         self.strings[: ends[-1]] = np.frombuffer(self.lead + first.data[: first.offsets[-1]].tobytes(), np.uint8)
-        self.counters[[TOKENS, STRINGS_USED]] = len(base), ends[-1]
+        self.counters[[layout.TALLY.tokens, layout.TALLY.strings_used]] = len(base), ends[-1]
 
     @property
     def vocab(self) -> Vocab:
         """The tokens learned so far."""
-        offsets = self.tokens.reshape(-1, TOKEN_ROW)[: self.counters[TOKENS] + 1, STRING] - len(self.lead)
-        return Vocab(self.strings[len(self.lead) : self.counters[STRINGS_USED]].tobytes(), offsets)
+        offsets = self.tokens.reshape(-1, layout.TOKEN.width)[
+            : self.counters[layout.TALLY.tokens] + 1, layout.TOKEN.string
+        ] - len(self.lead)
+        return Vocab(self.strings[len(self.lead) : self.counters[layout.TALLY.strings_used]].tobytes(), offsets)
 
     def run(self, on_step: Step) -> None:
         """Merge until vocab_size is reached or no pair is frequent enough (B4)."""
         on_step("indexing", 0, 1)
         self._index()
         on_step("indexing", 1, 1)
-        base = int(self.counters[TOKENS])
+        base = int(self.counters[layout.TALLY.tokens])
         while True:  # the kernel returns every BETWEEN_LOOKS merges, which also lets an interrupt through
-            self.settings[PAUSE] = self.counters[MERGES] + BETWEEN_LOOKS
+            self.settings[layout.TRAIN.pause] = self.counters[layout.TALLY.merges] + BETWEEN_LOOKS
             status = self._merge()
-            learned = int(self.counters[TOKENS]) - base
+            learned = int(self.counters[layout.TALLY.tokens]) - base
             on_step("merging", learned, self.size - base)
-            if status == NEED_STRINGS:
+            if status == layout.NEED_STRINGS:
                 self.strings = np.concatenate([self.strings, np.empty_like(self.strings)])
-            elif status == EXHAUSTED and self.settings[THRESHOLD] > self.settings[FLOOR]:
-                self.settings[THRESHOLD] = max(self.settings[FLOOR], self.settings[THRESHOLD] // self.lowering)
+            elif (
+                status == layout.EXHAUSTED and self.settings[layout.TRAIN.threshold] > self.settings[layout.TRAIN.floor]
+            ):
+                self.settings[layout.TRAIN.threshold] = max(
+                    self.settings[layout.TRAIN.floor], self.settings[layout.TRAIN.threshold] // self.lowering
+                )
                 self._index()
-            elif status in (DONE, EXHAUSTED):
+            elif status in (layout.DONE, layout.EXHAUSTED):
                 on_step("merging", learned, learned)
                 return
-            elif status != PAUSED:
+            elif status != layout.PAUSED:
                 self._answer(status)
 
     @abstractmethod
@@ -208,18 +181,24 @@ class CountLoop(MergeLoop):
     ) -> None:
         super().__init__(settings, max(1, settings.min_frequency, threshold))
         self.words, self.threads = words, threads
-        self.settings[RULED] = rules is not None or settings.max_token_length is not None
-        self.rules = rules_of(len(base), self.size, rules) if self.settings[RULED] else NO_RULES
-        self.settings[PREFIX_BYTES] = prefix
-        self.merges = np.empty(MERGE_ROW * self.size, np.int32)
+        self.settings[layout.TRAIN.ruled] = rules is not None or settings.max_token_length is not None
+        self.rules = rules_of(len(base), self.size, rules) if self.settings[layout.TRAIN.ruled] else NO_RULES
+        self.settings[layout.TRAIN.prefix_bytes] = prefix
+        self.merges = np.empty(layout.MERGE.width * self.size, np.int32)
         self._name_base(base)
-        self.tokens.reshape(-1, TOKEN_ROW)[: len(base), SPAN] = 1
+        self.tokens.reshape(-1, layout.TOKEN.width)[: len(base), layout.TOKEN.span] = 1
 
     @property
     def learned(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The merges so far (left, right, merged), and the count of each pair at its turn."""
-        rows = self.merges[: MERGE_ROW * self.counters[MERGES]].astype(np.int64).reshape(-1, MERGE_ROW)
-        return rows[:, : MERGED + 1], rows[:, COUNT_LOW] | rows[:, COUNT_HIGH] << COUNT_BITS
+        rows = (
+            self.merges[: layout.MERGE.width * self.counters[layout.TALLY.merges]]
+            .astype(np.int64)
+            .reshape(-1, layout.MERGE.width)
+        )
+        return rows[:, : layout.MERGE.merged + 1], rows[:, layout.MERGE.count_low] | rows[
+            :, layout.MERGE.count_high
+        ] << layout.COUNT_BITS
 
     def _merge(self) -> int:
         from subwords.kernels.named import merge_pairs
@@ -227,7 +206,7 @@ class CountLoop(MergeLoop):
         return merge_pairs(self._training)
 
     def _answer(self, status: int) -> None:
-        assert status == NEED_PAIRS
+        assert status == layout.NEED_PAIRS
         self._grow_pairs()
 
     @property
@@ -254,8 +233,8 @@ class CountLoop(MergeLoop):
 
         source = Unindexed(self.words, self.tokens, self.rules, self.settings)
         self.pairs, self.postings = index_pairs(source, self.counters, self._room, self.threads)
-        self.buffer = zeros(BUFFER_ROW * len(self.words.symbols) + 64, np.uint32, random=True)
-        self.heap = zeros(HEAP_ROW * (len(self.pairs) // PAIR_ROW), np.uint64)
+        self.buffer = zeros(layout.BUFFER.width * len(self.words.symbols) + 64, np.uint32, random=True)
+        self.heap = zeros(layout.HEAP.width * (len(self.pairs) // layout.PAIR.width), np.uint64)
         self.touched = np.empty(2 * self.size + 4, np.int32)
         start_heap(self._training)
 
@@ -265,11 +244,11 @@ class CountLoop(MergeLoop):
     def _grow_pairs(self) -> None:
         from subwords.kernels.named import move_pairs
 
-        pairs = pair_table(self._room(2 * int(self.counters[PAIRS_USED])))
-        move_pairs(self.pairs, pairs, int(self.settings[THRESHOLD]), self.counters)
+        pairs = pair_table(self._room(2 * int(self.counters[layout.TALLY.pairs_used])))
+        move_pairs(self.pairs, pairs, int(self.settings[layout.TRAIN.threshold]), self.counters)
         self.pairs = pairs
-        used = HEAP_ROW * int(self.counters[HEAP_SIZE])
-        heap = np.empty(max(len(self.heap), 2 * used + HEAP_ROW * (2 * self.size + 4)), np.uint64)
+        used = layout.HEAP.width * int(self.counters[layout.TALLY.heap_size])
+        heap = np.empty(max(len(self.heap), 2 * used + layout.HEAP.width * (2 * self.size + 4)), np.uint64)
         heap[:used] = self.heap[:used]
         self.heap = heap
 
@@ -288,8 +267,11 @@ def rules_of(base: int, size: int, rules: MergeRules | None = None) -> MergeRule
 
 def train_settings(settings: Limits, threshold: int) -> NDArray[np.int64]:
     """Return a trainer's settings in the layout of the kernels."""
-    found = np.zeros(TRAIN_SETTINGS, np.int64)
-    found[THRESHOLD], found[FLOOR] = threshold, max(1, settings.min_frequency)
-    found[VOCAB_SIZE], found[TIE] = settings.vocab_size, TIES[settings.tie_break]
-    found[MAX_LENGTH], found[SPECIALS] = settings.max_token_length or 0, len(settings.special_tokens)
+    found = np.zeros(layout.TRAIN.width, np.int64)
+    found[layout.TRAIN.threshold], found[layout.TRAIN.floor] = threshold, max(1, settings.min_frequency)
+    found[layout.TRAIN.vocab_size], found[layout.TRAIN.tie] = settings.vocab_size, TIES[settings.tie_break]
+    found[layout.TRAIN.max_length], found[layout.TRAIN.specials] = (
+        settings.max_token_length or 0,
+        len(settings.special_tokens),
+    )
     return found

@@ -10,41 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.components.vocab import Vocab
-from subwords.kernels.layout import DONE, EXHAUSTED, NEED_PAIRS, NEED_STRINGS, PAUSED
-from subwords.kernels.train_layout import (
-    BUFFER_ROW,
-    CHOICE_FIELDS,
-    HEAP_AT_OF,
-    HEAP_ROOM_OF,
-    HEAP_ROW,
-    HEAP_SIZE,
-    LANGUAGES,
-    MEASURED_FROM,
-    MERGES,
-    MOST_PICKS,
-    NEEDED_PAIRS,
-    NEEDING,
-    NO_KEY,
-    PAIR_COUNT,
-    PAIR_ROW,
-    PAIRS_AT_OF,
-    PAIRS_OF,
-    PAIRS_USED,
-    PAUSE,
-    POSTINGS_AT_OF,
-    REGION_ROW,
-    REGIONS,
-    RUNS_AT_OF,
-    RUNS_OF,
-    SYMBOLS_AT_OF,
-    THRESHOLD,
-    TOKENS,
-    VOCAB_SIZE,
-    WINDOW,
-    MergeRules,
-    ParityTraining,
-    SymbolWords,
-)
+from subwords.kernels import layout
+from subwords.kernels.layout import MergeRules, ParityTraining, SymbolWords
 from subwords.learning.indexing import Unindexed, index_pairs, pair_table
 from subwords.learning.limits import Limits, Step
 from subwords.learning.merging import BETWEEN_LOOKS, CountLoop
@@ -74,15 +41,15 @@ class _Region(CountLoop):
 
     def __init__(self, words: SymbolWords, base: list[bytes], settings: Limits, rules: MergeRules | None) -> None:
         super().__init__(words, 0, base, settings, 0, rules)
-        self.settings[THRESHOLD] = 1
+        self.settings[layout.TRAIN.threshold] = 1
 
     def _index(self) -> None:
         from subwords.kernels.named import start_heap
 
         source = Unindexed(self.words, self.tokens, self.rules, self.settings)
         self.pairs, self.postings = index_pairs(source, self.counters, self._room)
-        self.buffer = np.zeros(BUFFER_ROW, np.uint32)
-        self.heap = zeros(HEAP_ROW * (4 * int(self.counters[PAIRS_USED]) + ROOM), np.uint64)
+        self.buffer = np.zeros(layout.BUFFER.width, np.uint32)
+        self.heap = zeros(layout.HEAP.width * (4 * int(self.counters[layout.TALLY.pairs_used]) + ROOM), np.uint64)
         self.touched = np.zeros(4, np.int32)
         start_heap(self._training)
 
@@ -110,9 +77,13 @@ class ParityLoop:
         first, languages = self._regions[0], len(choice.scales)
         self.first, self.sizes = first, np.array(sizes, np.int64)
         self.scales = np.ascontiguousarray(choice.scales, np.float64)
-        self.choice = np.zeros(CHOICE_FIELDS, np.int64)
-        self.choice[[LANGUAGES, REGIONS, MEASURED_FROM]] = languages, len(words), len(words) - languages
-        self.choice[[WINDOW, MOST_PICKS]] = choice.window, choice.most_picks
+        self.choice = np.zeros(layout.CHOICE.width, np.int64)
+        self.choice[[layout.CHOICE.languages, layout.CHOICE.regions, layout.CHOICE.measured_from]] = (
+            languages,
+            len(words),
+            len(words) - languages,
+        )
+        self.choice[[layout.CHOICE.window, layout.CHOICE.most_picks]] = choice.window, choice.most_picks
         self.recent, self.picks = np.zeros(2 * languages, np.int64), np.zeros(first.size, np.int32)
 
     def run(self, on_step: Step, threads: int = 1) -> None:
@@ -125,21 +96,21 @@ class ParityLoop:
         in_threads(_Region._index, self._regions, threads)
         on_step("indexing", len(self._regions), len(self._regions))
         training, settings = self._packed(), self.first.settings
-        base = int(training.counters[TOKENS])
+        base = int(training.counters[layout.TALLY.tokens])
         while True:
-            settings[PAUSE] = training.counters[MERGES] + BETWEEN_LOOKS
+            settings[layout.TRAIN.pause] = training.counters[layout.TALLY.merges] + BETWEEN_LOOKS
             status = merge_in_parity(training)
-            learned = int(training.counters[TOKENS]) - base
-            on_step("merging", learned, int(settings[VOCAB_SIZE]) - base)
-            if status == NEED_STRINGS:
+            learned = int(training.counters[layout.TALLY.tokens]) - base
+            on_step("merging", learned, int(settings[layout.TRAIN.vocab_size]) - base)
+            if status == layout.NEED_STRINGS:
                 more = np.concatenate([training.strings, np.empty_like(training.strings)])
                 training = training._replace(strings=more)
                 self.first.strings = more
-            elif status == NEED_PAIRS:
-                self._grow(int(self.choice[NEEDING]))
+            elif status == layout.NEED_PAIRS:
+                self._grow(int(self.choice[layout.CHOICE.needing]))
                 training = training._replace(pairs=self._pairs.array, heap=self._heap.array)
-            elif status != PAUSED:
-                assert status in (DONE, EXHAUSTED)
+            elif status != layout.PAUSED:
+                assert status in (layout.DONE, layout.EXHAUSTED)
                 on_step("merging", learned, learned)
                 return
 
@@ -157,13 +128,15 @@ class ParityLoop:
     def _packed(self) -> ParityTraining:
         """Put the regions into common arrays, and let them work on their parts."""
         regions, first = self._regions, self.first
-        self._rows = np.zeros((len(regions), REGION_ROW), np.int64)
-        self._rows[:, RUNS_OF] = [len(one.words.weights) for one in regions]
-        self._rows[:, RUNS_AT_OF] = np.cumsum(self._rows[:, RUNS_OF]) - self._rows[:, RUNS_OF]
-        symbols, self._rows[:, SYMBOLS_AT_OF] = _joined([one.words.symbols for one in regions])
-        postings, self._rows[:, POSTINGS_AT_OF] = _joined([one.postings for one in regions])
+        self._rows = np.zeros((len(regions), layout.REGION.width), np.int64)
+        self._rows[:, layout.REGION.runs] = [len(one.words.weights) for one in regions]
+        self._rows[:, layout.REGION.runs_at] = (
+            np.cumsum(self._rows[:, layout.REGION.runs]) - self._rows[:, layout.REGION.runs]
+        )
+        symbols, self._rows[:, layout.REGION.symbols_at] = _joined([one.words.symbols for one in regions])
+        postings, self._rows[:, layout.REGION.postings_at] = _joined([one.postings for one in regions])
         counters, _ = _joined([one.counters for one in regions])
-        self._pairs, self._heap = _Blocks(PAIR_ROW), _Blocks(HEAP_ROW)
+        self._pairs, self._heap = _Blocks(layout.PAIR.width), _Blocks(layout.HEAP.width)
         for number, one in enumerate(regions):
             one.counters = counters.reshape(len(regions), -1)[number]
             self._place(number)
@@ -175,7 +148,7 @@ class ParityLoop:
             pairs=self._pairs.array,
             postings=postings,
             heap=self._heap.array,
-            buffer=zeros(BUFFER_ROW * most, np.uint32, random=True),
+            buffer=zeros(layout.BUFFER.width * most, np.uint32, random=True),
             touched=np.empty(2 * first.size + 4, np.int32),
             tokens=first.tokens,
             strings=first.strings,
@@ -194,10 +167,17 @@ class ParityLoop:
     def _place(self, number: int) -> None:
         """Put a region's pairs and heap into the common arrays."""
         row, one = self._rows[number], self._regions[number]
-        row[PAIRS_AT_OF] = self._pairs.put(one.pairs, len(one.pairs), int(row[PAIRS_AT_OF]), int(row[PAIRS_OF]))
-        used = HEAP_ROW * int(one.counters[HEAP_SIZE])
-        row[HEAP_AT_OF] = self._heap.put(one.heap, used, int(row[HEAP_AT_OF]), int(row[HEAP_ROOM_OF]))
-        row[[PAIRS_OF, HEAP_ROOM_OF]] = len(one.pairs) // PAIR_ROW, len(one.heap) // HEAP_ROW
+        row[layout.REGION.pairs_at] = self._pairs.put(
+            one.pairs, len(one.pairs), int(row[layout.REGION.pairs_at]), int(row[layout.REGION.pairs])
+        )
+        used = layout.HEAP.width * int(one.counters[layout.TALLY.heap_size])
+        row[layout.REGION.heap_at] = self._heap.put(
+            one.heap, used, int(row[layout.REGION.heap_at]), int(row[layout.REGION.heap_room])
+        )
+        row[[layout.REGION.pairs, layout.REGION.heap_room]] = (
+            len(one.pairs) // layout.PAIR.width,
+            len(one.heap) // layout.HEAP.width,
+        )
         one.pairs = one.heap = np.zeros(0, np.uint64)
 
     def _grow(self, number: int) -> None:
@@ -205,16 +185,16 @@ class ParityLoop:
         from subwords.kernels.named import move_pairs, start_heap
 
         row, one = self._rows[number], self._regions[number]
-        old = self._pairs.block(int(row[PAIRS_AT_OF]), int(row[PAIRS_OF]))
-        counts = old.reshape(-1, PAIR_ROW)[:, PAIR_COUNT]
-        live = int(np.count_nonzero((counts != 0) & (counts != NO_KEY)))
-        one.pairs, one.heap = self._room(2 * live + int(self.choice[NEEDED_PAIRS]))
+        old = self._pairs.block(int(row[layout.REGION.pairs_at]), int(row[layout.REGION.pairs]))
+        counts = old.reshape(-1, layout.PAIR.width)[:, layout.PAIR.count]
+        live = int(np.count_nonzero((counts != 0) & (counts != layout.NO_KEY)))
+        one.pairs, one.heap = self._room(2 * live + int(self.choice[layout.CHOICE.needed_pairs]))
         move_pairs(old, one.pairs, 1, one.counters)
         start_heap(one._training)
         self._place(number)
 
     def _room(self, pairs: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        return pair_table(pairs + ROOM), zeros(2 * HEAP_ROW * (pairs + ROOM), np.uint64)
+        return pair_table(pairs + ROOM), zeros(2 * layout.HEAP.width * (pairs + ROOM), np.uint64)
 
 
 class _Blocks:

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.unicode.tables import CODE_POINTS
+from subwords.kernels import layout
 
 __all__ = ["CharMap"]
 
@@ -57,7 +57,7 @@ class CharMap(Mapping[int, str]):
 
     def __or__(self, other: CharMap) -> CharMap:
         """Return the union; for codes in both, the replacement of `other`."""
-        kept = np.ones(CODE_POINTS, np.bool_)
+        kept = np.ones(layout.CODE_POINTS, np.bool_)
         kept[other.codes] = False
         first = np.flatnonzero(kept[self.codes])
         codes = np.concatenate([self.codes[first], other.codes])
@@ -69,7 +69,7 @@ class CharMap(Mapping[int, str]):
 
     def then(self, other: CharMap) -> CharMap:
         """Return one map equal to this one followed by `other`."""
-        row = np.full(CODE_POINTS, -1)
+        row = np.full(layout.CODE_POINTS, -1)
         row[other.codes] = np.arange(len(other.codes))
         rows = row[self.chars]
         lengths = np.where(rows < 0, 1, np.diff(other.bounds)[rows]) if len(other) else np.ones_like(rows)

@@ -15,8 +15,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.kernels import layout
 from subwords.normalize.char_table import CharMap
-from subwords.unicode.tables import CODE_POINTS, WHITE_SPACE, categories, property_members
+from subwords.unicode.tables import WHITE_SPACE, categories, property_members
 
 __all__ = [
     "UNICODE_VERSION",
@@ -165,7 +166,7 @@ def decompositions(form: str) -> Mapping[int, str]:
 @cache
 def combining_classes() -> NDArray[np.uint8]:
     """Return the canonical combining class of every code point, uint8, read-only."""
-    classes = np.zeros(CODE_POINTS, np.uint8)
+    classes = np.zeros(layout.CODE_POINTS, np.uint8)
     members = _marks()
     members[LAST_LETTER + 1 :] = False
     for code in _codes(members):
@@ -198,7 +199,7 @@ def composed(first: str, second: str) -> str | None:
 @cache
 def whitespace() -> NDArray[np.uint8]:
     """Return 1 for whitespace, 0 for other code points; uint8 of shape (0x110001,), read-only."""
-    members = np.zeros(CODE_POINTS + 1, np.uint8)
+    members = np.zeros(layout.CODE_POINTS + 1, np.uint8)
     members[list(WHITE_SPACE)] = 1
     members.flags.writeable = False
     return members

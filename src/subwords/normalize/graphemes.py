@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.kernels import layout
-from subwords.unicode.tables import CODE_POINTS, property_members
+from subwords.unicode.tables import property_members
 
 __all__ = ["grapheme_classes"]
 
@@ -67,33 +67,33 @@ def grapheme_classes() -> NDArray[np.uint8]:
 
     The last entry is for a byte that is not UTF-8: it is always one cluster.
     """
-    classes = np.zeros(CODE_POINTS + 1, np.uint8)
-    for names, found in ((("Mn", "Me"), layout.EXTEND), (("Mc",), layout.SPACING)):
-        classes[:CODE_POINTS][np.logical_or.reduce([property_members(name) for name in names])] = found
-    classes[_codes(NOT_SPACING)] = layout.OTHER
+    classes = np.zeros(layout.CODE_POINTS + 1, np.uint8)
+    for names, found in ((("Mn", "Me"), layout.GRAPHEME.extend), (("Mc",), layout.GRAPHEME.spacing)):
+        classes[: layout.CODE_POINTS][np.logical_or.reduce([property_members(name) for name in names])] = found
+    classes[_codes(NOT_SPACING)] = layout.GRAPHEME.other
     controls = np.logical_or.reduce([property_members(name) for name in ("Cc", "Cf", "Zl", "Zp")])
-    classes[:CODE_POINTS][controls] = layout.CONTROL
+    classes[: layout.CODE_POINTS][controls] = layout.GRAPHEME.control
     parts = {
-        CONTROL: layout.CONTROL,
-        EXTEND: layout.EXTEND,
-        SPACING: layout.SPACING,
-        PREPEND: layout.PREPEND,
-        HANGUL_L: layout.HANGUL_L,
-        HANGUL_V: layout.HANGUL_V,
-        HANGUL_T: layout.HANGUL_T,
-        REGIONAL: layout.REGIONAL,
-        PICTOGRAPHIC: layout.PICTOGRAPHIC,
-        LINKER: layout.LINKER,
-        CONSONANT: layout.CONSONANT,
-        "200C": layout.ZWNJ,
-        "200D": layout.ZWJ,
-        "D": layout.CR,
-        "A": layout.LF,
+        CONTROL: layout.GRAPHEME.control,
+        EXTEND: layout.GRAPHEME.extend,
+        SPACING: layout.GRAPHEME.spacing,
+        PREPEND: layout.GRAPHEME.prepend,
+        HANGUL_L: layout.GRAPHEME.hangul_l,
+        HANGUL_V: layout.GRAPHEME.hangul_v,
+        HANGUL_T: layout.GRAPHEME.hangul_t,
+        REGIONAL: layout.GRAPHEME.regional,
+        PICTOGRAPHIC: layout.GRAPHEME.pictographic,
+        LINKER: layout.GRAPHEME.linker,
+        CONSONANT: layout.GRAPHEME.consonant,
+        "200C": layout.GRAPHEME.zwnj,
+        "200D": layout.GRAPHEME.zwj,
+        "D": layout.GRAPHEME.cr,
+        "A": layout.GRAPHEME.lf,
     }
     for ranges, found in parts.items():
         classes[_codes(ranges)] = found
-    classes[0xAC00:0xD7A4] = layout.HANGUL_LVT
-    classes[0xAC00:0xD7A4:28] = layout.HANGUL_LV
-    classes[CODE_POINTS] = layout.CONTROL
+    classes[0xAC00:0xD7A4] = layout.GRAPHEME.hangul_lvt
+    classes[0xAC00:0xD7A4:28] = layout.GRAPHEME.hangul_lv
+    classes[layout.CODE_POINTS] = layout.GRAPHEME.control
     classes.flags.writeable = False
     return classes

@@ -25,7 +25,7 @@ from subwords.components.normalizer import (
     StripAccents,
 )
 from subwords.errors import InputError
-from subwords.kernels.layout import INVALID
+from subwords.kernels import layout
 from subwords.kernels.named import char_spans
 from subwords.kernels.stored import stored
 from subwords.normalize.char_table import CharMap
@@ -102,7 +102,7 @@ def safe(stages: tuple[Stage, ...]) -> Bytes:
     """Return for every code point the flags that `last_safe` takes: where a text may be cut."""
     if len(stages) == 1:
         return stages[0].safe()
-    heads = np.arange(INVALID + 1)
+    heads = np.arange(layout.INVALID + 1)
     for stage in stages:
         known = heads >= 0
         heads[known] = stage.heads(heads[known])

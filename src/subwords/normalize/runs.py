@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from subwords.components.normalizer import Replace
-from subwords.kernels.layout import BLOCK_GROWTH, LANES, Normalized, Runs
+from subwords.kernels import layout
+from subwords.kernels.layout import Normalized, Runs
 from subwords.kernels.named import run_texts
 from subwords.normalize.stages import WHOLE, Bytes, Offsets, Part, Result, Stage, written
 from subwords.split.pattern import Chars, Repeat, parse
@@ -38,14 +39,14 @@ class RunStage(Stage):
 
     def __init__(self, members: Members, low: int, content: bytes) -> None:
         self._members = members
-        data = np.frombuffer(content + bytes(LANES), np.uint8)
+        data = np.frombuffer(content + bytes(layout.LANES), np.uint8)
         self._runs = Runs(members.astype(np.uint8), np.array([low], np.int64), data)
         self.growth = 1 + len(content)
 
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
         """Replace the runs."""
         kernel, runs = run_texts.by_size(len(text)), self._runs
-        spare = 2 * BLOCK_GROWTH + len(runs.content)
+        spare = 2 * layout.BLOCK_GROWTH + len(runs.content)
 
         def run(out: Normalized, progress: Offsets) -> int:
             return kernel(text, bounds, runs, out, progress)

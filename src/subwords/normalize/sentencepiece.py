@@ -11,35 +11,8 @@ from numpy.typing import NDArray
 from subwords.components.normalizer import NAMED, SentencePiece
 from subwords.components.precompiled_map import Charsmap, read_charsmap
 from subwords.errors import FormatError
-from subwords.kernels.layout import (
-    BEGINS,
-    BOTH,
-    ENDS,
-    FIRST,
-    INVALID,
-    JOINS_ASCII,
-    JOINS_HIGH,
-    LANES,
-    LONGEST,
-    MAPPED,
-    MAPPED_SECOND,
-    MAPPED_SPACE,
-    PREFIX,
-    RANGES,
-    REMOVES,
-    RULE_SETTINGS,
-    SAFE,
-    SAFE_BEHIND,
-    SECOND,
-    SOLID,
-    SUFFIX,
-    UNIT_BLOCK,
-    VALUE_ROW,
-    VALUE_SIZE,
-    WIDE,
-    Children,
-    Rules,
-)
+from subwords.kernels import layout
+from subwords.kernels.layout import Children, Rules
 from subwords.kernels.named import rule_texts
 from subwords.normalize.stages import WHOLE, Bytes, Offsets, Origin, Part, Result, Stage, written
 from subwords.split.routes import StageCall
@@ -65,7 +38,9 @@ class RulesStage(Stage):
         self._classes = self._classified()
         values, pieces, arena = fields_of(self._map, self._users, self._space)
         units = np.zeros(256, np.uint32) if self._map is None else self._map.units
-        self._longest = max(int(table[VALUE_SIZE::VALUE_ROW].max(initial=4)) for table in (values, pieces))
+        self._longest = max(
+            int(table[layout.VALUE.size :: layout.VALUE.width].max(initial=4)) for table in (values, pieces)
+        )
         self.growth = self._grown()
         looked, joins = self._ascii()
         self._rules = Rules(
@@ -75,30 +50,36 @@ class RulesStage(Stage):
             arena=arena,
             users=_units(self._users),
             pieces=pieces,
-            settings=np.zeros(RULE_SETTINGS, np.int64),
+            settings=np.zeros(layout.RULE.width, np.int64),
             ranges=ranges_of(looked),
             kinds=np.empty(0, np.uint8),
         )
-        high = np.isin(self._classes[:128], [FIRST, BOTH, MAPPED, MAPPED_SECOND])
+        high = np.isin(
+            self._classes[:128],
+            [layout.CHARACTER.first, layout.CHARACTER.both, layout.CHARACTER.mapped, layout.CHARACTER.mapped_second],
+        )
         settings = self._rules.settings
-        settings[REMOVES], settings[WIDE] = step.remove_extra_whitespaces, step.escape_whitespaces
-        settings[PREFIX] = step.add_dummy_prefix and not step.whitespace_suffix
-        settings[SUFFIX] = step.add_dummy_prefix and step.whitespace_suffix
-        settings[JOINS_HIGH], settings[JOINS_ASCII] = high.any(), joins
-        settings[RANGES], settings[LONGEST] = len(self._rules.ranges) // 2, self._longest
+        settings[layout.RULE.removes], settings[layout.RULE.wide] = (
+            step.remove_extra_whitespaces,
+            step.escape_whitespaces,
+        )
+        settings[layout.RULE.prefix] = step.add_dummy_prefix and not step.whitespace_suffix
+        settings[layout.RULE.suffix] = step.add_dummy_prefix and step.whitespace_suffix
+        settings[layout.RULE.joins_high], settings[layout.RULE.joins_ascii] = high.any(), joins
+        settings[layout.RULE.ranges], settings[layout.RULE.longest] = len(self._rules.ranges) // 2, self._longest
         parts = (Part(begins, ends) for begins in (False, True) for ends in (False, True))
         self._by_part = {part: self._rules_of(part) for part in parts}
 
     def _rules_of(self, part: Part) -> Rules:
         """Return the rules for whole texts or for a part of one."""
         settings = self._rules.settings.copy()
-        settings[BEGINS], settings[ENDS] = part
+        settings[layout.RULE.begins], settings[layout.RULE.ends] = part
         return self._rules._replace(settings=settings)
 
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
         """Normalize; the source is where each byte's string or character begins, and one entry for the text's end."""
-        rules, stream = self._by_part[part], np.empty(3 * LANES, np.uint8)
-        spare = 8 * LANES + 2 * self._longest + len(bounds) * len(self._space)
+        rules, stream = self._by_part[part], np.empty(3 * layout.LANES, np.uint8)
+        spare = 8 * layout.LANES + 2 * self._longest + len(bounds) * len(self._space)
         result = written(
             lambda out, progress: rule_texts.by_size(len(text))(text, bounds, rules, stream, out, progress),
             text,
@@ -113,7 +94,7 @@ class RulesStage(Stage):
 
     def fast_path(self) -> StageCall | None:
         """Return the kernel."""
-        return StageCall(rule_texts, self._by_part[WHOLE], np.empty(3 * LANES, np.uint8))
+        return StageCall(rule_texts, self._by_part[WHOLE], np.empty(3 * layout.LANES, np.uint8))
 
     def origin(self, result: Result, before: Origin, bounds: Offsets, starts: Offsets) -> Origin:
         """Return origins in which every byte's range ends where the next byte's begins, as in SentencePiece."""
@@ -132,9 +113,9 @@ class RulesStage(Stage):
 
     def _longer(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
         """Return the characters that are first, second, and anywhere after the first in longer strings."""
-        found = np.zeros((3, INVALID + 1), np.bool_)
+        found = np.zeros((3, layout.INVALID + 1), np.bool_)
         if self._map is not None:
-            found[:, :INVALID] = self._map.firsts, self._map.seconds, self._map.later
+            found[:, : layout.INVALID] = self._map.firsts, self._map.seconds, self._map.later
         for symbol in self._step.user_symbols:
             if len(symbol) > 1:
                 found[0, ord(symbol[0])] = found[1, ord(symbol[1])] = True
@@ -143,7 +124,7 @@ class RulesStage(Stage):
 
     def _single(self) -> dict[int, bytes]:
         """Return the replacements of single characters; user-defined pieces of one character stay."""
-        found = {ord(" "): b" ", INVALID: "\ufffd".encode()}
+        found = {ord(" "): b" ", layout.INVALID: "\ufffd".encode()}
         if self._map is not None:
             codes, values = self._map.single
             text = self._map.text
@@ -152,28 +133,40 @@ class RulesStage(Stage):
 
     def _classified(self) -> Bytes:
         firsts, seconds, self._later = self._longer()
-        classes = np.select([firsts & seconds, firsts, seconds], [BOTH, FIRST, SECOND], 0)
+        classes = np.select(
+            [firsts & seconds, firsts, seconds],
+            [layout.CHARACTER.both, layout.CHARACTER.first, layout.CHARACTER.second],
+            0,
+        )
         self._becomes = self._single()
         # A user-defined character with which no longer string begins needs no entry.
-        changed = (code for code, text in self._becomes.items() if code != INVALID and text != chr(code).encode())
-        codes = np.array([*changed, ord(" "), INVALID, *(code for code in self._becomes if firsts[code])])
-        classes[codes] = np.where(seconds[codes], MAPPED_SECOND, MAPPED)
+        changed = (
+            code for code, text in self._becomes.items() if code != layout.INVALID and text != chr(code).encode()
+        )
+        codes = np.array([*changed, ord(" "), layout.INVALID, *(code for code in self._becomes if firsts[code])])
+        classes[codes] = np.where(seconds[codes], layout.CHARACTER.mapped_second, layout.CHARACTER.mapped)
         spaces = [code for code, text in self._becomes.items() if text == b" "]
-        classes[[code for code in spaces if not firsts[code] and not seconds[code]]] = MAPPED_SPACE
-        return classes.astype(np.uint8)
+        classes[[code for code in spaces if not firsts[code] and not seconds[code]]] = layout.CHARACTER.mapped_space
+        found: NDArray[np.uint8] = classes.astype(np.uint8)
+        return found
 
     def _ascii(self) -> tuple[list[int], bool]:
         """Return the ASCII bytes that the kernel must examine, and whether ASCII is second in any longer string."""
         pairs = set() if self._map is None else {*self._map.pairs}
         pairs |= {(ord(symbol[0]), ord(symbol[1])) for symbol in self._step.user_symbols if len(symbol) > 1}
         firsts = {first for first, second in pairs if second < 0x80}
-        looked = [code for code in range(128) if code in firsts or self._classes[code] >= MAPPED_SECOND]
+        looked = [
+            code for code in range(128) if code in firsts or self._classes[code] >= layout.CHARACTER.mapped_second
+        ]
         return looked, bool(firsts)
 
     def _grown(self) -> int:
         """Return the maximum output length as a multiple of the input length."""
         sizes = [
-            (len(text.replace(b" ", self._space)), len(chr(code).encode("utf-8", "replace")) if code < INVALID else 1)
+            (
+                len(text.replace(b" ", self._space)),
+                len(chr(code).encode("utf-8", "replace")) if code < layout.INVALID else 1,
+            )
             for code, text in self._becomes.items()
         ]
         # A longer string has at least two bytes, and a text at least one.
@@ -183,16 +176,16 @@ class RulesStage(Stage):
 
     def safe(self) -> Bytes:
         """Allow cuts between characters that no string has after its first, unless spaces at the cut can interact."""
-        found = np.where(self._later, 0, SAFE | SAFE_BEHIND | SOLID).astype(np.uint8)
+        found = np.where(self._later, 0, layout.SAFE | layout.SAFE_BEHIND | layout.SOLID).astype(np.uint8)
         spaces = (b" ", SPACE)
         spaced = [code for code, text in self._becomes.items() if not text or text.startswith(spaces)]
-        found[[*spaced, ord("▁")]] &= ~np.uint8(SAFE)
+        found[[*spaced, ord("▁")]] &= ~np.uint8(layout.SAFE)
         hollow = [code for code, text in self._becomes.items() if not text or text.endswith(spaces)]
-        found[[*hollow, ord("▁"), INVALID]] &= ~np.uint8(SOLID)
+        found[[*hollow, ord("▁"), layout.INVALID]] &= ~np.uint8(layout.SOLID)
         if self._map is not None:
             text = self._map.text
             wrong = [at for at in self._map.values.tolist() if not text[at] or text[at:].startswith(spaces)]
-            found[:INVALID][self._map.begins(np.array(wrong, np.int64))] &= ~np.uint8(SAFE)
+            found[: layout.INVALID][self._map.begins(np.array(wrong, np.int64))] &= ~np.uint8(layout.SAFE)
         return found
 
 
@@ -269,9 +262,9 @@ def fields_of(
     lead = np.minimum(solid[np.searchsorted(solid, starts)], ends) - starts
     spaced = (ends > starts) & np.append(spaces, False)[ends - 1]
     table = np.stack([moved[starts], sizes, lead * len(space), spaced], 1).astype(np.int32)
-    values = np.zeros((max(1, len(text)), VALUE_ROW), np.int32)
+    values = np.zeros((max(1, len(text)), layout.VALUE.width), np.int32)
     values[places] = table[: len(places)]
-    arena = np.frombuffer(source.replace(b" ", space) + bytes(LANES), np.uint8)
+    arena = np.frombuffer(source.replace(b" ", space) + bytes(layout.LANES), np.uint8)
     return values.ravel(), table[len(places) :].ravel(), arena
 
 
@@ -294,7 +287,7 @@ def _units(keys: Sequence[bytes]) -> NDArray[np.uint64]:
             labels.append(label)
             ids.append(-1)
     children = Children(np.array(firsts, np.int64), np.array([*firsts[1:], len(nodes)], np.int64))
-    room = len(nodes) // UNIT_BLOCK * UNIT_BLOCK + UNIT_BLOCK
+    room = len(nodes) // layout.UNIT_BLOCK * layout.UNIT_BLOCK + layout.UNIT_BLOCK
     while True:
         room *= 2
         units, taken = np.zeros(room, np.uint64), np.zeros(room, np.uint8)

@@ -13,27 +13,8 @@ from numpy.typing import NDArray
 from subwords.components.byte_alphabet import tokens_to_text
 from subwords.components.normalizer import Form, Replace
 from subwords.errors import InputError
-from subwords.kernels.layout import (
-    AT_BYTE,
-    AT_OUT,
-    BLOCK_GROWTH,
-    CHANGES,
-    ENTRY_SHIFT,
-    INVALID,
-    LANES,
-    LONGEST_ENTRY,
-    NEED_OUT,
-    NEED_SCRATCH,
-    PAIR_SHIFT,
-    PROGRESS,
-    STARTS,
-    STOP,
-    UNKNOWN,
-    Items,
-    NormalForm,
-    Normalized,
-    Replacements,
-)
+from subwords.kernels import layout
+from subwords.kernels.layout import Items, NormalForm, Normalized, Replacements
 from subwords.kernels.named import form_texts, map_texts
 from subwords.normalize.char_table import CharMap
 from subwords.normalize.characters import combining_classes, compositions, decompositions
@@ -126,7 +107,7 @@ class Stage(ABC):
 
     def safe(self) -> Bytes:
         """Return for every code point the flags that `last_safe` takes: where a text may be cut."""
-        codes = np.arange(INVALID + 1)
+        codes = np.arange(layout.INVALID + 1)
         return (self.heads(codes) >= 0).astype(np.uint8)
 
     def heads(self, codes: Offsets) -> Offsets:
@@ -136,7 +117,7 @@ class Stage(ABC):
 
 def fits(replaced: CharMap) -> bool:
     """Whether all replacements are short enough for a table."""
-    return int(replaced.sizes.max(initial=0)) <= LONGEST_ENTRY
+    return int(replaced.sizes.max(initial=0)) <= layout.LONGEST_ENTRY
 
 
 class CharStage(Stage):
@@ -145,18 +126,18 @@ class CharStage(Stage):
     def __init__(self, replaced: CharMap, unknown: NDArray[np.bool_] | None = None) -> None:
         sizes = replaced.sizes
         places = 1 + np.cumsum(sizes) - sizes
-        self._entries = np.zeros(INVALID + 1, np.uint32)
-        self._entries[replaced.codes] = places << ENTRY_SHIFT | sizes
+        self._entries = np.zeros(layout.INVALID + 1, np.uint32)
+        self._entries[replaced.codes] = places << layout.ENTRY_SHIFT | sizes
         widths = np.searchsorted(WIDER, replaced.codes, side="right") + 1
         self.growth = int((-(-sizes // widths)).max(initial=1))
         if unknown is not None:
-            self._entries[:INVALID][unknown] = STOP
+            self._entries[: layout.INVALID][unknown] = layout.STOP
         self._plain = np.arange(256, dtype=np.uint8)
-        self._arena = np.frombuffer(b"\0" + replaced.encode() + bytes(LANES), np.uint8).copy()
+        self._arena = np.frombuffer(b"\0" + replaced.encode() + bytes(layout.LANES), np.uint8).copy()
         changed = np.flatnonzero(self._entries[:128])
         entries = self._entries[changed]
-        ascii_ = entries & LONGEST_ENTRY == 1
-        self._plain[changed] = np.where(ascii_, self._arena[np.where(ascii_, entries >> ENTRY_SHIFT, 0)], 255)
+        ascii_ = entries & layout.LONGEST_ENTRY == 1
+        self._plain[changed] = np.where(ascii_, self._arena[np.where(ascii_, entries >> layout.ENTRY_SHIFT, 0)], 255)
         self._replacements = Replacements(self._plain, self._entries, self._arena)
 
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
@@ -178,12 +159,13 @@ class CharStage(Stage):
         changed = np.flatnonzero(self._entries[codes])
         entries = self._entries[codes[changed]].astype(np.int64)
         b0, b1, b2, b3 = (
-            self._arena[np.minimum(entries >> ENTRY_SHIFT, len(self._arena) - 4) + k].astype(np.int64) for k in range(4)
+            self._arena[np.minimum(entries >> layout.ENTRY_SHIFT, len(self._arena) - 4) + k].astype(np.int64)
+            for k in range(4)
         )
         two, three = (b0 & 31) << 6 | b1 & 63, (b0 & 15) << 12 | (b1 & 63) << 6 | b2 & 63
         four = (b0 & 7) << 18 | (b1 & 63) << 12 | (b2 & 63) << 6 | b3 & 63
         head = np.select([b0 < 0x80, b0 < 0xE0, b0 < 0xF0], [b0, two, three], four)
-        head[(entries & LONGEST_ENTRY == 0) | (entries == STOP)] = -1
+        head[(entries & layout.LONGEST_ENTRY == 0) | (entries == layout.STOP)] = -1
         found[changed] = head
         return found
 
@@ -201,18 +183,18 @@ class FormStage(Stage):
         lengths = np.fromiter(map(len, replaced.values()), np.int64, len(codes))
         places = np.cumsum(lengths) - lengths
         self._chars = np.frombuffer("".join(replaced.values()).encode("utf-32-le"), np.uint32).copy()
-        self._entries = np.zeros(INVALID + 1, np.uint32)
-        self._entries[codes] = places << ENTRY_SHIFT | lengths
+        self._entries = np.zeros(layout.INVALID + 1, np.uint32)
+        self._entries[codes] = places << layout.ENTRY_SHIFT | lengths
         self._classes = np.append(combining_classes(), np.uint8(0))
-        self._heads = np.arange(INVALID + 1)
+        self._heads = np.arange(layout.INVALID + 1)
         self._heads[codes] = self._chars[places]
         follows = self._classes != 0
         follows[seconds] = True
-        self._kinds = np.where(follows[self._heads], 0, STARTS).astype(np.uint8)
-        self._kinds[[*(code for code in replaced if code not in kept), *seconds]] |= CHANGES
-        table = np.array(sorted((a << PAIR_SHIFT | b, code) for (a, b), code in pairs.items()), np.uint64).reshape(
-            -1, 2
-        )
+        self._kinds = np.where(follows[self._heads], 0, layout.STARTS).astype(np.uint8)
+        self._kinds[[*(code for code in replaced if code not in kept), *seconds]] |= layout.CHANGES
+        table = np.array(
+            sorted((a << layout.PAIR_SHIFT | b, code) for (a, b), code in pairs.items()), np.uint64
+        ).reshape(-1, 2)
         self._pairs, self._results = np.ascontiguousarray(table[:, 0]), table[:, 1].astype(np.uint32)
         self._form = NormalForm(self._kinds, self._classes, self._entries, self._chars, self._pairs, self._results)
 
@@ -224,7 +206,7 @@ class FormStage(Stage):
 
         def run(out: Normalized, progress: Offsets) -> int:
             nonlocal room
-            while (status := kernel(text, bounds, form, room, out, progress)) == NEED_SCRATCH:
+            while (status := kernel(text, bounds, form, room, out, progress)) == layout.NEED_SCRATCH:
                 room = Items(*np.empty((2, 2 * len(room.items)), np.int64))
             return status
 
@@ -237,8 +219,8 @@ class FormStage(Stage):
     def heads(self, codes: Offsets) -> Offsets:
         """Return the first character of each decomposition; if the form composes, the character if it never changes."""
         if self._composes:
-            return np.where(self._kinds[codes] == STARTS, codes, -1)
-        return np.where(self._kinds[codes] & STARTS, self._heads[codes], -1)
+            return np.where(self._kinds[codes] == layout.STARTS, codes, -1)
+        return np.where(self._kinds[codes] & layout.STARTS, self._heads[codes], -1)
 
 
 class ByteStage(Stage):
@@ -266,7 +248,7 @@ class ByteStage(Stage):
         widths = np.searchsorted(WIDER, codes, side="right")
         leads = np.select([widths == 0, widths == 1, widths == 2], [codes, 0xC0 | codes >> 6, 0xE0 | codes >> 12],
                           0xF0 | codes >> 18)  # fmt: skip
-        return np.where(codes == INVALID, -1, self._codes[np.minimum(leads, 255)])
+        return np.where(codes == layout.INVALID, -1, self._codes[np.minimum(leads, 255)])
 
 
 class PatternStage(Stage):
@@ -336,7 +318,13 @@ def sums(sizes: Offsets) -> Offsets:
 
 
 def written(
-    call: Kernel, text: Bytes, bounds: Offsets, *, tracked: bool, spare: int = 2 * BLOCK_GROWTH, closes: bool = False
+    call: Kernel,
+    text: Bytes,
+    bounds: Offsets,
+    *,
+    tracked: bool,
+    spare: int = 2 * layout.BLOCK_GROWTH,
+    closes: bool = False,
 ) -> Result | None:
     """Run a kernel, with larger buffers as long as it needs them.
 
@@ -347,13 +335,13 @@ def written(
     out = np.empty(size + size // 4 + spare, np.uint8)
     source = np.empty(len(out) if tracked else 0, np.int64)
     ends = np.zeros(len(bounds) << (tracked and closes), np.int64)
-    progress = np.zeros(PROGRESS, np.int64)
-    progress[AT_BYTE] = bounds[0]
-    while (status := call(Normalized(out, source, ends), progress)) == NEED_OUT:
+    progress = np.zeros(layout.PROGRESS.width, np.int64)
+    progress[layout.PROGRESS.byte] = bounds[0]
+    while (status := call(Normalized(out, source, ends), progress)) == layout.NEED_OUT:
         out = np.concatenate([out, np.empty_like(out)])
         source = np.concatenate([source, np.empty_like(source)])
-    size = progress[AT_OUT]
-    if status == UNKNOWN:
+    size = progress[layout.PROGRESS.out]
+    if status == layout.UNKNOWN:
         return None
     if not tracked or not closes:
         return out[:size], ends, source[: size if tracked else 0]

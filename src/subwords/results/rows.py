@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.kernels.place_layout import NO_WORD, Row
+from subwords.kernels import layout
+from subwords.kernels.layout import Row
 
 __all__ = ["FIELDS", "Rows"]
 
@@ -72,7 +73,11 @@ class Rows:
 
     def _word_ids(self, index: int, start: int, stop: int) -> tuple[int | None, ...]:
         words = self.row.words[start:stop].tolist()
-        return tuple([None if word == NO_WORD else word for word in words]) if NO_WORD in words else tuple(words)
+        return (
+            tuple([None if word == layout.NO_WORD else word for word in words])
+            if layout.NO_WORD in words
+            else tuple(words)
+        )
 
     def _tokens(self, index: int, start: int, stop: int) -> tuple[str, ...]:
         return self._spelled(self.tokens, start, stop)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.components.splitter import Split
-from subwords.kernels.layout import CODE_POINTS
+from subwords.kernels import layout
 from subwords.split.pattern import Chars, Outside, parse
 
 __all__ = ["DigitGroups", "borders_of", "digit_groups"]
@@ -121,8 +121,8 @@ def _first_codes(text: NDArray[np.uint8], starts: NDArray[np.int64]) -> NDArray[
     codes = lead & (0x7F >> size)
     for k in (1, 2, 3):
         codes = np.where(k < size, codes << 6 | (padded[at + k] & 0x3F), codes)
-    found[high] = np.minimum(codes, CODE_POINTS)
-    found[(found >= 0x80) & (text[starts] < 0xC0)] = CODE_POINTS
+    found[high] = np.minimum(codes, layout.CODE_POINTS)
+    found[(found >= 0x80) & (text[starts] < 0xC0)] = layout.CODE_POINTS
     return found
 
 

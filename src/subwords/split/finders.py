@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from subwords.components.splitter import Split
 from subwords.errors import InputError
-from subwords.kernels.layout import LEAST_ENDS
+from subwords.kernels import layout
 from subwords.split.automaton import automaton
 from subwords.split.digit_groups import DigitGroups, borders_of, digit_groups
 from subwords.split.pattern import Chars, Look, Outside, Repeat, Then, parse
@@ -109,7 +109,7 @@ def _emitted(word_spans: WordSpans, tables: Tables) -> NDArray[np.int64]:
     from subwords.kernels.named import split_texts
     from subwords.split.transducer_tables import NO_CUTS, with_scratch
 
-    ends = np.empty(len(word_spans.text) + LEAST_ENDS, np.uint32)
+    ends = np.empty(len(word_spans.text) + layout.LEAST_ENDS, np.uint32)
     text_ends = np.empty(len(word_spans.words) + 1, np.int64)
     text = np.ascontiguousarray(word_spans.text)
     done = split_texts(text, word_spans.words, 0, with_scratch(tables, NO_CUTS), ends, text_ends)

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import InputError
-from subwords.kernels.layout import LANES, MOST_BYTES, PLACE, SafeCuts, Transducer
+from subwords.kernels import layout
+from subwords.kernels.layout import SafeCuts, Transducer
 from subwords.kernels.stored import stored
 from subwords.split.word_spans import WordSpans, start
 from subwords.unicode.tables import UNICODE_VERSION
@@ -84,7 +85,7 @@ class TracedChunk(NamedTuple):
 CHUNK_WORDS = 65536
 CHUNK_TEXTS = 1024
 # Offsets are relative to a chunk and have 32 bits.
-WINDOW = MOST_BYTES
+WINDOW = layout.MOST_BYTES
 NO_OFFSETS = np.zeros(0, np.int64)
 SAMPLE = 4096  # bytes that decide between the masks (fast for ASCII) and the machine (all scripts)
 SAMPLED = 1 << 18  # bytes that the sample stands for
@@ -111,7 +112,7 @@ class SplitBuffers:
     def __init__(self, words: int = CHUNK_WORDS) -> None:
         self.ends = np.empty(words + 1, np.uint32)
         self.text_ends = np.empty(CHUNK_TEXTS + 1, np.int64)
-        self.tail = np.empty(LANES, np.uint8)
+        self.tail = np.empty(layout.LANES, np.uint8)
         self.transducer: Transducer | None = None
         self.cutter: Transducer | None = None  # the same with cuts
         # Safe cuts by vocabulary: a route with them yields parts of words, which have the same ids.
@@ -230,7 +231,7 @@ class Scanner(Route):
                 if window == start:
                     raise InputError(f"word too long: expected less than 2 GiB; the one at byte {start} may be longer")
             text_ends[0] = count = self._one(text, start, window, buffers)
-            after = start + (int(ends[count - 1]) & PLACE)
+            after = start + (int(ends[count - 1]) & layout.PLACE)
             yield WordChunk(text, start, ends, text_ends, after == stop)
             start = after
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from subwords.components.byte_alphabet import tokens_to_text
 from subwords.components.splitter import PATTERNS, ByteChars, Prefix, Replace, Rule, Split, escape
-from subwords.kernels.layout import CODE_POINTS
+from subwords.kernels import layout
 from subwords.kernels.stored import stored
 from subwords.split.finders import finder, removed
 from subwords.split.literals import SymbolsRoute, symbols_of
@@ -118,7 +118,7 @@ def _dropped(step: Split, *, alone: bool) -> NDArray[np.bool_]:
     node = parse(step.pattern)
     branches = node.branches if isinstance(node, Either) else (node,)
     runs = [members for branch in branches if (members := _run(branch)) is not None]
-    found = np.logical_or.reduce(runs) if runs else np.zeros(CODE_POINTS + 1, np.bool_)
+    found = np.logical_or.reduce(runs) if runs else np.zeros(layout.CODE_POINTS + 1, np.bool_)
     others = [branch for branch in branches if _run(branch) is None]
     if not step.invert:
         if others:

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import InputError
-from subwords.unicode.tables import CODE_POINTS, case_folds, property_members
+from subwords.kernels import layout
+from subwords.unicode.tables import case_folds, property_members
 
 Members = NDArray[np.bool_]
 
 # The last entry of a set: a byte that is not UTF-8. No class contains it, so only negated sets do (S2).
-INVALID = CODE_POINTS
+INVALID = layout.CODE_POINTS
 
 DEEPEST = 50  # nested brackets or groups
 NEAR = 30  # characters of a pattern that an error shows on either side
@@ -215,7 +216,7 @@ class SetReader:
             self.fail(self.at, f"{DIGITS[letter]} hexadecimal digits, or some in braces,")
         self.at = digits.end()
         code = int(digits[1] or digits[2], 16)
-        if code >= CODE_POINTS:
+        if code >= layout.CODE_POINTS:
             self.fail(at, "a code point up to 10FFFF", self.pattern[at : self.at])
         return code
 

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.components.splitter import ByteChars, Prefix, Replace, Rule, Split
-from subwords.kernels.layout import LANES, Transducer
+from subwords.kernels import layout
+from subwords.kernels.layout import Transducer
 from subwords.split.finders import Finder, finder
 from subwords.split.routes import (
     CHUNK_TEXTS,
@@ -200,7 +201,7 @@ class DroppingRoute(MachineRoute):
         """Write the kept words to the buffers, and their numbers to `text_ends`."""
         words = int(text_ends[-1])
         size = int(ends[words - 1]) if words else 0
-        room = size + words * self._widens + LANES
+        room = size + words * self._widens + layout.LANES
         kept = self._most_kept(size, words)
         if len(buffers.kept_text) < room or len(buffers.kept_ends) < kept:
             buffers.kept_text, buffers.kept_ends = np.empty(room, np.uint8), np.empty(max(kept, len(ends)), np.uint32)

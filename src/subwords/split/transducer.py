@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.kernels.layout import CODE_POINTS, REACH
+from subwords.kernels import layout
 from subwords.split.automaton import DEAD, MOST_CLASSES, Automaton, Numbers, merged_classes, merged_states
 from subwords.split.pattern import Outside
 from subwords.support.light import distinct
@@ -177,14 +177,14 @@ def _bounded(config: _Config) -> tuple[bool, _Config]:
     """Return whether the match's end must be saved now; raises Outside if any other distance exceeds REACH."""
     kept = False
     since = config.since
-    if since is not None and since.end is not None and since.end > REACH:
-        kept = since.end == REACH + 1
+    if since is not None and since.end is not None and since.end > layout.REACH:
+        kept = since.end == layout.REACH + 1
         since = since._replace(end=FAR)
         config = config._replace(since=since)
     inner = config._replace(since=since and since._replace(end=0))
     while inner.since is not None:
         distances = [inner.start or 0, inner.since.end or 0, *(at for _, at in inner.since.borders)]
-        if max(distances) > REACH:
+        if max(distances) > layout.REACH:
             raise Outside("words depend on characters too far after them")
         if inner.since.config is None:
             break
@@ -194,7 +194,7 @@ def _bounded(config: _Config) -> tuple[bool, _Config]:
 
 def unsplit() -> Machine:
     """Return the machine that does not split: the whole text is one word."""
-    classes, no = np.zeros(CODE_POINTS + 1, np.uint8), np.zeros((1, 2), np.bool_)
+    classes, no = np.zeros(layout.CODE_POINTS + 1, np.uint8), np.zeros((1, 2), np.bool_)
     return Machine(classes, np.zeros((1, 2), np.int32), np.array([[0, 1]], np.uint32), no, no)
 
 
@@ -218,8 +218,8 @@ def machine(automaton: Automaton, emits: str = "borders", *, last: bool = True) 
         rows.append(row)
         if len(numbers.items) > MOST_STATES:
             raise Outside(f"splitting needs more than {MOST_STATES} states")
-    bits = [[sum(1 << at for _, at in emitted if at <= REACH) for _, emitted, _ in row] for row in rows]
-    emits_far = [[any(at > REACH for _, at in emitted) for _, emitted, _ in row] for row in rows]
+    bits = [[sum(1 << at for _, at in emitted if at <= layout.REACH) for _, emitted, _ in row] for row in rows]
+    emits_far = [[any(at > layout.REACH for _, at in emitted) for _, emitted, _ in row] for row in rows]
     made = Machine(
         automaton.classes,
         np.array([[goes for goes, _, _ in row] for row in rows], np.int32),
@@ -276,7 +276,7 @@ def composed(first: Machine, second: Machine) -> Machine:
 def _lateness(made: Machine) -> NDArray[np.int64]:
     """Return for each state before how many of the last characters a border may still be emitted."""
     own = np.zeros(len(made.moves), np.int64)
-    for d in range(1, REACH + 1):
+    for d in range(1, layout.REACH + 1):
         own[(made.borders >> np.uint32(d) & np.uint32(1)).any(axis=1)] = d
     late = own
     while True:
@@ -330,7 +330,7 @@ class _Composer:
             saves, emits = saving[b][d], emits or emitting[b][d]
             b = moves[b][d]
             ago -= 1
-        if found >> REACH + 1:
+        if found >> layout.REACH + 1:
             raise Outside("words depend on characters too far after them")
         return b, found, saves, emits
 

@@ -7,21 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.kernels.layout import (
-    BLOCKS,
-    CLASS_FLAG,
-    CLASSES_COUNT,
-    EMITS_SAVED,
-    GROUP,
-    LANES,
-    PART_WORDS,
-    SAVES,
-    STREAM,
-    TOP_BORDER,
-    USES_SAVED,
-    SafeCuts,
-    Transducer,
-)
+from subwords.kernels import layout
+from subwords.kernels.layout import SafeCuts, Transducer
 
 if TYPE_CHECKING:
     from subwords.split.transducer import Machine
@@ -30,8 +17,8 @@ __all__ = ["NO_CUTS", "Cutter", "Tables", "cutter", "tables_of", "with_scratch"]
 
 NO_CUTS = SafeCuts(np.zeros(0, np.uint64), np.zeros(0, np.uint16), np.zeros(0, np.uint8), np.zeros(0, np.uint16))
 MOST_ENTRIES = 1 << 22  # 32 MB
-BORDERS = np.uint64((1 << TOP_BORDER + 1) - 1)
-SAVES_BIT, EMITS_BIT, USES_BIT = np.uint64(SAVES), np.uint64(EMITS_SAVED), np.uint64(USES_SAVED)
+BORDERS = np.uint64((1 << layout.TOP_BORDER + 1) - 1)
+SAVES_BIT, EMITS_BIT, USES_BIT = np.uint64(layout.SAVES), np.uint64(layout.EMITS_SAVED), np.uint64(layout.USES_SAVED)
 
 
 class Tables(NamedTuple):
@@ -70,22 +57,22 @@ def tables_of(machine: Machine) -> Tables:
     both = single[:, :n, None] >> np.uint64(1) & BORDERS | single[:, :n, None] & (SAVES_BIT | EMITS_BIT)
     table[:, : n * n] = (both | single[middle][:, :, :n] | rows[middle][:, :, :n]).reshape(states, -1)
     second = np.append(of_byte, np.uint32(n))
-    assert len(second) == CLASSES_COUNT + 1
+    assert len(second) == layout.CLASSES_COUNT + 1
     safe = machine.cuts().astype(np.uint8)
-    return Tables(machine.classes | np.uint8(CLASS_FLAG), pairs.ravel(), second, table.ravel(), safe.ravel())
+    return Tables(machine.classes | np.uint8(layout.CLASS_FLAG), pairs.ravel(), second, table.ravel(), safe.ravel())
 
 
 def cutter(machine: Machine) -> Cutter:
     """Return the input of `last_cut` for a machine."""
-    safe = np.zeros((CLASS_FLAG, CLASS_FLAG), np.uint8)
+    safe = np.zeros((layout.CLASS_FLAG, layout.CLASS_FLAG), np.uint8)
     safe[: machine.count, : machine.count] = machine.cuts()
-    return Cutter(machine.classes | np.uint8(CLASS_FLAG), safe.ravel())
+    return Cutter(machine.classes | np.uint8(layout.CLASS_FLAG), safe.ravel())
 
 
 def _entries(borders: NDArray[np.uint32], saves: NDArray[np.bool_], emits: NDArray[np.bool_]) -> NDArray[np.uint64]:
     entries: NDArray[np.uint64] = np.zeros(borders.shape, np.uint64)
-    for d in range(TOP_BORDER):
-        entries |= (borders >> np.uint32(d) & np.uint32(1)).astype(np.uint64) << np.uint64(TOP_BORDER - d)
+    for d in range(layout.TOP_BORDER):
+        entries |= (borders >> np.uint32(d) & np.uint32(1)).astype(np.uint64) << np.uint64(layout.TOP_BORDER - d)
     entries |= saves.astype(np.uint64) * SAVES_BIT
     entries |= emits.astype(np.uint64) * EMITS_BIT
     return entries
@@ -95,9 +82,9 @@ def with_scratch(tables: Tables, cuts: SafeCuts, *, runs: bool = False) -> Trans
     """Return a transducer with safe cuts and with scratch buffers for one thread; `runs`: see `kernels/layout.py`."""
     if len(cuts.bits):
         members = cuts.members << 8 | tables.classes[: len(cuts.members)]
-        room = STREAM + 4 * LANES
+        room = layout.STREAM + 4 * layout.LANES
         cuts = SafeCuts(cuts.bits, members, np.zeros(room, np.uint8), np.empty(room, np.uint16))
-    words = 8 * PART_WORDS + 2 * BLOCKS
-    stream = np.empty(STREAM + 4 * LANES, np.uint8)
-    recent, flag = np.empty(GROUP, np.uint32), np.zeros(int(runs), np.uint8)
+    words = 8 * layout.PART_WORDS + 2 * layout.BLOCKS
+    stream = np.empty(layout.STREAM + 4 * layout.LANES, np.uint8)
+    recent, flag = np.empty(layout.GROUP, np.uint32), np.zeros(int(runs), np.uint8)
     return Transducer(*tables, stream, np.empty(words, np.uint64), recent, cuts, flag)

@@ -18,7 +18,7 @@ from subwords.corpus.reading import Reading, Tally
 from subwords.corpus.specials import Part
 from subwords.engine.documents import PartEncoder, in_parts
 from subwords.errors import InputError
-from subwords.kernels.layout import CHARACTERS_OF, IN_WORD, MEASURED_ROW, SPACELESS, SPACELESS_OF, WORDS_OF
+from subwords.kernels import layout
 
 if TYPE_CHECKING:
     from subwords.corpus.blocks import Block
@@ -72,7 +72,7 @@ def word_classes() -> NDArray[np.uint8]:
         spaceless |= property_members(script)
     within = property_members("L") | property_members("M") | property_members("N")
     spaceless &= within
-    return (within & ~spaceless) * np.uint8(IN_WORD) + spaceless * np.uint8(SPACELESS)
+    return (within & ~spaceless) * np.uint8(layout.IN_WORD) + spaceless * np.uint8(layout.SPACELESS)
 
 
 def measured(
@@ -159,10 +159,12 @@ def _of_part(part: Part, encoders: list[PartEncoder], sizes: list[int]) -> _Part
     from subwords.kernels.named import count_ids, measure_texts
 
     texts = np.empty((FIELDS, len(part.bounds) - 1), np.int64)
-    rows = np.empty((texts.shape[1], MEASURED_ROW), np.int64)
+    rows = np.empty((texts.shape[1], layout.MEASURED.width), np.int64)
     measure_texts(np.frombuffer(part.text, np.uint8), part.bounds, word_classes(), rows.ravel())
     texts[BYTES] = np.diff(part.bounds)
-    texts[[CHARACTERS, WORDS, SPACELESS_CHARACTERS]] = rows.T[[CHARACTERS_OF, WORDS_OF, SPACELESS_OF]]
+    texts[[CHARACTERS, WORDS, SPACELESS_CHARACTERS]] = rows.T[
+        [layout.MEASURED.characters, layout.MEASURED.words, layout.MEASURED.spaceless]
+    ]
     tokens, ids = [], []
     for encoder, size in zip(encoders, sizes, strict=True):
         start = time.thread_time()  # of this thread alone, whatever else runs

@@ -16,7 +16,7 @@ from subwords.components.vocab import Vocab
 from subwords.corpus.counts import WordCounts
 from subwords.errors import InputError
 from subwords.families import segmenter_of
-from subwords.kernels.train_layout import MergeRules
+from subwords.kernels.layout import MergeRules
 from subwords.learning.merging import CountLoop
 
 __all__ = ["Learned", "learned_merges", "one_merge_each"]

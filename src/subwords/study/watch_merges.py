@@ -13,7 +13,7 @@ import numpy as np
 from subwords.bpe.train import BPESettings
 from subwords.components.byte_alphabet import BYTES
 from subwords.errors import TrainingError
-from subwords.kernels.train_layout import APART
+from subwords.kernels import layout
 from subwords.learning.characters import character_rules
 from subwords.learning.limits import check_room
 from subwords.study.watched import MergeStep, PairScore, TrainingTrace, WordSplit
@@ -211,7 +211,7 @@ class _BPERun(_Run):
             return True
         rules = character_rules(pair)
         kinds = int(np.sqrt(len(rules.joined)))
-        return bool(rules.joined[int(rules.classes[0]) * kinds + int(rules.classes[1])] != APART)
+        return bool(rules.joined[int(rules.classes[0]) * kinds + int(rules.classes[1])] != layout.APART)
 
     def _scored(self, counts: Mapping[Pair, int]) -> tuple[list[PairScore], list[Pair]]:
         best, ranked = max(counts.values()), self._ranked(counts)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from subwords.corpus.counts import WordCounts
 from subwords.errors import TrainingError
-from subwords.kernels.train_layout import ALWAYS, NEVER
+from subwords.kernels import layout
 from subwords.study.watched import PieceLoss, PieceStep, TrainingTrace, WordSplit
 from subwords.unigram.em import losses_of
 from subwords.unigram.seeds import Lattice
@@ -32,7 +32,7 @@ def watch_unigram(counts: WordCounts, settings: UnigramSettings, most_steps: int
         names = [*map(lattice.string, range(len(lattice)))]
         lost, used = losses_of(lattice, scores, 1)
         left = np.ones(len(lattice), np.bool_) if kept is None else kept
-        losses = [None if loss in (ALWAYS, NEVER) else loss for loss in lost.tolist()]
+        losses = [None if loss in (layout.ALWAYS, layout.NEVER) else loss for loss in lost.tolist()]
         rows = zip(names, used.tolist(), scores.tolist(), losses, left.tolist(), strict=True)
         pieces = tuple(PieceLoss(*row) for row in rows)
         steps.append(_step(len(steps) + 1, why, pieces, words))

@@ -8,11 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.kernels.layout import CASELESS_BIT, MARK_BIT, UPPER_BIT
-from subwords.kernels.layout import CODE_POINTS as CODE_POINTS
-from subwords.kernels.layout import LETTER as LETTER
-from subwords.kernels.layout import NUMBER as NUMBER
-from subwords.kernels.layout import SPACE as SPACE
+from subwords.kernels import layout
 
 UNICODE_VERSION = "16.0"
 
@@ -100,7 +96,7 @@ def _classes(of_category: list[int]) -> NDArray[np.uint8]:
     runs = _category_runs()
     # By runs: a look-up for each code point takes 7 ms.
     classes = _spread(np.stack([runs[:, 0], np.array(of_category, np.int32)[runs[:, 1]]], axis=1))
-    classes[list(WHITE_SPACE)] = SPACE
+    classes[list(WHITE_SPACE)] = layout.SPACE
     classes.flags.writeable = False
     return classes
 
@@ -108,14 +104,24 @@ def _classes(of_category: list[int]) -> NDArray[np.uint8]:
 @cache
 def gpt2_classes() -> NDArray[np.uint8]:
     r"""Return OTHER, LETTER (\p{L}), NUMBER (\p{N}) or SPACE (\s) for every code point, uint8 of shape (0x110000,)."""
-    return _classes([{"L": LETTER, "N": NUMBER}.get(name[0], OTHER) for name in CATEGORIES])
+    return _classes([{"L": layout.LETTER, "N": layout.NUMBER}.get(name[0], OTHER) for name in CATEGORIES])
 
 
 @cache
 def cased_classes() -> NDArray[np.uint8]:
     r"""As `gpt2_classes`, with marks as letters, and with the bits of layout.py for kinds of letters."""
-    upper, caseless, mark = (LETTER | 1 << bit for bit in (UPPER_BIT, CASELESS_BIT, MARK_BIT))
-    kinds = {"N": NUMBER, "Ll": LETTER, "Lu": upper, "Lt": upper, "Lm": caseless, "Lo": caseless, "M": caseless | mark}
+    upper, caseless, mark = (
+        layout.LETTER | 1 << bit for bit in (layout.UPPER_BIT, layout.CASELESS_BIT, layout.MARK_BIT)
+    )
+    kinds = {
+        "N": layout.NUMBER,
+        "Ll": layout.LETTER,
+        "Lu": upper,
+        "Lt": upper,
+        "Lm": caseless,
+        "Lo": caseless,
+        "M": caseless | mark,
+    }
     return _classes([kinds.get(name, kinds.get(name[0], OTHER)) for name in CATEGORIES])
 
 
@@ -169,7 +175,7 @@ def _members(table: str, name: str) -> NDArray[np.bool_]:
 
 
 def _property(name: str) -> NDArray[np.bool_]:
-    members = np.zeros(CODE_POINTS, np.bool_)
+    members = np.zeros(layout.CODE_POINTS, np.bool_)
     for base in BASES.get(name, ()):
         members |= property_members(base)
     match name:
@@ -215,5 +221,5 @@ def _table(name: str) -> NDArray[np.int32]:
 
 
 def _spread(runs: NDArray[np.int32]) -> NDArray[np.uint8]:
-    lengths = np.diff(runs[:, 0], append=CODE_POINTS)
+    lengths = np.diff(runs[:, 0], append=layout.CODE_POINTS)
     return np.repeat(runs[:, 1].astype(np.uint8), lengths)

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.kernels.train_layout import ALWAYS, NEVER, BestPath, ForwardBackward, LatticeWords, PiecePlaces, Pieces
+from subwords.kernels import layout
+from subwords.kernels.layout import BestPath, ForwardBackward, LatticeWords, PiecePlaces, Pieces
 from subwords.unigram.seeds import Lattice, on_ranges
 
 __all__ = ["estimated", "expected_counts", "logarithms", "losses_of", "pruned", "raised", "unit_bits"]
@@ -67,12 +68,12 @@ def pruned(lattice: Lattice, scores: NDArray[np.float64], most: int, least: int,
     second-best segmentation. A piece is useless if it does not occur there, or has a better segmentation itself.
     """
     losses, _ = losses_of(lattice, scores, threads)
-    kept: NDArray[np.bool_] = losses == ALWAYS
-    useful = np.flatnonzero((losses != ALWAYS) & (losses != NEVER))
+    kept: NDArray[np.bool_] = losses == layout.ALWAYS
+    useful = np.flatnonzero((losses != layout.ALWAYS) & (losses != layout.NEVER))
     best = np.argsort(-losses[useful], kind="stable")[: most - int(np.count_nonzero(kept))]
     kept[useful[best]] = True
     if missing := max(0, least - int(np.count_nonzero(kept))):
-        useless = np.flatnonzero(losses == NEVER)
+        useless = np.flatnonzero(losses == layout.NEVER)
         kept[useless[np.argsort(-scores[useless], kind="stable")[:missing]]] = True
     return kept
 

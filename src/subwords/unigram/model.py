@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from subwords.components.model import NO_MERGES, Model
 from subwords.components.vocab import Vocab
 from subwords.errors import FormatError
-from subwords.kernels.layout import MOST_PIECES
+from subwords.kernels import layout
 from subwords.support.value import read_only
 
 __all__ = ["BYTE_PIECES", "GRAINS", "Unigram"]
@@ -48,8 +48,8 @@ class Unigram(Model):
     def __post_init__(self) -> None:
         object.__setattr__(self, "scores", read_only(self.scores))
         size = len(self.vocab)
-        if size > MOST_PIECES:
-            raise FormatError(f"expected at most {MOST_PIECES} ids, not {size}")
+        if size > layout.MOST_PIECES:
+            raise FormatError(f"expected at most {layout.MOST_PIECES} ids, not {size}")
         if self.scores.shape != (size,):
             raise FormatError(f"expected a score for each of {size} ids, not {len(self.scores)}")
         if not np.isfinite(self.scores).all():

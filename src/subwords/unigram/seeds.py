@@ -13,24 +13,8 @@ from numpy.typing import NDArray
 
 from subwords.corpus.counts import WordCounts
 from subwords.errors import TrainingError
-from subwords.kernels.layout import CODE_POINTS
-from subwords.kernels.train_layout import (
-    CHAR_BITS,
-    FILL_SIZES,
-    FRAME_ROW,
-    KEY_CHARS,
-    KNOWN_CHARS,
-    LENGTH_BITS,
-    RANGE_STACK,
-    SORT_CHARS,
-    SORT_LIMITS,
-    SYMBOLS_FILLED,
-    WORDS_FILLED,
-    SortStacks,
-    Substrings,
-    Suffixes,
-    Words,
-)
+from subwords.kernels import layout
+from subwords.kernels.layout import SortStacks, Substrings, Suffixes, Words
 from subwords.support.memory import zeros
 from subwords.support.threads import in_threads
 
@@ -83,11 +67,11 @@ class Lattice:
     @property
     def lengths(self) -> NDArray[np.int64]:
         """The length of each piece in characters."""
-        return self.links & ((1 << LENGTH_BITS) - 1)
+        return self.links & ((1 << layout.LENGTH_BITS) - 1)
 
     def symbols(self, piece: int) -> list[int]:
         """The character numbers of a piece."""
-        start, length = int(self.at[piece]), int(self.links[piece]) & ((1 << LENGTH_BITS) - 1)
+        start, length = int(self.at[piece]), int(self.links[piece]) & ((1 << layout.LENGTH_BITS) - 1)
         found: list[int] = self.text.symbols[start : start + length].tolist()
         return found
 
@@ -115,7 +99,7 @@ def text_of(counts: WordCounts, alphabet: NDArray[np.int64]) -> Text:
     """Return the words as text; characters outside the alphabet and bytes that are not UTF-8 split them."""
     from subwords.kernels.named import fill_characters
 
-    ids = np.zeros(CODE_POINTS, np.int32)
+    ids = np.zeros(layout.CODE_POINTS, np.int32)
     ids[alphabet] = np.arange(1, len(alphabet) + 1)
     room = len(counts.data) + len(counts) + 1
     if room > MOST_SYMBOLS:
@@ -123,9 +107,9 @@ def text_of(counts: WordCounts, alphabet: NDArray[np.int64]) -> Text:
             f"expected fewer than 2**31 bytes of distinct words, not {room}: train on less text, or set a splitter"
         )
     symbols, starts, weights = zeros(room, np.int32), zeros(room, np.int64), zeros(room, np.int64)
-    sizes = np.zeros(FILL_SIZES, np.int64)
+    sizes = np.zeros(layout.FILLED.width, np.int64)
     fill_characters(Words(counts.data, counts.offsets, counts.counts), ids, symbols, starts, weights, sizes)
-    used, words = int(sizes[SYMBOLS_FILLED]), int(sizes[WORDS_FILLED])
+    used, words = int(sizes[layout.FILLED.symbols]), int(sizes[layout.FILLED.words])
     codes = np.concatenate([np.zeros(1, np.int64), alphabet])
     return Text(symbols[:used].copy(), starts[: words + 1].copy(), weights[:words].copy(), codes)
 
@@ -172,11 +156,18 @@ def _sorted_suffixes(text: Text, longest: int, threads: int) -> NDArray[np.int32
     keys.sort()
     order = (keys & ((1 << shift) - 1)).astype(np.int32)
     keys >>= shift
-    limits = np.zeros(SORT_LIMITS, np.int64)
-    limits[[CHAR_BITS, KEY_CHARS, SORT_CHARS, KNOWN_CHARS]] = bits, length, longest, known
+    limits = np.zeros(layout.LIMIT.width, np.int64)
+    limits[[layout.LIMIT.char_bits, layout.LIMIT.key_chars, layout.LIMIT.sort_chars, layout.LIMIT.known_chars]] = (
+        bits,
+        length,
+        longest,
+        known,
+    )
 
     def run(first: int, last: int) -> None:
-        stacks = SortStacks(np.empty(RANGE_STACK, np.int64), np.empty(FRAME_ROW * (longest // length + 2), np.int64))
+        stacks = SortStacks(
+            np.empty(layout.RANGE_STACK, np.int64), np.empty(layout.FRAME.width * (longest // length + 2), np.int64)
+        )
         sort_suffixes(text.symbols, first, last, limits, order, keys, stacks)
 
     # Bounds lie between suffixes with different first characters.

@@ -13,31 +13,8 @@ from subwords.components.splitter import Rule, Split
 from subwords.components.vocab import Vocab
 from subwords.encode.segmenter import NO_KINDS, Segmenter
 from subwords.encode.trie import units_of
-from subwords.kernels.layout import (
-    INVALID,
-    KEYS,
-    MISSING,
-    PLACE_STEPS,
-    PLACE_SUMS,
-    RUNNING,
-    SHORT_WORD,
-    SUMS,
-    UNIGRAM_SETTINGS,
-    UNK,
-    UnigramModel,
-    UnigramScratch,
-    UnigramWorkspace,
-    WordTable,
-)
-from subwords.kernels.place_layout import (
-    CONTINUES_RUN,
-    ENDS_RUN,
-    MAY_CONTINUE,
-    SIZE_MARKS,
-    UNKNOWN_RUN,
-    UNSURE,
-    IdSizes,
-)
+from subwords.kernels import layout
+from subwords.kernels.layout import IdSizes, UnigramModel, UnigramScratch, UnigramWorkspace, WordTable
 from subwords.split.word_spans import WordSpans
 from subwords.support.light import is_among
 from subwords.unigram.model import BYTE_PIECES, Unigram
@@ -75,9 +52,9 @@ class UnigramSegmenter(Segmenter):
     def arrays(self) -> UnigramModel:
         """The model in the layout of the kernel."""
         model = self.model
-        settings = np.zeros(UNIGRAM_SETTINGS, np.int64)
-        settings[UNK] = MISSING if model.unk_id is None else model.unk_id
-        settings[RUNNING] = model.running and not model.exact
+        settings = np.zeros(layout.UNIGRAM.width, np.int64)
+        settings[layout.MODEL.unk] = layout.MISSING if model.unk_id is None else model.unk_id
+        settings[layout.UNIGRAM.running] = model.running and not model.exact
         scores = np.append(model.path_scores, model.unk_score)
         ids = np.flatnonzero(np.diff(model.vocab.offsets) > 0)
         ids = ids[~is_among(ids, model.special_ids)]
@@ -113,10 +90,10 @@ class UnigramSegmenter(Segmenter):
         """Return buffers for the keys, for each position of a word, and for the sums of a text."""
         places = length + 1
         return UnigramScratch(
-            keys=np.empty(KEYS, np.uint64) if before is None else before.keys,
-            best=np.empty(PLACE_SUMS * places),
-            steps=np.empty(PLACE_STEPS * places, np.int32),
-            sums=np.zeros(SUMS) if before is None else before.sums,
+            keys=np.empty(layout.KEYS, np.uint64) if before is None else before.keys,
+            best=np.empty(layout.PLACE_SUMS * places),
+            steps=np.empty(layout.PLACE_STEPS * places, np.int32),
+            sums=np.zeros(layout.SUM.width) if before is None else before.sums,
         )
 
     def workspace(self, table: WordTable, scratch: UnigramScratch, counters: NDArray[np.int64]) -> UnigramWorkspace:
@@ -129,7 +106,7 @@ class UnigramSegmenter(Segmenter):
         """Return the end of each id's bytes; the ids of a run of unknown characters all end with the run."""
         from subwords.kernels.named import path_ends
 
-        scratch = self.scratch(int(np.diff(word_spans.words).max(initial=SHORT_WORD)), None)
+        scratch = self.scratch(int(np.diff(word_spans.words).max(initial=layout.SHORT_WORD)), None)
         ends = np.empty(len(ids), np.int64)
         count = path_ends(np.ascontiguousarray(word_spans.text), word_spans.words, self.arrays, scratch, ends)
         assert count == len(ids)
@@ -158,14 +135,14 @@ class UnigramSegmenter(Segmenter):
     def id_sizes(self) -> IdSizes:  # type: ignore[override]
         """The bytes that each id covers; those of unk depend on the text, those of byte pieces may share a range."""
         model, sizes = self.model, np.diff(self.model.vocab.offsets).astype(np.int32)
-        sizes[model.byte_ids[model.byte_ids >= 0]] = 1 if model.running else UNSURE
-        marks = np.zeros(SIZE_MARKS, np.int64)
+        sizes[model.byte_ids[model.byte_ids >= 0]] = 1 if model.running else layout.UNSURE
+        marks = np.zeros(layout.SIZE_MARK.width, np.int64)
         if model.unk_id is None:
             return IdSizes(sizes, marks, NO_KINDS)
         if model.unk_id not in model.special_ids:  # its text joins with unknown neighbours
-            sizes[model.unk_id] = UNSURE
+            sizes[model.unk_id] = layout.UNSURE
             return IdSizes(sizes, marks, NO_KINDS)
-        sizes[model.unk_id] = UNKNOWN_RUN
+        sizes[model.unk_id] = layout.UNKNOWN_RUN
         return IdSizes(sizes, marks, self._kinds())
 
     def _kinds(self) -> NDArray[np.uint8]:
@@ -177,10 +154,10 @@ class UnigramSegmenter(Segmenter):
         usable = np.ones(len(self.model.vocab), np.bool_)
         usable[list(self.model.special_ids)] = False
         codes, single = _first_characters(self.model.vocab, usable)
-        kinds = np.full(INVALID + 1, CONTINUES_RUN, np.uint8)
-        kinds[codes] = MAY_CONTINUE
-        kinds[codes[single]] = ENDS_RUN
-        kinds[INVALID] = MAY_CONTINUE
+        kinds = np.full(layout.INVALID + 1, layout.CONTINUES_RUN, np.uint8)
+        kinds[codes] = layout.MAY_CONTINUE
+        kinds[codes[single]] = layout.ENDS_RUN
+        kinds[layout.INVALID] = layout.MAY_CONTINUE
         return kinds
 
 

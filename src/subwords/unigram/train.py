@@ -19,7 +19,7 @@ from subwords.components.unescaped import unescaped, writes_prefix, writes_space
 from subwords.components.vocab import Vocab
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.errors import InputError, TrainingError
-from subwords.kernels.layout import CODE_POINTS, MOST_PIECES
+from subwords.kernels import layout
 from subwords.learning.limits import Step, check_words
 from subwords.spec import TokenizerSpec
 from subwords.support.checks import check_flag, check_integer, check_string, check_strings, check_token
@@ -56,7 +56,7 @@ class UnigramSettings:
 
     def __post_init__(self) -> None:
         for name, least, most in (
-            ("vocab_size", 1, MOST_PIECES),
+            ("vocab_size", 1, layout.MOST_PIECES),
             ("seed_size", 0, MOST),
             ("sub_iterations", 1, 100),
             ("max_piece_length", 1, MOST_LENGTH),
@@ -180,7 +180,7 @@ def _alphabet(counts: WordCounts, settings: UnigramSettings) -> tuple[list[int],
     """Return the code points required in the vocabulary, and those of them that occur in the text."""
     from subwords.kernels.named import symbol_weights
 
-    weights = np.zeros(CODE_POINTS, np.uint64)
+    weights = np.zeros(layout.CODE_POINTS, np.uint64)
     symbol_weights(counts.data, counts.offsets, counts.counts, 1, weights)
     required = np.array(sorted({*map(ord, settings.required_chars)}), np.int64)
     used = np.flatnonzero(weights)

@@ -10,24 +10,8 @@ from numpy.typing import NDArray
 
 from subwords.encode.segmenter import NO_KINDS, Segmenter, TokenWords
 from subwords.encode.unknown import UnknownSymbolError, shortened
-from subwords.kernels.layout import (
-    BPE_SETTINGS,
-    FUSE_UNK,
-    KEYS,
-    MERGE_PADDING,
-    MISSING,
-    NO_PAIR,
-    NO_RANK,
-    PAIR_LANES,
-    SEED,
-    SYMBOL_SCRATCH,
-    UNK,
-    BPEModel,
-    BPEScratch,
-    BPEWorkspace,
-    WordTable,
-)
-from subwords.kernels.place_layout import SIZE_MARKS, WHOLE_WORD, IdSizes
+from subwords.kernels import layout
+from subwords.kernels.layout import BPEModel, BPEScratch, BPEWorkspace, IdSizes, WordTable
 from subwords.split.word_spans import WordSpans
 from subwords.support.light import random_bits
 from subwords.wordlevel.model import WordLevel
@@ -45,9 +29,9 @@ class WordLevelSegmenter(Segmenter):
 
     def __init__(self, model: WordLevel) -> None:
         self.model = model
-        self._settings = np.zeros(BPE_SETTINGS, np.int64)
-        unk_id = MISSING if model.unk_id is None else model.unk_id
-        self._settings[[UNK, SEED, FUSE_UNK]] = unk_id, random_bits(62), 1
+        self._settings = np.zeros(layout.BPE.width, np.int64)
+        unk_id = layout.MISSING if model.unk_id is None else model.unk_id
+        self._settings[[layout.MODEL.unk, layout.MODEL.seed, layout.BPE.fuse_unk]] = unk_id, random_bits(62), 1
 
     @property
     def kernel(self) -> Kernel:
@@ -61,15 +45,15 @@ class WordLevelSegmenter(Segmenter):
         """A model without symbols and merges: the unknown bytes of a word become one unk."""
         none = np.zeros(1, np.int32)
         return BPEModel(
-            alphabet=np.full(256, MISSING, np.int32),
-            pairs=np.full(2, NO_PAIR, np.uint64),
+            alphabet=np.full(256, layout.MISSING, np.int32),
+            pairs=np.full(2, layout.NO_PAIR, np.uint64),
             sieve=np.zeros(1, np.uint64),
             results=none,
             classes=none,
             settings=self._settings,
-            first_ranks=np.full(1, NO_RANK, np.uint32),
+            first_ranks=np.full(1, layout.NO_RANK, np.uint32),
             spans=none,
-            fallback=np.full(256, MISSING, np.int32),
+            fallback=np.full(256, layout.MISSING, np.int32),
             parted=none,
             forms=none,
             pilots=np.zeros(1, np.uint16),
@@ -90,9 +74,11 @@ class WordLevelSegmenter(Segmenter):
 
     def scratch(self, length: int, before: BPEScratch | None) -> BPEScratch:
         """Return buffers for a word."""
-        symbols = np.empty(SYMBOL_SCRATCH * length, np.int32)
-        codes = np.empty(PAIR_LANES, np.uint32)
-        return BPEScratch(np.empty(KEYS + length + MERGE_PADDING, np.uint64), symbols, codes, np.zeros(0, np.int32))
+        symbols = np.empty(layout.SYMBOL_SCRATCH * length, np.int32)
+        codes = np.empty(layout.PAIR_LANES, np.uint32)
+        return BPEScratch(
+            np.empty(layout.KEYS + length + layout.MERGE_PADDING, np.uint64), symbols, codes, np.zeros(0, np.int32)
+        )
 
     def workspace(self, table: WordTable, scratch: BPEScratch, counters: NDArray[np.int64]) -> BPEWorkspace:
         """Return everything that the kernel works on."""
@@ -107,8 +93,8 @@ class WordLevelSegmenter(Segmenter):
     @cached_property
     def id_sizes(self) -> IdSizes:  # type: ignore[override]
         """Each id covers a word."""
-        sizes = np.full(len(self.model.vocab), WHOLE_WORD, np.int32)
-        return IdSizes(sizes, np.zeros(SIZE_MARKS, np.int64), NO_KINDS)
+        sizes = np.full(len(self.model.vocab), layout.WHOLE_WORD, np.int32)
+        return IdSizes(sizes, np.zeros(layout.SIZE_MARK.width, np.int64), NO_KINDS)
 
     @property
     def unk_id(self) -> int | None:  # type: ignore[override]

@@ -11,21 +11,8 @@ from numpy.typing import NDArray
 
 from subwords.encode.segmenter import NO_KINDS, Encode, Segmenter
 from subwords.encode.unknown import UnknownSymbolError
-from subwords.kernels.layout import (
-    KEYS,
-    MISSING,
-    MOST_CHARS,
-    NO_EDGE,
-    SEED,
-    UNK,
-    WORDPIECE_SETTINGS,
-    TrieNodes,
-    WordPieceModel,
-    WordPieceScratch,
-    WordPieceWorkspace,
-    WordTable,
-)
-from subwords.kernels.place_layout import UNSURE, WHOLE_WORD, IdSizes
+from subwords.kernels import layout
+from subwords.kernels.layout import IdSizes, TrieNodes, WordPieceModel, WordPieceScratch, WordPieceWorkspace, WordTable
 from subwords.split.word_spans import WordSpans
 from subwords.support.light import random_bits
 from subwords.wordpiece.model import WordPiece
@@ -46,8 +33,12 @@ class WordPieceSegmenter(Segmenter):
 
     def __init__(self, model: WordPiece) -> None:
         self.model = model
-        self._settings = np.zeros(WORDPIECE_SETTINGS, np.int64)
-        self._settings[[UNK, SEED, MOST_CHARS]] = model.unk_id, random_bits(62), model.max_chars
+        self._settings = np.zeros(layout.WORDPIECE.width, np.int64)
+        self._settings[[layout.MODEL.unk, layout.MODEL.seed, layout.WORDPIECE.most_chars]] = (
+            model.unk_id,
+            random_bits(62),
+            model.max_chars,
+        )
 
     @property
     def kernel(self) -> Kernel:
@@ -63,14 +54,16 @@ class WordPieceSegmenter(Segmenter):
 
         ids, starts, stops, roots = self._strings()
         size = int((stops - starts).sum()) + 2
-        edges = np.full(2 << max(4, size.bit_length()), NO_EDGE, np.uint64)
+        edges = np.full(2 << max(4, size.bit_length()), layout.NO_EDGE, np.uint64)
         nodes = TrieNodes(
             parents=np.zeros(size, np.int32),
             labels=np.zeros(size, np.uint8),
             depths=np.zeros(size, np.int32),
-            strings=np.full(size, MISSING, np.int32),
+            strings=np.full(size, layout.MISSING, np.int32),
         )
-        count = build_edges(self.model.vocab.data, starts, stops, roots, edges, int(self._settings[SEED]), nodes)
+        count = build_edges(
+            self.model.vocab.data, starts, stops, roots, edges, int(self._settings[layout.MODEL.seed]), nodes
+        )
         order = np.argsort(nodes.depths[:count], kind="stable")
         fails, pops, pop_counts = (np.zeros(count, np.int32) for _ in range(3))
         room = 4 * count
@@ -120,7 +113,7 @@ class WordPieceSegmenter(Segmenter):
 
     def scratch(self, length: int, before: WordPieceScratch | None) -> WordPieceScratch:
         """Return buffers for the keys; matching needs none."""
-        return before or WordPieceScratch(np.empty(KEYS, np.uint64))
+        return before or WordPieceScratch(np.empty(layout.KEYS, np.uint64))
 
     def workspace(self, table: WordTable, scratch: WordPieceScratch, counters: NDArray[np.int64]) -> WordPieceWorkspace:
         """Return everything that the kernel works on."""
@@ -144,7 +137,7 @@ class WordPieceSegmenter(Segmenter):
     def id_sizes(self) -> IdSizes:  # type: ignore[override]
         """The bytes that each id covers; an unknown word is one id."""
         sizes = np.diff(self.model.vocab.offsets).astype(np.int32)
-        sizes[self.model.unk_id] = WHOLE_WORD if self.model.unk_id in self.model.special_ids else UNSURE
+        sizes[self.model.unk_id] = layout.WHOLE_WORD if self.model.unk_id in self.model.special_ids else layout.UNSURE
         return IdSizes(sizes, np.array([len(self.model.prefix.encode()), 0], np.int64), NO_KINDS)
 
     def unknown(self, word: bytes, at: int) -> UnknownSymbolError:

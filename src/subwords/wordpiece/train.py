@@ -17,7 +17,7 @@ from subwords.components.unescaped import unescaped, writes_spaces
 from subwords.components.vocab import Vocab
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.errors import TrainingError
-from subwords.kernels.layout import CODE_POINTS, MISSING
+from subwords.kernels import layout
 from subwords.learning.limits import Step, check_limits, check_room, check_unk, check_words
 from subwords.learning.merging import merge_words
 from subwords.spec import TokenizerSpec
@@ -142,16 +142,18 @@ def _base(counts: WordCounts, settings: WordPieceSettings) -> tuple[list[bytes],
     """
     from subwords.kernels.named import wordpiece_weights
 
-    weights = zeros(2 * CODE_POINTS, np.uint64)
+    weights = zeros(2 * layout.CODE_POINTS, np.uint64)
     wordpiece_weights(counts.data, counts.offsets, counts.counts, weights)
     if settings.limit_alphabet is not None:
         _limit(weights, settings.limit_alphabet)
     used = np.flatnonzero(weights).tolist()
-    strings = {symbol: settings.prefix * (symbol >= CODE_POINTS) + chr(symbol % CODE_POINTS) for symbol in used}
+    strings = {
+        symbol: settings.prefix * (symbol >= layout.CODE_POINTS) + chr(symbol % layout.CODE_POINTS) for symbol in used
+    }
     names = list(dict.fromkeys([*settings.special_tokens, *sorted(strings.values())]))
     check_room(len(names) - len(settings.special_tokens), settings)
     numbers = {name: i for i, name in enumerate(names)}
-    ids = np.full(2 * CODE_POINTS, MISSING, np.int32)
+    ids = np.full(2 * layout.CODE_POINTS, layout.MISSING, np.int32)
     times = [0] * len(names)
     for symbol, name in strings.items():
         ids[symbol] = numbers[name]
@@ -161,12 +163,12 @@ def _base(counts: WordCounts, settings: WordPieceSettings) -> tuple[list[bytes],
 
 def _limit(weights: NDArray[np.uint64], most: int) -> None:
     """Drop the symbols of all but the `most` most frequent characters; at a tie the earlier character stays."""
-    both = weights[:CODE_POINTS] + weights[CODE_POINTS:]
+    both = weights[: layout.CODE_POINTS] + weights[layout.CODE_POINTS :]
     used = np.flatnonzero(both)
     order = np.argsort(np.iinfo(np.int64).max - both[used].astype(np.int64), kind="stable")
     dropped = used[order[most:]]
     weights[dropped] = 0
-    weights[dropped + CODE_POINTS] = 0
+    weights[dropped + layout.CODE_POINTS] = 0
 
 
 def _may_spell_prefix(counts: WordCounts, prefix: str) -> bool:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from subwords.components.vocab import Vocab
 from subwords.errors import InputError
-from subwords.kernels.layout import LANES, NO_SIZE
+from subwords.kernels import layout
 
 __all__ = ["as_ids", "decode_bytes", "joined", "size_of"]
 
@@ -29,7 +29,7 @@ def size_of(ids: NDArray[np.int64], spans: NDArray[np.int64]) -> int | None:
     from subwords.kernels.named import size_of_ids
 
     size = size_of_ids.by_size(len(ids))(ids, spans)
-    if size < 0 and size != NO_SIZE:
+    if size < 0 and size != layout.NO_SIZE:
         at = -1 - size
         raise InputError(f"expected ids from 0 to {len(spans) - 1}; ids[{at}] is {ids[at]}")
     return None if size < 0 else size
@@ -39,7 +39,7 @@ def joined(ids: NDArray[np.int64], size: int, spans: NDArray[np.int64], data: ND
     """Return the `size` bytes of valid ids."""
     from subwords.kernels.named import join_ids
 
-    out = np.empty(size + LANES, np.uint8)
+    out = np.empty(size + layout.LANES, np.uint8)
     join_ids.by_size(size)(ids, spans, data, out)
     return out[:size]
 

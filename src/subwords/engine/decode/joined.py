@@ -37,7 +37,7 @@ from subwords.engine.decode.decoding import (
     piece_bytes,
     stripped,
 )
-from subwords.kernels.layout import SPAN_BREAK, SPAN_BYTE, SPAN_SIZE
+from subwords.kernels import layout
 
 __all__ = ["Joined", "joined_of"]
 
@@ -73,7 +73,7 @@ class Joined:
     def without(self, hidden: AbstractSet[int]) -> Joined:
         """Return one that leaves out some ids."""
         spans, edge = self.spans.copy(), self.edge
-        spans[sorted(hidden)] &= ~np.int64(SPAN_SIZE | SPAN_BYTE | SPAN_BREAK)
+        spans[sorted(hidden)] &= ~np.int64(layout.SPAN_SIZE | layout.SPAN_BYTE | layout.SPAN_BREAK)
         visible = None if edge is None else lambda index: NO_TEXT if index in hidden else edge(index)
         return Joined(self.tokens, spans, visible, self.at_end, self.finish, self.errors)
 
@@ -165,10 +165,10 @@ def _of_pieces(decoder: SentencePieceDecoder, tokens: Sequence[str]) -> Joined:
     if decoder.byte_fallback:
         _flag(
             spans,
-            SPAN_BYTE,
+            layout.SPAN_BYTE,
             [is_byte_token(token) and len(text) == 1 for token, text in zip(tokens, texts, strict=True)],
         )
-        _flag(spans, SPAN_BREAK, [token in decoder.control for token in tokens])
+        _flag(spans, layout.SPAN_BREAK, [token in decoder.control for token in tokens])
 
     def edge(index: int) -> Edge:
         token, data = tokens[index], texts[index]
@@ -215,9 +215,9 @@ def _of_steps(decoder: Decoder, tokens: Sequence[str]) -> Joined | None:
         data[k] = bytes([int(texts[k][3:5], 16)])
     vocab = Vocab(data)
     spans = vocab.spans.copy()
-    _flag(spans, SPAN_BYTE, is_byte)
+    _flag(spans, layout.SPAN_BYTE, is_byte)
     if is_fallback:
-        _flag(spans, SPAN_BREAK, [bool(token) and not text for text, token in zip(texts, tokens, strict=True)])
+        _flag(spans, layout.SPAN_BREAK, [bool(token) and not text for text, token in zip(texts, tokens, strict=True)])
 
     def edge(index: int) -> Edge:
         if not tokens[index]:

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
+from subwords.kernels import layout
 from subwords.kernels.bpe.merge import Merges
 from subwords.kernels.bpe.pairs import Known
 from subwords.kernels.bpe.segment import Model, segment
 from subwords.kernels.jit import U64, I64s, Int, U8s, U32s, advance, inlined, kernel, leading_zeros, pointer
-from subwords.kernels.layout import (
-    FIRST_RESULT,
-    KEYS,
-    KNOWN_BITS,
-    MERGE_PADDING,
-    RANK_SCRATCH,
-    SEED,
-    SYMBOL_SCRATCH,
-    TIED,
-    BPEWorkspace,
-)
+from subwords.kernels.layout import BPEWorkspace
 from subwords.kernels.table.emit import opened
 from subwords.kernels.table.encode import Family, encode_all, never_fleeting, settled
 
@@ -25,37 +16,37 @@ from subwords.kernels.table.encode import Family, encode_all, never_fleeting, se
 def opened_model(model, scratch):
     """The pointers of a model and its scratch."""
     keys, symbols, chains = pointer(scratch.keys), pointer(scratch.symbols), pointer(scratch.chains)
-    room, ranks = len(scratch.symbols) // SYMBOL_SCRATCH, len(scratch.chains) // RANK_SCRATCH
+    room, ranks = len(scratch.symbols) // layout.SYMBOL_SCRATCH, len(scratch.chains) // layout.RANK_SCRATCH
     settings = pointer(model.settings)
     known = Known(
         pilots=pointer(model.pilots),
         shift=U64(leading_zeros(U64(len(model.pilots) - 1))),
         entries=pointer(model.entries),
         mask=U64(len(model.entries) - 1),
-        seed=U64(settings[SEED]),
-        bits=U64(settings[KNOWN_BITS]),
+        seed=U64(settings[layout.MODEL.seed]),
+        bits=U64(settings[layout.BPE.known_bits]),
         halves=pointer(model.halves),
     )
     merges = Merges(
         pairs=pointer(model.pairs),
         mask=U64(len(model.pairs) - 1),
-        seed=U64(settings[SEED]),
+        seed=U64(settings[layout.MODEL.seed]),
         sieve=pointer(model.sieve),
         sieve_mask=U64(len(model.sieve) - 1),
         known=known,
-        first_result=settings[FIRST_RESULT],
+        first_result=settings[layout.BPE.first_result],
         results=pointer(model.results),
         classes=pointer(model.classes),
-        tied=settings[TIED],
+        tied=settings[layout.BPE.tied],
         codes=pointer(scratch.codes),
         symbols=symbols,
-        ranks=advance(keys, KEYS),
+        ranks=advance(keys, layout.KEYS),
         links=advance(symbols, room),
         entries=advance(symbols, 3 * room),
         order=advance(symbols, 9 * room),
         chains=chains,
         heap=advance(chains, 3 * ranks),
-        waiting=advance(keys, KEYS + room + MERGE_PADDING),
+        waiting=advance(keys, layout.KEYS + room + layout.MERGE_PADDING),
     )
     return Model(
         alphabet=pointer(model.alphabet),

@@ -6,18 +6,19 @@ neighbours of a token are one step away, and END is where its second half began,
 holds an id that once began there. Words of equal count are next to each other; such a run begins at starts[run] and
 each of its words has the count weights[run]. After the last start is END.
 
-The table of pairs (uint64) is open addressing with linear probing. An entry is PAIR_KEY, left << 32 | right, or NO_KEY
-if free; PAIR_COUNT; and the place and number of its postings, PAIR_PLACE and PAIR_WORDS. Postings are the places of the
+The table of pairs (uint64) is open addressing with linear probing. An entry is PAIR.key, left << 32 | right, or NO_KEY
+if free; PAIR.count; and the place and number of its postings, PAIR.place and PAIR.words. Postings are the places of the
 pair when it arose, ascending.
 
-A token's row (int64, a cache line) is SPAN, the number of first symbols it covers; STRING, where its bytes begin in
-`strings` (they end where the next token's begin); and, during a merge, for a neighbour on the left and on the right:
-the weight of the new pair, then the place of its next posting, or MISSING; the number of its postings; and the pair's
-entry.
+A token's row (int64, a cache line) is TOKEN.span, the number of first symbols it covers; TOKEN.string, where its bytes
+begin in `strings` (they end where the next token's begin); and, during a merge, for a neighbour on the left and on the
+right: the weight of the new pair, then the place of its next posting, or MISSING; the number of its postings; and the
+pair's entry.
 """
 
 from __future__ import annotations
 
+from subwords.kernels import layout
 from subwords.kernels.jit import (
     I64,
     U64,
@@ -34,29 +35,10 @@ from subwords.kernels.jit import (
     pointer,
     prefetch,
 )
-from subwords.kernels.layout import CODE_POINTS, DONE, NEED_PAIRS
+from subwords.kernels.layout import MergeRules, SymbolWords
 from subwords.kernels.text.utf8 import decode_at
-from subwords.kernels.train_layout import (
-    APART,
-    ARENA_AT,
-    END,
-    MAX_LENGTH,
-    NO_KEY,
-    PAIR_COUNT,
-    PAIR_KEY,
-    PAIR_PLACE,
-    PAIR_ROW,
-    PAIR_WORDS,
-    PAIRS_USED,
-    RULED,
-    SPAN,
-    THRESHOLD,
-    TOKEN_ROW,
-    MergeRules,
-    SymbolWords,
-)
 
-FREE = U64(NO_KEY)
+FREE = U64(layout.NO_KEY)
 ZERO, ONE, HALF, LOW = U64(0), U64(1), U64(32), U64(0xFFFFFFFF)
 
 
@@ -99,8 +81,8 @@ def fill_symbols(data: U8s, offsets: I64s, counts: U64s, order: I64s, ids: I32s,
     """
     p, o, c, d, order_of = pointer(data), pointer(offsets), pointer(counts), pointer(ids), pointer(order)
     symbols, starts, weights = pointer(words.symbols), pointer(words.starts), pointer(words.weights)
-    used, runs, later = 1, 0, CODE_POINTS if len(ids) > CODE_POINTS else 0
-    symbols[0] = END
+    used, runs, later = 1, 0, layout.CODE_POINTS if len(ids) > layout.CODE_POINTS else 0
+    symbols[0] = layout.END
     for k in range(len(order)):
         word = order_of[k]
         i, stop, n = o[word], o[word + 1], 0
@@ -115,11 +97,11 @@ def fill_symbols(data: U8s, offsets: I64s, counts: U64s, order: I64s, ids: I32s,
                     if runs == 0 or weights[runs - 1] != c[word]:
                         starts[runs], weights[runs] = used, c[word]
                         runs += 1
-                    symbols[used + n] = END
+                    symbols[used + n] = layout.END
                     used += n + 1
                 n = 0
             i += step
-    starts[runs], starts[runs + 1] = END, used
+    starts[runs], starts[runs + 1] = layout.END, used
     return runs
 
 
@@ -134,7 +116,7 @@ def fill_ids(ids: U32s, offsets: I64s, counts: U64s, order: I64s, apart: U8s, wo
     p, o, c, a, order_of = pointer(ids), pointer(offsets), pointer(counts), pointer(apart), pointer(order)
     symbols, starts, weights = pointer(words.symbols), pointer(words.starts), pointer(words.weights)
     used, runs = 1, 0
-    symbols[0] = END
+    symbols[0] = layout.END
     for k in range(len(order)):
         word, n = order_of[k], 0
         for i in range(o[word], o[word + 1] + 1):
@@ -147,10 +129,10 @@ def fill_ids(ids: U32s, offsets: I64s, counts: U64s, order: I64s, apart: U8s, wo
                 if runs == 0 or weights[runs - 1] != c[word]:
                     starts[runs], weights[runs] = used, c[word]
                     runs += 1
-                symbols[used + n] = END
+                symbols[used + n] = layout.END
                 used += n + 1
             n = 0
-    starts[runs], starts[runs + 1] = END, used
+    starts[runs], starts[runs + 1] = layout.END, used
     return runs
 
 
@@ -179,15 +161,23 @@ def pair_slot(pairs, mask, key):
     """The position of the pair's entry, or of the free entry for it."""
     slot = hash_of(key) & mask
     # Ends, because the callers keep at least half of the entries free.
-    while pairs[I64(slot) * PAIR_ROW + PAIR_KEY] != key and pairs[I64(slot) * PAIR_ROW + PAIR_KEY] != FREE:
+    while (
+        pairs[I64(slot) * layout.PAIR.width + layout.PAIR.key] != key
+        and pairs[I64(slot) * layout.PAIR.width + layout.PAIR.key] != FREE
+    ):
         slot = (slot + ONE) & mask
-    return I64(slot) * PAIR_ROW
+    return I64(slot) * layout.PAIR.width
 
 
 @inlined
 def may_merge(tokens, left, right, longest):
     """Whether the pair's token is short enough."""
-    return longest == 0 or tokens[TOKEN_ROW * left + SPAN] + tokens[TOKEN_ROW * right + SPAN] <= longest
+    return (
+        longest == 0
+        or tokens[layout.TOKEN.width * left + layout.TOKEN.span]
+        + tokens[layout.TOKEN.width * right + layout.TOKEN.span]
+        <= longest
+    )
 
 
 @inlined
@@ -204,18 +194,18 @@ def allowed(lengths, classes, joined, kinds, longest, left, right):
     """Whether the rules let this pair merge; see `MergeRules`. kinds: the number of classes."""
     if longest != 0 and I64(lengths[left]) + I64(lengths[right]) > longest:
         return False
-    return I64(joined[I64(classes[left]) * kinds + I64(classes[right])]) != APART
+    return I64(joined[I64(classes[left]) * kinds + I64(classes[right])]) != layout.APART
 
 
 @helper
 def add_pair(pairs, mask, key, weight, counters):
     """Add to the count of a pair; its entry."""
     at = pair_slot(pairs, mask, key)
-    if pairs[at + PAIR_KEY] == FREE:
-        pairs[at + PAIR_KEY], pairs[at + PAIR_COUNT] = key, ZERO
-        pairs[at + PAIR_PLACE], pairs[at + PAIR_WORDS] = FREE, ZERO
-        counters[PAIRS_USED] += 1
-    pairs[at + PAIR_COUNT] += weight
+    if pairs[at + layout.PAIR.key] == FREE:
+        pairs[at + layout.PAIR.key], pairs[at + layout.PAIR.count] = key, ZERO
+        pairs[at + layout.PAIR.place], pairs[at + layout.PAIR.words] = FREE, ZERO
+        counters[layout.TALLY.pairs_used] += 1
+    pairs[at + layout.PAIR.count] += weight
     return at
 
 
@@ -232,17 +222,17 @@ def sift_pairs(words: SymbolWords, first: Int, stop: Int, spans: U32s, sieve: U3
     spans: how many symbols each token covers; empty if each covers one.
     """
     s, starts, weights = pointer(words.symbols), pointer(words.starts), pointer(words.weights)
-    t, v, mask, most = pointer(spans), pointer(sieve), U64(len(sieve) - 1), U64(END)
+    t, v, mask, most = pointer(spans), pointer(sieve), U64(len(sieve) - 1), U64(layout.END)
     at, run, runs, joined = first, 0, len(words.weights), len(spans) > 0
     while at < stop:
         left, after = I64(s[at]), at + 1
-        if left == END:
+        if left == layout.END:
             at += 1
             continue
         if joined:
             after = at + I64(t[left])
         right = I64(s[after])
-        if right != END:
+        if right != layout.END:
             if at >= I64(starts[run + 1]):
                 run = run_at(starts, runs, run, at)
             slot = sieve_slot(U64(left) << HALF | U64(right), mask)
@@ -266,28 +256,37 @@ def count_pairs(
     settings: I64s,
     counters: I64s,
 ) -> Int:
-    """Count the pairs from counters[ARENA_AT] to `stop`: DONE, or NEED_PAIRS if the table is half full.
+    """Count the pairs from counters[TALLY.arena_at] to `stop`: DONE, or NEED_PAIRS if the table is half full.
 
-    PAIR_PLACE numbers the pairs of the table from 1 on. numbers: set to the number of the pair at its places.
+    PAIR.place numbers the pairs of the table from 1 on. numbers: set to the number of the pair at its places.
     sieve: pairs that it shows to be below the threshold are left out.
     scratch: two elements for each pair that is looked up at once, so that no lookup waits for another.
     """
     s, starts, weights = pointer(words.symbols), pointer(words.starts), pointer(words.weights)
     p, t, st, kinds = pointer(pairs), pointer(spans), pointer(counters), kinds_of(rules)
-    v, few, found, least = pointer(sieve), U64(len(sieve) - 1), pointer(numbers), min(pointer(settings)[THRESHOLD], END)
-    ruled, longest = pointer(settings)[RULED] != 0, pointer(settings)[MAX_LENGTH]
+    v, few, found, least = (
+        pointer(sieve),
+        U64(len(sieve) - 1),
+        pointer(numbers),
+        min(pointer(settings)[layout.TRAIN.threshold], layout.END),
+    )
+    ruled, longest = pointer(settings)[layout.TRAIN.ruled] != 0, pointer(settings)[layout.TRAIN.max_length]
     lengths, classes, joined = pointer(rules.lengths), pointer(rules.classes), pointer(rules.joined)
-    mask, room, runs = U64(len(pairs) // PAIR_ROW - 1), len(pairs) // PAIR_ROW // 2, len(words.weights)
+    mask, room, runs = (
+        U64(len(pairs) // layout.PAIR.width - 1),
+        len(pairs) // layout.PAIR.width // 2,
+        len(words.weights),
+    )
     covers, ahead, most = len(spans) > 0, pointer(scratch), len(scratch) // 2
-    at, run = I64(st[ARENA_AT]), 0
+    at, run = I64(st[layout.TALLY.arena_at]), 0
     while at < stop:
-        if st[PAIRS_USED] + most > room:
-            st[ARENA_AT] = at
-            return NEED_PAIRS
+        if st[layout.TALLY.pairs_used] + most > room:
+            st[layout.TALLY.arena_at] = at
+            return layout.NEED_PAIRS
         n = 0
         while at < stop and n < most:
             left, after = I64(s[at]), at + 1
-            if left == END:
+            if left == layout.END:
                 at += 1
                 continue
             if covers:
@@ -296,10 +295,10 @@ def count_pairs(
             key = U64(left) << HALF | U64(right)
             # Written in any case, and kept only if n moves on: whether a pair is live cannot be predicted.
             ahead[2 * n], ahead[2 * n + 1] = key, U64(at)
-            n += I64((right != END) & (I64(v[sieve_slot(key, few)]) >= least))
+            n += I64((right != layout.END) & (I64(v[sieve_slot(key, few)]) >= least))
             at = after
         for k in range(n):
-            prefetch(p, I64(hash_of(ahead[2 * k]) & mask) * PAIR_ROW)
+            prefetch(p, I64(hash_of(ahead[2 * k]) & mask) * layout.PAIR.width)
         for k in range(n):
             key, place = ahead[2 * k], I64(ahead[2 * k + 1])
             left, right = I64(key >> HALF), I64(key & LOW)
@@ -308,69 +307,79 @@ def count_pairs(
             if place >= I64(starts[run + 1]):
                 run = run_at(starts, runs, run, place)
             entry = add_pair(p, mask, key, weights[run], st)
-            if p[entry + PAIR_WORDS] == ZERO:
-                p[entry + PAIR_PLACE] = U64(st[PAIRS_USED])
-            p[entry + PAIR_WORDS] += ONE
-            found[place] = p[entry + PAIR_PLACE]
-    st[ARENA_AT] = at
-    return DONE
+            if p[entry + layout.PAIR.words] == ZERO:
+                p[entry + layout.PAIR.place] = U64(st[layout.TALLY.pairs_used])
+            p[entry + layout.PAIR.words] += ONE
+            found[place] = p[entry + layout.PAIR.place]
+    st[layout.TALLY.arena_at] = at
+    return layout.DONE
 
 
 @kernel
 def move_pairs(old: U64s, new: U64s, threshold: Int, counters: I64s) -> Int:
-    """Move the pairs counted `threshold` or more to the empty table `new`; their number, which PAIRS_USED becomes."""
-    source, target, mask, used = pointer(old), pointer(new), U64(len(new) // PAIR_ROW - 1), 0
-    for entry in range(len(old) // PAIR_ROW):
-        at = entry * PAIR_ROW
-        if source[at + PAIR_KEY] != FREE and source[at + PAIR_COUNT] >= U64(threshold):
-            to = pair_slot(target, mask, source[at + PAIR_KEY])
-            for k in range(PAIR_ROW):
+    """Move the pairs counted `threshold` or more to the empty table `new`; their number, also TALLY.pairs_used."""
+    source, target, mask, used = pointer(old), pointer(new), U64(len(new) // layout.PAIR.width - 1), 0
+    for entry in range(len(old) // layout.PAIR.width):
+        at = entry * layout.PAIR.width
+        if source[at + layout.PAIR.key] != FREE and source[at + layout.PAIR.count] >= U64(threshold):
+            to = pair_slot(target, mask, source[at + layout.PAIR.key])
+            for k in range(layout.PAIR.width):
                 target[to + k] = source[at + k]
             used += 1
-    pointer(counters)[PAIRS_USED] = used
+    pointer(counters)[layout.TALLY.pairs_used] = used
     return used
 
 
 @kernel
 def add_pairs(part: U64s, total: U64s, counters: I64s) -> Int:
-    """Add the counts of a table to another one; the number of pairs there, which PAIRS_USED becomes."""
-    source, target, st, mask = pointer(part), pointer(total), pointer(counters), U64(len(total) // PAIR_ROW - 1)
-    for entry in range(len(part) // PAIR_ROW):
-        at = entry * PAIR_ROW
-        if source[at + PAIR_KEY] != FREE:
-            to = add_pair(target, mask, source[at + PAIR_KEY], source[at + PAIR_COUNT], st)
-            target[to + PAIR_WORDS] += source[at + PAIR_WORDS]
-    return I64(st[PAIRS_USED])
+    """Add the counts of a table to another one; the number of pairs there, which TALLY.pairs_used becomes."""
+    source, target, st, mask = (
+        pointer(part),
+        pointer(total),
+        pointer(counters),
+        U64(len(total) // layout.PAIR.width - 1),
+    )
+    for entry in range(len(part) // layout.PAIR.width):
+        at = entry * layout.PAIR.width
+        if source[at + layout.PAIR.key] != FREE:
+            to = add_pair(target, mask, source[at + layout.PAIR.key], source[at + layout.PAIR.count], st)
+            target[to + layout.PAIR.words] += source[at + layout.PAIR.words]
+    return I64(st[layout.TALLY.pairs_used])
 
 
 @kernel
 def place_pairs(pairs: U64s) -> Int:
-    """Set PAIR_PLACE of each pair to the place after its last posting; the number of all postings."""
+    """Set PAIR.place of each pair to the place after its last posting; the number of all postings."""
     target, used = pointer(pairs), ZERO
-    for entry in range(len(pairs) // PAIR_ROW):
-        at = entry * PAIR_ROW
-        if target[at + PAIR_KEY] != FREE:
-            used += target[at + PAIR_WORDS]
-            target[at + PAIR_PLACE] = used
+    for entry in range(len(pairs) // layout.PAIR.width):
+        at = entry * layout.PAIR.width
+        if target[at + layout.PAIR.key] != FREE:
+            used += target[at + layout.PAIR.words]
+            target[at + layout.PAIR.place] = used
     return I64(used)
 
 
 @kernel
 def place_postings(part: U64s, pairs: U64s, places: U32s) -> Int:
-    """Place the postings of a part of the words before those of later parts, lowering PAIR_PLACE of `pairs`; 0.
+    """Place the postings of a part of the words before those of later parts, lowering PAIR.place of `pairs`; 0.
 
     places: for the number that each pair has in `part`, where its first posting goes; END if `pairs` is without it.
     """
-    source, target, found, mask = pointer(part), pointer(pairs), pointer(places), U64(len(pairs) // PAIR_ROW - 1)
-    for entry in range(len(part) // PAIR_ROW):
-        at = entry * PAIR_ROW
-        if source[at + PAIR_KEY] != FREE:
-            to, place = pair_slot(target, mask, source[at + PAIR_KEY]), U64(END)
-            if target[to + PAIR_KEY] != FREE:
-                # PAIR_PLACE moves from the end of the pair's postings to their start: called for the last part first.
-                place = target[to + PAIR_PLACE] - source[at + PAIR_WORDS]
-                target[to + PAIR_PLACE] = place
-            found[I64(source[at + PAIR_PLACE])] = place
+    source, target, found, mask = (
+        pointer(part),
+        pointer(pairs),
+        pointer(places),
+        U64(len(pairs) // layout.PAIR.width - 1),
+    )
+    for entry in range(len(part) // layout.PAIR.width):
+        at = entry * layout.PAIR.width
+        if source[at + layout.PAIR.key] != FREE:
+            to, place = pair_slot(target, mask, source[at + layout.PAIR.key]), U64(layout.END)
+            if target[to + layout.PAIR.key] != FREE:
+                # PAIR.place moves from the end of the pair's postings to their start: called for the last part first.
+                place = target[to + layout.PAIR.place] - source[at + layout.PAIR.words]
+                target[to + layout.PAIR.place] = place
+            found[I64(source[at + layout.PAIR.place])] = place
     return 0
 
 
@@ -384,6 +393,6 @@ def fill_postings(numbers: U32s, first: Int, stop: Int, places: U32s, postings: 
     for at in range(first, stop):
         number = I64(found[at])
         place = I64(next_at[number])
-        if place != END:
+        if place != layout.END:
             q[place], next_at[number] = at, place + 1
     return 0

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from subwords.kernels import layout
 from subwords.kernels.bpe.encode import opened_model
 from subwords.kernels.bpe.merge import ask_pairs, merge_tied
 from subwords.kernels.jit import I64, I64s, Int, U8s, kernel, pointer
-from subwords.kernels.layout import MISSING, BPEModel, BPEScratch
+from subwords.kernels.layout import BPEModel, BPEScratch
 
 
 @kernel
@@ -30,7 +31,7 @@ def last_pairs(data: U8s, offsets: I64s, ids: I64s, bpe: BPEModel, scratch: BPES
         if n > 1:
             ask_pairs(model.merges, n)
             left = merge_tied(model.merges, n, 2)
-        out[2 * k], out[2 * k + 1] = MISSING, MISSING
+        out[2 * k], out[2 * k + 1] = layout.MISSING, layout.MISSING
         if left == 2:
             out[2 * k], out[2 * k + 1] = symbols[0], symbols[1]
     return 0

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from subwords.kernels import layout
 from subwords.kernels.bpe.heap import heap_pop, heap_push
 from subwords.kernels.bpe.pairs import HALF, LOW, NO_MERGE, NONE, pair_rank
 from subwords.kernels.bpe.short import fill_codes, merge_codes
 from subwords.kernels.jit import I64, U64, advance, helper, inlined
-from subwords.kernels.layout import SHORT_WORD
 
 LINKED = NO_MERGE << HALF  # in `ranks`: from this value on there is nothing to merge
 
@@ -46,7 +46,7 @@ def merge_word(merges, n):
     """Merge n symbols in place; the number left. `ranks` holds those of the n - 1 pairs."""
     if n < 2:
         return n
-    if n <= SHORT_WORD:
+    if n <= layout.SHORT_WORD:
         fill_codes(merges, n)
         return merge_codes(merges, n)
     return merge_long(merges, n) if merges.tied == 0 else merge_tied(merges, n, 1)
@@ -198,7 +198,7 @@ def merge_runs(merges, n):
 
     From right to left, because merging a run overwrites the ranks after it.
     """
-    if n <= SHORT_WORD:
+    if n <= layout.SHORT_WORD:
         return merge_word(merges, n)
     symbols, stop, kept = merges.symbols, n, n
     for start in range(n - 1, -1, -1):

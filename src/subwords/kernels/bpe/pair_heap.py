@@ -1,6 +1,6 @@
 """The heap of BPE training: pairs by count, and by the tie rule where counts are equal (B1, B2).
 
-An entry (uint64) is HEAP_COUNT; HEAP_TIE, smaller first; and HEAP_KEY, left << 32 | right. The best pair is first.
+An entry (uint64) is HEAP.count; HEAP.tie, smaller first; and HEAP.key, left << 32 | right. The best pair is first.
 Entries may be stale.
 """
 
@@ -8,19 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from subwords.kernels import layout
 from subwords.kernels.bpe.index import HALF, LOW
 from subwords.kernels.jit import I64, helper, inlined
-from subwords.kernels.train_layout import (
-    HEAP_COUNT,
-    HEAP_KEY,
-    HEAP_ROW,
-    HEAP_SIZE,
-    HEAP_TIE,
-    STRING,
-    TIE,
-    TIE_BYTES,
-    TOKEN_ROW,
-)
 
 
 class Training(NamedTuple):
@@ -33,8 +23,10 @@ class Training(NamedTuple):
     pairs: object
     mask: object
     postings: object
-    heap: object  # HEAP_ROW an entry: a binary heap, best pair first; entries may be stale
-    buffer: object  # BUFFER_ROW an entry: neighbour and place of a new pair; left neighbours from the front, right ones
+    heap: object  # HEAP.width an entry: a binary heap, best pair first; entries may be stale
+    buffer: (
+        object  # BUFFER.width an entry: neighbour and place of a new pair; left neighbours from the front, right ones
+    )
     buffer_size: object  # from the back
     touched: object  # the different left neighbours of a merge from the front, the right ones from the back
     most_touched: object
@@ -54,13 +46,19 @@ class Training(NamedTuple):
 @inlined
 def string_length(t, x):
     """The number of bytes of token x; tokens' strings are stored one after the other."""
-    return t.tokens[TOKEN_ROW * (x + 1) + STRING] - t.tokens[TOKEN_ROW * x + STRING]
+    return (
+        t.tokens[layout.TOKEN.width * (x + 1) + layout.TOKEN.string]
+        - t.tokens[layout.TOKEN.width * x + layout.TOKEN.string]
+    )
 
 
 @helper
 def string_order(t, x, y):
     """Negative, zero or positive if token x's bytes come before, equal or come after token y's."""
-    i, j = t.tokens[TOKEN_ROW * x + STRING], t.tokens[TOKEN_ROW * y + STRING]
+    i, j = (
+        t.tokens[layout.TOKEN.width * x + layout.TOKEN.string],
+        t.tokens[layout.TOKEN.width * y + layout.TOKEN.string],
+    )
     m, n = string_length(t, x), string_length(t, y)
     for k in range(min(m, n)):
         if t.strings[i + k] != t.strings[j + k]:
@@ -72,11 +70,11 @@ def string_order(t, x, y):
 def before(t, count, tie, key, entry):
     """Whether (count, tie, key) is to be merged before this heap entry (B1, B2)."""
     heap = t.heap
-    if count != heap[entry + HEAP_COUNT]:
-        return count > heap[entry + HEAP_COUNT]
-    if t.settings[TIE] != TIE_BYTES:
-        return tie < heap[entry + HEAP_TIE]
-    other = heap[entry + HEAP_KEY]
+    if count != heap[entry + layout.HEAP.count]:
+        return count > heap[entry + layout.HEAP.count]
+    if t.settings[layout.TRAIN.tie] != layout.TIE_BYTES:
+        return tie < heap[entry + layout.HEAP.tie]
+    other = heap[entry + layout.HEAP.key]
     order = string_order(t, I64(key >> HALF), I64(other >> HALF))
     if order == 0:
         order = string_order(t, I64(key & LOW), I64(other & LOW))
@@ -86,33 +84,33 @@ def before(t, count, tie, key, entry):
 @inlined
 def entry_at(heap, at):
     """Count, tie and key of a heap entry."""
-    row = HEAP_ROW * at
-    return heap[row + HEAP_COUNT], heap[row + HEAP_TIE], heap[row + HEAP_KEY]
+    row = layout.HEAP.width * at
+    return heap[row + layout.HEAP.count], heap[row + layout.HEAP.tie], heap[row + layout.HEAP.key]
 
 
 @inlined
 def write_entry(heap, at, count, tie, key):
     """Write a heap entry."""
-    row = HEAP_ROW * at
-    heap[row + HEAP_COUNT], heap[row + HEAP_TIE], heap[row + HEAP_KEY] = count, tie, key
+    row = layout.HEAP.width * at
+    heap[row + layout.HEAP.count], heap[row + layout.HEAP.tie], heap[row + layout.HEAP.key] = count, tie, key
 
 
 @inlined
 def before_entry(t, x, y):
     """Whether heap entry x is to be merged before entry y."""
     count, tie, key = entry_at(t.heap, x)
-    return before(t, count, tie, key, HEAP_ROW * y)
+    return before(t, count, tie, key, layout.HEAP.width * y)
 
 
 @helper
 def push(t, count, tie, key):
     """Add an entry to the heap."""
-    heap, at = t.heap, I64(t.counters[HEAP_SIZE])
-    t.counters[HEAP_SIZE] += 1
-    while at > 0 and before(t, count, tie, key, HEAP_ROW * ((at - 1) >> 1)):
+    heap, at = t.heap, I64(t.counters[layout.TALLY.heap_size])
+    t.counters[layout.TALLY.heap_size] += 1
+    while at > 0 and before(t, count, tie, key, layout.HEAP.width * ((at - 1) >> 1)):
         parent = (at - 1) >> 1
-        for k in range(HEAP_ROW):
-            heap[HEAP_ROW * at + k] = heap[HEAP_ROW * parent + k]
+        for k in range(layout.HEAP.width):
+            heap[layout.HEAP.width * at + k] = heap[layout.HEAP.width * parent + k]
         at = parent
     write_entry(heap, at, count, tie, key)
 
@@ -120,8 +118,8 @@ def push(t, count, tie, key):
 @helper
 def pop(t):
     """Remove the first entry. The caller reads it first."""
-    t.counters[HEAP_SIZE] -= 1
-    heap, size, at = t.heap, I64(t.counters[HEAP_SIZE]), 0
+    t.counters[layout.TALLY.heap_size] -= 1
+    heap, size, at = t.heap, I64(t.counters[layout.TALLY.heap_size]), 0
     count, tie, key = entry_at(heap, size)
     while 2 * at + 1 < size:
         child = 2 * at + 1
@@ -129,7 +127,7 @@ def pop(t):
             child += 1
         if not before_entry(t, child, size):
             break
-        for k in range(HEAP_ROW):
-            heap[HEAP_ROW * at + k] = heap[HEAP_ROW * child + k]
+        for k in range(layout.HEAP.width):
+            heap[layout.HEAP.width * at + k] = heap[layout.HEAP.width * child + k]
         at = child
     write_entry(heap, at, count, tie, key)

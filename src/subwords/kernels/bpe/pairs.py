@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from subwords.kernels import layout
 from subwords.kernels.jit import I64, U64, I64s, Int, U8s, U16s, U32s, U64s, helper, inlined, kernel, mix, pointer
-from subwords.kernels.layout import ID_BITS, MOST_RANK, NO_PAIR, RANK_BITS
 
-NONE = U64(NO_PAIR)
-ID_SHIFT, RANK_SHIFT = U64(ID_BITS), U64(RANK_BITS)
-NO_MERGE = U64(MOST_RANK)
+NONE = U64(layout.NO_PAIR)
+ID_SHIFT, RANK_SHIFT = U64(layout.ID_BITS), U64(layout.RANK_BITS)
+NO_MERGE = U64(layout.MOST_RANK)
 SPREAD = U64(0x9E3779B97F4A7C15)
 HALF = U64(32)
 LOW = U64(0xFFFFFFFF)

@@ -4,29 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from subwords.kernels import layout
 from subwords.kernels.bpe.merge import ask_pairs, merge_runs, merge_word
 from subwords.kernels.bpe.pairs import LOW
 from subwords.kernels.bpe.short import lane_code, left_over, merge_known
 from subwords.kernels.jit import I64, U64, helper
-from subwords.kernels.layout import (
-    COMPLETE,
-    DONE,
-    DROP_UNKNOWN,
-    FORMS,
-    FUSE_UNK,
-    LINKS,
-    MARKS,
-    MISSING,
-    NEED_SCRATCH,
-    NEEDED,
-    PARTED,
-    SHORT_WORD,
-    UNK,
-    UNKNOWN,
-    UNKNOWN_AT,
-    WITH_PREFIX,
-    WITH_SUFFIX,
-)
 from subwords.kernels.text.utf8 import decode_at
 
 LARGE = 1 << 12  # bytes of a window if small windows share no token: half the second cache
@@ -54,7 +36,7 @@ def fall_back(model, text, at, length, n):
     """Write the ids of an unknown character's bytes from symbol n on; False if a byte has no id."""
     for k in range(length):
         symbol = I64(model.fallback[text[at + k]])
-        if symbol == MISSING:
+        if symbol == layout.MISSING:
             return False
         model.merges.symbols[n + k] = symbol
     return True
@@ -67,37 +49,37 @@ def first_symbols(model, text, at, length):
     As in HF, an unk is written after the bytes of the unknown characters that follow it. A symbol with a prefix or a
     suffix never falls back to bytes: the model has no tokens for those of the prefix or suffix.
     """
-    symbols, settings, marks = model.merges.symbols, model.settings, I64(model.settings[MARKS])
+    symbols, settings, marks = model.merges.symbols, model.settings, I64(model.settings[layout.BPE.marks])
     n, i, waiting = 0, 0, False
     while i < length:
         code, step = I64(text[at + i]), 1
         if model.by_character:
             code, step = decode_at(text, at + i, at + length)
-        symbol = MISSING
+        symbol = layout.MISSING
         if code >= 0:
             symbol = I64(model.alphabet[code])
         marked = 0
         if marks != 0:
-            place = (WITH_PREFIX if i > 0 else 0) | (WITH_SUFFIX if i + step == length else 0)
+            place = (layout.WITH_PREFIX if i > 0 else 0) | (layout.WITH_SUFFIX if i + step == length else 0)
             marked = place & marks
-            if symbol != MISSING:
-                symbol = I64(model.forms[FORMS * symbol + place])
-        if symbol == MISSING and marked == 0 and fall_back(model, text, at + i, step, n):
+            if symbol != layout.MISSING:
+                symbol = I64(model.forms[layout.FORMS * symbol + place])
+        if symbol == layout.MISSING and marked == 0 and fall_back(model, text, at + i, step, n):
             n += step
-        elif symbol == MISSING and settings[UNK] == MISSING:
-            if settings[DROP_UNKNOWN] == 0:
-                return MISSING - i
+        elif symbol == layout.MISSING and settings[layout.MODEL.unk] == layout.MISSING:
+            if settings[layout.BPE.drop_unknown] == 0:
+                return layout.MISSING - i
         else:
-            if waiting and (symbol != MISSING or settings[FUSE_UNK] == 0):
-                symbols[n] = settings[UNK]
+            if waiting and (symbol != layout.MISSING or settings[layout.BPE.fuse_unk] == 0):
+                symbols[n] = settings[layout.MODEL.unk]
                 n += 1
-            waiting = symbol == MISSING
+            waiting = symbol == layout.MISSING
             if not waiting:
                 symbols[n] = symbol
                 n += 1
         i += step
     if waiting:
-        symbols[n] = settings[UNK]
+        symbols[n] = settings[layout.MODEL.unk]
         n += 1
     return n
 
@@ -119,7 +101,7 @@ def short_window(model, text, at, length):
 def window(model, text, at, length):
     """Segment text[at : at + length], every byte a symbol, into the model's symbols; their number."""
     merges = model.merges
-    if length <= SHORT_WORD:
+    if length <= layout.SHORT_WORD:
         return left_over(merges.symbols, short_window(model, text, at, length), merges.symbols, 0)
     for k in range(length):
         merges.symbols[k] = model.alphabet[text[at + k]]
@@ -187,7 +169,7 @@ def segment_windows(model, text, at, length, out, count, size):
 def write_parted(model, n, out, count):
     """Write the ids of n symbols from out[count] on, fusing neighbouring unks if the model does; their number."""
     symbols, parted, m = model.merges.symbols, model.parted, 0
-    unk = I64(model.settings[UNK]) if model.settings[FUSE_UNK] != 0 else MISSING
+    unk = I64(model.settings[layout.MODEL.unk]) if model.settings[layout.BPE.fuse_unk] != 0 else layout.MISSING
     for k in range(n):
         place = I64(parted[symbols[k]])
         size = 1
@@ -207,27 +189,27 @@ def write_parted(model, n, out, count):
 def segment(model, counters, text, at, length, out, count):
     """Write the ids of a word from out[count] on: (DONE, their number), or (another status, 0)."""
     symbols = model.merges.symbols
-    if model.settings[COMPLETE] != 0 and length <= SHORT_WORD:
-        return DONE, left_over(symbols, short_window(model, text, at, length), out, count)
-    if model.settings[COMPLETE] != 0:
-        n = segment_windows(model, text, at, length, out, count, I64(SHORT_WORD))
+    if model.settings[layout.BPE.complete] != 0 and length <= layout.SHORT_WORD:
+        return layout.DONE, left_over(symbols, short_window(model, text, at, length), out, count)
+    if model.settings[layout.BPE.complete] != 0:
+        n = segment_windows(model, text, at, length, out, count, I64(layout.SHORT_WORD))
         if n < 0 and model.scratch >= min(length, LARGE):
             n = segment_windows(model, text, at, length, out, count, I64(min(length, model.scratch)))
         if n < 0:
-            counters[NEEDED] = min(length, max(LARGE, 2 * model.scratch))
-            return NEED_SCRATCH, 0
-        return DONE, n
+            counters[layout.COUNTER.needed] = min(length, max(LARGE, 2 * model.scratch))
+            return layout.NEED_SCRATCH, 0
+        return layout.DONE, n
     if length > model.scratch:
-        counters[NEEDED] = length
-        return NEED_SCRATCH, 0
+        counters[layout.COUNTER.needed] = length
+        return layout.NEED_SCRATCH, 0
     n = first_symbols(model, text, at, length)
     if n < 0:
-        counters[UNKNOWN_AT] = at + MISSING - n
-        return UNKNOWN, 0
+        counters[layout.COUNTER.unknown_at] = at + layout.MISSING - n
+        return layout.UNKNOWN, 0
     ask_pairs(model.merges, n)
-    n = merge_runs(model.merges, n) if model.settings[LINKS] != 0 else merge_word(model.merges, n)
-    if model.settings[PARTED] != 0:
-        return DONE, write_parted(model, n, out, count)
+    n = merge_runs(model.merges, n) if model.settings[layout.BPE.links] != 0 else merge_word(model.merges, n)
+    if model.settings[layout.BPE.parted] != 0:
+        return layout.DONE, write_parted(model, n, out, count)
     for k in range(n):
         out[count + k] = symbols[k]
-    return DONE, n
+    return layout.DONE, n

@@ -5,6 +5,7 @@ Bit k of `alive` says that a symbol begins at position k: neighbours are found b
 
 from __future__ import annotations
 
+from subwords.kernels import layout
 from subwords.kernels.bpe.pairs import (
     HALF,
     LOW,
@@ -18,12 +19,11 @@ from subwords.kernels.bpe.pairs import (
 )
 from subwords.kernels.jit import I64, U64, helper, inlined, leading_zeros, trailing_zeros
 from subwords.kernels.lanes import few_lanes, lowest_lane, many_lanes, put_lane, some_lanes
-from subwords.kernels.layout import ID_BITS, PAIR_LANES
 
-FEW, SOME, MANY = 16, 32, PAIR_LANES  # lanes: the number of pairs is one less than that of symbols
+FEW, SOME, MANY = 16, 32, layout.PAIR_LANES  # lanes: the number of pairs is one less than that of symbols
 LANE_SHIFT, LANE = U64(6), U64(63)  # a lane's value is priority << 6 | position
 NO_LANE, LINKED_LANE = U64(0xFFFFFFFF), NO_MERGE << LANE_SHIFT
-BORDER = (1 << ID_BITS) - 1  # in place of a symbol before and after a word: no symbol has this number
+BORDER = (1 << layout.ID_BITS) - 1  # in place of a symbol before and after a word: no symbol has this number
 
 
 @inlined

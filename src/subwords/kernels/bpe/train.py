@@ -10,53 +10,11 @@ and no place in the heap. When the heap is empty, the threshold is lowered and t
 
 from __future__ import annotations
 
+from subwords.kernels import layout
 from subwords.kernels.bpe.index import FREE, HALF, LOW, ONE, ZERO, allowed, kinds_of, pair_slot, run_at
 from subwords.kernels.bpe.pair_heap import Training, entry_at, pop, push, string_length
 from subwords.kernels.jit import I64, U64, Int, helper, inlined, kernel, pointer, prefetch
-from subwords.kernels.layout import DONE, EXHAUSTED, MISSING, NEED_PAIRS, NEED_STRINGS, PAUSED
-from subwords.kernels.train_layout import (
-    BUFFER_ROW,
-    COUNT_BITS,
-    COUNT_HIGH,
-    COUNT_LOW,
-    END,
-    HEAP_ROW,
-    HEAP_SIZE,
-    IN_WORD,
-    LAST_LEFT,
-    LEFT,
-    LEFT_WORDS,
-    MAX_LENGTH,
-    MERGE_LEFT,
-    MERGE_RIGHT,
-    MERGE_ROW,
-    MERGED,
-    MERGES,
-    NEIGHBOUR,
-    NO_PAIR,
-    PAIR_COUNT,
-    PAIR_KEY,
-    PAIR_PLACE,
-    PAIR_ROW,
-    PAIR_WORDS,
-    PAIRS_USED,
-    PAUSE,
-    POSTINGS_USED,
-    PREFIX_BYTES,
-    RIGHT,
-    RULED,
-    SPAN,
-    SPECIALS,
-    STRING,
-    STRINGS_USED,
-    THRESHOLD,
-    TIE,
-    TIE_FIRST,
-    TOKEN_ROW,
-    TOKENS,
-    VOCAB_SIZE,
-    MergeTraining,
-)
+from subwords.kernels.layout import MergeTraining
 
 AHEAD = 16  # postings whose words are prefetched; as many elements follow the last one
 
@@ -64,40 +22,42 @@ AHEAD = 16  # postings whose words are prefetched; as many elements follow the l
 @helper
 def first_position(t, at):
     """The first place of the pair of this entry now; drops the postings of places that lost it."""
-    pairs, left, right = t.pairs, I64(t.pairs[at + PAIR_KEY] >> HALF), I64(t.pairs[at + PAIR_KEY] & LOW)
-    span = t.tokens[TOKEN_ROW * left + SPAN]
-    while pairs[at + PAIR_WORDS] != ZERO:
-        place = I64(t.postings[I64(pairs[at + PAIR_PLACE])])
+    pairs, left, right = t.pairs, I64(t.pairs[at + layout.PAIR.key] >> HALF), I64(t.pairs[at + layout.PAIR.key] & LOW)
+    span = t.tokens[layout.TOKEN.width * left + layout.TOKEN.span]
+    while pairs[at + layout.PAIR.words] != ZERO:
+        place = I64(t.postings[I64(pairs[at + layout.PAIR.place])])
         if t.symbols[place] == left and t.symbols[place + span] == right:
             return U64(place)
         # Places ascend, and a lost place is never regained: it is dropped for good.
-        pairs[at + PAIR_PLACE] += ONE
-        pairs[at + PAIR_WORDS] -= ONE
+        pairs[at + layout.PAIR.place] += ONE
+        pairs[at + layout.PAIR.words] -= ONE
     return FREE
 
 
 @helper
 def tie_of(t, at):
     """What decides between pairs of equal count; the smaller value wins."""
-    if t.settings[TIE] == TIE_FIRST:
+    if t.settings[layout.TRAIN.tie] == layout.TIE_FIRST:
         return first_position(t, at)
-    return t.pairs[at + PAIR_KEY]
+    return t.pairs[at + layout.PAIR.key]
 
 
 @helper
 def best(t):
     """The table entry of the pair to merge next, or -1 when no live pair is left."""
     counters, heap = t.counters, t.heap
-    while counters[HEAP_SIZE] > 0:
+    while counters[layout.TALLY.heap_size] > 0:
         count, tie, key = entry_at(heap, I64(0))
         at = pair_slot(t.pairs, t.mask, key)
-        if t.pairs[at + PAIR_KEY] == key and t.pairs[at + PAIR_COUNT] >= U64(t.settings[THRESHOLD]):
+        if t.pairs[at + layout.PAIR.key] == key and t.pairs[at + layout.PAIR.count] >= U64(
+            t.settings[layout.TRAIN.threshold]
+        ):
             now = tie_of(t, at)
-            if t.pairs[at + PAIR_COUNT] == count and now == tie:
+            if t.pairs[at + layout.PAIR.count] == count and now == tie:
                 return at
             pop(t)
             # Counts only fall and first positions only rise: a stale entry came early.
-            push(t, t.pairs[at + PAIR_COUNT], now, key)
+            push(t, t.pairs[at + layout.PAIR.count], now, key)
         else:
             pop(t)
     return -1
@@ -106,12 +66,12 @@ def best(t):
 @inlined
 def note(t, neighbour, side, weight, touched):
     """Count a new pair with this neighbour; the new number of different neighbours on that side."""
-    row = TOKEN_ROW * neighbour
-    if t.tokens[row + LEFT_WORDS + side] == 0:
-        t.touched[touched if side == LEFT else t.most_touched - 1 - touched] = neighbour
+    row = layout.TOKEN.width * neighbour
+    if t.tokens[row + layout.TOKEN.left_words + side] == 0:
+        t.touched[touched if side == layout.TOKEN.left else t.most_touched - 1 - touched] = neighbour
         touched += 1
     t.tokens[row + side] += I64(weight)
-    t.tokens[row + LEFT_WORDS + side] += 1
+    t.tokens[row + layout.TOKEN.left_words + side] += 1
     return touched
 
 
@@ -122,8 +82,8 @@ def merge_places(t, place, number, left, right, merged):
     The numbers of buffer entries and of different neighbours on the left, then those on the right.
     """
     symbols, tokens, buffer, starts = t.symbols, t.tokens, t.buffer, t.starts
-    first = tokens[TOKEN_ROW * left + SPAN]
-    whole = first + tokens[TOKEN_ROW * right + SPAN]
+    first = tokens[layout.TOKEN.width * left + layout.TOKEN.span]
+    whole = first + tokens[layout.TOKEN.width * right + layout.TOKEN.span]
     run, next_run, weight = I64(0), I64(0), ZERO
     lefts, rights, touched_left, touched_right = I64(0), I64(0), I64(0), I64(0)
     for k in range(place, place + number):
@@ -138,18 +98,21 @@ def merge_places(t, place, number, left, right, merged):
         stop = at + whole
         before, after = I64(symbols[at - 1]), I64(symbols[stop])
         # END first: if the right token covers one symbol, this is also the last place, which gets `merged`.
-        symbols[at + first] = END
+        symbols[at + first] = layout.END
         symbols[at], symbols[stop - 1] = merged, merged
-        if before != END:
-            touched_left = note(t, before, LEFT, weight, touched_left)
-            row = BUFFER_ROW * lefts
-            buffer[row + NEIGHBOUR], buffer[row + IN_WORD] = before, at - tokens[TOKEN_ROW * before + SPAN]
+        if before != layout.END:
+            touched_left = note(t, before, layout.TOKEN.left, weight, touched_left)
+            row = layout.BUFFER.width * lefts
+            buffer[row + layout.BUFFER.neighbour], buffer[row + layout.BUFFER.in_word] = (
+                before,
+                at - tokens[layout.TOKEN.width * before + layout.TOKEN.span],
+            )
             lefts += 1
         # If the pair follows again, its own turn notes the two tokens as neighbours.
-        if after != END and not (after == left and symbols[stop + first] == right):
-            touched_right = note(t, after, RIGHT, weight, touched_right)
-            row = BUFFER_ROW * (t.buffer_size - 1 - rights)
-            buffer[row + NEIGHBOUR], buffer[row + IN_WORD] = after, at
+        if after != layout.END and not (after == left and symbols[stop + first] == right):
+            touched_right = note(t, after, layout.TOKEN.right, weight, touched_right)
+            row = layout.BUFFER.width * (t.buffer_size - 1 - rights)
+            buffer[row + layout.BUFFER.neighbour], buffer[row + layout.BUFFER.in_word] = after, at
             rights += 1
     return lefts, touched_left, rights, touched_right
 
@@ -158,45 +121,45 @@ def merge_places(t, place, number, left, right, merged):
 def take_count(t, left, right, weight):
     """Lower a pair's count, if it is in the table."""
     at = pair_slot(t.pairs, t.mask, U64(left) << HALF | U64(right))
-    if t.pairs[at + PAIR_KEY] != FREE:
-        t.pairs[at + PAIR_COUNT] -= weight
+    if t.pairs[at + layout.PAIR.key] != FREE:
+        t.pairs[at + layout.PAIR.count] -= weight
 
 
 @helper
 def open_pair(t, left, right, side, neighbour):
     """Enter a new pair, with room for its postings, if it reaches the threshold."""
-    row = TOKEN_ROW * neighbour
+    row = layout.TOKEN.width * neighbour
     weight = U64(t.tokens[row + side])
-    if weight < U64(t.settings[THRESHOLD]) or (
-        t.settings[RULED] != 0
-        and not allowed(t.lengths, t.classes, t.joined, t.kinds, t.settings[MAX_LENGTH], left, right)
+    if weight < U64(t.settings[layout.TRAIN.threshold]) or (
+        t.settings[layout.TRAIN.ruled] != 0
+        and not allowed(t.lengths, t.classes, t.joined, t.kinds, t.settings[layout.TRAIN.max_length], left, right)
     ):
-        t.tokens[row + side] = MISSING
+        t.tokens[row + side] = layout.MISSING
         return 0
     key = U64(left) << HALF | U64(right)
     at = pair_slot(t.pairs, t.mask, key)
-    if t.pairs[at + PAIR_KEY] == FREE:
-        t.counters[PAIRS_USED] += 1
-    t.pairs[at + PAIR_KEY], t.pairs[at + PAIR_COUNT] = key, weight
-    t.pairs[at + PAIR_PLACE] = U64(t.counters[POSTINGS_USED])
-    t.pairs[at + PAIR_WORDS] = U64(t.tokens[row + LEFT_WORDS + side])
+    if t.pairs[at + layout.PAIR.key] == FREE:
+        t.counters[layout.TALLY.pairs_used] += 1
+    t.pairs[at + layout.PAIR.key], t.pairs[at + layout.PAIR.count] = key, weight
+    t.pairs[at + layout.PAIR.place] = U64(t.counters[layout.TALLY.postings_used])
+    t.pairs[at + layout.PAIR.words] = U64(t.tokens[row + layout.TOKEN.left_words + side])
     # The weight is used up: from here on the field is the place of the next posting.
-    t.tokens[row + side] = t.counters[POSTINGS_USED]
-    t.counters[POSTINGS_USED] += t.tokens[row + LEFT_WORDS + side]
-    t.tokens[row + LAST_LEFT + side] = at
+    t.tokens[row + side] = t.counters[layout.TALLY.postings_used]
+    t.counters[layout.TALLY.postings_used] += t.tokens[row + layout.TOKEN.left_words + side]
+    t.tokens[row + layout.TOKEN.last_left + side] = at
     return 1
 
 
 @helper
 def settle(t, left, right, merged, side, filled, touched):
     """Move the counts of one side's old pairs to the new ones, and give the live ones their postings and heap entry."""
-    tokens, step, live = t.tokens, 1 if side == LEFT else -1, 0
+    tokens, step, live = t.tokens, 1 if side == layout.TOKEN.left else -1, 0
     # Prefetching the entries of the pairs gains nothing.
-    start, first = (I64(0), I64(0)) if side == LEFT else (t.most_touched - 1, t.buffer_size - 1)
+    start, first = (I64(0), I64(0)) if side == layout.TOKEN.left else (t.most_touched - 1, t.buffer_size - 1)
     for k in range(touched):
         neighbour = I64(t.touched[start + step * k])
-        weight = U64(tokens[TOKEN_ROW * neighbour + side])
-        if side == RIGHT:
+        weight = U64(tokens[layout.TOKEN.width * neighbour + side])
+        if side == layout.TOKEN.right:
             take_count(t, right, neighbour, weight)
             live += open_pair(t, merged, neighbour, side, neighbour)
         else:
@@ -206,29 +169,33 @@ def settle(t, left, right, merged, side, filled, touched):
     # In the order of the buffer, which is that of the words: so postings ascend.
     if live > 0:
         for k in range(filled):
-            entry = BUFFER_ROW * (first + step * k)
-            row = TOKEN_ROW * I64(t.buffer[entry + NEIGHBOUR])
-            if tokens[row + side] != MISSING:
-                t.postings[tokens[row + side]] = t.buffer[entry + IN_WORD]
+            entry = layout.BUFFER.width * (first + step * k)
+            row = layout.TOKEN.width * I64(t.buffer[entry + layout.BUFFER.neighbour])
+            if tokens[row + side] != layout.MISSING:
+                t.postings[tokens[row + side]] = t.buffer[entry + layout.BUFFER.in_word]
                 tokens[row + side] += 1
     for k in range(touched):
-        row = TOKEN_ROW * I64(t.touched[start + step * k])
-        if tokens[row + side] != MISSING:
-            at = tokens[row + LAST_LEFT + side]
-            push(t, t.pairs[at + PAIR_COUNT], tie_of(t, at), t.pairs[at + PAIR_KEY])
+        row = layout.TOKEN.width * I64(t.touched[start + step * k])
+        if tokens[row + side] != layout.MISSING:
+            at = tokens[row + layout.TOKEN.last_left + side]
+            push(t, t.pairs[at + layout.PAIR.count], tie_of(t, at), t.pairs[at + layout.PAIR.key])
         tokens[row + side] = 0
-        tokens[row + LEFT_WORDS + side] = 0
+        tokens[row + layout.TOKEN.left_words + side] = 0
 
 
 @helper
 def join_strings(t, left, right):
     """Append the merged token's bytes to `strings`, those of the right token without the prefix; where they end."""
-    tokens, strings, at = t.tokens, t.strings, I64(t.counters[STRINGS_USED])
-    for k in range(tokens[TOKEN_ROW * left + STRING], tokens[TOKEN_ROW * left + TOKEN_ROW + STRING]):
+    tokens, strings, at = t.tokens, t.strings, I64(t.counters[layout.TALLY.strings_used])
+    for k in range(
+        tokens[layout.TOKEN.width * left + layout.TOKEN.string],
+        tokens[layout.TOKEN.width * left + layout.TOKEN.width + layout.TOKEN.string],
+    ):
         strings[at] = strings[k]
         at += 1
     for k in range(
-        tokens[TOKEN_ROW * right + STRING] + t.settings[PREFIX_BYTES], tokens[TOKEN_ROW * right + TOKEN_ROW + STRING]
+        tokens[layout.TOKEN.width * right + layout.TOKEN.string] + t.settings[layout.TRAIN.prefix_bytes],
+        tokens[layout.TOKEN.width * right + layout.TOKEN.width + layout.TOKEN.string],
     ):
         strings[at] = strings[k]
         at += 1
@@ -238,14 +205,14 @@ def join_strings(t, left, right):
 @helper
 def is_taken(t, left, right):
     """Whether the merged token would have the string of a token that no merge may make."""
-    tokens, strings, start = t.tokens, t.strings, I64(t.counters[STRINGS_USED])
+    tokens, strings, start = t.tokens, t.strings, I64(t.counters[layout.TALLY.strings_used])
     if t.takens == 0:
         return False
     size = join_strings(t, left, right) - start
     for number in range(t.takens):
         token = I64(t.taken[number])
         if string_length(t, token) == size:
-            k, at = 0, tokens[TOKEN_ROW * token + STRING]
+            k, at = 0, tokens[layout.TOKEN.width * token + layout.TOKEN.string]
             while k < size and strings[at + k] == strings[start + k]:
                 k += 1
             if k == size:
@@ -257,44 +224,53 @@ def is_taken(t, left, right):
 def name_token(t, left, right):
     """The id of the merged token: a new one, or that of a special token with the same string (B5)."""
     tokens, strings, counters = t.tokens, t.strings, t.counters
-    start = I64(counters[STRINGS_USED])
+    start = I64(counters[layout.TALLY.strings_used])
     at = join_strings(t, left, right)
-    span = tokens[TOKEN_ROW * left + SPAN] + tokens[TOKEN_ROW * right + SPAN]
-    for special in range(t.settings[SPECIALS]):
+    span = (
+        tokens[layout.TOKEN.width * left + layout.TOKEN.span] + tokens[layout.TOKEN.width * right + layout.TOKEN.span]
+    )
+    for special in range(t.settings[layout.TRAIN.specials]):
         if string_length(t, special) == at - start:
             k = 0
-            while k < at - start and strings[tokens[TOKEN_ROW * special + STRING] + k] == strings[start + k]:
+            while (
+                k < at - start
+                and strings[tokens[layout.TOKEN.width * special + layout.TOKEN.string] + k] == strings[start + k]
+            ):
                 k += 1
             if k == at - start:
-                tokens[TOKEN_ROW * special + SPAN] = span
+                tokens[layout.TOKEN.width * special + layout.TOKEN.span] = span
                 return special
-    merged = I64(counters[TOKENS])
-    tokens[TOKEN_ROW * merged + SPAN] = span
-    tokens[TOKEN_ROW * merged + TOKEN_ROW + STRING] = at
-    counters[STRINGS_USED] = at
-    counters[TOKENS] += 1
+    merged = I64(counters[layout.TALLY.tokens])
+    tokens[layout.TOKEN.width * merged + layout.TOKEN.span] = span
+    tokens[layout.TOKEN.width * merged + layout.TOKEN.width + layout.TOKEN.string] = at
+    counters[layout.TALLY.strings_used] = at
+    counters[layout.TALLY.tokens] += 1
     return merged
 
 
 @helper
 def merge_pair(t, at):
     """Merge the pair of this table entry everywhere."""
-    key = t.pairs[at + PAIR_KEY]
+    key = t.pairs[at + layout.PAIR.key]
     left, right = I64(key >> HALF), I64(key & LOW)
     merged = name_token(t, left, right)
-    row = MERGE_ROW * I64(t.counters[MERGES])
-    t.merges[row + MERGE_LEFT], t.merges[row + MERGE_RIGHT], t.merges[row + MERGED] = left, right, merged
-    t.merges[row + COUNT_LOW] = I64(t.pairs[at + PAIR_COUNT] & U64((1 << COUNT_BITS) - 1))
-    t.merges[row + COUNT_HIGH] = I64(t.pairs[at + PAIR_COUNT] >> U64(COUNT_BITS))
-    t.counters[MERGES] += 1
-    if t.settings[RULED] != 0:
+    row = layout.MERGE.width * I64(t.counters[layout.TALLY.merges])
+    t.merges[row + layout.MERGE.left], t.merges[row + layout.MERGE.right], t.merges[row + layout.MERGE.merged] = (
+        left,
+        right,
+        merged,
+    )
+    t.merges[row + layout.MERGE.count_low] = I64(t.pairs[at + layout.PAIR.count] & U64((1 << layout.COUNT_BITS) - 1))
+    t.merges[row + layout.MERGE.count_high] = I64(t.pairs[at + layout.PAIR.count] >> U64(layout.COUNT_BITS))
+    t.counters[layout.TALLY.merges] += 1
+    if t.settings[layout.TRAIN.ruled] != 0:
         t.lengths[merged] = t.lengths[left] + t.lengths[right]
         t.classes[merged] = t.joined[I64(t.classes[left]) * t.kinds + I64(t.classes[right])]
-    place, number = I64(t.pairs[at + PAIR_PLACE]), I64(t.pairs[at + PAIR_WORDS])
+    place, number = I64(t.pairs[at + layout.PAIR.place]), I64(t.pairs[at + layout.PAIR.words])
     lefts, touched_left, rights, touched_right = merge_places(t, place, number, left, right, merged)
-    settle(t, left, right, merged, LEFT, lefts, touched_left)
-    settle(t, left, right, merged, RIGHT, rights, touched_right)
-    t.pairs[at + PAIR_COUNT] = ZERO
+    settle(t, left, right, merged, layout.TOKEN.left, lefts, touched_left)
+    settle(t, left, right, merged, layout.TOKEN.right, rights, touched_right)
+    t.pairs[at + layout.PAIR.count] = ZERO
 
 
 @inlined
@@ -306,11 +282,11 @@ def opened(training):
         weights=pointer(training.words.weights),
         runs=len(training.words.weights),
         pairs=pointer(training.pairs),
-        mask=U64(len(training.pairs) // PAIR_ROW - 1),
+        mask=U64(len(training.pairs) // layout.PAIR.width - 1),
         postings=pointer(training.postings),
         heap=pointer(training.heap),
         buffer=pointer(training.buffer),
-        buffer_size=len(training.buffer) // BUFFER_ROW,
+        buffer_size=len(training.buffer) // layout.BUFFER.width,
         touched=pointer(training.touched),
         most_touched=len(training.touched),
         tokens=pointer(training.tokens),
@@ -331,11 +307,11 @@ def opened(training):
 def start_heap(training: MergeTraining) -> Int:
     """Fill the heap with every pair of the table."""
     t = opened(training)
-    t.counters[HEAP_SIZE] = 0
-    for entry in range(len(training.pairs) // PAIR_ROW):
-        at = entry * PAIR_ROW
-        if t.pairs[at + PAIR_KEY] != FREE:
-            push(t, t.pairs[at + PAIR_COUNT], tie_of(t, at), t.pairs[at + PAIR_KEY])
+    t.counters[layout.TALLY.heap_size] = 0
+    for entry in range(len(training.pairs) // layout.PAIR.width):
+        at = entry * layout.PAIR.width
+        if t.pairs[at + layout.PAIR.key] != FREE:
+            push(t, t.pairs[at + layout.PAIR.count], tie_of(t, at), t.pairs[at + layout.PAIR.key])
     return 0
 
 
@@ -343,27 +319,32 @@ def start_heap(training: MergeTraining) -> Int:
 def merge_pairs(training: MergeTraining) -> Int:
     """Merge best pairs until there are enough tokens: DONE, or why it stopped. Same result as `reference.bpe.train`.
 
-    EXHAUSTED: no pair's count reaches settings[THRESHOLD]. PAUSED: settings[PAUSE] merges are done. NEED_...: can be
-    resumed after growing.
+    EXHAUSTED: no pair's count reaches settings[TRAIN.threshold]. PAUSED: settings[TRAIN.pause] merges are done.
+    NEED_...: can be resumed after growing.
     """
     t = opened(training)
-    room, heap_room = len(training.pairs) // PAIR_ROW // 2, len(training.heap) // HEAP_ROW
-    while t.counters[TOKENS] < t.settings[VOCAB_SIZE]:
+    room, heap_room = len(training.pairs) // layout.PAIR.width // 2, len(training.heap) // layout.HEAP.width
+    while t.counters[layout.TALLY.tokens] < t.settings[layout.TRAIN.vocab_size]:
         at = best(t)
         if at < 0:
-            return EXHAUSTED
-        left, right = I64(t.pairs[at + PAIR_KEY] >> HALF), I64(t.pairs[at + PAIR_KEY] & LOW)
+            return layout.EXHAUSTED
+        left, right = I64(t.pairs[at + layout.PAIR.key] >> HALF), I64(t.pairs[at + layout.PAIR.key] & LOW)
         # All room is checked before the merge: a merge is never left half done, so a call after NEED_... repeats
         # nothing.
-        most = 2 * t.counters[TOKENS] + 2  # a merge makes at most two pairs with each token
-        if t.counters[PAIRS_USED] + most > room or t.counters[HEAP_SIZE] + most > heap_room:
-            return NEED_PAIRS
-        if t.counters[STRINGS_USED] + string_length(t, left) + string_length(t, right) > len(training.strings):
-            return NEED_STRINGS
-        if t.counters[MERGES] >= t.settings[PAUSE]:
-            return PAUSED
-        if t.settings[RULED] != 0 and is_taken(t, left, right):
-            t.pairs[at + PAIR_KEY], t.pairs[at + PAIR_COUNT] = U64(NO_PAIR), ZERO  # as if it had been pruned
+        most = 2 * t.counters[layout.TALLY.tokens] + 2  # a merge makes at most two pairs with each token
+        if t.counters[layout.TALLY.pairs_used] + most > room or t.counters[layout.TALLY.heap_size] + most > heap_room:
+            return layout.NEED_PAIRS
+        if t.counters[layout.TALLY.strings_used] + string_length(t, left) + string_length(t, right) > len(
+            training.strings
+        ):
+            return layout.NEED_STRINGS
+        if t.counters[layout.TALLY.merges] >= t.settings[layout.TRAIN.pause]:
+            return layout.PAUSED
+        if t.settings[layout.TRAIN.ruled] != 0 and is_taken(t, left, right):
+            t.pairs[at + layout.PAIR.key], t.pairs[at + layout.PAIR.count] = (
+                U64(layout.REFUSED_PAIR),
+                ZERO,
+            )  # as if it had been pruned
         else:
             merge_pair(t, at)
-    return DONE
+    return layout.DONE

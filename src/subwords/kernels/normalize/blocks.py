@@ -1,13 +1,15 @@
 """Blocks of 64 bytes of text: which characters need a look, because a string of the map may begin there.
 
-`classes` has it for every code point. A character of class PLAIN is copied. One of class FIRST or BOTH needs a look if
-the next one may come second (SECOND, BOTH or MAPPED_SECOND); one of a higher class than SECOND always needs one.
+`classes` has it for every code point. A character of class CHARACTER.plain is copied. One of class CHARACTER.first or
+CHARACTER.both needs a look if the next one may come second (CHARACTER.second, CHARACTER.both or
+CHARACTER.mapped_second); one of a higher class than CHARACTER.second always needs one.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from subwords.kernels import layout
 from subwords.kernels.jit import (
     I64,
     U64,
@@ -21,7 +23,6 @@ from subwords.kernels.jit import (
     range_mask,
     trailing_zeros,
 )
-from subwords.kernels.layout import BOTH, FIRST, JOINS_ASCII, JOINS_HIGH, LANES, MAPPED_SECOND, MAPPED_SPACE, RANGES
 from subwords.kernels.normalize.characters import valid_starts, width
 from subwords.kernels.packing import classify
 from subwords.kernels.split.pack import low_bits
@@ -107,9 +108,9 @@ def map_hit(r, p, i, stop, most):
 def ascii_events(r, p, i, size, stop):
     """The ASCII bytes that need a look."""
     events = ZERO
-    for k in range(r.settings[RANGES]):
+    for k in range(r.settings[layout.RULE.ranges]):
         events |= range_mask(p, i, r.ranges[2 * k], r.ranges[2 * k + 1])
-    if r.settings[JOINS_HIGH] != 0 and i + size < stop and p[i + size] >= 0x80:
+    if r.settings[layout.RULE.joins_high] != 0 and i + size < stop and p[i + size] >= 0x80:
         events |= ONE << U64(size - 1)
     return events & low_bits(size)
 
@@ -126,19 +127,22 @@ def char_events(r, w, p, i, starts, after):
             k += 1
     else:
         classify(q, 0, r.classes, p, i, starts)
-    seconds = range_mask(q, 0, BOTH, MAPPED_SECOND) >> ONE
+    seconds = range_mask(q, 0, layout.CHARACTER.both, layout.CHARACTER.mapped_second) >> ONE
     if after:
         seconds |= ONE << U64(n - 1)
     else:
         seconds &= ~(ONE << U64(n - 1))
-    found = range_mask(q, 0, MAPPED_SECOND, MAPPED_SPACE) | range_mask(q, 0, FIRST, BOTH) & seconds
+    found = (
+        range_mask(q, 0, layout.CHARACTER.mapped_second, layout.CHARACTER.mapped_space)
+        | range_mask(q, 0, layout.CHARACTER.first, layout.CHARACTER.both) & seconds
+    )
     return deposit(found & low_bits(n), starts)
 
 
 @helper
 def events_at(r, w, p, i, size, stop):
     """The bytes of p[i : i + size] that need a look, and where the block ends; (0, i) near the end of the input."""
-    if i + 2 * LANES + 3 > w.limit:
+    if i + 2 * layout.LANES + 3 > w.limit:
         return ZERO, i
     if range_mask(p, i, 0x80, 0xFF) & low_bits(size) == ZERO:
         return ascii_events(r, p, i, size, stop), i + size
@@ -147,5 +151,5 @@ def events_at(r, w, p, i, size, stop):
         return ZERO, i
     last = i + 63 - leading_zeros(starts)
     upto = last + width(p, last)
-    after = upto < stop and (p[upto] >= 0x80 or r.settings[JOINS_ASCII] != 0)
+    after = upto < stop and (p[upto] >= 0x80 or r.settings[layout.RULE.joins_ascii] != 0)
     return char_events(r, w, p, i, starts, after), upto

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from subwords.kernels import layout
 from subwords.kernels.jit import (
     I64,
     U64,
@@ -24,25 +25,7 @@ from subwords.kernels.jit import (
     range_mask,
     trailing_zeros,
 )
-from subwords.kernels.layout import (
-    AT_BYTE,
-    AT_OUT,
-    AT_TEXT,
-    BLOCK_GROWTH,
-    DONE,
-    ENTRY_SHIFT,
-    INVALID,
-    LANES,
-    LONGEST_ENTRY,
-    NEED_OUT,
-    SAFE,
-    SAFE_BEHIND,
-    SOLID,
-    STOP,
-    UNKNOWN,
-    Normalized,
-    Replacements,
-)
+from subwords.kernels.layout import Normalized, Replacements
 from subwords.kernels.split.pack import low_bits, not_characters
 from subwords.kernels.text.utf8 import decode_at
 
@@ -72,9 +55,9 @@ def keep(w, j, p, i, size):
     """Copy p[i : i + size]; the place after it. LANES bytes more may be overwritten."""
     k = I64(0)
     while k < size:
-        if i + k + LANES <= w.limit:
+        if i + k + layout.LANES <= w.limit:
             copy64(w.text, j + k, p, i + k)
-            k += LANES
+            k += layout.LANES
         else:
             w.text[j + k] = p[i + k]
             k += 1
@@ -88,7 +71,7 @@ def keep(w, j, p, i, size):
 def put(w, j, arena, start, size, at):
     """Write a replacement of the character at p[at]; the place after it. LANES bytes may be overwritten."""
     copy64(w.text, j, arena, start)
-    for k in range(LANES, size):
+    for k in range(layout.LANES, size):
         w.text[j + k] = arena[start + k]
     if w.tracked:
         for k in range(size):
@@ -130,7 +113,7 @@ def valid_starts(p, i, size):
 def map_plain(m, w, p, i, j, size):
     """Write up to LANES ASCII bytes; whether all of the next LANES bytes become one byte each."""
     seen = I64(0)
-    for k in range(LANES):
+    for k in range(layout.LANES):
         byte = m.plain[p[i + k]]
         w.text[j + k] = byte
         seen |= I64(byte)
@@ -152,9 +135,9 @@ def map_valid(m, w, p, i, j, starts):
         if entry != 0:
             if run < at:
                 j = keep(w, j, p, run, at - run)
-            if entry == STOP:
+            if entry == layout.STOP:
                 return at, j, False
-            j = put(w, j, m.arena, entry >> ENTRY_SHIFT, entry & LONGEST_ENTRY, at)
+            j = put(w, j, m.arena, entry >> layout.ENTRY_SHIFT, entry & layout.LONGEST_ENTRY, at)
             run = at + width(p, at)
     at += width(p, at)
     return at, keep(w, j, p, run, at - run), True
@@ -163,15 +146,15 @@ def map_valid(m, w, p, i, j, starts):
 @helper
 def map_any(m, w, p, i, j, stop):
     """Write the characters that begin in the next LANES bytes, valid or not; returns as `map_valid`."""
-    run, upto = i, min(i + LANES, stop)
+    run, upto = i, min(i + layout.LANES, stop)
     while i < upto:
         code, length = decode_at(p, i, stop)
-        entry = I64(m.entries[code if code >= 0 else INVALID])
+        entry = I64(m.entries[code if code >= 0 else layout.INVALID])
         if entry != 0:
             j = keep(w, j, p, run, i - run)
-            if entry == STOP:
+            if entry == layout.STOP:
                 return i, j, False
-            j = put(w, j, m.arena, entry >> ENTRY_SHIFT, entry & LONGEST_ENTRY, i)
+            j = put(w, j, m.arena, entry >> layout.ENTRY_SHIFT, entry & layout.LONGEST_ENTRY, i)
             run = i + length
         i += length
     return i, keep(w, j, p, run, i - run), True
@@ -181,10 +164,10 @@ def map_any(m, w, p, i, j, stop):
 def map_text(m, w, p, i, j, stop):
     """Write a text up to `stop`: (place, place in the result, status)."""
     while i < stop:
-        if j + BLOCK_GROWTH > w.room:
-            return i, j, NEED_OUT
-        size, starts = min(LANES, stop - i), ZERO
-        if i + LANES + 3 <= w.limit:
+        if j + layout.BLOCK_GROWTH > w.room:
+            return i, j, layout.NEED_OUT
+        size, starts = min(layout.LANES, stop - i), ZERO
+        if i + layout.LANES + 3 <= w.limit:
             if range_mask(p, i, 0x80, 0xFF) & low_bits(size) == ZERO and map_plain(m, w, p, i, j, size):
                 i += size
                 j += size
@@ -195,8 +178,8 @@ def map_text(m, w, p, i, j, stop):
         else:
             i, j, known = map_any(m, w, p, i, j, stop)
         if not known:
-            return i, j, UNKNOWN
-    return i, j, DONE
+            return i, j, layout.UNKNOWN
+    return i, j, layout.DONE
 
 
 @inlined
@@ -211,13 +194,13 @@ def map_texts(text: U8s, bounds: I64s, replacements: Replacements, out: Normaliz
     p, b, s, ends = pointer(text), pointer(bounds), pointer(progress), pointer(out.ends)
     m = Replacing(pointer(replacements.plain), pointer(replacements.entries), pointer(replacements.arena))
     w = opened_output(text, out)
-    t, i, j, status = s[AT_TEXT], s[AT_BYTE], s[AT_OUT], DONE
-    while t < len(bounds) - 1 and status == DONE:
+    t, i, j, status = s[layout.PROGRESS.text], s[layout.PROGRESS.byte], s[layout.PROGRESS.out], layout.DONE
+    while t < len(bounds) - 1 and status == layout.DONE:
         i, j, status = map_text(m, w, p, i, j, b[t + 1])
-        if status == DONE:
+        if status == layout.DONE:
             t += 1
             ends[t] = j
-    s[AT_TEXT], s[AT_BYTE], s[AT_OUT] = t, i, j
+    s[layout.PROGRESS.text], s[layout.PROGRESS.byte], s[layout.PROGRESS.out] = t, i, j
     return status
 
 
@@ -233,7 +216,7 @@ def char_before(p, i, start):
     code, length = decode_at(p, at, i)
     if code >= 0 and at + length == i:
         return code, length
-    return I64(INVALID), I64(1)
+    return I64(layout.INVALID), I64(1)
 
 
 @kernel
@@ -278,10 +261,10 @@ def last_safe(text: U8s, at: Int, safe: U8s) -> Int:
             code, _ = decode_at(p, i, at)
             # The text may end inside this character; with four bytes of it, an invalid byte is really invalid.
             if code >= 0 or i + 4 <= at:
-                flags = ok[code if code >= 0 else INVALID]
-                if flags & SAFE != 0:
+                flags = ok[code if code >= 0 else layout.INVALID]
+                if flags & layout.SAFE != 0:
                     return i
-                if flags & SAFE_BEHIND != 0 and ok[char_before(p, i, 0)[0]] & SOLID != 0:
+                if flags & layout.SAFE_BEHIND != 0 and ok[char_before(p, i, 0)[0]] & layout.SOLID != 0:
                     return i
         i -= 1
     return 0

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from subwords.kernels import layout
 from subwords.kernels.jit import (
     I64,
     U64,
@@ -25,24 +26,7 @@ from subwords.kernels.jit import (
     range_mask,
     trailing_zeros,
 )
-from subwords.kernels.layout import (
-    AT_BYTE,
-    AT_OUT,
-    AT_TEXT,
-    CHANGES,
-    DONE,
-    ENTRY_SHIFT,
-    INVALID,
-    LANES,
-    LONGEST_ENTRY,
-    NEED_OUT,
-    NEED_SCRATCH,
-    PAIR_SHIFT,
-    STARTS,
-    Items,
-    NormalForm,
-    Normalized,
-)
+from subwords.kernels.layout import Items, NormalForm, Normalized
 from subwords.kernels.normalize.characters import keep, opened_output, valid_starts, width
 from subwords.kernels.text.utf8 import decode_at
 
@@ -78,18 +62,18 @@ def gather(f, p, i, stop):
     begin, n = i, I64(0)
     while i < stop:
         code, length = decode_at(p, i, stop)
-        index = code if code >= 0 else INVALID
-        if i > begin and f.kinds[index] & STARTS != 0:
+        index = code if code >= 0 else layout.INVALID
+        if i > begin and f.kinds[index] & layout.STARTS != 0:
             break
         entry = I64(f.entries[index])
-        count = max(entry & LONGEST_ENTRY, 1)
+        count = max(entry & layout.LONGEST_ENTRY, 1)
         if n + count > f.room:
             return i, I64(-1)
-        f.items[n] = code if code >= 0 else INVALID + I64(p[i])
-        for k in range(entry & LONGEST_ENTRY):
-            f.items[n + k] = I64(f.chars[(entry >> ENTRY_SHIFT) + k])
+        f.items[n] = code if code >= 0 else layout.INVALID + I64(p[i])
+        for k in range(entry & layout.LONGEST_ENTRY):
+            f.items[n + k] = I64(f.chars[(entry >> layout.ENTRY_SHIFT) + k])
         for k in range(n, n + count):
-            f.items[k] |= I64(f.classes[min(f.items[k], INVALID)]) << CLASS
+            f.items[k] |= I64(f.classes[min(f.items[k], layout.INVALID)]) << CLASS
         # The first item stands for the character; the others of its decomposition weigh 0.
         f.items[n] |= I64(1) << WEIGHT
         n += count
@@ -133,7 +117,7 @@ def order(f, n):
 @helper
 def composed(f, first, second):
     """The composition of two characters, or -1."""
-    key = U64(first) << U64(PAIR_SHIFT) | U64(second)
+    key = U64(first) << U64(layout.PAIR_SHIFT) | U64(second)
     low, high = I64(0), I64(f.count)
     while low < high:
         middle = (low + high) >> 1
@@ -171,7 +155,7 @@ def compose(f, n):
 @helper
 def encode_at(q, j, code):
     """Write a character as UTF-8, or the byte that INVALID + byte stands for, and return its length."""
-    if code < 0x80 or code >= INVALID:
+    if code < 0x80 or code >= layout.INVALID:
         q[j] = code & 255
         return 1
     if code < 0x800:
@@ -212,13 +196,13 @@ def form_stretch(f, w, p, i, j, stop):
     """Write the characters from p[i] to the next that STARTS: (place, place in the result, status)."""
     after, n = gather(f, p, i, stop)
     if n < 0:
-        return i, j, NEED_SCRATCH
+        return i, j, layout.NEED_SCRATCH
     if j + 4 * n > w.room:
-        return i, j, NEED_OUT
+        return i, j, layout.NEED_OUT
     order(f, n)
     if f.count > 0:
         n = compose(f, n)
-    return after, emit(f, w, p, i, n, j), DONE
+    return after, emit(f, w, p, i, n, j), layout.DONE
 
 
 @inlined
@@ -230,7 +214,7 @@ def inert(f, p, i, size):
     while starts != ZERO:
         at = i + trailing_zeros(starts)
         starts &= starts - ONE
-        kinds |= I64(f.kinds[char_at(p, at)]) ^ STARTS
+        kinds |= I64(f.kinds[char_at(p, at)]) ^ layout.STARTS
     return (at + width(p, at), at) if kinds == 0 else (i, i)
 
 
@@ -243,39 +227,39 @@ def form_text(f, w, p, i, j, stop):
     run, start, last, slow = i, i, I64(0), i
     while i < stop:
         if start - run >= STRETCH:
-            if j + (start - run) + LANES > w.room:
-                return run, j, NEED_OUT
+            if j + (start - run) + layout.LANES > w.room:
+                return run, j, layout.NEED_OUT
             j, run = keep(w, j, p, run, start - run), start
-        if i + LANES <= stop and range_mask(p, i, 0x80, 0xFF) == ZERO:
+        if i + layout.LANES <= stop and range_mask(p, i, 0x80, 0xFF) == ZERO:
             # The last of these characters may compose with marks after it: a stretch may begin there.
-            i, start, last = i + LANES, i + LANES - 1, I64(0)
+            i, start, last = i + layout.LANES, i + layout.LANES - 1, I64(0)
             continue
-        if i >= slow and i + LANES + 3 <= w.limit:
-            upto, last_start = inert(f, p, i, min(LANES, stop - i))
+        if i >= slow and i + layout.LANES + 3 <= w.limit:
+            upto, last_start = inert(f, p, i, min(layout.LANES, stop - i))
             if upto > i:
                 i, start, last = upto, last_start, I64(0)
                 continue
             # The block has a character that is not inert: it is not tried again at each of its characters.
-            slow = i + LANES
+            slow = i + layout.LANES
         code, length = decode_at(p, i, stop)
-        code = code if code >= 0 else I64(INVALID)
+        code = code if code >= 0 else I64(layout.INVALID)
         kind, mark = f.kinds[code], I64(f.classes[code])
-        if kind & STARTS != 0:
+        if kind & layout.STARTS != 0:
             start, last = i, I64(0)
         # The quick check of UAX 15: such a character stays, unless marks are out of order.
-        if kind & CHANGES == 0 and mark >= last:
+        if kind & layout.CHANGES == 0 and mark >= last:
             i, last = i + length, mark
             continue
-        if j + (start - run) + LANES > w.room:
-            return run, j, NEED_OUT
+        if j + (start - run) + layout.LANES > w.room:
+            return run, j, layout.NEED_OUT
         j = keep(w, j, p, run, start - run)
         i, j, status = form_stretch(f, w, p, start, j, stop)
         run, start, last = i, i, I64(0)
-        if status != DONE:
+        if status != layout.DONE:
             return i, j, status
-    if j + (stop - run) + LANES > w.room:
-        return run, j, NEED_OUT
-    return stop, keep(w, j, p, run, stop - run), DONE
+    if j + (stop - run) + layout.LANES > w.room:
+        return run, j, layout.NEED_OUT
+    return stop, keep(w, j, p, run, stop - run), layout.DONE
 
 
 @kernel
@@ -295,11 +279,11 @@ def form_texts(text: U8s, bounds: I64s, form: NormalForm, room: Items, out: Norm
         room=len(room.items),
     )
     w = opened_output(text, out)
-    t, i, j, status = s[AT_TEXT], s[AT_BYTE], s[AT_OUT], DONE
-    while t < len(bounds) - 1 and status == DONE:
+    t, i, j, status = s[layout.PROGRESS.text], s[layout.PROGRESS.byte], s[layout.PROGRESS.out], layout.DONE
+    while t < len(bounds) - 1 and status == layout.DONE:
         i, j, status = form_text(f, w, p, i, j, b[t + 1])
-        if status == DONE:
+        if status == layout.DONE:
             t += 1
             ends[t] = j
-    s[AT_TEXT], s[AT_BYTE], s[AT_OUT] = t, i, j
+    s[layout.PROGRESS.text], s[layout.PROGRESS.byte], s[layout.PROGRESS.out] = t, i, j
     return status

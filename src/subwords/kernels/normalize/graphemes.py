@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from subwords.kernels import layout
 from subwords.kernels.jit import (
     I64,
     U64,
@@ -22,42 +23,7 @@ from subwords.kernels.jit import (
     pointer,
     trailing_zeros,
 )
-from subwords.kernels.layout import (
-    ALONE_UPTO,
-    AT_BYTE,
-    AT_OUT,
-    AT_TEXT,
-    CONSONANT,
-    CONTROL,
-    CR,
-    DONE,
-    EXTEND,
-    HANGUL_L,
-    HANGUL_LV,
-    HANGUL_LVT,
-    HANGUL_T,
-    HANGUL_V,
-    INNER,
-    INVALID,
-    LANES,
-    LAST_CHAR,
-    LF,
-    LINKER,
-    LONGEST,
-    LOST,
-    NEED_OUT,
-    PICTOGRAPHIC,
-    PREPEND,
-    REGIONAL,
-    SPACING,
-    VALUE_ROW,
-    VALUE_SIZE,
-    VALUE_START,
-    ZWJ,
-    ZWNJ,
-    Normalized,
-    Rules,
-)
+from subwords.kernels.layout import Normalized, Rules
 from subwords.kernels.normalize.blocks import events_at, map_hit, opened_rules, opened_target
 from subwords.kernels.normalize.characters import char_before
 from subwords.kernels.text.utf8 import decode_at
@@ -70,55 +36,68 @@ class Seen(NamedTuple):
     """The state of a grapheme so far."""
 
     last: int  # the class of the last character
-    regions: int  # consecutive REGIONAL characters
-    picture: int  # 1 after PICTOGRAPHIC and EXTEND, 2 after ZWJ that follows them
-    conjunct: int  # 1 after CONSONANT, 2 after LINKER that follows it
+    regions: int  # consecutive GRAPHEME.regional characters
+    picture: int  # 1 after GRAPHEME.pictographic and GRAPHEME.extend, 2 after GRAPHEME.zwj that follows them
+    conjunct: int  # 1 after GRAPHEME.consonant, 2 after GRAPHEME.linker that follows it
 
 
 @inlined
 def of_hangul(last, kind):
     """Whether two characters belong to one Hangul syllable."""
-    if last == HANGUL_L:
-        return kind in (HANGUL_L, HANGUL_V, HANGUL_LV, HANGUL_LVT)
-    if last in (HANGUL_V, HANGUL_LV):
-        return kind in (HANGUL_V, HANGUL_T)
-    return (last in (HANGUL_T, HANGUL_LVT)) and kind == HANGUL_T
+    if last == layout.GRAPHEME.hangul_l:
+        return kind in (
+            layout.GRAPHEME.hangul_l,
+            layout.GRAPHEME.hangul_v,
+            layout.GRAPHEME.hangul_lv,
+            layout.GRAPHEME.hangul_lvt,
+        )
+    if last in (layout.GRAPHEME.hangul_v, layout.GRAPHEME.hangul_lv):
+        return kind in (layout.GRAPHEME.hangul_v, layout.GRAPHEME.hangul_t)
+    return (last in (layout.GRAPHEME.hangul_t, layout.GRAPHEME.hangul_lvt)) and kind == layout.GRAPHEME.hangul_t
 
 
 @inlined
 def joins(seen, kind):
     """Whether a character continues the grapheme."""
     # UAX 29, GB3 and GB4.
-    if seen.last == CR or seen.last == LF or seen.last == CONTROL:
-        return seen.last == CR and kind == LF
+    if seen.last == layout.GRAPHEME.cr or seen.last == layout.GRAPHEME.lf or seen.last == layout.GRAPHEME.control:
+        return seen.last == layout.GRAPHEME.cr and kind == layout.GRAPHEME.lf
     # GB5.
-    if kind in (CR, LF, CONTROL):
+    if kind in (layout.GRAPHEME.cr, layout.GRAPHEME.lf, layout.GRAPHEME.control):
         return False
     # GB9, GB9a, GB9b; GB6 to GB8.
-    if EXTEND <= kind <= SPACING or seen.last == PREPEND or of_hangul(seen.last, kind):
+    if (
+        layout.GRAPHEME.extend <= kind <= layout.GRAPHEME.spacing
+        or seen.last == layout.GRAPHEME.prepend
+        or of_hangul(seen.last, kind)
+    ):
         return True
     # GB9c, GB11.
-    if (kind == CONSONANT and seen.conjunct == 2) or (kind == PICTOGRAPHIC and seen.picture == 2):
+    if (kind == layout.GRAPHEME.consonant and seen.conjunct == 2) or (
+        kind == layout.GRAPHEME.pictographic and seen.picture == 2
+    ):
         return True
     # GB12, GB13: flags are pairs.
-    return kind == REGIONAL and seen.regions % 2 == 1
+    return kind == layout.GRAPHEME.regional and seen.regions % 2 == 1
 
 
 @inlined
 def after(seen, kind):
     """The state with one more character."""
     picture, conjunct = I64(0), I64(0)
-    if kind == PICTOGRAPHIC or (EXTEND <= kind <= ZWNJ and seen.picture == 1):
+    if kind == layout.GRAPHEME.pictographic or (
+        layout.GRAPHEME.extend <= kind <= layout.GRAPHEME.zwnj and seen.picture == 1
+    ):
         picture = I64(1)
-    elif kind == ZWJ and seen.picture == 1:
+    elif kind == layout.GRAPHEME.zwj and seen.picture == 1:
         picture = I64(2)
-    if kind == CONSONANT:
+    if kind == layout.GRAPHEME.consonant:
         conjunct = I64(1)
-    elif kind == LINKER and seen.conjunct > 0:
+    elif kind == layout.GRAPHEME.linker and seen.conjunct > 0:
         conjunct = I64(2)
-    elif kind in (EXTEND, ZWJ):
+    elif kind in (layout.GRAPHEME.extend, layout.GRAPHEME.zwj):
         conjunct = I64(seen.conjunct)
-    regions = I64(seen.regions + 1) if kind == REGIONAL else I64(0)
+    regions = I64(seen.regions + 1) if kind == layout.GRAPHEME.regional else I64(0)
     return Seen(I64(kind), regions, picture, conjunct)
 
 
@@ -126,11 +105,13 @@ def after(seen, kind):
 def grapheme(kinds, p, i, stop):
     """The numbers of bytes and of characters of the grapheme at p[i]."""
     code, length = decode_at(p, i, stop)
-    seen = after(Seen(I64(CONTROL), I64(0), I64(0), I64(0)), kinds[code if code >= 0 else INVALID])
+    seen = after(
+        Seen(I64(layout.GRAPHEME.control), I64(0), I64(0), I64(0)), kinds[code if code >= 0 else layout.INVALID]
+    )
     k, count = i + length, I64(1)
     while k < stop:
         code, length = decode_at(p, k, stop)
-        kind = kinds[code if code >= 0 else INVALID]
+        kind = kinds[code if code >= 0 else layout.INVALID]
         if not joins(seen, kind):
             break
         seen = after(seen, kind)
@@ -154,13 +135,16 @@ def put_value(r, w, j, value, count, last):
 
     In the source stands, for every character, how many characters of the text it takes.
     """
-    start, size = I64(r.values[value * VALUE_ROW + VALUE_START]), I64(r.values[value * VALUE_ROW + VALUE_SIZE])
+    start, size = (
+        I64(r.values[value * layout.VALUE.width + layout.VALUE.start]),
+        I64(r.values[value * layout.VALUE.width + layout.VALUE.size]),
+    )
     chars = I64(0)
     for k in range(size):
         byte = r.arena[start + k]
         w.text[j + k] = byte
         if w.tracked:
-            w.source[j + k] = INNER
+            w.source[j + k] = layout.INNER
             if byte >> 6 != 2:
                 last = j + k
                 w.source[last] = I64(chars < count)
@@ -180,7 +164,7 @@ def put_chars(w, p, i, upto, j, last):
             _, length = decode_at(p, i, upto)
             last = j
             for k in range(length):
-                w.source[j + k] = INNER
+                w.source[j + k] = layout.INNER
             w.source[j] = 1
             i += length
             j += length
@@ -202,7 +186,7 @@ class Place(NamedTuple):
 def put_alone(r, w, p, at):
     """Write the characters up to at.alone one by one, while there is room."""
     i, j, last, lost = at.i, at.j, at.last, at.lost
-    while i < at.alone and j + r.settings[LONGEST] + 4 * LANES <= w.room:
+    while i < at.alone and j + r.settings[layout.RULE.longest] + 4 * layout.LANES <= w.room:
         code, length = decode_at(p, i, at.alone)
         value = first_hit(r, p, i, i + length) if code >= 0 else I64(-1)
         if value >= 0:
@@ -264,7 +248,7 @@ def put_events(r, w, kinds, p, begin, upto, events, stop, at):
             continue
         if at.i < place:
             at = put_plain(w, p, place, at)
-        if at.j + r.settings[LONGEST] + 4 * LANES > w.room:
+        if at.j + r.settings[layout.RULE.longest] + 4 * layout.LANES > w.room:
             return at
         at = put_grapheme(r, w, kinds, p, begin, stop, at)
         if at.i < at.alone:
@@ -275,11 +259,11 @@ def put_events(r, w, kinds, p, begin, upto, events, stop, at):
 @helper
 def put_text(r, w, kinds, p, begin, stop, at):
     """Write a text, or as much of it as there is room for."""
-    while at.i < stop and at.j + r.settings[LONGEST] + 4 * LANES <= w.room:
+    while at.i < stop and at.j + r.settings[layout.RULE.longest] + 4 * layout.LANES <= w.room:
         if at.i < at.alone:
             at = put_alone(r, w, p, at)
             continue
-        size = min(LANES, stop - at.i)
+        size = min(layout.LANES, stop - at.i)
         events, upto = events_at(r, w, p, at.i, size, stop)
         if upto > at.i:
             at = put_events(r, w, kinds, p, begin, upto, events, stop, at)
@@ -297,18 +281,27 @@ def grapheme_texts(text: U8s, bounds: I64s, rules: Rules, stream: U8s, out: Norm
     """
     p, b, s, ends = pointer(text), pointer(bounds), pointer(progress), pointer(out.ends)
     r, w, kinds = opened_rules(rules), opened_target(text, stream, out), pointer(rules.kinds)
-    t, at = s[AT_TEXT], Place(s[AT_BYTE], s[AT_OUT], s[LAST_CHAR], s[LOST], s[ALONE_UPTO])
-    status = DONE
+    t, at = (
+        s[layout.PROGRESS.text],
+        Place(
+            s[layout.PROGRESS.byte],
+            s[layout.PROGRESS.out],
+            s[layout.GRAPHEMES.last],
+            s[layout.GRAPHEMES.lost],
+            s[layout.GRAPHEMES.alone_upto],
+        ),
+    )
+    status = layout.DONE
     while t < len(bounds) - 1:
         at = put_text(r, w, kinds, p, b[t], b[t + 1], at)
         if at.i < b[t + 1]:
-            status = NEED_OUT
+            status = layout.NEED_OUT
             break
         t += 1
         ends[t] = at.j
         at = Place(at.i, at.j, I64(-1), at.lost, at.alone)
-    s[AT_TEXT], s[AT_BYTE], s[AT_OUT] = t, at.i, at.j
-    s[LAST_CHAR], s[LOST], s[ALONE_UPTO] = at.last, at.lost, at.alone
+    s[layout.PROGRESS.text], s[layout.PROGRESS.byte], s[layout.PROGRESS.out] = t, at.i, at.j
+    s[layout.GRAPHEMES.last], s[layout.GRAPHEMES.lost], s[layout.GRAPHEMES.alone_upto] = at.last, at.lost, at.alone
     return status
 
 
@@ -323,7 +316,7 @@ def grapheme_sources(takes: I64s, ends: I64s, text: U8s, bounds: I64s, skipped: 
     for t in range(len(bounds) - 1):
         at, stop, before, place, count = b[t], b[t + 1], I64(-1), I64(-1), I64(skipped)
         for j in range(e[t], e[t + 1]):
-            if x[j] != INNER:
+            if x[j] != layout.INNER:
                 while count > 0 and at < stop:
                     _, size = decode_at(p, at, stop)
                     before, at, count = at, at + size, count - 1

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from subwords.kernels import layout
 from subwords.kernels.jit import I64, I64s, Int, U8s, helper, kernel, pointer
-from subwords.kernels.layout import AT_BYTE, AT_OUT, AT_TEXT, DONE, INVALID, LANES, NEED_OUT, Normalized, Runs
+from subwords.kernels.layout import Normalized, Runs
 from subwords.kernels.normalize.characters import keep, opened_output, put
 from subwords.kernels.text.utf8 import decode_at
 
@@ -28,7 +29,7 @@ def run_end(r, p, i, stop):
     count = I64(0)
     while i < stop:
         code, length = decode_at(p, i, stop)
-        if r.members[code if code >= 0 else INVALID] == 0:
+        if r.members[code if code >= 0 else layout.INVALID] == 0:
             break
         count += 1
         i += length
@@ -51,28 +52,28 @@ def replace_runs(r, w, p, i, j, stop):
             continue
         stays = count < r.low or (r.size == 1 and after == i + 1 and lead == I64(r.content[0]))
         if not stays:
-            if j + (i - kept) + r.size + 2 * LANES > w.room:
-                return kept, j, NEED_OUT
+            if j + (i - kept) + r.size + 2 * layout.LANES > w.room:
+                return kept, j, layout.NEED_OUT
             j = keep(w, j, p, kept, i - kept)
             j = put(w, j, r.content, 0, r.size, after - 1)
             kept = after
         i = after
-    if j + (stop - kept) + LANES > w.room:
-        return kept, j, NEED_OUT
-    return stop, keep(w, j, p, kept, stop - kept), DONE
+    if j + (stop - kept) + layout.LANES > w.room:
+        return kept, j, layout.NEED_OUT
+    return stop, keep(w, j, p, kept, stop - kept), layout.DONE
 
 
 @kernel
 def run_texts(text: U8s, bounds: I64s, runs: Runs, out: Normalized, progress: I64s) -> Int:
     """Replace the runs in text[bounds[t] : bounds[t + 1]]: DONE or NEED_OUT."""
     p, b, s, ends = pointer(text), pointer(bounds), pointer(progress), pointer(out.ends)
-    r = Replacing(pointer(runs.members), pointer(runs.low)[0], pointer(runs.content), len(runs.content) - LANES)
+    r = Replacing(pointer(runs.members), pointer(runs.low)[0], pointer(runs.content), len(runs.content) - layout.LANES)
     w = opened_output(text, out)
-    t, i, j, status = s[AT_TEXT], s[AT_BYTE], s[AT_OUT], DONE
-    while t < len(bounds) - 1 and status == DONE:
+    t, i, j, status = s[layout.PROGRESS.text], s[layout.PROGRESS.byte], s[layout.PROGRESS.out], layout.DONE
+    while t < len(bounds) - 1 and status == layout.DONE:
         i, j, status = replace_runs(r, w, p, i, j, b[t + 1])
-        if status == DONE:
+        if status == layout.DONE:
             t += 1
             ends[t] = j
-    s[AT_TEXT], s[AT_BYTE], s[AT_OUT] = t, i, j
+    s[layout.PROGRESS.text], s[layout.PROGRESS.byte], s[layout.PROGRESS.out] = t, i, j
     return status

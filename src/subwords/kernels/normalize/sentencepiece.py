@@ -6,6 +6,7 @@ the character is kept. Most characters begin neither: blocks.py finds the others
 
 from __future__ import annotations
 
+from subwords.kernels import layout
 from subwords.kernels.jit import (
     I64,
     U64,
@@ -19,32 +20,7 @@ from subwords.kernels.jit import (
     pointer,
     trailing_zeros,
 )
-from subwords.kernels.layout import (
-    AT_BYTE,
-    AT_OUT,
-    AT_TEXT,
-    BEGINS,
-    BEGUN,
-    DONE,
-    ENDS,
-    FILLED,
-    LANES,
-    LONGEST,
-    MAPPED_SPACE,
-    NEED_OUT,
-    PREFIX,
-    REMOVES,
-    SPACED,
-    SUFFIX,
-    VALUE_LEAD,
-    VALUE_ROW,
-    VALUE_SIZE,
-    VALUE_SPACED,
-    VALUE_START,
-    WIDE,
-    Normalized,
-    Rules,
-)
+from subwords.kernels.layout import Normalized, Rules
 from subwords.kernels.normalize.blocks import events_at, map_hit, opened_rules, opened_target
 from subwords.kernels.text.utf8 import decode_at
 from subwords.kernels.trie.double_array import ROOT, child, piece_of
@@ -75,7 +51,7 @@ def user_hit(r, p, i, stop):
 def put_space(r, w, j, at):
     """Write a space; the place after it."""
     size = I64(1)
-    if r.settings[WIDE] != 0:
+    if r.settings[layout.RULE.wide] != 0:
         w.text[j], w.text[j + 1], w.text[j + 2] = 0xE2, 0x96, 0x81
         size = I64(3)
     else:
@@ -89,17 +65,17 @@ def put_space(r, w, j, at):
 @helper
 def put_fields(r, w, j, fields, base, at, spaced):
     """Write a replacement, without its leading spaces if `spaced`: (place after it, whether it ends with a space)."""
-    start, size = I64(fields[base + VALUE_START]), I64(fields[base + VALUE_SIZE])
+    start, size = I64(fields[base + layout.VALUE.start]), I64(fields[base + layout.VALUE.size])
     if spaced:
-        start += I64(fields[base + VALUE_LEAD])
-        size -= I64(fields[base + VALUE_LEAD])
+        start += I64(fields[base + layout.VALUE.lead])
+        size -= I64(fields[base + layout.VALUE.lead])
     for k in range(size):
         w.text[j + k] = r.arena[start + k]
     if w.tracked:
         for k in range(size):
             w.source[j + k] = at
     if size > 0:
-        spaced = fields[base + VALUE_SPACED] != 0
+        spaced = fields[base + layout.VALUE.spaced] != 0
     return j + size, spaced
 
 
@@ -108,11 +84,11 @@ def put_any(r, w, p, i, stop, j, spaced):
     """Write the string or character at p[i]: (the place after it, place in the result, whether a space came last)."""
     found, length = user_hit(r, p, i, stop)
     if found >= 0:
-        j, spaced = put_fields(r, w, j, r.pieces, found * VALUE_ROW, i, spaced)
+        j, spaced = put_fields(r, w, j, r.pieces, found * layout.VALUE.width, i, spaced)
         return i + length, j, spaced
     found, length = map_hit(r, p, i, stop, MOST_HITS)
     if found >= 0:
-        j, spaced = put_fields(r, w, j, r.values, found * VALUE_ROW, i, spaced)
+        j, spaced = put_fields(r, w, j, r.values, found * layout.VALUE.width, i, spaced)
         return i + length, j, spaced
     if p[i] == 32:
         if not spaced:
@@ -142,9 +118,9 @@ def is_space(r, p, i, stop):
         fields = r.values
     if found < 0:
         return I64(p[i] == 32)
-    size = I64(3) if r.settings[WIDE] != 0 else I64(1)
-    base = found * VALUE_ROW
-    return length if fields[base + VALUE_LEAD] == size and fields[base + VALUE_SIZE] == size else I64(0)
+    size = I64(3) if r.settings[layout.RULE.wide] != 0 else I64(1)
+    base = found * layout.VALUE.width
+    return length if fields[base + layout.VALUE.lead] == size and fields[base + layout.VALUE.size] == size else I64(0)
 
 
 # ------------------------------------------------------------------ a block
@@ -170,16 +146,16 @@ def put_block(r, w, p, i, upto, j, events, stop, spaced):
                 j += at - run
             spaced = False
         run = at
-        if p[at] < 0x80 and r.classes[p[at]] == MAPPED_SPACE:
+        if p[at] < 0x80 and r.classes[p[at]] == layout.CHARACTER.mapped_space:
             if not spaced:
                 j = put_space(r, w, j, at)
-            spaced = r.settings[REMOVES] != 0
+            spaced = r.settings[layout.RULE.removes] != 0
             run = at + 1
             continue
-        if j + r.settings[LONGEST] + 4 * LANES > w.room:
+        if j + r.settings[layout.RULE.longest] + 4 * layout.LANES > w.room:
             return run, j, spaced, False
         run, j, spaced = put_any(r, w, p, at, stop, j, spaced)
-        spaced = spaced and r.settings[REMOVES] != 0
+        spaced = spaced and r.settings[layout.RULE.removes] != 0
     if run < upto:
         copy64(w.text, j, p, run)
         if w.tracked:
@@ -207,10 +183,10 @@ def track(w, p, i, upto, j):
 def put_slowly(r, w, p, i, upto, j, stop, spaced):
     """Write the characters that begin in p[i:upto], valid or not; returns as `put_block`."""
     while i < upto:
-        if j + r.settings[LONGEST] + 4 * LANES > w.room:
+        if j + r.settings[layout.RULE.longest] + 4 * layout.LANES > w.room:
             return i, j, spaced, False
         i, j, spaced = put_any(r, w, p, i, stop, j, spaced)
-        spaced = spaced and r.settings[REMOVES] != 0
+        spaced = spaced and r.settings[layout.RULE.removes] != 0
     return i, j, spaced, True
 
 
@@ -219,8 +195,8 @@ def put_text(r, w, p, i, stop, j, spaced):
     """Write a text from p[i] on: (place, place in the result, whether a space came last)."""
     done = True
     while i < stop and done:
-        size = min(LANES, stop - i)
-        if j + r.settings[LONGEST] + 4 * LANES > w.room:
+        size = min(layout.LANES, stop - i)
+        if j + r.settings[layout.RULE.longest] + 4 * layout.LANES > w.room:
             break
         events, upto = events_at(r, w, p, i, size, stop)
         if upto == i:
@@ -236,25 +212,25 @@ def put_text(r, w, p, i, stop, j, spaced):
 @helper
 def opened(r, w, p, i, stop, j):
     """Begin a text: (place, place in the result, whether spaces are removed next)."""
-    if r.settings[BEGINS] == 0:
+    if r.settings[layout.RULE.begins] == 0:
         return i, j, False
-    if r.settings[REMOVES] != 0:
+    if r.settings[layout.RULE.removes] != 0:
         while i < stop:
-            plain = p[i] < 0x80 and r.classes[p[i]] == MAPPED_SPACE
+            plain = p[i] < 0x80 and r.classes[p[i]] == layout.CHARACTER.mapped_space
             size = I64(1) if plain else is_space(r, p, i, stop)
             if size == 0:
                 break
             i += size
-    if r.settings[PREFIX] != 0 and (i < stop or r.settings[ENDS] == 0):
+    if r.settings[layout.RULE.prefix] != 0 and (i < stop or r.settings[layout.RULE.ends] == 0):
         j = put_space(r, w, j, i)
-    return i, j, r.settings[REMOVES] != 0
+    return i, j, r.settings[layout.RULE.removes] != 0
 
 
 @helper
 def closed(r, w, begin, at, j):
     """End a text that began at `begin` of the result; where it ends."""
-    size = I64(3) if r.settings[WIDE] != 0 else I64(1)
-    if r.settings[REMOVES] != 0:
+    size = I64(3) if r.settings[layout.RULE.wide] != 0 else I64(1)
+    if r.settings[layout.RULE.removes] != 0:
         while j >= begin + size:
             if size == 3 and not (w.text[j - 3] == 0xE2 and w.text[j - 2] == 0x96 and w.text[j - 1] == 0x81):
                 break
@@ -263,7 +239,7 @@ def closed(r, w, begin, at, j):
             j -= size
             if w.tracked:
                 at = w.source[j]
-    if r.settings[SUFFIX] != 0:
+    if r.settings[layout.RULE.suffix] != 0:
         j = put_space(r, w, j, at)
     if w.tracked:
         w.source[j] = at
@@ -274,31 +250,39 @@ def closed(r, w, begin, at, j):
 def rule_texts(text: U8s, bounds: I64s, rules: Rules, stream: U8s, out: Normalized, progress: I64s) -> Int:
     """Write the normalized texts text[bounds[t] : bounds[t + 1]]: DONE or NEED_OUT.
 
-    stream: scratch of 3 * LANES bytes. progress also has SPACED, a space came last; BEGUN, the text has begun; FILLED,
-    it has more than spaces. With sources, `out.ends` has the ends of the texts, and then the source of each end.
+    stream: scratch of 3 * LANES bytes. progress also has PROGRESS.spaced, a space came last; PROGRESS.begun, the text
+    has begun; PROGRESS.filled, it has more than spaces. With sources, `out.ends` has the ends of the texts, and then
+    the source of each end.
     """
     p, b, s, ends = pointer(text), pointer(bounds), pointer(progress), pointer(out.ends)
     r, w = opened_rules(rules), opened_target(text, stream, out)
-    t, i, j, spaced, begun, filled = s[AT_TEXT], s[AT_BYTE], s[AT_OUT], s[SPACED] != 0, s[BEGUN] != 0, s[FILLED] != 0
-    status = DONE
+    t, i, j, spaced, begun, filled = (
+        s[layout.PROGRESS.text],
+        s[layout.PROGRESS.byte],
+        s[layout.PROGRESS.out],
+        s[layout.PROGRESS.spaced] != 0,
+        s[layout.PROGRESS.begun] != 0,
+        s[layout.PROGRESS.filled] != 0,
+    )
+    status = layout.DONE
     while t < len(bounds) - 1:
         stop = b[t + 1]
-        if j + r.settings[LONGEST] + 4 * LANES > w.room:
-            status = NEED_OUT
+        if j + r.settings[layout.RULE.longest] + 4 * layout.LANES > w.room:
+            status = layout.NEED_OUT
             break
         if not begun:
             i, j, spaced = opened(r, w, p, i, stop, j)
             begun, filled = True, i < stop
         i, j, spaced = put_text(r, w, p, i, stop, j, spaced)
         if i < stop:
-            status = NEED_OUT
+            status = layout.NEED_OUT
             break
-        if r.settings[ENDS] != 0 and filled:
+        if r.settings[layout.RULE.ends] != 0 and filled:
             j = closed(r, w, ends[t], i, j)
             if w.tracked:
                 ends[len(bounds) + t + 1] = w.source[j]
         begun, t = False, t + 1
         ends[t] = j
-    s[AT_TEXT], s[AT_BYTE], s[AT_OUT] = t, i, j
-    s[SPACED], s[BEGUN], s[FILLED] = spaced, begun, filled
+    s[layout.PROGRESS.text], s[layout.PROGRESS.byte], s[layout.PROGRESS.out] = t, i, j
+    s[layout.PROGRESS.spaced], s[layout.PROGRESS.begun], s[layout.PROGRESS.filled] = spaced, begun, filled
     return status

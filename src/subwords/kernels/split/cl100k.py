@@ -2,20 +2,19 @@ r"""The rules of GPT-4, Llama 3 and Qwen as boundary algebra on 64-byte blocks.
 
     (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
 
-Bit k of a mask is byte k of the block. A *gap* is whitespace but CR and LF, which are newlines. A word starts
-- where a run of letters starts, unless a gap precedes it, or a run of one other character that starts a word (then the
-  word includes that character);
-- where a run of numbers starts, and after every `group` of them;
-- where a run of others starts, unless an ASCII space precedes it (then the word includes the space). Newlines after the
-  run belong to its word;
-- where a run of whitespace starts; after its last newline; and at its last character, if that is a gap and something
-  follows it: `\s+(?!\S)`. With `whole`, `\s++$` comes first: whitespace at the end of a text is one word;
-- after a contraction, whose apostrophe starts a word.
-No rule looks backward, so a scan can start at any word's end (S4).
+Bit k of a mask is byte k of the block. A *gap* is whitespace but GRAPHEME.cr and GRAPHEME.lf, which are newlines. A
+word starts - where a run of letters starts, unless a gap precedes it, or a run of one other character that starts a
+word (then the word includes that character); - where a run of numbers starts, and after every `group` of them; - where
+a run of others starts, unless an ASCII space precedes it (then the word includes the space). Newlines after the run
+belong to its word; - where a run of whitespace starts; after its last newline; and at its last character, if that is a
+gap and something follows it: `\s+(?!\S)`. With `whole`, `\s++$` comes first: whitespace at the end of a text is one
+word; - after a contraction, whose apostrophe starts a word. No rule looks backward, so a scan can start at any word's
+end (S4).
 """
 
 from __future__ import annotations
 
+from subwords.kernels import layout
 from subwords.kernels.jit import (
     I64,
     U64,
@@ -32,7 +31,6 @@ from subwords.kernels.jit import (
     range_mask,
     trailing_zeros,
 )
-from subwords.kernels.layout import CODE_POINTS, LANES, SPACE
 from subwords.kernels.packing import write_bits
 from subwords.kernels.split.masks import (
     Classes,
@@ -54,10 +52,10 @@ OTHER_ENDS, NEWLINE_ENDS, TEXT_ENDS = 0, 1, 2  # what comes after a gap
 @helper
 def end_of_gap(p, i, stop, classes):
     """Which character ends the gap that begins at i: NEWLINE_ENDS, OTHER_ENDS, or TEXT_ENDS for none."""
-    while i + LANES <= stop:  # mostly indentation
+    while i + layout.LANES <= stop:  # mostly indentation
         spaces = trailing_zeros(~range_mask(p, i, 32, 32))
         i += spaces
-        if spaces < LANES:
+        if spaces < layout.LANES:
             break
     while i < stop:
         if p[i] == 10 or p[i] == 13:
@@ -65,7 +63,7 @@ def end_of_gap(p, i, stop, classes):
         length = 1
         if p[i] >= 0x80:
             code, length = decode_at(p, i, stop)
-            if code < 0 or classes[code] != SPACE:
+            if code < 0 or classes[code] != layout.SPACE:
                 return OTHER_ENDS
         elif p[i] != 32 and (p[i] < 9 or p[i] > 13):
             return OTHER_ENDS
@@ -88,7 +86,7 @@ def gap_starts(p, after, stop, classes, gaps, newlines, after_newline, whole):
         k = U64(trailing_zeros(candidates))
         candidates &= candidates - ONE
         end = I64(k) + trailing_zeros(~(gaps >> k))
-        if end < LANES:
+        if end < layout.LANES:
             last = newlines >> U64(end) & ONE == ZERO
         else:
             what = end_of_gap(p, after, stop, classes)
@@ -151,17 +149,17 @@ def scan(p, start, stop, classes, tail, ends, count, capacity):
 
     classes: by code point, and then `group` and `whole`.
     """
-    group, whole = I64(classes[CODE_POINTS]), I64(classes[CODE_POINTS + 1])
+    group, whole = I64(classes[layout.CODE_POINTS]), I64(classes[layout.CODE_POINTS + 1])
     was_letter, was_number, was_other, was_space, was_blank = ZERO, ZERO, ZERO, ZERO, ZERO
     was_gap, was_newline, pending, joining, phase = ZERO, ZERO, ZERO, ZERO, I64(0)
     moved_on = ZERO  # starts that the previous block adds to this one
     off = ONE  # the start of the text is not a word end
     rest, rest_class = 0, 0
     i = start
-    while i < stop and count + LANES <= capacity:
+    while i < stop and count + layout.LANES <= capacity:
         block, at = p, i
-        if i + LANES > stop:
-            for k in range(LANES):
+        if i + layout.LANES > stop:
+            for k in range(layout.LANES):
                 tail[k] = p[i + k] if i + k < stop else 32
             block, at = tail, 0
         space = range_mask(block, at, 32, 32)
@@ -196,9 +194,9 @@ def scan(p, start, stop, classes, tail, ends, count, capacity):
 
         # Whitespace, letters and numbers.
         after_newline = newlines << ONE | was_newline
-        on |= gap_starts(p, i + LANES + rest, stop, classes, gaps, newlines, after_newline, whole)
+        on |= gap_starts(p, i + layout.LANES + rest, stop, classes, gaps, newlines, after_newline, whole)
         next_blank = blanks >> ONE
-        if blanks >> LAST != ZERO and is_space_at(p, i + LANES, stop, classes):
+        if blanks >> LAST != ZERO and is_space_at(p, i + layout.LANES, stop, classes):
             next_blank |= ONE << LAST
         starts |= blanks & ~(blanks << ONE | was_blank) | (ascii_blanks & ~next_blank & ~newlines) | lone
         starts |= letters & ~(letters << ONE | was_letter) & ~(gaps << ONE | was_gap) & ~nexts
@@ -209,7 +207,7 @@ def scan(p, start, stop, classes, tail, ends, count, capacity):
 
         was_letter, was_number, was_other = letters >> LAST, numbers >> LAST, others >> LAST
         was_space, was_blank, was_gap, was_newline = space >> LAST, blanks >> LAST, gaps >> LAST, newlines >> LAST
-        i += LANES
+        i += layout.LANES
     if i >= stop and start < stop:
         ends[count] = stop - start
         count += 1

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from subwords.kernels import layout
 from subwords.kernels.jit import I64, Int, U8s, helper, kernel, pointer
-from subwords.kernels.layout import CLASS_FLAG, INVALID
 from subwords.kernels.text.utf8 import decode_at
 
 
@@ -14,7 +14,7 @@ def class_before(classes, p, i):
     while start > 0 and i - start < 4 and p[start] >> 6 == 2:
         start -= 1
     code, length = decode_at(p, start, i)
-    return classes[code if code >= 0 and start + length == i else INVALID]
+    return classes[code if code >= 0 and start + length == i else layout.INVALID]
 
 
 @kernel
@@ -29,8 +29,15 @@ def last_cut(text: U8s, at: Int, classes: U8s, safe: U8s) -> Int:
         if p[i] >> 6 != 2:
             code, _ = decode_at(p, i, at)
             if code >= 0 or i + 4 <= at:
-                after = c[code if code >= 0 else INVALID]
-                if may[(I64(class_before(c, p, i)) - CLASS_FLAG) * CLASS_FLAG + I64(after) - CLASS_FLAG] != 0:
+                after = c[code if code >= 0 else layout.INVALID]
+                if (
+                    may[
+                        (I64(class_before(c, p, i)) - layout.CLASS_FLAG) * layout.CLASS_FLAG
+                        + I64(after)
+                        - layout.CLASS_FLAG
+                    ]
+                    != 0
+                ):
                     return i
         i -= 1
     return 0

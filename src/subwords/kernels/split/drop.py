@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from subwords.kernels import layout
 from subwords.kernels.jit import I64, I64s, Int, U8s, U32s, advance, copy64, helper, kernel, pointer
-from subwords.kernels.layout import INVALID, LANES
 from subwords.kernels.text.utf8 import decode_at
 
 
@@ -13,16 +13,16 @@ def first_class(p, i, stop, classes):
     if p[i] < 0x80:
         return I64(classes[p[i]])
     code, _ = decode_at(p, i, stop)
-    return I64(classes[code if code >= 0 else INVALID])
+    return I64(classes[code if code >= 0 else layout.INVALID])
 
 
 @helper
 def copy_bytes(q, j, p, i, stop, room):
     """Copy p[i:stop] to q from j on, LANES bytes at a time while p has that many before `room`."""
-    while i < stop and i + LANES <= room:
+    while i < stop and i + layout.LANES <= room:
         copy64(q, j, p, i)
-        i += LANES
-        j += LANES
+        i += layout.LANES
+        j += layout.LANES
     while i < stop:
         q[j] = p[i]
         i += 1
@@ -88,7 +88,7 @@ def keep_prefixed(text: U8s, start: Int, ends: U32s, text_ends: I64s, drops: U8s
     """
     p, e, m, d = pointer(text), pointer(ends), pointer(text_ends), pointer(drops)
     q, k = pointer(out), pointer(kept)
-    width, before = len(drops) - (INVALID + 1), advance(d, INVALID + 1)
+    width, before = len(drops) - (layout.INVALID + 1), advance(d, layout.INVALID + 1)
     size, w, count, at, filled = len(text), I64(0), I64(0), I64(start), I64(0)
     for i in range(len(text_ends)):
         while w < m[i]:
@@ -115,7 +115,7 @@ def prefixed_origins(text: U8s, start: Int, ends: U32s, words: Int, drops: U8s, 
     A prefix comes from the first character of its word.
     """
     p, e, d, b, s = pointer(text), pointer(ends), pointer(drops), pointer(begins), pointer(stops)
-    width, before = len(drops) - (INVALID + 1), advance(d, INVALID + 1)
+    width, before = len(drops) - (layout.INVALID + 1), advance(d, layout.INVALID + 1)
     at, n = I64(start), I64(0)
     for w in range(words):
         stop = I64(start) + I64(e[w])

@@ -13,6 +13,7 @@ No rule looks backward, so a scan can start at any word's end (S4).
 
 from __future__ import annotations
 
+from subwords.kernels import layout
 from subwords.kernels.jit import (
     U64,
     I64s,
@@ -26,7 +27,6 @@ from subwords.kernels.jit import (
     range_mask,
     trailing_zeros,
 )
-from subwords.kernels.layout import LANES
 from subwords.kernels.packing import write_bits
 from subwords.kernels.split.masks import (
     Classes,
@@ -49,10 +49,10 @@ def scan(p, start, stop, classes, tail, ends, count, capacity):
     moved_off, moved_on = ONE, ZERO  # starts that the previous block removes from this one or adds; 0 is not a word end
     rest, rest_class = 0, 0
     i = start
-    while i < stop and count + LANES <= capacity:
+    while i < stop and count + layout.LANES <= capacity:
         block, at = p, i
-        if i + LANES > stop:
-            for k in range(LANES):
+        if i + layout.LANES > stop:
+            for k in range(layout.LANES):
                 tail[k] = p[i + k] if i + k < stop else 32
             block, at = tail, 0
         space = range_mask(block, at, 32, 32)
@@ -74,7 +74,7 @@ def scan(p, start, stop, classes, tail, ends, count, capacity):
         starts = starts & ~after_space | other_starts
         after_blank = blanks << ONE | was_blank
         next_blank = blanks >> ONE
-        if blanks >> LAST != ZERO and is_space_at(p, i + LANES, stop, classes):
+        if blanks >> LAST != ZERO and is_space_at(p, i + layout.LANES, stop, classes):
             next_blank |= ONE << LAST
         last_of_run = ascii_blanks & ~next_blank | lone
         starts |= blanks & ~after_blank | last_of_run & after_blank
@@ -94,7 +94,7 @@ def scan(p, start, stop, classes, tail, ends, count, capacity):
 
         was_letter, was_number, was_other = letters >> LAST, numbers >> LAST, others >> LAST
         was_space, was_blank = space >> LAST, blanks >> LAST
-        i += LANES
+        i += layout.LANES
     if i >= stop and start < stop:
         ends[count] = stop - start
         count += 1

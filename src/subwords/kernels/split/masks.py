@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from subwords.kernels import layout
 from subwords.kernels.jit import I64, U64, helper, inlined, pointer, range_mask, trailing_zeros
-from subwords.kernels.layout import LANES, LETTER, MOST_BYTES, NUMBER, SPACE
 from subwords.kernels.split.pack import low_bits
 from subwords.kernels.text.utf8 import decode_at
 
@@ -32,18 +32,18 @@ def is_space_at(p, i, stop, classes):
     if p[i] < 0x80:
         return p[i] == 32 or 9 <= p[i] <= 13
     code, _ = decode_at(p, i, stop)
-    return code >= 0 and classes[code] == SPACE
+    return code >= 0 and classes[code] == layout.SPACE
 
 
 @helper
 def add_class(found, member, bits):
     """Put `bits` into the mask of their class."""
     letters, numbers, spaces, lone, inner, rest, rest_class = found
-    if member == LETTER:
+    if member == layout.LETTER:
         letters |= bits
-    elif member == NUMBER:
+    elif member == layout.NUMBER:
         numbers |= bits
-    elif member == SPACE:
+    elif member == layout.SPACE:
         spaces |= bits
     return Classes(letters, numbers, spaces, lone, inner, rest, rest_class)
 
@@ -91,7 +91,7 @@ def classify_high(p, i, block, at, stop, classes, high, found):
     carried = low_bits(found.rest)
     found = add_class(found, found.rest_class, carried)
     usual, others, inner = usual_characters(block, at)
-    found = add_class(found, LETTER, usual)
+    found = add_class(found, layout.LETTER, usual)
     lone, inner = ZERO, inner | carried
     high &= ~(carried | usual | others)
     rest, rest_class = 0, 0
@@ -103,11 +103,11 @@ def classify_high(p, i, block, at, stop, classes, high, found):
             member = I64(classes[code])
         bits = low_bits(length) << U64(k)
         found = add_class(found, member, bits)
-        if member == SPACE and not is_space_at(p, i + k + length, stop, classes):
+        if member == layout.SPACE and not is_space_at(p, i + k + length, stop, classes):
             lone |= ONE << U64(k)
         inner |= bits & (bits - ONE)
-        if k + length > LANES:
-            rest, rest_class = k + length - LANES, member
+        if k + length > layout.LANES:
+            rest, rest_class = k + length - layout.LANES, member
         high &= ~bits
     return Classes(found.letters, found.numbers, found.spaces, lone, inner, rest, rest_class)
 
@@ -115,9 +115,9 @@ def classify_high(p, i, block, at, stop, classes, high, found):
 @helper
 def move_bit(now, later, k):
     """Set bit k of this block's mask, or of the next one's."""
-    if k < LANES:
+    if k < layout.LANES:
         return now | ONE << U64(k), later
-    return now, later | ONE << U64(k - LANES)
+    return now, later | ONE << U64(k - layout.LANES)
 
 
 @inlined
@@ -163,8 +163,8 @@ def scan_texts(scan, text, bounds, first, classes, tail, ends, text_ends):
     while i + 1 < len(bounds):
         start, stop = b[i], b[i + 1]
         if (
-            count + (stop - start) + LANES > len(ends)
-            or stop - b[first] > MOST_BYTES
+            count + (stop - start) + layout.LANES > len(ends)
+            or stop - b[first] > layout.MOST_BYTES
             or i - first + 1 >= len(text_ends)
         ):
             break

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from subwords.kernels import layout
 from subwords.kernels.jit import (
     I64,
     U64,
@@ -35,7 +36,6 @@ from subwords.kernels.jit import (
     range_mask,
     trailing_zeros,
 )
-from subwords.kernels.layout import CASELESS_BIT, CODE_POINTS, LANES, MARK_BIT, NUMBER, SPACE, UPPER_BIT
 from subwords.kernels.packing import write_bits
 from subwords.kernels.split.cl100k import after_character, gap_starts, number_starts
 from subwords.kernels.split.masks import carried, contraction_length, is_space_at, move_bit
@@ -65,16 +65,16 @@ class Cased(NamedTuple):
 def add_class(found, member, bits):
     """Put `bits` into the masks of their class."""
     letters, uppers, caseless, marks, numbers, spaces, lone, inner, rest, rest_class = found
-    if member == SPACE:
+    if member == layout.SPACE:
         spaces |= bits
-    elif member == NUMBER:
+    elif member == layout.NUMBER:
         numbers |= bits
     else:  # without branches: case changes often
         member = U64(member)
         letters |= bits & (ZERO - (member & ONE))
-        uppers |= bits & (ZERO - (member >> U64(UPPER_BIT) & ONE))
-        caseless |= bits & (ZERO - (member >> U64(CASELESS_BIT) & ONE))
-        marks |= bits & (ZERO - (member >> U64(MARK_BIT) & ONE))
+        uppers |= bits & (ZERO - (member >> U64(layout.UPPER_BIT) & ONE))
+        caseless |= bits & (ZERO - (member >> U64(layout.CASELESS_BIT) & ONE))
+        marks |= bits & (ZERO - (member >> U64(layout.MARK_BIT) & ONE))
     return Cased(letters, uppers, caseless, marks, numbers, spaces, lone, inner, rest, rest_class)
 
 
@@ -94,11 +94,11 @@ def classify_high(p, i, stop, classes, high, found):
             member = I64(classes[code])
         bits = low_bits(length) << U64(k)
         found = add_class(found, member, bits)
-        if member == SPACE and not is_space_at(p, i + k + length, stop, classes):
+        if member == layout.SPACE and not is_space_at(p, i + k + length, stop, classes):
             lone |= ONE << U64(k)
         inner |= bits & (bits - ONE)
-        if k + length > LANES:
-            rest, rest_class = I64(k + length - LANES), member
+        if k + length > layout.LANES:
+            rest, rest_class = I64(k + length - layout.LANES), member
         high &= ~bits
     letters, uppers, caseless, marks, numbers, spaces, _, _, _, _ = found
     return Cased(letters, uppers, caseless, marks, numbers, spaces, lone, inner, rest, rest_class)
@@ -118,8 +118,8 @@ def suffixes(p, i, stop, apostrophes, on):
         if length > 0 and on >> U64(k) & ONE == ZERO:
             bits = low_bits(length)
             off |= bits << U64(k)
-            if k + length > LANES:
-                off_later |= bits >> U64(LANES - k)
+            if k + length > layout.LANES:
+                off_later |= bits >> U64(layout.LANES - k)
             on, later = move_bit(on, later, k + length)
     return off, on, off_later, later
 
@@ -148,17 +148,17 @@ def scan(p, start, stop, classes, tail, ends, count, capacity):
     Also stops before a block with a place that needs more. classes: by code point, and then the size of groups of
     numbers, and whether there are contractions.
     """
-    group, contracts = I64(classes[CODE_POINTS]), classes[CODE_POINTS + 1] != 0
+    group, contracts = I64(classes[layout.CODE_POINTS]), classes[layout.CODE_POINTS + 1] != 0
     was_letter, was_lower, was_caseless, was_number = ZERO, ZERO, ZERO, ZERO
     was_other, was_space, was_blank, was_gap, was_newline = ZERO, ZERO, ZERO, ZERO, ZERO
     pending, joining, phase = ZERO, ZERO, I64(0)
     off, on = ONE, ZERO  # starts that the previous block removes from this one or adds; 0 is not a word end
     rest, rest_class = I64(0), I64(0)
     i = start
-    while i < stop and count + LANES <= capacity:
+    while i < stop and count + layout.LANES <= capacity:
         block, at = p, i
-        if i + LANES > stop:
-            for k in range(LANES):
+        if i + layout.LANES > stop:
+            for k in range(layout.LANES):
                 tail[k] = p[i + k] if i + k < stop else 32
             block, at = tail, 0
         space = range_mask(block, at, 32, 32)
@@ -199,9 +199,9 @@ def scan(p, start, stop, classes, tail, ends, count, capacity):
 
         # Whitespace, letters and numbers.
         after_newline = newlines << ONE | was_newline
-        on |= gap_starts(p, i + LANES + rest, stop, classes, gaps, newlines, after_newline, 0)
+        on |= gap_starts(p, i + layout.LANES + rest, stop, classes, gaps, newlines, after_newline, 0)
         next_blank = blanks >> ONE
-        if blanks >> LAST != ZERO and is_space_at(p, i + LANES, stop, classes):
+        if blanks >> LAST != ZERO and is_space_at(p, i + layout.LANES, stop, classes):
             next_blank |= ONE << LAST
         starts |= blanks & ~(blanks << ONE | was_blank) | (ascii_blanks & ~next_blank & ~newlines) | lone
         starts |= letters & ~after_letter & ~(gaps << ONE | was_gap) & ~nexts
@@ -215,7 +215,7 @@ def scan(p, start, stop, classes, tail, ends, count, capacity):
         was_letter, was_lower, was_caseless = letters >> LAST, lowers >> LAST, caseless >> LAST
         was_number, was_other, was_space = numbers >> LAST, others >> LAST, space >> LAST
         was_blank, was_gap, was_newline = blanks >> LAST, gaps >> LAST, newlines >> LAST
-        i += LANES
+        i += layout.LANES
     if i >= stop and start < stop:
         ends[count] = stop - start
         count += 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from subwords.kernels import layout
 from subwords.kernels.jit import (
     I64,
     U64,
@@ -21,7 +22,6 @@ from subwords.kernels.jit import (
     range_mask,
     trailing_zeros,
 )
-from subwords.kernels.layout import INVALID, LANES, MEMBERS
 from subwords.kernels.packing import classify, classify_members, write_bits, write_flagged_bits
 from subwords.kernels.text.utf8 import decode_at
 
@@ -45,7 +45,7 @@ class Packed(NamedTuple):
 @helper
 def low_bits(k):
     """The k lowest bits, 0 <= k <= 64."""
-    if k >= LANES:
+    if k >= layout.LANES:
         return ALL
     return (ONE << U64(k)) - ONE
 
@@ -65,16 +65,16 @@ def pack_chars(q, p, i, starts, n):
 def pack_any(q, p, i, carry, stop, n):
     """Pack the characters that begin in the next LANES bytes, valid or not: (their mask, the next block's carry)."""
     k, mask = trailing_zeros(~carry), ZERO
-    while k < LANES and i + k < stop:
+    while k < layout.LANES and i + k < stop:
         code, length = decode_at(p, i + k, stop)
-        q.stream[n] = q.classes[code if code >= 0 else INVALID]
+        q.stream[n] = q.classes[code if code >= 0 else layout.INVALID]
         if q.with_members:
-            q.found[n] = U64(q.members[code]) >> U64(8) if 0 <= code < MEMBERS else 0
+            q.found[n] = U64(q.members[code]) >> U64(8) if 0 <= code < layout.MEMBERS else 0
             q.codes[n] = code & 0xFFFF
         mask |= ONE << U64(k)
         n += 1
         k += length
-    return mask, low_bits(max(k - LANES, 0))
+    return mask, low_bits(max(k - layout.LANES, 0))
 
 
 @inlined
@@ -93,7 +93,7 @@ def pack_block(q, p, i, carry, stop, n):
 
     The bits of `carry` are the bytes of a block that belong to a character that began before it.
     """
-    if i + LANES + 3 > stop:
+    if i + layout.LANES + 3 > stop:
         return pack_any(q, p, i, carry, stop, n)
     high = range_mask(p, i, 0x80, 0xFF)
     if high == ZERO:
@@ -130,7 +130,7 @@ def pack(q, p, start, stop, limit):
         q.masks[blocks], q.bases[blocks] = mask, U64(i - start)
         blocks += 1
         n += popcount(mask)
-        i += LANES
+        i += layout.LANES
         if mask != ALL:
             last = i
     return n, blocks, min(i + popcount(carry), stop)
@@ -140,11 +140,11 @@ def pack(q, p, start, stop, limit):
 def plain_length(p, i, stop):
     """The number of ASCII bytes at the start of p[i:stop]."""
     k = i
-    while k + LANES <= stop:
+    while k + layout.LANES <= stop:
         high = range_mask(p, k, 128, 255)
         if high != ZERO:
             return k + trailing_zeros(high) - i
-        k += LANES
+        k += layout.LANES
     while k < stop and p[k] < 128:
         k += 1
     return k - i
@@ -156,7 +156,7 @@ def byte_bits(q, bits, block, n):
     shift = U64(n & 63)
     here = bits[n >> 6] >> shift
     if shift != ZERO:
-        here |= bits[(n >> 6) + 1] << (U64(LANES) - shift)
+        here |= bits[(n >> 6) + 1] << (U64(layout.LANES) - shift)
     return deposit(here, q.masks[block])
 
 

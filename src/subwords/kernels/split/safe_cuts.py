@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from subwords.kernels import layout
 from subwords.kernels.jit import (
     I64,
     U64,
@@ -35,7 +36,7 @@ from subwords.kernels.jit import (
     pointer,
     trailing_zeros,
 )
-from subwords.kernels.layout import MAY_CUT, PAIR_LEFT, PAIR_RIGHT, TAIL_LEFT, TAIL_RIGHT, SafeCuts
+from subwords.kernels.layout import SafeCuts
 
 ZERO, ONE = U64(0), U64(1)
 LAST = U64(63)
@@ -106,17 +107,17 @@ def add_cuts(cuts, borders, last):
     """
     members, cut, pair, tail, every = cuts.members, ZERO, ZERO, ZERO, ZERO
     for k in range((last >> 6) + 1):
-        may_cut, after = bit_mask(members, 64 * k, MAY_CUT), bit_mask(members, 64 * k, PAIR_LEFT)
+        may_cut, after = bit_mask(members, 64 * k, layout.MAY_CUT), bit_mask(members, 64 * k, layout.PAIR_LEFT)
         # Bit k is the place before character k, so flags of the left character move up by one; `cut`, `pair` and `tail`
         # carry the highest bit to the next 64 characters.
         places, pairs = may_cut & (may_cut << ONE | cut), after << ONE | pair
         cut, pair = may_cut >> LAST, after >> LAST
-        after = bit_mask(members, 64 * k, TAIL_LEFT)
+        after = bit_mask(members, 64 * k, layout.TAIL_LEFT)
         tails, tail = after << ONE | tail, after >> LAST
         if k == last >> 6:
             places &= (ONE << U64(last & 63)) - ONE
-        pairs &= places & bit_mask(members, 64 * k, PAIR_RIGHT)
-        tails &= places & bit_mask(members, 64 * k, TAIL_RIGHT)
+        pairs &= places & bit_mask(members, 64 * k, layout.PAIR_RIGHT)
+        tails &= places & bit_mask(members, 64 * k, layout.TAIL_RIGHT)
         if pairs | tails != ZERO:
             places &= ~spanned_places(cuts, 64 * k, pairs, tails)
         borders[k] |= places
@@ -130,7 +131,7 @@ def join_runs(cuts, borders, runs, last):
     carry, begin = ZERO, ONE
     for k in range((last >> 6) + 1):
         here, following = borders[k], borders[k + 1]
-        isolated = bit_mask(cuts.members, 64 * k, MAY_CUT) & (here | begin) & (here >> ONE | following << LAST)
+        isolated = bit_mask(cuts.members, 64 * k, layout.MAY_CUT) & (here | begin) & (here >> ONE | following << LAST)
         after = isolated << ONE | carry
         carry, begin = isolated >> LAST, ZERO
         borders[k] = here & ~(isolated & after)
@@ -149,7 +150,7 @@ def enter(cuts, before, after, left, right):
 
     Unknown bytes take all values that they may have in a character of three bytes.
     """
-    on_left, on_right = (PAIR_LEFT, PAIR_RIGHT) if left == 3 else (TAIL_LEFT, TAIL_RIGHT)
+    on_left, on_right = (layout.PAIR_LEFT, layout.PAIR_RIGHT) if left == 3 else (layout.TAIL_LEFT, layout.TAIL_RIGHT)
     entries = 1 << 6 * (3 - right)
     for k in range(entries):
         spread = pair_spread(before, after | k) if left == 3 else tail_spread(before, after | k)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from subwords.kernels import layout
 from subwords.kernels.jit import (
     I64,
     U64,
@@ -32,23 +33,7 @@ from subwords.kernels.jit import (
     pointer,
     trailing_zeros,
 )
-from subwords.kernels.layout import (
-    BLOCKS,
-    CLASSES_COUNT,
-    EMITS_SAVED,
-    GROUP,
-    INVALID,
-    LANES,
-    MOST_BYTES,
-    PART_WORDS,
-    PLACE,
-    REACH,
-    SAVES,
-    STREAM,
-    TOP_BORDER,
-    USES_SAVED,
-    Transducer,
-)
+from subwords.kernels.layout import Transducer
 from subwords.kernels.packing import write_bits
 from subwords.kernels.split.pack import Packed, pack, plain_length, unpack, unpack_runs
 from subwords.kernels.split.safe_cuts import Cuts, add_cuts, join_runs, last_border
@@ -56,8 +41,8 @@ from subwords.kernels.text.utf8 import decode_at
 
 SHORT, SHORT_CUT = 192, 48  # bytes of a text that is not worth a stream, without and with cuts
 ZERO, ONE, LOW, HALF = U64(0), U64(1), U64(0xFFFFFFFF), U64(32)
-BORDERS = U64((1 << TOP_BORDER + 1) - 1)
-SAVES_BIT, EMITS_BIT, USES_BIT = U64(SAVES), U64(EMITS_SAVED), U64(USES_SAVED)
+BORDERS = U64((1 << layout.TOP_BORDER + 1) - 1)
+SAVES_BIT, EMITS_BIT, USES_BIT = U64(layout.SAVES), U64(layout.EMITS_SAVED), U64(layout.USES_SAVED)
 RARE = SAVES_BIT | EMITS_BIT
 NONE = -1
 
@@ -96,7 +81,7 @@ def eight(m, chars, row, borders, seen, at):
     """Walk eight characters, the first of which is `at` of its group: (row, borders of the group, entries or-ed)."""
     for k in range(4):
         entry = m.table[row + I64(m.pairs[I64(chars >> U64(16 * k) & U64(0xFFFF))])]
-        borders |= (entry & BORDERS) << U64(GROUP + at + 2 * k + 1 - TOP_BORDER)
+        borders |= (entry & BORDERS) << U64(layout.GROUP + at + 2 * k + 1 - layout.TOP_BORDER)
         seen |= entry
         row = I64(entry >> HALF)
     return row, borders, seen
@@ -114,8 +99,8 @@ def run_one(m, s, groups, g, row, bits):
     """Walk the groups of a part from g on: (the next group, row)."""
     while g < groups:
         borders, seen, after = ZERO, ZERO, row
-        for k in range(0, GROUP, 8):
-            after, borders, seen = eight(m, load64(s, g * GROUP + k), after, borders, seen, k)
+        for k in range(0, layout.GROUP, 8):
+            after, borders, seen = eight(m, load64(s, g * layout.GROUP + k), after, borders, seen, k)
         # Only `walk` has a saved place: the stream ends before this group.
         if seen & RARE != ZERO:
             break
@@ -133,8 +118,8 @@ def run_four(m, s, b, c, d, groups):
     while g < groups:
         next_a, next_b, next_c, next_d, seen = row_a, row_b, row_c, row_d, ZERO
         borders_a, borders_b, borders_c, borders_d = ZERO, ZERO, ZERO, ZERO
-        for k in range(0, GROUP, 8):
-            i = g * GROUP + k
+        for k in range(0, layout.GROUP, 8):
+            i = g * layout.GROUP + k
             next_a, borders_a, seen = eight(m, load64(s, i), next_a, borders_a, seen, k)
             next_b, borders_b, seen = eight(m, load64(s, i + b), next_b, borders_b, seen, k)
             next_c, borders_c, seen = eight(m, load64(s, i + c), next_c, borders_c, seen, k)
@@ -142,9 +127,9 @@ def run_four(m, s, b, c, d, groups):
         if seen & RARE != ZERO:
             break
         store_group(parts, g, borders_a)
-        store_group(parts, g + PART_WORDS, borders_b)
-        store_group(parts, g + 2 * PART_WORDS, borders_c)
-        store_group(parts, g + 3 * PART_WORDS, borders_d)
+        store_group(parts, g + layout.PART_WORDS, borders_b)
+        store_group(parts, g + 2 * layout.PART_WORDS, borders_c)
+        store_group(parts, g + 3 * layout.PART_WORDS, borders_d)
         row_a, row_b, row_c, row_d = next_a, next_b, next_c, next_d
         g += 1
     return g, row_a, row_b, row_c, row_d
@@ -155,15 +140,15 @@ def set_borders(bits, i, entry):
     """Set the borders that the step to character i reports."""
     borders = entry & BORDERS
     while borders != ZERO:
-        at = i - TOP_BORDER + trailing_zeros(borders)
-        bits[1 + at // GROUP] |= ONE << U64(at % GROUP)
+        at = i - layout.TOP_BORDER + trailing_zeros(borders)
+        bits[1 + at // layout.GROUP] |= ONE << U64(at % layout.GROUP)
         borders &= borders - ONE
 
 
 @helper
 def run_rest(m, s, i, n, row, bits):
     """Walk the characters i..n after the last whole group, and the end of the text; False at a RARE entry."""
-    bits[1 + i // GROUP], bits[1 + n // GROUP] = ZERO, ZERO
+    bits[1 + i // layout.GROUP], bits[1 + n // layout.GROUP] = ZERO, ZERO
     while i < n:
         entry = single_at(m, s[i], row)
         if entry & RARE != ZERO:
@@ -182,20 +167,20 @@ def finish_part(m, s, begin, n, ended, g, row, bits):
 
     Adds the part's borders to those of the stream.
     """
-    groups = n // GROUP
+    groups = n // layout.GROUP
     g, row = run_one(m, advance(s, begin), groups, g, row, bits)
     whole = g == groups
     if whole and ended:
-        whole = run_rest(m, advance(s, begin), g * GROUP, n, row, bits)
+        whole = run_rest(m, advance(s, begin), g * layout.GROUP, n, row, bits)
         g += 1
     bits[1] &= ~ONE  # the caller sets the border where a part begins
     for k in range(g):
-        at = begin + k * GROUP
-        shift = U64(at % LANES)
-        m.borders[at // LANES] |= bits[k + 1] << shift
+        at = begin + k * layout.GROUP
+        shift = U64(at % layout.LANES)
+        m.borders[at // layout.LANES] |= bits[k + 1] << shift
         # A group is half a word of `borders`: from there on it reaches into the next one.
         if shift > HALF:
-            m.borders[at // LANES + 1] |= bits[k + 1] >> (U64(LANES) - shift)
+            m.borders[at // layout.LANES + 1] |= bits[k + 1] >> (U64(layout.LANES) - shift)
     return whole
 
 
@@ -215,11 +200,11 @@ def split_stream(m, s, n, ended):
 
     With `ended`, the text ends there. Otherwise the last words may be missing; so are all after a RARE entry.
     """
-    for k in range(n // LANES + 2):
+    for k in range(n // layout.LANES + 2):
         m.borders[k] = ZERO
     parts = m.parts
     for k in range(4):
-        parts[k * PART_WORDS], parts[k * PART_WORDS + 1] = ZERO, ZERO
+        parts[k * layout.PART_WORDS], parts[k * layout.PART_WORDS + 1] = ZERO, ZERO
     # At a safe place a word ends whatever comes before it, so a walk from state 0 finds the same words from there on.
     b, c, d = I64(0), I64(0), cut_near(m, s, n // 4 * 3, n // 2)
     if d > 0:
@@ -228,26 +213,26 @@ def split_stream(m, s, n, ended):
         b = cut_near(m, s, n // 4, 0)
     if b == 0:
         return finish_part(m, s, 0, n, ended, I64(0), I64(0), parts) and ended
-    groups = min(min(b, c - b), min(d - c, n - d)) // GROUP
+    groups = min(min(b, c - b), min(d - c, n - d)) // layout.GROUP
     g, row_a, row_b, row_c, row_d = run_four(m, s, b, c, d, groups)
     if not finish_part(m, s, 0, b, True, g, row_a, parts):
         return False
-    m.borders[b // LANES] |= ONE << U64(b % LANES)
-    if not finish_part(m, s, b, c - b, True, g, row_b, advance(parts, PART_WORDS)):
+    m.borders[b // layout.LANES] |= ONE << U64(b % layout.LANES)
+    if not finish_part(m, s, b, c - b, True, g, row_b, advance(parts, layout.PART_WORDS)):
         return False
-    m.borders[c // LANES] |= ONE << U64(c % LANES)
-    if not finish_part(m, s, c, d - c, True, g, row_c, advance(parts, 2 * PART_WORDS)):
+    m.borders[c // layout.LANES] |= ONE << U64(c % layout.LANES)
+    if not finish_part(m, s, c, d - c, True, g, row_c, advance(parts, 2 * layout.PART_WORDS)):
         return False
-    m.borders[d // LANES] |= ONE << U64(d % LANES)
-    return finish_part(m, s, d, n - d, ended, g, row_d, advance(parts, 3 * PART_WORDS)) and ended
+    m.borders[d // layout.LANES] |= ONE << U64(d % layout.LANES)
+    return finish_part(m, s, d, n - d, ended, g, row_d, advance(parts, 3 * layout.PART_WORDS)) and ended
 
 
 @helper
 def split_plain(m, p, n, ended, base, ends, count):
     """Write the word ends of n ASCII characters, relative to `base`: (new count, whether these are all)."""
     whole = split_stream(m, p, n, ended)
-    for k in range(n // LANES + 1):
-        count = write_bits(ends, count, base + k * LANES, m.borders[k])
+    for k in range(n // layout.LANES + 1):
+        count = write_bits(ends, count, base + k * layout.LANES, m.borders[k])
     return count, whole
 
 
@@ -274,9 +259,9 @@ def emit_ends(m, entry, n, saved, ends, count):
         count += 1
     borders = entry & BORDERS
     while borders != ZERO:
-        d = TOP_BORDER - trailing_zeros(borders)
+        d = layout.TOP_BORDER - trailing_zeros(borders)
         if d < n:
-            ends[count] = m.recent[(n - d) % GROUP]
+            ends[count] = m.recent[(n - d) % layout.GROUP]
             count += 1
         borders &= borders - ONE
     return count
@@ -289,20 +274,20 @@ def walk(m, p, start, i, stop, ends, count):
     recent = m.recent
     while i < stop:
         code, length = decode_at(p, i, stop)
-        recent[n % GROUP] = i - start
-        entry = single_at(m, m.packed.classes[code if code >= 0 else INVALID], row)
+        recent[n % layout.GROUP] = i - start
+        entry = single_at(m, m.packed.classes[code if code >= 0 else layout.INVALID], row)
         count = emit_ends(m, entry, n, saved, ends, count)
         if entry & USES_BIT == ZERO:
             saved = I64(NONE)
         if entry & SAVES_BIT != ZERO:
-            saved = I64(recent[(n - REACH) % GROUP])
+            saved = I64(recent[(n - layout.REACH) % layout.GROUP])
         row = I64(entry >> HALF)
         n += 1
         i += length
         # Not while a place is saved: the next scan starts at the last word end, in state 0.
         if n >= SHORT and count > first and saved == NONE:
             return count, False
-    recent[n % GROUP] = i - start
+    recent[n % layout.GROUP] = i - start
     return emit_ends(m, end_at(m, row), n, saved, ends, count), True
 
 
@@ -312,12 +297,12 @@ def scan(m, p, start, stop, ends, count, capacity):
     i, ended, first = start, start == stop, count
     short = SHORT_CUT if m.packed.with_members else SHORT
     while not ended:
-        room = capacity - count - 2 * LANES
-        if count > first and room < min(STREAM, stop - i):
+        room = capacity - count - 2 * layout.LANES
+        if count > first and room < min(layout.STREAM, stop - i):
             break
         more = count
         if stop - i > short:
-            limit = min(stop, i + min(STREAM, room))
+            limit = min(stop, i + min(layout.STREAM, room))
             plain = plain_length(p, i, limit)
             if plain >= short or i + plain == stop:
                 more, ended = split_plain(m, advance(p, i), plain, i + plain == stop, i - start, ends, count)
@@ -327,7 +312,7 @@ def scan(m, p, start, stop, ends, count, capacity):
         if more == count and not ended:
             more, ended = walk(m, p, start, i, stop, ends, count)
         if more > count:
-            i = start + I64(U64(ends[more - 1]) & U64(PLACE))
+            i = start + I64(U64(ends[more - 1]) & U64(layout.PLACE))
         count = more
     return count
 
@@ -343,20 +328,20 @@ def opened(transducer):
         stream=pointer(transducer.stream),
         found=pointer(cuts.found),
         codes=pointer(cuts.codes),
-        masks=advance(words, 6 * PART_WORDS),
-        bases=advance(words, 6 * PART_WORDS + BLOCKS),
+        masks=advance(words, 6 * layout.PART_WORDS),
+        bases=advance(words, 6 * layout.PART_WORDS + layout.BLOCKS),
     )
     return Opened(
         pairs=pointer(transducer.pairs),
         second=second,
         table=pointer(transducer.entries),
-        count=I64(second[CLASSES_COUNT]),
+        count=I64(second[layout.CLASSES_COUNT]),
         safe=pointer(transducer.safe),
         packed=packed,
         parts=words,
-        borders=advance(words, 4 * PART_WORDS),
+        borders=advance(words, 4 * layout.PART_WORDS),
         cuts=Cuts(pointer(cuts.bits), U64(max(len(cuts.bits), 1) - 1), pointer(cuts.found), pointer(cuts.codes)),
-        runs=advance(words, 6 * PART_WORDS + 2 * BLOCKS),
+        runs=advance(words, 6 * layout.PART_WORDS + 2 * layout.BLOCKS),
         has_runs=len(transducer.runs) > 0,
         recent=pointer(transducer.recent),
     )
@@ -383,8 +368,8 @@ def split_texts(text: U8s, bounds: I64s, first: Int, transducer: Transducer, end
     mark[0] = 0
     while i + 1 < len(bounds):
         start, stop = b[i], b[i + 1]
-        full = count + (stop - start) + 2 * LANES > len(ends)
-        if full or stop - b[first] > MOST_BYTES or i - first + 1 >= len(text_ends):
+        full = count + (stop - start) + 2 * layout.LANES > len(ends)
+        if full or stop - b[first] > layout.MOST_BYTES or i - first + 1 >= len(text_ends):
             break
         more = scan(m, p, start, stop, e, count, len(ends))
         for k in range(count, more if i > first else count):

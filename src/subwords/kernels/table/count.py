@@ -1,13 +1,15 @@
 """Counting words: a table of words with a count and a first place in every slot.
 
-A slot has a key (keys.py); VALUE_LOW is the word's count, VALUE_HIGH the corpus offset where it first occurred. For a
-long word VALUE_HIGH is a place in the arena: there are eight bytes with that offset, and then the word's bytes.
+A slot has a key (keys.py); SLOT.value_low is the word's count, SLOT.value_high the corpus offset where it first
+occurred. For a long word SLOT.value_high is a place in the arena: there are eight bytes with that offset, and then the
+word's bytes.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from subwords.kernels import layout
 from subwords.kernels.jit import (
     I64,
     U64,
@@ -24,25 +26,7 @@ from subwords.kernels.jit import (
     pointer,
     prefetch,
 )
-from subwords.kernels.layout import (
-    BLOCK,
-    BYTES_USED,
-    DONE,
-    KEY_HIGH,
-    KEY_LOW,
-    KEY_ROW,
-    LANES,
-    NEED_ARENA,
-    NEED_SLOTS,
-    NEXT_WORD,
-    ODD_COUNT,
-    ODD_WORDS,
-    SLOT_ROW,
-    SLOTS_USED,
-    VALUE_HIGH,
-    VALUE_LOW,
-    CountTable,
-)
+from subwords.kernels.layout import CountTable
 from subwords.kernels.table.keys import LENGTH, differs, make_keys, same_bytes
 
 ZERO, ONE = U64(0), U64(1)
@@ -65,11 +49,13 @@ class Counts(NamedTuple):
 def find_count(table, text, at, length, low, high, slot):
     """The slot of the key, or the free slot where it belongs."""
     slots = table.slots
-    while slots[slot * SLOT_ROW + KEY_HIGH] != ZERO:
-        if differs(slots, slot * SLOT_ROW, low, high) == ZERO:
+    while slots[slot * layout.SLOT.width + layout.SLOT.key_high] != ZERO:
+        if differs(slots, slot * layout.SLOT.width, low, high) == ZERO:
             if high & LENGTH != ZERO:
                 return slot
-            if same_bytes(table.arena, I64(slots[slot * SLOT_ROW + VALUE_HIGH]) + HEADER, text, at, length):
+            if same_bytes(
+                table.arena, I64(slots[slot * layout.SLOT.width + layout.SLOT.value_high]) + HEADER, text, at, length
+            ):
                 return slot
         slot = I64(U64(slot + 1) & table.mask)
     return slot
@@ -85,8 +71,8 @@ def write_header(arena, at, value):
 @helper
 def copy_word(arena, to, text, at, length, size):
     """Copy text[at : at + length] to the arena; up to 64 bytes after it are overwritten."""
-    if at + length + LANES <= size:
-        for k in range(0, length, LANES):
+    if at + length + layout.LANES <= size:
+        for k in range(0, length, layout.LANES):
             copy64(arena, to + k, text, at + k)
         return
     for k in range(length):
@@ -97,30 +83,30 @@ def copy_word(arena, to, text, at, length, size):
 def add_new(table, text, size, at, length, low, high, slot, place, weight):
     """Store a new word in the free slot: DONE, or the status of what must grow first."""
     counters = table.counters
-    if counters[SLOTS_USED] >= table.load:
-        return NEED_SLOTS
-    base = slot * SLOT_ROW
+    if counters[layout.COUNTER.slots_used] >= table.load:
+        return layout.NEED_SLOTS
+    base = slot * layout.SLOT.width
     value = U64(place)
     if high & LENGTH == ZERO:
-        if counters[BYTES_USED] + HEADER + length + LANES > table.room:
-            return NEED_ARENA
-        value = U64(counters[BYTES_USED])
-        write_header(table.arena, counters[BYTES_USED], U64(place))
-        copy_word(table.arena, counters[BYTES_USED] + HEADER, text, at, length, size)
-        counters[BYTES_USED] += HEADER + length
-    table.slots[base + KEY_LOW], table.slots[base + KEY_HIGH] = low, high
-    table.slots[base + VALUE_LOW], table.slots[base + VALUE_HIGH] = weight, value
-    counters[SLOTS_USED] += 1
-    return DONE
+        if counters[layout.COUNTER.bytes_used] + HEADER + length + layout.LANES > table.room:
+            return layout.NEED_ARENA
+        value = U64(counters[layout.COUNTER.bytes_used])
+        write_header(table.arena, counters[layout.COUNTER.bytes_used], U64(place))
+        copy_word(table.arena, counters[layout.COUNTER.bytes_used] + HEADER, text, at, length, size)
+        counters[layout.COUNTER.bytes_used] += HEADER + length
+    table.slots[base + layout.SLOT.key_low], table.slots[base + layout.SLOT.key_high] = low, high
+    table.slots[base + layout.SLOT.value_low], table.slots[base + layout.SLOT.value_high] = weight, value
+    counters[layout.COUNTER.slots_used] += 1
+    return layout.DONE
 
 
 @helper
 def lower_place(table, base, place):
     """Lower the first place of a word to `place`, if that is earlier."""
-    if table.slots[base + KEY_HIGH] & LENGTH != ZERO:
-        table.slots[base + VALUE_HIGH] = min(table.slots[base + VALUE_HIGH], place)
-    elif place < load64(table.arena, I64(table.slots[base + VALUE_HIGH])):
-        write_header(table.arena, I64(table.slots[base + VALUE_HIGH]), place)
+    if table.slots[base + layout.SLOT.key_high] & LENGTH != ZERO:
+        table.slots[base + layout.SLOT.value_high] = min(table.slots[base + layout.SLOT.value_high], place)
+    elif place < load64(table.arena, I64(table.slots[base + layout.SLOT.value_high])):
+        write_header(table.arena, I64(table.slots[base + layout.SLOT.value_high]), place)
 
 
 @inlined
@@ -128,14 +114,14 @@ def count_run(slots, mask, keys, k, stop):
     """Count words until one is long or not in the table; the next key."""
     while k < stop:
         low, high, slot = keys[k], keys[k + 1], I64(keys[k + 2])
-        while differs(slots, slot * SLOT_ROW, low, high) != ZERO:
-            if slots[slot * SLOT_ROW + KEY_HIGH] == ZERO:
+        while differs(slots, slot * layout.SLOT.width, low, high) != ZERO:
+            if slots[slot * layout.SLOT.width + layout.SLOT.key_high] == ZERO:
                 return k
             slot = I64(U64(slot + 1) & mask)
         if high & LENGTH == ZERO:
             return k
-        slots[slot * SLOT_ROW + VALUE_LOW] += ONE
-        k += KEY_ROW
+        slots[slot * layout.SLOT.width + layout.SLOT.value_low] += ONE
+        k += layout.KEY_ROW
     return k
 
 
@@ -143,17 +129,17 @@ def count_run(slots, mask, keys, k, stop):
 def prefetch_long(table, keys, first):
     """Prefetch what the long words of the block will be compared with."""
     slots = table.slots
-    for n in range(I64(keys[ODD_COUNT])):
-        k = KEY_ROW * (I64(keys[ODD_WORDS + n]) - first)
-        base = I64(keys[k + 2]) * SLOT_ROW
-        if keys[k + 1] & LENGTH == ZERO and slots[base + KEY_HIGH] == keys[k + 1]:
-            prefetch(table.arena, I64(slots[base + VALUE_HIGH]))
+    for n in range(I64(keys[layout.ODD_COUNT])):
+        k = layout.KEY_ROW * (I64(keys[layout.ODD_WORDS + n]) - first)
+        base = I64(keys[k + 2]) * layout.SLOT.width
+        if keys[k + 1] & LENGTH == ZERO and slots[base + layout.SLOT.key_high] == keys[k + 1]:
+            prefetch(table.arena, I64(slots[base + layout.SLOT.value_high]))
 
 
 @helper
 def opened(table):
     """The table's pointers and limits."""
-    count = len(table.slots) // SLOT_ROW
+    count = len(table.slots) // layout.SLOT.width
     # A table at most half full: as fast on English, 15 % slower on Chinese.
     return Counts(
         slots=pointer(table.slots),
@@ -168,7 +154,7 @@ def opened(table):
 
 @kernel
 def count_words(text: U8s, start: Int, ends: U32s, words: Int, place: Int, counted: CountTable) -> Int:
-    """Count the words text[start + ends[w - 1] : start + ends[w]] from counters[NEXT_WORD] on: DONE or NEED_...
+    """Count the words text[start + ends[w - 1] : start + ends[w]] from counters[COUNTER.next_word] on: DONE or NEED_...
 
     `place` is the corpus offset of text[start]. Can be resumed. Same counts in the same order as
     `reference.bpe.count_words`.
@@ -176,51 +162,51 @@ def count_words(text: U8s, start: Int, ends: U32s, words: Int, place: Int, count
     p, e, keys = pointer(text), pointer(ends), pointer(counted.keys)
     table = opened(counted)
     st = table.counters
-    while st[NEXT_WORD] < words:
-        first = I64(st[NEXT_WORD])
-        last = min(first + BLOCK, words)
+    while st[layout.COUNTER.next_word] < words:
+        first = I64(st[layout.COUNTER.next_word])
+        last = min(first + layout.BLOCK, words)
         make_keys(table.slots, table.mask, table.seeds, p, len(text), start, e, first, last, keys)
         prefetch_long(table, keys, first)
-        k, stop = 0, KEY_ROW * (last - first)
+        k, stop = 0, layout.KEY_ROW * (last - first)
         while k < stop:
             k = count_run(table.slots, table.mask, keys, k, stop)
             if k == stop:
                 break
-            w = first + k // KEY_ROW
+            w = first + k // layout.KEY_ROW
             at = I64(e[w - 1]) if w > 0 else 0
             length = I64(e[w]) - at
             slot = find_count(table, p, start + at, length, keys[k], keys[k + 1], I64(keys[k + 2]))
-            if table.slots[slot * SLOT_ROW + KEY_HIGH] != ZERO:
-                table.slots[slot * SLOT_ROW + VALUE_LOW] += ONE
+            if table.slots[slot * layout.SLOT.width + layout.SLOT.key_high] != ZERO:
+                table.slots[slot * layout.SLOT.width + layout.SLOT.value_low] += ONE
             else:
                 status = add_new(table, p, len(text), start + at, length, keys[k], keys[k + 1], slot, place + at, ONE)
-                if status != DONE:
+                if status != layout.DONE:
                     # The words before w are counted: the next call begins with w.
-                    st[NEXT_WORD] = w
+                    st[layout.COUNTER.next_word] = w
                     return status
-            k += KEY_ROW
-        st[NEXT_WORD] = last
-    return DONE
+            k += layout.KEY_ROW
+        st[layout.COUNTER.next_word] = last
+    return layout.DONE
 
 
 @kernel
 def add_words(text: U8s, ends: I64s, weights: U64s, places: I64s, counted: CountTable) -> Int:
-    """Add words text[ends[w - 1] : ends[w]] with a count and a place each, from counters[NEXT_WORD] on; as above."""
+    """Add words text[ends[w - 1] : ends[w]], from COUNTER.next_word on, with a count and a place each; as above."""
     p, e, keys = pointer(text), pointer(ends), pointer(counted.keys)
     table = opened(counted)
     st, weight, place = table.counters, pointer(weights), pointer(places)
-    while st[NEXT_WORD] < len(ends):
-        w = I64(st[NEXT_WORD])
+    while st[layout.COUNTER.next_word] < len(ends):
+        w = I64(st[layout.COUNTER.next_word])
         make_keys(table.slots, table.mask, table.seeds, p, len(text), 0, e, w, w + 1, keys)
         at = I64(e[w - 1]) if w > 0 else 0
         length = I64(e[w]) - at
         slot = find_count(table, p, at, length, keys[0], keys[1], I64(keys[2]))
-        if table.slots[slot * SLOT_ROW + KEY_HIGH] != ZERO:
-            table.slots[slot * SLOT_ROW + VALUE_LOW] += weight[w]
-            lower_place(table, slot * SLOT_ROW, U64(place[w]))
+        if table.slots[slot * layout.SLOT.width + layout.SLOT.key_high] != ZERO:
+            table.slots[slot * layout.SLOT.width + layout.SLOT.value_low] += weight[w]
+            lower_place(table, slot * layout.SLOT.width, U64(place[w]))
         else:
             status = add_new(table, p, len(text), at, length, keys[0], keys[1], slot, place[w], weight[w])
-            if status != DONE:
+            if status != layout.DONE:
                 return status
-        st[NEXT_WORD] += 1
-    return DONE
+        st[layout.COUNTER.next_word] += 1
+    return layout.DONE

@@ -1,9 +1,9 @@
 """The table of words already segmented: finding, storing, and writing the ids of words that it has.
 
-A slot has a key (keys.py) and two values. The owner's bits of KEY_HIGH are the number of ids, and the values hold up to
-INSIDE ids of 32 bits. If there are more ids, or if the word is long, the owner's bits are ELSEWHERE: then VALUE_LOW is
-the place of the ids in the arena (low half) and their number (high half), and the high half of VALUE_HIGH is the place
-of a long word's bytes in the other arena.
+A slot has a key (keys.py) and two values. The owner's bits of SLOT.key_high are the number of ids, and the values hold
+up to INSIDE ids of 32 bits. If there are more ids, or if the word is long, the owner's bits are ELSEWHERE: then
+SLOT.value_low is the place of the ids in the arena (low half) and their number (high half), and the high half of
+SLOT.value_high is the place of a long word's bytes in the other arena.
 
 A RUN is not an entry of the table: `chars` has the ids of each of its characters.
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from subwords.kernels import layout
 from subwords.kernels.jit import (
     I64,
     U64,
@@ -21,20 +22,6 @@ from subwords.kernels.jit import (
     pointer,
     prefetch,
     store64,
-)
-from subwords.kernels.layout import (
-    BYTES_USED,
-    CHAR_ROW,
-    IDS_USED,
-    KEY_HIGH,
-    KEY_LOW,
-    KEY_ROW,
-    ODD_COUNT,
-    ODD_WORDS,
-    SLOT_ROW,
-    SLOTS_USED,
-    VALUE_HIGH,
-    VALUE_LOW,
 )
 from subwords.kernels.table.keys import (
     LENGTH,
@@ -48,7 +35,7 @@ from subwords.kernels.table.keys import (
 
 ZERO, ONE, HALF, LOW = U64(0), U64(1), U64(32), U64(0xFFFFFFFF)
 INSIDE = 4
-IDS_COUNT = U64(60)  # the owner's bits of KEY_HIGH
+IDS_COUNT = U64(60)  # the owner's bits of SLOT.key_high
 ELSEWHERE = U64(15)
 
 
@@ -70,7 +57,7 @@ class Table(NamedTuple):
 @inlined
 def opened(table, counters):
     """The table's pointers and limits."""
-    count = len(table.slots) // SLOT_ROW
+    count = len(table.slots) // layout.SLOT.width
     return Table(
         slots=pointer(table.slots),
         mask=U64(count - 1),
@@ -89,12 +76,14 @@ def opened(table, counters):
 def find(table, text, at, length, low, high, slot):
     """The slot that holds the key, or the free slot for it."""
     slots = table.slots
-    while slots[slot * SLOT_ROW + KEY_HIGH] != ZERO:
-        if differs(slots, slot * SLOT_ROW, low, high) == ZERO:
+    while slots[slot * layout.SLOT.width + layout.SLOT.key_high] != ZERO:
+        if differs(slots, slot * layout.SLOT.width, low, high) == ZERO:
             # An inline key is the whole word. The key of a long word is a hash, so its bytes decide.
             if high & LENGTH != ZERO:
                 return slot
-            if same_bytes(table.bytes, I64(slots[slot * SLOT_ROW + VALUE_HIGH] >> HALF), text, at, length):
+            if same_bytes(
+                table.bytes, I64(slots[slot * layout.SLOT.width + layout.SLOT.value_high] >> HALF), text, at, length
+            ):
                 return slot
         slot = I64(U64(slot + 1) & table.mask)
     return slot
@@ -103,8 +92,8 @@ def find(table, text, at, length, low, high, slot):
 @helper
 def insert(table, text, at, length, low, high, slot, symbols, n):
     """Store a word and its n ids in the free slot; the arenas must have room."""
-    counters, base = table.counters, slot * SLOT_ROW
-    table.slots[base + KEY_LOW] = low
+    counters, base = table.counters, slot * layout.SLOT.width
+    table.slots[base + layout.SLOT.key_low] = low
     if n <= INSIDE and high & LENGTH != ZERO:
         values = (ZERO, ZERO)
         for k in range(n):
@@ -114,20 +103,20 @@ def insert(table, text, at, length, low, high, slot, symbols, n):
                 if k < 2
                 else (values[0], values[1] | U64(symbols[k]) << shift)
             )
-        table.slots[base + KEY_HIGH] = high | U64(n) << IDS_COUNT
-        table.slots[base + VALUE_LOW], table.slots[base + VALUE_HIGH] = values
+        table.slots[base + layout.SLOT.key_high] = high | U64(n) << IDS_COUNT
+        table.slots[base + layout.SLOT.value_low], table.slots[base + layout.SLOT.value_high] = values
     else:
-        table.slots[base + KEY_HIGH] = high | ELSEWHERE << IDS_COUNT
-        table.slots[base + VALUE_LOW] = U64(counters[IDS_USED]) | U64(n) << HALF
-        table.slots[base + VALUE_HIGH] = U64(counters[BYTES_USED]) << HALF
+        table.slots[base + layout.SLOT.key_high] = high | ELSEWHERE << IDS_COUNT
+        table.slots[base + layout.SLOT.value_low] = U64(counters[layout.COUNTER.ids_used]) | U64(n) << HALF
+        table.slots[base + layout.SLOT.value_high] = U64(counters[layout.COUNTER.bytes_used]) << HALF
         for k in range(n):
-            table.ids[counters[IDS_USED] + k] = symbols[k]
-        counters[IDS_USED] += n
+            table.ids[counters[layout.COUNTER.ids_used] + k] = symbols[k]
+        counters[layout.COUNTER.ids_used] += n
         if high & LENGTH == ZERO:
             for k in range(length):
-                table.bytes[counters[BYTES_USED] + k] = text[at + k]
-            counters[BYTES_USED] += length
-    counters[SLOTS_USED] += 1
+                table.bytes[counters[layout.COUNTER.bytes_used] + k] = text[at + k]
+            counters[layout.COUNTER.bytes_used] += length
+    counters[layout.COUNTER.slots_used] += 1
 
 
 @inlined
@@ -143,11 +132,11 @@ def emit_far(ids, value, out, count):
 @inlined
 def emit_slot(slots, ids, at, out, count):
     """Write the ids of the slot that starts at `at`; the new count. OUT_PADDING more may be overwritten."""
-    n = slots[at + KEY_HIGH] >> IDS_COUNT
-    value = slots[at + VALUE_LOW]
+    n = slots[at + layout.SLOT.key_high] >> IDS_COUNT
+    value = slots[at + layout.SLOT.value_low]
     if n != ELSEWHERE:
         store64(out, count, value)
-        store64(out, count + 2, slots[at + VALUE_HIGH])
+        store64(out, count + 2, slots[at + layout.SLOT.value_high])
         return count + I64(n)
     return emit_far(ids, value, out, count)
 
@@ -156,7 +145,7 @@ def emit_slot(slots, ids, at, out, count):
 def char_row(text, at):
     """Where the ids of a character of three bytes are. Reads no more: the text may end there."""
     code = (I64(text[at]) & 0xF) << 12 | (I64(text[at + 1]) & 0x3F) << 6 | I64(text[at + 2]) & 0x3F
-    return CHAR_ROW * code
+    return layout.CHAR_ROW * code
 
 
 @inlined
@@ -188,22 +177,22 @@ def emit_known(slots, mask, ids, chars, text, keys, k, stop, out, count, runs):
             if not known:
                 return k, count, far
             count = more
-            k += KEY_ROW
+            k += layout.KEY_ROW
             continue
-        while differs(slots, slot * SLOT_ROW, low, high) != ZERO:
-            if slots[slot * SLOT_ROW + KEY_HIGH] == ZERO:
+        while differs(slots, slot * layout.SLOT.width, low, high) != ZERO:
+            if slots[slot * layout.SLOT.width + layout.SLOT.key_high] == ZERO:
                 return k, count, far
             slot = I64(U64(slot + 1) & mask)
-        at = slot * SLOT_ROW
-        n, value = slots[at + KEY_HIGH] >> IDS_COUNT, slots[at + VALUE_LOW]
+        at = slot * layout.SLOT.width
+        n, value = slots[at + layout.SLOT.key_high] >> IDS_COUNT, slots[at + layout.SLOT.value_low]
         if n != ELSEWHERE:
             store64(out, count, value)
-            store64(out, count + 2, slots[at + VALUE_HIGH])
+            store64(out, count + 2, slots[at + layout.SLOT.value_high])
             count += I64(n)
         else:
             count = emit_far(ids, value, out, count)
             far += 1
-        k += KEY_ROW
+        k += layout.KEY_ROW
     return k, count, far
 
 
@@ -212,20 +201,20 @@ def emit_mixed(slots, mask, keys, k, stop, out, count, gaps, far):
     """The same without the unpredictable branch for ids in the arena: `gaps` says where they go later."""
     while k < stop:
         low, high, slot = keys[k], keys[k + 1], I64(keys[k + 2])
-        while differs(slots, slot * SLOT_ROW, low, high) != ZERO:
-            if slots[slot * SLOT_ROW + KEY_HIGH] == ZERO:
+        while differs(slots, slot * layout.SLOT.width, low, high) != ZERO:
+            if slots[slot * layout.SLOT.width + layout.SLOT.key_high] == ZERO:
                 return k, count, far
             slot = I64(U64(slot + 1) & mask)
-        at = slot * SLOT_ROW
-        n, value = slots[at + KEY_HIGH] >> IDS_COUNT, slots[at + VALUE_LOW]
+        at = slot * layout.SLOT.width
+        n, value = slots[at + layout.SLOT.key_high] >> IDS_COUNT, slots[at + layout.SLOT.value_low]
         store64(out, count, value)
-        store64(out, count + 2, slots[at + VALUE_HIGH])
+        store64(out, count + 2, slots[at + layout.SLOT.value_high])
         # Written in any case, and kept only if `far` moves on: no branch.
         gaps[2 * far], gaps[2 * far + 1] = value, U64(count)
         elsewhere = n == ELSEWHERE
         far += I64(elsewhere)
         count += I64(value >> HALF if elsewhere else n)
-        k += KEY_ROW
+        k += layout.KEY_ROW
     return k, count, far
 
 
@@ -240,25 +229,27 @@ def fill_gaps(ids, out, gaps, far):
 def resolve_odd(table, text, start, ends, first, keys):
     """Find the slots of the odd words; a long word without a slot gets a key that no slot has."""
     slots = table.slots
-    for n in range(I64(keys[ODD_COUNT])):
-        k = KEY_ROW * (I64(keys[ODD_WORDS + n]) - first)
-        at = I64(keys[k + 2]) * SLOT_ROW
-        prefetch(table.ids, I64(slots[at + VALUE_LOW] & LOW))
-        prefetch(table.bytes, I64(slots[at + VALUE_HIGH] >> HALF))
-    for n in range(I64(keys[ODD_COUNT])):
-        w = I64(keys[ODD_WORDS + n])
-        k = KEY_ROW * (w - first)
+    for n in range(I64(keys[layout.ODD_COUNT])):
+        k = layout.KEY_ROW * (I64(keys[layout.ODD_WORDS + n]) - first)
+        at = I64(keys[k + 2]) * layout.SLOT.width
+        prefetch(table.ids, I64(slots[at + layout.SLOT.value_low] & LOW))
+        prefetch(table.bytes, I64(slots[at + layout.SLOT.value_high] >> HALF))
+    for n in range(I64(keys[layout.ODD_COUNT])):
+        w = I64(keys[layout.ODD_WORDS + n])
+        k = layout.KEY_ROW * (w - first)
         at = start + begin_of(ends, w)
         low, high, slot = keys[k], keys[k + 1], I64(keys[k + 2])
         length = start + end_of(ends, w) - at
         if (
             high & LENGTH != ZERO
-            or differs(slots, slot * SLOT_ROW, low, high) != ZERO
-            or not same_bytes(table.bytes, I64(slots[slot * SLOT_ROW + VALUE_HIGH] >> HALF), text, at, length)
+            or differs(slots, slot * layout.SLOT.width, low, high) != ZERO
+            or not same_bytes(
+                table.bytes, I64(slots[slot * layout.SLOT.width + layout.SLOT.value_high] >> HALF), text, at, length
+            )
         ):
             slot = find(table, text, at, length, low, high, slot)
             keys[k + 2] = U64(slot)
-            if high & LENGTH == ZERO and slots[slot * SLOT_ROW + KEY_HIGH] == ZERO:
+            if high & LENGTH == ZERO and slots[slot * layout.SLOT.width + layout.SLOT.key_high] == ZERO:
                 keys[k + 1] = UNKNOWN_KEY
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from subwords.kernels import layout
 from subwords.kernels.jit import (
     I64,
     U64,
@@ -27,34 +28,7 @@ from subwords.kernels.jit import (
     spliced,
     store64,
 )
-from subwords.kernels.layout import (
-    ALONE,
-    BEGIN,
-    BLOCK,
-    BYTES_USED,
-    DONE,
-    FAR,
-    IDS_USED,
-    JOINED,
-    KEY_HIGH,
-    KEY_ROW,
-    NEED_ARENA,
-    NEED_OUT,
-    NEED_SLOTS,
-    NEEDED,
-    NEXT_TEXT,
-    NEXT_WORD,
-    ODD_COUNT,
-    ODD_WORDS,
-    ONCE,
-    OUT_PADDING,
-    RUN,
-    SLOT_ROW,
-    SLOTS_USED,
-    SUMMED,
-    WRITTEN,
-    WordTable,
-)
+from subwords.kernels.layout import WordTable
 from subwords.kernels.table.emit import (
     char_row,
     emit_mixed,
@@ -88,7 +62,7 @@ class Family(NamedTuple):
 
     `segment(model, counters, text, at, length, out, count)` writes the ids of a word from out[count] on and returns
     (DONE or ONCE, number of ids), or another status. `settle` (see `settled`) says after every block whether its ids
-    are right; if not, the block is encoded again with each word ALONE. `fleeting`: see `never_fleeting`.
+    are right; if not, the block is encoded again with each word COUNTER.alone. `fleeting`: see `never_fleeting`.
     """
 
     segment: object
@@ -105,22 +79,29 @@ def emit_new(family, model, table, text, at, length, key, out, count):
     counters, segment = table.counters, family.segment
     if family.fleeting(model, text, at):
         status, n = segment(model, counters, text, at, length, out, count)
-        return (DONE if status == ONCE else status), count + n
+        return (layout.DONE if status == layout.ONCE else status), count + n
     low, high = key[0], U64(length) if key[1] == UNKNOWN_KEY else key[1]
     slot = find(table, text, at, length, low, high, I64(key[2]))
-    # ALONE words do not use the table: its ids may be wrong here (see `Family.settle`).
-    if table.slots[slot * SLOT_ROW + KEY_HIGH] != ZERO and counters[ALONE] <= 0:
-        return DONE, emit_slot(table.slots, table.ids, slot * SLOT_ROW, out, count)
-    if counters[SLOTS_USED] >= table.load:
-        return NEED_SLOTS, count
+    # COUNTER.alone words do not use the table: its ids may be wrong here (see `Family.settle`).
+    if table.slots[slot * layout.SLOT.width + layout.SLOT.key_high] != ZERO and counters[layout.COUNTER.alone] <= 0:
+        return layout.DONE, emit_slot(table.slots, table.ids, slot * layout.SLOT.width, out, count)
+    if counters[layout.COUNTER.slots_used] >= table.load:
+        return layout.NEED_SLOTS, count
     kept = length <= LONGEST_KEPT
-    if kept and max(counters[IDS_USED] + length - table.ids_room, counters[BYTES_USED] + length - table.bytes_room) > 0:
-        counters[NEEDED] = length
-        return NEED_ARENA, count
+    if (
+        kept
+        and max(
+            counters[layout.COUNTER.ids_used] + length - table.ids_room,
+            counters[layout.COUNTER.bytes_used] + length - table.bytes_room,
+        )
+        > 0
+    ):
+        counters[layout.COUNTER.needed] = length
+        return layout.NEED_ARENA, count
     status, n = segment(model, counters, text, at, length, out, count)
-    if status == DONE and kept and counters[ALONE] <= 0:
+    if status == layout.DONE and kept and counters[layout.COUNTER.alone] <= 0:
         insert(table, text, at, length, low, high, slot, advance(out, count), n)
-    return (DONE if status == ONCE else status), count + n
+    return (layout.DONE if status == layout.ONCE else status), count + n
 
 
 @helper
@@ -132,7 +113,7 @@ def spell_run(family, model, table, text, at, length, out, count):
         n = I64(table.chars[row + 1] >> HALF)
         if n == 0:
             status, n = segment(model, counters, text, i, I64(3), out, count)
-            if status != DONE and status != ONCE:
+            if status != layout.DONE and status != layout.ONCE:
                 return status, count
             for k in range(n, 3):
                 out[count + k] = 0
@@ -141,7 +122,7 @@ def spell_run(family, model, table, text, at, length, out, count):
         store64(out, count, table.chars[row])
         store64(out, count + 2, table.chars[row + 1])
         count += n
-    return DONE, count
+    return layout.DONE, count
 
 
 @inlined
@@ -159,11 +140,11 @@ def settled(model, counters, out, upto):
 @helper
 def encode_block(family, model, table, text, start, ends, first, last, runs, keys, out):
     """Write the ids of the words first..last; `counters` says how far it came. `runs`: whether there is a RUN."""
-    count, k, far, status = I64(table.counters[WRITTEN]), I64(0), I64(0), DONE
-    stop = I64(KEY_ROW * (last - first))
-    mixed, gaps = table.counters[FAR] > MIXED and not runs, advance(keys, ODD_WORDS)
-    alone = table.counters[ALONE] > 0
-    while status == DONE:
+    count, k, far, status = I64(table.counters[layout.COUNTER.written]), I64(0), I64(0), layout.DONE
+    stop = I64(layout.KEY_ROW * (last - first))
+    mixed, gaps = table.counters[layout.COUNTER.far] > MIXED and not runs, advance(keys, layout.ODD_WORDS)
+    alone = table.counters[layout.COUNTER.alone] > 0
+    while status == layout.DONE:
         if alone:
             pass
         elif mixed:
@@ -176,18 +157,22 @@ def encode_block(family, model, table, text, start, ends, first, last, runs, key
             far += more
         if k == stop:
             break
-        w = first + k // KEY_ROW
+        w = first + k // layout.KEY_ROW
         at = start + begin_of(ends, w)
         length, key = start + end_of(ends, w) - at, advance(keys, k)
         if key[1] == RUN_KEY:
             status, count = spell_run(family, model, table, text, at, length, out, count)
         else:
             status, count = emit_new(family, model, table, text, at, length, key, out, count)
-        if status == DONE:
-            k += KEY_ROW
+        if status == layout.DONE:
+            k += layout.KEY_ROW
     if mixed:
         fill_gaps(table.ids, out, gaps, far)
-    table.counters[NEXT_WORD], table.counters[WRITTEN], table.counters[FAR] = first + k // KEY_ROW, count, far
+    (
+        table.counters[layout.COUNTER.next_word],
+        table.counters[layout.COUNTER.written],
+        table.counters[layout.COUNTER.far],
+    ) = first + k // layout.KEY_ROW, count, far
     return status
 
 
@@ -197,31 +182,39 @@ def any_run(ends, first, last):
     every = U64(0)
     for w in range(first, last):
         every |= U64(ends[w])
-    return every >= U64(RUN)
+    return every >= U64(layout.RUN)
 
 
 @spliced
 def next_block(family, model, table, text, size, start, ends, words, keys, out, room):
     """Encode the next words, at most BLOCK of them."""
     st = table.counters
-    first, begin, fresh = I64(st[NEXT_WORD]), I64(st[WRITTEN]), st[BEGIN]
-    last = min(first + (BLOCK if st[ALONE] == 0 else FEW), words)
+    first, begin, fresh = I64(st[layout.COUNTER.next_word]), I64(st[layout.COUNTER.written]), st[layout.COUNTER.begin]
+    last = min(first + (layout.BLOCK if st[layout.COUNTER.alone] == 0 else FEW), words)
     # At most one id for each byte: with this room, nothing below needs to check `out`.
-    st[NEEDED] = st[WRITTEN] + end_of(ends, last - 1) - begin_of(ends, first) + OUT_PADDING
-    if st[NEEDED] > room:
-        return NEED_OUT
+    st[layout.COUNTER.needed] = (
+        st[layout.COUNTER.written] + end_of(ends, last - 1) - begin_of(ends, first) + layout.OUT_PADDING
+    )
+    if st[layout.COUNTER.needed] > room:
+        return layout.NEED_OUT
     runs = any_run(ends, first, last)
     if runs:
         make_run_keys(table.slots, table.mask, table.seeds, text, size, start, ends, first, last, keys)
     else:
         make_keys(table.slots, table.mask, table.seeds, text, size, start, ends, first, last, keys)
-    if keys[ODD_COUNT] != ZERO:
+    if keys[layout.ODD_COUNT] != ZERO:
         resolve_odd(table, text, start, ends, first, keys)
     status = encode_block(family, model, table, text, start, ends, first, last, runs, keys, out)
-    if not family.settle(model, st, out, st[WRITTEN]):
+    if not family.settle(model, st, out, st[layout.COUNTER.written]):
         # Again from the first word of the block, and from the state before it.
-        st[NEXT_WORD], st[WRITTEN], st[BEGIN], st[SUMMED], st[ALONE] = first, begin, fresh, begin, 1
-        return DONE
+        (
+            st[layout.COUNTER.next_word],
+            st[layout.COUNTER.written],
+            st[layout.COUNTER.begin],
+            st[layout.COUNTER.summed],
+            st[layout.COUNTER.alone],
+        ) = first, begin, fresh, begin, 1
+        return layout.DONE
     return status
 
 
@@ -231,27 +224,27 @@ def encode_all(family, model, table, text, size, start, ends, words, text_ends, 
 
     Word w is text[start + ends[w - 1] : start + ends[w]]. text_ends[i], for `texts` texts, is the number of words up to
     the end of text i; it is replaced by the number of ids. With texts = 0 all words are one text. After a status the
-    caller makes room and calls again with counters[WRITTEN] as `filled`.
+    caller makes room and calls again with counters[COUNTER.written] as `filled`.
     """
     st = table.counters
-    st[WRITTEN] = filled
-    if st[NEXT_TEXT] == 0 and st[NEXT_WORD] == 0:
-        st[SUMMED] = filled
+    st[layout.COUNTER.written] = filled
+    if st[layout.COUNTER.next_text] == 0 and st[layout.COUNTER.next_word] == 0:
+        st[layout.COUNTER.summed] = filled
     while True:
-        last_word = words if texts == 0 else text_ends[st[NEXT_TEXT]]
-        while st[NEXT_WORD] < last_word:
+        last_word = words if texts == 0 else text_ends[st[layout.COUNTER.next_text]]
+        while st[layout.COUNTER.next_word] < last_word:
             status = next_block(family, model, table, text, size, start, ends, last_word, keys, out, room)
-            if status != DONE:
+            if status != layout.DONE:
                 return -status
         if texts > 0:
-            text_ends[st[NEXT_TEXT]] = st[WRITTEN]
-            st[NEXT_TEXT] += 1
-        if st[JOINED] == 0:
-            st[BEGIN] = 1
-        if st[NEXT_TEXT] >= texts:
+            text_ends[st[layout.COUNTER.next_text]] = st[layout.COUNTER.written]
+            st[layout.COUNTER.next_text] += 1
+        if st[layout.COUNTER.joined] == 0:
+            st[layout.COUNTER.begin] = 1
+        if st[layout.COUNTER.next_text] >= texts:
             break
-    st[NEXT_TEXT], st[NEXT_WORD] = 0, 0
-    return I64(st[WRITTEN])
+    st[layout.COUNTER.next_text], st[layout.COUNTER.next_word] = 0, 0
+    return I64(st[layout.COUNTER.written])
 
 
 @kernel
@@ -264,6 +257,6 @@ def add_tokens(data: U8s, ends: I64s, values: I32s, into: WordTable, wide: U64s,
         at = e[w - 1] if w > 0 else 0
         low, high = keys[0], keys[1]
         slot = find(table, text, at, e[w] - at, low, high, I64(keys[2]))
-        if table.slots[slot * SLOT_ROW + KEY_HIGH] == ZERO:
+        if table.slots[slot * layout.SLOT.width + layout.SLOT.key_high] == ZERO:
             insert(table, text, at, e[w] - at, low, high, slot, advance(v, w), 1)
     return 0

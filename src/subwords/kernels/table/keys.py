@@ -1,30 +1,20 @@
 """Words as table keys: up to 15 bytes inline with their length; a longer word as a keyed hash and its length.
 
-The table is open addressing with linear probing. A slot is four uint64: KEY_LOW, KEY_HIGH, and two values that belong
-to the table's owner (`encode.py`, `count.py`). Bits 56..59 of KEY_HIGH are the length of an inline word. A longer word
-has zero there, its length in the low bits and its hash as KEY_LOW; the owner keeps a copy of its bytes to compare with.
-Bits 60..63 of KEY_HIGH are zero in a key and free for the owner in a slot. No KEY_HIGH is zero, so zero marks a free
-slot. Hashes are keyed with random seeds, so nobody can prepare words that collide.
+The table is open addressing with linear probing. A slot is four uint64: SLOT.key_low, SLOT.key_high, and two values
+that belong to the table's owner (`encode.py`, `count.py`). Bits 56..59 of SLOT.key_high are the length of an inline
+word. A longer word has zero there, its length in the low bits and its hash as SLOT.key_low; the owner keeps a copy of
+its bytes to compare with. Bits 60..63 of SLOT.key_high are zero in a key and free for the owner in a slot. No
+SLOT.key_high is zero, so zero marks a free slot. Hashes are keyed with random seeds, so nobody can prepare words that
+collide.
 """
 
 from __future__ import annotations
 
+from subwords.kernels import layout
 from subwords.kernels.jit import I64, U64, Int, U64s, advance, helper, inlined, kernel, load64, mix, pointer, prefetch
-from subwords.kernels.layout import (
-    INLINE,
-    KEY_HIGH,
-    KEY_LOW,
-    KEY_ROW,
-    ODD_COUNT,
-    ODD_WORDS,
-    PLACE,
-    RUN,
-    SEEDS,
-    SLOT_ROW,
-)
 
 LENGTH = U64(0xF) << U64(56)  # zero in the key high of a long word
-MARKED = U64(INLINE + 1) << U64(56)  # a key high from here on is still to be made
+MARKED = U64(layout.INLINE + 1) << U64(56)  # a key high from here on is still to be made
 OWNED = U64(4)  # bits of key high that are the owner's
 UNKNOWN_KEY = U64(1 << 55)  # as key high, a length that no word has: a word that is not in the table
 RUN_KEY = U64(1 << 54)  # the same: the row of a RUN is its place, RUN_KEY, and its length
@@ -43,7 +33,7 @@ def load_tail(p, i, stop):
 @inlined
 def inline_key(p, i, length, masks):
     """The key of the word p[i : i + length], length <= INLINE. A longer word only gets MARKED. Reads 16 bytes."""
-    row = min(length, INLINE + 1)
+    row = min(length, layout.INLINE + 1)
     return load64(p, i) & masks[2 * row], load64(p, i + 8) & masks[2 * row + 1] | U64(row) << U64(56)
 
 
@@ -73,7 +63,7 @@ def long_key(p, i, length, seeds):
 @helper
 def word_key(p, i, length, seeds):
     """The key of any word anywhere."""
-    if length > INLINE:
+    if length > layout.INLINE:
         return long_key(p, i, length, seeds)
     return tail_key(p, i, length)
 
@@ -87,7 +77,7 @@ def home(low, high, seeds, mask):
 @inlined
 def differs(slots, at, low, high):
     """Zero if the slot that starts at `at` has this key; the owner's bits are ignored."""
-    return slots[at + KEY_LOW] ^ low | (slots[at + KEY_HIGH] ^ high) << OWNED
+    return slots[at + layout.SLOT.key_low] ^ low | (slots[at + layout.SLOT.key_high] ^ high) << OWNED
 
 
 @inlined
@@ -113,7 +103,7 @@ def same_bytes(p, i, q, j, length):
 @inlined
 def end_of(ends, w):
     """Where word w ends."""
-    return I64(U64(ends[w]) & U64(PLACE))
+    return I64(U64(ends[w]) & U64(layout.PLACE))
 
 
 @inlined
@@ -125,7 +115,7 @@ def begin_of(ends, w):
 @inlined
 def is_run(ends, w):
     """Whether word w is a RUN."""
-    return U64(ends[w]) >= U64(RUN)
+    return U64(ends[w]) >= U64(layout.RUN)
 
 
 @helper
@@ -147,7 +137,7 @@ def fill_keys(slots, mask, seeds, text, size, start, ends, first, last, keys, ru
     From ODD_WORDS on follow the numbers of the odd words: long ones, and those within 16 bytes of the text's end.
     keys[ODD_COUNT] is how many they are.
     """
-    masks, odd_words = advance(seeds, SEEDS), advance(keys, ODD_WORDS)
+    masks, odd_words = advance(seeds, layout.SEEDS), advance(keys, layout.ODD_WORDS)
     at = start + begin_of(ends, first)
     safe = last  # words before this one begin 16 bytes or more before the end of the text
     while safe > first and start + begin_of(ends, safe - 1) + 16 > size:
@@ -157,10 +147,10 @@ def fill_keys(slots, mask, seeds, text, size, start, ends, first, last, keys, ru
         stop = start + (end_of(ends, w) if runs else I64(ends[w]))
         low, high = inline_key(text, at, stop - at, masks)
         slot = home(low, high, seeds, mask)
-        prefetch(slots, slot * SLOT_ROW)
+        prefetch(slots, slot * layout.SLOT.width)
         if runs and is_run(ends, w):
             low, high, slot = U64(at), RUN_KEY, stop - at
-        k = KEY_ROW * (w - first)
+        k = layout.KEY_ROW * (w - first)
         keys[k], keys[k + 1], keys[k + 2] = low, high, U64(slot)
         # Written in any case, and kept only if `odd` moves on: no branch.
         odd_words[odd] = U64(w)
@@ -169,11 +159,11 @@ def fill_keys(slots, mask, seeds, text, size, start, ends, first, last, keys, ru
     for w in range(safe, last):
         odd_words[odd] = U64(w)
         if runs and is_run(ends, w):
-            at, k = start + begin_of(ends, w), KEY_ROW * (w - first)
+            at, k = start + begin_of(ends, w), layout.KEY_ROW * (w - first)
             keys[k], keys[k + 1], keys[k + 2] = U64(at), RUN_KEY, U64(start + end_of(ends, w) - at)
         else:
             odd += 1
-    keys[ODD_COUNT] = U64(odd)
+    keys[layout.ODD_COUNT] = U64(odd)
     for n in range(odd):
         make_odd_key(slots, mask, seeds, text, start, ends, I64(odd_words[n]), first, keys)
 
@@ -181,24 +171,26 @@ def fill_keys(slots, mask, seeds, text, size, start, ends, first, last, keys, ru
 @inlined
 def make_odd_key(slots, mask, seeds, text, start, ends, w, first, keys):
     """Make the key of an odd word."""
-    at, k = start + begin_of(ends, w), KEY_ROW * (w - first)
+    at, k = start + begin_of(ends, w), layout.KEY_ROW * (w - first)
     low, high = word_key(text, at, start + end_of(ends, w) - at, seeds)
     keys[k], keys[k + 1], keys[k + 2] = low, high, U64(home(low, high, seeds, mask))
-    prefetch(slots, I64(keys[k + 2]) * SLOT_ROW)
+    prefetch(slots, I64(keys[k + 2]) * layout.SLOT.width)
 
 
 @kernel
 def rehash(old: U64s, new: U64s, seeds: U64s) -> Int:
     """Move every slot of table `old` into the larger, zeroed table `new`; both hold a power of two of slots."""
     source, target, seed = pointer(old), pointer(new), pointer(seeds)
-    mask = U64(len(new) // SLOT_ROW - 1)
-    for slot in range(len(old) // SLOT_ROW):
-        at = slot * SLOT_ROW
-        if source[at + KEY_HIGH] != ZERO:
+    mask = U64(len(new) // layout.SLOT.width - 1)
+    for slot in range(len(old) // layout.SLOT.width):
+        at = slot * layout.SLOT.width
+        if source[at + layout.SLOT.key_high] != ZERO:
             # Without the owner's bits, which are not part of the key.
-            free = home(source[at + KEY_LOW], source[at + KEY_HIGH] << OWNED >> OWNED, seed, mask)
-            while target[free * SLOT_ROW + KEY_HIGH] != ZERO:
+            free = home(
+                source[at + layout.SLOT.key_low], source[at + layout.SLOT.key_high] << OWNED >> OWNED, seed, mask
+            )
+            while target[free * layout.SLOT.width + layout.SLOT.key_high] != ZERO:
                 free = I64(U64(free + 1) & mask)
-            for k in range(SLOT_ROW):
-                target[free * SLOT_ROW + k] = source[at + k]
+            for k in range(layout.SLOT.width):
+                target[free * layout.SLOT.width + k] = source[at + k]
     return 0

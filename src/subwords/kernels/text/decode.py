@@ -6,10 +6,10 @@ lowest bits). SPAN_BYTE: a single byte of a character. SPAN_BREAK: no bytes, and
 
 from __future__ import annotations
 
+from subwords.kernels import layout
 from subwords.kernels.jit import I64, I64s, Int, U8s, copy64, inlined, kernel, pointer
-from subwords.kernels.layout import LANES, NO_SIZE, SPAN_BREAK, SPAN_BYTE, SPAN_SIZE, SPAN_START
 
-FLAGS = SPAN_BYTE | SPAN_BREAK
+FLAGS = layout.SPAN_BYTE | layout.SPAN_BREAK
 
 
 @kernel
@@ -20,22 +20,22 @@ def size_of_ids(ids: I64s, spans: I64s) -> Int:
     for i in range(len(ids)):
         if p[i] < 0 or p[i] >= count:
             return I64(-1 - i)
-        total += s[p[i]] & SPAN_SIZE
+        total += s[p[i]] & layout.SPAN_SIZE
         if s[p[i]] & FLAGS != 0 or run != 0:
             run = run_after(run, s[p[i]])
             if run < 0:
-                return I64(NO_SIZE)
+                return I64(layout.NO_SIZE)
     return total
 
 
 @inlined
 def run_after(run, span):
     """1 after single bytes, 2 if they are followed by a break, else 0; -1 for a byte after such a break."""
-    if span & SPAN_BYTE != 0:
+    if span & layout.SPAN_BYTE != 0:
         return I64(-1) if run == 2 else I64(1)
-    if span & SPAN_BREAK != 0:
+    if span & layout.SPAN_BREAK != 0:
         return I64(2) if run != 0 else I64(0)
-    return run if span & SPAN_SIZE == 0 else I64(0)
+    return run if span & layout.SPAN_SIZE == 0 else I64(0)
 
 
 @kernel
@@ -47,9 +47,9 @@ def join_ids(ids: I64s, spans: I64s, data: U8s, out: U8s) -> Int:
     p, s, d, q = pointer(ids), pointer(spans), pointer(data), pointer(out)
     at = I64(0)
     for i in range(len(ids)):
-        start, size = s[p[i]] >> SPAN_START, s[p[i]] & SPAN_SIZE
+        start, size = s[p[i]] >> layout.SPAN_START, s[p[i]] & layout.SPAN_SIZE
         copy64(q, at, d, start)
-        for k in range(LANES, size, LANES):
+        for k in range(layout.LANES, size, layout.LANES):
             copy64(q, at + k, d, start + k)
         at += size
     return at

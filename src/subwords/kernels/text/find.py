@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from subwords.kernels import layout
 from subwords.kernels.jit import U64, I64s, Int, U8s, copy64, helper, kernel, pointer, range_mask, trailing_zeros
-from subwords.kernels.layout import LANES
 
 ZERO, ONE = U64(0), U64(1)
 
@@ -23,7 +23,7 @@ def find_in(p, start, stop, q, length):
     second = min(1, length - 1)
     i = start
     while i + length <= stop:
-        if i + second + LANES > stop:
+        if i + second + layout.LANES > stop:
             if occurs_at(p, i, q, length):
                 return i
             i += 1
@@ -34,7 +34,7 @@ def find_in(p, start, stop, q, length):
             if k + length <= stop and occurs_at(p, k, q, length):
                 return k
             found &= found - ONE
-        i += LANES
+        i += layout.LANES
     return -1
 
 
@@ -56,8 +56,8 @@ def cut_out(text: U8s, needle: U8s, out: U8s, ends: I64s) -> Int:
     while True:
         found = find_in(p, at, len(text), q, length)
         stop = found if found >= 0 else len(text)
-        while at + LANES <= len(text) and at < stop:
-            size = min(LANES, stop - at)
+        while at + layout.LANES <= len(text) and at < stop:
+            size = min(layout.LANES, stop - at)
             copy64(o, written, p, at)
             at, written = at + size, written + size
         while at < stop:
@@ -74,13 +74,13 @@ def cut_out(text: U8s, needle: U8s, out: U8s, ends: I64s) -> Int:
 def ends_after(text: U8s, byte: Int, ends: I64s) -> Int:
     """Write the place after each byte of this value; their number. ends: room for all."""
     p, e, n, i = pointer(text), pointer(ends), 0, 0
-    while i + LANES <= len(text):
+    while i + layout.LANES <= len(text):
         found = range_mask(p, i, byte, byte)
         while found != ZERO:
             e[n] = i + trailing_zeros(found) + 1
             n += 1
             found &= found - ONE
-        i += LANES
+        i += layout.LANES
     while i < len(text):
         if p[i] == byte:
             e[n] = i + 1

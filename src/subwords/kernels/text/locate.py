@@ -8,44 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from subwords.kernels import layout
 from subwords.kernels.jit import I64, I32s, I64s, Int, U8s, U32s, helper, inlined, kernel, pointer
-from subwords.kernels.layout import INVALID
-from subwords.kernels.place_layout import (
-    CONTINUES_RUN,
-    ENDS_RUN,
-    ENDS_TEXT,
-    FIRST_PREFIX,
-    FIRST_TEXT,
-    LEADING,
-    NEXT_ID,
-    NEXT_NUMBER,
-    NEXT_UNKNOWN,
-    NO_PREFIX,
-    NO_WORD,
-    PIECE_FLAGS,
-    PIECE_FROM,
-    PIECE_ID,
-    PIECE_NAME,
-    PIECE_ROW,
-    PIECE_SIZE,
-    PIECE_TYPE,
-    TRAILING,
-    UNKNOWN_BEGIN,
-    UNKNOWN_END,
-    UNKNOWN_ID,
-    UNKNOWN_ROW,
-    UNKNOWN_RUN,
-    UNSURE,
-    WHOLE_WORD,
-    WORD_BASE,
-    IdSizes,
-    IdWords,
-    Origins,
-    Placed,
-    Row,
-    Source,
-    Trims,
-)
+from subwords.kernels.layout import IdSizes, IdWords, Origins, Placed, Row, Source, Trims
 from subwords.kernels.text.utf8 import decode_at
 
 NONE = -1
@@ -103,15 +68,15 @@ def size_of(sizes, known, marks, index, first, rest):
     if index >= known:
         return I64(NONE)
     size = I64(sizes[index])
-    if size == WHOLE_WORD:
+    if size == layout.WHOLE_WORD:
         return rest if first else I64(NONE)
-    if size == UNSURE:
+    if size == layout.UNSURE:
         return I64(NONE)
-    if size == UNKNOWN_RUN:
+    if size == layout.UNKNOWN_RUN:
         return size
     if not first:
-        size -= marks[LEADING]
-    if size - marks[TRAILING] == rest:
+        size -= marks[layout.SIZE_MARK.leading]
+    if size - marks[layout.SIZE_MARK.trailing] == rest:
         return I64(rest)
     return size if 0 < size < rest else I64(NONE)
 
@@ -122,10 +87,10 @@ def unknown_size(kinds, p, at, end):
     i, first = at, True
     while i < end:
         code, size = decode_at(p, i, end)
-        kind = I64(kinds[code if code >= 0 else INVALID])
-        if kind == ENDS_RUN:
+        kind = I64(kinds[code if code >= 0 else layout.INVALID])
+        if kind == layout.ENDS_RUN:
             return i - at if i > at else I64(NONE)
-        if kind != CONTINUES_RUN and not first:
+        if kind != layout.CONTINUES_RUN and not first:
             return I64(NONE)
         i, first = i + size, False
     return i - at
@@ -134,10 +99,14 @@ def unknown_size(kinds, p, at, end):
 @inlined
 def note_unknown(out, n, room, k, begin, size):
     """Write the entry n of an unknown id, if there is room: whether there is."""
-    if size < 0 or (n + 1) * UNKNOWN_ROW > room:
+    if size < 0 or (n + 1) * layout.UNKNOWNS.width > room:
         return False
-    entry = n * UNKNOWN_ROW
-    out[entry + UNKNOWN_ID], out[entry + UNKNOWN_BEGIN], out[entry + UNKNOWN_END] = k, begin, begin + size
+    entry = n * layout.UNKNOWNS.width
+    out[entry + layout.UNKNOWNS.id], out[entry + layout.UNKNOWNS.begin], out[entry + layout.UNKNOWNS.end] = (
+        k,
+        begin,
+        begin + size,
+    )
     return True
 
 
@@ -159,9 +128,9 @@ def place_ids(
     """Write the places of the ids of some texts; the number of odd texts, whose places are not written.
 
     Text t of the call has the words up to words.word_ends[t] and the ids up to words.id_ends[t]; word w ends at byte
-    start[WORD_BASE] + words.ends[w] of the text that is split into words. It begins at words.begins[w], or where the
-    previous one ends if there are no `begins`. Entries of `unknown` of odd texts mean nothing; texts with more of them
-    than there is room for are odd. Same as `tests.locating.places`.
+    start[START.word_base] + words.ends[w] of the text that is split into words. It begins at words.begins[w], or where
+    the previous one ends if there are no `begins`. Entries of `unknown` of odd texts mean nothing; texts with more of
+    them than there is room for are odd. Same as `tests.locating.places`.
     """
     i, e, b = pointer(ids), pointer(words.ends), pointer(words.begins)
     word_ends, id_ends = pointer(words.word_ends), pointer(words.id_ends)
@@ -170,8 +139,18 @@ def place_ids(
     ways, bounds, apart = opened(origins, source), pointer(source.bounds), len(words.begins) > 0
     f, p, kinds, unknown = pointer(start), pointer(words.text), pointer(sizes.kinds), pointer(out.unknown)
     # The size of an unknown run is only looked for in text that is there.
-    runs, length, room, n = len(sizes.kinds) > INVALID, len(words.text), len(out.unknown), f[NEXT_UNKNOWN]
-    text, k, number, word_base = f[FIRST_TEXT], f[NEXT_ID], f[NEXT_NUMBER], f[WORD_BASE]
+    runs, length, room, n = (
+        len(sizes.kinds) > layout.INVALID,
+        len(words.text),
+        len(out.unknown),
+        f[layout.START.next_unknown],
+    )
+    text, k, number, word_base = (
+        f[layout.START.first_text],
+        f[layout.START.next_id],
+        f[layout.START.next_number],
+        f[layout.START.word_base],
+    )
     w, at, found, count = I64(0), word_base, I64(0), len(words.word_ends)
     for t in range(count):
         base, stop, last, fine = bounds[text + t], bounds[text + t + 1], id_ends[t], True
@@ -184,7 +163,7 @@ def place_ids(
                 size = I64(NONE)
                 if k < last:
                     size = size_of(s, known, marks, I64(i[k]), first, end - at)
-                if size == UNKNOWN_RUN and runs and end <= length:
+                if size == layout.UNKNOWN_RUN and runs and end <= length:
                     size = unknown_size(kinds, p, at, end)
                     if note_unknown(unknown, n, room, k, at, size):
                         n += 1
@@ -196,14 +175,14 @@ def place_ids(
                     numbers[k] = number
                     at, k, first = at + size, k + 1, False
             at, w, number = end, w + 1, number + 1
-        whole = t < count - 1 or f[ENDS_TEXT] != 0
+        whole = t < count - 1 or f[layout.START.ends_text] != 0
         if not fine or (whole and k != last):
             odd[text + t] = 1
             found += 1
         if whole:
             # After an odd text k is anywhere in its ids: the next text begins at its own first id.
             k, number = last, I64(0)
-    f[NEXT_ID], f[NEXT_NUMBER], f[NEXT_UNKNOWN] = k, number, n
+    f[layout.START.next_id], f[layout.START.next_number], f[layout.START.next_unknown] = k, number, n
     return found
 
 
@@ -217,8 +196,8 @@ def cover_text(ids: U32s, sizes: I32s, text: U8s, prefix: Int, byte_spans: I64s,
     empty if the text is ASCII. Same as `tests.locating.covered_text`.
     """
     i, s, p, known, size = pointer(ids), pointer(sizes), pointer(text), len(sizes), I64(len(text))
-    to_bytes, to_spans, wide, whole = pointer(byte_spans), pointer(spans), len(spans) > 0, prefix != NO_PREFIX
-    least, toward = (I64(1), I64(1)) if prefix == FIRST_PREFIX else (I64(0), I64(-1))
+    to_bytes, to_spans, wide, whole = pointer(byte_spans), pointer(spans), len(spans) > 0, prefix != layout.NO_PREFIX
+    least, toward = (I64(1), I64(1)) if prefix == layout.FIRST_PREFIX else (I64(0), I64(-1))
     at, counted, chars = I64(0) - I64(whole), I64(0), I64(0)  # `chars` begin before the byte `counted`
     if size == 0:
         return 0
@@ -248,7 +227,7 @@ def cover_text(ids: U32s, sizes: I32s, text: U8s, prefix: Int, byte_spans: I64s,
 def gather_pieces(pieces: I64s, row: Row, out: Row) -> Int:
     """Write the entries of rows that consist of pieces: ranges of `row`, or one inserted id, repeated; their number.
 
-    PIECE_FROM is where a range begins, or -1 for the id PIECE_ID, whose name is PIECE_NAME. PIECE_FLAGS: bit 0 for the
+    PIECE.start is where a range begins, or -1 for the id PIECE.id, whose name is PIECE.name. PIECE.flags: bit 0 for the
     special mask, bit 1 for the attention mask. Same as `tests.locating.gathered`.
     """
     p, n = pointer(pieces), I64(0)
@@ -258,14 +237,18 @@ def gather_pieces(pieces: I64s, row: Row, out: Row) -> Int:
     to_words, to_names = pointer(out.words), pointer(out.names)
     types, special, attention = pointer(out.types), pointer(out.special), pointer(out.attention)
     named, wide = len(row.names) > 0, len(out.spans) > 0
-    for m in range(len(pieces) // PIECE_ROW):
-        piece = m * PIECE_ROW
-        first, size, flags = p[piece + PIECE_FROM], p[piece + PIECE_SIZE], p[piece + PIECE_FLAGS]
+    for m in range(len(pieces) // layout.PIECE.width):
+        piece = m * layout.PIECE.width
+        first, size, flags = p[piece + layout.PIECE.start], p[piece + layout.PIECE.size], p[piece + layout.PIECE.flags]
         for k in range(n, n + size):
-            types[k], special[k], attention[k] = p[piece + PIECE_TYPE], flags & 1, flags >> 1 & 1
+            types[k], special[k], attention[k] = p[piece + layout.PIECE.type], flags & 1, flags >> 1 & 1
         if first < 0:
             for k in range(n, n + size):
-                to_ids[k], to_words[k], to_names[k] = p[piece + PIECE_ID], NO_WORD, p[piece + PIECE_NAME]
+                to_ids[k], to_words[k], to_names[k] = (
+                    p[piece + layout.PIECE.id],
+                    layout.NO_WORD,
+                    p[piece + layout.PIECE.name],
+                )
                 to_bytes[2 * k] = to_bytes[2 * k + 1] = 0
                 if wide:
                     to_spans[2 * k] = to_spans[2 * k + 1] = 0

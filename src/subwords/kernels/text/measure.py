@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from subwords.kernels import layout
 from subwords.kernels.jit import I64, I64s, Int, U8s, U32s, kernel, pointer
-from subwords.kernels.layout import CHARACTERS_OF, IN_WORD, MEASURED_ROW, SPACELESS, SPACELESS_OF, WORDS_OF
 from subwords.kernels.text.utf8 import NOT_UTF8, decode_at
 
 
@@ -25,13 +25,17 @@ def measure_texts(text: U8s, bounds: I64s, classes: U8s, out: I64s) -> Int:
                 code, length = decode_at(p, i, stop)
                 i += length
             kind = I64(c[code]) if code != NOT_UTF8 else I64(0)
-            is_in = kind & IN_WORD
+            is_in = kind & layout.IN_WORD
             words += is_in & (inside ^ 1)
             inside = is_in
-            spaceless += (kind & SPACELESS) >> 1
+            spaceless += (kind & layout.SPACELESS) >> 1
             characters += 1
-        row = k * MEASURED_ROW
-        o[row + CHARACTERS_OF], o[row + WORDS_OF], o[row + SPACELESS_OF] = characters, words, spaceless
+        row = k * layout.MEASURED.width
+        o[row + layout.MEASURED.characters], o[row + layout.MEASURED.words], o[row + layout.MEASURED.spaceless] = (
+            characters,
+            words,
+            spaceless,
+        )
     return 0
 
 

@@ -6,8 +6,8 @@ is what is rare: names with escapes, lone surrogates, values nested deeper than 
 
 from __future__ import annotations
 
+from subwords.kernels import layout
 from subwords.kernels.jit import I64, U64, I64s, Int, U8s, copy64, helper, kernel, pointer, range_mask, trailing_zeros
-from subwords.kernels.layout import DONE, LANES, ROW_AT, ROW_COUNT, ROW_WRITTEN, UNKNOWN
 
 DEEPEST = 60
 ZERO, ONE = U64(0), U64(1)
@@ -33,11 +33,11 @@ def after_space(p, i, stop):
 @helper
 def next_special(p, i, stop):
     """The place of the next quote, backslash or control character; `stop` if there is none."""
-    while i + LANES <= stop:
+    while i + layout.LANES <= stop:
         found = range_mask(p, i, QUOTE, QUOTE) | range_mask(p, i, BACKSLASH, BACKSLASH) | range_mask(p, i, 0, 31)
         if found != ZERO:
             return i + trailing_zeros(found)
-        i += LANES
+        i += layout.LANES
     while i < stop and p[i] != QUOTE and p[i] != BACKSLASH and p[i] > 31:
         i += 1
     return i
@@ -122,9 +122,9 @@ def put_character(o, at, code):
 @helper
 def copy_run(o, at, p, i, end, stop):
     """Copy p[i:end]; up to LANES bytes after it may be read before `stop` and overwritten in `o`."""
-    while i < end and i + LANES <= stop:
+    while i < end and i + layout.LANES <= stop:
         copy64(o, at, p, i)
-        i, at = i + LANES, at + LANES
+        i, at = i + layout.LANES, at + layout.LANES
     while i < end:
         o[at] = p[i]
         i, at = i + 1, at + 1
@@ -310,13 +310,18 @@ def row_text(p, i, stop, q, length, o, at):
 def field_texts(data: U8s, name: U8s, out: U8s, ends: I64s, counters: I64s) -> Int:
     """Write the texts of a field of rows, one after the other, and where each ends: DONE.
 
-    UNKNOWN: the row at counters[ROW_AT] is not decided; nothing of it is written. counters: see layout.ROW_AT. data:
-    valid UTF-8. name: the field's, in UTF-8. out: room for the data and LANES bytes, which are overwritten. ends: room
-    for all rows. Rows of whitespace are left out.
+    UNKNOWN: the row at counters[JSON_ROW.at] is not decided; nothing of it is written. counters: see layout.ROW_AT.
+    data: valid UTF-8. name: the field's, in UTF-8. out: room for the data and LANES bytes, which are overwritten. ends:
+    room for all rows. Rows of whitespace are left out.
     """
     p, q, o, e, c = pointer(data), pointer(name), pointer(out), pointer(ends), pointer(counters)
-    stop, at, written, rows = len(data), I64(c[ROW_AT]), I64(c[ROW_WRITTEN]), I64(c[ROW_COUNT])
-    status = DONE
+    stop, at, written, rows = (
+        len(data),
+        I64(c[layout.JSON_ROW.at]),
+        I64(c[layout.JSON_ROW.written]),
+        I64(c[layout.JSON_ROW.width]),
+    )
+    status = layout.DONE
     while at < stop:
         start = after_space(p, at, stop)
         if byte_at(p, start, stop) != FEED and start < stop:
@@ -324,12 +329,12 @@ def field_texts(data: U8s, name: U8s, out: U8s, ends: I64s, counters: I64s) -> I
             if end >= 0:
                 end = after_space(p, end, stop)
             if end < 0 or (end < stop and p[end] != FEED):
-                status = UNKNOWN
+                status = layout.UNKNOWN
                 break
             # Only now, so that nothing of an undecided row is kept.
             start, written = end, next_written
             e[rows] = written
             rows += 1
         at = start + 1
-    c[ROW_AT], c[ROW_WRITTEN], c[ROW_COUNT] = at, written, rows
+    c[layout.JSON_ROW.at], c[layout.JSON_ROW.written], c[layout.JSON_ROW.width] = at, written, rows
     return status

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from subwords.kernels import layout
 from subwords.kernels.jit import I64, U64, Int, U8s, helper, kernel, pointer, range_mask
-from subwords.kernels.layout import LANES
 
 NOT_UTF8 = -1
 
@@ -62,13 +62,13 @@ def first_invalid(text: U8s) -> Int:
     """The index of the first byte that is not part of a UTF-8 character, or -1; same result as `bytes.decode`."""
     p, n = pointer(text), len(text)
     i, awaited = 0, U64(0)
-    while i + LANES <= n:
+    while i + layout.LANES <= n:
         if range_mask(p, i, 0x80, 0xFF) | awaited != 0:
             wrong, following = broken_at(p, i, awaited)
             if wrong != 0:
                 break
             awaited = following
-        i += LANES
+        i += layout.LANES
     if awaited != 0:  # back to the character that is not complete
         while p[i - 1] >> 6 == 2:
             i -= 1

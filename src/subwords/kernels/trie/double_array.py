@@ -10,8 +10,9 @@ record (uint64) is the length of a piece (low half) and 1 + the id of the longes
 
 from __future__ import annotations
 
+from subwords.kernels import layout
 from subwords.kernels.jit import I64, U64, I32s, I64s, Int, U8s, U64s, helper, inlined, kernel, pointer
-from subwords.kernels.layout import UNIT_BLOCK, Children
+from subwords.kernels.layout import Children
 
 ROOT = 0
 PRESENT = U64(1 << 8)
@@ -93,7 +94,7 @@ def fill_units(children: Children, labels: U8s, ids: I32s, units: U64s, taken: U
     """
     first, last, b = pointer(children.first), pointer(children.last), pointer(labels)
     value, p, busy, place = pointer(ids), pointer(units), pointer(taken), pointer(places)
-    used, low, room = I64(UNIT_BLOCK), I64(1), len(units)
+    used, low, room = I64(layout.UNIT_BLOCK), I64(1), len(units)
     place[0], busy[0] = ROOT, 1  # a leaf's base is 0
     p[ROOT] = U64(value[0] + 1) << ID | PRESENT
     for n in range(len(labels)):
@@ -102,12 +103,12 @@ def fill_units(children: Children, labels: U8s, ids: I32s, units: U64s, taken: U
             continue
         while low < used and p[low] != U64(0):
             low += 1
-        base = find_base(p, busy, b, start, stop, max(low, used - UNIT_BLOCK * TRIED), used)
+        base = find_base(p, busy, b, start, stop, max(low, used - layout.UNIT_BLOCK * TRIED), used)
         if base < 0:
-            if used + UNIT_BLOCK > room:
+            if used + layout.UNIT_BLOCK > room:
                 return -1
             base = used
-            used += UNIT_BLOCK
+            used += layout.UNIT_BLOCK
         busy[base] = 1
         p[place[n]] |= U64(base) << BASE
         for k in range(start, stop):

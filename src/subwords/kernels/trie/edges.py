@@ -7,13 +7,14 @@ nodes are there from the start: ROOT, and AFTER for strings that are only matche
 
 from __future__ import annotations
 
+from subwords.kernels import layout
 from subwords.kernels.jit import I64, U64, I64s, Int, U8s, U64s, inlined, kernel, mix, pointer
-from subwords.kernels.layout import NO_EDGE, TrieNodes
+from subwords.kernels.layout import TrieNodes
 
 ROOT, AFTER = 0, 1
 NODE_BITS = U64(28)
 CHILD = (U64(1) << NODE_BITS) - U64(1)
-FREE = U64(NO_EDGE)
+FREE = U64(layout.NO_EDGE)
 
 
 @inlined

@@ -3,11 +3,12 @@
 For HF's models, which segment word by word, this is all. SentencePiece adds 32-bit floats from the start of the text,
 so the best path of a word may depend on the sum before it: `running` models keep that sum. The table keeps a word if
 its best path leads by more than rounding can change; other words are segmented each time. At a sum beyond RESET,
-SentencePiece subtracts the sum between two characters: near RESET, words are segmented ALONE.
+SentencePiece subtracts the sum between two characters: near RESET, words are segmented COUNTER.alone.
 """
 
 from __future__ import annotations
 
+from subwords.kernels import layout
 from subwords.kernels.jit import (
     F32,
     F64,
@@ -21,26 +22,7 @@ from subwords.kernels.jit import (
     kernel,
     pointer,
 )
-from subwords.kernels.layout import (
-    ALONE,
-    BEGIN,
-    CAME_NEAR,
-    DONE,
-    FAR,
-    NEED_SCRATCH,
-    NEEDED,
-    ONCE,
-    RUNNING,
-    SCORE_BEFORE,
-    SUMMED,
-    TOTAL_SCORE,
-    UNK,
-    UNKNOWN,
-    UNKNOWN_AT,
-    UnigramModel,
-    UnigramScratch,
-    UnigramWorkspace,
-)
+from subwords.kernels.layout import UnigramModel, UnigramScratch, UnigramWorkspace
 from subwords.kernels.table.emit import opened
 from subwords.kernels.table.encode import WARY, Family, encode_all
 from subwords.kernels.trie.double_array import ROOT, step
@@ -66,16 +48,16 @@ def write_unknown(m, text, first, last, out, count):
         for k in range(last - first):
             out[count + k] = m.byte_ids[I64(text[first + k])]
         return last - first
-    if m.settings[UNK] < 0:
+    if m.settings[layout.MODEL.unk] < 0:
         return I64(0)
-    out[count] = m.settings[UNK]
+    out[count] = m.settings[layout.MODEL.unk]
     return I64(1)
 
 
 @inlined
 def is_unknown(m, stop):
     """Whether the link of the path that ends at a place is unknown characters, or the unk token itself."""
-    return m.ids[stop] == NO_PIECE or m.ids[stop] == m.settings[UNK]
+    return m.ids[stop] == NO_PIECE or m.ids[stop] == m.settings[layout.MODEL.unk]
 
 
 @inlined
@@ -117,36 +99,36 @@ def write_path(m, text, at, length, out, count):
 @helper
 def sum_up(m, counters, out, upto):
     """Add the scores of the ids before out[upto] to the sum of the text."""
-    total = F32(m.sums[TOTAL_SCORE])
-    if counters[BEGIN] != 0:
-        total, counters[BEGIN] = F32(0.0), 0
+    total = F32(m.sums[layout.SUM.total])
+    if counters[layout.COUNTER.begin] != 0:
+        total, counters[layout.COUNTER.begin] = F32(0.0), 0
     low = high = total
-    for k in range(counters[SUMMED], upto):
+    for k in range(counters[layout.COUNTER.summed], upto):
         total = total + F32(m.scores[I64(out[k])])
         low, high = min(low, total), max(high, total)
-    if upto > counters[SUMMED] and (F64(low) < -NEAR or F64(high) > NEAR):
-        m.sums[CAME_NEAR] = 1.0
-    m.sums[TOTAL_SCORE], counters[SUMMED] = F64(total), upto
+    if upto > counters[layout.COUNTER.summed] and (F64(low) < -NEAR or F64(high) > NEAR):
+        m.sums[layout.SUM.came_near] = 1.0
+    m.sums[layout.SUM.total], counters[layout.COUNTER.summed] = F64(total), upto
 
 
 @helper
 def settled_sum(m, counters, out, upto):
     """Whether the ids before out[upto] are right: not if the sum came near RESET and words came from the table."""
-    if m.settings[RUNNING] == 0:
+    if m.settings[layout.UNIGRAM.running] == 0:
         return True
     sum_up(m, counters, out, upto)
     # A path from the table is the best one after any sum, but not where SentencePiece may subtract the sum: the block
-    # is encoded again, each word ALONE.
-    if counters[ALONE] <= 0 and m.sums[CAME_NEAR] != 0.0:
-        m.sums[TOTAL_SCORE], m.sums[CAME_NEAR] = m.sums[SCORE_BEFORE], 0.0
+    # is encoded again, each word COUNTER.alone.
+    if counters[layout.COUNTER.alone] <= 0 and m.sums[layout.SUM.came_near] != 0.0:
+        m.sums[layout.SUM.total], m.sums[layout.SUM.came_near] = m.sums[layout.SUM.before], 0.0
         return False
-    total = m.sums[TOTAL_SCORE]
-    m.sums[SCORE_BEFORE], m.sums[CAME_NEAR] = total, 0.0
+    total = m.sums[layout.SUM.total]
+    m.sums[layout.SUM.before], m.sums[layout.SUM.came_near] = total, 0.0
     if abs(total) < FAR_AWAY:
-        counters[ALONE] = 0
-    elif counters[ALONE] == 0:
-        counters[ALONE] = WARY
-    counters[FAR] = 0  # ids are summed up while others are written, so none may be filled in later
+        counters[layout.COUNTER.alone] = 0
+    elif counters[layout.COUNTER.alone] == 0:
+        counters[layout.COUNTER.alone] = WARY
+    counters[layout.COUNTER.far] = 0  # ids are summed up while others are written, so none may be filled in later
     return True
 
 
@@ -163,42 +145,42 @@ def segment_unknown(m, counters, text, at, length, out, count, value):
     """Write the ids of a word without a known character; `value` is the sum after it. Returns as `segment`."""
     n = write_unknown(m, text, at, at + length, out, count)
     if n == 0:
-        counters[UNKNOWN_AT] = at
-        return UNKNOWN, 0
-    m.sums[TOTAL_SCORE], counters[SUMMED] = value, count + n
-    return ONCE, n
+        counters[layout.COUNTER.unknown_at] = at
+        return layout.UNKNOWN, 0
+    m.sums[layout.SUM.total], counters[layout.COUNTER.summed] = value, count + n
+    return layout.ONCE, n
 
 
 @helper
 def segment(m, counters, text, at, length, out, count):
     """Write the ids of a word from out[count] on: (DONE or ONCE, their number), or (another status, 0)."""
     if length >= m.room:
-        counters[NEEDED] = length
-        return NEED_SCRATCH, 0
-    running, base = m.settings[RUNNING] != 0, F64(0.0)
+        counters[layout.COUNTER.needed] = length
+        return layout.NEED_SCRATCH, 0
+    running, base = m.settings[layout.UNIGRAM.running] != 0, F64(0.0)
     if running:
         sum_up(m, counters, out, count)
-        base = m.sums[TOTAL_SCORE]
+        base = m.sums[layout.SUM.total]
         unknown, value = unknown_sum(m, text, at, length, base)
         if unknown:
             return segment_unknown(m, counters, text, at, length, out, count, value)
     certain = best_path(m, text, at, length, base)
     n, all_pieces = write_path(m, text, at, length, out, count)
     if n < 0:
-        counters[UNKNOWN_AT] = at - n - 1
-        return UNKNOWN, 0
+        counters[layout.COUNTER.unknown_at] = at - n - 1
+        return layout.UNKNOWN, 0
     if running:
-        m.sums[TOTAL_SCORE], counters[SUMMED] = m.best[length], count + n
+        m.sums[layout.SUM.total], counters[layout.COUNTER.summed] = m.best[length], count + n
         # After another sum the word may have another path, or its unknown characters another run: it is not stored.
         if not (certain and all_pieces):
-            return ONCE, n
-    return DONE, n
+            return layout.ONCE, n
+    return layout.DONE, n
 
 
 @inlined
 def begins_nothing(m, text, at):
     """Whether a word begins with a byte that begins no piece, in a `running` model, which keeps no unknown words."""
-    return m.settings[RUNNING] != 0 and step(m.units, m.units[ROOT], text[at]) < 0
+    return m.settings[layout.UNIGRAM.running] != 0 and step(m.units, m.units[ROOT], text[at]) < 0
 
 
 @kernel
@@ -236,7 +218,7 @@ def path_ends(text: U8s, words: I64s, model: UnigramModel, scratch: UnigramScrat
     for k in range(len(words) - 1):
         at, length = w[k], w[k + 1] - w[k]
         best_path(m, p, at, length, base)
-        base = m.best[length] if m.settings[RUNNING] != 0 else base
+        base = m.best[length] if m.settings[layout.UNIGRAM.running] != 0 else base
         i = I64(0)
         while i < length:
             stop = I64(m.nexts[i])

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from math import exp, log
 
+from subwords.kernels import layout
 from subwords.kernels.jit import F64, I64, F64s, I64s, Int, U8s, U64s, helper, kernel, pointer
-from subwords.kernels.layout import MISSING, Edges
+from subwords.kernels.layout import Edges
 from subwords.kernels.text.utf8 import decode_at
 from subwords.kernels.trie.double_array import ROOT, child, length_of, piece_of
 
@@ -43,7 +44,7 @@ def find_edges(text: U8s, words: I64s, units: U64s, records: U64s, out: Edges) -
             # As in SentencePiece: a character that is not a piece can always be passed as unknown.
             if not single:
                 if n < room:
-                    begins[n], ends[n], pieces[n] = i, i + step, MISSING
+                    begins[n], ends[n], pieces[n] = i, i + step, layout.MISSING
                 n += 1
             i += step
     return n

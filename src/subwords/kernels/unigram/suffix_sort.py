@@ -8,18 +8,9 @@ characters its suffixes share.
 
 from __future__ import annotations
 
+from subwords.kernels import layout
 from subwords.kernels.jit import I64, U64, I32s, I64s, Int, helper, inlined, kernel, mix, pointer
-from subwords.kernels.train_layout import (
-    CHAR_BITS,
-    FRAME_AT,
-    FRAME_DEPTH,
-    FRAME_END,
-    FRAME_ROW,
-    KEY_CHARS,
-    KNOWN_CHARS,
-    SORT_CHARS,
-    SortStacks,
-)
+from subwords.kernels.layout import SortStacks
 
 FEW = 16  # sorted by insertion
 
@@ -115,21 +106,26 @@ def sort_suffixes(text: I32s, first: Int, last: Int, limits: I64s, order: I32s, 
     """
     t, o, k, limit = pointer(text), pointer(order), pointer(keys), pointer(limits)
     waiting, f = pointer(stacks.ranges), pointer(stacks.frames)
-    bits, length, longest = limit[CHAR_BITS], limit[KEY_CHARS], limit[SORT_CHARS]
-    f[FRAME_AT], f[FRAME_END], f[FRAME_DEPTH], top = first, last, limit[KNOWN_CHARS], 0
+    bits, length, longest = limit[layout.LIMIT.char_bits], limit[layout.LIMIT.key_chars], limit[layout.LIMIT.sort_chars]
+    f[layout.FRAME.at], f[layout.FRAME.end], f[layout.FRAME.depth], top = (
+        first,
+        last,
+        limit[layout.LIMIT.known_chars],
+        0,
+    )
     while top >= 0:
-        i, end, depth = f[top + FRAME_AT], f[top + FRAME_END], f[top + FRAME_DEPTH]
+        i, end, depth = f[top + layout.FRAME.at], f[top + layout.FRAME.end], f[top + layout.FRAME.depth]
         if i == end:
-            top -= FRAME_ROW
+            top -= layout.FRAME.width
             continue
         key, j = k[i], i + 1
         while j < end and k[j] == key:
             j += 1
-        f[top + FRAME_AT] = j
+        f[top + layout.FRAME.at] = j
         if j - i > 1 and depth < longest and key & ((I64(1) << bits) - 1) != 0:
             for suffix in range(i, j):
                 k[suffix] = key_at(t, o[suffix] + depth, bits, length)
             quicksort(k, o, i, j, waiting)
-            top += FRAME_ROW
-            f[top + FRAME_AT], f[top + FRAME_END], f[top + FRAME_DEPTH] = i, j, depth + length
+            top += layout.FRAME.width
+            f[top + layout.FRAME.at], f[top + layout.FRAME.end], f[top + layout.FRAME.depth] = i, j, depth + length
     return 0

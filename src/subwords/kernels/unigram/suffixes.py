@@ -10,11 +10,12 @@ next shorter piece that begins at the same place, or 0.
 
 from __future__ import annotations
 
+from subwords.kernels import layout
 from subwords.kernels.jit import I32s, I64s, Int, U8s, advance, inlined, kernel, pointer
+from subwords.kernels.layout import Substrings, Suffixes, Words
 from subwords.kernels.text.utf8 import decode_at
-from subwords.kernels.train_layout import LENGTH_BITS, SYMBOLS_FILLED, WORDS_FILLED, Substrings, Suffixes, Words
 
-LENGTH = (1 << LENGTH_BITS) - 1  # mask of a link
+LENGTH = (1 << layout.LENGTH_BITS) - 1  # mask of a link
 
 
 @kernel
@@ -43,7 +44,7 @@ def fill_characters(words: Words, ids: I32s, text: I32s, starts: I64s, weights: 
                 used, found, n = used + n + 1, found + 1, 0
             i += step
     s[found] = used
-    z[SYMBOLS_FILLED], z[WORDS_FILLED] = used, found
+    z[layout.FILLED.symbols], z[layout.FILLED.words] = used, found
     return 0
 
 
@@ -128,7 +129,7 @@ def attach(order: I32s, lefts: I32s, rights: I32s, lengths: I32s, stack: I64s, l
             top -= 1
         while piece < len(lefts) and a[piece] == i:
             parent = k[top] if top >= 0 else -1
-            ln[piece] = (parent + 1) << LENGTH_BITS | d[piece]
+            ln[piece] = (parent + 1) << layout.LENGTH_BITS | d[piece]
             top += 1
             k[top] = piece
             piece += 1
@@ -143,10 +144,10 @@ def renumber(kept: U8s, links: I64s, numbers: I32s) -> Int:
     used = 0
     for piece in range(len(kept)):
         link = ln[piece]
-        parent = (link >> LENGTH_BITS) - 1
+        parent = (link >> layout.LENGTH_BITS) - 1
         up = number[parent] if parent >= 0 else -1
         if keep[piece]:
-            ln[used] = (up + 1) << LENGTH_BITS | (link & LENGTH)
+            ln[used] = (up + 1) << layout.LENGTH_BITS | (link & LENGTH)
             number[piece] = used
             used += 1
         else:

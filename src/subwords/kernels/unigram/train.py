@@ -6,18 +6,10 @@ link leads to the next shorter one (suffixes.py). Expected counts are integers, 
 
 from __future__ import annotations
 
+from subwords.kernels import layout
 from subwords.kernels.arithmetic import ln
 from subwords.kernels.jit import F64, I64, F64s, I64s, Int, advance, helper, inlined, kernel, pointer
-from subwords.kernels.train_layout import (
-    ALWAYS,
-    LENGTH_BITS,
-    NEVER,
-    BestPath,
-    ForwardBackward,
-    LatticeWords,
-    PiecePlaces,
-    Pieces,
-)
+from subwords.kernels.layout import BestPath, ForwardBackward, LatticeWords, PiecePlaces, Pieces
 from subwords.kernels.unigram.suffixes import LENGTH
 
 # Probabilities of long words underflow. So where one falls below LOW, it and those that follow are multiplied by RAISE,
@@ -52,7 +44,7 @@ def go_forward(lo, n, ln_, p, a, marks, reach):
         while piece >= 0:
             link = ln_[piece]
             a[i + (link & LENGTH)] += before * p[piece]
-            piece = (link >> LENGTH_BITS) - 1
+            piece = (link >> layout.LENGTH_BITS) - 1
 
 
 @kernel
@@ -85,7 +77,7 @@ def expect(
                 rest = p[piece] * z[i + (link & LENGTH)]
                 after += rest
                 e[piece] += I64(before * rest * weight + 0.5)
-                piece = (link >> LENGTH_BITS) - 1
+                piece = (link >> layout.LENGTH_BITS) - 1
             z[i] = min(after, HIGH)
             if marks[i]:
                 for k in range(i, min(n, i + reach) + 1):
@@ -101,7 +93,7 @@ def best_way(lo, n, whole, ln_, s, best, last):
     """
     best[0] = F64(0.0)
     for i in range(1, n + 1):
-        best[i] = F64(NEVER)
+        best[i] = F64(layout.NEVER)
     for i in range(n):
         before, piece = best[i], I64(lo[i])
         while piece >= 0:
@@ -109,7 +101,7 @@ def best_way(lo, n, whole, ln_, s, best, last):
             end = i + (link & LENGTH)
             if end <= n and piece != whole and before + s[piece] > best[end]:
                 best[end], last[end] = before + s[piece], piece
-            piece = (link >> LENGTH_BITS) - 1
+            piece = (link >> layout.LENGTH_BITS) - 1
     return best[n]
 
 
@@ -162,9 +154,9 @@ def lose(
     for piece in range(first, stop):
         n, times = ln_[piece] & LENGTH, c[piece]
         if n == 1:
-            worth[piece] = F64(ALWAYS)
+            worth[piece] = F64(layout.ALWAYS)
         elif times == 0 or best_way(advance(lo, at[piece]), n, piece, ln_, s, best, last) > s[piece]:
-            worth[piece] = F64(NEVER)
+            worth[piece] = F64(layout.NEVER)
         else:
             others, end = 0, n
             while end > 0:

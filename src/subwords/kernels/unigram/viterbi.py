@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from subwords.kernels import layout
 from subwords.kernels.jit import F32, F64, I64, U64, advance, helper, inlined, pointer
-from subwords.kernels.layout import MISSING, PLACE_SUMS, RUNNING
 from subwords.kernels.text.utf8 import decode_at
 from subwords.kernels.trie.double_array import ROOT, child, length_of, next_piece, next_slot, piece_of, step
 
 ZERO = U64(0)
-NO_PIECE, UNREACHED = MISSING, -1
+NO_PIECE, UNREACHED = layout.MISSING, -1
 LEAST, HUGE = F64(-1e300), F64(1e300)
 RESET = F64(100000.0)
 DEEPEST = F64(1000.0)  # a word may be kept in the table if no sum differs more from the sum before it
@@ -100,7 +100,7 @@ def find_paths(m, text, at, length, base):
     Returns the number of characters, the lowest sum and the highest sum.
     """
     m.best[0], m.leads[0], m.ids[0] = base, HUGE, 0
-    i, slot, chars, low, high, running = I64(0), I64(ROOT), I64(0), base, base, m.settings[RUNNING] != 0
+    i, slot, chars, low, high, running = I64(0), I64(ROOT), I64(0), base, base, m.settings[layout.UNIGRAM.running] != 0
     while i < length:
         if slot == ROOT:
             n, stop = unknown_run(m, text, at, i, length, running)
@@ -180,7 +180,7 @@ def find_paths_anew(m, text, at, length, base):
 def best_path(m, text, at, length, base):
     """Find the best path through a word and fill `nexts`; whether the path is the same after any sum."""
     chars, low, high = find_paths(m, text, at, length, base)
-    if m.settings[RUNNING] != 0 and (low < -RESET or high > RESET):
+    if m.settings[layout.UNIGRAM.running] != 0 and (low < -RESET or high > RESET):
         find_paths_anew(m, text, at, length, base)
     k = I64(length)
     while k > 0:
@@ -194,7 +194,7 @@ def best_path(m, text, at, length, base):
 @inlined
 def opened_model(model, scratch):
     """The pointers of a model and its scratch."""
-    room, known = len(scratch.best) // PLACE_SUMS, len(model.scores) - 1
+    room, known = len(scratch.best) // layout.PLACE_SUMS, len(model.scores) - 1
     best, steps, scores = pointer(scratch.best), pointer(scratch.steps), pointer(model.scores)
     return Lattice(
         units=pointer(model.units),

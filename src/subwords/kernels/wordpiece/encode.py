@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from subwords.kernels import layout
 from subwords.kernels.jit import (
     I64,
     U64,
@@ -23,7 +24,7 @@ from subwords.kernels.jit import (
     kernel,
     pointer,
 )
-from subwords.kernels.layout import DONE, MOST_CHARS, SEED, UNK, TrieNodes, WordPieceModel, WordPieceWorkspace
+from subwords.kernels.layout import TrieNodes, WordPieceModel, WordPieceWorkspace
 from subwords.kernels.table.emit import opened
 from subwords.kernels.table.encode import Family, encode_all, never_fleeting, settled
 from subwords.kernels.trie.edges import AFTER, CHILD, FREE, ROOT, edge_slot
@@ -46,7 +47,7 @@ class Model(NamedTuple):
 @inlined
 def child_of(model, node, byte):
     """The node that an edge leads to, or NO_NODE."""
-    value = model.edges[edge_slot(model.edges, model.mask, U64(model.settings[SEED]), node, byte)]
+    value = model.edges[edge_slot(model.edges, model.mask, U64(model.settings[layout.MODEL.seed]), node, byte)]
     return NO_NODE if value == FREE else I64(value & CHILD)
 
 
@@ -98,12 +99,12 @@ def too_long(text, at, length, most):
 def segment(model, counters, text, at, length, out, count):
     """Write the ids of a word from out[count] on: (DONE, their number)."""
     n = 0
-    if not too_long(text, at, length, model.settings[MOST_CHARS]):
+    if not too_long(text, at, length, model.settings[layout.WORDPIECE.most_chars]):
         n = match_word(model, text, at, length, out, count)
     if n == 0:
-        out[count] = model.settings[UNK]
+        out[count] = model.settings[layout.MODEL.unk]
         n = 1
-    return DONE, n
+    return layout.DONE, n
 
 
 @inlined

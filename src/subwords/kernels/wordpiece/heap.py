@@ -1,7 +1,7 @@
 """The heap of WordPiece training (P1, P2): pairs by their scores, and which pair is the best.
 
-An entry (int64) is ENTRY_SCORE, the score as an integer of the same order; ENTRY_TIE; ENTRY_RECORD; and the numbers the
-score is made of: ENTRY_PAIRS merges, and the tokens' counts ENTRY_HIGH and ENTRY_LOW.
+An entry (int64) is ENTRY.score, the score as an integer of the same order; ENTRY.tie; ENTRY.record; and the numbers the
+score is made of: ENTRY.pairs merges, and the tokens' counts ENTRY.high and ENTRY.low.
 
 A merge of a and b changes the scores of pairs with a or b, and of no others. The records of a token are linked, so each
 entry moves up or down at once and none becomes stale. The exception is the likelihood: its scores fall with the number
@@ -21,53 +21,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from subwords.kernels import layout
 from subwords.kernels.arithmetic import ln, sortable
 from subwords.kernels.bpe.pair_heap import string_order
 from subwords.kernels.jit import I64, helper, inlined, prefetch
-from subwords.kernels.train_layout import (
-    ALL_IN_HEAP,
-    COURSE,
-    DOUBLES,
-    ENTRY_HIGH,
-    ENTRY_LOW,
-    ENTRY_PAIRS,
-    ENTRY_RECORD,
-    ENTRY_ROW,
-    ENTRY_SCORE,
-    ENTRY_TIE,
-    FIRST_AS_LEFT,
-    FIRST_AS_RIGHT,
-    FIRST_LENGTH,
-    FLOOR,
-    HEAP_AT,
-    HEAP_SIZE,
-    LIKELIHOOD,
-    LOG_TIMES,
-    NEXT_OF_LEFT,
-    NEXT_OF_RIGHT,
-    PAIRS_USED,
-    RECORD_COUNT,
-    RECORD_KEY,
-    RECORD_PLACE,
-    RECORD_ROW,
-    RECORD_WORDS,
-    SCORE,
-    SPAN,
-    SYMBOL_ROW,
-    THRESHOLD,
-    TIE,
-    TIE_BYTES,
-    TIE_FIRST,
-    TIMES,
-    TIMES_BEFORE,
-    TOKEN_ROW,
-    TOKENS,
-    TOTAL,
-    TOTAL_BEFORE,
-    WARM,
-    WORD_HEADER,
-    WORD_LENGTH,
-)
 from subwords.kernels.wordpiece.gain import ULPS, compare_ratios, gain
 from subwords.kernels.wordpiece.index import NOWHERE
 
@@ -109,30 +66,34 @@ class Entry(NamedTuple):
 @inlined
 def entry_at(t, at):
     """The entry at a place of the heap."""
-    heap, row = t.heap, ENTRY_ROW * at
+    heap, row = t.heap, layout.ENTRY.width * at
     return Entry(
-        heap[row + ENTRY_SCORE],
-        heap[row + ENTRY_TIE],
-        heap[row + ENTRY_RECORD],
-        heap[row + ENTRY_PAIRS],
-        heap[row + ENTRY_HIGH],
-        heap[row + ENTRY_LOW],
+        heap[row + layout.ENTRY.score],
+        heap[row + layout.ENTRY.tie],
+        heap[row + layout.ENTRY.record],
+        heap[row + layout.ENTRY.pairs],
+        heap[row + layout.ENTRY.high],
+        heap[row + layout.ENTRY.low],
     )
 
 
 @inlined
 def write_entry(t, at, e):
     """Write an entry to a place of the heap, and the place to its record."""
-    heap, row = t.heap, ENTRY_ROW * at
-    heap[row + ENTRY_SCORE], heap[row + ENTRY_TIE], heap[row + ENTRY_RECORD] = e.value, e.tie, e.record
-    heap[row + ENTRY_PAIRS], heap[row + ENTRY_HIGH], heap[row + ENTRY_LOW] = e.n, e.high, e.low
-    t.records[RECORD_ROW * e.record + HEAP_AT] = at
+    heap, row = t.heap, layout.ENTRY.width * at
+    heap[row + layout.ENTRY.score], heap[row + layout.ENTRY.tie], heap[row + layout.ENTRY.record] = (
+        e.value,
+        e.tie,
+        e.record,
+    )
+    heap[row + layout.ENTRY.pairs], heap[row + layout.ENTRY.high], heap[row + layout.ENTRY.low] = e.n, e.high, e.low
+    t.records[layout.RECORD.width * e.record + layout.RECORD.heap_at] = at
 
 
 @helper
 def tie_before(t, x, y):
     """Whether the first of two entries of equal score is merged before the second (B2)."""
-    if t.settings[TIE] != TIE_BYTES:
+    if t.settings[layout.TRAIN.tie] != layout.TIE_BYTES:
         return x.tie < y.tie
     order = string_order(t, x.tie >> 32, y.tie >> 32)
     if order == 0:
@@ -150,10 +111,10 @@ def same_counts(x, y):
 def before(t, x, y):
     """Whether the first entry comes before the second in the heap: by score, exactly for "course", and tie."""
     if x.value != y.value:
-        near = t.settings[SCORE] == COURSE and abs(x.value - y.value) <= ULPS
+        near = t.settings[layout.TRAIN.score] == layout.COURSE and abs(x.value - y.value) <= ULPS
         if not near:
             return x.value > y.value
-    if t.settings[SCORE] == COURSE and not same_counts(x, y):
+    if t.settings[layout.TRAIN.score] == layout.COURSE and not same_counts(x, y):
         order = compare_ratios(x.n, x.high, x.low, y.n, y.high, y.low)
         if order != 0:
             return order > 0
@@ -163,7 +124,7 @@ def before(t, x, y):
 @helper
 def put(t, at, e):
     """Write an entry to the free place of the heap, or where it belongs above or below."""
-    start, size = at, t.counters[HEAP_SIZE]
+    start, size = at, t.counters[layout.TALLY.heap_size]
     # Only one of the two loops moves the entry: after a step up, at != start.
     while at > 0 and before(t, e, entry_at(t, (at - 1) >> 1)):
         write_entry(t, at, entry_at(t, (at - 1) >> 1))
@@ -182,13 +143,13 @@ def put(t, at, e):
 @helper
 def remove(t, record):
     """Remove a record from the heap, if it is there."""
-    at = t.records[RECORD_ROW * record + HEAP_AT]
+    at = t.records[layout.RECORD.width * record + layout.RECORD.heap_at]
     if at != NOWHERE:
-        t.records[RECORD_ROW * record + HEAP_AT] = NOWHERE
-        t.counters[HEAP_SIZE] -= 1
-        if at < t.counters[HEAP_SIZE]:
+        t.records[layout.RECORD.width * record + layout.RECORD.heap_at] = NOWHERE
+        t.counters[layout.TALLY.heap_size] -= 1
+        if at < t.counters[layout.TALLY.heap_size]:
             # The last entry fills the gap. It comes from another branch, so it may have to move up or down.
-            put(t, at, entry_at(t, t.counters[HEAP_SIZE]))
+            put(t, at, entry_at(t, t.counters[layout.TALLY.heap_size]))
 
 
 @helper
@@ -198,28 +159,32 @@ def first_position(t, record):
     Counted from the word's end, because a token that begins a word may have the string of a longer one that does not
     (B5).
     """
-    row = RECORD_ROW * record
-    left, right = t.records[row + RECORD_KEY] >> 32, t.records[row + RECORD_KEY] & 0xFFFFFFFF
-    while t.records[row + RECORD_WORDS] > 0:
-        word = I64(t.postings[t.records[row + RECORD_PLACE]])
-        start = word + WORD_HEADER
-        found, position = I64(-1), start + I64(t.arena[word + FIRST_LENGTH])
-        for k in range(start + I64(t.arena[word + WORD_LENGTH]) - 2, start - 1, -1):
-            position -= t.tokens[TOKEN_ROW * I64(t.arena[k + 1]) + SPAN]
+    row = layout.RECORD.width * record
+    left, right = t.records[row + layout.RECORD.key] >> 32, t.records[row + layout.RECORD.key] & 0xFFFFFFFF
+    while t.records[row + layout.RECORD.words] > 0:
+        word = I64(t.postings[t.records[row + layout.RECORD.place]])
+        start = word + layout.HEADER.width
+        found, position = I64(-1), start + I64(t.arena[word + layout.HEADER.first_length])
+        for k in range(start + I64(t.arena[word + layout.HEADER.length]) - 2, start - 1, -1):
+            position -= t.tokens[layout.TOKEN.width * I64(t.arena[k + 1]) + layout.TOKEN.span]
             if t.arena[k] == left and t.arena[k + 1] == right:
-                found = start if k == start else position - t.tokens[TOKEN_ROW * left + SPAN]
+                found = start if k == start else position - t.tokens[layout.TOKEN.width * left + layout.TOKEN.span]
         if found >= 0:
             return found
-        t.records[row + RECORD_PLACE] += 1
-        t.records[row + RECORD_WORDS] -= 1
+        t.records[row + layout.RECORD.place] += 1
+        t.records[row + layout.RECORD.words] -= 1
     return I64(-1)
 
 
 @inlined
 def log_of(t, token, times):
     """The logarithm of `times` occurrences of a token; the stored one if these are all."""
-    row = SYMBOL_ROW * token
-    return np.int64(t.symbols[row + LOG_TIMES]).view(np.float64) if times == t.symbols[row + TIMES] else ln(times)
+    row = layout.SYMBOL.width * token
+    return (
+        np.int64(t.symbols[row + layout.SYMBOL.log_times]).view(np.float64)
+        if times == t.symbols[row + layout.SYMBOL.times]
+        else ln(times)
+    )
 
 
 @helper
@@ -231,67 +196,73 @@ def gain_at(t, e, total, ln_total):
 @helper
 def score(t, record, ln_total):
     """Add a record to the heap, move its entry, or remove it."""
-    row = RECORD_ROW * record
-    key, n = t.records[row + RECORD_KEY], t.records[row + RECORD_COUNT]
+    row = layout.RECORD.width * record
+    key, n = t.records[row + layout.RECORD.key], t.records[row + layout.RECORD.count]
     left, right = key >> 32, key & 0xFFFFFFFF
-    a, b = t.symbols[SYMBOL_ROW * left + TIMES], t.symbols[SYMBOL_ROW * right + TIMES]
-    if t.settings[SCORE] == LIKELIHOOD and left == right:
-        n = t.symbols[SYMBOL_ROW * left + DOUBLES]
+    a, b = (
+        t.symbols[layout.SYMBOL.width * left + layout.SYMBOL.times],
+        t.symbols[layout.SYMBOL.width * right + layout.SYMBOL.times],
+    )
+    if t.settings[layout.TRAIN.score] == layout.LIKELIHOOD and left == right:
+        n = t.symbols[layout.SYMBOL.width * left + layout.SYMBOL.doubles]
         b = a - n  # n occurrences are first halves; the others count as second halves
-    if n < t.settings[FLOOR]:
+    if n < t.settings[layout.TRAIN.floor]:
         remove(t, record)
         return
-    high, low, at = max(a, b), min(a, b), t.records[row + HEAP_AT]
+    high, low, at = max(a, b), min(a, b), t.records[row + layout.RECORD.heap_at]
     if at != NOWHERE:
         e = entry_at(t, at)
         if e.n == n and e.high == high and e.low == low:
             return  # the first occurrence is the same, too
-    if t.settings[SCORE] == LIKELIHOOD:
+    if t.settings[layout.TRAIN.score] == layout.LIKELIHOOD:
         ln_a, ln_b = log_of(t, left, a), log_of(t, right, b)
-        total = t.counters[TOTAL_BEFORE]
+        total = t.counters[layout.TALLY.total_before]
         x = gain(n, high, low, total, ln_a if a >= b else ln_b, ln_b if a >= b else ln_a, ln_total)
         value = sortable(x)
         # Cold even after the growth that is possible before it is scored again (see the module's docstring).
-        if sortable(max(x, 0.0) + 0.5 * np.float64(n)) < t.counters[WARM]:
+        if sortable(max(x, 0.0) + 0.5 * np.float64(n)) < t.counters[layout.TALLY.warm]:
             remove(t, record)
             return
-    elif t.settings[SCORE] == COURSE:
+    elif t.settings[layout.TRAIN.score] == layout.COURSE:
         value = sortable(np.float64(n) / (np.float64(high) * np.float64(low)))
     else:
         value = n
-    tie = first_position(t, record) if t.settings[TIE] == TIE_FIRST else key
+    tie = first_position(t, record) if t.settings[layout.TRAIN.tie] == layout.TIE_FIRST else key
     if at == NOWHERE:
-        at = t.counters[HEAP_SIZE]
-        t.counters[HEAP_SIZE] += 1
+        at = t.counters[layout.TALLY.heap_size]
+        t.counters[layout.TALLY.heap_size] += 1
     put(t, at, Entry(value, tie, record, n, high, low))
 
 
 @helper
 def score_token(t, token, ln_total, new):
     """Score the pairs of a token again, and unlink those below the threshold."""
-    times, before = t.symbols[SYMBOL_ROW * token + TIMES], t.symbols[SYMBOL_ROW * token + TIMES_BEFORE]
+    times, before = (
+        t.symbols[layout.SYMBOL.width * token + layout.SYMBOL.times],
+        t.symbols[layout.SYMBOL.width * token + layout.SYMBOL.times_before],
+    )
     # Cold pairs, too, once a sixteenth of the occurrences is gone: the bound of `score` holds until then.
-    every = new or t.counters[WARM] == ALL_IN_HEAP or times < before - (before >> 4)
+    every = new or t.counters[layout.TALLY.warm] == layout.ALL_IN_HEAP or times < before - (before >> 4)
     if every:
-        t.symbols[SYMBOL_ROW * token + TIMES_BEFORE] = times
+        t.symbols[layout.SYMBOL.width * token + layout.SYMBOL.times_before] = times
     for side in range(2):
         head, next_ = (
-            (SYMBOL_ROW * token + FIRST_AS_LEFT, NEXT_OF_LEFT)
+            (layout.SYMBOL.width * token + layout.SYMBOL.first_as_left, layout.RECORD.next_of_left)
             if side == 0
-            else (SYMBOL_ROW * token + FIRST_AS_RIGHT, NEXT_OF_RIGHT)
+            else (layout.SYMBOL.width * token + layout.SYMBOL.first_as_right, layout.RECORD.next_of_right)
         )
         record, last = t.symbols[head], I64(NOWHERE)
         while record != NOWHERE:
-            after = t.records[RECORD_ROW * record + next_]
-            prefetch(t.records, RECORD_ROW * max(after, 0))
-            if t.records[RECORD_ROW * record + RECORD_COUNT] < t.settings[THRESHOLD]:
+            after = t.records[layout.RECORD.width * record + next_]
+            prefetch(t.records, layout.RECORD.width * max(after, 0))
+            if t.records[layout.RECORD.width * record + layout.RECORD.count] < t.settings[layout.TRAIN.threshold]:
                 remove(t, record)
                 if last == NOWHERE:
                     t.symbols[head] = after
                 else:
-                    t.records[RECORD_ROW * last + next_] = after
+                    t.records[layout.RECORD.width * last + next_] = after
             else:
-                if every or t.records[RECORD_ROW * record + HEAP_AT] != NOWHERE:
+                if every or t.records[layout.RECORD.width * record + layout.RECORD.heap_at] != NOWHERE:
                     score(t, record, ln_total)
                 last = record
             record = after
@@ -300,30 +271,34 @@ def score_token(t, token, ln_total, new):
 @helper
 def keep_log(t, token):
     """Store the logarithm of a token's count."""
-    times = t.symbols[SYMBOL_ROW * token + TIMES]
-    t.symbols[SYMBOL_ROW * token + LOG_TIMES] = np.float64(ln(times) if times > 0 else 0.0).view(np.int64)
+    times = t.symbols[layout.SYMBOL.width * token + layout.SYMBOL.times]
+    t.symbols[layout.SYMBOL.width * token + layout.SYMBOL.log_times] = np.float64(ln(times) if times > 0 else 0.0).view(
+        np.int64
+    )
 
 
 @helper
 def fill_heap(t):
     """Score all records with the current number of tokens."""
-    t.counters[HEAP_SIZE] = 0
-    t.counters[TOTAL_BEFORE] = t.counters[TOTAL]
-    ln_total = ln(t.counters[TOTAL])
-    for token in range(t.counters[TOKENS]):
+    t.counters[layout.TALLY.heap_size] = 0
+    t.counters[layout.TALLY.total_before] = t.counters[layout.TALLY.total]
+    ln_total = ln(t.counters[layout.TALLY.total])
+    for token in range(t.counters[layout.TALLY.tokens]):
         keep_log(t, token)
-        t.symbols[SYMBOL_ROW * token + TIMES_BEFORE] = t.symbols[SYMBOL_ROW * token + TIMES]
-    for record in range(t.counters[PAIRS_USED]):
-        t.records[RECORD_ROW * record + HEAP_AT] = NOWHERE
-    for record in range(t.counters[PAIRS_USED]):
-        if t.records[RECORD_ROW * record + RECORD_COUNT] >= t.settings[THRESHOLD]:
+        t.symbols[layout.SYMBOL.width * token + layout.SYMBOL.times_before] = t.symbols[
+            layout.SYMBOL.width * token + layout.SYMBOL.times
+        ]
+    for record in range(t.counters[layout.TALLY.pairs_used]):
+        t.records[layout.RECORD.width * record + layout.RECORD.heap_at] = NOWHERE
+    for record in range(t.counters[layout.TALLY.pairs_used]):
+        if t.records[layout.RECORD.width * record + layout.RECORD.count] >= t.settings[layout.TRAIN.threshold]:
             score(t, record, ln_total)
 
 
 @helper
 def cool(t):
     """Rebuild the heap from the pairs that gain at least 0.85 times the best known gain."""
-    value = t.heap[ENTRY_SCORE] if t.counters[HEAP_SIZE] > 0 else t.counters[WARM]
+    value = t.heap[layout.ENTRY.score] if t.counters[layout.TALLY.heap_size] > 0 else t.counters[layout.TALLY.warm]
     warm = 0.85 * np.int64(value).view(np.float64) if value > 0 else 0.0
-    t.counters[WARM] = sortable(warm) if warm > 1.0 else I64(ALL_IN_HEAP)
+    t.counters[layout.TALLY.warm] = sortable(warm) if warm > 1.0 else I64(layout.ALL_IN_HEAP)
     fill_heap(t)

@@ -86,7 +86,7 @@ def check(name: str, batch: list[bytes]) -> None:
         spans, reference = made.word_spans(array), steps.word_spans(array)
         assert spans.words.tolist() == reference.words.tolist()
         assert spans.origin.tolist() == reference.origin.tolist()
-        count = made.short(array, buffers)
+        count = made.split_short(array, buffers)
         if count is not None:
             one = WordChunk(buffers.short_text, 0, buffers.short_ends, np.array([count]), True)
             assert words_of([one]) == [words]

@@ -78,7 +78,7 @@ def with_places(tok: Tokenizer, text: str | bytes, special: str = "text") -> lis
     return [
         index
         for part in tok._engine.parts.cut(text, special)
-        for index in (tok._engine.route_of(part).encoder.encode(part.data).tolist() if part.id is None else [part.id])
+        for index in (tok._engine.encoder_of(part).encode(part.data).tolist() if part.id is None else [part.id])
     ]
 
 

@@ -43,15 +43,23 @@ SPARE = Spare()  # of all encoders, whose results are alike
 class Encoder:
     """Encodes text with one model and one source of words; any number of threads may share it (A4).
 
-    prefixed: the fast path puts a space before each text; the general path gets texts that have it. marked: the fast
-    path refuses texts with U+2581.
+    splitter: the source of the words that are encoded. words: that of the tokenizer's words; they may be longer, with
+    the same ids. prefixed: the fast path puts a space before each text; the general path gets texts that have it.
+    marked: the fast path refuses texts with U+2581.
     """
 
     def __init__(
-        self, segmenter: Segmenter, splitter: WordSource, *, prefixed: bool = False, marked: bool = False
+        self,
+        segmenter: Segmenter,
+        splitter: WordSource,
+        *,
+        words: WordSource | None = None,
+        prefixed: bool = False,
+        marked: bool = False,
     ) -> None:
         self.segmenter = segmenter
         self.splitter = splitter
+        self.words = splitter if words is None else words
         self.prefixed = prefixed
         self._marked = marked
         self._pool: deque[State] = deque(maxlen=POOL)
@@ -99,7 +107,7 @@ class Encoder:
         """Encode a short text with as little Python as possible."""
         state = self.take()
         buffers = state.buffers
-        words = self.splitter.short(np.frombuffer(data, np.uint8), buffers)
+        words = self.splitter.split_short(np.frombuffer(data, np.uint8), buffers)
         if words is None:
             self.give(state)
             return self._encode(np.frombuffer(data, np.uint8), np.array([0, len(data)], np.int64)).ids

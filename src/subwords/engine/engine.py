@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,17 +37,10 @@ if TYPE_CHECKING:
     from subwords.normalize.normalizer import Normalizer
     from subwords.split.word_spans import WordSpans
 
-__all__ = ["Engine", "Route"]
+__all__ = ["Engine"]
 
 _PLAIN = {str, bytes}
 FEW_TEXTS = 8  # that are encoded one by one: a batch takes 30 us more
-
-
-class Route(NamedTuple):
-    """A source of words, and an encoder of these or of finer words that yield the same ids."""
-
-    words: WordSource
-    encoder: Encoder
 
 
 class Tokens(dict[int, str]):
@@ -72,31 +65,30 @@ class Engine:
         self.normalizer = normalizer
         self.added = added_tokens
         self.segmenter = segmenter_of(model)
-        self._whole = self._route(splitter, normalizer)
-        self.encoder = self._whole.encoder
+        self.encoder = self._encoder(splitter, normalizer)  # of whole texts
 
-    def _route(self, splitter: Splitter, normalizer: Normalizer | None) -> Route:
+    def _encoder(self, splitter: Splitter, normalizer: Normalizer | None) -> Encoder:
         finer = self.segmenter.finer(splitter.rule)
         words = _source(splitter, normalizer)
         encoded = words if finer == splitter.rule else _source(Splitter(finer), normalizer)
-        return Route(words, Encoder(self.segmenter, encoded))
+        return Encoder(self.segmenter, encoded, words=words)
 
     @cached_property
-    def _normalized(self) -> Route:
-        """The route for text that is already normalized."""
-        return self._whole if self.normalizer is None else self._route(self.splitter, None)
+    def _normalized(self) -> Encoder:
+        """The encoder of text that is already normalized."""
+        return self.encoder if self.normalizer is None else self._encoder(self.splitter, None)
 
     @cached_property
-    def _inside(self) -> Route:
-        """The route for normalized text that is not at the start of the input, if that makes a difference."""
+    def _inside(self) -> Encoder:
+        """The encoder of normalized text that is not at the start of the input, if that makes a difference."""
         inside = self.splitter.inside
-        return self._normalized if inside is self.splitter else self._route(inside, None)
+        return self._normalized if inside is self.splitter else self._encoder(inside, None)
 
-    def route_of(self, part: Part) -> Route:
-        """Return the route for a part that is text."""
+    def encoder_of(self, part: Part) -> Encoder:
+        """Return the encoder of a part that is text."""
         if not part.at_start and self.splitter.inside is not self.splitter:
             return self._inside
-        return self._whole if part.origin is None else self._normalized
+        return self.encoder if part.origin is None else self._normalized
 
     @cached_property
     def parts(self) -> TextParts:
@@ -152,7 +144,7 @@ class Engine:
         if self.plain is not None and not changed:
             found = self.plain.fast_path()
         else:
-            found = (self._normalized if changed else self._whole).encoder.fast_path()
+            found = (self._normalized if changed else self.encoder).fast_path()
         if found is None:
             return FastPath.never()
         if self.splitter.inside is not self.splitter:
@@ -201,12 +193,11 @@ class Engine:
 
     def _encode_pieces(self, pieces: Pieces, threads: int | None) -> TokenBatch:
         """Return the ids of the given texts."""
-        texts, route = pieces.texts, self._whole if pieces.normalizer is None else self._normalized
+        texts, encoder = pieces.texts, self.encoder if pieces.normalizer is None else self._normalized
         if len(texts) <= FEW_TEXTS or max(map(len, texts)) >= 2 * THREAD_TEXT:
-            arrays = [route.encoder.encode(text, threads) for text in texts]
+            arrays = [encoder.encode(text, threads) for text in texts]
             ids = arrays[0] if len(arrays) == 1 else np.concatenate([np.zeros(0, np.uint32), *arrays])
             return pieces.filled(TokenBatch(ids, np.cumsum([0, *map(len, arrays)], dtype=np.int64)))
-        encoder = route.encoder
         if encoder.has_fast_path and (places := read_places(texts, marked=encoder.marked)):
             return pieces.filled(encode_places(encoder, places, threads))
         return pieces.filled(encoder.encode_batch(texts, threads))
@@ -221,7 +212,7 @@ class Engine:
     def _encode_part(self, part: Part, threads: int | None) -> NDArray[np.uint32]:
         if part.id is not None:
             return np.array([part.id], np.uint32)
-        return self.route_of(part).encoder.encode(part.data, threads)
+        return self.encoder_of(part).encode(part.data, threads)
 
     def encode_batch(self, texts: Sequence[Input], special: str | AbstractSet[str], threads: int | None) -> TokenBatch:
         """Return the ids of many texts; an error is a TextError if it is one of a text."""
@@ -259,16 +250,16 @@ class Engine:
                     raise TextError(i, str(error)) from None
             return self._encode_pieces(pieces, threads)
         rows = [self._cut(text, i, special) for i, text in enumerate(texts)]
-        routes: dict[Route, list[Part]] = {}
+        groups: dict[Encoder, list[Part]] = {}
         for part in (part for row in rows for part in row if part.id is None):
-            routes.setdefault(self.route_of(part), []).append(part)
+            groups.setdefault(self.encoder_of(part), []).append(part)
         batches = {
-            route: iter(route.encoder.encode_batch([part.data for part in parts], threads))
-            for route, parts in routes.items()
+            encoder: iter(encoder.encode_batch([part.data for part in parts], threads))
+            for encoder, parts in groups.items()
         }
         arrays = [
             [
-                np.array([part.id], np.uint32) if part.id is not None else next(batches[self.route_of(part)])
+                np.array([part.id], np.uint32) if part.id is not None else next(batches[self.encoder_of(part)])
                 for part in row
             ]
             for row in rows
@@ -326,7 +317,7 @@ class Engine:
         from subwords.engine.spans import located
 
         try:
-            return located(source_of(text), self.parts.cut(text, special), self.route_of, self.spelled_ids)
+            return located(source_of(text), self.parts.cut(text, special), self.encoder_of, self.spelled_ids)
         except UnknownSymbolError as error:
             raise self._unknown(text, special, error) from None
 
@@ -346,7 +337,7 @@ class Engine:
 
     def words(self, text: str) -> WordSpans:
         """Return the words of a text without added tokens, with their positions in the text."""
-        return self._whole.words.word_spans(np.frombuffer(encode_text(text), np.uint8))
+        return self.encoder.words.word_spans(np.frombuffer(encode_text(text), np.uint8))
 
     def spelled_ids(self, ids: NDArray[np.uint32]) -> tuple[list[str], list[str]]:
         """Return the tokens of ids as text, and as files spell them."""

@@ -13,7 +13,6 @@ from subwords.split.word_spans import WordSpans, character_spans
 if TYPE_CHECKING:
     from subwords.encode.encoder import Encoder
     from subwords.encode.segmenter import WordSource
-    from subwords.engine.engine import Route
     from subwords.engine.text_parts import Part
 
 __all__ = ["Located", "located", "word_spans_of"]
@@ -61,7 +60,7 @@ class Located(NamedTuple):
 def located(
     source: bytes,
     parts: Iterable[Part],
-    route_of: Callable[[Part], Route],
+    encoder_of: Callable[[Part], Encoder],
     spelled: Callable[[NDArray[np.uint32]], _Tokens],
 ) -> Located:
     """Return the ids of the parts of a text with their positions; `spelled` gives the tokens of ids in both forms."""
@@ -76,10 +75,10 @@ def located(
             found.append(Located(np.array([part.id], np.uint32), span, byte_span, np.array([words]), [name], [name]))
             words += 1
         else:
-            route = route_of(part)
-            word_spans = word_spans_of(route.words, part)
+            encoder = encoder_of(part)
+            word_spans = word_spans_of(encoder.words, part)
             first = part.first if starts is None else int(starts[min(part.first, len(starts) - 1)])
-            found.append(_located(route.encoder, word_spans, part, words, first, spelled))
+            found.append(_located(encoder, word_spans, part, words, first, spelled))
             words += len(word_spans.words) - 1
     return found[0]._replace(source=source) if len(found) == 1 else Located.join(found, source)
 

@@ -15,7 +15,8 @@ from subwords.errors import InputError
 from subwords.split.word_spans import WordSpans
 
 if TYPE_CHECKING:
-    from subwords.engine.engine import Engine, Route
+    from subwords.encode.encoder import Encoder
+    from subwords.engine.engine import Engine
     from subwords.engine.text_parts import Part
 
 __all__ = ["Spot", "spot_in", "spot_of", "unknown_in"]
@@ -58,7 +59,7 @@ def unknown_in(engine: Engine, text: Input, special: str | AbstractSet[str], err
 def spot_of(engine: Engine, text: Input, special: str | AbstractSet[str]) -> Spot | None:
     """Return the first unknown symbol of a text; None if all symbols have ids."""
     for part in engine.parts.cut(text, special):
-        found = _found(engine.route_of(part), part) if part.id is None else None
+        found = _found(engine.encoder_of(part), part) if part.id is None else None
         if found is None:
             continue
         spot = spot_in(part.source, *found)
@@ -96,15 +97,15 @@ def _in_list(spot: Spot, parts: Sequence[object]) -> Spot:
     return spot
 
 
-def _found(route: Route, part: Part) -> tuple[WordSpans, UnknownSymbolError] | None:
+def _found(encoder: Encoder, part: Part) -> tuple[WordSpans, UnknownSymbolError] | None:
     """Return the first unknown symbol of a part, with the words of a stretch around it."""
-    context, first, stop = _stretch(route, part.data)
+    context, first, stop = _stretch(encoder, part.data)
     origin = None if part.origin is None else part.origin[:, context:stop]
-    spans = word_spans_of(route.words, part._replace(data=part.data[context:stop], origin=None))
+    spans = word_spans_of(encoder.words, part._replace(data=part.data[context:stop], origin=None))
     begins = spans.origin[0, spans.words[:-1]]
     words = spans.words[int(np.searchsorted(begins, first - context)) :]
     try:
-        route.encoder.encode_words(spans.text, words)
+        encoder.encode_words(spans.text, words)
     except UnknownSymbolError as symbol:
         if origin is not None:
             return spans.within(origin), symbol
@@ -112,12 +113,11 @@ def _found(route: Route, part: Part) -> tuple[WordSpans, UnknownSymbolError] | N
     return None
 
 
-def _stretch(route: Route, data: bytes) -> tuple[int, int, int]:
+def _stretch(encoder: Encoder, data: bytes) -> tuple[int, int, int]:
     """Return a stretch of a long text: where its context begins, where it begins itself, and where it ends.
 
     The first unknown symbol is in it. Without the context, a prefix would be put before its first word.
     """
-    encoder = route.encoder
     context = first = 0
     if len(data) <= STRETCH or not encoder.segmenter.apart or encoder.segmenter.joins:
         return 0, 0, len(data)

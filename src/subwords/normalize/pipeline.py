@@ -94,11 +94,11 @@ class Pipeline:
             size *= 4
         return len(text)
 
-    def short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
+    def split_short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
         """Normalize and split a short text in one step; None if it may be too long for a chunk."""
         part, _ = self.normalizer.apply(text, np.array([0, len(text)], np.int64))
         # A step may insert any amount of text, and the buffers of a chunk are limited.
-        return self.splitter.short(part, buffers) if len(part) < CHUNK_WORDS // 2 else None
+        return self.splitter.split_short(part, buffers) if len(part) < CHUNK_WORDS // 2 else None
 
     def fast_path(self, buffers: SplitBuffers, *, cuts: bool = False) -> SplitCall | None:
         """Return the calls of the normalizer and the splitter, if each stage of them is one."""

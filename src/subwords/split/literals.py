@@ -84,11 +84,11 @@ class SymbolsRoute(Route):
             left -= len(chunk.text_ends) if chunk.complete else len(chunk.text_ends) - 1
             yield WordChunk(chunk.text, chunk.base, chunk.ends, chunk.text_ends[-1:], left == 0)
 
-    def short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
+    def split_short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
         """Split a short text in one step; None if it has symbols."""
         if len(self._occurrences(text, np.array([0, len(text)], np.int64))):
             return None
-        return self._rest.short(text, buffers)
+        return self._rest.split_short(text, buffers)
 
     def cut(self, text: Bytes, at: int) -> int:
         """Return the last cut of the other route that is inside no symbol, or 0 (S4).

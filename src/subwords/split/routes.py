@@ -121,7 +121,7 @@ class SplitBuffers:
         # The words that remain after dropping, and their ends.
         self.kept_text, self.kept_ends = np.empty(0, np.uint8), np.empty(0, np.uint32)
         self.kept_begins = np.empty(0, np.int64)  # where they begin in the text
-        # The result of `Route.short`.
+        # The result of `Route.split_short`.
         self.short_text: Bytes = self.kept_text
         self.short_ends = self.ends
 
@@ -143,7 +143,7 @@ class Route(ABC):
     def texts(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[WordChunk]:
         """Split many texts, text[bounds[i]:bounds[i + 1]], in order."""
 
-    def short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
+    def split_short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
         """Split a text of less than CHUNK_WORDS bytes in one step; return the number of words, or None if impossible.
 
         Their text and ends are buffers.short_text and buffers.short_ends: a tuple would cost 3 % on short texts.
@@ -164,9 +164,9 @@ class Route(ABC):
             buffers.cuts = cuts
 
     def short_traced(self, text: Bytes, buffers: SplitBuffers) -> TracedChunk | None:
-        """Split a short text as `short` does, without cuts; also say where the words come from."""
+        """Split a short text as `split_short` does, without cuts; also say where the words come from."""
         cuts, buffers.cuts = buffers.cuts, None
-        words = self.short(text, buffers)
+        words = self.split_short(text, buffers)
         buffers.cuts = cuts
         if words is None:
             return None
@@ -201,7 +201,7 @@ class Scanner(Route):
     def _many(self, text: Bytes, bounds: Offsets, first: int, buffers: SplitBuffers) -> int:
         """Write the word ends of whole texts from `first` on; return the first text that did not fit."""
 
-    def short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
+    def split_short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
         """Split a short text in one call."""
         buffers.short_text, buffers.short_ends = text, buffers.ends
         return self._one(text, 0, len(text), buffers)

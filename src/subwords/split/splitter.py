@@ -114,9 +114,9 @@ class Splitter:
         """
         return self.route.texts(text, bounds, buffers)
 
-    def short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
-        """Split a text shorter than a chunk in one step, if possible; see `Route.short`."""
-        return self.route.short(text, buffers)
+    def split_short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
+        """Split a text shorter than a chunk in one step, if possible; see `Route.split_short`."""
+        return self.route.split_short(text, buffers)
 
     def fast_path(self, buffers: SplitBuffers, *, cuts: bool = False) -> SplitCall | None:
         """Return the call that splits texts, if one does; see `Route.fast_path`."""

@@ -187,7 +187,7 @@ class DroppingRoute(MachineRoute):
         found = super().fast_path(buffers)
         return found and found._replace(keep=self._keeper, drops=self._drops, widens=self._widens)
 
-    def short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
+    def split_short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
         """Split a short text in one call."""
         text_ends = buffers.text_ends[:1]
         text_ends[0] = self._one(text, 0, len(text), buffers)

@@ -87,7 +87,7 @@ def explain_word(
     number, first = encoding.word_ids[place], encoding.word_ids.index(encoding.word_ids[place])
     assert number is not None
     for part in tokenizer._engine.parts.cut(text, special):
-        spans = None if part.id is not None else word_spans_of(tokenizer._engine.route_of(part).words, part)
+        spans = None if part.id is not None else word_spans_of(tokenizer._engine.encoder_of(part).words, part)
         size = 1 if spans is None else len(spans.words) - 1
         if number >= size:
             number -= size
@@ -141,7 +141,7 @@ def _part(tokenizer: Tokenizer, part: Part, words: Words, only: tuple[int, int, 
     if part.id is not None:
         return Added(part.id, part.data.decode("utf-8", "replace"), part.span())
     engine, source = tokenizer._engine, np.frombuffer(part.source, np.uint8)
-    spans = word_spans_of(engine.route_of(part).words, part)
+    spans = word_spans_of(engine.encoder_of(part).words, part)
     normalized, origin = np.frombuffer(part.data, np.uint8), part.origin
     if origin is None and tokenizer.normalizer is not None:
         normalized, origin = tokenizer.normalizer.aligned(source)

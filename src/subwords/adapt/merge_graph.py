@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +10,11 @@ from numpy.typing import NDArray
 from subwords.adapt.words import ids_of_words
 from subwords.bpe.merge_tables import has_ties
 from subwords.bpe.model import BPE
-from subwords.bpe.plain import Pairs, first_symbols, pairs_of
+from subwords.bpe.plain import Pairs, first_symbols, merged, pairs_of
 from subwords.bpe.segmenter import BPESegmenter
 from subwords.errors import InputError
 
-__all__ = ["last_two", "merged", "parts_of_tokens"]
+__all__ = ["last_two", "parts_of_tokens"]
 
 NONE = -1
 
@@ -61,19 +60,3 @@ def last_two(pairs: Pairs, symbols: list[int]) -> tuple[int, int]:
     """Return the two symbols that merging leaves before the last merge, -1 twice if it never leaves two."""
     row = merged(pairs, symbols, until=2)
     return (row[0], row[1]) if len(row) == 2 else (NONE, NONE)
-
-
-def merged(pairs: Pairs, symbols: list[int], until: int = 1) -> list[int]:
-    """Return symbols merged, the best pair first, the leftmost of equal ones, until `until` are left.
-
-    >>> merged({(0, 1): (0, 2), (2, 2): (1, 3)}, [0, 1, 0, 1], until=2)
-    [2, 2]
-    """
-    row = list(symbols)
-    while len(row) > until:
-        found = [(*pairs[pair], place) for place, pair in enumerate(pairwise(row)) if pair in pairs]
-        if not found:
-            break
-        _, result, place = min(found, key=lambda entry: (entry[0], entry[2]))
-        row[place : place + 2] = [result]
-    return row

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.adapt.adapted import Adapted
-from subwords.adapt.merge_graph import merged
 from subwords.adapt.rearranged import rearranged
 from subwords.adapt.spelled import check_alphabets
 from subwords.adapt.words import ids_of_words
 from subwords.bpe.model import BPE
+from subwords.bpe.plain import merged
 from subwords.components.model import Model
 from subwords.components.vocab import Vocab
 from subwords.errors import InputError

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from functools import cached_property
 
-from subwords.adapt.merge_graph import merged, parts_of_tokens
+from subwords.adapt.merge_graph import parts_of_tokens
 from subwords.bpe.model import BPE
-from subwords.bpe.plain import first_symbols, pairs_of
+from subwords.bpe.plain import first_symbols, merged, pairs_of
 from subwords.components.template import Inserted
 from subwords.errors import InputError
 from subwords.families import family_of

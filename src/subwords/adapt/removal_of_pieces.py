@@ -9,6 +9,7 @@ from subwords.adapt.removal import Removal, shown
 from subwords.errors import InputError
 from subwords.spec import TokenizerSpec
 from subwords.unigram.model import Unigram
+from subwords.unigram.plain import best_path
 from subwords.wordpiece.model import WordPiece
 from subwords.wordpiece.plain import longest_match
 
@@ -35,22 +36,13 @@ class UnigramRemoval(Removal):
 
     def parts(self, index: int, gone: Container[int]) -> Sequence[int]:
         """Return the pieces of the greatest sum of scores that spell it; [] if none do."""
-        text, scores = self.tokens[index], self._scores
-        best: list[tuple[float, int, int]] = [(0.0, 0, -1)]  # the sum up to a place, the place before, the piece
-        for end in range(1, len(text) + 1):
-            found = (float("-inf"), -1, -1)
-            for begin in range(max(0, end - self._longest), end):
-                piece = self._ids.get(text[begin:end], index)
-                if piece != index and piece not in gone and best[begin][0] + scores[piece] > found[0]:
-                    found = (best[begin][0] + scores[piece], begin, piece)
-            best.append(found)
-        if best[-1][1] < 0:
-            return []
-        row, at = list[int](), len(text)
-        while at:
-            row.append(best[at][2])
-            at = best[at][1]
-        return row[::-1]
+        scores, ids = self._scores, self._ids
+
+        def score_of(piece: bytes) -> float | None:
+            found = ids.get(piece, index)
+            return None if found == index or found in gone else scores[found]
+
+        return [ids[piece] for piece in best_path(self.tokens[index], score_of, self._longest)[0]]
 
     @cached_property
     def _scores(self) -> list[float]:

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from subwords.bpe.model import BPE
 
-__all__ = ["Pairs", "Symbol", "first_symbols", "merge", "pairs_of", "width_of"]
+__all__ = ["Pairs", "Symbol", "first_symbols", "merge", "merged", "pairs_of", "width_of"]
 
 Pairs: TypeAlias = Mapping[tuple[int, int], tuple[int, int]]
 
@@ -93,11 +93,12 @@ def merge(
     symbols: Iterable[Symbol],
     skips: Callable[[], bool] | None = None,
     on_merge: Callable[[int, int], object] | None = None,
+    until: int = 1,
 ) -> list[Symbol]:
     """Merge symbols, the best pair first, the leftmost of equal ones; `skips` says whether to skip a merge for now.
 
     A skipped merge is tried again after the next one that is not skipped. on_merge: is called with the places of the
-    left and the right one: of the first symbols that they began with.
+    left and the right one: of the first symbols that they began with. until: stop when so many symbols are left.
 
     Source: HF tokenizers 0.23, Word::merge_all.
 
@@ -111,7 +112,8 @@ def merge(
     heap = [(rank, i, result) for rank, result, i in heap]
     heapify(heap)
     skipped = []
-    while heap:
+    left_over = len(row)
+    while heap and left_over > until:
         best = heappop(heap)
         if skips is not None and skips():
             skipped.append(best)
@@ -127,6 +129,7 @@ def merge(
         if on_merge is not None:
             on_merge(at, gone)
         row[at], row[gone] = Symbol(result, left.size + right.size), None
+        left_over -= 1
         after[at] = after[gone]
         if after[at] < len(row):
             before[after[at]] = at
@@ -136,6 +139,15 @@ def merge(
                 if found is not None:
                     heappush(heap, (found[0], first, found[1]))
     return [symbol for symbol in row if symbol is not None]
+
+
+def merged(pairs: Pairs, ids: Iterable[int], until: int = 1) -> list[int]:
+    """Return ids merged, as `merge` does.
+
+    >>> merged({(0, 1): (0, 2), (2, 2): (1, 3)}, [0, 1, 0, 1], until=2)
+    [2, 2]
+    """
+    return [symbol.id for symbol in merge(pairs, [Symbol(index, 1) for index in ids], until=until)]
 
 
 def _pair(row: Sequence[Symbol | None], first: int, second: int) -> tuple[int, int]:

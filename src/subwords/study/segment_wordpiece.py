@@ -5,6 +5,7 @@ from __future__ import annotations
 from subwords.study.steps import Known, Match, Matching, Segmentation, Unknown
 from subwords.wordlevel.model import WordLevel
 from subwords.wordpiece.model import WordPiece
+from subwords.wordpiece.plain import matches
 
 __all__ = ["WordLevelWords", "WordPieceWords"]
 
@@ -14,33 +15,27 @@ class WordPieceWords:
 
     def __init__(self, model: WordPiece) -> None:
         self._model = model
+        self._pieces = {piece: index for index, piece in enumerate(model.vocab) if index not in model.special_ids}
 
     def segmented(self, word: bytes, carried: list[float]) -> Segmentation:
         """Return how a word gets its ids."""
-        model, text = self._model, word.decode("utf-8", "surrogateescape")
-        if len(text) > model.max_chars:
-            return Unknown(
-                model.unk_id, f"the word has {len(text)} characters, more than {model.max_chars} (max_chars)"
-            )
-        matches, start = list[Match](), 0
-        while start < len(text):
-            found = self._longest(text, start)
-            if found is None:
-                rest = text[start:].encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-                begun = f" after {start} characters" if start else ""
-                why = f"no piece begins {rest!r}{begun}: the whole word is unknown"
-                return Unknown(model.unk_id, why, tuple(matches))
-            matches.append(found)
-            start = found.stop
-        return Matching(tuple(matches))
+        model, size = self._model, _characters(word)
+        if size > model.max_chars:
+            return Unknown(model.unk_id, f"the word has {size} characters, more than {model.max_chars} (max_chars)")
+        found, at, done = list[Match](), 0, 0  # places in characters and in bytes
+        for index, end in matches(self._pieces, model.prefix.encode(), word):
+            stop = _characters(word[:end])
+            found.append(Match(index, at, stop, size - stop))
+            at, done = stop, end
+        if done < len(word):
+            begun = f" after {at} characters" if at else ""
+            why = f"no piece begins {word[done:].decode('utf-8', 'replace')!r}{begun}: the whole word is unknown"
+            return Unknown(model.unk_id, why, tuple(found))
+        return Matching(tuple(found))
 
-    def _longest(self, text: str, start: int) -> Match | None:
-        prefix = self._model.prefix if start else ""
-        for stop in range(len(text), start, -1):
-            index = self._model.vocab.ids.get((prefix + text[start:stop]).encode("utf-8", "surrogateescape"))
-            if index is not None and index not in self._model.special_ids:
-                return Match(index, start, stop, len(text) - stop)
-        return None
+
+def _characters(word: bytes) -> int:
+    return len(word.decode("utf-8", "surrogateescape"))
 
 
 class WordLevelWords:

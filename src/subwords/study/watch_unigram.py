@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from math import inf, log
+from math import log
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from subwords.errors import TrainingError
 from subwords.kernels import layout
 from subwords.study.watched import PieceLoss, PieceStep, TrainingTrace, WordSplit
 from subwords.unigram.em import losses_of
+from subwords.unigram.plain import best_path
 from subwords.unigram.seeds import Lattice
 from subwords.unigram.train import UnigramSettings, train_unigram
 
@@ -88,30 +89,11 @@ def _texts(counts: Iterable[tuple[bytes, int]]) -> Words:
 def _step(number: int, why: str, pieces: tuple[PieceLoss, ...], words: Words) -> PieceStep:
     scores, splits, loss = {piece.piece: piece.score for piece in pieces}, list[WordSplit](), 0.0
     for word, count in words:
-        tokens, score = best_path(word, scores)
+        tokens, score = best_path(word, scores.get, len(word))
         splits.append(WordSplit(word, count, tuple(tokens or word)))
         loss -= count * score if tokens else 0.0  # a word with unknown characters has no path
     removed = tuple(piece.piece for piece in pieces if not piece.kept)
     return PieceStep(number, why, pieces, tuple(splits), loss, removed)
-
-
-def best_path(word: str, scores: Mapping[str, float], without: str | None = None) -> tuple[list[str], float]:
-    """Return the best segmentation and its score, ([], -inf) if there is none; `without`: a piece not to use.
-
-    >>> best_path("aab", {"a": -1.0, "b": -2.0, "ab": -2.5})
-    (['a', 'ab'], -3.5)
-    """
-    best, last = [0.0] + [-inf] * len(word), [0] * (len(word) + 1)
-    for stop in range(1, len(word) + 1):
-        for start in range(stop):
-            piece = word[start:stop]
-            if piece in scores and piece != without and best[start] + scores[piece] > best[stop]:
-                best[stop], last[stop] = best[start] + scores[piece], start
-    found, stop = list[str](), len(word) if best[-1] > -inf else 0
-    while stop:
-        found.append(word[last[stop] : stop])
-        stop = last[stop]
-    return found[::-1], best[-1]
 
 
 def _substrings(words: Words) -> dict[str, int]:
@@ -134,8 +116,8 @@ def _shares(counts: Mapping[str, int]) -> dict[str, float]:
 
 def _loss_without(words: Words, scores: Mapping[str, float], piece: str) -> float:
     """Return how much the loss of the corpus rises without a piece."""
-    return sum(
-        count * (best_path(word, scores)[1] - best_path(word, scores, piece)[1])
-        for word, count in words
-        if piece in word
-    )
+    left, found = {other: score for other, score in scores.items() if other != piece}, 0.0
+    for word, count in words:
+        if piece in word:
+            found += count * (best_path(word, scores.get, len(word))[1] - best_path(word, left.get, len(word))[1])
+    return found

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 from weakref import WeakValueDictionary
 
 from subwords.components.model import Model
+from subwords.components.roles import BERT_TOKENS
 from subwords.errors import InputError, SubwordsError
 from subwords.support.checks import check_choice
-from subwords.wordpiece.model import SPECIAL_TOKENS
 
 if TYPE_CHECKING:
     from subwords.bpe.model import BPE
@@ -118,7 +118,7 @@ FAMILIES = {
             },
         ),
         Family(
-            *("wordpiece", "WordPiece", "bert", "bert-uncased", SPECIAL_TOKENS),
+            *("wordpiece", "WordPiece", "bert", "bert-uncased", BERT_TOKENS),
             unk_token="[UNK]",
             tools={
                 "extend": "adapt.extend_pieces.extend_wordpiece",

@@ -22,8 +22,6 @@ from subwords.bpe.merge_tables import (
     without_repeats,
 )
 from subwords.bpe.model import BPE
-from subwords.bpe.plain import Pairs, Symbol, merge, pairs_of
-from subwords.bpe.ranges import Unfused, symbol_ranges
 from subwords.bpe.whole_words import as_words, lost_words
 from subwords.components.splitter import Rule
 from subwords.encode.encoder import Encoder
@@ -38,6 +36,8 @@ from subwords.split.word_spans import WordSpans
 from subwords.support.light import distinct, random_bits
 
 if TYPE_CHECKING:
+    from subwords.bpe.plain import Pairs
+    from subwords.bpe.ranges import Unfused
     from subwords.kernels.jit import Kernel
 
 __all__ = ["BPESegmenter"]
@@ -300,6 +300,8 @@ class BPESegmenter(Segmenter):
         self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], word_spans: WordSpans
     ) -> NDArray[np.int64]:
         """Return the byte range of each id; see `token_ends`."""
+        from subwords.bpe.ranges import symbol_ranges
+
         if self.joins:  # an id for a word, or for several
             words = np.flatnonzero(np.diff(offsets))
             begins = word_spans.words[words]
@@ -357,10 +359,14 @@ class BPESegmenter(Segmenter):
     @cached_property
     def pairs(self) -> Pairs:
         """Priority and result of every merge, for merging in Python."""
+        from subwords.bpe.plain import pairs_of
+
         return pairs_of(self.model)
 
     @cached_property
     def _unfused(self) -> Unfused:
+        from subwords.bpe.ranges import Unfused
+
         unfused = BPESegmenter(replace(self.model, fuse_unk=False))
         return Unfused(self.model, Encoder(unfused, Splitter(())), self._lengths)
 
@@ -396,6 +402,8 @@ def _running(lengths: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[
 
 def _merged(model: BPE, pairs: Pairs, token: bytes) -> list[int]:
     """Return what the merges make of a token as it is spelled, with its own marks."""
+    from subwords.bpe.plain import Symbol, merge
+
     symbols, rest = list[Symbol](), token
     while rest:
         size = next((n for n in _sizes(model, rest, first=not symbols) if rest[:n] in model.vocab.ids), 0)

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from subwords.components.added_token import AddedToken
 from subwords.errors import InputError
 
-__all__ = ["ROLES", "checked_roles", "roles_by_name"]
+__all__ = ["BERT_TOKENS", "ROLES", "checked_roles", "roles_by_name"]
 
 ROLES = ("bos", "eos", "unk", "pad", "cls", "sep", "mask")
+BERT_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 _NAMES = {
     "bos": ("<s>", "<|begin_of_text|>", "<|startoftext|>", "<bos>"),

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from subwords.components.added_token import AddedToken
 from subwords.components.decoder import WordPieceDecoder
 from subwords.components.normalizer import NAMED as NORMALIZERS
+from subwords.components.roles import BERT_TOKENS
 from subwords.components.splitter import NAMED as SPLITTERS
 from subwords.components.template import bert
 from subwords.components.vocab import Vocab
@@ -16,7 +17,7 @@ from subwords.families import need
 from subwords.formats.json_node import is_unicode, shown
 from subwords.spec import TokenizerSpec
 from subwords.unicode.tables import WHITESPACE
-from subwords.wordpiece.model import SPECIAL_TOKENS, WordPiece
+from subwords.wordpiece.model import WordPiece
 
 __all__ = ["is_cased", "read", "read_tokens", "write", "write_tokens"]
 
@@ -117,7 +118,7 @@ def read(data: bytes, name: str) -> TokenizerSpec:
     """
     texts = read_tokens(data, name)
     ids = {text: i for i, text in enumerate(texts) if text}
-    special = [token for token in SPECIAL_TOKENS if token in ids]
+    special = [token for token in BERT_TOKENS if token in ids]
     model = WordPiece(
         Vocab([text.encode() for text in texts]), ids["[UNK]"], special_ids=frozenset(ids[token] for token in special)
     )

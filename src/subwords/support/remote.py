@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from subwords.errors import InputError
-from subwords.support.install import install_hint
 
 __all__ = ["Remote", "is_path", "is_remote", "local_copy", "names_place", "remote_of", "version_of"]
 
@@ -65,6 +64,8 @@ def remote_of(value: object) -> Path:
     try:
         from upath import UPath
     except ImportError:
+        from subwords.support.install import install_hint
+
         raise InputError(
             f"{value!s:.200} is a URL, which needs universal-pathlib: {install_hint('remote')}, and the library "
             "of the store, such as s3fs or gcsfs"

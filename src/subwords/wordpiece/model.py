@@ -8,12 +8,11 @@ from subwords.components.model import Model
 from subwords.components.vocab import Vocab
 from subwords.errors import FormatError
 
-__all__ = ["LARGEST_ID", "MAX_CHARS", "SPECIAL_TOKENS", "WordPiece"]
+__all__ = ["LARGEST_ID", "MAX_CHARS", "WordPiece"]
 
 MOST_IDS = 2**31 - 1
 LARGEST_ID = MOST_IDS - 1
 MAX_CHARS = 100  # BERT's
-SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")  # BERT's
 
 
 @dataclass(frozen=True, eq=False)

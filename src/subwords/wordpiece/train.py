@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from subwords.components.decoder import Decoder, Fuse, Replace, WordPieceDecoder
 from subwords.components.normalizer import Steps
+from subwords.components.roles import BERT_TOKENS
 from subwords.components.splitter import Rule
 from subwords.components.template import bert
 from subwords.components.unescaped import unescaped, writes_spaces
@@ -23,7 +24,7 @@ from subwords.learning.merging import merge_words
 from subwords.spec import TokenizerSpec
 from subwords.support.checks import check_choice, check_integer, check_string
 from subwords.support.memory import zeros
-from subwords.wordpiece.model import MAX_CHARS, SPECIAL_TOKENS, WordPiece
+from subwords.wordpiece.model import MAX_CHARS, WordPiece
 from subwords.wordpiece.pair_scores import SCORES, ScoreLoop, read_words
 
 __all__ = ["WordPieceSettings", "assemble_wordpiece", "characters_of", "train_wordpiece", "untrained_wordpiece"]
@@ -37,7 +38,7 @@ class WordPieceSettings:
     score: Literal["likelihood", "course", "count"] = "likelihood"
     tie_break: Literal["ids", "first", "bytes"] = "ids"
     prefix: str = "##"
-    special_tokens: Sequence[str] = SPECIAL_TOKENS
+    special_tokens: Sequence[str] = BERT_TOKENS
     unk_token: str = "[UNK]"
     min_frequency: int = 0
     max_token_length: int | None = None

@@ -229,9 +229,10 @@ def _t5(data: Metadata, tokens: _Tokens) -> TokenizerSpec:
 
 
 def _bert(data: Metadata, tokens: _Tokens) -> TokenizerSpec:
-    from subwords.wordpiece.model import SPECIAL_TOKENS, WordPiece
+    from subwords.components.roles import BERT_TOKENS
+    from subwords.wordpiece.model import WordPiece
 
-    usual = [i for i in tokens.roles.values() if tokens.texts[i] in SPECIAL_TOKENS]
+    usual = [i for i in tokens.roles.values() if tokens.texts[i] in BERT_TOKENS]
     literal = {*tokens.of(CONTROL, UNKNOWN, USER_DEFINED, UNUSED), *usual}
     texts = [text if i in literal else _unspaced(text) for i, text in enumerate(tokens.texts)]
     first: dict[str, int] = {}
@@ -240,7 +241,7 @@ def _bert(data: Metadata, tokens: _Tokens) -> TokenizerSpec:
             raise data.wrong(f"{PREFIX}tokens", "distinct tokens", f"{shown(text)} as the ids {first[text]} and {i}")
     cls, sep, unk = (tokens.roles.get(role) for role in ("bos", "sep", "unk"))
     if cls is None or sep is None or unk is None:
-        raise FormatError(f"{data.name}: {PREFIX}tokens: expected tokens for {', '.join(SPECIAL_TOKENS[1:4])}")
+        raise FormatError(f"{data.name}: {PREFIX}tokens: expected tokens for {', '.join(BERT_TOKENS[1:4])}")
     added = {token.id: token for token in tokens.added()}
     added |= {i: AddedToken(texts[i], i) for i in usual if i not in added}
     special = frozenset([*(i for i, token in added.items() if token.special), *tokens.of(UNUSED)])

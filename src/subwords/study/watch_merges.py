@@ -9,32 +9,37 @@ from itertools import groupby, zip_longest
 from math import log
 
 import numpy as np
+from numpy.typing import NDArray
 
 from subwords.bpe.train import BPESettings
-from subwords.components.byte_alphabet import BYTES
+from subwords.bpe.train import first_tokens as bpe_tokens
+from subwords.corpus.counts import WordCounts
 from subwords.errors import TrainingError
 from subwords.kernels import layout
 from subwords.learning.characters import character_rules
-from subwords.learning.limits import check_room
+from subwords.learning.limits import check_words
 from subwords.study.watched import MergeStep, PairScore, TrainingTrace, WordSplit
 from subwords.wordpiece.likelihood import compare_gains
-from subwords.wordpiece.train import WordPieceSettings
+from subwords.wordpiece.train import WordPieceSettings, known_words
+from subwords.wordpiece.train import first_tokens as wordpiece_tokens
 
 __all__ = ["shown", "watch_bpe", "watch_wordpiece"]
 
 Pair = tuple[bytes, bytes]
 Word = tuple[bytes, int, tuple[bytes, ...]]  # the word, its count, its tokens
-Symbol = tuple[bytes, bytes]  # a byte or a character, and the token that it is at its place
 
 
-def watch_bpe(words: Iterable[tuple[bytes, int]], settings: BPESettings, most_steps: int) -> TrainingTrace:
+def watch_bpe(counts: WordCounts, settings: BPESettings, most_steps: int) -> TrainingTrace:
     """Return the steps of BPE training (B1-B8)."""
-    return _BPERun(words, settings).watched(most_steps)
+    check_words(counts)
+    return _BPERun(counts, settings, *bpe_tokens(counts, settings)).watched(most_steps)
 
 
-def watch_wordpiece(words: Iterable[tuple[bytes, int]], settings: WordPieceSettings, most_steps: int) -> TrainingTrace:
+def watch_wordpiece(counts: WordCounts, settings: WordPieceSettings, most_steps: int) -> TrainingTrace:
     """Return the steps of WordPiece training (P1, P2)."""
-    return _WordPieceRun(words, settings).watched(most_steps)
+    check_words(counts)
+    counts, _ = known_words(counts, settings.max_chars)
+    return _WordPieceRun(counts, settings, *wordpiece_tokens(counts, settings)[:2]).watched(most_steps)
 
 
 def shown(token: bytes) -> str:
@@ -48,33 +53,26 @@ class _Run(ABC):
     algorithm: str
 
     def __init__(
-        self, words: Iterable[tuple[bytes, int]], settings: BPESettings | WordPieceSettings, specials: Sequence[str]
+        self,
+        words: Iterable[tuple[bytes, int]],
+        settings: BPESettings | WordPieceSettings,
+        base: list[bytes],
+        symbol_ids: NDArray[np.int32],
     ) -> None:
-        self._settings = settings
-        symbols = [(word, count, self._symbols(word)) for word, count in words]
-        kept = self._kept([(symbol, count) for _, count, row in symbols for symbol, _ in row])
+        self._settings, self._base = settings, base
+        known = symbol_ids != layout.MISSING
         self._words: list[Word] = [
-            (word, count, tuple(token for _, token in run))
-            for word, count, row in symbols
-            for known, run in groupby(row, lambda symbol: symbol[0] in kept)
-            if known
+            (word, count, tuple(base[symbol_ids[symbol]] for symbol in run))
+            for word, count in words
+            for is_known, run in groupby(self._symbols(word), known.__getitem__)
+            if is_known
         ]
-        self._base = [*dict.fromkeys([*(token.encode() for token in specials), *self._first(kept)])]
-        check_room(len(self._base) - len(specials), settings)
-        self._ids = {token: index for index, token in enumerate(self._base)}
+        self._ids = {token: index for index, token in enumerate(base)}
         self._merges = list[Pair]()
 
     @abstractmethod
-    def _symbols(self, word: bytes) -> list[Symbol]:
-        """Return the symbols of a word."""
-
-    @abstractmethod
-    def _kept(self, found: list[tuple[bytes, int]]) -> list[bytes]:
-        """Return the bytes or characters of the alphabet, in order."""
-
-    @abstractmethod
-    def _first(self, kept: list[bytes]) -> list[bytes]:
-        """Return the tokens of the alphabet, in order of id."""
+    def _symbols(self, word: bytes) -> list[int]:
+        """Return the symbols of a word, as the trainer numbers them."""
 
     @abstractmethod
     def _join(self, pair: Pair) -> bytes:
@@ -153,51 +151,22 @@ class _Run(ABC):
             at += 2 if joins else 1
         return tuple(found)
 
-    def _most_frequent(self, found: list[tuple[bytes, int]], order: list[bytes]) -> list[bytes]:
-        """Return the most frequent bytes or characters, as many as limit_alphabet says, in the given order."""
-        weights = dict.fromkeys(order, 0)
-        for symbol, count in found:
-            weights[symbol] += count
-        best = {*sorted(order, key=lambda symbol: -weights[symbol])[: self._settings.limit_alphabet]}
-        return [symbol for symbol in order if symbol in best]
-
 
 def _splits(words: Iterable[Word]) -> tuple[WordSplit, ...]:
     return tuple(WordSplit(shown(word), count, tuple(map(shown, tokens))) for word, count, tokens in words)
 
 
-def _characters(word: bytes) -> list[bytes]:
-    """Return the characters of a word, and each byte that is not UTF-8."""
-    return [char.encode("utf-8", "surrogateescape") for char in word.decode("utf-8", "surrogateescape")]
-
-
-def _is_text(symbol: bytes) -> bool:
-    return len(symbol) > 1 or symbol < b"\x80"
+def _codes(word: bytes) -> list[int]:
+    """Return the code points of a word; a surrogate for each byte that is not UTF-8."""
+    return [*map(ord, word.decode("utf-8", "surrogateescape"))]
 
 
 class _BPERun(_Run):
     algorithm = "bpe"
     _settings: BPESettings
 
-    def __init__(self, words: Iterable[tuple[bytes, int]], settings: BPESettings) -> None:
-        self._settings = settings
-        super().__init__(words, settings, settings.reserved)
-
-    def _symbols(self, word: bytes) -> list[Symbol]:
-        whole = self._settings.byte_level
-        return [(part, part) for part in ([bytes([byte]) for byte in word] if whole else _characters(word))]
-
-    def _kept(self, found: list[tuple[bytes, int]]) -> list[bytes]:
-        used = {symbol for symbol, _ in found}
-        if not self._settings.byte_level:
-            found = [(symbol, count) for symbol, count in found if _is_text(symbol)]
-            return self._most_frequent(found, sorted(symbol for symbol, _ in dict(found).items()))
-        every = [bytes([byte]) for byte in BYTES]
-        full = self._settings.alphabet == "full"
-        return self._most_frequent(found, every if full else [symbol for symbol in every if symbol in used])
-
-    def _first(self, kept: list[bytes]) -> list[bytes]:
-        return kept
+    def _symbols(self, word: bytes) -> list[int]:
+        return [*word] if self._settings.byte_level else _codes(word)
 
     def _join(self, pair: Pair) -> bytes:
         return pair[0] + pair[1]
@@ -205,7 +174,7 @@ class _BPERun(_Run):
     def _may_merge(self, pair: Pair) -> bool:
         most = self._settings.max_token_length
         token = self._join(pair)
-        if most is not None and (len(token) if self._settings.byte_level else len(_characters(token))) > most:
+        if most is not None and (len(token) if self._settings.byte_level else len(_codes(token))) > most:
             return False
         if not self._settings.whole_characters:
             return True
@@ -223,23 +192,12 @@ class _WordPieceRun(_Run):
     algorithm = "wordpiece"
     _settings: WordPieceSettings
 
-    def __init__(self, words: Iterable[tuple[bytes, int]], settings: WordPieceSettings) -> None:
-        self._settings, self._prefix = settings, settings.prefix.encode()
-        super().__init__(words, settings, settings.special_tokens)
+    @property
+    def _prefix(self) -> bytes:
+        return self._settings.prefix.encode()
 
-    def _symbols(self, word: bytes) -> list[Symbol]:
-        rows, begins = list[Symbol](), True
-        for char in _characters(word):
-            rows.append((char, char if begins else self._prefix + char))
-            begins = False
-        return rows
-
-    def _kept(self, found: list[tuple[bytes, int]]) -> list[bytes]:
-        found = [(symbol, count) for symbol, count in found if _is_text(symbol)]
-        return self._most_frequent(found, sorted({symbol for symbol, _ in found}))
-
-    def _first(self, kept: list[bytes]) -> list[bytes]:
-        return sorted({token for _, _, tokens in self._words for token in tokens})
+    def _symbols(self, word: bytes) -> list[int]:
+        return [code + layout.CODE_POINTS * (place > 0) for place, code in enumerate(_codes(word))]
 
     def _join(self, pair: Pair) -> bytes:
         return pair[0] + pair[1][len(self._prefix) :]
@@ -250,7 +208,7 @@ class _WordPieceRun(_Run):
 
     def _length(self, token: bytes) -> int:
         inner = token.startswith(self._prefix) and len(token) > len(self._prefix)
-        return len(_characters(token[len(self._prefix) :] if inner else token))
+        return len(_codes(token[len(self._prefix) :] if inner else token))
 
     def _pairs(self, times: Callable[[int], int] = lambda length: length - 1) -> dict[Pair, int]:
         # A merge joins every second token of a run; the gain needs the number of merges.

@@ -90,8 +90,8 @@ def train_wordpiece(
     [b'##g', b'##n', b'##s', b'##u', b'b', b'h', b'p', b'##ug', b'##un', b'hug', b'bun']
     """
     check_words(counts)
-    counts, longest = _within(counts, settings.max_chars)
-    names, ids, times = _base(counts, settings)
+    counts, longest = known_words(counts, settings.max_chars)
+    names, ids, times = first_tokens(counts, settings)
     if settings.score == "count" and not _may_spell_prefix(counts, settings.prefix):
         prefix = len(settings.prefix.encode())
         vocab, _ = merge_words(counts, ids, names, settings, on_step, prefix=prefix)
@@ -110,7 +110,7 @@ def characters_of(counts: WordCounts) -> NDArray[np.int64]:
     return lengths
 
 
-def _within(counts: WordCounts, most: int | None) -> tuple[WordCounts, int]:
+def known_words(counts: WordCounts, most: int | None) -> tuple[WordCounts, int]:
     """Return the words that encoding can segment, and the limit on their characters."""
     if not np.any(np.diff(counts.offsets) > (MAX_CHARS if most is None else most)):  # bytes
         return counts, MAX_CHARS if most is None else most
@@ -136,7 +136,7 @@ def _model(vocab: Vocab, settings: WordPieceSettings, max_chars: int) -> WordPie
     )
 
 
-def _base(counts: WordCounts, settings: WordPieceSettings) -> tuple[list[bytes], NDArray[np.int32], list[int]]:
+def first_tokens(counts: WordCounts, settings: WordPieceSettings) -> tuple[list[bytes], NDArray[np.int32], list[int]]:
     """Return the initial tokens in order of id (B3, B6), the id of every symbol, and the count of each token.
 
     A symbol is a code point if it begins a word, otherwise its code point + CODE_POINTS.

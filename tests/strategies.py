@@ -14,8 +14,9 @@ from subwords.bpe.model import BPE
 from subwords.components.vocab import Vocab
 from subwords.corpus.counts import WordCounts
 from subwords.corpus.provenance import Provenance
+from subwords.kernels.layout import LETTER, NUMBER, SPACE
 from subwords.resolve import splitter
-from subwords.unicode.tables import LETTER, NUMBER, OTHER, SPACE, gpt2_classes
+from subwords.unicode.tables import OTHER, gpt2_classes
 
 Pair = tuple[bytes, bytes]
 

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from subwords.families import FAMILIES, Family, family_of, segmenter_of
+from subwords.training.options import settings_of
+
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "subwords"
 FILES = sorted(SOURCE.rglob("*.py"))
@@ -318,6 +321,44 @@ def _public(node: ast.Module | ast.ClassDef) -> Iterator[ast.FunctionDef | ast.C
                 yield child
             if isinstance(child, ast.ClassDef):
                 yield from _public(child)
+
+
+# The classes of the four families, and what may ask whether a model is of one of them: the folders of the families, the
+# registry, and the files named here.
+CLASSES = {f"{family.model_class}{kind}" for family in FAMILIES.values() for kind in ("", "Segmenter")} | {"Model"}
+FOLDERS = (*(f"{name}/" for name in FAMILIES), "families.py", "components/model.py")
+MAY_ASK = {"spec.py": "a spec needs a model of any family: the only check of its type"}
+
+
+def family_questions(file: Path) -> Iterator[str]:
+    """Where a file asks for the family of a model by its class, or for an attribute that models may lack."""
+    for node in ast.walk(tree(file)):
+        if isinstance(node, ast.MatchClass) and ast.unparse(node.cls) in CLASSES:
+            yield f"{place(file)}:{node.lineno} case {ast.unparse(node.cls)}"
+        if not isinstance(node, ast.Call) or len(node.args) < 2:
+            continue
+        name, (first, second, *_) = ast.unparse(node.func), node.args
+        by_class = name in ("isinstance", "issubclass") and {*re.findall(r"\w+", ast.unparse(second))} & CLASSES
+        by_name = name in ("getattr", "hasattr") and ast.unparse(first).split(".")[-1].strip("_") == "model"
+        if by_class or by_name:
+            yield f"{place(file)}:{node.lineno} {ast.unparse(node)}"
+
+
+def test_code_asks_models_and_the_registry_not_classes() -> None:
+    asking = {place(file) for file in FILES if [*family_questions(file)]}
+    found = [
+        line for file in FILES if not place(file).startswith((*FOLDERS, *MAY_ASK)) for line in family_questions(file)
+    ]
+    assert found == []
+    assert {*MAY_ASK} <= asking  # the rule sees what it looks for
+
+
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
+def test_the_registry_names_what_exists(family: Family) -> None:
+    assert all(callable(family.tool(name)) for name in family.tools)
+    model = family.untrained(settings_of(family.name, {"vocab_size": 300}))
+    assert family_of(model) is family
+    assert type(segmenter_of(model)) is family.segmenter
 
 
 def repository_files() -> Iterator[Path]:

@@ -6,7 +6,6 @@ from functools import cached_property
 
 from subwords.bpe.model import BPE
 from subwords.bpe.plain import Symbol, first_symbols, merge
-from subwords.bpe.segmenter import BPESegmenter
 from subwords.corpus.counts import WordCounts
 from subwords.families import segmenter_of
 from subwords.study.pair_counts import learned_merges, one_merge_each
@@ -20,9 +19,8 @@ class BPEWords:
 
     def __init__(self, model: BPE, counts: WordCounts | None = None) -> None:
         self._model, self._counts = model, counts
-        segmenter = segmenter_of(model)
-        assert isinstance(segmenter, BPESegmenter)
-        self._segmenter, self._pairs = segmenter, segmenter.pairs
+        self._segmenter = segmenter_of(model)
+        self._pairs = self._segmenter.pairs
 
     @cached_property
     def _learned(self) -> dict[tuple[int, int], int]:

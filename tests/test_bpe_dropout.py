@@ -136,7 +136,7 @@ def test_options_of_the_other_family_are_refused(trained: Tokenizer) -> None:
         unigram.sample("hug", dropout=0.1)
     with pytest.raises(subwords.InputError, match="sample that or BPE; this is WordLevel"):
         wordlevel.sample("a")
-    assert unigram.sample("hugs", seed=3) == unigram.sample("hugs", alpha=0.1, nbest=-1, seed=3)
+    assert unigram.sample("hugs", seed=3) == unigram.sample("hugs", temperature=0.1, nbest=-1, seed=3)
 
 
 def test_unknown_symbols_are_the_errors_of_encode() -> None:

@@ -437,15 +437,16 @@ class Tokenizer:
         self,
         text: str,
         *,
-        alpha: float | None = None,
+        temperature: float | None = None,
         nbest: int | None = None,
         dropout: float | None = None,
         seed: Seed = None,
     ) -> list[int]:
         """Return the ids of one segmentation, drawn at random; for Unigram and BPE models.
 
-        Unigram draws in proportion to exp(alpha * score). alpha (0.1): 0 draws all segmentations with equal
-        probability, large values favour the best. nbest (-1): draw from the N best; a negative value draws from all.
+        Unigram draws in proportion to exp(score / temperature). temperature (10): small values favour the best
+        segmentation, math.inf draws all with equal probability. nbest (-1): draw from the N best; a negative value
+        draws from all.
 
         BPE skips each merge with probability `dropout`, from 0 (the same as `encode`) to 1 (no merge at all). Default:
         the model's own, or 0.1 if it has none. It runs in plain Python, at 0.2 MB/s.
@@ -456,7 +457,7 @@ class Tokenizer:
 
         >>> import subwords
         >>> tok = subwords.train(["hug hugs hugging"] * 9, algorithm="unigram", vocab_size=14)
-        >>> tok.decode(tok.sample("hugs", alpha=0.5, seed=1))
+        >>> tok.decode(tok.sample("hugs", temperature=2, seed=1))
         'hugs'
         >>> tok = subwords.train(["hug hugs hugging"] * 9, vocab_size=262)
         >>> len(tok.sample("hugs", dropout=0)), len(tok.sample("hugs", dropout=1.0))
@@ -464,7 +465,7 @@ class Tokenizer:
         """
         from subwords.engine.sample import sample
 
-        return sample(self._engine, self.model, text, alpha=alpha, nbest=nbest, dropout=dropout, seed=seed)
+        return sample(self._engine, self.model, text, temperature=temperature, nbest=nbest, dropout=dropout, seed=seed)
 
     # ------------------------------------------------------------------ ids to text
 
@@ -762,7 +763,7 @@ def load(
     path: str | PathLike[str],
     *,
     splitter: SplitterLike = None,
-    special_tokens: Mapping[str, int] | None = None,
+    special_ids: Mapping[str, int] | None = None,
     revision: str | None = None,
     download: bool = False,
 ) -> Tokenizer:
@@ -791,7 +792,7 @@ def load(
         from subwords.resolve import splitter as resolved
 
         rule = resolved(splitter).rule
-    spec = read_file(path, splitter=rule, special_tokens=special_tokens, revision=revision, download=download)
+    spec = read_file(path, splitter=rule, special_ids=special_ids, revision=revision, download=download)
     return Tokenizer(spec)
 
 
@@ -800,18 +801,18 @@ def tokenizer_of(
     name: str = "tokenizer",
     *,
     splitter: SplitterLike = None,
-    special_tokens: Mapping[str, int] | None = None,
+    special_ids: Mapping[str, int] | None = None,
 ) -> Tokenizer:
     """Return a tokenizer itself, or the one that `load` reads from a path or a name, such as "gpt-4o".
 
-    name: of the argument, for messages. splitter, special_tokens: for files without them, see `load`. Raises InputError
+    name: of the argument, for messages. splitter, special_ids: for files without them, see `load`. Raises InputError
     for other types and for options that a Tokenizer has itself; and the errors of `load`.
     """
     if isinstance(value, Tokenizer):
-        if splitter is not None or special_tokens is not None:
+        if splitter is not None or special_ids is not None:
             raise InputError(f"splitter and special_tokens are those of the {name}: leave them out")
         return value
     if isinstance(value, str | PathLike):
-        return load(value, splitter=splitter, special_tokens=special_tokens)
+        return load(value, splitter=splitter, special_ids=special_ids)
     hint = "; pass its .tokenizer" if isinstance(getattr(value, "tokenizer", None), Tokenizer) else ""
     raise InputError(f"expected {name} to be a Tokenizer, a path or a name, not {type(value).__name__}{hint}")

@@ -100,7 +100,7 @@ def test_tokenizers_and_results_show_themselves(tok: subwords.Tokenizer) -> None
 def test_ranks_are_no_list_of_merges(tok: subwords.Tokenizer, tmp_path: Path) -> None:
     many = subwords.train(["aaaa aaaa aaa aa abab baba ab ba" * 9], vocab_size=300)
     many.save(tmp_path / "a.tiktoken")
-    ranks = subwords.load(tmp_path / "a.tiktoken", splitter="gpt2", special_tokens={})
+    ranks = subwords.load(tmp_path / "a.tiktoken", splitter="gpt2", special_ids={})
     assert f"{ranks.vocab_size} tokens" in repr(ranks)
 
 

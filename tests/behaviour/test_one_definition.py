@@ -115,8 +115,8 @@ def test_counts_of_an_earlier_version_say_that_bytes_are_unknown(tmp_path: Path)
     assert [(one.bytes, one.bytes_per_token, one.flops_per_byte) for one in found.sizes] == [(None, None, None)] * 2
     assert "bytes per token" not in found.to_markdown()
     assert "do not know the bytes" in "".join(found.notes())
-    assert subwords.sweep(old, vocab_sizes=[260], on=TEXTS).sizes[0].bytes_per_token is not None
-    steady = subwords.stability(TEXTS, vocab_size=260, shares=[1], on=old)
+    assert subwords.sweep(old, vocab_sizes=[260], held_out=TEXTS).sizes[0].bytes_per_token is not None
+    steady = subwords.stability(TEXTS, vocab_size=260, shares=[1], held_out=old)
     with pytest.raises(subwords.InputError, match="bytes per token are unknown"):
         steady.enough()
 
@@ -199,5 +199,5 @@ def test_a_sweep_of_counted_texts_is_that_of_the_texts() -> None:
     )
     assert one == two
     assert one.bytes == sum(map(len, texts))
-    held = subwords.sweep(words, vocab_sizes=[260], on=["low light"]).sizes[0]
+    held = subwords.sweep(words, vocab_sizes=[260], held_out=["low light"]).sizes[0]
     assert held.bytes == len("low light")

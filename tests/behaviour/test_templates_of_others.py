@@ -101,9 +101,9 @@ def test_a_missing_token_is_refused_by_name(family: Any, kind: str) -> None:
 
 
 CHANGES: dict[str, Callable[[Tokenizer], Tokenizer]] = {
-    "extend": lambda tok: subwords.extend(tok, ["lows lows slows slows"], add=2),
+    "extend": lambda tok: subwords.extend(tok, ["lows lows slows slows"], count=2),
     "prune": lambda tok: subwords.prune(tok, drop=[tok.vocab_size - 1], compact=True).tokenizer,
-    "replace": lambda tok: subwords.replace(tok, ["lows lows slows slows"], number=1).tokenizer,
+    "replace": lambda tok: subwords.replace(tok, ["lows lows slows slows"], count=1).tokenizer,
     "merge": lambda tok: subwords.merge_tokenizers(tok, trained("bpe", ("[SEP]",))).tokenizer,
     "with_tokens": lambda tok: tok.with_tokens(["<new>"]),
 }

@@ -140,12 +140,12 @@ def test_a_rank_file_says_how_to_load_it(tmp_path: Path, corpus: Path) -> None:
     program, *words = shlex.split(command.strip('"'))
     assert program == "subwords"
     assert words[1] == "x.tiktoken"
-    again = subwords.load(tmp_path / "x.tiktoken", splitter="llama3", special_tokens={"<|endoftext|>": 0})
+    again = subwords.load(tmp_path / "x.tiktoken", splitter="llama3", special_ids={"<|endoftext|>": 0})
     assert again.encode(TEXT + "<|endoftext|>", special="allow") == tok.encode(TEXT + "<|endoftext|>", special="allow")
     with pytest.raises(FormatError, match="a rank file has no splitter") as caught:
         subwords.load(tmp_path / "x.tiktoken")
     number = int(str(caught.value).partition('{"<|end|>": ')[2].partition("}")[0])
-    more = subwords.load(tmp_path / "x.tiktoken", splitter="llama3", special_tokens={"<|end|>": number})
+    more = subwords.load(tmp_path / "x.tiktoken", splitter="llama3", special_ids={"<|end|>": number})
     assert more.encode("<|end|>", special="allow") == [number]
     # What the message says to type makes a file that every command opens.
     where = tmp_path / "x.json"
@@ -233,7 +233,7 @@ def test_several_chat_templates_stay(tmp_path: Path) -> None:
         assert found == {"chat_template.jinja": CHAT, "rag.jinja": "R", "tool_use.jinja": "T"}
     assert "additional chat templates" in said(tok.save, tmp_path / "a.json")[0]
     assert "additional_chat_templates" in subwords.convert(tmp_path / "a", tmp_path / "c.json").lost
-    extended = subwords.extend(tok, [TEXT], add=1)
+    extended = subwords.extend(tok, [TEXT], count=1)
     extended.save(f"{tmp_path}/d/")
     assert (tmp_path / "d" / "additional_chat_templates" / "rag.jinja").read_text() == "R"
     with pytest.raises(InputError, match="is a chat template of another tokenizer"):

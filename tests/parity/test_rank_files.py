@@ -38,7 +38,7 @@ def peer_of(path: Path, pattern: str, special_tokens: dict[str, int]) -> tiktoke
 def pair(data: Path) -> tuple[Tokenizer, tiktoken.Encoding]:
     path = file_of(data, "tiktoken/r50k_base.tiktoken")
     pattern = json.loads(file_of(data, "tiktoken/specs.json").read_text("utf-8"))["r50k_base"]["pat_str"]
-    return subwords.load(path, splitter=pattern, special_tokens=OWN), peer_of(path, pattern, OWN)
+    return subwords.load(path, splitter=pattern, special_ids=OWN), peer_of(path, pattern, OWN)
 
 
 @given(texts())

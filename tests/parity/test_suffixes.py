@@ -87,7 +87,7 @@ def test_either_file_will_do_and_special_tokens_may_be_given(folder: Path) -> No
     tok = subwords.load(folder / "vocab.json")
     assert tok == subwords.load(folder / "merges.txt")
     special = {"<|end|>": len(tok)}
-    with_end = subwords.load(folder, special_tokens=special, splitter="whitespace-split")
+    with_end = subwords.load(folder, special_ids=special, splitter="whitespace-split")
     assert with_end.special_tokens == special
     assert with_end.encode("a<|end|>", special="allow")[-1] == len(tok)
 

@@ -39,7 +39,7 @@ def shape(tmp_path_factory: pytest.TempPathFactory) -> TiktokenShape:
 
     path = tmp_path_factory.mktemp("ranks") / "x.tiktoken"
     path.write_bytes(b"".join(b"%s %d\n" % (base64.b64encode(token), rank) for token, rank in RANKS.items()))
-    return subwords.load(path, splitter=PATTERN, special_tokens=SPECIAL).as_tiktoken("x")
+    return subwords.load(path, splitter=PATTERN, special_ids=SPECIAL).as_tiktoken("x")
 
 
 CALLS: list[Callable[[Any], Any]] = [
@@ -149,7 +149,7 @@ def test_rank_files(name: str, data: Path) -> None:
     ranks = {base64.b64decode(line.split()[0]): int(line.split()[1]) for line in path.read_bytes().splitlines()}
     special = {"<|endoftext|>": len(ranks)}
     theirs = tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens=special)
-    ours = subwords.load(path, splitter=pattern, special_tokens=special).as_tiktoken(name)
+    ours = subwords.load(path, splitter=pattern, special_ids=special).as_tiktoken(name)
     check_same(lambda e: e.encode_batch([*TEXTS, "a<|endoftext|>"], allowed_special="all"), theirs, ours)
     check_same(lambda e: e.decode_batch(e.encode_ordinary_batch(TEXTS)), theirs, ours)
     check_same(lambda e: [e.token_byte_values(), e.n_vocab, e.eot_token], theirs, ours)

@@ -48,7 +48,7 @@ def test_both_files_are_written_whichever_is_named(name: str, pair: tuple[str, s
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(pair)
     check(tok, tmp_path / pair[0], tmp_path / pair[1])
     assert json.loads((tmp_path / pair[0]).read_text("utf-8"))["<|end|>"] == 0
-    again = subwords.load(tmp_path / name, special_tokens={"<|end|>": 0})
+    again = subwords.load(tmp_path / name, special_ids={"<|end|>": 0})
     assert again == tok
 
 

@@ -56,7 +56,7 @@ def test_stability_is_that_of_its_samples() -> None:
 @pytest.mark.parametrize("algorithm", ["wordpiece", "unigram", "wordlevel"])
 def test_stability_of_other_algorithms(algorithm: str) -> None:
     found = subwords.stability(
-        texts(200), vocab_size=40, shares=[0.5, 1], algorithm=algorithm, on=["low new " * 9], min_documents=2
+        texts(200), vocab_size=40, shares=[0.5, 1], algorithm=algorithm, held_out=["low new " * 9], min_documents=2
     )
     assert 0 < found.samples[0].common <= 1
     assert found.samples[0].bytes < found.samples[1].bytes

@@ -369,8 +369,9 @@ def test_every_option_of_train_is_on_the_command_line_and_the_other_way_round() 
     import inspect
     from dataclasses import fields
 
-    from subwords.cli.corpus import train
     from subwords.cli.run_options import RUN
+
+    from subwords.cli.corpus import train
     from subwords.corpus.reading import Reading
     from subwords.families import ALGORITHMS
 

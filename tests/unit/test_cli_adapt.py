@@ -33,7 +33,7 @@ def test_prune_by_a_corpus_or_counts(made: Path) -> None:
     place = made / "embedding_map.json"
     arguments = ("--vocab-size", 270, "--compact", "--id-map", place, "-o", made / "less.json")
     got = json_of("prune", made / "tok.json", "--on", made / "new.txt", *arguments)
-    expected = subwords.prune(tok, counts=made / "new.txt", vocab_size=270, compact=True)
+    expected = subwords.prune(tok, source=made / "new.txt", vocab_size=270, compact=True)
     assert (got["tokens"], got["ids"], got["removed"], got["added"]) == (270, 270, 5, 0)
     assert (got["moved"], got["id_map"]) == (len(expected.moved), str(place))
     assert subwords.load(made / "less.json") == expected.tokenizer
@@ -79,7 +79,7 @@ def test_errors_leave_no_file(made: Path) -> None:
 def test_replace_keeps_the_size(made: Path) -> None:
     tok = subwords.load(made / "tok.json")
     got = json_of("replace", made / "tok.json", made / "new.txt", "--number", 4, "-o", made / "other.json")
-    expected = subwords.replace(tok, made / "new.txt", number=4)
+    expected = subwords.replace(tok, made / "new.txt", count=4)
     assert (got["ids"], got["removed"], got["added"]) == (275, 4, 4)
     assert subwords.load(made / "other.json") == expected.tokenizer
     run("replace", made / "tok.json", made / "new.txt", "-o", made / "other.json", code=2)

@@ -71,7 +71,7 @@ def test_extend_saves_a_longer_tokenizer(tok_path: Path, tok: Tokenizer, tmp_pat
     out = tmp_path / "more.json"
     got = json_of("extend", tok_path, tmp_path / "more.txt", "--add", 5, "-o", out)
     assert (got["tokens"], got["new"], got["saved"]) == (tok.vocab_size + 5, 5, str(out))
-    assert subwords.load(out) == subwords.extend(tok, tmp_path / "more.txt", add=5)
+    assert subwords.load(out) == subwords.extend(tok, tmp_path / "more.txt", count=5)
     (tmp_path / "way.txt").write_text("by the way of the way " * 30)
     run("extend", tok_path, tmp_path / "way.txt", "--add", 20, "--splitter", "x+", "--max-words", 2, "-q", "-o", out)
     assert any(token.count(b" ") == 2 for token in [*subwords.load(out).model.vocab][tok.vocab_size :])

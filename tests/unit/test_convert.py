@@ -17,25 +17,25 @@ from subwords.errors import FormatError, InputError
 
 
 def test_json_to_ranks_and_back(tok_path: Path, tok: Tokenizer, tmp_path: Path) -> None:
-    found = subwords.convert(tok_path, tmp_path / "x.tiktoken", against=[TEXT])
+    found = subwords.convert(tok_path, tmp_path / "x.tiktoken", source=[TEXT])
     assert found.lost == ("splitter", "special_tokens")
     assert (found.path, found.different, found.difference) == (tmp_path / "x.tiktoken", 0, None)
     with pytest.raises(FormatError, match="no splitter"):
         subwords.convert(tmp_path / "x.tiktoken", tmp_path / "y.json")
     assert not (tmp_path / "y.json").exists()
-    subwords.convert(tmp_path / "x.tiktoken", tmp_path / "y.json", splitter="gpt2", special_tokens={"<s>": 0})
+    subwords.convert(tmp_path / "x.tiktoken", tmp_path / "y.json", splitter="gpt2", special_ids={"<s>": 0})
     again = subwords.load(tmp_path / "y.json")
     for special in ("text", "allow"):
         assert again.encode(TEXT, special=special) == tok.encode(TEXT, special=special)
 
 
 def test_json_to_vocab_and_merges_and_gguf(tok_path: Path, tok: Tokenizer, tmp_path: Path) -> None:
-    found = subwords.convert(tok_path, tmp_path / "vocab.json", against=[TEXT])
+    found = subwords.convert(tok_path, tmp_path / "vocab.json", source=[TEXT])
     assert (found.lost, found.different) == (("splitter", "special_tokens"), 0)
     assert {path.name for path in tmp_path.iterdir()} == {"vocab.json", "merges.txt"}
-    again = subwords.load(tmp_path / "merges.txt", special_tokens={"<s>": 0})
+    again = subwords.load(tmp_path / "merges.txt", special_ids={"<s>": 0})
     assert again.encode(f"{TEXT}<s>", special="allow") == tok.encode(f"{TEXT}<s>", special="allow")
-    assert not subwords.convert(tok_path, tmp_path / "a.gguf", against=[TEXT]).different
+    assert not subwords.convert(tok_path, tmp_path / "a.gguf", source=[TEXT]).different
 
 
 def test_json_to_folder_and_vocab_txt(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_vocab_txt_states_no_rules(changes: dict[str, Any], tmp_path: Path) -> N
 
 def test_model_to_json_and_back(tmp_path: Path) -> None:
     subwords.train([TEXT], algorithm="unigram", vocab_size=40).save(tmp_path / "a.model")
-    found = subwords.convert(tmp_path / "a.model", tmp_path / "b.json", against=[TEXT])
+    found = subwords.convert(tmp_path / "a.model", tmp_path / "b.json", source=[TEXT])
     assert (found.different, found.lost) == (0, ())
     subwords.convert(tmp_path / "b.json", tmp_path / "c.model")
     assert subwords.load(tmp_path / "c.model").encode(TEXT) == subwords.load(tmp_path / "a.model").encode(TEXT)

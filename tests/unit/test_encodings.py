@@ -116,7 +116,7 @@ def test_distributions_at_the_ends_of_the_scale(method: Any) -> None:
 
 def test_a_distribution_of_a_long_word_is_refused() -> None:
     with pytest.raises(subwords.InputError, match="at most 50 outcomes of the random decisions"):
-        subwords.distribution(BYTES, "hugginglowest", method="bpe-dropout", most=50)
+        subwords.distribution(BYTES, "hugginglowest", method="bpe-dropout", limit=50)
     with pytest.raises(subwords.InputError, match="p is not an option"):
         subwords.distribution(BYTES, "hug", method="uniform", p=0.1)
 
@@ -189,7 +189,7 @@ def test_what_cannot_be_segmented_is_refused() -> None:
         subwords.encode_with(level, "a", method="longest")
     tok = subwords.train(["ab ab"], vocab_size=257)
     with pytest.raises(subwords.InputError, match="at most 3 segmentations"):
-        subwords.segmentations(tok, "abab", most=3)
+        subwords.segmentations(tok, "abab", limit=3)
     with pytest.raises(subwords.InputError, match="at most 20000 bytes"):
         subwords.encode_with(tok, "a" * 20_001, method="uniform")
     with pytest.raises(subwords.InputError, match="lone surrogate"):

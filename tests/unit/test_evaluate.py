@@ -276,7 +276,7 @@ def test_first_tokens_are_what_a_smaller_training_gives(options: dict[str, Any])
 @pytest.mark.parametrize("algorithm", ["bpe", "unigram", "wordpiece"])
 def test_sweep_measures_each_size(algorithm: str) -> None:
     sizes = [260, 270, 285] if algorithm == "bpe" else [30, 34, 40]
-    found = subwords.sweep([TEXT * 9], vocab_sizes=sizes, on=LINES, algorithm=algorithm)
+    found = subwords.sweep([TEXT * 9], vocab_sizes=sizes, held_out=LINES, algorithm=algorithm)
     assert [one.vocab_size for one in found.sizes] == sizes
     for one in found.sizes:
         tok = subwords.train([TEXT * 9], vocab_size=one.vocab_size, algorithm=algorithm)
@@ -308,7 +308,7 @@ def test_plots_say_what_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_real_files(data: Path) -> None:
     toks = [subwords.load(file_of(data, name)) for name in ("gpt2/tokenizer.json", "t5/spiece.model")]
     corpus = sorted(data.glob("corpora/*.txt"))[0].read_bytes()[:100_000].decode("utf-8", "ignore").splitlines(True)
-    found = subwords.compare(toks, corpus, words=3)
+    found = subwords.compare(toks, corpus, limit=3)
     for tok, one in zip(toks, found.evaluations, strict=True):
         assert one.tokens == sum(len(tok.encode(line)) for line in corpus)
 

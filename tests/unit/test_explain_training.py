@@ -194,9 +194,9 @@ def test_large_corpora_and_wrong_settings_are_refused(tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match="expected at most 1000 different words"):
         subwords.explain_training([" ".join(map(str, range(1100)))], vocab_size=300)
     with pytest.raises(TrainingError, match="more than 3 steps to explain"):
-        subwords.explain_training(CORPUS, vocab_size=300, most_steps=3)
+        subwords.explain_training(CORPUS, vocab_size=300, limit=3)
     with pytest.raises(TrainingError, match="more than 1 steps to explain"):
-        subwords.explain_training(CORPUS, vocab_size=40, algorithm="unigram", most_steps=1)
+        subwords.explain_training(CORPUS, vocab_size=40, algorithm="unigram", limit=1)
     wrong: Any = "wordlevel"
     with pytest.raises(InputError, match="algorithm"):
         subwords.explain_training(CORPUS, vocab_size=300, algorithm=wrong)

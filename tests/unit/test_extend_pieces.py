@@ -59,7 +59,7 @@ def test_unigram_is_the_textbook(words: dict[str, int], pieces: dict[str, int], 
 @pytest.mark.parametrize("algorithm", ["wordpiece", "unigram"])
 def test_ids_stay_and_new_ones_are_used(algorithm: Any, tmp_path: Path) -> None:
     tok = subwords.train(TEXT, algorithm=algorithm, vocab_size=300)
-    more = subwords.extend(tok, MORE, add=80, progress=False)
+    more = subwords.extend(tok, MORE, count=80, progress=False)
     size = tok.vocab_size
     assert more.vocab_size == size + 80
     assert [more.model.vocab[k] for k in range(size)] == [tok.model.vocab[k] for k in range(size)]
@@ -80,7 +80,7 @@ def test_ids_stay_and_new_ones_are_used(algorithm: Any, tmp_path: Path) -> None:
 def test_real_files(data: Path, tmp_path: Path, name: str) -> None:
     tok = subwords.load(file_of(data, name))
     size, text = tok.vocab_size, MORE[0]
-    more = subwords.extend(tok, [text], add=200, progress=False)
+    more = subwords.extend(tok, [text], count=200, progress=False)
     assert more.vocab_size == size + 200
     rules = ["unreachable-token", "split-token", "normalized-token"]
     before, after = ({f.tokens for f in subwords.audit(one, rules=rules).findings} for one in (tok, more))
@@ -105,14 +105,14 @@ def test_clear_errors() -> None:
     unigram = subwords.train(TEXT, algorithm="unigram", vocab_size=200)
     pieces = subwords.train(TEXT, algorithm="wordpiece", vocab_size=200)
     with pytest.raises(InputError, match="extend needs a BPE, WordPiece or Unigram model; this is WordLevel"):
-        subwords.extend(subwords.train(TEXT, algorithm="wordlevel", vocab_size=9), MORE, add=1)
+        subwords.extend(subwords.train(TEXT, algorithm="wordlevel", vocab_size=9), MORE, count=1)
     with pytest.raises(InputError, match="splitter is for BPE"):
-        subwords.extend(unigram, MORE, add=1, splitter="whitespace")
+        subwords.extend(unigram, MORE, count=1, splitter="whitespace")
     with pytest.raises(InputError, match="whole_characters is for BPE"):
-        subwords.extend(pieces, MORE, add=1, whole_characters=True)
+        subwords.extend(pieces, MORE, count=1, whole_characters=True)
     with pytest.raises(InputError, match="max_words is for BPE"):
-        subwords.extend(unigram, MORE, add=1, max_words=2)
+        subwords.extend(unigram, MORE, count=1, max_words=2)
     with pytest.raises(TrainingError, match="nothing to add"):
-        subwords.extend(pieces, ["文 字"], add=1)
+        subwords.extend(pieces, ["文 字"], count=1)
     with pytest.warns(SubwordsWarning, match="fewer tokens than asked for: 1 instead of 50"):
-        assert subwords.extend(pieces, ["mediumraysrays"], add=50).vocab_size == pieces.vocab_size + 1
+        assert subwords.extend(pieces, ["mediumraysrays"], count=50).vocab_size == pieces.vocab_size + 1

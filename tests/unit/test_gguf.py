@@ -257,7 +257,7 @@ def test_tokens_that_overlap_only_in_runs_are_written(file: Path) -> None:
 def test_merges_decide_whether_whole_words_make_a_difference(file: Path) -> None:
     """llama.cpp takes a whole word at once with some pre-tokenizers only."""
     tok = trained(splitter="qwen2")
-    whole = tok.with_(model=subwords.load(_ranks(tok, file), splitter="qwen2", special_tokens=tok.special_tokens).model)
+    whole = tok.with_(model=subwords.load(_ranks(tok, file), splitter="qwen2", special_ids=tok.special_tokens).model)
     assert whole.model.whole_words  # type: ignore[union-attr]
     whole.save(file)
     assert subwords.load(file).encode("lower ab") == whole.encode("lower ab")

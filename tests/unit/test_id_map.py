@@ -87,8 +87,8 @@ def test_composed_maps_are_products(texts: list[str]) -> None:
 
 def test_pruned_and_compacted_twice() -> None:
     tok = subwords.train([ONE] * 9, vocab_size=275)
-    first = subwords.prune(tok, counts=[ONE], vocab_size=270, compact=True)
-    second = subwords.extend(first.tokenizer, [TWO] * 9, add=5)
+    first = subwords.prune(tok, source=[ONE], vocab_size=270, compact=True)
+    second = subwords.extend(first.tokenizer, [TWO] * 9, count=5)
     found = first.id_map.compose(subwords.id_map(first.tokenizer, second))
     assert len(found) == 275
     for index, token in enumerate([*second.model.vocab][:270]):

@@ -132,7 +132,7 @@ def test_rank_files_in_tiktoken(data: Path, tmp_path: Path) -> None:
 
     from subwords.reference.bpe import GPT2_PATTERN
 
-    tok = subwords.load(file_of(data, "tiktoken/r50k_base.tiktoken"), splitter="gpt2", special_tokens={})
+    tok = subwords.load(file_of(data, "tiktoken/r50k_base.tiktoken"), splitter="gpt2", special_ids={})
     text = "แสงสีขาว หักเหในแก้ว เห็นเจ็ดสี หลังฝนตก naïve prisms " * 9
     found = subwords.merge_tokenizers(tok, subwords.train([text], vocab_size=330))
     found.tokenizer.save(tmp_path / "x.tiktoken")

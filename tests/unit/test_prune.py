@@ -136,24 +136,24 @@ def test_by_counts(algorithm: Any, compact: bool) -> None:
     tok = subwords.train([TEXT] * 9 + ["x Newton naïve слово light"], algorithm=algorithm, vocab_size=size)
     least = [TEXT.replace("new", "wide")]
     left = sum(1 for token in tok.model.vocab if token) - number
-    found = subwords.prune(tok, counts=least, vocab_size=left, compact=compact)
+    found = subwords.prune(tok, source=least, vocab_size=left, compact=compact)
     assert len(found.removed) == number
     assert sum(1 for token in found.tokenizer.model.vocab if token) == left
     assert not compact or found.tokenizer.vocab_size == left
     check(found, texts_of(random.Random(SEED)))
     rules: Any = {"splitter": tok.splitter, "normalizer": tok.normalizer, "special_tokens": [*tok.special_tokens]}
-    again = subwords.prune(tok, counts=subwords.count(least, **rules), vocab_size=left, compact=compact)
+    again = subwords.prune(tok, source=subwords.count(least, **rules), vocab_size=left, compact=compact)
     assert again.tokenizer == found.tokenizer
 
 
 def test_by_the_least_count() -> None:
     tok = subwords.train([TEXT] * 9, vocab_size=290)
-    found = subwords.prune(tok, counts=["low lower slow"] * 5, min_count=3)
+    found = subwords.prune(tok, source=["low lower slow"] * 5, min_count=3)
     used = {*tok.encode("low lower slow")}
     assert found.removed
     assert not used & {*found.removed}
     assert tok.token_to_id("Ġnewest") in found.removed
-    kept = subwords.prune(tok, counts=["low lower slow"], min_count=2, keep=["Ġnewest"])
+    kept = subwords.prune(tok, source=["low lower slow"], min_count=2, keep=["Ġnewest"])
     assert kept.tokenizer.encode(" newest") == [tok.token_to_id("Ġnewest")]
 
 
@@ -277,7 +277,7 @@ def test_real_files_in_hf(data: Path, tmp_path: Path, name: str, compact: bool) 
     tokenizers = pytest.importorskip("tokenizers")
     tok = subwords.load(file_of(data, name))
     number = sum(1 for token in tok.model.vocab if token)
-    found = subwords.prune(tok, counts=[TEXT, "def f(x): return x"], vocab_size=number - 100, compact=compact)
+    found = subwords.prune(tok, source=[TEXT, "def f(x): return x"], vocab_size=number - 100, compact=compact)
     check(found, [*texts_of(random.Random(SEED), 60), *(tok.decode([index]) for index in found.removed[:60])])
     found.tokenizer.save(tmp_path / "tokenizer.json")
     theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
@@ -289,8 +289,8 @@ def test_rank_files_in_tiktoken(data: Path, tmp_path: Path) -> None:
     tiktoken = pytest.importorskip("tiktoken")
     from tiktoken.load import load_tiktoken_bpe
 
-    tok = subwords.load(file_of(data, "tiktoken/r50k_base.tiktoken"), splitter="gpt2", special_tokens={})
-    found = subwords.prune(tok, counts=[TEXT], vocab_size=tok.vocab_size - 100)
+    tok = subwords.load(file_of(data, "tiktoken/r50k_base.tiktoken"), splitter="gpt2", special_ids={})
+    found = subwords.prune(tok, source=[TEXT], vocab_size=tok.vocab_size - 100)
     check(found, [*texts_of(random.Random(SEED), 60), *(tok.decode([index]) for index in found.removed[:60])])
     found.tokenizer.save(tmp_path / "x.tiktoken")
     ranks = load_tiktoken_bpe(str(tmp_path / "x.tiktoken"))
@@ -310,7 +310,7 @@ def test_models_in_sentencepiece(tmp_path: Path, kind: str) -> None:
         input=str(tmp_path / "x.txt"), model_prefix=str(tmp_path / "x"), vocab_size=SIZE[kind], model_type=kind
     )
     tok = subwords.load(tmp_path / "x.model")
-    found = subwords.prune(tok, counts=[TEXT.replace("new", "wide")], vocab_size=SIZE[kind] - 4, compact=True)
+    found = subwords.prune(tok, source=[TEXT.replace("new", "wide")], vocab_size=SIZE[kind] - 4, compact=True)
     check(found, texts_of(random.Random(SEED)))
     found.tokenizer.save(tmp_path / "less.model")
     theirs = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "less.model"))
@@ -349,7 +349,7 @@ def test_no_word_becomes_unknown(
     counts = subwords.count([*words], splitter=tok.splitter)
     try:
         size = max(1, len(vocab) - number)
-        found = subwords.prune(tok, counts=counts, vocab_size=size)
+        found = subwords.prune(tok, source=counts, vocab_size=size)
     except InputError as error:
         assert any(text in str(error) for text in ("cannot prune to", "everything would", "could make words"))
         return
@@ -371,7 +371,7 @@ def test_no_character_becomes_unknown(pieces: list[str], words: list[str], numbe
     tok = subwords.Tokenizer(TokenizerSpec(model=model))
     size = max(1, 1 + len(pieces) - number)
     try:
-        found = subwords.prune(tok, counts=subwords.count([*words], splitter=tok.splitter), vocab_size=size)
+        found = subwords.prune(tok, source=subwords.count([*words], splitter=tok.splitter), vocab_size=size)
     except InputError as error:
         assert any(text in str(error) for text in ("cannot prune to", "these options would remove"))
         return
@@ -389,6 +389,6 @@ def test_audit_finds_nothing_new_but_ids_without_a_token(small_data: Path, name:
     accepted = [finding.fingerprint for finding in subwords.audit(tok).findings]
     number = sum(1 for token in tok.model.vocab if token)
     for compact in (False, True):
-        less = subwords.prune(tok, counts=[TEXT], vocab_size=number - 20, compact=compact).tokenizer
+        less = subwords.prune(tok, source=[TEXT], vocab_size=number - 20, compact=compact).tokenizer
         rules = {finding.rule for finding in subwords.audit(less, baseline=accepted).findings}
         assert rules <= (set() if compact else {"hole"})

@@ -173,7 +173,7 @@ def test_a_loaded_spec_equals_the_one_that_was_read(
         assert not second.spec.model.merges.flags.writeable and not second.spec.model.vocab.offsets.flags.writeable
         assert first.encode("ab été <|x|>", special="allow") == second.encode("ab été <|x|>", special="allow")
     assert len([*folder.glob("spec-*")]) == 2
-    other = subwords.load(tmp_path / "a.tiktoken", splitter="cl100k", special_tokens={"<|x|>": 300})
+    other = subwords.load(tmp_path / "a.tiktoken", splitter="cl100k", special_ids={"<|x|>": 300})
     assert other.splitter.name == "cl100k"
     (tmp_path / "a.json").write_bytes((tmp_path / "a.json").read_bytes()[:-3])
     with pytest.raises(FormatError, match=r"a\.json: expected JSON"):

@@ -63,7 +63,7 @@ def test_every_truncation_is_read_or_refused() -> None:
 def test_a_file_is_recognized_by_its_content_whatever_its_name(tmp_path: Path) -> None:
     for name in ("tokenizer.model", "x.tiktoken", "x.txt", "x"):
         (tmp_path / name).write_bytes(RANKS)
-        tok = subwords.load(tmp_path / name, splitter="gpt2", special_tokens={"<|end|>": 260})
+        tok = subwords.load(tmp_path / name, splitter="gpt2", special_ids={"<|end|>": 260})
         assert tok.encode("low lower<|end|>", special="allow") == [257, 258, 259, 260]
 
 
@@ -85,13 +85,13 @@ def test_special_tokens_need_free_ids(tmp_path: Path) -> None:
     with pytest.raises(
         FormatError, match=r"expected a free id for the special token \"<s>\", not 257, the id of b'low'"
     ):
-        subwords.load(tmp_path / "x.tiktoken", splitter="gpt2", special_tokens={"<s>": 257})
+        subwords.load(tmp_path / "x.tiktoken", splitter="gpt2", special_ids={"<s>": 257})
     with pytest.raises(FormatError, match="without large gaps, not 1000000000000"):
-        subwords.load(tmp_path / "x.tiktoken", splitter="gpt2", special_tokens={"<s>": 10**12})
+        subwords.load(tmp_path / "x.tiktoken", splitter="gpt2", special_ids={"<s>": 10**12})
     with pytest.raises(InputError, match=r"special_tokens as a dict .*, not list"):
-        subwords.load(tmp_path / "x.tiktoken", splitter="gpt2", special_tokens=["<s>"])  # type: ignore[arg-type]
+        subwords.load(tmp_path / "x.tiktoken", splitter="gpt2", special_ids=["<s>"])  # type: ignore[arg-type]
     with pytest.raises(InputError, match="id >= 0"):
-        subwords.load(tmp_path / "x.tiktoken", splitter="gpt2", special_tokens={"<s>": "7"})  # type: ignore[dict-item]
+        subwords.load(tmp_path / "x.tiktoken", splitter="gpt2", special_ids={"<s>": "7"})  # type: ignore[dict-item]
 
 
 # ------------------------------------------------------------------ writing
@@ -100,7 +100,7 @@ def test_special_tokens_need_free_ids(tmp_path: Path) -> None:
 def test_what_is_trained_here_is_written_and_read_again(tmp_path: Path) -> None:
     tok = subwords.train(["it's a low lower lowest price, low and lower "] * 9, vocab_size=285, special_tokens=["<s>"])
     tok.save(tmp_path / "a.tiktoken")
-    again = subwords.load(tmp_path / "a.tiktoken", splitter="gpt2", special_tokens={"<s>": 0})
+    again = subwords.load(tmp_path / "a.tiktoken", splitter="gpt2", special_ids={"<s>": 0})
     text = "so low, the lowest price of all: it's é and 語"
     assert again.encode(text) == tok.encode(text)
     again.save(tmp_path / "b.tiktoken")
@@ -142,10 +142,10 @@ def test_tokens_that_tiktoken_cannot_have(tmp_path: Path) -> None:
         with pytest.raises(FormatError, match="tiktoken has special tokens only, without options"):
             more.save(tmp_path / "a.tiktoken")
     tok.with_tokens(["<s>"]).save(tmp_path / "a.tiktoken")
-    again = subwords.load(tmp_path / "a.tiktoken", splitter="gpt2", special_tokens={"<s>": 262})
+    again = subwords.load(tmp_path / "a.tiktoken", splitter="gpt2", special_ids={"<s>": 262})
     assert again.encode("<s>low", special="allow") == tok.with_tokens(["<s>"]).encode("<s>low", special="allow")
     with pytest.raises(InputError, match="more than one byte: text needs the token 'A'"):
-        subwords.load(tmp_path / "a.tiktoken", splitter="gpt2", special_tokens={"A": 65})
+        subwords.load(tmp_path / "a.tiktoken", splitter="gpt2", special_ids={"A": 65})
 
 
 @pytest.mark.parametrize("data", [b"", b"\xef\xbb\xbfIQ== 0\n", b"IQ==  0\n", b"IQ==\t0\n"])

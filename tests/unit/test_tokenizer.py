@@ -56,7 +56,7 @@ def calls(tok: Tokenizer) -> list[Callable[[Any], Any]]:
         tok.nbest,
         lambda value: tok.nbest("hug", value),
         tok.sample,
-        lambda value: tok.sample("hug", alpha=value),
+        lambda value: tok.sample("hug", temperature=value),
         lambda value: tok.sample("hug", nbest=value),
         lambda value: tok.sample("hug", seed=value),
         tok.decode,

@@ -28,7 +28,7 @@ def test_bpe_in_its_own_libraries(name: str, tok: Tokenizer, corpus_path: Path, 
     if name == "folder/":
         pytest.importorskip("transformers")
     tok.save(f"{tmp_path}/{name}")
-    found = subwords.verify(tmp_path / name, [corpus_path], tokenizer=tok, progress=False)
+    found = subwords.verify(tmp_path / name, [corpus_path], other=tok, progress=False)
     assert found
     assert found.difference is None
     assert found.special == "allow"
@@ -52,7 +52,7 @@ def test_a_damaged_export_is_named(tok_path: Path, tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text(json.dumps(document), "utf-8")
     corpus = tmp_path / "corpus.txt"
     corpus.write_text(f"nothing here\nnor here\n{TEXT}", "utf-8")
-    found = subwords.verify(tmp_path / "bad.json", corpus, tokenizer=tok_path)
+    found = subwords.verify(tmp_path / "bad.json", corpus, other=tok_path)
     assert not found
     difference = found.difference
     assert difference is not None
@@ -102,16 +102,16 @@ def test_an_export_that_cannot_be_loaded(tmp_path: Path, tok: Tokenizer) -> None
         subwords.verify(tmp_path / "absent.json")
     (tmp_path / "broken.json").write_text("{}")
     with pytest.raises(FormatError, match=r"tokenizers .* cannot load it"):
-        subwords.verify(tmp_path / "broken.json", tokenizer=tok)
+        subwords.verify(tmp_path / "broken.json", other=tok)
     (tmp_path / "merges.txt").write_text("#version: 0.2\n")
     with pytest.raises(InputError, match="no library reads"):
-        subwords.verify(tmp_path / "merges.txt", tokenizer=tok)
+        subwords.verify(tmp_path / "merges.txt", other=tok)
     (tmp_path / "x.tiktoken").write_text("IQ== 0\n")
     with pytest.raises(FormatError, match="no splitter"):
         subwords.verify(tmp_path / "x.tiktoken")
     with pytest.raises(InputError, match="those of the tokenizer"):
-        subwords.verify(tmp_path / "x.tiktoken", tokenizer=tok, splitter="gpt2")
-    found = subwords.verify(tmp_path / "x.tiktoken", tokenizer=tok).difference
+        subwords.verify(tmp_path / "x.tiktoken", other=tok, splitter="gpt2")
+    found = subwords.verify(tmp_path / "x.tiktoken", other=tok).difference
     assert found is not None
     assert "PanicException" in (found.reason or "")  # tiktoken notices missing bytes only in a text
 

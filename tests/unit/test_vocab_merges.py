@@ -44,7 +44,7 @@ def test_either_file_or_the_folder_will_do(folder: Path, tmp_path: Path) -> None
     tok = subwords.load(tmp_path)
     assert tok == subwords.load(tmp_path / "vocab.json") == subwords.load(tmp_path / "merges.txt")
     assert tok == subwords.load(folder / "vocab.json")
-    with_end = subwords.load(tmp_path, special_tokens={"<|end|>": len(tok)})
+    with_end = subwords.load(tmp_path, special_ids={"<|end|>": len(tok)})
     assert with_end.encode("a<|end|>", special="allow") == [*tok.encode("a"), len(tok)]
     assert subwords.load(tmp_path, splitter="qwen2").splitter == subwords.splitter("qwen2")
 
@@ -102,8 +102,8 @@ def test_bytes_without_a_token_and_wrong_special_tokens(folder: Path, tmp_path: 
         ({"<e>": 10**30}, r"vocab\.json: expected special_tokens without large gaps"),
     ):
         with pytest.raises(FormatError, match=refused):
-            subwords.load(folder / "vocab.json", special_tokens=special_tokens)
+            subwords.load(folder / "vocab.json", special_ids=special_tokens)
     with pytest.raises(InputError, match="special_tokens of more than one byte: text needs the token '!'"):
-        subwords.load(folder / "vocab.json", special_tokens={"!": 0})
+        subwords.load(folder / "vocab.json", special_ids={"!": 0})
     with pytest.raises(InputError, match="special_tokens as a dict"):
-        subwords.load(folder / "vocab.json", special_tokens=["!"])  # type: ignore[arg-type]
+        subwords.load(folder / "vocab.json", special_ids=["!"])  # type: ignore[arg-type]

@@ -47,10 +47,10 @@ def test_the_merges_are_those_of_the_textbook(parts: list[str]) -> None:
 
 
 def test_new_tokens_are_whole_words_and_are_reached() -> None:
-    more = subwords.extend(TOK, [TEXT * 9], add=4, splitter=LINES, whole_words=True)
+    more = subwords.extend(TOK, [TEXT * 9], count=4, splitter=LINES, whole_words=True)
     new = [more.model.vocab[k].decode() for k in range(275, 279)]
     assert all(re.fullmatch(r"( ?[a-z']+)+", token) and " " in token[1:] for token in new)
-    plain = [subwords.extend(TOK, [TEXT * 9], add=4, splitter=LINES).model.vocab[k] for k in range(275, 279)]
+    plain = [subwords.extend(TOK, [TEXT * 9], count=4, splitter=LINES).model.vocab[k] for k in range(275, 279)]
     assert any(not token.decode().replace(" ", "").isalpha() for token in plain)
     assert {*range(275, 279)} <= {*more.encode(TEXT)}
     assert more.decode(more.encode(TEXT)) == TEXT
@@ -59,12 +59,12 @@ def test_new_tokens_are_whole_words_and_are_reached() -> None:
 
 def test_clear_errors() -> None:
     with pytest.raises(InputError, match="whole_words needs BPE and a coarser splitter"):
-        subwords.extend(TOK, [TEXT], add=1, whole_words=True)
+        subwords.extend(TOK, [TEXT], count=1, whole_words=True)
     with pytest.raises(InputError, match="splitter is for BPE"):
         pieces = subwords.train([TEXT] * 9, algorithm="unigram", vocab_size=40)
-        subwords.extend(pieces, [TEXT], add=1, splitter=LINES, whole_words=True)
+        subwords.extend(pieces, [TEXT], count=1, splitter=LINES, whole_words=True)
     with pytest.raises(InputError, match="a byte-level model with all bytes"):
         chars = subwords.train([TEXT] * 9, byte_level=False, vocab_size=60)
-        subwords.extend(chars, [TEXT], add=1, splitter=LINES, whole_words=True)
+        subwords.extend(chars, [TEXT], count=1, splitter=LINES, whole_words=True)
     with pytest.raises(InputError, match="whole_words"):
-        subwords.extend(TOK, [TEXT], add=1, splitter=LINES, whole_words=1)  # type: ignore[arg-type]
+        subwords.extend(TOK, [TEXT], count=1, splitter=LINES, whole_words=1)  # type: ignore[arg-type]

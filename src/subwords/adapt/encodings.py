@@ -70,8 +70,8 @@ def encode_with(
     return ids
 
 
-def segmentations(tokenizer: TokenizerLike, word: str, *, most: int = 10_000) -> list[list[int]]:
-    """Return all segmentations of one word into tokens, as "uniform" draws them; InputError if more than `most`.
+def segmentations(tokenizer: TokenizerLike, word: str, *, limit: int = 10_000) -> list[list[int]]:
+    """Return all segmentations of one word into tokens, as "uniform" draws them; InputError if more than `limit`.
 
     The word is used as it is: it is neither normalized nor split.
 
@@ -82,18 +82,18 @@ def segmentations(tokenizer: TokenizerLike, word: str, *, most: int = 10_000) ->
     """
     if not isinstance(word, str):
         raise InputError(f"expected a word as str, not {type(word).__name__}")
-    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
-        raise InputError(f"expected most to be an integer from 1, not {most!r:.60}")
-    return _lattice(tokenizer_of(tokenizer)).all_paths(_as_bytes(word), most)
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+        raise InputError(f"expected limit to be an integer from 1, not {limit!r:.60}")
+    return _lattice(tokenizer_of(tokenizer)).all_paths(_as_bytes(word), limit)
 
 
 def distribution(
-    tokenizer: TokenizerLike, word: str, *, method: Method, p: float | None = None, most: int = 100_000
+    tokenizer: TokenizerLike, word: str, *, method: Method, p: float | None = None, limit: int = 100_000
 ) -> dict[tuple[int, ...], float]:
     """Return the exact probability of each segmentation that `encode_with` draws of one word, the likeliest first.
 
     The word is used as it is, neither normalized nor split. All outcomes of the random decisions are tried: InputError
-    if there are more than `most`, which for dropout is soon the case for words of more than about 10 symbols.
+    if there are more than `limit`, which for dropout is soon the case for words of more than about 10 symbols.
 
     >>> import subwords
     >>> tok = subwords.train(["ab ab"], vocab_size=257)
@@ -102,19 +102,19 @@ def distribution(
     """
     tok = tokenizer_of(tokenizer)
     rate, _ = _checked(tok, word, method, p, None, None)
-    check_integer("most", most, 1, MOST_OUTCOMES)
+    check_integer("limit", limit, 1, MOST_OUTCOMES)
     if method == "bpe-dropout" and tok.model.words_only:
         raise InputError("bpe-dropout changes nothing in a model that has only whole words: take another method")
     text = _as_bytes(word)
     if method == "uniform":
-        every = _lattice(tok).all_paths(text, most)
+        every = _lattice(tok).all_paths(text, limit)
         return {tuple(ids): 1 / len(every) for ids in every}
     segment, found = _segment(tok, method, rate), dict[tuple[int, ...], float]()
     waiting = [list[float]()]
-    for outcome in range(most + 1):
+    for outcome in range(limit + 1):
         if not waiting:
             return dict(sorted(((ids, share) for ids, share in found.items() if share), key=lambda one: -one[1]))
-        if outcome == most:
+        if outcome == limit:
             break
         draws = _Planned(waiting.pop())
         ids = tuple(segment(text, draws))
@@ -123,7 +123,7 @@ def distribution(
         skips = draws.made.count(SKIPPED)
         found[ids] = found.get(ids, 0.0) + rate**skips * (1 - rate) ** (len(draws.made) - skips)
     raise InputError(
-        f"expected at most {most} outcomes of the random decisions; this word has more: use a shorter word"
+        f"expected at most {limit} outcomes of the random decisions; this word has more: use a shorter word"
     )
 
 

@@ -31,7 +31,7 @@ def extend(
     tokenizer: TokenizerLike,
     source: Source | WordCounts,
     *,
-    add: int,
+    count: int,
     splitter: SplitterLike | None = None,
     min_frequency: int = 0,
     max_token_length: int | None = None,
@@ -44,15 +44,15 @@ def extend(
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Tokenizer:
-    """Return a tokenizer with `add` more tokens, learned from a corpus (see `count`) or from word counts.
+    """Return a tokenizer with `count` more tokens, learned from a corpus (see `count`) or from word counts.
 
     Defined in ALGORITHMS.md, B9, P5, U6.
 
     The words, as the tokenizer encodes them, are merged further. All old ids keep their tokens, the new tokens get the
     next ids, and each of them is reached. In BPE, a text keeps its ids unless the two sides of a new merge are
     neighbours in them; in WordPiece and Unigram, unless a word of it holds the string of a new token. Warns
-    (SubwordsWarning) if there are fewer than `add` new tokens. Raises InputError for a tokenizer of whole words and for
-    counts of another splitter, TrainingError if the corpus has nothing to merge.
+    (SubwordsWarning) if there are fewer than `count` new tokens. Raises InputError for a tokenizer of whole words and
+    for counts of another splitter, TrainingError if the corpus has nothing to merge.
 
     splitter: None is the tokenizer's. A coarser rule, which the result has too, lets tokens of BPE span words
     ("superwords"). max_words: a new token has at most so many spaces. whole_words: new tokens join only words that
@@ -63,7 +63,7 @@ def extend(
 
     >>> import subwords
     >>> tok = subwords.train(["low lower lowest"] * 9, vocab_size=260)
-    >>> more = subwords.extend(tok, ["slowest slower"] * 9, add=3)
+    >>> more = subwords.extend(tok, ["slowest slower"] * 9, count=3)
     >>> more.tokenize("slowest"), more.encode("low") == tok.encode("low")
     (['slowe', 'st'], True)
 
@@ -72,7 +72,7 @@ def extend(
     tokenizer = tokenizer_of(tokenizer)
     check_flag("whole_words", whole_words)
     settings = Extension(
-        add=add,
+        add=count,
         min_frequency=min_frequency,
         tie_break=tie_break,
         max_token_length=max_token_length,
@@ -98,10 +98,10 @@ def extend(
     tokens = found.tokens
     if not tokens:
         raise TrainingError("nothing to add: in this corpus no two tokens of a word can merge")
-    if len(tokens) < add:
+    if len(tokens) < count:
         warnings.warn(
-            f"fewer tokens than asked for: {len(tokens)} instead of {add}; no pair is left to merge. Use more text, or "
-            "lower `add`",
+            f"fewer tokens than asked for: {len(tokens)} instead of {count}; no pair is left to merge. Use more text, "
+            "or lower `count`",
             SubwordsWarning,
             stacklevel=2,
         )

@@ -39,7 +39,7 @@ class IdMap(Value):
 
     >>> import subwords
     >>> tok = subwords.train(["low lower lowest"] * 9, vocab_size=260)
-    >>> ids = subwords.id_map(tok, subwords.extend(tok, ["slowest slower"] * 9, add=3))
+    >>> ids = subwords.id_map(tok, subwords.extend(tok, ["slowest slower"] * 9, count=3))
     >>> len(ids), ids[259], ids[260]
     (263, {259: 1.0}, {82: 0.5, 257: 0.5})
     """
@@ -89,8 +89,8 @@ class IdMap(Value):
 
         >>> import subwords
         >>> first = subwords.train(["low lower lowest"] * 9, vocab_size=260)
-        >>> second = subwords.extend(first, ["slow"] * 9, add=1)
-        >>> third = subwords.extend(second, ["slowly"] * 9, add=1)
+        >>> second = subwords.extend(first, ["slow"] * 9, count=1)
+        >>> third = subwords.extend(second, ["slowly"] * 9, count=1)
         >>> both = subwords.id_map(first, second).compose(subwords.id_map(second, third))
         >>> both[260], both[261]
         ({82: 0.5, 257: 0.5}, {75: 0.5, 88: 0.5})
@@ -135,8 +135,10 @@ class IdMap(Value):
         return f"IdMap({self.old_size} ids to {len(self)}, {len(self.changed)} changed)"
 
 
-def id_map(old: TokenizerLike, new: TokenizerLike) -> IdMap:
-    """Return which ids of `old` make up each id of `new`: the same token, or the mean of its parts (ALGORITHMS.md, C1).
+def id_map(tokenizer: TokenizerLike, other: TokenizerLike) -> IdMap:
+    """Return which ids of `tokenizer` make up each id of `other`: the same token, or the mean of its parts.
+
+    Defined in ALGORITHMS.md, C1.
 
     A token of both has its one old id. A new one has the ids that the old model gives its text as one word, each with
     the same weight. InputError for tokenizers that spell tokens differently, such as bytes and characters.
@@ -146,13 +148,15 @@ def id_map(old: TokenizerLike, new: TokenizerLike) -> IdMap:
     >>> subwords.id_map(tok, tok.with_tokens(["<ab>"]))[257]
     {27: 0.3333333333333333, 256: 0.3333333333333333, 29: 0.3333333333333333}
     """
-    old, new = tokenizer_of(old, "the old tokenizer"), tokenizer_of(new, "the new tokenizer")
-    check_alphabets(old, new)
-    mapped = _same(old, new)
-    tokens = list(new.model.vocab)
-    lengths = np.diff(new.model.vocab.offsets)
+    tokenizer, other = tokenizer_of(tokenizer, "the old tokenizer"), tokenizer_of(other, "the new tokenizer")
+    check_alphabets(tokenizer, other)
+    mapped = _same(tokenizer, other)
+    tokens = list(other.model.vocab)
+    lengths = np.diff(other.model.vocab.offsets)
     fresh = np.flatnonzero((mapped < 0) & (lengths > 0)).tolist()
-    return mapped_by(old, new, mapped, dict(zip(fresh, spelled(old, [tokens[i] for i in fresh]), strict=True)))
+    return mapped_by(
+        tokenizer, other, mapped, dict(zip(fresh, spelled(tokenizer, [tokens[i] for i in fresh]), strict=True))
+    )
 
 
 def mapped_by(old: Tokenizer, new: Tokenizer, mapped: NDArray[np.int64], parts: Mapping[int, Sequence[int]]) -> IdMap:

@@ -25,21 +25,21 @@ from subwords.wordpiece.model import WordPiece
 __all__ = ["merge_bpe", "merge_tokenizers", "merge_wordpiece"]
 
 
-def merge_tokenizers(first: TokenizerLike, second: TokenizerLike, *, threads: int | None = None) -> Adapted:
+def merge_tokenizers(tokenizer: TokenizerLike, other: TokenizerLike, *, threads: int | None = None) -> Adapted:
     """Return the first tokenizer with the tokens of the second one as well; all its ids keep their tokens.
 
     Defined in ALGORITHMS.md, C3.
 
-    New tokens get the next ids, in the order in which `second` makes them. For BPE, each of them has one merge, which
+    New tokens get the next ids, in the order in which `other` makes them. For BPE, each of them has one merge, which
     ranks after all others: of the two tokens that all earlier merges leave of its text. So text yields each new token.
     A token is left out if earlier merges leave more than two parts of it: no text could produce it
     (`Adapted.left_out`), unless words that are tokens are looked up. A text keeps its ids unless the two sides of a new
-    merge are neighbours in them, or it has a character or a whole word that only `second` knows. Special and added
-    tokens of `second` come last, with their flags. `id_map` says which old ids make up the new ones;
+    merge are neighbours in them, or it has a character or a whole word that only `other` knows. Special and added
+    tokens of `other` come last, with their flags. `id_map` says which old ids make up the new ones;
     `subwords.id_map(second, merged.tokenizer)` does so for the second tokenizer.
 
     BPE and WordPiece only. Raises InputError for tokenizers of different families, alphabets, splitters or normalizers,
-    and if `second` has nothing new.
+    and if `other` has nothing new.
 
     >>> import subwords
     >>> first = subwords.train(["low lower lowest"] * 9, vocab_size=260)
@@ -48,7 +48,7 @@ def merge_tokenizers(first: TokenizerLike, second: TokenizerLike, *, threads: in
     >>> found.added, found.tokenizer.tokenize("low new")
     ((260, 261, 262, 263), ['low', ' new'])
     """
-    tok_a, tok_b = tokenizer_of(first, "the first tokenizer"), tokenizer_of(second, "the second tokenizer")
+    tok_a, tok_b = tokenizer_of(tokenizer, "the first tokenizer"), tokenizer_of(other, "the second tokenizer")
     _check_related(tok_a, tok_b)
     spec, left_out = family_of(tok_a.model).tool("merge")(tok_a.spec, tok_b.model, threads)
     spec, more = _with_added(spec, tok_b.spec)

@@ -15,6 +15,7 @@ from subwords.components.vocab import Vocab
 from subwords.corpus.counts import WordCounts
 from subwords.errors import InputError, TrainingError
 from subwords.learning.limits import Step
+from subwords.support.options import option
 from subwords.unigram.em import logarithms
 from subwords.unigram.model import BYTE_PIECES, Unigram
 from subwords.unigram.train import UnigramSettings
@@ -32,9 +33,9 @@ class MingramSettings:
 
     vocab_size: int
     special_tokens: Sequence[str] = ()
-    unk_token: str | None = "<unk>"
-    byte_fallback: bool = False
-    seed_factor: float = 1.1
+    unk_token: str | None = option("<unk>", "As for bpe.")
+    byte_fallback: bool = option(False, "As for bpe.")
+    seed_factor: float = option(1.1, "Choose from so many times as many BPE tokens.", least=1)
 
     def __post_init__(self) -> None:
         factor = self.seed_factor

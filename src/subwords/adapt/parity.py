@@ -85,7 +85,7 @@ def train_parity(
     ratios: Mapping[str, float] | None = None,
     pooled: int = 0,
     window: int = 0,
-    alpha: float = 2.0,
+    window_share: float = 2.0,
     splitter: SplitterLike = "gpt2",
     normalizer: NormalizerLike = "none",
     special_tokens: Sequence[str] = (),
@@ -109,7 +109,7 @@ def train_parity(
     text by language; the cost of a language is then the number of its ids. Without it, the cost is ids per byte of the
     training text. ratios: a language may cost this many times as much as the others (1). pooled: this many of the first
     merges are the best of all languages together ("hybrid"). window: a language is passed over while it has chosen
-    alpha / (number of languages) of the last `window` merges; 0 for no window. The others: as in `train`.
+    window_share / (number of languages) of the last `window` merges; 0 for no window. The others: as in `train`.
 
     Warns (SubwordsWarning) if there are fewer than vocab_size tokens. Raises InputError for options that do not fit,
     CorpusError or TrainingError for a language without words. Hazard: counts decide only within a language, so corpora
@@ -131,7 +131,7 @@ def train_parity(
     options |= {"vocab_size": vocab_size, "special_tokens": special_tokens}
     settings: BPESettings = settings_of("bpe", options)
     scales = _scales(names, ratios)
-    limits = _window(window, alpha, len(names))
+    limits = _window(window, window_share, len(names))
     check_integer("pooled", pooled, 0, MOST)
     rules = rules_of("bpe", settings, splitter, normalizer)
 
@@ -202,11 +202,11 @@ def _scales(names: list[str], ratios: Mapping[str, float] | None) -> NDArray[np.
     return 1.0 / np.array([float(given.get(name, 1.0)) for name in names])
 
 
-def _window(window: int, alpha: float, languages: int) -> tuple[int, int]:
+def _window(window: int, window_share: float, languages: int) -> tuple[int, int]:
     """Return the window, and how many of its merges a language may choose."""
     check_integer("window", window, 0, MOST)
-    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 1 <= alpha < math.inf:
-        raise InputError(f"expected alpha to be a number of at least 1, not {alpha!r:.60}")
+    if isinstance(window_share, bool) or not isinstance(window_share, int | float) or not 1 <= window_share < math.inf:
+        raise InputError(f"expected window_share to be a number of at least 1, not {window_share!r:.60}")
     if window and window < languages:
         raise InputError(f"expected a window of at least {languages} merges, one for each language, not {window}")
-    return window, max(1, int(alpha * window / languages))
+    return window, max(1, int(window_share * window / languages))

@@ -30,7 +30,7 @@ def prune(
     keep: Tokens | None = None,
     drop: Tokens | None = None,
     scripts: Iterable[str] | None = None,
-    counts: Source | WordCounts | None = None,
+    source: Source | WordCounts | None = None,
     reading: Reading | None = None,
     vocab_size: int | None = None,
     min_count: int | None = None,
@@ -42,7 +42,7 @@ def prune(
     """Return a tokenizer with fewer tokens, and what became of each id (ALGORITHMS.md, C2).
 
     Give one of these. drop: tokens to remove. keep: all others are removed, but those that these are made of. scripts:
-    removes tokens whose letters are all of these scripts ("Cyrillic", "Hani"). counts: removes the tokens that a
+    removes tokens whose letters are all of these scripts ("Cyrillic", "Hani"). source: removes the tokens that a
     corpus, or word counts, use least, until `vocab_size` tokens are left, or until each of those that may go is used
     `min_count` times; with `keep`, those stay. Tokens are ids, bytes, or str as in `get_vocab` or as text.
 
@@ -65,7 +65,7 @@ def prune(
     check_flag("allow_unknown", allow_unknown)
     removal = removal_of(tokenizer.spec, allow_unknown=allow_unknown)
     removed = chosen_ids(
-        *(tokenizer, removal, keep, drop, scripts, counts, vocab_size, min_count),
+        *(tokenizer, removal, keep, drop, scripts, source, vocab_size, min_count),
         reading=reading,
         threads=threads,
         progress=progress,
@@ -82,7 +82,7 @@ def chosen_ids(
     keep: Tokens | None,
     drop: Tokens | None,
     scripts: Iterable[str] | None,
-    counts: Source | WordCounts | None,
+    source: Source | WordCounts | None,
     vocab_size: int | None,
     min_count: int | None,
     *,
@@ -91,13 +91,13 @@ def chosen_ids(
     progress: bool | None,
 ) -> list[int]:
     """Return the ids that the options of `prune` choose, ascending; InputError for options that do not fit together."""
-    _check_options(keep=keep, drop=drop, scripts=scripts, counts=counts, vocab_size=vocab_size, min_count=min_count)
+    _check_options(keep=keep, drop=drop, scripts=scripts, source=source, vocab_size=vocab_size, min_count=min_count)
     kept = [] if keep is None else ids_of_tokens("keep", tokenizer, keep)
     if drop is not None:
         return unneeded(removal, ids_of_tokens("drop", tokenizer, drop))
     if scripts is not None:
         return of_scripts(removal, scripts)
-    if counts is None:
+    if source is None:
         return all_but(removal, kept)
     size = sum(1 for token in removal.tokens if token)
     if vocab_size is not None:
@@ -106,7 +106,7 @@ def chosen_ids(
             raise InputError(f"expected vocab_size to be at most {size}, the number of tokens, not {vocab_size}")
     else:
         check_integer("min_count", min_count, 1, MOST)
-    words = counts_for(tokenizer, counts, reading=reading, threads=threads, progress=progress)
+    words = counts_for(tokenizer, source, reading=reading, threads=threads, progress=progress)
     used = token_counts(tokenizer.model, words, threads)
     if vocab_size is not None:
         wanted = size - vocab_size

@@ -33,7 +33,7 @@ def replace(
     tokenizer: TokenizerLike,
     source: Source | WordCounts,
     *,
-    number: int | None = None,
+    count: int | None = None,
     drop: Tokens | None = None,
     scripts: Iterable[str] | None = None,
     keep: Tokens | None = None,
@@ -49,7 +49,7 @@ def replace(
 
     Defined in ALGORITHMS.md, B9, P5, U6, C2.
 
-    The new tokens are learned from a corpus (see `count`) or from word counts. Those that make room are the `number`
+    The new tokens are learned from a corpus (see `count`) or from word counts. Those that make room are the `count`
     tokens that the corpus uses least, except those in `keep`; or the tokens `drop`; or those of `scripts`: see `prune`.
     All other ids keep their tokens. A removed token is not learned again. In BPE, a text keeps its ids if none of them
     is removed and the two sides of a new merge are not neighbours in them; in WordPiece and Unigram, if none is removed
@@ -60,7 +60,7 @@ def replace(
 
     >>> import subwords
     >>> tok = subwords.train(["low lower lowest"] * 9, vocab_size=263)
-    >>> found = subwords.replace(tok, ["slow slower slowest"] * 9, number=2)
+    >>> found = subwords.replace(tok, ["slow slower slowest"] * 9, count=2)
     >>> found.tokenizer.vocab_size, tok.tokenize("slow slower"), found.tokenizer.tokenize("slow slower")
     (263, ['s', 'low', ' ', 's', 'low', 'e', 'r'], ['slow', ' slow', 'e', 'r'])
     """
@@ -68,14 +68,14 @@ def replace(
     model = tokenizer.model
     learn = family_of(model).tool("extend", "replace")
     removal = removal_of(tokenizer.spec)
-    if (number is None) + (drop is None) + (scripts is None) != 2:
+    if (count is None) + (drop is None) + (scripts is None) != 2:
         raise InputError("expected one of number, drop and scripts: which tokens make room")
-    if keep is not None and number is None:
-        raise InputError("keep is an option for number: the tokens to drop are named")
-    if number is not None:
-        check_integer("number", number, 1, MOST)
+    if keep is not None and count is None:
+        raise InputError("keep is an option for count: the tokens to drop are named")
+    if count is not None:
+        check_integer("count", count, 1, MOST)
     counts = counts_for(tokenizer, source, reading=reading, threads=threads, progress=progress)
-    removed = _removed(tokenizer, removal, counts, number, drop, scripts, keep, threads)
+    removed = _removed(tokenizer, removal, counts, count, drop, scripts, keep, threads)
     settings = Extension(
         add=len(removed),
         min_frequency=min_frequency,
@@ -100,20 +100,18 @@ def _removed(
     tokenizer: Tokenizer,
     removal: Removal,
     counts: WordCounts,
-    number: int | None,
+    count: int | None,
     drop: Tokens | None,
     scripts: Iterable[str] | None,
     keep: Tokens | None,
     threads: int | None,
 ) -> list[int]:
-    if number is None:
+    if count is None:
         return chosen_ids(tokenizer, removal, None, drop, scripts, None, None, None, threads=threads, progress=False)
     size = sum(1 for token in removal.tokens if token)
-    if number >= size:
-        raise InputError(f"cannot replace {number} tokens: there are {size}")
-    return chosen_ids(
-        tokenizer, removal, keep, None, None, counts, size - number, None, threads=threads, progress=False
-    )
+    if count >= size:
+        raise InputError(f"cannot replace {count} tokens: there are {size}")
+    return chosen_ids(tokenizer, removal, keep, None, None, counts, size - count, None, threads=threads, progress=False)
 
 
 def _filled(tokenizer: Tokenizer, removed: list[int], found: Learned) -> Adapted:

@@ -25,6 +25,7 @@ from subwords.learning.limits import Step, check_limits, check_room, check_words
 from subwords.learning.merging import merge_words
 from subwords.spec import TokenizerSpec
 from subwords.support.checks import check_choice, check_flag, check_token
+from subwords.support.options import option
 
 __all__ = ["BPESettings", "assemble_bpe", "first_tokens", "model_of", "train_bpe", "untrained_bpe"]
 
@@ -34,17 +35,19 @@ class BPESettings:
     """The settings of BPE training; see `subwords.train`."""
 
     vocab_size: int
-    byte_level: bool = True
-    alphabet: Literal["full", "corpus"] = "full"
+    byte_level: bool = option(True, "Start from the characters of the corpus instead of bytes.")
+    alphabet: Literal["full", "corpus"] = option("full", "Start from all 256 bytes, or from those of the corpus.")
     special_tokens: Sequence[str] = ()
-    tie_break: Literal["ids", "first", "bytes"] = "ids"
-    min_frequency: int = 0
-    max_token_length: int | None = None
-    limit_alphabet: int | None = None
-    unk_token: str | None = None
-    fuse_unk: bool = False
-    byte_fallback: bool = False
-    whole_characters: bool = False
+    tie_break: Literal["ids", "first", "bytes"] = option(
+        "ids", "Between pairs of equal score: smaller ids, first in the corpus, or smaller bytes."
+    )
+    min_frequency: int = option(0, "Merge only pairs (unigram: keep only pieces) that occur at least N times.", least=0)
+    max_token_length: int | None = option(None, "In bytes; with --character-level, in characters.", least=1)
+    limit_alphabet: int | None = option(None, "Start from the N most frequent bytes or characters only.", least=1)
+    unk_token: str | None = option(None, "The special token for unknown symbols.", metavar="TOKEN")
+    fuse_unk: bool = option(False, "With --character-level: one token for a run of unknown characters.")
+    byte_fallback: bool = option(False, "256 tokens for the bytes of unknown characters; bpe: with --character-level.")
+    whole_characters: bool = option(False, "Without --character-level: tokens are whole characters or a part of one.")
 
     def __post_init__(self) -> None:
         check_limits(self)

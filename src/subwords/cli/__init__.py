@@ -9,23 +9,22 @@ import click
 from subwords import __version__
 from subwords.cli.advice import allocation, stability
 from subwords.cli.audit import audit
-from subwords.cli.console import Commands, json_option, print_values, quiet_only
+from subwords.cli.console import Commands, Group, json_option, print_values, quiet_only
 from subwords.cli.convert import convert
 from subwords.cli.corpus import count, train
-from subwords.cli.count_tokens import count_tokens
 from subwords.cli.decode import decode
 from subwords.cli.encode import encode
 from subwords.cli.evaluate import compare, evaluate, sweep
-from subwords.cli.explain import explain, verify_training
+from subwords.cli.explain import explain, verify_training, why_not
 from subwords.cli.explain_training import explain_training
 from subwords.cli.extend import extend
 from subwords.cli.id_map import id_map
 from subwords.cli.inspect import inspect
 from subwords.cli.merge import merge
-from subwords.cli.mix import mix
 from subwords.cli.prune import prune
 from subwords.cli.replace import replace
 from subwords.cli.show import show
+from subwords.cli.tokens import tokens
 from subwords.cli.train_parity import train_parity
 from subwords.cli.verify import verify
 
@@ -63,10 +62,27 @@ def warmup(as_json: bool) -> None:
     print_values({"seconds": round(time.perf_counter() - started, 3)}, as_json)
 
 
-for command in (
-    *(train, count, count_tokens, encode, decode, inspect, convert, verify),
-    *(explain, explain_training, verify_training, extend, train_parity, evaluate, compare, sweep, show, audit),
-    *(stability, allocation, mix),
-    *(prune, replace, merge, id_map),
+@click.group(cls=Group)
+def adapt() -> None:
+    """Change the vocabulary of a tokenizer."""
+
+
+@click.group(cls=Group)
+def study() -> None:
+    """See what a tokenizer does, and measure how good it is."""
+
+
+@click.group(cls=Group)
+def research() -> None:
+    """Train as single papers propose."""
+
+
+for group, commands in (
+    (main, (train, count, encode, decode, tokens, inspect, convert, verify, show, adapt, study, research)),
+    (adapt, (extend, prune, replace, merge, id_map)),
+    (study, (evaluate, compare, audit, explain, why_not, explain_training)),
+    (study, (verify_training, sweep, stability, allocation)),
+    (research, (train_parity,)),
 ):
-    main.add_command(command)
+    for command in commands:
+        group.add_command(command)

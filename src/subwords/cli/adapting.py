@@ -11,6 +11,7 @@ import click
 
 from subwords.cli.arguments import INPUT
 from subwords.cli.console import check_output, check_target, output_option, print_values, source_of, unshown, utf8
+from subwords.cli.options import add_options
 from subwords.errors import FormatError, InputError
 
 if TYPE_CHECKING:
@@ -40,9 +41,7 @@ def selection_options(command: _Command) -> _Command:
             help="Remove tokens with letters of this script only, such as Cyrillic. May be repeated.",
         ),
     ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return add_options(command, options)
 
 
 def output_options(command: _Command) -> _Command:
@@ -52,9 +51,7 @@ def output_options(command: _Command) -> _Command:
         output_option(),
         click.option("--id-map", "map_path", **place, help="Also write which old ids make up each id."),
     ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return add_options(command, options)
 
 
 def tokens_of(tok: Tokenizer, given: Sequence[str], file: Path | None) -> list[int] | None:

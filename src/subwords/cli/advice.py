@@ -6,15 +6,16 @@ from typing import Any
 
 import click
 
+from subwords.cli.adapting import corpus_of
 from subwords.cli.arguments import SOURCE, choice, tokenizer_argument
 from subwords.cli.console import SIZE, load_tokenizer, named_values, source_of, utf8
-from subwords.cli.reading_options import reading_from, reading_options
+from subwords.cli.options import command, reading_from, reading_options
 from subwords.cli.table_options import print_table, table_options
 
 __all__ = ["allocation", "stability"]
 
 
-@click.command()
+@command()
 @click.argument("sources", type=SOURCE, nargs=-1, required=True, metavar="SOURCE...")
 @click.option("--vocab-size", type=SIZE, required=True, metavar="N", help="The number of tokens.")
 @click.option(
@@ -26,9 +27,12 @@ __all__ = ["allocation", "stability"]
     help="Of the documents; may be repeated.  [default: 1/64, 1/32, 1/16, 1/8, 1/4, 1/2 and 1]",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the samples.")
-@click.option("--on", type=SOURCE, metavar="SOURCE", help="What to measure on.  [default: the largest sample]")
+@click.option("--held-out", type=SOURCE, metavar="SOURCE", help="What to measure on.  [default: the largest sample]")
 @click.option(
-    "--algorithm", type=choice(["bpe", "wordpiece", "unigram", "wordlevel"]), default="bpe", show_default=True
+    "--algorithm",
+    type=choice(["bpe", "wordpiece", "unigram", "wordlevel", "mingram"]),
+    default="bpe",
+    show_default=True,
 )
 @click.option("--splitter", type=utf8, metavar="NAME|REGEX", help="How to split text into words.")
 @click.option("--normalizer", type=utf8, metavar="NAME", help="How to normalize text first.")
@@ -37,7 +41,7 @@ __all__ = ["allocation", "stability"]
 def stability(
     sources: tuple[str, ...],
     shares: tuple[float, ...],
-    on: str | None,
+    held_out: str | None,
     latex: bool,
     quiet: bool,
     as_json: bool,
@@ -49,24 +53,23 @@ def stability(
 
     \b
     Example:
-      subwords stability corpus/ --vocab-size 32000 --on held_out.txt
+      subwords study stability corpus/ --vocab-size 32000 --held-out held_out.txt
     """
     from subwords.cli.corpus import is_counts
-    from subwords.corpus.counts import WordCounts
     from subwords.study.stability import SHARES
     from subwords.study.stability import stability as measured
 
     if counted := next(filter(is_counts, sources), None):
         raise click.UsageError(f"{counted} holds counts, which have no documents to sample: pass text")
     source = source_of(sources)
-    held = None if on is None else WordCounts.load(on) if is_counts(on) else source_of([on])
+    held = corpus_of([held_out]) if held_out is not None else None
     given = {"reading": reading_from(options)} | {name: value for name, value in options.items() if value is not None}
     progress = False if quiet else None
-    found = measured(source, shares=shares or SHARES, on=held, progress=progress, **given)
+    found = measured(source, shares=shares or SHARES, held_out=held, progress=progress, **given)
     print_table(found, latex, as_json, quiet)
 
 
-@click.command()
+@command()
 @tokenizer_argument
 @click.argument("groups", type=utf8, nargs=-1, required=True, metavar="NAME=SOURCE...")
 @table_options
@@ -79,15 +82,11 @@ def allocation(
 
     \b
     Example:
-      subwords allocation tok.json en=english.txt ru=russian.txt th=thai.txt
+      subwords study allocation tok.json en=english.txt ru=russian.txt th=thai.txt
     """
-    from subwords.cli.corpus import is_counts
-    from subwords.corpus.counts import WordCounts
     from subwords.study.allocation import allocation as measured
 
     named = named_values("groups", groups).items()
-    sources: dict[str, Any] = {
-        name: WordCounts.load(place) if is_counts(place) else source_of([place]) for name, place in named
-    }
+    sources = {name: corpus_of([place]) for name, place in named}
     found = measured(load_tokenizer(tokenizer), sources, threads=threads, progress=False if quiet else None)
     print_table(found, latex, as_json, quiet)

@@ -10,7 +10,7 @@ import click
 
 from subwords.cli.arguments import INPUT, choice, tokenizer_argument
 from subwords.cli.console import check_output, json_option, load_tokenizer, quiet_option, source_of, utf8
-from subwords.cli.reading_options import reading_from, reading_options
+from subwords.cli.options import command, reading_from, reading_options, threads_option
 from subwords.errors import FormatError
 from subwords.support.atomic import atomic_write
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["audit"]
 
 
-@click.command()
+@command()
 @tokenizer_argument
 @click.option(
-    "--on",
+    "--source",
     "sources",
     type=utf8,
     multiple=True,
@@ -43,7 +43,7 @@ __all__ = ["audit"]
 @click.option("--write-baseline", type=INPUT, metavar="FILE", help="Accept all findings of now.")
 @click.option("--sarif", type=INPUT, metavar="FILE", help="Also write SARIF, for code scanners.")
 @click.option("--limit", type=click.IntRange(min=0), default=5, show_default=True, help="Findings to print for a rule.")
-@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="[default: one per processor]")
+@threads_option
 @quiet_option
 @json_option
 @click.pass_context
@@ -69,8 +69,8 @@ def audit(
 
     \b
     Example:
-      subwords audit tok.json
-      subwords audit tok.json --on corpus.txt --fail-on warning --baseline accepted.json
+      subwords study audit tok.json
+      subwords study audit tok.json --source corpus.txt --fail-on warning --baseline accepted.json
     """
     from subwords.study.audit import audit as audited
 

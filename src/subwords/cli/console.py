@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "SIZE",
     "Commands",
+    "Group",
     "check_output",
     "check_saving",
     "check_target",
@@ -111,7 +112,19 @@ def source_of(sources: Sequence[str]) -> Any:
     return standard_input()
 
 
-class Commands(click.Group):
+class Group(click.Group):
+    """A group that notes which of its commands runs."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the arguments name, and the other arguments."""
+        found = super().resolve_command(ctx, args)
+        ctx.meta["command"] = found[1]
+        return found
+
+
+class Commands(Group):
     """A command group that reports a failure as one line on standard error and exits with 1, or 130 if interrupted."""
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -134,7 +147,7 @@ class Commands(click.Group):
         return result
 
     def _spoken(self, ctx: click.Context, message: str) -> str:
-        command = self.get_command(ctx, ctx.invoked_subcommand) if ctx.invoked_subcommand else None
+        command = ctx.meta.get("command")
         return message if command is None else as_options(message, command)
 
 

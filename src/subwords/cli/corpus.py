@@ -13,25 +13,38 @@ import click
 
 from subwords.cli.arguments import PLACE, SOURCE, choice
 from subwords.cli.console import (
+    SIZE,
     check_output,
     check_saving,
     check_target,
-    given,
     json_option,
+    output_option,
     print_values,
     quiet_option,
     source_of,
     utf8,
 )
-from subwords.cli.reading_options import READING, SAMPLING, reading_from, reading_options, sampling_options
-from subwords.cli.run_options import print_waiting, run_of, run_options
-from subwords.cli.train_options import train_options
+from subwords.cli.mix import MIXING, mix_options, mixed, print_mixture
+from subwords.cli.options import (
+    add_options,
+    command,
+    family_options,
+    given_settings,
+    print_waiting,
+    reading_from,
+    reading_options,
+    run_from,
+    run_options,
+    threads_option,
+    wrong_usage,
+)
 from subwords.errors import InputError, SubwordsWarning
 from subwords.support.atomic import place_of
 from subwords.support.remote import is_remote
 
 if TYPE_CHECKING:
     from subwords.corpus.counts import WordCounts
+    from subwords.corpus.reading import Reading
     from subwords.formats import Target
     from subwords.scale.job import Run
 
@@ -43,18 +56,30 @@ _AT_LEAST_1 = click.IntRange(min=1)
 _PARQUET = b"PAR1"
 _FOOTER = 1 << 16  # bytes; larger than the schema of counts
 # The options of `subwords.count` that are fixed once a file of counts exists.
-_COUNTING = ("splitter", "normalizer", "special_tokens", *READING, *SAMPLING)
+_COUNTING = ("splitter", "normalizer", "special_tokens", "reading")
+_NO_SETTINGS = ("algorithm", "template", "roles")
+_OF_TEXT = "--documents and other options of reading are for text, but these are counts"
+
+
+_special_tokens = click.option(
+    "--special-token",
+    "special_tokens",
+    type=utf8,
+    multiple=True,
+    metavar="TOKEN",
+    help="A special token, removed from the text before counting. May be repeated.",
+)
 
 
 def _corpus_options(command: _Command) -> _Command:
-    options: list[Callable[[_Command], _Command]] = [
-        click.argument("sources", type=SOURCE, metavar="SOURCE...", nargs=-1, required=True),
+    """Add the options that `train` and `count` share."""
+    options: list[Callable[[Any], Any]] = [
         click.option(
             "--splitter",
             type=utf8,
             metavar="NAME|REGEX",
             help="How to split text into words: a name (gpt2, cl100k, o200k, bert, ...) or a regex.  "
-            "[default: gpt2; bert for wordpiece; sentencepiece for unigram; whitespace for wordlevel]",
+            "[default: gpt2; bert for wordpiece; sentencepiece for unigram, mingram; whitespace for wordlevel]",
         ),
         click.option(
             "--digits",
@@ -66,35 +91,70 @@ def _corpus_options(command: _Command) -> _Command:
             type=utf8,
             metavar="NAME",
             help="How to normalize text first: bert-uncased, bert-cased, nfc, nfkc, lowercase, ..., or none.  "
-            "[default: none; bert-uncased for wordpiece; sentencepiece for unigram]",
+            "[default: none; bert-uncased for wordpiece; sentencepiece for unigram, mingram]",
         ),
-        click.option(
-            "--special",
-            "special_tokens",
-            type=utf8,
-            multiple=True,
-            metavar="TOKEN",
-            help="A special token, removed from the text before counting. May be repeated.",
-        ),
+        _special_tokens,
         reading_options,
-        sampling_options,
         run_options,
-        click.option(
-            "--threads",
-            type=_AT_LEAST_1,
-            metavar="N",
-            help="Threads.  [default: one per processor]",
-        ),
+        threads_option,
         quiet_option,
         json_option,
     ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return add_options(command, options)
 
 
-@click.command()
-@train_options
+def _roles(context: click.Context, option: click.Parameter, pairs: tuple[str, ...]) -> dict[str, str] | None:
+    for pair in pairs:
+        if "=" not in pair:
+            raise click.BadParameter(f"expected ROLE=TOKEN, such as pad=<fill>, not {pair!r}")
+    return dict(pair.split("=", 1) for pair in pairs) or None
+
+
+@command()
+@click.argument("sources", type=SOURCE, metavar="SOURCE...", nargs=-1, required=True)
+@output_option(
+    "The file to write: .json; .model for Unigram and --character-level; .tiktoken for BPE; .txt (vocab.txt) for "
+    'WordPiece; .gguf; or a folder (that exists, or a name that ends in "/").'
+)
+@click.option(
+    "--vocab-size",
+    type=SIZE,
+    required=True,
+    metavar="N",
+    help="Number of tokens, special tokens included: 32000, or 32k.",
+)
+@click.option(
+    "--algorithm",
+    type=choice(["bpe", "wordpiece", "unigram", "wordlevel", "mingram"]),
+    default="bpe",
+    show_default=True,
+    help="How to train: mingram makes a Unigram model of the fewest pieces.",
+)
+@family_options
+@click.option(
+    "--min-documents",
+    type=_AT_LEAST_1,
+    metavar="N",
+    help="Train only on words that at least N documents have: each token is in as many documents, too.",
+)
+@click.option(
+    "--template",
+    type=utf8,
+    multiple=True,
+    metavar="TEXT",
+    callback=lambda context, option, texts: [*texts] or "auto",
+    help='Special tokens around a text: "<s> $A </s>". A second one is for pairs.  [default: BERT\'s for wordpiece]',
+)
+@click.option(
+    "--role",
+    "roles",
+    type=utf8,
+    multiple=True,
+    metavar="ROLE=TOKEN",
+    callback=_roles,
+    help="The role of a special token: pad=<fill>, kept in folders, .model and .gguf. Usual names need none. "
+    "May be repeated.",
+)
 @_corpus_options
 @click.pass_context
 def train(
@@ -104,7 +164,6 @@ def train(
     output: str,
     threads: int | None,
     quiet: bool,
-    character_level: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -115,30 +174,32 @@ def train(
 
     \b
     Example:
-      subwords train "corpus/*.txt" --vocab-size 32000 --special "<|endoftext|>" -o tok.json
+      subwords train "corpus/*.txt" --vocab-size 32000 --special-token "<|endoftext|>" -o tok.json
       subwords train "corpus/*.txt" --algorithm wordpiece --vocab-size 30522 -o bert.json
       subwords train "corpus/*.txt" --algorithm unigram --vocab-size 32000 -o t5.model
     """
     from subwords.components.space_rule import not_kept_whole
     from subwords.formats import target_of
     from subwords.resolve import normalizer, splitter
-    from subwords.training.options import special_tokens_of
+    from subwords.training.options import settings_of, special_tokens_of
     from subwords.training.train import rehearse
     from subwords.training.train import train as train_tokenizer
 
     started = time.perf_counter()
-    run = run_of(options, threads)
-    algorithm = options["algorithm"]
+    run, reading, algorithm = run_from(options, threads), reading_from(options), options["algorithm"]
     _with_digits(options, sources, algorithm)
     target = target_of(output)
-    _check_format(target, algorithm, character_level=character_level)
-    settings = _settings(context, algorithm, {**options, "byte_level": not character_level})
-    counting = {name: settings.pop(name) for name in _COUNTING}
-    min_documents = settings.pop("min_documents")
-    settings["special_tokens"] = special_tokens_of(algorithm, counting["special_tokens"] or None, options["unk_token"])
-    counting["special_tokens"] = settings["special_tokens"]
-    users = settings.get("user_defined", ())
-    counts, names = _counts_or_rules(sources, counting, algorithm)
+    _check_format(target, algorithm, character_level=options["byte_level"] is False)
+    settings = given_settings(options)
+    settings |= {name: options[name] for name in ("algorithm", "vocab_size", "template", "roles")}
+    with wrong_usage(context):
+        settings["special_tokens"] = special_tokens_of(
+            algorithm, options["special_tokens"] or None, settings.get("unk_token")
+        )
+        settings_of(algorithm, {name: value for name, value in settings.items() if name not in _NO_SETTINGS})
+    users, min_documents = settings.get("user_defined", ()), options["min_documents"]
+    counting = {name: options[name] for name in ("splitter", "normalizer")}
+    counts, names = _counts_or_rules(sources, counting, reading, algorithm)
     rules: dict[str, Any] = {"splitter": splitter(names["splitter"]), "normalizer": normalizer(names["normalizer"])}
     if counts is not None and users:
         split, steps = not_kept_whole(users, rules["splitter"].rule, rules["normalizer"].steps)
@@ -147,7 +208,8 @@ def train(
     check_target(output, rehearse(**rules, **settings))
     progress, in_shards = False if quiet else None, counts is None and run is not None
     if counts is None:
-        every = {**counting, **rules, "user_defined": users, "document_frequencies": min_documents is not None or None}
+        every = {**rules, "special_tokens": settings["special_tokens"], "user_defined": users}
+        every |= {"reading": reading, "document_frequencies": min_documents is not None or None}
         counts = _count(sources, every, threads, progress, run, target.path)
         if counts is None:  # other ranks have shards to do
             print_waiting(run, as_json, quiet)
@@ -169,7 +231,8 @@ def train(
     _summarize(counts, learned, started, output, as_json, quiet)
 
 
-@click.command()
+@command()
+@click.argument("sources", type=SOURCE, metavar="SOURCE...", nargs=-1, required=True)
 @click.option(
     "-o",
     "--output",
@@ -179,6 +242,8 @@ def train(
     help="The file to write; Parquet if its name ends in .parquet.",
 )
 @click.option("--add", "adding", is_flag=True, help="The sources are files of counts: add them.")
+@click.option("--mix", "mixing", is_flag=True, help="The sources are NAME=COUNTS: mix them, each with a weight.")
+@mix_options
 @click.option(
     "--segmentation",
     type=PLACE,
@@ -203,6 +268,7 @@ def count(
     sources: tuple[str, ...],
     output: Path,
     adding: bool,
+    mixing: bool,
     segmentation: Path | None,
     threads: int | None,
     quiet: bool,
@@ -212,25 +278,38 @@ def count(
     """Count the words of a corpus once, for any number of training runs.
 
     SOURCE is a file, text, JSON Lines (both also .gz, .zst or .bz2), Parquet or Arrow, a folder of such files, or a
-    quoted glob; with --add, a file written by this command. SOURCE and FILE may be URLs, such as s3://bucket/corpus.
+    quoted glob; with --add, a file written by this command, and with --mix, such files with names: each counts as
+    often as --weight says, for the part of the text that --share says, or for at most --max-bytes. SOURCE and FILE may
+    be URLs, such as s3://bucket/corpus.
 
     \b
     Example:
       subwords count monday/ -o monday.bin
       subwords count --add monday.bin tuesday.bin -o both.bin
+      subwords count --mix en=english.bin de=german.bin --share en=0.7 --share de=0.3 -o mixed.bin
     """
     started = time.perf_counter()
-    _with_digits(counting, sources, "bpe")
-    run = run_of(counting, threads)
+    _with_digits(counting, [] if mixing else sources, "bpe")
+    run, reading = run_from(counting, threads), reading_from(counting)
+    mixture = {name: counting.pop(name) for name in MIXING}
+    if not mixing and any(value not in (None, ()) for value in mixture.values()):
+        raise click.UsageError("--weight, --share, --exponent and --max-bytes are for --mix")
     check_output(output)
     check_saving(output, _no_counts().save)
-    if adding:
-        _refuse_options(counting, (*_COUNTING, "user_defined", "document_frequencies"))
+    if adding or mixing:
+        if adding and mixing:
+            raise click.UsageError("expected one of --add and --mix, not both")
+        _refuse_options({**counting, "reading": reading}, (*_COUNTING, "user_defined", "document_frequencies"))
+        if mixing:
+            counts, factors = mixed(sources, **mixture)
+            counts.save(output)
+            print_mixture(counts, factors, output, as_json, quiet)
+            return
         counts = _added(sources)
     elif found := next(filter(is_counts, sources), None):
         raise click.UsageError(f"{found} holds counts, not text; use --add to add counts")
     else:
-        found_counts = _count(sources, counting, threads, False if quiet else None, run, output)
+        found_counts = _count(sources, {**counting, "reading": reading}, threads, False if quiet else None, run, output)
         if found_counts is None:  # other ranks have shards to do
             print_waiting(run, as_json, quiet)
             return
@@ -258,33 +337,6 @@ def _check_format(target: Target, algorithm: str, *, character_level: bool) -> N
         raise click.UsageError(f"-o: expected a name ending in {suffixes}, or a folder, not {target.path}")
 
 
-def _settings(context: click.Context, algorithm: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of the algorithm; UsageError for options of another algorithm."""
-    from subwords.families import ALGORITHMS
-    from subwords.training.options import families_with
-
-    known = {name for family in ALGORITHMS.values() for name in family.options}
-    for name in sorted(known & options.keys()):
-        option = {"byte_level": "character_level"}.get(name, name)
-        algorithms = families_with(name)
-        if algorithm not in algorithms and given(context, option):
-            has = " and ".join(algorithms)
-            raise click.UsageError(f"--{option.replace('_', '-')} is for {has}, not for {algorithm}")
-    for name in ("fuse_unk", "byte_fallback"):
-        if algorithm == "bpe" and options["byte_level"] and options[name]:
-            raise click.UsageError(f"--{name.replace('_', '-')} needs --character-level: bytes are all known")
-    if not options["byte_level"] and options["whole_characters"]:
-        raise click.UsageError("--whole-characters needs bytes: leave it out with --character-level")
-    if not options["byte_level"] and given(context, "alphabet") and options["alphabet"] == "full":
-        raise click.UsageError("--alphabet full needs bytes: leave it out with --character-level")
-    return {
-        name: value
-        for name, value in options.items()
-        if (name not in known or name in ALGORITHMS[algorithm].options)
-        and (name != "alphabet" or options["byte_level"])
-    }
-
-
 def _with_digits(options: dict[str, Any], sources: Sequence[str], algorithm: str) -> None:
     """Let the splitter of the options cut numbers as --digits says."""
     from subwords.families import ALGORITHMS
@@ -298,7 +350,7 @@ def _with_digits(options: dict[str, Any], sources: Sequence[str], algorithm: str
 
 
 def _counts_or_rules(
-    sources: Sequence[str], counting: dict[str, Any], algorithm: str
+    sources: Sequence[str], counting: dict[str, Any], reading: Reading | None, algorithm: str
 ) -> tuple[WordCounts | None, dict[str, str]]:
     """Return the counts if the sources hold counts, otherwise None, and the names of the rules for words."""
     from subwords.families import ALGORITHMS
@@ -309,7 +361,8 @@ def _counts_or_rules(
         return None, {"splitter": counting["splitter"] or family.splitter, "normalizer": normalizer}
     if len(sources) > 1:
         raise click.UsageError('expected text, or one file of counts; "subwords count --add" joins several files')
-    _refuse_options(counting, (*READING, *SAMPLING))
+    if reading is not None:
+        raise click.UsageError(_OF_TEXT)
     counts = _load(sources[0])
     made = counts.provenance
     normalizer = made.normalizer or "none" if counting["normalizer"] is None else counting["normalizer"]
@@ -327,11 +380,10 @@ def _count(
     """Return the counts; None if other ranks have shards to do. The shards are kept beside `path`."""
     from subwords.training.count import count as count_words
 
-    reading = reading_from(counting)
     options = {name: value for name, value in counting.items() if value is not None}
     files = source_of(sources)
     if run is None:
-        found: WordCounts = count_words(files, reading=reading, threads=threads, progress=progress, **options)
+        found: WordCounts = count_words(files, threads=threads, progress=progress, **options)
         return found
     if "-" in sources:
         raise click.UsageError("shards are made of files: leave out --workers and --memory for standard input")
@@ -340,7 +392,7 @@ def _count(
     folder = path.with_name(f"{path.name}.parts") if run.folder is None else run.folder
     # Kept until the result is saved: a failure before does not lose the work.
     run = replace(run, folder=folder, keep=True)
-    counts: WordCounts | None = count_words(files, reading=reading, run=run, progress=progress, **options)
+    counts: WordCounts | None = count_words(files, run=run, progress=progress, **options)
     return counts
 
 
@@ -397,8 +449,8 @@ def is_counts(source: str) -> bool:
 def _refuse_options(counting: dict[str, Any], names: Sequence[str]) -> None:
     for name in names:
         if counting[name] is not None and counting[name] != ():
-            option = name.removesuffix("_tokens").replace("_", "-")
-            raise click.UsageError(f"--{option} is for text, but these are counts")
+            option = name.removesuffix("s").replace("_", "-")
+            raise click.UsageError(_OF_TEXT if name == "reading" else f"--{option} is for text, but these are counts")
 
 
 def _summarize(

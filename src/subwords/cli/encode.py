@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from subwords.cli.arguments import PLACE, check_file, choice, input_of, tokenizer_argument
+from subwords.cli.arguments import PLACE, SOURCE, check_file, choice, input_of, tokenizer_argument
 from subwords.cli.console import (
     check_output,
     given,
@@ -25,9 +25,6 @@ from subwords.cli.console import (
     utf8,
 )
 from subwords.cli.ids import array_output, line_batches, offsets_output
-from subwords.cli.reading_options import READING, reading_options
-from subwords.cli.run_options import RUN, run_of, run_options
-from subwords.cli.token_files import FORMATS, TOKEN_FILES, means_token_files, write_token_files
 from subwords.errors import InputError
 from subwords.render.terminal import colored, uses_color
 
@@ -41,7 +38,7 @@ __all__ = ["encode"]
 
 @click.command()
 @tokenizer_argument
-@click.argument("files", metavar="[FILE]...", nargs=-1)
+@click.argument("file", metavar="[FILE]", type=SOURCE, default="-")
 @click.option("--text", "texts", type=utf8, multiple=True, metavar="TEXT", help="Encode this text. May be repeated.")
 @click.option("--lines", is_flag=True, help="Each line is one text, without its line feed.")
 @click.option(
@@ -51,15 +48,15 @@ __all__ = ["encode"]
     show_default=True,
     help="Special tokens spelled in the text: ordinary text, an error, or their ids.",
 )
-@click.option("--sample", is_flag=True, help="Unigram: draw a segmentation at random, likelier ones more often.")
+@click.option("--draw", is_flag=True, help="Unigram: draw a segmentation at random, likelier ones more often.")
 @click.option(
-    "--alpha",
-    type=click.FloatRange(min=0),
-    default=0.1,
+    "--temperature",
+    type=click.FloatRange(min=0, min_open=True),
+    default=10.0,
     show_default=True,
-    help="With --sample: 0 draws all segmentations equally, large values favour the best.",
+    help="With --draw: small values favour the best segmentation, inf draws all equally.",
 )
-@click.option("--seed", type=click.IntRange(min=0), help="With --sample or --method: seed for reproducible results.")
+@click.option("--seed", type=click.IntRange(min=0), help="With --draw or --method: seed for reproducible results.")
 @click.option(
     "--method",
     type=choice(["bpe-dropout", "fewest", "longest", "maxmatch-dropout", "uniform"]),
@@ -72,7 +69,7 @@ __all__ = ["encode"]
     "--nbest",
     type=click.IntRange(1, 1024),
     metavar="N",
-    help="Unigram: print the N best segmentations, one per line with its score; with --sample, draw from these.",
+    help="Unigram: print the N best segmentations, one per line with its score; with --draw, draw from these.",
 )
 @click.option("--tokens", "as_tokens", is_flag=True, help="Print tokens instead of ids; spaces show as U+2423.")
 @click.option(
@@ -88,33 +85,23 @@ __all__ = ["encode"]
 @click.option(
     "--format",
     "form",
-    type=choice(["text", "npy", "bin", *FORMATS]),
-    help="One line of ids per text, a NumPy file, raw little-endian ids, or a token file of a training program.  "
-    "[default: by OUT's suffix, else text]",
+    type=choice(["text", "npy", "bin"]),
+    help="One line of ids per text, a NumPy file, or raw little-endian ids.  [default: by OUT's suffix, else text]",
 )
-@click.option(
-    "--dtype",
-    type=choice(["uint16", "uint32", "int32"]),
-    help="For binary formats.  [default: uint32; for token files, the smallest that holds the vocabulary]",
-)
+@click.option("--dtype", type=choice(["uint16", "uint32"]), help="For binary formats.  [default: uint32]")
 @click.option(
     "--offsets",
     type=PLACE,
     metavar="FILE",
     help="With npy and bin: write the start of each text in the ids, and the end, as an int64 NumPy file.",
 )
-@reading_options
-@run_options
-@click.option("--bos", type=utf8, metavar="TOKEN|ID", help="Token files: put this before each document.")
-@click.option("--eos", type=utf8, metavar="TOKEN|ID", help="Token files: put this after each document.")
 @click.option(
-    "--shard-size",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Token files: several; each ends with the document that brings it to N ids.",
+    "--errors",
+    type=choice(["strict", "replace", "skip"]),
+    default="strict",
+    show_default=True,
+    help="Text that is not UTF-8: stop, read it as U+FFFD, or skip it.",
 )
-@click.option("--shuffle", type=click.IntRange(min=0), metavar="SEED", help="Token files: shuffle documents.")
-@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Token files: threads.  [default: all]")
 @quiet_option
 @json_option
 @click.pass_context
@@ -122,12 +109,14 @@ def encode(
     context: click.Context,
     /,
     tokenizer: str,
-    files: tuple[str, ...],
+    file: str,
     texts: tuple[str, ...],
     lines: bool,
     output: Path | None,
     form: str | None,
     offsets: Path | None,
+    errors: str,
+    quiet: bool,
     **options: Any,
 ) -> None:
     """Turn text into ids, separated by spaces, one line per text.
@@ -138,43 +127,25 @@ def encode(
     several texts, --offsets stores where each begins. An npy for standard output or a pipe is written only after the
     last id is known.
 
-    Several files, a folder, a quoted glob, JSON Lines, Parquet or Arrow are a corpus of documents, and so is one FILE
-    with --documents or with a format of token files (megatron, parquet, datatrove, llmc): then OUT is a token file in
-    any format but text, and a manifest is written beside it. FILE and OUT may be URLs, such as s3://bucket/corpus.
+    "subwords tokens" writes the token files of a corpus, and counts its tokens.
 
     \b
     Example:
       subwords encode tok.json --text "a text"
       subwords encode tok.json corpus.txt -o ids.npy
       subwords encode tok.json corpus.txt --lines -o ids.npy --offsets offsets.npy
-      subwords encode tok.json corpus/ --format megatron --eos "<|endoftext|>" -o corpus.bin
     """
-    corpus = {name: options.pop(name) for name in (*READING, *TOKEN_FILES, *RUN)}
-    errors = corpus.pop("errors")
-    quiet = options.pop("quiet")
-    if means_token_files(files, form, corpus):
-        for name in ("texts", "lines", "offsets", "as_tokens", "color", "sample", "nbest", "method"):
-            if given(context, name):
-                option = {"texts": "text", "as_tokens": "tokens"}.get(name, name)
-                raise click.UsageError(f"--{option} is for one text or its lines, not for token files")
-        check_file(files, "text", "--text")
-        corpus |= {"errors": errors, "format": form, "dtype": options["dtype"], "special": options["special"]}
-        tok = load_tokenizer(tokenizer)
-        run = run_of(corpus, corpus["threads"])
-        write_token_files(tok, files, output, run, as_json=options["as_json"], quiet=quiet, **corpus)
-        return
-    file = files[0] if files else "-"
     form = form or {".npy": "npy", ".bin": "bin"}.get(output.suffix if output else "", "text")
     job = _Job(output, form, offsets, several=lines or len(texts) > 1, **options)
     _check_usage(context, job, bool(texts), file != "-" or lines)
-    check_file(files, "text", "--text")
+    check_file([file], "text", "--text")
     tok = load_tokenizer(tokenizer)
     _check_tokenizer(job, tok, tokenizer)
     check_output(output)
     check_output(offsets)
     with _batches(file, texts, lines) as batches:
-        checked = _utf8(batches, "standard input" if file == "-" else file, errors or "strict")
-        values = _print_nbest(tok, checked, job) if job.nbest and not job.sample else _write_ids(tok, checked, job)
+        checked = _utf8(batches, "standard input" if file == "-" else file, errors)
+        values = _print_nbest(tok, checked, job) if job.nbest and not job.draw else _write_ids(tok, checked, job)
     if job.as_json:
         print_values(values, job.as_json)
 
@@ -184,8 +155,8 @@ class _Options:
     """The options that are used as given."""
 
     special: Any
-    sample: bool
-    alpha: float
+    draw: bool
+    temperature: float
     seed: int | None
     method: Any
     p: float | None
@@ -209,8 +180,6 @@ class _Job(_Options):
 def _check_usage(context: click.Context, job: _Job, texts: bool, file_options: bool) -> None:
     if texts and file_options:
         raise click.UsageError("--text cannot be combined with FILE or --lines")
-    if job.dtype == "int32":
-        raise click.UsageError("--dtype int32 is for --format megatron")
     if job.form == "text" and (job.dtype or job.offsets):
         raise click.UsageError(f"{'--dtype' if job.dtype else '--offsets'} is for --format npy or bin")
     if job.color and (job.form != "text" or job.as_json or job.output or job.nbest):
@@ -226,15 +195,15 @@ def _check_usage(context: click.Context, job: _Job, texts: bool, file_options: b
         )
     if job.offsets and job.output and job.offsets.resolve() == job.output.resolve():
         raise click.UsageError("--offsets and -o name the same file")
-    if job.method and (job.sample or job.nbest or job.special != "text"):
-        raise click.UsageError("--method reads ordinary text: leave out --sample, --nbest and --special")
-    for name, has in (("alpha", job.sample), ("seed", job.sample or job.method), ("p", job.method)):
+    if job.method and (job.draw or job.nbest or job.special != "text"):
+        raise click.UsageError("--method reads ordinary text: leave out --draw, --nbest and --special")
+    for name, has in (("temperature", job.draw), ("seed", job.draw or job.method), ("p", job.method)):
         if given(context, name) and not has:
-            raise click.UsageError(f"--{name} is for --{'method' if name == 'p' else 'sample'}")
-    if job.sample and job.special != "text":
-        raise click.UsageError("--sample reads all text as ordinary text: leave out --special")
-    if job.nbest and not job.sample and (job.form != "text" or job.special != "text"):
-        raise click.UsageError("--nbest without --sample prints text: leave out --format and --special")
+            raise click.UsageError(f"--{name} is for --{'method' if name == 'p' else 'draw'}")
+    if job.draw and job.special != "text":
+        raise click.UsageError("--draw reads all text as ordinary text: leave out --special")
+    if job.nbest and not job.draw and (job.form != "text" or job.special != "text"):
+        raise click.UsageError("--nbest without --draw prints text: leave out --format and --special")
 
 
 def _check_tokenizer(job: _Job, tok: Tokenizer, path: str) -> None:
@@ -243,8 +212,8 @@ def _check_tokenizer(job: _Job, tok: Tokenizer, path: str) -> None:
     if job.dtype == "uint16" and tok.vocab_size > 1 << 16:
         raise InputError(f"--dtype uint16 holds 65536 ids; {path} has {tok.vocab_size} tokens: use uint32")
     family = family_of(tok.model)
-    if (job.sample or job.nbest) and family.name != "unigram":
-        option = "--sample" if job.sample else "--nbest"
+    if (job.draw or job.nbest) and family.name != "unigram":
+        option = "--draw" if job.draw else "--nbest"
         raise InputError(f"{option} needs a Unigram model; {path} holds {family.model_class}")
 
 
@@ -295,7 +264,7 @@ def _encoded(tok: Tokenizer, batches: Iterable[list[bytes]], job: _Job) -> Itera
             found = encode_with(tok, text.decode(), **how, document=number if drawn else None)
             yield TokenBatch.of([found])
         return
-    if not job.sample:
+    if not job.draw:
         for texts in batches:
             yield tok.encode_batch(texts, special=job.special)
         return
@@ -303,7 +272,7 @@ def _encoded(tok: Tokenizer, batches: Iterable[list[bytes]], job: _Job) -> Itera
 
     rng, nbest = np.random.default_rng(job.seed), job.nbest or -1
     for texts in batches:
-        drawn = [tok.sample(text.decode(), alpha=job.alpha, nbest=nbest, seed=rng) for text in texts]
+        drawn = [tok.sample(text.decode(), temperature=job.temperature, nbest=nbest, seed=rng) for text in texts]
         yield TokenBatch.of(drawn)
 
 

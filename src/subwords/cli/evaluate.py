@@ -10,7 +10,7 @@ import click
 
 from subwords.cli.arguments import INPUT, SOURCE, TOKENIZER, choice, tokenizer_argument
 from subwords.cli.console import SIZE, check_output, load_tokenizer, source_of, utf8
-from subwords.cli.reading_options import reading_from, reading_options
+from subwords.cli.options import add_options, command, reading_from, reading_options
 from subwords.cli.table_options import print_table, table_options
 
 __all__ = ["compare", "evaluate", "sweep"]
@@ -18,21 +18,19 @@ __all__ = ["compare", "evaluate", "sweep"]
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-def _options(command: _Command) -> _Command:
+def _options(function: _Command) -> _Command:
     """Add the options that `evaluate` and `compare` share."""
     options: list[Callable[[_Command], _Command]] = [
         click.option("--by", type=utf8, metavar="COLUMN", help='Group the documents: by a column of rows, or "file".'),
         click.option("--parallel", is_flag=True, help="Document k of every group says the same: compare their tokens."),
         click.option("--reference", type=utf8, metavar="GROUP", help="Costs are relative to it.  [default: the first]"),
-        click.option("--alpha", type=float, default=2.5, show_default=True, help="The order of Renyi's entropy."),
+        click.option("--order", type=float, default=2.5, show_default=True, help="The order of Renyi's entropy."),
         click.option("--confidence", type=float, default=0.95, show_default=True, help="The level of the intervals."),
         click.option("--resamples", type=click.IntRange(min=0), default=1000, show_default=True, help="For intervals."),
         click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the resamples."),
         reading_options,
     ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return add_options(function, options)
 
 
 _plot = click.option(
@@ -40,7 +38,7 @@ _plot = click.option(
 )
 
 
-@click.command()
+@command()
 @tokenizer_argument
 @click.argument("sources", type=SOURCE, nargs=-1, required=True, metavar="[NAME=]SOURCE...")
 @_options
@@ -68,9 +66,9 @@ def evaluate(
 
     \b
     Example:
-      subwords evaluate tok.json held_out.txt --documents line
-      subwords evaluate tok.json en=english.txt de=german.txt
-      subwords evaluate tok.json flores.jsonl --by language --parallel --plot cost.png
+      subwords study evaluate tok.json held_out.txt --documents line
+      subwords study evaluate tok.json en=english.txt de=german.txt
+      subwords study evaluate tok.json flores.jsonl --by language --parallel --plot cost.png
     """
     from subwords.study.evaluate import evaluate as evaluated
 
@@ -82,10 +80,10 @@ def evaluate(
     _save_plot(found, plot, f"{tokenizer}, on {_shown(sources)}")
 
 
-@click.command()
+@command()
 @click.argument("tokenizers", type=TOKENIZER, nargs=-1, required=True, metavar="[NAME=]TOKENIZER...")
 @click.option(
-    "--on",
+    "--source",
     "sources",
     type=utf8,
     multiple=True,
@@ -93,7 +91,7 @@ def evaluate(
     metavar="[NAME=]SOURCE",
     help="The corpus; may be repeated. With names, each is a group.",
 )
-@click.option("--words", type=click.IntRange(min=0), default=20, show_default=True, help="Disagreeing words to list.")
+@click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Disagreeing words to list.")
 @_options
 @_plot
 @table_options
@@ -110,8 +108,8 @@ def compare(
 
     \b
     Example:
-      subwords compare old.json new.json --on held_out.txt --documents line
-      subwords compare old=a.json new=b.json --on en=english.txt --on de=german.txt --plot languages.pdf
+      subwords study compare old.json new.json --source held_out.txt --documents line
+      subwords study compare old=a.json new=b.json --source en=english.txt --source de=german.txt --plot languages.pdf
     """
     from subwords.study.compare import compare as compared
 
@@ -125,18 +123,21 @@ def compare(
     _save_plot(found, plot, _shown(sources))
 
 
-@click.command()
+@command()
 @click.argument("sources", type=SOURCE, nargs=-1, required=True, metavar="[NAME=]SOURCE...")
 @click.option("--vocab-size", "vocab_sizes", type=SIZE, multiple=True, required=True, help="May be repeated.")
 @click.option(
-    "--on",
+    "--held-out",
     type=utf8,
     multiple=True,
     metavar="[NAME=]SOURCE",
     help="What to measure on; may be repeated. With names, each is a group.  [default: SOURCE]",
 )
 @click.option(
-    "--algorithm", type=choice(["bpe", "wordpiece", "unigram", "wordlevel"]), default="bpe", show_default=True
+    "--algorithm",
+    type=choice(["bpe", "wordpiece", "unigram", "wordlevel", "mingram"]),
+    default="bpe",
+    show_default=True,
 )
 @click.option("--width", type=click.IntRange(min=1), metavar="N", help="Of a model: numbers in a token's vector.")
 @click.option(
@@ -148,7 +149,7 @@ def compare(
 @table_options
 def sweep(
     sources: tuple[str, ...],
-    on: tuple[str, ...],
+    held_out: tuple[str, ...],
     plot: Path | None,
     latex: bool,
     quiet: bool,
@@ -162,7 +163,7 @@ def sweep(
 
     \b
     Example:
-      subwords sweep corpus.counts --vocab-size 8000 --vocab-size 16000 --vocab-size 32000 --on held_out.txt
+      subwords study sweep corpus.counts --vocab-size 8000 --vocab-size 16000 --vocab-size 32000 --held-out held_out.txt
     """
     from subwords.study.sweep import sweep as swept
 
@@ -171,13 +172,13 @@ def sweep(
     if options["tied"] and options["width"] is None:
         raise click.UsageError("--tied is for the cost of a model: add --width and --layer-parameters")
     _check_plot(plot)
-    words, held = _words(sources), _words(on) if on else None
+    words, held = _words(sources), _words(held_out) if held_out else None
     rules = {}
     if (made := getattr(words, "provenance", None)) is not None:
         rules = {"splitter": made.splitter} | ({} if made.normalizer is None else {"normalizer": made.normalizer})
-    found = swept(words, on=held, **rules, **_given(options), progress=False if quiet else None)
+    found = swept(words, held_out=held, **rules, **_given(options), progress=False if quiet else None)
     print_table(found, latex, as_json, quiet)
-    _save_plot(found, plot, f"{options['algorithm']} of {_shown(sources)}, on {_shown(on or sources)}")
+    _save_plot(found, plot, f"{options['algorithm']} of {_shown(sources)}, on {_shown(held_out or sources)}")
 
 
 def _named(value: str) -> tuple[str | None, str]:

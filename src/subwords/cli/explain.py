@@ -1,9 +1,10 @@
-"""explain and verify-training: why a text has its ids; whether each merge was the best one."""
+"""explain, why-not and verify-training: why a text has its ids; whether each merge was the best one."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import click
 
@@ -17,30 +18,41 @@ from subwords.cli.arguments import (
 )
 from subwords.cli.console import json_option, load_tokenizer, print_values, quiet_only, source_of, utf8
 from subwords.cli.explained import html_option, print_explained
-from subwords.cli.reading_options import reading_from, reading_options
+from subwords.cli.options import add_options, command, reading_from, reading_options
 from subwords.errors import InputError
 
-__all__ = ["explain", "verify_training"]
+__all__ = ["explain", "verify_training", "why_not"]
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def _text_options(function: _Command) -> _Command:
+    """Add what `explain` and `why-not` share."""
+    return add_options(
+        function,
+        [
+            tokenizer_argument,
+            click.argument("file", type=SOURCE, default="-", metavar="[FILE]"),
+            click.option("--text", type=utf8, metavar="TEXT", help="The text."),
+            click.option(
+                "--special",
+                type=choice(["text", "allow"]),
+                default="text",
+                show_default=True,
+                help="Special tokens spelled in the text: ordinary text, or their ids.",
+            ),
+        ],
+    )
 
 
 @click.command()
-@tokenizer_argument
-@click.argument("file", type=SOURCE, default="-", metavar="[FILE]")
-@click.option("--text", type=utf8, metavar="TEXT", help="The text.")
-@click.option(
-    "--special",
-    type=choice(["text", "allow"]),
-    default="text",
-    show_default=True,
-    help="Special tokens spelled in the text: ordinary text, or their ids.",
-)
+@_text_options
 @click.option(
     "--counts",
     type=INPUT,
     metavar="FILE",
     help='BPE: counts of "subwords count"; each merge then says how often its pair occurred when it was learned.',
 )
-@click.option("--why-not", is_flag=True, help="Say instead why the text is not one token.")
 @html_option
 @quiet_only
 @json_option
@@ -50,7 +62,6 @@ def explain(
     text: str | None,
     special: Literal["text", "allow"],
     counts: Path | None,
-    why_not: bool,
     html: Path | None,
     as_json: bool,
 ) -> None:
@@ -60,30 +71,47 @@ def explain(
 
     \b
     Example:
-      subwords explain tok.json --text "unbelievable"
-      subwords explain tok.json --counts corpus.counts < text.txt
-      subwords explain tok.json --why-not --text " tokenizers"
+      subwords study explain tok.json --text "unbelievable"
+      subwords study explain tok.json --counts corpus.counts < text.txt
     """
     from subwords.corpus.counts import WordCounts
     from subwords.study.explain import explain as explained
 
-    if text is not None and file != "-":
-        raise click.UsageError("--text cannot be combined with FILE")
-    if why_not and counts is not None:
-        raise click.UsageError("--counts does not apply to --why-not")
-    check_file([file], "text", "--text")
-    tok, found = load_tokenizer(tokenizer), None if counts is None else WordCounts.load(counts)
-    data = _read(file) if text is None else text
-    if why_not:
-        from subwords.study.why_not import why_not as reasons
-
-        print_explained(
-            reasons(tok, _one_line(data), special=special), html, as_json, f"Why {tokenizer} gives no single token"
-        )
-        return
+    data, found = _text(file, text), None if counts is None else WordCounts.load(counts)
+    tok = load_tokenizer(tokenizer)
     print_explained(
         explained(tok, data, special=special, counts=found), html, as_json, f"How {tokenizer} encodes a text"
     )
+
+
+@click.command("why-not")
+@_text_options
+@html_option
+@quiet_only
+@json_option
+def why_not(
+    tokenizer: str, file: str, text: str | None, special: Literal["text", "allow"], html: Path | None, as_json: bool
+) -> None:
+    """Say why a text is not one token.
+
+    Without FILE, or with "-", the text comes from standard input.
+
+    \b
+    Example:
+      subwords study why-not tok.json --text " tokenizers"
+    """
+    from subwords.study.why_not import why_not as reasons
+
+    data = _one_line(_text(file, text))
+    tok = load_tokenizer(tokenizer)
+    print_explained(reasons(tok, data, special=special), html, as_json, f"Why {tokenizer} gives no single token")
+
+
+def _text(file: str, text: str | None) -> str | bytes:
+    if text is not None and file != "-":
+        raise click.UsageError("--text cannot be combined with FILE")
+    check_file([file], "text", "--text")
+    return _read(file) if text is None else text
 
 
 def _read(file: str) -> bytes:
@@ -103,7 +131,7 @@ def _one_line(data: str | bytes) -> str:
         raise InputError(f"expected UTF-8 text; byte {error.start} is not UTF-8") from None
 
 
-@click.command("verify-training")
+@command("verify-training")
 @tokenizer_argument
 @click.argument("source", type=SOURCE)
 @click.option(
@@ -137,8 +165,8 @@ def verify_training(
 
     \b
     Example:
-      subwords verify-training tok.json corpus.txt
-      subwords verify-training tok.json corpus.counts
+      subwords study verify-training tok.json corpus.txt
+      subwords study verify-training tok.json corpus.counts
     """
     from subwords.cli.corpus import is_counts
     from subwords.corpus.counts import WordCounts
@@ -146,7 +174,7 @@ def verify_training(
 
     reading = reading_from(options)
     if reading is not None and is_counts(source):
-        raise click.UsageError("options of reading are for text, but these are counts")
+        raise click.UsageError("--documents and other options of reading are for text, but these are counts")
     what = WordCounts.load(source) if is_counts(source) else source_of([source])
     found = verified(load_tokenizer(tokenizer), what, tie_break=tie_break, limit=limit, reading=reading)
     if as_json:

@@ -10,14 +10,14 @@ import click
 from subwords.cli.arguments import SOURCE, choice
 from subwords.cli.console import SIZE, json_option, quiet_only, source_of, utf8
 from subwords.cli.explained import html_option, print_explained
-from subwords.cli.reading_options import reading_from, reading_options
+from subwords.cli.options import command, family_options, reading_from, reading_options
 
 __all__ = ["explain_training"]
 
 _AT_LEAST_1 = click.IntRange(min=1)
 
 
-@click.command("explain-training")
+@command("explain-training")
 @click.argument("sources", type=SOURCE, metavar="SOURCE...", nargs=-1, required=True)
 @click.option("--vocab-size", type=SIZE, required=True, metavar="N", help="Number of tokens, special tokens included.")
 @click.option(
@@ -27,23 +27,7 @@ _AT_LEAST_1 = click.IntRange(min=1)
     show_default=True,
     help="unigram-course: Unigram as courses teach it, from all substrings and their shares.",
 )
-@click.option("--character-level", is_flag=True, help="BPE: start from characters instead of bytes.")
-@click.option(
-    "--alphabet",
-    type=choice(["full", "corpus"]),
-    help="BPE: start from all 256 bytes, or from those of the corpus.  [default: full]",
-)
-@click.option(
-    "--score",
-    type=choice(["likelihood", "course", "count"]),
-    help="WordPiece: how pairs are compared; see train.  [default: likelihood]",
-)
-@click.option(
-    "--tie-break",
-    type=choice(["ids", "first", "bytes"]),
-    help="Between pairs of equal score: smaller ids, first in the corpus, or smaller bytes.  [default: ids]",
-)
-@click.option("--min-frequency", type=click.IntRange(min=0), metavar="N", help="As in train.")
+@family_options
 @click.option(
     "--splitter",
     type=utf8,
@@ -55,7 +39,7 @@ _AT_LEAST_1 = click.IntRange(min=1)
     "--normalizer", type=utf8, default="auto", metavar="NAME", help="How to normalize text.  [default: that of train]"
 )
 @click.option(
-    "--special",
+    "--special-token",
     "special_tokens",
     type=utf8,
     multiple=True,
@@ -64,7 +48,7 @@ _AT_LEAST_1 = click.IntRange(min=1)
 )
 @reading_options
 @click.option(
-    "--most-steps", type=_AT_LEAST_1, default=1000, show_default=True, metavar="N", help="More steps are an error."
+    "--limit", type=_AT_LEAST_1, default=1000, show_default=True, metavar="N", help="More steps are an error."
 )
 @html_option
 @quiet_only
@@ -72,7 +56,6 @@ _AT_LEAST_1 = click.IntRange(min=1)
 def explain_training(
     sources: tuple[str, ...],
     special_tokens: tuple[str, ...],
-    character_level: bool,
     html: Path | None,
     as_json: bool,
     **options: Any,
@@ -83,15 +66,13 @@ def explain_training(
 
     \b
     Example:
-      subwords explain-training small.txt --vocab-size 50 --alphabet corpus
-      subwords explain-training small.txt --algorithm wordpiece --score course --vocab-size 70 --html steps.html
+      subwords study explain-training small.txt --vocab-size 50 --alphabet corpus
+      subwords study explain-training small.txt --algorithm wordpiece --score course --vocab-size 70 --html steps.html
     """
     from subwords.study.watch import explain_training as explained
 
     reading = reading_from(options)
-    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    if character_level:
-        given["byte_level"] = False
+    given: dict[str, Any] = {name: value for name, value in options.items() if value not in (None, ())}
     if special_tokens:
         given["special_tokens"] = special_tokens
     print_explained(explained(source_of(sources), reading=reading, **given), html, as_json, f"Training on {sources[0]}")

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from subwords.cli.adapting import corpus_of
 from subwords.cli.arguments import SOURCE, choice, tokenizer_argument
 from subwords.cli.console import (
     SIZE,
@@ -16,18 +17,17 @@ from subwords.cli.console import (
     output_option,
     print_values,
     quiet_option,
-    source_of,
     utf8,
 )
-from subwords.cli.reading_options import READING, reading_from, reading_options
+from subwords.cli.options import command, reading_from, reading_options, threads_option
 
 __all__ = ["extend"]
 
 
-@click.command()
+@command()
 @tokenizer_argument
 @click.argument("sources", type=SOURCE, nargs=-1, required=True, metavar="SOURCE...")
-@click.option("--add", type=SIZE, required=True, metavar="N", help="How many tokens to add.")
+@click.option("--count", type=SIZE, required=True, metavar="N", help="How many tokens to add.")
 @output_option()
 @click.option(
     "--splitter",
@@ -43,11 +43,11 @@ __all__ = ["extend"]
 @click.option("--tie-break", type=choice(["ids", "first", "bytes"]), default="ids", show_default=True)
 @reading_options
 @click.option("--memory", metavar="AMOUNT", help="About what the process may use in all, such as 2GB.")
-@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Threads.  [default: one per processor]")
+@threads_option
 @quiet_option
 @json_option
 def extend(
-    tokenizer: str, sources: tuple[str, ...], add: int, output: str, quiet: bool, as_json: bool, **options: Any
+    tokenizer: str, sources: tuple[str, ...], count: int, output: str, quiet: bool, as_json: bool, **options: Any
 ) -> None:
     """Add tokens to a tokenizer, learned from a corpus; all ids keep their tokens.
 
@@ -55,20 +55,17 @@ def extend(
 
     \b
     Example:
-      subwords extend tok.json "medicine/*.txt" --add 8000 -o medical.json
+      subwords adapt extend tok.json "medicine/*.txt" --count 8000 -o medical.json
     """
     from subwords.adapt.extend import extend as extended
-    from subwords.cli.corpus import is_counts
     from subwords.corpus.counts import WordCounts
 
-    if len(sources) == 1 and is_counts(sources[0]):
-        for name in READING:
-            if options[name] is not None:
-                raise click.UsageError(f"--{name.replace('_', '-')} is for text, but these are counts")
+    reading, source = reading_from(options), corpus_of(sources)
+    if reading is not None and isinstance(source, WordCounts):
+        raise click.UsageError("--documents and other options of reading are for text, but these are counts")
     started, tok = time.perf_counter(), load_tokenizer(tokenizer)
     check_target(output, tok)
-    source: Any = WordCounts.load(sources[0]) if len(sources) == 1 and is_counts(sources[0]) else source_of(sources)
-    more = extended(tok, source, add=add, reading=reading_from(options), progress=False if quiet else None, **options)
+    more = extended(tok, source, count=count, reading=reading, progress=False if quiet else None, **options)
     more.save(output)
     if as_json or not quiet:
         values = {"tokens": more.vocab_size, "new": more.vocab_size - tok.vocab_size}

@@ -33,7 +33,7 @@ __all__ = ["inspect"]
 @click.option("--vocab", is_flag=True, help="List ids, tokens, and the tokens' bytes in hexadecimal.")
 @click.option("--merges", is_flag=True, help="List the merges in order of rank.")
 @click.option("--token", metavar="ID|TEXT", help="Show one token, the merges that make it and those that use it.")
-@click.option("--on", "sample", type=SOURCE, metavar="FILE", help="Show the tokens per word of a text.")
+@click.option("--source", "sample", type=SOURCE, metavar="FILE", help="Show the tokens per word of a text.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="List at most N.")
 @quiet_only
 @json_option
@@ -51,18 +51,19 @@ def inspect(
     TOKENIZER is a file or folder that this package loads, or a name, such as gpt-4o or org/name. A space in a token
     shows as U+2423, a byte that is not part of a character as \\xc3; --token accepts both. Digits alone are an id.
 
-    WordPiece files do not name the score they were trained with; --on FILE reveals it: by course, English text takes
-    almost three times the tokens that it takes by likelihood or by count. Words are those of "subwords evaluate".
+    WordPiece files do not name the score they were trained with; --source FILE reveals it: by course, English text
+    takes almost three times the tokens that it takes by likelihood or by count. Words are those of "subwords study
+    evaluate".
 
     \b
     Example:
       subwords inspect tok.json
-      subwords inspect tok.json --on held_out.txt
+      subwords inspect tok.json --source held_out.txt
       subwords inspect tok.json --merges --limit 20
       subwords inspect tok.json --token " the"
     """
     if vocab + merges + (token is not None) + (sample is not None) > 1:
-        raise click.UsageError("expected one of --vocab, --merges, --token and --on")
+        raise click.UsageError("expected one of --vocab, --merges, --token and --source")
     if limit and not (vocab or merges or token is not None):
         raise click.UsageError("--limit needs --vocab, --merges or --token")
     tok = load_tokenizer(tokenizer)

@@ -28,7 +28,7 @@ def merge(tokenizer: str, other: str, output: str, map_path: Path | None, quiet:
 
     \b
     Example:
-      subwords merge tok.json thai.json --id-map embedding_map.json -o both.json
+      subwords adapt merge tok.json thai.json --id-map embedding_map.json -o both.json
     """
     from subwords.adapt.merge_tokenizers import merge_tokenizers
 

@@ -1,16 +1,23 @@
-"""mix: word counts of several sources, with weights."""
+"""count --mix: word counts of several sources, with weights."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from subwords.cli.arguments import PLACE, SOURCE
-from subwords.cli.console import check_output, json_option, named_values, print_rows, print_values, quiet_option, utf8
+from subwords.cli.console import named_values, print_rows, print_values, utf8
+from subwords.cli.options import add_options
 from subwords.errors import InputError
 
-__all__ = ["mix"]
+if TYPE_CHECKING:
+    from subwords.corpus.counts import WordCounts
+
+__all__ = ["MIXING", "mix_options", "mixed", "print_mixture"]
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def _numbers(option: str, values: tuple[str, ...]) -> dict[str, float] | None:
@@ -20,45 +27,44 @@ def _numbers(option: str, values: tuple[str, ...]) -> dict[str, float] | None:
         raise click.UsageError(f"{option}: expected NAME=NUMBER, such as en=0.7, not {values!r}") from None
 
 
-@click.command()
-@click.argument("sources", type=SOURCE, nargs=-1, required=True, metavar="NAME=COUNTS...")
-@click.option("-o", "--output", type=PLACE, required=True, metavar="FILE", help="The file of counts to write.")
-@click.option("--weight", "weights", type=utf8, multiple=True, metavar="NAME=X", help="How often a source counts.")
-@click.option("--share", "shares", type=utf8, multiple=True, metavar="NAME=X", help="The part of the text it is to be.")
-@click.option(
-    "--exponent", type=click.FloatRange(0, 1), metavar="X", help="Shares in proportion to bytes ** X; 0: all equal."
+MIXING = ("weights", "shares", "exponent", "max_bytes")
+
+_OPTIONS = (
+    click.option("--weight", "weights", type=utf8, multiple=True, metavar="NAME=X", help="How often a source counts."),
+    click.option(
+        "--share", "shares", type=utf8, multiple=True, metavar="NAME=X", help="The part of the text it is to be."
+    ),
+    click.option(
+        "--exponent", type=click.FloatRange(0, 1), metavar="X", help="Shares in proportion to bytes ** X; 0: all equal."
+    ),
+    click.option(
+        "--max-bytes",
+        type=utf8,
+        multiple=True,
+        metavar="AMOUNT|NAME=AMOUNT",
+        help="The most bytes that all sources or one counts for: 100MB.",
+    ),
 )
-@click.option(
-    "--max-bytes",
-    type=utf8,
-    multiple=True,
-    metavar="AMOUNT|NAME=AMOUNT",
-    help="The most bytes that all sources or one counts for: 100MB.",
-)
-@quiet_option
-@json_option
-def mix(
-    sources: tuple[str, ...],
-    output: Path,
+
+
+def mix_options(command: _Command) -> _Command:
+    """Add the options that weigh files of counts."""
+    return add_options(command, _OPTIONS)
+
+
+def mixed(
+    sources: Sequence[str],
     weights: tuple[str, ...],
     shares: tuple[str, ...],
     exponent: float | None,
     max_bytes: tuple[str, ...],
-    quiet: bool,
-    as_json: bool,
-) -> None:
-    """Mix files of counts, each with a weight, a share, or at most so much text.
-
-    \b
-    Example:
-      subwords mix en=english.counts de=german.counts --share en=0.7 --share de=0.3 -o mixed.counts
-    """
+) -> tuple[WordCounts, dict[str, int]]:
+    """Return the mixture of files of counts, and how often each source counts."""
     from subwords.corpus.counts import WordCounts
     from subwords.corpus.mix import add_multiplied, mix_factors
 
     if bool(weights) + bool(shares) + (exponent is not None) > 1:
         raise click.UsageError("expected one of --weight, --share and --exponent, not several")
-    check_output(output)
     found = dict[str, WordCounts]()
     for name, place in named_values("sources", sources).items():
         try:
@@ -77,8 +83,11 @@ def mix(
         exponent=exponent,
         max_bytes=most,
     )
-    counts = add_multiplied(found, factors)
-    counts.save(output)
+    return add_multiplied(found, factors), factors
+
+
+def print_mixture(counts: WordCounts, factors: dict[str, int], output: Path, as_json: bool, quiet: bool) -> None:
+    """Print how often each source counts."""
     if as_json:
         print_values({"factors": factors, "words": counts.total, "distinct": len(counts), "saved": str(output)}, True)
     elif not quiet:

@@ -23,7 +23,6 @@ _MENTION = re.compile(
 )
 # How to load a file in Python, where a command that does it once follows.
 _IN_PYTHON = re.compile(r"(?:load it with |load\(\.\.\., ).*?, or once (?=\"subwords )")
-_OPPOSITES = {"byte_level": "character_level"}
 
 
 def as_options(message: str, command: click.Command) -> str:
@@ -40,10 +39,10 @@ def as_options(message: str, command: click.Command) -> str:
 
     def spoken(match: re.Match[str]) -> str:
         name = match["set"] or match["marked"] or match["checked"] or match["joined"]
-        parameter = parameters.get(_OPPOSITES.get(name, name)) if name else None
+        parameter = parameters.get(name) if name else None
         if parameter is None:
             return match[0]
-        return _setting(parameter, match["value"], name in _OPPOSITES) if match["set"] else _name(parameter)
+        return _setting(parameter, match["value"]) if match["set"] else _name(parameter)
 
     return _MENTION.sub(spoken, _IN_PYTHON.sub("run ", message))
 
@@ -54,7 +53,7 @@ def _name(parameter: click.Parameter) -> str:
     return max(parameter.opts, key=len)
 
 
-def _setting(parameter: click.Parameter, text: str, is_opposite: bool) -> str:
+def _setting(parameter: click.Parameter, text: str) -> str:
     """Return how an option gets a value of Python."""
     name = _name(parameter)
     try:
@@ -62,6 +61,6 @@ def _setting(parameter: click.Parameter, text: str, is_opposite: bool) -> str:
     except (ValueError, SyntaxError):
         value = text
     if isinstance(value, bool) or value is None:
-        return name if bool(value) != is_opposite else f"no {name}"
+        return name if bool(value) == getattr(parameter, "flag_value", True) else f"no {name}"
     values = value if isinstance(value, list) else [value]
     return " ".join(f"{name} {shlex.quote(str(one))}" for one in values)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from subwords.cli.console import json_option, print_rows, quiet_option
+from subwords.cli.options import add_options, threads_option
 from subwords.render.visible import printable
 
 if TYPE_CHECKING:
@@ -28,15 +29,11 @@ def table_options(command: _Command) -> _Command:
             is_flag=True,
             help="Print tables in LaTeX (package booktabs).  [default: aligned at a terminal, otherwise Markdown]",
         ),
-        click.option(
-            "--threads", type=click.IntRange(min=1), metavar="N", help="Threads.  [default: one per processor]"
-        ),
+        threads_option,
         quiet_option,
         json_option,
     ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return add_options(command, options)
 
 
 def print_table(found: Report, latex: bool, as_json: bool, quiet: bool) -> None:

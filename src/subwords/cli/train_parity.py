@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from subwords.cli.adapting import corpus_of
 from subwords.cli.arguments import choice
 from subwords.cli.console import (
     SIZE,
@@ -17,15 +18,14 @@ from subwords.cli.console import (
     print_rows,
     print_values,
     quiet_option,
-    source_of,
     utf8,
 )
-from subwords.cli.reading_options import reading_from, reading_options
+from subwords.cli.options import command, reading_from, reading_options, threads_option
 
 __all__ = ["train_parity"]
 
 
-@click.command("train-parity")
+@command("train-parity")
 @click.option(
     "--language",
     "languages",
@@ -52,7 +52,11 @@ __all__ = ["train_parity"]
     help="Limit how often a language is chosen in N merges.",
 )
 @click.option(
-    "--alpha", type=float, default=2.0, show_default=True, help="A language may choose alpha / languages of the window."
+    "--window-share",
+    type=float,
+    default=2.0,
+    show_default=True,
+    help="A language may choose this share of the window, divided by the number of languages.",
 )
 @click.option(
     "--splitter", type=utf8, default="gpt2", show_default=True, metavar="NAME|REGEX", help="How text is split."
@@ -60,14 +64,14 @@ __all__ = ["train_parity"]
 @click.option(
     "--normalizer", type=utf8, default="none", show_default=True, metavar="NAME", help="How text is normalized."
 )
-@click.option("--special", "special_tokens", type=utf8, multiple=True, metavar="TOKEN", help="A special token.")
+@click.option("--special-token", "special_tokens", type=utf8, multiple=True, metavar="TOKEN", help="A special token.")
 @click.option("--character-level", is_flag=True, help="Start from characters instead of bytes.")
 @click.option("--min-frequency", type=click.IntRange(min=0), default=0, metavar="N", help="The least count of a pair.")
 @click.option("--max-token-length", type=click.IntRange(min=1), metavar="N", help="In bytes, or in characters.")
 @click.option("--whole-characters", is_flag=True, help="Tokens are whole characters or a part of one.")
 @click.option("--tie-break", type=choice(["ids", "bytes"]), default="ids", show_default=True)
 @reading_options
-@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Threads.  [default: one per processor]")
+@threads_option
 @quiet_option
 @json_option
 def train_parity(
@@ -84,16 +88,13 @@ def train_parity(
 
     \b
     Example:
-      subwords train-parity --language en=en.txt --language ru=ru.txt --vocab-size 32000 -o tok.json
+      subwords research train-parity --language en=en.txt --language ru=ru.txt --vocab-size 32000 -o tok.json
     """
     from subwords.adapt.parity import train_parity as trained
-    from subwords.cli.corpus import is_counts
-    from subwords.corpus.counts import WordCounts
     from subwords.training.train import rehearse
 
     def sources(option: str, values: tuple[str, ...]) -> dict[str, Any]:
-        named = named_values(option, values).items()
-        return {name: WordCounts.load(source) if is_counts(source) else source_of([source]) for name, source in named}
+        return {name: corpus_of([source]) for name, source in named_values(option, values).items()}
 
     started, given = time.perf_counter(), named_values("--ratio", ratios)
     rules = {name: options[name] for name in ("vocab_size", "splitter", "normalizer", "special_tokens")}

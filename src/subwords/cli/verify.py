@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from subwords.cli.arguments import INPUT, TOKENIZER
+from subwords.cli.arguments import INPUT, tokenizer_argument
 from subwords.cli.console import json_option, print_values, quiet_option, shown, utf8
-from subwords.cli.reading_options import reading_from, reading_options
+from subwords.cli.options import add_options, command, reading_from, reading_options
 
 if TYPE_CHECKING:
     from subwords.compat.comparison import Difference
@@ -22,7 +22,7 @@ __all__ = ["comparing_options", "difference_json", "paths_of", "verify"]
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-def _special_tokens(context: click.Context, parameter: click.Parameter, value: str | None) -> dict[str, int] | None:
+def _special_ids(context: click.Context, parameter: click.Parameter, value: str | None) -> dict[str, int] | None:
     if value is None:
         return None
     try:
@@ -34,11 +34,12 @@ def _special_tokens(context: click.Context, parameter: click.Parameter, value: s
     return found
 
 
-def comparing_options(command: _Command) -> _Command:
+def comparing_options(function: _Command) -> _Command:
     """Add the options that `verify` and `convert` share."""
     options: list[Callable[[_Command], _Command]] = [
         click.option(
-            "--against",
+            "--source",
+            "sources",
             type=utf8,
             multiple=True,
             metavar="CORPUS",
@@ -52,63 +53,59 @@ def comparing_options(command: _Command) -> _Command:
             help="For a file without a splitter, such as .tiktoken: how it splits text into words.",
         ),
         click.option(
-            "--special-tokens",
+            "--special-ids",
             type=utf8,
-            callback=_special_tokens,
+            callback=_special_ids,
             metavar="JSON",
             help='For a file without special tokens, such as .tiktoken: their ids, as in {"<|end|>": 50256}.',
         ),
         quiet_option,
         json_option,
     ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return add_options(function, options)
 
 
-def paths_of(against: Sequence[str]) -> list[Path] | None:
+def paths_of(sources: Sequence[str]) -> list[Path] | None:
     """Return the sources as paths; None if the list is empty."""
-    return [Path(source) for source in against] or None
+    return [Path(source) for source in sources] or None
 
 
-@click.command()
-@click.argument("export", type=TOKENIZER)
+@command()
+@tokenizer_argument
 @click.option(
-    "--tokenizer",
+    "--other",
     type=INPUT,
     metavar="FILE",
-    help="What EXPORT must equal, such as the file that it was converted from.  [default: EXPORT itself]",
+    help="What it must equal, such as the file that it was converted from.  [default: TOKENIZER itself]",
 )
 @comparing_options
 @click.pass_context
 def verify(
     context: click.Context,
     /,
-    export: str,
-    tokenizer: str | None,
-    against: tuple[str, ...],
+    tokenizer: str,
+    other: str | None,
+    sources: tuple[str, ...],
     quiet: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
     """Load a saved tokenizer with its own library and compare ids, up to the first difference.
 
-    EXPORT is a folder (loaded by transformers), tokenizer.json (HF tokenizers), .model (SentencePiece), .tiktoken
+    TOKENIZER is a folder (loaded by transformers), tokenizer.json (HF tokenizers), .model (SentencePiece), .tiktoken
     (tiktoken) or vocab.txt (HF tokenizers). A fixed list of tricky texts is always compared. Special tokens spelled in
     a text are found, except by SentencePiece, which reads them as ordinary text. Exit code 1: ids differ, or a library
-    cannot load EXPORT.
+    cannot load TOKENIZER.
 
     \b
     Example:
-      subwords verify tokenizer/ --against "corpus/*.txt"
-      subwords verify tok.tiktoken --tokenizer tok.json --against corpus.txt
+      subwords verify tokenizer/ --source "corpus/*.txt"
+      subwords verify tok.tiktoken --other tok.json --source corpus.txt
     """
     from subwords import verify as compare
 
-    progress = False if quiet else None
-    found = compare(
-        export, paths_of(against), tokenizer=tokenizer, reading=reading_from(options), progress=progress, **options
-    )
+    how: dict[str, Any] = {"reading": reading_from(options), "progress": False if quiet else None, **options}
+    found = compare(tokenizer, paths_of(sources), other=other, **how)
     values = {"equal": bool(found), "library": found.library, "special": found.special}
     values |= {"texts": found.texts, "tokens": found.tokens}
     if as_json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
@@ -171,7 +172,7 @@ class SentencePieceShape:
 
     def _sampled(self, text: str, nbest: int, alpha: float) -> list[int]:
         self._check_unigram("sampling")
-        return self._tok.sample(text, alpha=alpha, nbest=nbest, seed=self._rng)
+        return self._tok.sample(text, temperature=1 / alpha if alpha else math.inf, nbest=nbest, seed=self._rng)
 
     def _mapping(self, text: str) -> dict[str, Any]:
         found = self._tok(text)

@@ -8,6 +8,7 @@ from typing import Literal
 
 from subwords.errors import CorpusError, InputError
 from subwords.support.checks import check_choice, check_instance, check_integer, check_string
+from subwords.support.options import option
 
 __all__ = ["LEAST_CAP", "LONE_SURROGATE", "Documents", "Errors", "Reading", "Tally", "reading_of"]
 
@@ -30,13 +31,15 @@ class Reading:
     ("replace"); or its document is left out ("skip").
     """
 
-    documents: Documents = "file"
-    separator: str | None = None
-    text_column: str = "text"
-    max_document_bytes: int | None = None
-    sample: float | None = None
-    sample_seed: int | None = None
-    errors: Errors = "strict"
+    documents: Documents = option("file", "What a document is: each text file or row, or each of its lines.")
+    separator: str | None = option(None, "What is between documents in text files.", metavar="TEXT")
+    text_column: str = option("text", "The field or column that holds the text.", metavar="NAME")
+    max_document_bytes: int | None = option(None, "Drop what follows in a document.", least=LEAST_CAP)
+    sample: float | None = option(
+        None, "Read this share of the documents, chosen by a hash of their text: 0.1 for a tenth.", least=0, most=1
+    )
+    sample_seed: int | None = option(None, "Another sample of the same share.", least=0)
+    errors: Errors = option("strict", "Text that cannot be read: stop, read it as U+FFFD, or skip its document.")
 
     def __post_init__(self) -> None:
         check_choice("documents", self.documents, ("file", "line"))

@@ -39,7 +39,7 @@ def sample(
     model: Model,
     text: str,
     *,
-    alpha: float | None,
+    temperature: float | None,
     nbest: int | None,
     dropout: float | None,
     seed: Seed,
@@ -50,7 +50,7 @@ def sample(
     except (TypeError, ValueError) as error:
         raise InputError(f"expected a seed for numpy.random.default_rng, not {seed!r:.60}: {error}") from None
     draw = family_of(model).tool("sample")
-    ids: list[int] = draw(engine, model, text, rng, alpha=alpha, nbest=nbest, dropout=dropout)
+    ids: list[int] = draw(engine, model, text, rng, temperature=temperature, nbest=nbest, dropout=dropout)
     return ids
 
 
@@ -60,7 +60,7 @@ def sample_unigram(
     text: str,
     rng: np.random.Generator,
     *,
-    alpha: float | None,
+    temperature: float | None,
     nbest: int | None,
     dropout: float | None,
 ) -> list[int]:
@@ -68,7 +68,7 @@ def sample_unigram(
     nbest = -1 if nbest is None else nbest
     with _paths_of(engine, model, text) as paths:
         refuse_given("sample for Unigram models", dropout=dropout)
-        ids: list[int] = paths.draw(0.1 if alpha is None else alpha, nbest, rng).tolist()
+        ids: list[int] = paths.draw(10.0 if temperature is None else temperature, nbest, rng).tolist()
     return _ids_of(engine, text) if nbest in (0, 1) else ids
 
 
@@ -78,14 +78,14 @@ def sample_bpe(
     text: str,
     rng: np.random.Generator,
     *,
-    alpha: float | None,
+    temperature: float | None,
     nbest: int | None,
     dropout: float | None,
 ) -> list[int]:
     """Return the ids of one segmentation, in which merges are skipped at random."""
     from subwords.bpe.sample import checked_dropout, draw
 
-    refuse_given("sample for BPE models", alpha=alpha, nbest=nbest)
+    refuse_given("sample for BPE models", temperature=temperature, nbest=nbest)
     ids = _ids_of(engine, text)
     dropout = checked_dropout(model, dropout)
     if dropout == 0 or model.words_only:

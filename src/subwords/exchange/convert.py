@@ -64,12 +64,12 @@ class Conversion(Report):
 
 
 def convert(
-    source: TokenizerLike,
+    tokenizer: TokenizerLike,
     target: str | PathLike[str],
     *,
-    against: Source | None = None,
+    source: Source | None = None,
     splitter: SplitterLike = None,
-    special_tokens: Mapping[str, int] | None = None,
+    special_ids: Mapping[str, int] | None = None,
     reading: Reading | None = None,
     allow_different: bool = False,
     progress: bool | None = None,
@@ -77,10 +77,10 @@ def convert(
     """Write a tokenizer, or its file, in the format of another name, if its ids stay the same.
 
     target: ends in .json, .model, .tiktoken, .gguf or .txt (vocab.txt), is vocab.json or merges.txt (both are written),
-    or is a folder. The new file is loaded again and encodes a fixed list of tricky texts, and the texts of `against`
+    or is a folder. The new file is loaded again and encodes a fixed list of tricky texts, and the texts of `source`
     (see `verify`), with special tokens found, and the fixed list also with special tokens read as text. Only if all ids
     are equal is the target written, atomically.
-    splitter, special_tokens: of a source without them, see `load`. A rank file and vocab.json hold neither: they must
+    splitter, special_ids: of a file without them, see `load`. A rank file and vocab.json hold neither: they must
     be given again when the target is loaded. allow_different: write also if ids of some texts differ, and count these:
     a SentencePiece model with a character map differs in tokenizer.json on rare texts, because HF applies the map to
     whole graphemes.
@@ -98,9 +98,9 @@ def convert(
     how = reading_of(reading)
     written = target_of(target)
     path, is_folder = written.path, written.kind == "folder"
-    if not isinstance(source, Tokenizer):
-        _check_names(as_path(source), path)
-    tok = tokenizer_of(source, "source", splitter=splitter, special_tokens=special_tokens)
+    if not isinstance(tokenizer, Tokenizer):
+        _check_names(as_path(tokenizer), path)
+    tok = tokenizer_of(tokenizer, "tokenizer", splitter=splitter, special_ids=special_ids)
     bare = written.kind in (".tiktoken", "pair")
     if bare:
         tok = _without_flag(tok)
@@ -108,7 +108,7 @@ def convert(
         copy = f"{folder}/copy/" if is_folder else str(Path(folder, path.name))
         write_file(tok.spec, copy)
         again = _loaded(tok, Path(copy), bare)
-        found = _compared(tok, again, _Corpus(against, how, progress), allow_different)
+        found = _compared(tok, again, _Corpus(source, how, progress), allow_different)
     if found.difference is not None and not allow_different:
         raise FormatError(
             f"{path}: nothing was written, because ids would change: {found.difference}; "
@@ -143,7 +143,7 @@ def _loaded(tok: Tokenizer, copy: Path, bare: bool) -> Tokenizer:
     from subwords.formats import read_file
 
     special = {token.content: token.id for token in tok.added_tokens}
-    return Tokenizer(read_file(copy, splitter=tok.spec.splitter, special_tokens=special))
+    return Tokenizer(read_file(copy, splitter=tok.spec.splitter, special_ids=special))
 
 
 class _Corpus(NamedTuple):

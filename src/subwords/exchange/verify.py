@@ -53,22 +53,22 @@ class Verification(Report):
 
 
 def verify(
-    export: str | PathLike[str],
-    against: Source | None = None,
+    tokenizer: str | PathLike[str],
+    source: Source | None = None,
     *,
-    tokenizer: TokenizerLike | None = None,
+    other: TokenizerLike | None = None,
     splitter: SplitterLike = None,
-    special_tokens: Mapping[str, int] | None = None,
+    special_ids: Mapping[str, int] | None = None,
     reading: Reading | None = None,
     progress: bool | None = None,
 ) -> Verification:
     r"""Load a saved tokenizer with its own library and compare ids, text by text, up to the first difference.
 
-    export: a folder (transformers' AutoTokenizer), tokenizer.json (HF tokenizers), .model (SentencePiece), .tiktoken
-    (tiktoken) or vocab.txt (HF's BertWordPieceTokenizer). against: files, folders, globs or an iterable of texts;
+    tokenizer: a folder (transformers' AutoTokenizer), tokenizer.json (HF tokenizers), .model (SentencePiece), .tiktoken
+    (tiktoken) or vocab.txt (HF's BertWordPieceTokenizer). source: files, folders, globs or an iterable of texts;
     each 256 KB of a file are a text, or with Reading(documents="line") each line with its "\n". Memory does not grow
     with the corpus. A fixed list of tricky texts and the spelled special tokens are always compared.
-    tokenizer: what it must equal; by default what `load` reads from the same file. A rank file takes its splitter and
+    other: what it must equal; by default what `load` reads from the same file. A rank file takes its splitter and
     special tokens from it, or from the options of these names.
 
     Templates are applied where the library applies them (tokenizer.json, folders, vocab.txt). Padding and truncation
@@ -84,16 +84,16 @@ def verify(
     True
     """
     how = reading_of(reading)
-    path = as_path(export)
-    given = export if tokenizer is None else tokenizer
-    ours = tokenizer_of(given, splitter=splitter, special_tokens=special_tokens).with_(padding=None, truncation=None)
+    path = as_path(tokenizer)
+    given = tokenizer if other is None else other
+    ours = tokenizer_of(given, splitter=splitter, special_ids=special_ids).with_(padding=None, truncation=None)
     original = open_original(path, ours)
-    total = None if against is None else source_size(against)
+    total = None if source is None else source_size(source)
     # The texts of an iterable have no size in advance.
-    with show_progress(total, "comparing", enabled=progress if against is not None else False) as bar:
+    with show_progress(total, "comparing", enabled=progress if source is not None else False) as bar:
         corpus: Iterable[Text] = ()
-        if against is not None:
-            corpus = texts_of(against, how, on_bytes=bar.advance)
+        if source is not None:
+            corpus = texts_of(source, how, on_bytes=bar.advance)
         found = compare(chain(_probes(ours), corpus), *_sides(ours, original))
     return Verification(original.library, original.special, found.texts, found.tokens, found.difference)
 

@@ -38,14 +38,14 @@ def read_file(
     path: str | PathLike[str],
     *,
     splitter: Rule | None = None,
-    special_tokens: Mapping[str, int] | None = None,
+    special_ids: Mapping[str, int] | None = None,
     revision: str | None = None,
     download: bool = False,
 ) -> TokenizerSpec:
     """Read a tokenizer file, a folder that holds one, or OpenAI's encoding or a repository by name; see `load`.
 
     The format is detected from the content; only vocab.txt, which has no signature, is recognized by its suffix.
-    splitter, special_tokens: for formats without them, which are rank files and vocab.json with merges.txt.
+    splitter, special_ids: for formats without them, which are rank files and vocab.json with merges.txt.
     """
     file = as_path(path)
     check_flag("download", download)
@@ -61,11 +61,11 @@ def read_file(
             names = (name for name in (*BESIDE, *templates) if (folder / name).is_file())
             beside = {name: (folder / name).read_bytes() for name in names}
         elif isinstance(path, str) and not file.exists() and (encoding := encoding_named(path)):
-            return _read_encoding(encoding, splitter, special_tokens)
+            return _read_encoding(encoding, splitter, special_ids)
         with file.open("rb") as stream:
             data = stream.read(len(GGUF))
             if data == GGUF:  # gigabytes of tensors follow
-                _refuse(str(file), splitter, special_tokens)
+                _refuse(str(file), splitter, special_ids)
                 from subwords.formats.gguf import read as gguf
 
                 return gguf.read(stream, str(file))
@@ -76,7 +76,7 @@ def read_file(
             hint = nearest(path, [*ENCODINGS, *MODELS]) or known
             raise FormatError(f"no file, folder or name {path!r} here{hint}") from None
         raise FormatError(f"expected a tokenizer file ({_KNOWN}); {file}: {error.strerror}") from None
-    spec = _read(data, file, splitter, special_tokens)
+    spec = _read(data, file, splitter, special_ids)
     if not beside:
         return spec
     from subwords.formats.hf import folder as hf_folder
@@ -84,17 +84,17 @@ def read_file(
     return hf_folder.read(spec, beside, str(file.parent), complete=file.name == _NAMES[0])
 
 
-def _read(data: bytes, file: Path, splitter: Rule | None, special_tokens: Mapping[str, int] | None) -> TokenizerSpec:
+def _read(data: bytes, file: Path, splitter: Rule | None, special_ids: Mapping[str, int] | None) -> TokenizerSpec:
     kind = kind_of(data, file)
     if kind is not None and kind not in ("ranks", "merges", "vocab.json"):
-        _refuse(str(file), splitter, special_tokens)
-    if len(data) < LEAST_STORED or kind in (None, "merges", "vocab.json") or not _plain(splitter, special_tokens):
-        return _read_as(kind, data, file, splitter, special_tokens)
-    options = splitter, None if special_tokens is None else tuple(special_tokens.items())
+        _refuse(str(file), splitter, special_ids)
+    if len(data) < LEAST_STORED or kind in (None, "merges", "vocab.json") or not _plain(splitter, special_ids):
+        return _read_as(kind, data, file, splitter, special_ids)
+    options = splitter, None if special_ids is None else tuple(special_ids.items())
     source = digest_of((kind, data, *options)).encode()
 
     def made() -> tuple[TokenizerSpec, str]:
-        spec = _read_as(kind, data, file, splitter, special_tokens)
+        spec = _read_as(kind, data, file, splitter, special_ids)
         return spec, spec.model.digest
 
     spec, digest = stored("spec", source, made)
@@ -181,18 +181,18 @@ def _beside(file: Path, data: bytes, names: tuple[str, ...], *, is_one: bool) ->
         raise FormatError(f"expected a file that can be read; {other}: {error.strerror}") from None
 
 
-def _read_encoding(encoding: str, splitter: Rule | None, special_tokens: Mapping[str, int] | None) -> TokenizerSpec:
+def _read_encoding(encoding: str, splitter: Rule | None, special_ids: Mapping[str, int] | None) -> TokenizerSpec:
     from subwords.formats import tiktoken
 
-    _refuse(encoding, splitter, special_tokens)
+    _refuse(encoding, splitter, special_ids)
     file = tiktoken.cached_file(encoding)
     if file is None:
         raise FormatError(f"no rank file for {encoding} here: {tiktoken.where_to_get(encoding)}")
     return tiktoken.read_encoding(file.read_bytes(), encoding, str(file))
 
 
-def _refuse(name: str, splitter: Rule | None, special_tokens: Mapping[str, int] | None) -> None:
-    for option, value in (("splitter", splitter), ("special_tokens", special_tokens)):
+def _refuse(name: str, splitter: Rule | None, special_ids: Mapping[str, int] | None) -> None:
+    for option, value in (("splitter", splitter), ("special_ids", special_ids)):
         if value is not None:
             raise InputError(
                 f"{option} is for files without one (rank files, vocab.json); {name} says it itself: use with_"

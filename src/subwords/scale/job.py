@@ -27,6 +27,7 @@ from subwords.support.atomic import place_of
 from subwords.support.checks import check_choice, check_instance, check_integer
 from subwords.support.limits import bytes_of, room_of
 from subwords.support.locks import only_one
+from subwords.support.options import option
 from subwords.support.remote import is_remote
 from subwords.support.threads import in_threads, thread_count
 from subwords.support.value import digest_of
@@ -58,16 +59,25 @@ class Run:
     `count`, and `path` with the suffix .parts for `encode_files`. keep: leave it there.
     """
 
-    runner: Literal["local", "ray", "dask"] = "local"
-    workers: int | None = None
+    runner: Literal["local", "ray", "dask"] = option(
+        "local", "Who works on shards of the corpus: processes, Ray or Dask. Without an option of a run, no shards."
+    )
+    workers: int | None = option(None, "Processes of this machine.", least=1)
     threads: int | None = None
-    memory: int | str | None = None
-    address: str | None = None
-    shard_bytes: int = SHARD
-    rank: int | None = None
-    world_size: int | None = None
-    folder: str | PathLike[str] | None = None
-    keep: bool = False
+    memory: int | str | None = option(
+        None,
+        "About what all processes may use together, such as 2GB; on a cluster, each task. What does not fit goes to "
+        "temporary files.",
+        metavar="AMOUNT",
+    )
+    address: str | None = option(None, "With --runner ray or dask: of an existing cluster.", metavar="ADDRESS")
+    shard_bytes: int = option(SHARD, "About how large a shard is.", least=1)
+    rank: int | None = option(None, "Array jobs: the number of this process,", least=0, metavar="R")
+    world_size: int | None = option(None, "and how many there are.", least=1)
+    folder: str | PathLike[str] | None = option(
+        None, "Where shards are kept until all are done; a second run goes on from there: OUT.parts.", metavar="FOLDER"
+    )
+    keep: bool = option(False, "Keep that folder, and the counts of train.")
 
     def __post_init__(self) -> None:
         check_choice("runner", self.runner, RUNNERS)

@@ -104,7 +104,7 @@ class Audit(Report):
 
 def audit(
     tokenizer: TokenizerLike,
-    corpus: Source | None = None,
+    source: Source | None = None,
     *,
     rules: Iterable[str] | None = None,
     baseline: Iterable[str] = (),
@@ -114,7 +114,7 @@ def audit(
 ) -> Audit:
     """Return what is wrong with a tokenizer: tokens that no text yields, broken merges, lost text, and more.
 
-    Each finding has a rule (docs/auditing.md lists them), a severity, a message, and the tokens concerned. corpus: also
+    Each finding has a rule (docs/auditing.md lists them), a severity, a message, and the tokens concerned. source: also
     finds unused tokens, and texts of it that do not come back. rules: look for these only. baseline: fingerprints of
     findings that are accepted. The others are as in `count`.
 
@@ -132,12 +132,12 @@ def audit(
     accepted = {*check_strings("baseline", baseline)}
     subject, found = Subject(tokenizer, threads), list[Finding]()
     texts = list[str]()
-    if corpus is not None:
+    if source is not None:
         how = reading_of(reading)
         with progress_line(None, "encoding", enabled=progress) as bar:
-            sums = measured([tokenizer], corpus, by=None, reading=how, threads=threads, on_bytes=bar.advance)
+            sums = measured([tokenizer], source, by=None, reading=how, threads=threads, on_bytes=bar.advance)
         found += _unused(subject, sums.counts[0])
-        texts = _sample(corpus, how)
+        texts = _sample(source, how)
     for check in (check_vocabulary, check_merges, check_reach):
         found += check(subject)
     back = [*check_behavior(subject, texts)]

@@ -121,14 +121,14 @@ class Comparison(Report):
 
 def compare(
     tokenizers: Sequence[TokenizerLike],
-    corpus: Source | Mapping[str, Source],
+    source: Source | Mapping[str, Source],
     *,
     names: Sequence[str] | None = None,
-    words: int = 20,
+    limit: int = 20,
     by: str | None = None,
     parallel: bool = False,
     reference: str | None = None,
-    alpha: float = 2.5,
+    order: float = 2.5,
     confidence: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
@@ -140,7 +140,7 @@ def compare(
 
     The same resampled documents are used for all of them, so an interval of `relative` that does not contain 1 is a
     difference that other documents of this kind would show too. names: of the tokenizers, in tables; by default, the
-    paths or names that were given, or numbers. words: how many disagreeing words to list; a word is text between
+    paths or names that were given, or numbers. limit: how many disagreeing words to list; a word is text between
     spaces, with the space before it; its unknown text is shown as the unknown token. The others are as in `evaluate`.
     Raises InputError for an iterator, which can be read only once.
     Hazard: text that becomes the unknown token counts as compressed; see `unknown` of each evaluation.
@@ -162,11 +162,11 @@ def compare(
         check_string("a name", label)
     if len(labels) != len(toks):
         raise InputError(f"expected a name for each of {len(toks)} tokenizers, not {len(labels)}")
-    check_integer("words", words, 0, MOST_WORDS)
-    if any(isinstance(one, Iterator) for one in (corpus.values() if isinstance(corpus, Mapping) else [corpus])):
+    check_integer("limit", limit, 0, MOST_WORDS)
+    if any(isinstance(one, Iterator) for one in (source.values() if isinstance(source, Mapping) else [source])):
         raise InputError("expected a corpus that can be read twice, not an iterator: pass a list or files")
-    settings = settings_of(alpha, confidence, resamples, seed, parallel, reference)
-    sums = sums_of(toks, corpus, by, reading_of(reading), threads, progress)
+    settings = settings_of(order, confidence, resamples, seed, parallel, reference)
+    sums = sums_of(toks, source, by, reading_of(reading), threads, progress)
     found = [evaluation_of(tok, sums, k, settings) for k, tok in enumerate(toks)]
     resampled = Resampled([*sums.tokens], resamples=resamples, seed=seed)
     base = found[0].tokens
@@ -175,7 +175,7 @@ def compare(
         None if k == 0 else resampled.interval(lambda rows, k=k: rows[:, k] / rows[:, 0], confidence)  # type: ignore[misc]
         for k in range(len(toks))
     ]
-    listed, share = _disagreements(toks, corpus, words, reading, threads)
+    listed, share = _disagreements(toks, source, limit, reading, threads)
     return Comparison(tuple(labels), tuple(found), tuple(relative), tuple(intervals), listed, share)
 
 

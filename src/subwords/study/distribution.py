@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from subwords.errors import InputError
 
-__all__ = ["Zipf", "check_alpha", "entropy", "gini", "renyi_efficiency", "zipf"]
+__all__ = ["Zipf", "check_order", "entropy", "gini", "renyi_efficiency", "zipf"]
 
 Counts = NDArray[np.integer[Any]]
 
@@ -27,14 +27,14 @@ class Zipf(NamedTuple):
     last: int
 
 
-def check_alpha(alpha: object) -> None:
-    """Raise InputError unless alpha is a number above 0; infinity is one."""
-    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not alpha > 0:
-        raise InputError(f"expected alpha to be a number above 0, not {alpha!r:.60}")
+def check_order(order: object) -> None:
+    """Raise InputError unless order is a number above 0; infinity is one."""
+    if isinstance(order, bool) or not isinstance(order, int | float) or not order > 0:
+        raise InputError(f"expected order to be a number above 0, not {order!r:.60}")
 
 
-def entropy(counts: Counts, alpha: float = 1.0) -> float | None:
-    """Return the Renyi entropy of order alpha in nats; alpha=1 is Shannon's. None without any count.
+def entropy(counts: Counts, order: float = 1.0) -> float | None:
+    """Return the Renyi entropy of this order in nats; order=1 is Shannon's. None without any count.
 
     Defined in ALGORITHMS.md, V6.
 
@@ -42,21 +42,21 @@ def entropy(counts: Counts, alpha: float = 1.0) -> float | None:
     >>> entropy(np.array([1, 1, 1, 1])) == math.log(4)
     True
     """
-    check_alpha(alpha)
+    check_order(order)
     shares = counts[counts > 0] / max(1, int(counts.sum()))
     if not len(shares):
         return None
-    if alpha == 1:
+    if order == 1:
         return abs(float((shares * np.log(shares)).sum()))
-    if math.isinf(alpha):
+    if math.isinf(order):
         return abs(float(np.log(shares.max())))
     # Relative to the largest share, no power underflows to a sum of 0.
     largest = float(shares.max())
-    power = math.log(float(((shares / largest) ** alpha).sum())) + alpha * math.log(largest)
-    return abs(power / (1 - alpha))
+    power = math.log(float(((shares / largest) ** order).sum())) + order * math.log(largest)
+    return abs(power / (1 - order))
 
 
-def renyi_efficiency(counts: Counts, *, alpha: float = 2.5, vocabulary: int | None = None) -> float | None:
+def renyi_efficiency(counts: Counts, *, order: float = 2.5, vocabulary: int | None = None) -> float | None:
     """Return the Renyi entropy divided by log of the size of the vocabulary; None for fewer than 2 types.
 
     Defined in ALGORITHMS.md, V6.
@@ -70,7 +70,7 @@ def renyi_efficiency(counts: Counts, *, alpha: float = 2.5, vocabulary: int | No
     0.9128
     """
     size = int((counts > 0).sum()) if vocabulary is None else vocabulary
-    found = entropy(counts, alpha)
+    found = entropy(counts, order)
     return None if found is None or size < 2 else found / math.log(size)
 
 

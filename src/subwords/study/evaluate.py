@@ -15,7 +15,7 @@ from subwords.corpus.reading import Reading, reading_of
 from subwords.errors import CorpusError, InputError
 from subwords.render.report import Report, Table, frame
 from subwords.study.bootstrap import Interval, Resampled, check_confidence
-from subwords.study.distribution import Zipf, check_alpha, gini, renyi_efficiency, zipf
+from subwords.study.distribution import Zipf, check_order, gini, renyi_efficiency, zipf
 from subwords.study.gold import Boundaries, boundaries
 from subwords.study.measured import BYTES, CHARACTERS, SPACELESS_CHARACTERS, WORDS, Measured, measured
 from subwords.support.checks import check_choice, check_flag, check_path
@@ -87,7 +87,7 @@ class Evaluation(Report):
     morphology: Boundaries | None
     intervals: dict[str, Interval]
     confidence: float
-    alpha: float
+    order: float
     bytes_per_second: float | None
     skipped: int
     frequencies: tuple[int, ...]
@@ -158,7 +158,7 @@ class Evaluation(Report):
 class Settings:
     """The settings of `evaluate` that decide what is made of the sums."""
 
-    alpha: float
+    order: float
     confidence: float
     resamples: int
     seed: int
@@ -179,24 +179,24 @@ def unknown_text(shares: Sequence[tuple[str, float | None]]) -> list[str]:
 
 
 def settings_of(
-    alpha: float, confidence: float, resamples: int, seed: int, parallel: bool, reference: str | None
+    order: float, confidence: float, resamples: int, seed: int, parallel: bool, reference: str | None
 ) -> Settings:
     """Return checked settings."""
-    check_alpha(alpha)
+    check_order(order)
     check_confidence(confidence, resamples, seed)
     check_flag("parallel", parallel)
-    return Settings(alpha, confidence, resamples, seed, parallel, reference)
+    return Settings(order, confidence, resamples, seed, parallel, reference)
 
 
 def evaluate(
     tokenizer: TokenizerLike,
-    corpus: Source | Mapping[str, Source],
+    source: Source | Mapping[str, Source],
     *,
     by: str | None = None,
     parallel: bool = False,
     reference: str | None = None,
     gold: str | PathLike[str] | None = None,
-    alpha: float = 2.5,
+    order: float = 2.5,
     confidence: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
@@ -209,7 +209,7 @@ def evaluate(
     by: groups the documents: the name of a column of rows, such as "language", or "file"; a dict of corpora has its
     groups already. parallel: document k of every group says the same, so a group's cost is its number of tokens
     relative to `reference` (the first group); otherwise tokens per character are compared. gold: a file of words with
-    their morphemes, `word TAB mor pheme s`. alpha: the order of Renyi's entropy. Intervals are percentiles of
+    their morphemes, `word TAB mor pheme s`. order: the order of Renyi's entropy. Intervals are percentiles of
     `resamples` resamples of the documents, at the level `confidence`; a single document has none. The others are as in
     `count`. Raises CorpusError for an empty corpus.
 
@@ -222,9 +222,9 @@ def evaluate(
     Source: V. Zouhar et al., 2023 (Renyi efficiency); A. Petrov et al., 2023 (cost of languages).
     """
     tokenizer = tokenizer_of(tokenizer)
-    settings = settings_of(alpha, confidence, resamples, seed, parallel, reference)
+    settings = settings_of(order, confidence, resamples, seed, parallel, reference)
     words = None if gold is None else read_gold(check_path("gold", gold))
-    sums = sums_of([tokenizer], corpus, by, reading_of(reading), threads, progress)
+    sums = sums_of([tokenizer], source, by, reading_of(reading), threads, progress)
     return evaluation_of(tokenizer, sums, 0, settings, None if words is None else boundaries(tokenizer, words))
 
 
@@ -278,8 +278,8 @@ def evaluation_of(
         unknown=None if unk is None else _over(int(counts[unk]), tokens),
         used=int(used.sum()) / size,
         used_rarely=int((used & (counts < RARE)).sum()) / size,
-        renyi_efficiency=renyi_efficiency(counts, alpha=settings.alpha, vocabulary=size),
-        entropy_efficiency=renyi_efficiency(counts, alpha=1.0, vocabulary=size),
+        renyi_efficiency=renyi_efficiency(counts, order=settings.order, vocabulary=size),
+        entropy_efficiency=renyi_efficiency(counts, order=1.0, vocabulary=size),
         zipf=zipf(counts, RANKS),
         groups=groups,
         gini=float(gini(costs)) if len(costs) > 1 else None,
@@ -287,7 +287,7 @@ def evaluation_of(
         morphology=morphology,
         intervals=intervals,
         confidence=settings.confidence,
-        alpha=settings.alpha,
+        order=settings.order,
         bytes_per_second=_over(texts[BYTES], seconds),
         skipped=sums.tally.skipped,
         frequencies=tuple(np.sort(counts[used])[::-1].tolist()),

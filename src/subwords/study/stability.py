@@ -70,7 +70,7 @@ def stability(
     source: Source,
     *,
     vocab_size: int,
-    on: Source | WordCounts | None = None,
+    held_out: Source | WordCounts | None = None,
     shares: Sequence[float] = SHARES,
     seed: int = 0,
     algorithm: str = "bpe",
@@ -81,11 +81,10 @@ def stability(
 ) -> Stability:
     """Train on nested samples of a corpus, and compare each vocabulary with that of the largest sample.
 
-    shares: of the documents, as `sample` of `count`; a document of a smaller sample is in all larger ones. on: what to
-    measure on, such as held-out text; None for the whole source. options: as in `train`. The source is read once for
-    each share. Raises InputError for an iterator, which can be read only once, and for word counts, which have no
-    documents. `on` is read as the source is. Hazard: without `on`, the largest sample is measured on its own text,
-    which favours it.
+    shares: of the documents, as `sample` of `Reading`; a document of a smaller sample is in all larger ones. held_out:
+    text to measure on, read as the source is; None for the whole source. options: as in `train`. The source is read
+    once for each share. Raises InputError for an iterator, which can be read only once, and for word counts, which have
+    no documents. Hazard: without held_out, the largest sample is measured on its own text, which favours it.
 
     >>> import subwords
     >>> texts = [f"low lower lowest {k % 7} wide wider" for k in range(200)]
@@ -117,7 +116,9 @@ def stability(
     for share in sorted(shares):
         counts = counts_to_train(source, algorithm, replace(whole, sample=share, sample_seed=seed), options)
         trained.append((train(counts, algorithm=algorithm, **options), counts))  # type: ignore[call-overload]
-    held, how = (on, None) if isinstance(on, WordCounts) else (source if on is None else on, whole)
+    held, how = (
+        (held_out, None) if isinstance(held_out, WordCounts) else (source if held_out is None else held_out, whole)
+    )
     uses = uses_of([tok for tok, _ in trained], held, reading=how, threads=threads, progress=progress)
     numbers = [_numbers(tok, use) for (tok, _), use in zip(trained, uses, strict=True)]
     return Stability(

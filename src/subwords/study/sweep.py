@@ -107,7 +107,7 @@ def sweep(
     source: Source | WordCounts | Mapping[str, Source],
     *,
     vocab_sizes: Sequence[int] | int,
-    on: Source | WordCounts | Mapping[str, Source] | None = None,
+    held_out: Source | WordCounts | Mapping[str, Source] | None = None,
     width: int | None = None,
     layer_parameters: int | None = None,
     tied: bool = False,
@@ -119,8 +119,8 @@ def sweep(
 ) -> Sweep:
     """Train tokenizers of several sizes on one corpus, or on word counts, and measure each on another, as `evaluate`.
 
-    A dict of corpora is trained on together, and measured in groups. on: what to measure on, read as the source is;
-    None for the source itself. width, layer_parameters: of a model, for what each size costs it: the numbers of a
+    A dict of corpora is trained on together, and measured in groups. held_out: what to measure on, read as the source
+    is; None for the source itself. width, layer_parameters: of a model, for what each size costs it: the numbers of a
     token's vector, and of parameters outside the embeddings. tied: input and output share one matrix. options: as in
     `train`. BPE is trained once, at the largest size: its first merges are the merges of a smaller vocabulary.
     Raises InputError for sizes that are not positive integers, for an iterator, which can be read only once, and for
@@ -134,13 +134,13 @@ def sweep(
     """
     sizes = _sizes(vocab_sizes)
     model = _model(width, layer_parameters, tied)
-    if isinstance(source, Iterator) and on is None:
-        raise InputError("expected a source that can be read twice, not an iterator: pass a list, files, or `on`")
+    if isinstance(source, Iterator) and held_out is None:
+        raise InputError("expected a source that can be read twice, not an iterator: pass a list, files, or `held_out`")
     options |= {"threads": threads, "progress": progress}
     largest = {**options, "vocab_size": sizes[-1]}
     if _is_counted(source):
         source, reading = counts_to_train(source, algorithm, reading, largest), None
-    held = source if on is None else on
+    held = source if held_out is None else held_out
     if isinstance(source, WordCounts):
         if reading is not None and (isinstance(held, WordCounts) or reading.sample is not None):
             raise InputError("`reading` applies to text, but these are word counts: pass it to count")
@@ -158,7 +158,7 @@ def sweep(
     whole = trained(sizes[-1])
     nested = family_of(whole.model).keeps_merges
     toks = [first_tokens(whole, size) if nested else trained(size) for size in sizes[:-1]] + [whole]
-    how = None if isinstance(held, WordCounts) else reading if on is None else without_sample(reading)
+    how = None if isinstance(held, WordCounts) else reading if held_out is None else without_sample(reading)
     uses = uses_of(toks, held, reading=how, threads=threads, progress=progress, trained_on=counts)
     found = []
     for tok, use in zip(toks, uses, strict=True):

@@ -38,14 +38,14 @@ def explain_training(
     normalizer: NormalizerLike = "auto",
     special_tokens: Sequence[str] | None = None,
     reading: Reading | None = None,
-    most_steps: int = 1000,
+    limit: int = 1000,
     **options: Any,
 ) -> TrainingTrace:
     """Return the steps of training on a small corpus: words, splits, the score of every pair or piece, each choice.
 
     The result has the vocabulary and the merges of `subwords.train` with the same options. algorithm: also
     "unigram-course", Unigram as courses teach it: it starts from all substrings, scores them by their share of all
-    counts, and removes those whose loss is smallest. other options: as in `subwords.train`. most_steps: more steps
+    counts, and removes those whose loss is smallest. other options: as in `subwords.train`. limit: more steps
     raise TrainingError. Raises TrainingError for more than 1,000 different words, 10,000 bytes in them or 1 MB of text.
 
     >>> import subwords
@@ -68,7 +68,7 @@ def explain_training(
     ((b'u', b'g'),)
     """
     check_choice("algorithm", algorithm, ("bpe", "wordpiece", "unigram", "unigram-course"))
-    check_integer("most_steps", most_steps, 1, 1_000_000)
+    check_integer("limit", limit, 1, 1_000_000)
     family = family_named(algorithm.removesuffix("-course"))
     settings = settings_of(family.name, {**options, "vocab_size": vocab_size, "special_tokens": special_tokens})
     size = None if isinstance(source, WordCounts) else source_size(source)
@@ -83,6 +83,6 @@ def explain_training(
         )
     if family.name == "unigram":
         return (watch_unigram if algorithm == "unigram" else watch_course)(
-            learned_from(counts, settings), settings, most_steps
+            learned_from(counts, settings), settings, limit
         )
-    return (watch_bpe if family.name == "bpe" else watch_wordpiece)(counts, settings, most_steps)
+    return (watch_bpe if family.name == "bpe" else watch_wordpiece)(counts, settings, limit)

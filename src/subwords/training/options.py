@@ -150,7 +150,7 @@ def _refuse_others(family: Family, given: Mapping[str, Any]) -> None:
         if name not in family.options:
             if others := families_with(name):
                 raise InputError(
-                    f"{name} is an option of {' and '.join(others)}, not of algorithm={family.name!r}: leave it out"
+                    f"`{name}` is an option of {', '.join(others)}, not of algorithm={family.name!r}: leave it out"
                 )
             raise InputError(f"{name!r} is not an option of train; {family.name} has {', '.join(family.options)}")
     if isinstance(given.get("alphabet"), str) and given["alphabet"] == "full" and given.get("byte_level") is False:

@@ -19,7 +19,7 @@ __all__ = ["Paths"]
 
 MOST_NBEST = 1024  # SentencePiece's limit
 MOST_OPEN = 5_000_000  # partial paths in the queue
-LARGEST_ALPHA = 1e6
+COLDEST = 1e-6  # a temperature: below, weights overflow
 Ids = NDArray[np.uint32]
 
 
@@ -93,13 +93,13 @@ class Paths:
                 more = score + scores[k]
                 heappush(open_paths, (-(best[begins[k]] + more), next(order), begins[k], more, (k, path)))
 
-    def draw(self, alpha: float, nbest: int, rng: np.random.Generator) -> Ids:
-        """Return the ids of a path drawn with probability proportional to exp(alpha * score).
+    def draw(self, temperature: float, nbest: int, rng: np.random.Generator) -> Ids:
+        """Return the ids of a path drawn with probability proportional to exp(score / temperature).
 
         nbest: draw from the N best; a negative value draws from all.
         """
-        if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 <= alpha <= LARGEST_ALPHA:
-            raise InputError(f"expected alpha to be a number from 0 to {LARGEST_ALPHA:.0f}, not {alpha!r:.60}")
+        if isinstance(temperature, bool) or not isinstance(temperature, int | float) or not temperature >= COLDEST:
+            raise InputError(f"expected temperature to be a number from {COLDEST:.6f} on, not {temperature!r:.60}")
         if isinstance(nbest, bool) or not isinstance(nbest, int):
             raise InputError(f"expected nbest to be an integer, not {nbest!r:.60}")
         if not len(self._text):
@@ -107,15 +107,15 @@ class Paths:
         if nbest >= 0:
             found = self.best(max(1, nbest))
             scores = np.array([score for _, score in found])
-            shares = np.exp(alpha * (scores - scores.max()))
+            shares = np.exp((scores - scores.max()) / temperature)
             return found[int(rng.choice(len(found), p=shares / shares.sum()))][0]
-        return self._ids(self._drawn(alpha, rng))
+        return self._ids(self._drawn(temperature, rng))
 
-    def _drawn(self, alpha: float, rng: np.random.Generator) -> list[int]:
+    def _drawn(self, temperature: float, rng: np.random.Generator) -> list[int]:
         from subwords.kernels.named import draw_path, sum_paths
 
         begins, ends, pieces, scores = self._edges
-        weights, totals = alpha * scores, np.empty(int(ends[-1]) + 1)
+        weights, totals = scores / temperature, np.empty(int(ends[-1]) + 1)
         sum_paths(begins, ends, weights, totals)
         order = np.argsort(ends, kind="stable")
         path = np.empty(len(self._text), np.int64)

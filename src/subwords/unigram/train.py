@@ -23,6 +23,7 @@ from subwords.kernels import layout
 from subwords.learning.limits import Step, check_words
 from subwords.spec import TokenizerSpec
 from subwords.support.checks import check_flag, check_integer, check_string, check_strings, check_token
+from subwords.support.options import option
 from subwords.support.threads import thread_count
 from subwords.unigram.em import estimated, expected_counts, logarithms, pruned, raised, unit_bits
 from subwords.unigram.model import BYTE_PIECES, GRAINS, Unigram
@@ -43,16 +44,16 @@ class UnigramSettings:
 
     vocab_size: int
     special_tokens: Sequence[str] = ()
-    unk_token: str | None = "<unk>"
-    user_defined: Sequence[str] = ()
-    byte_fallback: bool = False
-    seed_size: int = 1_000_000
-    shrinking_factor: float = 0.75
-    sub_iterations: int = 2
-    max_piece_length: int = 16
-    min_frequency: int = 2
-    character_coverage: float = 1.0
-    required_chars: str = ""
+    unk_token: str | None = option("<unk>", "As for bpe.")
+    user_defined: Sequence[str] = option((), "A piece that is always kept whole. May be repeated.", metavar="PIECE")
+    byte_fallback: bool = option(False, "As for bpe.")
+    seed_size: int = option(1_000_000, "Number of initial pieces.", least=0)
+    shrinking_factor: float = option(0.75, "Share of pieces kept in each round of pruning.", least=0.01, most=0.99)
+    sub_iterations: int = option(2, "EM steps per round.", least=1, most=100)
+    max_piece_length: int = option(16, "In characters.", least=1, most=MOST_LENGTH)
+    min_frequency: int = option(2, "As for bpe.")
+    character_coverage: float = option(1.0, "Share of the text whose characters become tokens.", least=0.01, most=1.0)
+    required_chars: str = option("", "Characters that always become tokens.", metavar="TEXT")
 
     def __post_init__(self) -> None:
         for name, least, most in (

@@ -18,6 +18,7 @@ from subwords.errors import TrainingError
 from subwords.learning.limits import Step, check_unk, check_words
 from subwords.spec import TokenizerSpec
 from subwords.support.checks import check_integer, check_strings
+from subwords.support.options import option
 from subwords.wordlevel.model import MOST_IDS, WordLevel
 
 __all__ = ["WordLevelSettings", "assemble_wordlevel", "train_wordlevel", "untrained_wordlevel"]
@@ -29,8 +30,8 @@ class WordLevelSettings:
 
     vocab_size: int
     special_tokens: Sequence[str] = ("<unk>",)
-    unk_token: str = "<unk>"
-    min_frequency: int = 0
+    unk_token: str = option("<unk>", "As for bpe.")
+    min_frequency: int = option(0, "As for bpe.")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "special_tokens", check_strings("special_tokens", self.special_tokens))

@@ -24,6 +24,7 @@ from subwords.learning.merging import merge_words
 from subwords.spec import TokenizerSpec
 from subwords.support.checks import check_choice, check_integer, check_string
 from subwords.support.memory import zeros
+from subwords.support.options import option
 from subwords.wordpiece.model import MAX_CHARS, WordPiece
 from subwords.wordpiece.pair_scores import SCORES, ScoreLoop, read_words
 
@@ -35,15 +36,19 @@ class WordPieceSettings:
     """The settings of `train_wordpiece`; see there and `subwords.train`."""
 
     vocab_size: int
-    score: Literal["likelihood", "course", "count"] = "likelihood"
-    tie_break: Literal["ids", "first", "bytes"] = "ids"
-    prefix: str = "##"
+    score: Literal["likelihood", "course", "count"] = option(
+        "likelihood",
+        "Merge the pair with the largest gain in likelihood; the largest count(ab)/(count(a) count(b)), for which "
+        "--min-frequency should be large; or the largest count.",
+    )
+    tie_break: Literal["ids", "first", "bytes"] = option("ids", "As for bpe.")
+    prefix: str = option("##", "Marks pieces that continue a word.", metavar="TEXT")
     special_tokens: Sequence[str] = BERT_TOKENS
-    unk_token: str = "[UNK]"
-    min_frequency: int = 0
-    max_token_length: int | None = None
-    limit_alphabet: int | None = None
-    max_chars: int | None = None
+    unk_token: str = option("[UNK]", "As for bpe.")
+    min_frequency: int = option(0, "As for bpe.")
+    max_token_length: int | None = option(None, "As for bpe.")
+    limit_alphabet: int | None = option(None, "As for bpe.")
+    max_chars: int | None = option(None, "Longer words are unknown: the longest word, at least 100.", least=1)
 
     def __post_init__(self) -> None:
         check_limits(self)

@@ -1,0 +1,172 @@
+"""Options of commands, made from the fields of dataclasses: `Reading`, `Run`, and the settings of training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from subwords.cli.arguments import PLACE, choice
+from subwords.cli.console import print_values, utf8
+from subwords.cli.spoken import as_options
+from subwords.corpus.reading import Reading
+from subwords.errors import InputError
+from subwords.support.options import Option, options_of
+
+if TYPE_CHECKING:
+    from subwords.scale.job import Run
+
+__all__ = [
+    "Command",
+    "add_options",
+    "command",
+    "family_options",
+    "given_settings",
+    "print_waiting",
+    "reading_from",
+    "reading_options",
+    "run_from",
+    "run_options",
+    "threads_option",
+    "wrong_usage",
+]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_NAMES = {"byte_level": "--character-level", "folder": "--parts", "keep": "--keep-parts"}
+
+threads_option = click.option(
+    "--threads", type=click.IntRange(min=1), metavar="N", help="Threads.  [default: one per processor]"
+)
+
+
+def add_options(function: _Function, options: Sequence[Callable[[Any], Any]]) -> _Function:
+    """Return a function with options, in the order in which its help lists them."""
+    for one in reversed(options):
+        function = one(function)
+    return function
+
+
+class Command(click.Command):
+    """A command with options that are made when they are first asked for: what they are made of is slow to import."""
+
+    _params: list[Any]
+
+    @property
+    def params(self) -> list[click.Parameter]:
+        """The arguments and options."""
+        self._params = [one for some in self._params for one in (some() if callable(some) else [some])]
+        return self._params
+
+    @params.setter
+    def params(self, params: list[Any]) -> None:
+        self._params = params
+
+
+command = partial(click.command, cls=Command)
+
+
+def _later(make: Callable[[], list[click.Parameter]]) -> Callable[[_Function], _Function]:
+    """Return a decorator that adds options which are made later."""
+
+    def decorate(function: _Function) -> _Function:
+        function.__dict__.setdefault("__click_params__", []).append(make)
+        return function
+
+    return decorate
+
+
+def _made(one: Option, before: str = "", default: str | None = None) -> click.Parameter:
+    """Return the option of a field; without it, the command gets None, or () where it may be repeated."""
+    flag = _NAMES.get(one.name, f"--{one.name.replace('_', '-')}")
+    shown = default or ("" if one.default in (None, False, True, "", ()) else str(one.default))
+    how: dict[str, Any] = {"default": None, "help": before + one.text + (f"  [default: {shown}]" if shown else "")}
+    if one.kind is bool:
+        return click.Option([flag, one.name], is_flag=True, flag_value=not one.default, type=bool, **how)
+    how["metavar"] = one.metavar
+    if one.choices:
+        how["type"] = choice(one.choices)
+    elif one.kind is int:
+        how |= {"type": click.IntRange(one.least, one.most), "metavar": one.metavar or "N"}  # type: ignore[arg-type]
+    elif one.kind is float:
+        how |= {"type": click.FloatRange(one.least, one.most), "metavar": one.metavar or "X"}
+    else:
+        how["type"] = PLACE if one.name == "folder" else utf8
+    if one.kind is list:
+        how |= {"multiple": True, "default": ()}
+    return click.Option([flag, one.name], **how)
+
+
+reading_options = _later(lambda: [_made(one) for one in options_of(Reading)])
+
+
+@_later
+def run_options() -> list[click.Parameter]:
+    """Return the fields of `subwords.scale.Run`."""
+    from subwords.scale.job import Run
+
+    return [_made(one) for one in options_of(Run)]
+
+
+def _rows() -> dict[str, list[tuple[str, Option]]]:
+    """Return the settings of all algorithms by their names, each with the algorithms that have it."""
+    from subwords.families import ALGORITHMS
+
+    rows: dict[str, list[tuple[str, Option]]] = {}
+    for name, family in ALGORITHMS.items():
+        for one in options_of(family.settings):
+            rows.setdefault(one.name, []).append((name, one))
+    return rows
+
+
+@_later
+def family_options() -> list[click.Parameter]:
+    """Return the settings of all algorithms."""
+    found = list[click.Parameter]()
+    for rows in _rows().values():
+        (_, first), names = rows[0], [name for name, _ in rows]
+        default = str(first.default) if first.default not in (None, False, True, "", ()) else None
+        if other := [(name, one.default) for name, one in rows if one.default != first.default]:
+            default = "; ".join([str(first.default or "none"), *(f"{value} for {name}" for name, value in other)])
+        found.append(_made(first, "" if len(names) > 3 else f"{', '.join(names)}: ", default))
+    return found
+
+
+def given_settings(options: dict[str, Any]) -> dict[str, Any]:
+    """Take the settings that were given out of a command's options."""
+    return _given({name: options.pop(name) for name in _rows() if name in options})
+
+
+def reading_from(options: dict[str, Any]) -> Reading | None:
+    """Take the options of reading out of a command's options; None if none is given."""
+    given = _given({one.name: options.pop(one.name, None) for one in options_of(Reading)})
+    return Reading(**given) if given else None
+
+
+def run_from(options: dict[str, Any], threads: int | None) -> Run | None:
+    """Take the options of a run out of a command's options; None if there are none: the corpus is not sharded."""
+    from subwords.scale.job import Run
+
+    given = _given({one.name: options.pop(one.name, None) for one in options_of(Run)})
+    return Run(threads=threads, **given) if given else None
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None and value != ()}
+
+
+@contextmanager
+def wrong_usage(context: click.Context) -> Iterator[None]:
+    """Report options that do not fit together as wrong usage, in the words of the command line."""
+    try:
+        yield
+    except InputError as error:
+        raise click.UsageError(as_options(str(error), context.command)) from None
+
+
+def print_waiting(run: Run | None, as_json: bool, quiet: bool) -> None:
+    """Print that the shards of this rank are done, and that others are not."""
+    if run is not None and (as_json or not quiet):
+        print_values({"rank": run.rank, "saved": None if as_json else "not yet: waiting for other ranks"}, as_json)

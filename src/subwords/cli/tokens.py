@@ -1,0 +1,176 @@
+"""tokens: a corpus of any size to the files that training programs read, or to the number of its tokens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from subwords.cli.arguments import PLACE, SOURCE, check_file, choice, standard_input, tokenizer_argument
+from subwords.cli.console import (
+    check_output,
+    json_option,
+    load_tokenizer,
+    print_rows,
+    print_values,
+    quiet_option,
+    source_of,
+    utf8,
+)
+from subwords.cli.options import (
+    command,
+    print_waiting,
+    reading_from,
+    reading_options,
+    run_from,
+    run_options,
+    threads_option,
+)
+from subwords.support.atomic import place_of
+
+if TYPE_CHECKING:
+    from subwords.corpus.blocks import Block
+    from subwords.corpus.reading import Reading
+    from subwords.sinks.manifest import Manifest
+    from subwords.tokenizer import Tokenizer
+
+__all__ = ["tokens"]
+
+BLOCK = 1 << 22  # bytes
+
+
+@command()
+@tokenizer_argument
+@click.argument("sources", type=SOURCE, metavar="SOURCE...", nargs=-1)
+@click.option("-o", "--output", type=PLACE, metavar="OUT", help="The file to write; a manifest is written beside it.")
+@click.option("--count", "counting", is_flag=True, help="Write no file: count the tokens of each file, and of all.")
+@click.option(
+    "--format",
+    type=choice(["npy", "bin", "megatron", "parquet", "datatrove", "llmc"]),
+    help="A NumPy file, raw little-endian ids, or a token file of a training program.  [default: by OUT's suffix]",
+)
+@click.option(
+    "--dtype", type=choice(["uint16", "uint32", "int32"]), help="[default: the smallest that holds the vocabulary]"
+)
+@click.option(
+    "--special",
+    type=choice(["text", "error", "allow"]),
+    help="Special tokens spelled in the text: ordinary text, an error, or their ids.  [default: text]",
+)
+@click.option("--bos", type=utf8, metavar="TOKEN|ID", help="Put this before each document.")
+@click.option("--eos", type=utf8, metavar="TOKEN|ID", help="Put this after each document.")
+@click.option(
+    "--shard-size",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Write several files; each ends with the document that brings it to N ids.",
+)
+@click.option("--shuffle", type=click.IntRange(min=0), metavar="SEED", help="Shuffle the documents of each file.")
+@reading_options
+@run_options
+@threads_option
+@quiet_option
+@json_option
+def tokens(
+    tokenizer: str,
+    sources: tuple[str, ...],
+    output: Path | None,
+    counting: bool,
+    threads: int | None,
+    quiet: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Turn a corpus into token files, or count its tokens.
+
+    SOURCE is a file, text, JSON Lines (both also .gz, .zst or .bz2), Parquet or Arrow, a folder of such files, or a
+    quoted glob. SOURCE and OUT may be URLs, such as s3://bucket/corpus. With --count, no file is written, and without
+    SOURCE, or with "-", text comes from standard input.
+
+    \b
+    Example:
+      subwords tokens tok.json corpus/ --format megatron --eos "<|endoftext|>" -o corpus.bin
+      subwords tokens tok.json "corpus/*.txt" --count
+    """
+    run, reading = run_from(options, threads), reading_from(options)
+    given = {name: value for name, value in options.items() if value is not None}
+    check_file(sources, "text")
+    if counting:
+        if given or run is not None or output is not None:
+            raise click.UsageError("--count writes no file: leave out -o, and options of token files and of workers")
+        _print_counts(load_tokenizer(tokenizer), sources, reading, threads, as_json)
+        return
+    if output is None:
+        raise click.UsageError("token files need a name: add -o FILE, or --count to count tokens only")
+    if not sources or "-" in sources:
+        raise click.UsageError("token files are made of files: name them instead of standard input")
+    check_output(output)
+    tok = load_tokenizer(tokenizer)
+    for name in ("bos", "eos"):
+        if name in given and tok.token_to_id(given[name]) is None and given[name].isdecimal():
+            given[name] = int(given[name])
+    how: dict[str, Any] = {"threads": threads if run is None else None, "progress": False if quiet else None}
+    made = tok.encode_files([place_of(source) for source in sources], output, reading=reading, run=run, **how, **given)
+    if made is None:  # other ranks have shards to do
+        print_waiting(run, as_json, quiet)
+    elif as_json or not quiet:
+        print_values(_summary(made, output), as_json)
+
+
+def _summary(made: Manifest, output: Path) -> dict[str, object]:
+    from subwords.sinks.manifest import manifest_path
+
+    found = made.contents
+    left = {name: getattr(found, name) for name in ("skipped", "replaced", "cut") if getattr(found, name)}
+    return {
+        "documents": sum(shard.documents for shard in made.shards),
+        "total": sum(shard.tokens for shard in made.shards),
+        **left,
+        "format": f"{found.format}, {found.dtype}",
+        "files": len(made.shards),
+        "saved": str(manifest_path(output) if len(made.shards) > 1 else output.parent / made.shards[0].files[0].name),
+    }
+
+
+def _print_counts(
+    tok: Tokenizer, sources: Sequence[str], reading: Reading | None, threads: int | None, as_json: bool
+) -> None:
+    from subwords.corpus.reading import reading_of
+    from subwords.engine.documents import encode_documents
+
+    started = time.perf_counter()
+    rows: list[dict[str, Any]] = []
+    for source in sources or ("-",):
+        for name, blocks in _files(source, reading_of(reading)):
+            size = documents = number = 0
+
+            def measured(blocks: Iterator[Block] = blocks) -> Iterator[Block]:
+                nonlocal size
+                for block in blocks:
+                    size += len(block.data)
+                    yield block
+
+            for found in encode_documents(tok._engine, measured(), threads=threads):
+                documents, number = documents + len(found.ends), number + len(found.ids)
+            rows.append({"file": name, "documents": documents, "bytes": size, "tokens": number})
+    keys = ("tokens", "bytes", "documents")
+    total = {key: sum(row[key] for row in rows) for key in keys}
+    if as_json:
+        print_values({"files": rows, **total, "seconds": round(time.perf_counter() - started, 3)}, as_json)
+        return
+    shown = [*rows, *([{"file": "total", **total}] if len(rows) > 1 else [])]
+    print_rows([*keys, "file"], [[*(str(row[key]) for key in keys), row["file"]] for row in shown])
+
+
+def _files(source: str, reading: Reading) -> Iterator[tuple[str, Iterator[Block]]]:
+    from subwords.corpus.read import read_blocks
+    from subwords.corpus.source import files_and_texts
+
+    if source == "-":
+        yield "standard input", read_blocks(standard_input(), reading, block_size=BLOCK)
+        return
+    for path in files_and_texts(source_of([source]))[0]:
+        yield str(path), read_blocks(path, reading, block_size=BLOCK)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import click
 from click.testing import CliRunner, Result
 
 from subwords.cli import main
@@ -21,6 +22,17 @@ def run(*arguments: object, stdin: bytes = b"", code: int = 0) -> Result:
         assert result.stderr.endswith("\n")
         assert result.stdout == ""
     return result
+
+
+def all_commands() -> dict[str, click.Command]:
+    """All commands by their names, those of groups after the group's name."""
+    found: dict[str, click.Command] = {}
+    for name, command in main.commands.items():
+        if isinstance(command, click.Group):
+            found |= {f"{name} {inner}": one for inner, one in command.commands.items()}
+        else:
+            found[name] = command
+    return found
 
 
 def json_of(*arguments: object, stdin: bytes = b"") -> dict[str, Any]:

@@ -124,7 +124,7 @@ def test_options_and_limits() -> None:
         subwords.train(["a"], algorithm="wordlevel", vocab_size=1, special_tokens=["<unk>", "<s>"])
     with pytest.raises(subwords.InputError, match="expected unk_token '<unk>' to be among special_tokens"):
         subwords.train(["a"], algorithm="wordlevel", vocab_size=3, special_tokens=["<s>"])
-    with pytest.raises(subwords.InputError, match="tie_break is an option of bpe and wordpiece"):
+    with pytest.raises(subwords.InputError, match="`tie_break` is for bpe and wordpiece"):
         subwords.train(["a"], algorithm="wordlevel", vocab_size=3, tie_break="ids")  # type: ignore[call-overload]
     with pytest.warns(subwords.SubwordsWarning, match="2 instead of 9; no word is left"):
         subwords.train(["a"], algorithm="wordlevel", vocab_size=9)

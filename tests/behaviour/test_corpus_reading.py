@@ -48,7 +48,7 @@ def test_byte_order_marks_of_other_readers(tmp_path: Path) -> None:
     tok.encode_files(path, tmp_path / "ids.npy")
     assert np.load(tmp_path / "ids.npy").tolist() == tok.encode(TEXT)
     assert json_of("encode", tmp_path / "tok.json", path)["ids"] == [tok.encode(TEXT)]
-    assert json_of("count-tokens", tmp_path / "tok.json", path)["tokens"] == len(tok.encode(TEXT))
+    assert json_of("tokens", tmp_path / "tok.json", "--count", path)["tokens"] == len(tok.encode(TEXT))
     path.write_bytes(MARK + b"ab\xff")
     with pytest.raises(subwords.CorpusError, match="0xff at byte 5"):
         subwords.count(path)
@@ -91,13 +91,13 @@ def test_standard_input_of_every_command_with_a_corpus(tmp_path: Path) -> None:
     assert (tmp_path / "stdin.json").read_bytes() == tok.read_bytes()
     run("count", "-", "-q", "-o", tmp_path / "counts", stdin=TEXT.encode())
     assert dict(subwords.WordCounts.load(tmp_path / "counts")) == words([TEXT])
-    assert json_of("count-tokens", tok, "-", stdin=TEXT.encode())["tokens"] == len(subwords.load(tok).encode(TEXT))
+    assert json_of("tokens", tok, "--count", "-", stdin=TEXT.encode())["tokens"] == len(subwords.load(tok).encode(TEXT))
     for command in (
-        ("extend", tok, "-", "--add", "2", "-o", tmp_path / "e.json"),
-        ("evaluate", tok, "-"),
-        ("audit", tok, "--on", "-", "--fail-on", "never"),
+        ("adapt", "extend", tok, "-", "--count", "2", "-o", tmp_path / "e.json"),
+        ("study", "evaluate", tok, "-"),
+        ("study", "audit", tok, "--source", "-", "--fail-on", "never"),
         ("train", "-", "--algorithm", "mingram", "--vocab-size", "16", "-q", "-o", tmp_path / "m.json"),
-        ("explain-training", "-", "--vocab-size", "258"),
+        ("study", "explain-training", "-", "--vocab-size", "258"),
     ):
         run(*command, stdin=TEXT.encode())
     error = run("count", "-", path, "-o", tmp_path / "x", stdin=b"a", code=2).stderr
@@ -113,10 +113,10 @@ def test_invalid_utf8_is_read_in_one_way_by_all_commands(tmp_path: Path) -> None
     commands: list[tuple[object, ...]] = [
         ("train", path, "--vocab-size", "262", "-o", tmp_path / "x.json"),
         ("count", path, "-o", tmp_path / "x.counts"),
-        ("count-tokens", tok, path),
+        ("tokens", tok, "--count", path),
         ("encode", tok, path, "-o", tmp_path / "o.npy"),
-        ("encode", tok, path, "--format", "npy", "--documents", "line", "-o", tmp_path / "o.npy"),
-        ("evaluate", tok, path),
+        ("tokens", tok, path, "--format", "npy", "--documents", "line", "-o", tmp_path / "o.npy"),
+        ("study", "evaluate", tok, path),
     ]
     for command in commands:
         assert "expected UTF-8, got byte 0xe9 at byte" in run(*command, code=1).stderr, command

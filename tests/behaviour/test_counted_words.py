@@ -150,7 +150,7 @@ def test_no_piece_after_a_user_defined_one_has_a_prefix() -> None:
 def test_user_defined_pieces_on_the_command_line(tmp_path: Path) -> None:
     text, counts = tmp_path / "a.txt", str(tmp_path / "a.bin")
     text.write_text("sample @218@sentence and more " * 60, encoding="utf-8")
-    special = [part for token in ("<unk>", "<s>", "</s>") for part in ("--special", token)]
+    special = [part for token in ("<unk>", "<s>", "</s>") for part in ("--special-token", token)]
     rules = ["--splitter", "sentencepiece", "--normalizer", "sentencepiece", "--user-defined", "@"]
     run("count", text, "-o", counts, *special, *rules)
     shape = ["--algorithm", "unigram", "--vocab-size", "25", "--user-defined", "@"]

@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import subwords
+from commands import all_commands
 from subwords.cli import main
 
 TEXT = "low lower lowest, a low price\n" * 9 + "the quick brown fox\n"
@@ -24,30 +25,30 @@ TEXT = "low lower lowest, a low price\n" * 9 + "the quick brown fox\n"
 GOOD = {
     "train": "{text} --vocab-size 280 -o {out}.json",
     "count": "{text} -o {out}.counts",
-    "count-tokens": "{tok} {text}",
     "encode": "{tok} {text}",
     "decode": "{tok} {ids}",
-    "inspect": "{tok} --on {text}",
+    "tokens": "{tok} {text} -o {out}.npy",
+    "inspect": "{tok} --source {text}",
     "convert": "{tok} {out}.tiktoken",
-    "verify": "{tok} --against {text}",
-    "explain": "{tok} {text}",
-    "explain-training": "{text} --vocab-size 260",
-    "verify-training": "{tok} {text}",
-    "extend": "{tok} {text} --add 2 -o {out}.json",
-    "train-parity": "--language a={text} --language b={text} --vocab-size 262 -o {out}.json",
-    "evaluate": "{tok} {text}",
-    "compare": "{tok} {other} --on {text}",
-    "sweep": "{text} --vocab-size 262",
-    "stability": "{text} --vocab-size 262 --share 1",
-    "allocation": "{tok} a={text}",
-    "mix": "a={counts} -o {out}.counts",
-    "prune": "{tok} --on {text} --vocab-size 262 -o {out}.json",
-    "replace": "{tok} {text} --number 1 -o {out}.json",
-    "merge": "{tok} {other} -o {out}.json",
-    "id-map": "{tok} {other} -o {out}.json",
-    "audit": "{tok} --on {text}",
+    "verify": "{tok} --source {text}",
     "show": "{tok} --text-file {text} --no-browser",
     "warmup": "",
+    "adapt extend": "{tok} {text} --count 2 -o {out}.json",
+    "adapt prune": "{tok} --source {text} --vocab-size 262 -o {out}.json",
+    "adapt replace": "{tok} {text} --count 1 -o {out}.json",
+    "adapt merge": "{tok} {other} -o {out}.json",
+    "adapt id-map": "{tok} {other} -o {out}.json",
+    "study evaluate": "{tok} {text}",
+    "study compare": "{tok} {other} --source {text}",
+    "study audit": "{tok} --source {text}",
+    "study explain": "{tok} {text}",
+    "study why-not": "{tok} --text low",
+    "study explain-training": "{text} --vocab-size 260",
+    "study verify-training": "{tok} {text}",
+    "study sweep": "{text} --vocab-size 262",
+    "study stability": "{text} --vocab-size 262 --share 1",
+    "study allocation": "{tok} a={text}",
+    "research train-parity": "--language a={text} --language b={text} --vocab-size 262 -o {out}.json",
 }
 SERVES = ("show",)  # goes on until Ctrl-C
 
@@ -72,13 +73,18 @@ def call(arguments: list[str]) -> Result:
 
 
 def filled(command: str, files: dict[str, Path], out: Path) -> list[str]:
-    return [command, *GOOD[command].format(**files, out=out).split()]
+    return [*command.split(), *GOOD[command].format(**files, out=out).split()]
+
+
+def named(arguments: list[str]) -> str:
+    """The command that arguments call."""
+    return next(name for name in (" ".join(arguments[:2]), arguments[0]) if name in GOOD)
 
 
 def speaks_python(command: str, error: str) -> str:
     """What in an error names an argument as Python does, though the command has an option for it."""
     bare = re.sub(r"'[^']*'", "", error)
-    names = {name for parameter in main.commands[command].params if (name := parameter.name) and "_" in name}
+    names = {name for parameter in all_commands()[command].params if (name := parameter.name) and "_" in name}
     found = [name for name in names if re.search(rf"(?<![\w/]){name}\b", bare)]
     patterns = (r"\b[a-z]\w*=[\"'\[]", r"\ba str\b", r"\bpathlib\b", r"\b(True|None)\b", r"`")
     return " ".join([*found, *(match[0] for pattern in patterns if (match := re.search(pattern, bare)))])
@@ -96,7 +102,7 @@ def check_failure(command: str, result: Result, folder: Path) -> None:
 
 
 def test_the_table_has_every_command() -> None:
-    assert GOOD.keys() == main.commands.keys()
+    assert GOOD.keys() == all_commands().keys()
 
 
 @pytest.mark.parametrize("command", [name for name in GOOD if name not in SERVES])
@@ -108,7 +114,7 @@ def test_good_calls_succeed_and_every_command_is_quiet(command: str, files: dict
 @pytest.mark.parametrize("command", GOOD)
 def test_wrong_usage_is_2(command: str, files: dict[str, Path], tmp_path: Path) -> None:
     good = filled(command, files, tmp_path / "out")
-    for wrong in ([*good, "--no-such-option"], [*good, "-Z"], *([[command]] if GOOD[command] else [])):
+    for wrong in ([*good, "--no-such-option"], [*good, "-Z"], *([command.split()] if GOOD[command] else [])):
         result = call(wrong)
         assert result.exit_code == 2
         check_failure(command, result, tmp_path)
@@ -141,26 +147,26 @@ def test_unusable_input_is_1_and_leaves_nothing(command: str, bad: str, files: d
     ("arguments", "spoken"),
     [
         ("count {latin} -o {out}.counts", "--errors replace"),
-        ("count-tokens {tok} {latin}", "--errors replace"),
+        ("tokens {tok} {latin} --count", "--errors replace"),
         ("train {rows} --vocab-size 270 -o {out}.json", "--text-column names another"),
-        ("extend {tok} {text} --add 5000 -o {out}.json", "lower --add"),
+        ("adapt extend {tok} {text} --count 5000 -o {out}.json", "lower --count"),
         ("train {text} --vocab-size 5 -o {out}.json", "--limit-alphabet"),
         ("train {text} --vocab-size 9000 -o {out}.json", "lower --vocab-size"),
-        ("explain-training {text} --vocab-size 270 --most-steps 1", "raise --most-steps"),
-        ("evaluate {tok} {text} --confidence 2", "expected --confidence to be between 0 and 1"),
-        ("evaluate {tok} {text} --by x", "--by file makes each file a group"),
+        ("study explain-training {text} --vocab-size 270 --limit 1", "raise --limit"),
+        ("study evaluate {tok} {text} --confidence 2", "expected --confidence to be between 0 and 1"),
+        ("study evaluate {tok} {text} --by x", "--by file makes each file a group"),
         ("count {text} -o {out}.counts --rank 0", "--rank and --world-size together"),
         ("count {text} -o {out}.counts --runner ray --rank 0 --world-size 2", "--workers, --rank and --world-size are"),
-        ("stability {text} --vocab-size 5", "--vocab-size"),
-        ("train {counts} --special <x> --vocab-size 280 -o {out}.json", "--special"),
+        ("study stability {text} --vocab-size 5", "--vocab-size"),
+        ("train {counts} --special-token <x> --vocab-size 280 -o {out}.json", "--special-token"),
     ],
 )
 def test_messages_name_options(arguments: str, spoken: str, files: dict[str, Path], tmp_path: Path) -> None:
     latin, rows = tmp_path / "latin.txt", tmp_path / "rows.jsonl"
     latin.write_bytes(b"caf\xe9")
     rows.write_text('{"body": "a"}\n')
-    command, *rest = arguments.format(**files, latin=latin, rows=rows, out=tmp_path / "out").split()
-    result = call([command, *rest])
+    words = arguments.format(**files, latin=latin, rows=rows, out=tmp_path / "out").split()
+    result, command = call(words), named(words)
     assert spoken in result.stderr
     assert not speaks_python(command, result.stderr), result.stderr
 
@@ -168,25 +174,25 @@ def test_messages_name_options(arguments: str, spoken: str, files: dict[str, Pat
 @pytest.mark.parametrize(
     "arguments",
     [
-        "prune {tok} -o {out}.json",
-        "prune {tok} --drop a --keep b -o {out}.json",
-        "prune {tok} --on {text} -o {out}.json",
-        "prune {tok} --drop a --vocab-size 9 -o {out}.json",
-        "replace {tok} {text} -o {out}.json",
-        "replace {tok} {text} --drop a --keep b -o {out}.json",
-        "mix a={counts} --weight a=1 --exponent 0.5 -o {out}.counts",
-        "sweep {text} --vocab-size 300 --width 5",
-        "sweep {text} --vocab-size 300 --tied",
-        "verify-training {tok} {counts} --documents line",
-        "extend {tok} {counts} --add 1 --errors skip -o {out}.json",
-        "explain {tok} {text} --text a",
+        "adapt prune {tok} -o {out}.json",
+        "adapt prune {tok} --drop a --keep b -o {out}.json",
+        "adapt prune {tok} --source {text} -o {out}.json",
+        "adapt prune {tok} --drop a --vocab-size 9 -o {out}.json",
+        "adapt replace {tok} {text} -o {out}.json",
+        "adapt replace {tok} {text} --drop a --keep b -o {out}.json",
+        "count --mix a={counts} --weight a=1 --exponent 0.5 -o {out}.counts",
+        "study sweep {text} --vocab-size 300 --width 5",
+        "study sweep {text} --vocab-size 300 --tied",
+        "study verify-training {tok} {counts} --documents line",
+        "adapt extend {tok} {counts} --count 1 --errors skip -o {out}.json",
+        "study explain {tok} {text} --text a",
     ],
 )
 def test_options_that_do_not_go_together_are_wrong_usage(
     arguments: str, files: dict[str, Path], tmp_path: Path
 ) -> None:
-    command, *rest = arguments.format(**files, out=tmp_path / "out").split()
-    result = call([command, *rest])
+    words = arguments.format(**files, out=tmp_path / "out").split()
+    result, command = call(words), named(words)
     assert result.exit_code == 2, result.output
     check_failure(command, result, tmp_path)
 
@@ -198,8 +204,8 @@ def test_what_users_wrote_is_not_translated(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("option", ["--algorithm=BPE", "--splitter=NONE", "--splitter=GPT2", "--normalizer=None"])
 def test_names_are_taken_in_any_case(option: str, files: dict[str, Path], tmp_path: Path) -> None:
-    for command in ("train", "explain-training", "train-parity", "stability"):
-        if option.startswith("--algorithm") and command == "train-parity":
+    for command in ("train", "study explain-training", "research train-parity", "study stability"):
+        if option.startswith("--algorithm") and command == "research train-parity":
             continue
         result = call([*filled(command, files, tmp_path / "out"), option])
         assert result.exit_code == 0 or "more than 1000 steps" in result.stderr, result.output
@@ -232,7 +238,7 @@ def test_a_reader_that_goes_away_gets_no_traceback(command: str, files: dict[str
 
 
 @posix
-@pytest.mark.rotating(6, always=("evaluate",))
+@pytest.mark.rotating(6, always=("study evaluate",))
 @pytest.mark.parametrize("command", [name for name in GOOD if "{text}" in GOOD[name] and name not in SERVES])
 def test_interrupted_is_130_and_leaves_nothing(command: str, files: dict[str, Path], tmp_path: Path) -> None:
     out = tmp_path / "out"
@@ -261,9 +267,9 @@ def test_interrupted_is_130_and_leaves_nothing(command: str, files: dict[str, Pa
 
 
 def test_every_number_of_tokens_may_be_in_thousands() -> None:
-    sizes = {"--vocab-size", "--add", "--number"}
+    sizes = {"--vocab-size", "--count"}
     found = 0
-    for name, command in main.commands.items():
+    for name, command in all_commands().items():
         for option in command.params:
             if sizes & {*option.opts} and not getattr(option, "is_flag", False):
                 with click.Context(command) as context:

@@ -78,7 +78,7 @@ def test_a_wrong_piece_is_shown_with_its_place(text: bytes, piece: str, tok_file
 def test_a_text_in_place_of_a_file_is_told_its_option(tok_file: Path) -> None:
     assert "use --text 'hello world'" in run("encode", tok_file, "hello world", code=1).stderr
     assert "use --text 'hello world'" in run("encode", tok_file, "hello", "world", code=1).stderr
-    assert "use --text hello" in run("explain", tok_file, "hello", code=1).stderr
+    assert "use --text hello" in run("study", "explain", tok_file, "hello", code=1).stderr
     assert "use --ids '1 2 3'" in run("decode", tok_file, "1 2 3", code=1).stderr
 
 
@@ -86,15 +86,17 @@ def test_a_dash_is_standard_input(tok_file: Path) -> None:
     text = b"low lowest"
     ids = subwords.load(tok_file).encode(text)
     assert run("encode", tok_file, "-", stdin=text).stdout.split() == [*map(str, ids)]
-    assert run("count-tokens", tok_file, "-", stdin=text).stdout.startswith(f"{len(ids)}\t{len(text)}\t1\t")
-    assert json_of("explain", tok_file, "-", stdin=text) == json_of("explain", tok_file, "--text", text.decode())
-    assert json_of("inspect", tok_file, "--on", "-", stdin=text)["tokens"] == len(ids)
+    assert run("tokens", tok_file, "--count", "-", stdin=text).stdout.startswith(f"{len(ids)}\t{len(text)}\t1\t")
+    assert json_of("study", "explain", tok_file, "-", stdin=text) == json_of(
+        "study", "explain", tok_file, "--text", text.decode()
+    )
+    assert json_of("inspect", tok_file, "--source", "-", stdin=text)["tokens"] == len(ids)
 
 
 def test_unknown_names_get_suggestions(tok_file: Path) -> None:
     for command in ("encode", "inspect", "count-tokens", "audit"):
         assert "did you mean 'o200k_base'" in run(command, "o200k_bas", code=1).stderr
-    assert "did you mean 'gpt-4o'" in run("compare", tok_file, "gpt-4oo", "--on", tok_file, code=1).stderr
+    assert "did you mean 'gpt-4o'" in run("study", "compare", tok_file, "gpt-4oo", "--source", tok_file, code=1).stderr
 
 
 def test_names_of_encodings(shared_data: Path, tok_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +107,7 @@ def test_names_of_encodings(shared_data: Path, tok_file: Path, monkeypatch: pyte
     expected = subwords.load("cl100k_base").encode("hello world")
     for name in ("cl100k_base", "gpt-4"):
         assert run("encode", name, "--text", "hello world").stdout.split() == [*map(str, expected)]
-        assert run("count-tokens", name, stdin=b"hello world").stdout.startswith(f"{len(expected)}\t")
+        assert run("tokens", name, "--count", stdin=b"hello world").stdout.startswith(f"{len(expected)}\t")
     assert "100,277" in run("inspect", "gpt-4").stdout.replace("100277", "100,277")
 
 
@@ -152,12 +154,12 @@ def test_the_line_that_sets_completion_up_gives_a_script(shell: str, tmp_path: P
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals are a POSIX thing")
-@pytest.mark.parametrize(("command", "what"), [("encode", "text"), ("decode", "ids"), ("count-tokens", "text")])
+@pytest.mark.parametrize(("command", "what"), [("encode", "text"), ("decode", "ids"), ("tokens --count", "text")])
 def test_one_control_d_ends_standard_input_at_a_terminal(command: str, what: str, tok_file: Path) -> None:
     import pty
 
     master, slave = pty.openpty()
-    program = [sys.executable, "-m", "subwords", command, str(tok_file)]
+    program = [sys.executable, "-m", "subwords", *command.split(), str(tok_file)]
     environment = {**os.environ, "PYTHONPATH": str(Path(subwords.__file__).resolve().parents[1])}
     with subprocess.Popen(
         program, stdin=slave, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment

@@ -53,8 +53,8 @@ def reports(tok: subwords.Tokenizer, options: dict[str, Any], tmp_path: Path) ->
         "allocation": {**vars(allocated.groups[0]), "vocabulary": allocated.vocabulary},
         "allocation of counts": {**vars(counted.groups[0]), "vocabulary": counted.vocabulary},
         "stability": vars(subwords.stability(TEXTS, shares=[1], **options).samples[0]),
-        "count-tokens": json_of("count-tokens", str(tmp_path / "tok.json"), str(tmp_path / "t")),
-        "inspect": json_of("inspect", str(tmp_path / "tok.json"), "--on", str(tmp_path / "t")),
+        "count-tokens": json_of("tokens", str(tmp_path / "tok.json"), "--count", str(tmp_path / "t")),
+        "inspect": json_of("inspect", str(tmp_path / "tok.json"), "--source", str(tmp_path / "t")),
     }
 
 
@@ -157,7 +157,7 @@ def test_sweep_measures_groups_intervals_and_one_size() -> None:
 def test_documents_of_a_sweep_are_lines(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("\n".join(TEXTS), encoding="utf8")
-    found = json_of("sweep", str(path), "--vocab-size", "270", "--documents", "line")
+    found = json_of("study", "sweep", str(path), "--vocab-size", "270", "--documents", "line")
     tok = subwords.train(str(path), vocab_size=270, reading=subwords.Reading(documents="line"))
     held = subwords.evaluate(tok, str(path), reading=subwords.Reading(documents="line"))
     assert found["sizes"][0]["interval"] == list(held.intervals["bytes_per_token"])

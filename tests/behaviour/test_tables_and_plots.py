@@ -40,7 +40,7 @@ def test_unknown_text_does_not_win_unsaid(folder: Path) -> None:
     assert "unigram turns it into the unknown token" in str(found)
     assert any("<unk>" in one.tokens[1] for one in found.disagreements)
     assert not any(set(token) & set(JAPANESE) for one in found.disagreements for token in one.tokens[1])
-    got = run("compare", folder / "bpe.json", f"uni={folder / 'unigram.json'}", "--on", folder / "ja.txt")
+    got = run("study", "compare", folder / "bpe.json", f"uni={folder / 'unigram.json'}", "--source", folder / "ja.txt")
     assert "Unknown text: uni turns it" in got.stderr
     assert "| unknown |" in got.stdout
     assert subwords.compare([BPE, BPE], [TEXT]).notes() == [
@@ -65,18 +65,18 @@ def test_compare_has_the_groups_everywhere() -> None:
 
 def test_named_corpora_and_tokenizers_on_the_command_line(folder: Path) -> None:
     en, de = f"en={folder / 'en.txt'}", f"de={folder / 'de.txt'}"
-    got = json_of("evaluate", folder / "bpe.json", en, de, "--documents", "line")
+    got = json_of("study", "evaluate", folder / "bpe.json", en, de, "--documents", "line")
     assert [group["name"] for group in got["groups"]] == ["en", "de"]
-    both = (f"x={folder / 'bpe.json'}", f"y={folder / 'unigram.json'}", "--on", en, "--on", de)
-    got = json_of("compare", *both, "--documents", "line", "--parallel")
+    both = (f"x={folder / 'bpe.json'}", f"y={folder / 'unigram.json'}", "--source", en, "--source", de)
+    got = json_of("study", "compare", *both, "--documents", "line", "--parallel")
     assert got["names"] == ["x", "y"]
     assert [group["name"] for group in got["evaluations"][0]["groups"]] == ["en", "de"]
-    got = json_of("sweep", en, de, "--vocab-size", 260, "--documents", "line")
+    got = json_of("study", "sweep", en, de, "--vocab-size", 260, "--documents", "line")
     assert [group["name"] for group in got["sizes"][0]["groups"]] == ["en", "de"]
     (folder / "a=b.txt").write_text("low lower")
-    assert json_of("evaluate", folder / "bpe.json", folder / "a=b.txt")["bytes"] == 9
-    assert "only 'en' is named" in run("evaluate", folder / "bpe.json", en, folder / "de.txt", code=2).stderr
-    assert "given twice" in run("evaluate", folder / "bpe.json", en, en, code=2).stderr
+    assert json_of("study", "evaluate", folder / "bpe.json", folder / "a=b.txt")["bytes"] == 9
+    assert "only 'en' is named" in run("study", "evaluate", folder / "bpe.json", en, folder / "de.txt", code=2).stderr
+    assert "given twice" in run("study", "evaluate", folder / "bpe.json", en, en, code=2).stderr
 
 
 def test_latex_is_for_booktabs_and_repeats() -> None:
@@ -96,9 +96,9 @@ def test_a_plot_is_refused_before_the_work(folder: Path) -> None:
     pytest.importorskip("matplotlib")
     for name in ("x.bmp", "x", "x.unknown"):
         for command in (
-            ("evaluate", folder / "bpe.json", folder / "none.txt"),
-            ("compare", folder / "bpe.json", folder / "bpe.json", "--on", folder / "none.txt"),
-            ("sweep", folder / "none.txt", "--vocab-size", 300),
+            ("study", "evaluate", folder / "bpe.json", folder / "none.txt"),
+            ("study", "compare", folder / "bpe.json", folder / "bpe.json", "--source", folder / "none.txt"),
+            ("study", "sweep", folder / "none.txt", "--vocab-size", 300),
         ):
             assert "expected the name of a plot to end in" in run(*command, "--plot", folder / name, code=1).stderr
         assert not (folder / name).exists()
@@ -110,9 +110,9 @@ def test_plots_are_drawn(folder: Path, suffix: str) -> None:
     en, de = f"en={folder / 'en.txt'}", f"de={folder / 'de.txt'}"
     plot = folder / f"x.{suffix}"
     for command in (
-        ("evaluate", folder / "bpe.json", en, de, "--parallel", "--documents", "line"),
-        ("compare", folder / "bpe.json", folder / "unigram.json", "--on", en, "--on", de),
-        ("sweep", en, de, "--vocab-size", 256, "--vocab-size", 260),
+        ("study", "evaluate", folder / "bpe.json", en, de, "--parallel", "--documents", "line"),
+        ("study", "compare", folder / "bpe.json", folder / "unigram.json", "--source", en, "--source", de),
+        ("study", "sweep", en, de, "--vocab-size", 256, "--vocab-size", 260),
     ):
         run(*command, "--plot", plot)
         assert plot.stat().st_size > 3000
@@ -140,15 +140,17 @@ def test_plots_show_what_they_name() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="terminals of POSIX")
 def test_tables_line_up_at_a_terminal_and_are_markdown_in_a_pipe(folder: Path) -> None:
-    piped = run("sweep", folder / "en.txt", "--vocab-size", 256, "--vocab-size", 1000, "-q").stdout
+    piped = run("study", "sweep", folder / "en.txt", "--vocab-size", 256, "--vocab-size", 1000, "-q").stdout
     assert piped.startswith("| vocabulary |")
-    shown = at_terminal("sweep", folder / "en.txt", "--vocab-size", 256, "--vocab-size", 257, "-q").splitlines()
+    shown = at_terminal(
+        "study", "sweep", folder / "en.txt", "--vocab-size", 256, "--vocab-size", 257, "-q"
+    ).splitlines()
     lines = [re.sub(r"\x1b\[\d*m", "", line) for line in shown if line.strip()]
     assert "|" not in lines[0]
     assert lines[0].split()[0] == "vocabulary"
     ends = [line.index(number) + len(number) for line, number in zip(lines[1:3], ("256", "257"), strict=True)]
     assert len({*ends, len("vocabulary")}) == 1
-    counted = at_terminal("count-tokens", folder / "bpe.json", folder / "en.txt").splitlines()
+    counted = at_terminal("tokens", folder / "bpe.json", "--count", folder / "en.txt").splitlines()
     assert counted[0].replace("\x1b[1m", "").split()[:3] == ["tokens", "bytes", "documents"]
 
 

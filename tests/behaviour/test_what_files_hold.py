@@ -42,13 +42,22 @@ def said(save: Any, path: object) -> list[str]:
 # ------------------------------------------------------------------ folders as output
 
 COMMANDS: dict[str, list[str]] = {
-    "train": ["train", "CORPUS", "--vocab-size", "266", "--special", "<|im_end|>", "--role", "eos=<|im_end|>"],
+    "train": ["train", "CORPUS", "--vocab-size", "266", "--special-token", "<|im_end|>", "--role", "eos=<|im_end|>"],
     "train --algorithm mingram": ["train", "CORPUS", "--algorithm", "mingram", "--vocab-size", "16"],
-    "train-parity": ["train-parity", "--language", "a=CORPUS", "--language", "b=CORPUS", "--vocab-size", "262"],
-    "extend": ["extend", "TOK", "CORPUS", "--add", "1"],
-    "prune": ["prune", "TOK", "--drop", "265"],
-    "replace": ["replace", "TOK", "CORPUS", "--number", "1"],
-    "merge": ["merge", "TOK", "OTHER"],
+    "train-parity": [
+        "research",
+        "train-parity",
+        "--language",
+        "a=CORPUS",
+        "--language",
+        "b=CORPUS",
+        "--vocab-size",
+        "262",
+    ],
+    "extend": ["adapt", "extend", "TOK", "CORPUS", "--count", "1"],
+    "prune": ["adapt", "prune", "TOK", "--drop", "265"],
+    "replace": ["adapt", "replace", "TOK", "CORPUS", "--count", "1"],
+    "merge": ["adapt", "merge", "TOK", "OTHER"],
     "convert": ["convert", "TOK"],
 }
 
@@ -136,7 +145,7 @@ def test_a_rank_file_says_how_to_load_it(tmp_path: Path, corpus: Path) -> None:
     (message,) = said(tok.save, tmp_path / "x.tiktoken")
     call = message.partition("load it with ")[2].partition("; save")[0]
     call, _, command = call.partition(", or once ")
-    assert call == "splitter='llama3', special_tokens={'<|endoftext|>': 0}"
+    assert call == "splitter='llama3', special_ids={'<|endoftext|>': 0}"
     program, *words = shlex.split(command.strip('"'))
     assert program == "subwords"
     assert words[1] == "x.tiktoken"
@@ -150,12 +159,12 @@ def test_a_rank_file_says_how_to_load_it(tmp_path: Path, corpus: Path) -> None:
     # What the message says to type makes a file that every command opens.
     where = tmp_path / "x.json"
     run(words[0], tmp_path / words[1], where, *words[3:])
-    assert json_of("count-tokens", where, corpus)["tokens"] == tok.count_tokens(TEXT)
+    assert json_of("tokens", where, "--count", corpus)["tokens"] == tok.count_tokens(TEXT)
 
 
 def test_commands_say_commands(tmp_path: Path, corpus: Path) -> None:
     where = tmp_path / "x.tiktoken"
-    warned = run("train", corpus, "--vocab-size", 262, "--special", "<s>", "-o", where).stderr
+    warned = run("train", corpus, "--vocab-size", 262, "--special-token", "<s>", "-o", where).stderr
     refused = run("encode", where, corpus, code=1).stderr
     for message in (warned, refused):
         assert ' run "subwords convert x.tiktoken tokenizer.json --splitter ' in message

@@ -60,7 +60,17 @@ def test_training_is_a_page_with_title_candidates_and_colours(tmp_path: Path, al
     source = tmp_path / "x.txt"
     source.write_text(f"{WORDS} <script>alert(1)</script> ")
     size = 290 if algorithm == "bpe" else 28
-    run("explain-training", source, "--algorithm", algorithm, "--vocab-size", size, "--html", tmp_path / "x.html")
+    run(
+        "study",
+        "explain-training",
+        source,
+        "--algorithm",
+        algorithm,
+        "--vocab-size",
+        size,
+        "--html",
+        tmp_path / "x.html",
+    )
     text = (tmp_path / "x.html").read_text("utf-8")
     found = _Page(text)
     assert f"<title>Training on {source}</title>" in text
@@ -74,7 +84,7 @@ def test_training_is_a_page_with_title_candidates_and_colours(tmp_path: Path, al
 def test_explanations_of_texts_are_pages_of_one_style(tmp_path: Path) -> None:
     subwords.train([WORDS], vocab_size=260).save(tmp_path / "tok.json")
     for more in ((), ("--why-not",)):
-        run("explain", tmp_path / "tok.json", "--text", "lowest", *more, "--html", tmp_path / "x.html")
+        run("study", "explain", tmp_path / "tok.json", "--text", "lowest", *more, "--html", tmp_path / "x.html")
         found = _Page((tmp_path / "x.html").read_text("utf-8"))
         assert found.tags.count("h1") == found.tags.count("title") == 1
         assert "panel" in found.classes

@@ -78,8 +78,8 @@ def test_bytes_stand_behind_the_special_tokens() -> None:
         ({"byte_fallback": True}, "byte_fallback needs byte_level=False"),
         ({"byte_level": False, "fuse_unk": True}, "fuse_unk needs unk_token"),
         ({"byte_level": False, "byte_fallback": 1}, "byte_fallback"),
-        ({"algorithm": "wordpiece", "fuse_unk": True}, "fuse_unk is an option of bpe"),
-        ({"algorithm": "wordpiece", "byte_fallback": True}, "byte_fallback is an option of bpe and unigram"),
+        ({"algorithm": "wordpiece", "fuse_unk": True}, "`fuse_unk` is for bpe"),
+        ({"algorithm": "wordpiece", "byte_fallback": True}, "`byte_fallback` is for bpe, unigram and mingram"),
     ],
 )
 def test_options_that_do_not_apply(options: dict[str, Any], message: str) -> None:

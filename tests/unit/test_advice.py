@@ -72,7 +72,7 @@ def test_stability_of_other_algorithms(algorithm: str) -> None:
         (["a"], {"shares": [2]}, "expected sample as a share"),
         (["a"], {"seed": -1}, "seed"),
         (["a"], {"shares": [2**-50]}, "no text to count: the sample has no document"),
-        (["a"], {"prefix": "##"}, "prefix is an option of wordpiece"),
+        (["a"], {"prefix": "##"}, "`prefix` is for wordpiece"),
     ],
 )
 def test_what_stability_refuses(source: Any, options: Any, message: str) -> None:
@@ -196,13 +196,15 @@ def test_commands(tmp_path: Path) -> None:
         "--sample is for text" in run("train", counts, "--sample", 0.5, "--vocab-size", 280, "-o", tok, code=2).stderr
     )
     assert "--sample-seed is for" in run("count", "--add", counts, "--sample-seed", 0, "-o", counts, code=2).stderr
-    found = json_of("stability", text, *lines, "--vocab-size", 280, "--share", 0.5, "--share", 1, "--on", counts)
+    found = json_of(
+        "study", "stability", text, *lines, "--vocab-size", 280, "--share", 0.5, "--share", 1, "--held-out", counts
+    )
     assert [one["share"] for one in found["samples"]] == [0.5, 1]
-    assert "overlap" in run("stability", text, *lines, "--vocab-size", 280, "--share", 1, "-q").stdout
-    assert "have no documents" in run("stability", counts, "--vocab-size", 280, code=2).stderr
-    result = run("allocation", tok, f"a={text}", f"b={counts}")
+    assert "overlap" in run("study", "stability", text, *lines, "--vocab-size", 280, "--share", 1, "-q").stdout
+    assert "have no documents" in run("study", "stability", counts, "--vocab-size", 280, code=2).stderr
+    result = run("study", "allocation", tok, f"a={text}", f"b={counts}")
     assert "average rank" in result.stdout
     assert "tokens are used by no group" in result.stderr
-    assert len(json_of("allocation", tok, f"a={text}")["groups"]) == 1
+    assert len(json_of("study", "allocation", tok, f"a={text}")["groups"]) == 1
     cost = ["--width", 64, "--layer-parameters", 1000]
-    assert "FLOPs per byte" in run("sweep", counts, "--vocab-size", 270, *cost, "--tied").stdout
+    assert "FLOPs per byte" in run("study", "sweep", counts, "--vocab-size", 270, *cost, "--tied").stdout

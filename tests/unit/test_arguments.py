@@ -159,7 +159,7 @@ def test_option_of_another_algorithm_is_refused_even_with_its_default(algorithm:
             subwords.train(TEXTS, **options, **{name: value})
             continue
         owners = " and ".join(families_with(name))
-        message = f"{name} is an option of {owners}, not of algorithm='{algorithm}': leave it out"
+        message = f"`{name}` is for {owners}, not for {algorithm}: leave it out"
         with pytest.raises(InputError, match=message):
             subwords.train(TEXTS, **options, **{name: value})
 

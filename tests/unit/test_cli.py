@@ -39,8 +39,8 @@ def test_version_is_the_package_s() -> None:
     [
         ([], {}),
         (["--splitter", r"\w+|\W"], {"splitter": r"\w+|\W"}),
-        (["--special", "<s>", "--special", "<e>"], {"special_tokens": ["<s>", "<e>"]}),
-        (["--special", "<s>", "--unk-token", "<s>"], {"special_tokens": ["<s>"], "unk_token": "<s>"}),
+        (["--special-token", "<s>", "--special-token", "<e>"], {"special_tokens": ["<s>", "<e>"]}),
+        (["--special-token", "<s>", "--unk-token", "<s>"], {"special_tokens": ["<s>"], "unk_token": "<s>"}),
         (["--character-level"], {"byte_level": False}),
         (["--alphabet", "corpus"], {"alphabet": "corpus"}),
         (["--tie-break", "first"], {"tie_break": "first"}),
@@ -85,7 +85,7 @@ def test_train_in_shards_and_bounded_memory_leaves_only_the_tokenizer(corpus_pat
 def test_ranks_say_what_they_wait_for(corpus_path: Path, tok_path: Path, tmp_path: Path) -> None:
     first, last = ("--shard-bytes", 50, "--rank", 0, "--world-size", 2), ("--rank", 1, "--world-size", 2)
     count = ["count", corpus_path, "--documents", "line", "-o", tmp_path / "x.counts"]
-    encode = ["encode", tok_path, corpus_path, "--documents", "line", "--format", "npy", "-o", tmp_path / "x.npy"]
+    encode = ["tokens", tok_path, corpus_path, "--documents", "line", "--format", "npy", "-o", tmp_path / "x.npy"]
     for command in (count, encode):
         assert run(*command, *first).stdout == "rank\t0\nsaved\tnot yet: waiting for other ranks\n"
         assert json_of(*command, *first) == {"rank": 0, "saved": None}
@@ -114,12 +114,12 @@ def test_train_takes_files_folders_globs_and_a_folder_to_write_in(tmp_path: Path
 
 @pytest.mark.parametrize("suffix", [".bin", ".parquet", ".txt"])
 def test_train_on_counts_is_train_on_the_text(suffix: str, corpus_path: Path, tmp_path: Path) -> None:
-    how = ["--splitter", r"\S+|\s", "--special", "<s>"]
+    how = ["--splitter", r"\S+|\s", "--special-token", "<s>"]
     run("train", corpus_path, "--vocab-size", 280, "-o", tmp_path / "ref.json", *how)
     counts = tmp_path / f"counts{suffix}"
     run("count", corpus_path, "-o", counts, *how)
     # The splitter is the one that made the counts.
-    run("train", counts, "--vocab-size", 280, "-o", tmp_path / "got.json", "--special", "<s>")
+    run("train", counts, "--vocab-size", 280, "-o", tmp_path / "got.json", "--special-token", "<s>")
     assert (tmp_path / "got.json").read_bytes() == (tmp_path / "ref.json").read_bytes()
 
 
@@ -139,7 +139,7 @@ def test_train_on_counts_made_otherwise_fails(corpus_path: Path, tmp_path: Path)
 @pytest.mark.parametrize("suffix", ["", ".bin", ".parquet"])
 def test_count_writes_what_the_library_counts(suffix: str, corpus_path: Path, tmp_path: Path) -> None:
     out = tmp_path / f"counts{suffix}"
-    got = json_of("count", corpus_path, "-o", out, "--special", "<s>", "--documents", "line")
+    got = json_of("count", corpus_path, "-o", out, "--special-token", "<s>", "--documents", "line")
     ref = subwords.count(corpus_path, special_tokens=["<s>"], reading=subwords.Reading(documents="line"))
     assert list(WordCounts.load(out)) == list(ref)
     assert WordCounts.load(out).provenance == ref.provenance
@@ -165,7 +165,7 @@ def test_count_refuses_counts_as_text_and_options_for_text_with_counts(corpus_pa
     run("count", corpus_path, "-o", b, "--splitter", "x")
     assert "--add" in run("count", a, "-o", tmp_path / "c.bin", code=2).stderr
     assert "--splitter" in run("count", "--add", a, "-o", tmp_path / "c.bin", "--splitter", "x", code=2).stderr
-    assert "--special" in run("count", "--add", a, "-o", tmp_path / "c.bin", "--special", "x", code=2).stderr
+    assert "--special" in run("count", "--add", a, "-o", tmp_path / "c.bin", "--special-token", "x", code=2).stderr
     assert f"{b}: " in run("count", "--add", a, b, "-o", tmp_path / "c.bin", code=1).stderr
     assert "corpus.txt" in run("count", "--add", a, corpus_path, "-o", tmp_path / "c.bin", code=1).stderr
     assert not (tmp_path / "c.bin").exists()
@@ -197,7 +197,7 @@ def test_json_holds_the_results_or_where_they_are(tok_path: Path, tok: Tokenizer
         ["train", "x", "--vocab-size", "0", "-o", "x.json"],
         ["train", "x", "--vocab-size", "9", "-o", "x.txt"],
         ["train", "x", "--vocab-size", "9", "-o", "x.json", "--tie-break", "none"],
-        ["count", "x", "-o", "x.bin", "--special", "\udcff"],
+        ["count", "x", "-o", "x.bin", "--special-token", "\udcff"],
         ["encode", "x", "file", "--text", "a"],
         ["encode", "x", "--lines", "--text", "a"],
         ["encode", "x", "--dtype", "uint16"],
@@ -233,12 +233,14 @@ def test_output_that_cannot_be_written_fails_before_the_work(
     assert "expected a folder" in error or "is a folder" in error
 
 
-@pytest.mark.parametrize("settings", [["--unk-token", "?"], ["--splitter", "("], ["--special", ""]])
+@pytest.mark.parametrize(
+    ("settings", "code"), [(["--unk-token", "?"], 2), (["--splitter", "("], 1), (["--special-token", ""], 2)]
+)
 def test_train_settings_that_cannot_be_used_fail_before_the_work(
-    settings: list[str], corpus_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    settings: list[str], code: int, corpus_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("subwords.training.count.count_blocks", lambda *_, **__: pytest.fail("the work was begun"))
-    run("train", corpus_path, "--vocab-size", 300, "-o", tmp_path / "x.json", *settings, code=1)
+    run("train", corpus_path, "--vocab-size", 300, "-o", tmp_path / "x.json", *settings, code=code)
 
 
 @pytest.mark.parametrize(
@@ -292,7 +294,7 @@ TO_MODEL = ["--algorithm", "unigram", "--vocab-size", 38]
         ("x.model", [*TO_MODEL, "--normalizer", "nfc"], None, "expected SentencePiece's normalizer or none"),
         (
             "x.txt",
-            ["--algorithm", "wordpiece", "--vocab-size", 40, "--special", "[UNK]", "--special", "a\nb"],
+            ["--algorithm", "wordpiece", "--vocab-size", 40, "--special-token", "[UNK]", "--special-token", "a\nb"],
             None,
             "expected tokens without line ends",
         ),
@@ -322,9 +324,9 @@ def test_tokenizer_that_cannot_be_saved_is_not_trained_from_counts(
     corpus_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts = tmp_path / "counts.bin"
-    run("count", corpus_path, "-o", counts, "--splitter", "gpt2", "--special", "<unk>")
+    run("count", corpus_path, "-o", counts, "--splitter", "gpt2", "--special-token", "<unk>")
     monkeypatch.setattr("subwords.training.count.check_counts", lambda *_: pytest.fail("the work was begun"))
-    options = ["--algorithm", "unigram", "--vocab-size", 300, "--special", "<unk>", "-o", tmp_path / "x.model"]
+    options = ["--algorithm", "unigram", "--vocab-size", 300, "--special-token", "<unk>", "-o", tmp_path / "x.model"]
     assert "expected a splitter that SentencePiece can do without" in run("train", counts, *options, code=1).stderr
 
 
@@ -353,7 +355,7 @@ def test_format_of_another_algorithm_is_wrong_usage(name: str, corpus_path: Path
         (["--shrinking-factor", "0.75"], "--shrinking-factor is for unigram, not for bpe"),
         (
             ["--algorithm", "wordpiece", "--byte-fallback"],
-            "is for bpe and unigram and mingram, not for wordpiece",
+            "is for bpe, unigram and mingram, not for wordpiece",
         ),
         (["--byte-fallback"], "--byte-fallback needs --character-level"),
         (["--algorithm", "wordpiece", "--character-level"], "--character-level is for bpe, not for wordpiece"),
@@ -369,20 +371,19 @@ def test_every_option_of_train_is_on_the_command_line_and_the_other_way_round() 
     import inspect
     from dataclasses import fields
 
-    from subwords.cli.run_options import RUN
-
     from subwords.cli.corpus import train
     from subwords.corpus.reading import Reading
     from subwords.families import ALGORITHMS
+    from subwords.scale import Run
 
     options = {str(parameter.name) for parameter in train.params}
-    others = {"source", "byte_level", "progress"}  # there: sources, character_level, quiet
+    others = {"source", "progress"}  # there: sources, character_level, quiet
     parameters = {*inspect.signature(subwords.train).parameters} - {"options"}
     parameters |= {name for family in ALGORITHMS.values() for name in family.options}
     parameters |= {field.name for field in fields(Reading)}
     assert parameters - others - {"reading"} == options - {
-        *("sources", "output", "character_level", "quiet", "as_json", "digits"),  # digits: in Python, of splitter
-        *(set(RUN) - {"memory"}),
+        *("sources", "output", "quiet", "as_json", "digits"),  # digits: in Python, of splitter
+        *({field.name for field in fields(Run)} - {"memory", "threads"}),
     }
 
 
@@ -392,9 +393,9 @@ def test_train_sets_template_and_roles(corpus_path: Path, tmp_path: Path) -> Non
         str(corpus_path),
         "--vocab-size",
         "300",
-        "--special",
+        "--special-token",
         "<s>",
-        "--special",
+        "--special-token",
         "<fill>",
         "-q",
         "-o",
@@ -412,5 +413,5 @@ def test_train_sets_template_and_roles(corpus_path: Path, tmp_path: Path) -> Non
 def test_train_writes_ranks_and_gguf(suffix: str, corpus_path: Path, tmp_path: Path) -> None:
     target = tmp_path / f"x{suffix}"
     run("train", corpus_path, "--vocab-size", 300, "-q", "-o", target)
-    options: dict[str, Any] = {"splitter": "gpt2", "special_tokens": {}} if suffix == ".tiktoken" else {}
+    options: dict[str, Any] = {"splitter": "gpt2", "special_ids": {}} if suffix == ".tiktoken" else {}
     assert subwords.load(target, **options).vocab_size > 256

@@ -104,9 +104,9 @@ def test_offsets_of_another_file_are_refused(offsets: object, message: str, tok_
     [
         (["encode", "x", "--offsets", "o"], "--offsets is for --format npy or bin"),
         (["encode", "x", "-o", "a.npy", "--offsets", "a.npy"], "--offsets and -o name the same file"),
-        (["encode", "x", "--alpha", "0.1"], "--alpha is for --sample"),
-        (["encode", "x", "--seed", "0"], "--seed is for --sample"),
-        (["encode", "x", "--nbest", "2", "--seed", "0"], "--seed is for --sample"),
+        (["encode", "x", "--temperature", "1"], "--temperature is for --draw"),
+        (["encode", "x", "--seed", "0"], "--seed is for --draw"),
+        (["encode", "x", "--nbest", "2", "--seed", "0"], "--seed is for --draw"),
         (["decode", "x", "--ids", "1", "--offsets", "o"], "--ids cannot be combined with"),
         (["decode", "x", "--lines", "--offsets", "o"], "use --offsets for NumPy files"),
         (["inspect", "x", "--limit", "3"], "--limit needs --vocab, --merges or --token"),
@@ -117,7 +117,7 @@ def test_options_that_do_nothing_are_wrong_usage(arguments: list[str], message: 
 
 
 def test_options_that_the_input_or_the_model_does_not_have(tok_path: Path, tmp_path: Path) -> None:
-    for option in ("--sample", "--nbest=2"):  # even where there is no text
+    for option in ("--draw", "--nbest=2"):  # even where there is no text
         assert "needs a Unigram model" in run("encode", tok_path, "--lines", option, code=1).stderr
     np.save(tmp_path / "ids.npy", np.array([65], np.uint32))
     stderr = run("decode", tok_path, tmp_path / "ids.npy", "--dtype", "uint32", code=1).stderr
@@ -217,7 +217,7 @@ def test_reader_that_goes_away_is_not_an_error_of_the_offsets(tok_path: Path, tm
 def test_sampling_draws_on_over_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tok = subwords.train(["hug hugs hugging, unhugged bug"] * 9, algorithm="unigram", vocab_size=20)
     tok.save(tmp_path / "tok.json")
-    options = ["encode", tmp_path / "tok.json", "--lines", "--sample", "--alpha", "0", "--seed", 4]
+    options = ["encode", tmp_path / "tok.json", "--lines", "--draw", "--temperature", "inf", "--seed", 4]
 
     def drawn() -> Iterator[str]:
         for size in (4, 1 << 22):

@@ -12,48 +12,59 @@ from subwords import Tokenizer
 
 
 def test_explain_prints_a_trace(tok_path: Path, tok: Tokenizer, corpus_path: Path, tmp_path: Path) -> None:
-    assert run("explain", tok_path, "--text", "lowest").stdout == f"{subwords.explain(tok, 'lowest')}\n"
-    assert json_of("explain", tok_path, stdin=TEXT.encode())["ids"] == tok.encode(TEXT)
-    run("count", corpus_path, "--special", "<s>", "-o", tmp_path / "x.counts")
-    assert ", count " in run("explain", tok_path, "--text", " low", "--counts", tmp_path / "x.counts").stdout
+    assert run("study", "explain", tok_path, "--text", "lowest").stdout == f"{subwords.explain(tok, 'lowest')}\n"
+    assert json_of("study", "explain", tok_path, stdin=TEXT.encode())["ids"] == tok.encode(TEXT)
+    run("count", corpus_path, "--special-token", "<s>", "-o", tmp_path / "x.counts")
+    assert ", count " in run("study", "explain", tok_path, "--text", " low", "--counts", tmp_path / "x.counts").stdout
 
 
 def test_why_not_names_the_obstacles(tok_path: Path, tok: Tokenizer, tmp_path: Path) -> None:
-    assert run("explain", tok_path, "--why-not", "--text", "slow").stdout == f"{subwords.why_not(tok, 'slow')}\n"
-    assert json_of("explain", tok_path, "--why-not", stdin=b"slow\n") == json.loads(
+    assert run("study", "why-not", tok_path, "--text", "slow").stdout == f"{subwords.why_not(tok, 'slow')}\n"
+    assert json_of("study", "why-not", tok_path, stdin=b"slow\n") == json.loads(
         json.dumps(subwords.why_not(tok, "slow").to_dict())
     )
-    assert "is not UTF-8" in run("explain", tok_path, "--why-not", stdin=b"a\xff", code=1).stderr
-    assert "--counts" in run("explain", tok_path, "--why-not", "--text", "a", "--counts", "x", code=2).stderr
+    assert "is not UTF-8" in run("study", "why-not", tok_path, stdin=b"a\xff", code=1).stderr
 
 
 def test_explanations_become_pages(tok_path: Path, tmp_path: Path) -> None:
-    run("explain", tok_path, "--text", "<script>", "--html", tmp_path / "x.html")
+    run("study", "explain", tok_path, "--text", "<script>", "--html", tmp_path / "x.html")
     page = (tmp_path / "x.html").read_text("utf-8")
     assert page.startswith("<!doctype html>")
     assert "<script" not in page
-    run("explain", tok_path, "--text", "a", "--html", tmp_path / "y.html", "--json", code=2)
+    run("study", "explain", tok_path, "--text", "a", "--html", tmp_path / "y.html", "--json", code=2)
 
 
 def test_explain_training_prints_the_steps(tmp_path: Path) -> None:
     path = tmp_path / "x.txt"
     path.write_text("low lower lowest")
-    arguments = ("explain-training", path, "--vocab-size", 12, "--alphabet", "corpus", "--special", "<s>")
+    arguments = (
+        "study",
+        "explain-training",
+        path,
+        "--vocab-size",
+        12,
+        "--alphabet",
+        "corpus",
+        "--special-token",
+        "<s>",
+    )
     steps = subwords.explain_training(path, vocab_size=12, alphabet="corpus", special_tokens=["<s>"])
     assert run(*arguments).stdout == f"{steps}\n"
     assert json_of(*arguments)["merges"] == steps.to_dict()["merges"]
     run(*arguments, "--html", tmp_path / "x.html")
     assert "<table>" in (tmp_path / "x.html").read_text("utf-8")
-    characters = json_of("explain-training", path, "--vocab-size", 12, "--character-level")
+    characters = json_of("study", "explain-training", path, "--vocab-size", 12, "--character-level")
     assert characters["alphabet"] == sorted({*"low lower lowest"})
-    assert "score is an option of wordpiece" in run(*arguments, "--score", "course", code=1).stderr
+    assert "--score is for wordpiece" in run(*arguments, "--score", "course", code=1).stderr
 
 
 def test_verify_training_says_what_is_wrong(corpus_path: Path, tmp_path: Path) -> None:
     run("count", corpus_path, "-o", tmp_path / "x.counts")
     run("train", tmp_path / "x.counts", "--vocab-size", 270, "-o", tmp_path / "tok.json")
-    assert "each was the best pair" in run("verify-training", tmp_path / "tok.json", tmp_path / "x.counts").stdout
-    assert json_of("verify-training", tmp_path / "tok.json", tmp_path / "x.counts")["proven"] is True
+    assert (
+        "each was the best pair" in run("study", "verify-training", tmp_path / "tok.json", tmp_path / "x.counts").stdout
+    )
+    assert json_of("study", "verify-training", tmp_path / "tok.json", tmp_path / "x.counts")["proven"] is True
     (tmp_path / "other.txt").write_text("zq zq zq")
     run("count", tmp_path / "other.txt", "-o", tmp_path / "y.counts")
     run("train", tmp_path / "y.counts", "--vocab-size", 257, "-o", tmp_path / "other.json")
@@ -61,7 +72,9 @@ def test_verify_training_says_what_is_wrong(corpus_path: Path, tmp_path: Path) -
 
     from subwords.cli import main
 
-    found = CliRunner().invoke(main, ["verify-training", str(tmp_path / "other.json"), str(tmp_path / "x.counts")])
+    found = CliRunner().invoke(
+        main, ["study", "verify-training", str(tmp_path / "other.json"), str(tmp_path / "x.counts")]
+    )
     assert found.exit_code == 1
     assert "never occurs: ('z', 'q') 0" in found.stdout
 
@@ -69,15 +82,31 @@ def test_verify_training_says_what_is_wrong(corpus_path: Path, tmp_path: Path) -
 def test_extend_saves_a_longer_tokenizer(tok_path: Path, tok: Tokenizer, tmp_path: Path) -> None:
     (tmp_path / "more.txt").write_text("slowly slower unknowable knowledge " * 5)
     out = tmp_path / "more.json"
-    got = json_of("extend", tok_path, tmp_path / "more.txt", "--add", 5, "-o", out)
+    got = json_of("adapt", "extend", tok_path, tmp_path / "more.txt", "--count", 5, "-o", out)
     assert (got["tokens"], got["new"], got["saved"]) == (tok.vocab_size + 5, 5, str(out))
     assert subwords.load(out) == subwords.extend(tok, tmp_path / "more.txt", count=5)
     (tmp_path / "way.txt").write_text("by the way of the way " * 30)
-    run("extend", tok_path, tmp_path / "way.txt", "--add", 20, "--splitter", "x+", "--max-words", 2, "-q", "-o", out)
+    run(
+        "adapt",
+        "extend",
+        tok_path,
+        tmp_path / "way.txt",
+        "--count",
+        20,
+        "--splitter",
+        "x+",
+        "--max-words",
+        2,
+        "-q",
+        "-o",
+        out,
+    )
     assert any(token.count(b" ") == 2 for token in [*subwords.load(out).model.vocab][tok.vocab_size :])
-    longer = json_of("extend", _unigram(tmp_path), tmp_path / "more.txt", "--add", 5, "-o", out)
+    longer = json_of("adapt", "extend", _unigram(tmp_path), tmp_path / "more.txt", "--count", 5, "-o", out)
     assert (longer["tokens"], longer["new"]) == (35, 5)
-    message = run("extend", _unigram(tmp_path), tmp_path / "more.txt", "--add", 5, "--max-words", 2, "-o", out, code=1)
+    message = run(
+        "adapt", "extend", _unigram(tmp_path), tmp_path / "more.txt", "--count", 5, "--max-words", 2, "-o", out, code=1
+    )
     assert "--max-words is for BPE" in message.stderr
 
 
@@ -91,18 +120,20 @@ def test_evaluate_compare_and_sweep_print_tables(
 ) -> None:
     lines = ("--documents", "line")
     found = subwords.evaluate(tok, corpus_path, reading=subwords.Reading(documents="line"))
-    assert run("evaluate", tok_path, corpus_path, *lines).stdout.splitlines()[:4] == str(found).splitlines()[:4]
-    assert json_of("evaluate", tok_path, corpus_path, *lines)["tokens"] == found.tokens
-    assert "\\begin{tabular}" in run("evaluate", tok_path, corpus_path, "--latex").stdout
-    assert "no interval" in run("evaluate", tok_path, corpus_path).stderr
-    assert "no interval" not in run("evaluate", tok_path, corpus_path, "--quiet").stderr
-    got = json_of("compare", tok_path, tok_path, "--on", corpus_path, *lines)
+    assert (
+        run("study", "evaluate", tok_path, corpus_path, *lines).stdout.splitlines()[:4] == str(found).splitlines()[:4]
+    )
+    assert json_of("study", "evaluate", tok_path, corpus_path, *lines)["tokens"] == found.tokens
+    assert "\\begin{tabular}" in run("study", "evaluate", tok_path, corpus_path, "--latex").stdout
+    assert "no interval" in run("study", "evaluate", tok_path, corpus_path).stderr
+    assert "no interval" not in run("study", "evaluate", tok_path, corpus_path, "--quiet").stderr
+    got = json_of("study", "compare", tok_path, tok_path, "--source", corpus_path, *lines)
     assert (got["relative"], got["disagreements"]) == ([1.0, 1.0], [])
     run("count", corpus_path, "-o", tmp_path / "x.counts")
     for source in (corpus_path, tmp_path / "x.counts"):
-        sizes = json_of("sweep", source, "--vocab-size", 258, "--vocab-size", 262)["sizes"]
+        sizes = json_of("study", "sweep", source, "--vocab-size", 258, "--vocab-size", 262)["sizes"]
         assert [one["vocab_size"] for one in sizes] == [258, 262]
-    run("evaluate", tok_path, tmp_path / "none", code=1)
+    run("study", "evaluate", tok_path, tmp_path / "none", code=1)
 
 
 def test_encode_in_other_segmentations(tok_path: Path, tok: Tokenizer, tmp_path: Path) -> None:
@@ -118,10 +149,10 @@ def test_encode_in_other_segmentations(tok_path: Path, tok: Tokenizer, tmp_path:
     texts = [argument for line in lines for argument in ("--text", line)]
     assert json_of("encode", tok_path, *texts, *options)["ids"] == expected
     for wrong, message in (
-        (["--seed", 1], "--seed is for --sample"),
+        (["--seed", 1], "--seed is for --draw"),
         (["--p", 0.5], "--p is for --method"),
         (["--method", "uniform", "--special", "allow"], "--method reads ordinary text"),
-        (["--method", "uniform", "--sample"], "--method reads ordinary text"),
+        (["--method", "uniform", "--draw"], "--method reads ordinary text"),
     ):
         assert message in run("encode", tok_path, "--text", "a", *wrong, code=2).stderr
     assert (

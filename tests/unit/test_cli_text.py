@@ -167,12 +167,12 @@ def test_inspect_of_wordpiece_without_a_prefix(tmp_path: Path) -> None:
 def test_inspect_on_a_text_counts_its_words_and_tokens(tok_path: Path, tok: Tokenizer, tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
     text.write_bytes("Ein schöner Text, one text\n".encode())
-    got = json_of("inspect", tok_path, "--on", text)
+    got = json_of("inspect", tok_path, "--source", text)
     ids = tok.encode(text.read_bytes())
     assert got == {"words": 5, "tokens": len(ids), "tokens_per_word": round(len(ids) / 5, 4), "unknown_tokens": 0}
     subwords.train(["hug hugs " * 9], algorithm="wordpiece", vocab_size=12).save(tmp_path / "tok.json")
     text.write_bytes(b"Hugs, hug")
-    got = json_of("inspect", tmp_path / "tok.json", "--on", text)
+    got = json_of("inspect", tmp_path / "tok.json", "--source", text)
     assert got == {"words": 2, "tokens": 3, "tokens_per_word": 1.5, "unknown_tokens": 1}
 
 
@@ -180,12 +180,12 @@ def test_inspect_on_what_is_no_text(tok_path: Path, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_bytes(b"ab\xff")
     assert (
         "text.txt: expected UTF-8, got byte 0xff at byte 2"
-        in run("inspect", tok_path, "--on", tmp_path / "text.txt", code=1).stderr
+        in run("inspect", tok_path, "--source", tmp_path / "text.txt", code=1).stderr
     )
     (tmp_path / "text.txt").write_bytes(b"")
-    assert "no text" in run("inspect", tok_path, "--on", tmp_path / "text.txt", code=1).stderr
-    assert "text.txt" in run("inspect", tok_path, "--on", tmp_path / "no" / "text.txt", code=1).stderr
-    run("inspect", tok_path, "--on", tmp_path / "text.txt", "--vocab", code=2)
+    assert "no text" in run("inspect", tok_path, "--source", tmp_path / "text.txt", code=1).stderr
+    assert "text.txt" in run("inspect", tok_path, "--source", tmp_path / "no" / "text.txt", code=1).stderr
+    run("inspect", tok_path, "--source", tmp_path / "text.txt", "--vocab", code=2)
 
 
 def test_inspect_lists_the_vocabulary(tok_path: Path, tok: Tokenizer) -> None:

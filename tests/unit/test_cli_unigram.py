@@ -27,7 +27,7 @@ def unigram_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["--seed-size", "100", "--shrinking-factor", "0.9"], {"seed_size": 100, "shrinking_factor": 0.9}),
         (["--sub-iterations", "1", "--max-piece-length", "3"], {"sub_iterations": 1, "max_piece_length": 3}),
         (["--character-coverage", "0.99"], {"character_coverage": 0.99}),
-        (["--required-chars", "字", "--special", "<s>"], {"required_chars": "字", "special_tokens": ["<s>"]}),
+        (["--required-chars", "字", "--special-token", "<s>"], {"required_chars": "字", "special_tokens": ["<s>"]}),
         (["--unk-token", "<?>", "--min-frequency", "5"], {"unk_token": "<?>", "min_frequency": 5}),
     ],
 )
@@ -55,7 +55,7 @@ def test_train_on_counts(corpus_path: Path, tmp_path: Path) -> None:
     counts, out = tmp_path / "a.counts", tmp_path / "a.json"
     options = ["--splitter", "sentencepiece", "--normalizer", "sentencepiece"]
     for token in ("<unk>", "<s>", "</s>"):
-        options += ["--special", token]
+        options += ["--special-token", token]
     run("count", corpus_path, *options, "-o", counts)
     run("train", counts, "--algorithm", "unigram", "--vocab-size", 38, "-o", out)
     subwords.train(corpus_path, algorithm="unigram", vocab_size=38).save(tmp_path / "ref.json")
@@ -78,14 +78,14 @@ def test_nbest(unigram_path: Path) -> None:
 
 
 def test_sample(unigram_path: Path) -> None:
-    options = ["encode", unigram_path, "--text", "hugging bug", "--sample", "--alpha", "0.05"]
+    options = ["encode", unigram_path, "--text", "hugging bug", "--draw", "--temperature", "20"]
     first = run(*options, "--seed", 3).stdout
     assert first == run(*options, "--seed", 3).stdout
     assert len({run(*options, "--seed", seed).stdout for seed in range(20)}) > 3
     best = run("encode", unigram_path, "--text", "hugging bug").stdout
     assert run(*options, "--nbest", 1).stdout == best
     assert "leave out --special" in run(*options, "--special", "allow", code=2).stderr
-    assert "byte 0xff at byte 0" in run("encode", unigram_path, "--sample", stdin=b"\xff", code=1).stderr
+    assert "byte 0xff at byte 0" in run("encode", unigram_path, "--draw", stdin=b"\xff", code=1).stderr
 
 
 def test_inspect_shows_scores(unigram_path: Path) -> None:

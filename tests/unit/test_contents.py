@@ -182,7 +182,7 @@ def doors(tok: Path, path: Path, out: Path) -> list[list[object]]:
         ["count", path, "-o", out],
         ["encode", tok, path, "-o", out],
         ["encode", tok, path, "--lines", "-o", out],
-        ["inspect", tok, "--on", path],
+        ["inspect", tok, "--source", path],
     ]
 
 
@@ -207,7 +207,7 @@ def test_parquet_of_texts_is_not_taken_for_counts(tok_path: Path, tmp_path: Path
     (tmp_path / "a.parquet").write_bytes(parquet())
     run("count", tmp_path / "a.parquet", "-o", tmp_path / "counts")
     run("train", tmp_path / "a.parquet", "--vocab-size", 260, "-o", tmp_path / "a.json")
-    run("inspect", tok_path, "--on", tmp_path / "a.parquet")
+    run("inspect", tok_path, "--source", tmp_path / "a.parquet")
 
 
 def test_every_door_to_ids_refuses_what_holds_none(tok_path: Path, tmp_path: Path) -> None:

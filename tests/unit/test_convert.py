@@ -120,10 +120,10 @@ def test_wrong_arguments(tok_path: Path, tmp_path: Path) -> None:
 
 def test_command(tok_path: Path, tok: Tokenizer, corpus_path: Path, tmp_path: Path) -> None:
     out = tmp_path / "x.tiktoken"
-    got = json_of("convert", tok_path, out, "--against", corpus_path)
+    got = json_of("convert", tok_path, out, "--source", corpus_path)
     assert got["saved"] == str(out)
     assert (got["different"], got["difference"], got["lost"]) == (0, None, ["splitter", "special_tokens"])
-    back = ["convert", out, tmp_path / "y.json", "--splitter", "gpt2", "--special-tokens", json.dumps({"<s>": 0})]
+    back = ["convert", out, tmp_path / "y.json", "--splitter", "gpt2", "--special-ids", json.dumps({"<s>": 0})]
     assert "saved\t" in run(*back).stdout
     assert subwords.load(tmp_path / "y.json").encode(TEXT) == tok.encode(TEXT)
     assert "are the same" in run("convert", tok_path, tok_path, code=1).stderr

@@ -200,7 +200,7 @@ def test_large_corpora_and_wrong_settings_are_refused(tmp_path: Path) -> None:
     wrong: Any = "wordlevel"
     with pytest.raises(InputError, match="algorithm"):
         subwords.explain_training(CORPUS, vocab_size=300, algorithm=wrong)
-    with pytest.raises(InputError, match="score is an option of wordpiece"):
+    with pytest.raises(InputError, match="`score` is for wordpiece"):
         subwords.explain_training(CORPUS, vocab_size=300, score="course")
     with pytest.raises(InputError, match="expected counts made with splitter"):
         subwords.explain_training(counts_of({b"a": 1}), vocab_size=300, splitter="bert")

@@ -88,7 +88,7 @@ def test_options_and_the_command_line(tmp_path: Path) -> None:
 
 
 def _counted() -> list[str]:
-    special = [argument for token in ("<unk>", "<s>", "</s>") for argument in ("--special", token)]
+    special = [argument for token in ("<unk>", "<s>", "</s>") for argument in ("--special-token", token)]
     return ["--splitter", "sentencepiece", "--normalizer", "sentencepiece", *special]
 
 

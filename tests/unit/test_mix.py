@@ -120,14 +120,20 @@ def test_command(tmp_path: Path) -> None:
     for name, counts in SOURCES.items():
         counts.save(tmp_path / name)
     sources = [f"{name}={tmp_path / name}" for name in SOURCES]
-    found = json_of("mix", *sources, "--weight", "de=2", "-o", tmp_path / "m")
+    found = json_of("count", "--mix", *sources, "--weight", "de=2", "-o", tmp_path / "m")
     assert found["factors"] == {"en": 1, "de": 2}
     assert dict(WordCounts.load(tmp_path / "m")) == dict(subwords.mix(SOURCES, weights={"de": 2}))
-    assert run("mix", *sources, "--max-bytes", "9", "-o", tmp_path / "m").stdout == "en\t3\nde\t160\n"
-    assert run("mix", *sources, "--max-bytes", "de=9", "-q", "-o", tmp_path / "m").stdout == ""
-    assert json_of("mix", *sources, "--exponent", "0", "-o", tmp_path / "m")["factors"] == {"en": 3, "de": 160}
+    assert run("count", "--mix", *sources, "--max-bytes", "9", "-o", tmp_path / "m").stdout == "en\t3\nde\t160\n"
+    assert run("count", "--mix", *sources, "--max-bytes", "de=9", "-q", "-o", tmp_path / "m").stdout == ""
+    assert json_of("count", "--mix", *sources, "--exponent", "0", "-o", tmp_path / "m")["factors"] == {
+        "en": 3,
+        "de": 160,
+    }
     shares = ["--share", "en=1", "--share", "de=1"]
-    assert json_of("mix", *sources, *shares, "-o", tmp_path / "m")["factors"] == {"en": 3, "de": 160}
-    assert "expected NAME=VALUE" in run("mix", tmp_path / "en", "-o", tmp_path / "m", code=2).stderr
-    assert "expected NAME=NUMBER" in run("mix", *sources, "--share", "en=x", "-o", tmp_path / "m", code=2).stderr
-    run("mix", f"en={tmp_path / 'nothing'}", "-o", tmp_path / "m", code=1)
+    assert json_of("count", "--mix", *sources, *shares, "-o", tmp_path / "m")["factors"] == {"en": 3, "de": 160}
+    assert "expected NAME=VALUE" in run("count", "--mix", tmp_path / "en", "-o", tmp_path / "m", code=2).stderr
+    assert (
+        "expected NAME=NUMBER"
+        in run("count", "--mix", *sources, "--share", "en=x", "-o", tmp_path / "m", code=2).stderr
+    )
+    run("count", "--mix", f"en={tmp_path / 'nothing'}", "-o", tmp_path / "m", code=1)

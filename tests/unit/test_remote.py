@@ -269,11 +269,11 @@ def test_the_command_line_takes_urls(tmp_path: Path, uploaded: str, store: Any) 
     assert counts["saved"] == f"{BUCKET}/out/counts"
     run("train", f"{BUCKET}/out/counts", "-q", "--vocab-size", "280", "-o", saved)
     job = ("--shard-bytes", "9000", "--workers", "2", "--parts", f"{BUCKET}/parts", "--keep-parts")
-    made = run("encode", saved, uploaded, "-q", "--format", "megatron", "-o", f"{BUCKET}/out/x.bin", *job)
+    made = run("tokens", saved, uploaded, "-q", "--format", "megatron", "-o", f"{BUCKET}/out/x.bin", *job)
     assert made["saved"] == f"{BUCKET}/out/x.bin"
     assert objects(store).keys() == {"counts", "x.bin", "x.idx", "x.manifest.json"}
     assert objects(store, "bucket/parts")
-    assert run("count-tokens", saved, uploaded)["tokens"] == made["total"]
+    assert run("tokens", saved, "--count", uploaded)["tokens"] == made["total"]
     run("encode", saved, f"{uploaded}/f.txt.gz", "-o", f"{BUCKET}/out/one.npy")
     assert objects(store)["one.npy"].startswith(b"\x93NUMPY")
     got = CliRunner().invoke(main, ["train", uploaded, "--vocab-size", "280", "-o", f"{BUCKET}/tok.json"])

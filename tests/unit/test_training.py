@@ -36,7 +36,7 @@ def test_warmup_leaves_no_kernel_to_compile() -> None:
             InputError,
             "one of bpe, wordpiece, unigram, wordlevel, not 'word'",
         ),
-        ({"user_defined": ["x"]}, InputError, r"user_defined is an option of unigram, not of algorithm='bpe'"),
+        ({"user_defined": ["x"]}, InputError, r"`user_defined` is for unigram, not for bpe"),
         ({"special_tokens": "<s>"}, InputError, r"to be a list of str, not the str '<s>'"),
         ({"special_tokens": ["<s>", ""]}, InputError, r"special_tokens\[1\] to be a non-empty str"),
         ({"special_tokens": ["<s>", "a", "<s>"]}, InputError, r"'<s>' occurs twice"),

@@ -14,6 +14,8 @@ from subwords import Tokenizer
 from subwords.compat.probes import PROBES
 from subwords.errors import FormatError, InputError
 
+LINES = subwords.Reading(documents="line")
+
 
 def unigram() -> Tokenizer:
     return subwords.train([TEXT], algorithm="unigram", vocab_size=40)
@@ -28,7 +30,7 @@ def test_bpe_in_its_own_libraries(name: str, tok: Tokenizer, corpus_path: Path, 
     if name == "folder/":
         pytest.importorskip("transformers")
     tok.save(f"{tmp_path}/{name}")
-    found = subwords.verify(tmp_path / name, [corpus_path], other=tok, progress=False)
+    found = subwords.verify(tmp_path / name, [corpus_path], other=tok, reading=LINES, progress=False)
     assert found
     assert found.difference is None
     assert found.special == "allow"
@@ -52,7 +54,7 @@ def test_a_damaged_export_is_named(tok_path: Path, tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text(json.dumps(document), "utf-8")
     corpus = tmp_path / "corpus.txt"
     corpus.write_text(f"nothing here\nnor here\n{TEXT}", "utf-8")
-    found = subwords.verify(tmp_path / "bad.json", corpus, other=tok_path)
+    found = subwords.verify(tmp_path / "bad.json", corpus, other=tok_path, reading=LINES)
     assert not found
     difference = found.difference
     assert difference is not None

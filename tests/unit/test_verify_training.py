@@ -171,10 +171,14 @@ def test_a_corpus_is_counted_as_the_tokenizer_says(tmp_path: Path) -> None:
     path = tmp_path / "text.txt"
     path.write_text(TEXT, encoding="utf-8")
     tok.save(tmp_path / "tok.json")
-    assert "each was the best pair" in run("verify-training", tmp_path / "tok.json", path).stdout
+    assert "each was the best pair" in run("study", "verify-training", tmp_path / "tok.json", path).stdout
     counts.save(tmp_path / "counts")
-    assert "each was the best pair" in run("verify-training", tmp_path / "tok.json", tmp_path / "counts").stdout
-    message = run("verify-training", tmp_path / "tok.json", tmp_path / "counts", "--documents", "line", code=2).stderr
+    assert (
+        "each was the best pair" in run("study", "verify-training", tmp_path / "tok.json", tmp_path / "counts").stdout
+    )
+    message = run(
+        "study", "verify-training", tmp_path / "tok.json", tmp_path / "counts", "--documents", "line", code=2
+    ).stderr
     assert "options of reading are for text" in message
 
 

@@ -122,12 +122,12 @@ def chosen_ids(
 
 
 def _check_options(**given: object) -> None:
-    modes = [name for name in ("keep", "drop", "scripts", "counts") if given[name] is not None]
-    if modes not in (["keep"], ["drop"], ["scripts"], ["counts"], ["keep", "counts"]):
+    modes = [name for name in ("keep", "drop", "scripts", "source") if given[name] is not None]
+    if modes not in (["keep"], ["drop"], ["scripts"], ["source"], ["keep", "source"]):
         came = " and ".join(modes) or "none"
-        raise InputError(f"expected one of keep, drop, scripts and counts, or keep with counts; not {came}")
+        raise InputError(f"expected one of keep, drop, scripts and source, or keep with source; not {came}")
     limits = [name for name in ("vocab_size", "min_count") if given[name] is not None]
-    if "counts" in modes and len(limits) != 1:
-        raise InputError(f"counts need one of vocab_size and min_count, not {' and '.join(limits) or 'none'}")
-    if "counts" not in modes and limits:
-        raise InputError(f"{limits[0]} needs counts: word counts, or a corpus")
+    if "source" in modes and len(limits) != 1:
+        raise InputError(f"source needs one of vocab_size and min_count, not {' and '.join(limits) or 'none'}")
+    if "source" not in modes and limits:
+        raise InputError(f"{limits[0]} needs source: word counts, or a corpus")

@@ -113,8 +113,8 @@ def read(
             free = max(ranks.values(), default=-1) + 1
             raise FormatError(
                 f"{name}: a rank file has no splitter and no special tokens, and this is not one of OpenAI's files; "
-                f'expected both: load(..., splitter="llama3", special_tokens={{"<|end|>": {free}}}), or once "subwords '
-                f"convert {Path(name).name} tokenizer.json --splitter llama3 --special-tokens "
+                f'expected both: load(..., splitter="llama3", special_ids={{"<|end|>": {free}}}), or once "subwords '
+                f"convert {Path(name).name} tokenizer.json --splitter llama3 --special-ids "
                 f'\'{{"<|end|>": {free}}}\'"'
             )
         splitter = NAMED[ENCODINGS[known].splitter]

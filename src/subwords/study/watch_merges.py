@@ -96,7 +96,7 @@ class _Run(ABC):
             if len(steps) == most_steps:
                 raise TrainingError(
                     f"more than {most_steps} steps to explain: lower vocab_size ({self._settings.vocab_size}), "
-                    f"or raise most_steps"
+                    f"or raise `limit`"
                 )
             steps.append(self._step(counts, len(steps) + 1))
         names = tuple(map(shown, self._base))

@@ -77,9 +77,7 @@ def watch_course(counts: WordCounts, settings: UnigramSettings, most_steps: int)
 
 
 def _too_many(most_steps: int, vocab_size: int) -> TrainingError:
-    return TrainingError(
-        f"more than {most_steps} steps to explain: raise vocab_size ({vocab_size}), or raise most_steps"
-    )
+    return TrainingError(f"more than {most_steps} steps to explain: raise vocab_size ({vocab_size}), or raise `limit`")
 
 
 def _texts(counts: Iterable[tuple[bytes, int]]) -> Words:

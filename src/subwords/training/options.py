@@ -149,9 +149,8 @@ def _refuse_others(family: Family, given: Mapping[str, Any]) -> None:
     for name in given:
         if name not in family.options:
             if others := families_with(name):
-                raise InputError(
-                    f"`{name}` is an option of {', '.join(others)}, not of algorithm={family.name!r}: leave it out"
-                )
+                has = " and ".join(filter(None, (", ".join(others[:-1]), others[-1])))
+                raise InputError(f"`{name}` is for {has}, not for {family.name}: leave it out")
             raise InputError(f"{name!r} is not an option of train; {family.name} has {', '.join(family.options)}")
     if isinstance(given.get("alphabet"), str) and given["alphabet"] == "full" and given.get("byte_level") is False:
-        raise InputError('alphabet="full" needs byte_level=True: leave `alphabet` out')
+        raise InputError('alphabet="full" needs bytes, byte_level=True: leave `alphabet` out')

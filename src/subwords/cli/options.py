@@ -62,6 +62,7 @@ class Command(click.Command):
 
     @params.setter
     def params(self, params: list[Any]) -> None:
+        """Set them; a function returns those that are made later."""
         self._params = params
 
 

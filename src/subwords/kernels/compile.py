@@ -117,17 +117,17 @@ def _module(kernel: Kernel, codegen: Any) -> Any:
 
     Kernels raise nothing. Without code that would report exceptions, a module needs no function of Numba or Python.
     """
-    _activate()
+    function = _activated(kernel)
     parameters = tuple(map(_type, kernel.parameters))
-    dispatcher = njit(**INNER, **OPTIONS)(kernel.function)
+    dispatcher = njit(**INNER, **OPTIONS)(function)
     dispatcher.compile(types.int64(*parameters))
     compiled = dispatcher.overloads[parameters]
     context, module, word = compiled.target_context, ir.Module(kernel.name), ir.IntType(64)
     places = [word if each == "Int" else ir.IntType(8).as_pointer() for each in kernel.parameters]
-    function = ir.Function(module, ir.FunctionType(word, places), kernel.symbol)
-    builder = ir.IRBuilder(function.append_basic_block())
+    entry = ir.Function(module, ir.FunctionType(word, places), kernel.symbol)
+    builder = ir.IRBuilder(entry.append_basic_block())
     inner = context.declare_function(module, compiled.fndesc)
-    _, result = context.call_conv.call_function(builder, inner, types.int64, parameters, function.args)
+    _, result = context.call_conv.call_function(builder, inner, types.int64, parameters, entry.args)
     builder.ret(result)
     library = codegen.create_library(kernel.name)
     library.add_ir_module(module)
@@ -139,8 +139,7 @@ def _module(kernel: Kernel, codegen: Any) -> Any:
 
 def checked(kernel: Kernel) -> Callable[..., int]:
     """Compile a kernel with bounds checks on the arrays themselves, whose types are checked too."""
-    _activate()
-    dispatcher = njit(nogil=True, **OPTIONS)(kernel.function)
+    dispatcher = njit(nogil=True, **OPTIONS)(_activated(kernel))
 
     def run(*args: Any) -> int:
         for parameter, value in zip(kernel.parameters, args, strict=True):
@@ -167,8 +166,9 @@ def _type(parameter: Parameter) -> types.Type:
     return types.int64 if parameter == "Int" else Buffer(getattr(types, DTYPES[parameter].name))
 
 
-def _activate() -> None:
-    """Put the compiled forms of helpers and primitives where the modules of kernels look for them."""
+def _activated(kernel: Kernel) -> Callable[..., int]:
+    """Import a kernel, and put the compiled forms of helpers and primitives where it looks for them."""
+    source = kernel.function
     for function in (*HELPERS, *INLINED, *SPLICED, *PRIMITIVES):
         if function not in _COMPILED:
             _COMPILED[function] = _compiled(function)
@@ -177,6 +177,7 @@ def _activate() -> None:
             for key, value in list(vars(module).items()):
                 if inspect.isfunction(value) and value in _COMPILED:
                     setattr(module, key, _COMPILED[value])
+    return source
 
 
 @cache

@@ -11,9 +11,9 @@ from subwords.formats.hf import tokenizer_json
 from subwords.formats.json_node import Node
 from subwords.formats.sentencepiece import read as sentencepiece_read
 from subwords.formats.sentencepiece import write as sentencepiece_write
-from subwords.normalize.normalizer import Normalizer
+from subwords.normalize.normalizer import NormalizerEngine
 from subwords.spec import TokenizerSpec
-from subwords.split.splitter import Splitter
+from subwords.split.splitter import SplitterEngine
 from subwords.tokenizer import Tokenizer
 
 __all__ = ["node_of", "read_json", "read_model", "read_vocab", "tokenizer_of", "write_json", "write_model"]
@@ -21,9 +21,9 @@ __all__ = ["node_of", "read_json", "read_model", "read_vocab", "tokenizer_of", "
 
 def tokenizer_of(
     model: Any,
-    splitter: Splitter,
+    splitter: SplitterEngine,
     *,
-    normalizer: Normalizer | None = None,
+    normalizer: NormalizerEngine | None = None,
     added_tokens: Iterable[AddedToken] = (),
     **parts: Any,
 ) -> Tokenizer:

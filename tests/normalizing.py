@@ -29,7 +29,7 @@ from subwords.components.normalizer import (
 from subwords.kernels import layout
 from subwords.normalize import characters as tables
 from subwords.normalize.graphemes import grapheme_classes
-from subwords.normalize.normalizer import Normalizer
+from subwords.normalize.normalizer import NormalizerEngine
 from subwords.normalize.stages import WHOLE, Part
 from subwords.reference import normalize as reference
 
@@ -190,13 +190,13 @@ def array(data: bytes) -> NDArray[np.uint8]:
     return np.frombuffer(data, np.uint8)
 
 
-def applied(rule: Normalizer, texts: list[bytes], part: Part = WHOLE) -> list[bytes]:
+def applied(rule: NormalizerEngine, texts: list[bytes], part: Part = WHOLE) -> list[bytes]:
     """The texts, normalized all at once."""
     out, bounds = rule.apply(array(b"".join(texts)), np.cumsum([0, *map(len, texts)], dtype=np.int64), part)
     return [out[a:b].tobytes() for a, b in itertools.pairwise(bounds.tolist())]
 
 
-def in_parts(rule: Normalizer, data: bytes, cuts: list[int]) -> bytes:
+def in_parts(rule: NormalizerEngine, data: bytes, cuts: list[int]) -> bytes:
     """A text, normalized in parts between some cuts."""
     bounds = [0, *cuts, len(data)]
     parts = [Part(start == 0, end == len(data)) for start, end in itertools.pairwise(bounds)]

@@ -18,7 +18,7 @@ from subwords.components.splitter import NAMED, ByteChars, Rule, Split
 from subwords.reference import pattern as reference
 from subwords.split.finders import MachineFinder, finder
 from subwords.split.routes import SplitBuffers
-from subwords.split.splitter import Splitter
+from subwords.split.splitter import SplitterEngine
 
 # To translate a pattern takes longer than to split a word.
 reference._for_regex = cache(reference._for_regex)  # type: ignore[assignment]
@@ -97,7 +97,7 @@ def reference_words(text: str, rule: Rule) -> tuple[list[bytes], list[Span], lis
     return [to_bytes(piece) for piece, _ in pieces], [(a, b) for a, b in places.tolist()], spans
 
 
-def check(splitter: Splitter, text: str) -> None:
+def check(splitter: SplitterEngine, text: str) -> None:
     """The words of a text, and their places, are those of the textbook."""
     words, places, spans = reference_words(text, splitter.rule)
     same("byte_spans", splitter.byte_spans(to_bytes(text)).tolist(), list(map(list, places)), text)
@@ -113,7 +113,7 @@ def same(what: str, got: list[object], ref: list[object], text: str) -> None:
         raise AssertionError(f"{what}: {got[at : at + 3]} is not {ref[at : at + 3]} at {at} of {text!r:.200}")
 
 
-def words_of(splitter: Splitter, texts: Sequence[bytes], words: int | None = None) -> list[list[bytes]]:
+def words_of(splitter: SplitterEngine, texts: Sequence[bytes], words: int | None = None) -> list[list[bytes]]:
     """The words of each text, split together with room for so many."""
     bounds = np.cumsum([0, *map(len, texts)], dtype=np.int64)
     marks = SplitBuffers() if words is None else SplitBuffers(words)

@@ -10,12 +10,12 @@ import regex
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from engines import splitter
 from subwords.bpe.model import BPE
 from subwords.components.vocab import Vocab
 from subwords.corpus.counts import WordCounts
 from subwords.corpus.provenance import Provenance
 from subwords.kernels.layout import LETTER, NUMBER, SPACE
-from subwords.resolve import splitter
 from subwords.unicode.tables import OTHER, gpt2_classes
 
 Pair = tuple[bytes, bytes]

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
+from engines import splitter
 from strategies import FRAGMENTS, INVALID, SPECIALS, byte_texts, contested, texts
 from subwords.corpus import word_table
 from subwords.corpus.count import count_blocks
@@ -23,7 +24,6 @@ from subwords.kernels.text.find import find_bytes
 from subwords.kernels.text.utf8 import first_invalid
 from subwords.reference import bpe as reference
 from subwords.reference.bpe import GPT2_PATTERN
-from subwords.resolve import splitter
 from subwords.training import count as training
 
 # Tokens that overlap, begin or end with a blank, or are part of a word.

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import subwords
+from engines import normalizer
 from subwords.corpus.count import count_blocks
 from subwords.corpus.parts import parts_of
 from subwords.corpus.read import Block
 from subwords.corpus.specials import Specials
 from subwords.normalize.pipeline import Pipeline
-from subwords.resolve import normalizer
 
 OPTICKS = Path(__file__).parents[1] / "examples" / "opticks.txt"
 SPACED = "▁[^▁]*|[^▁]+"

@@ -20,10 +20,10 @@ from subwords.components.splitter import NAMED, Split
 from subwords.corpus.blocks import Block
 from subwords.corpus.count import count_blocks
 from subwords.encode.segmenter import WordSource
-from subwords.normalize.normalizer import Normalizer
+from subwords.normalize.normalizer import NormalizerEngine
 from subwords.normalize.pipeline import Pipeline
 from subwords.split.routes import SplitBuffers
-from subwords.split.splitter import Splitter
+from subwords.split.splitter import SplitterEngine
 
 # They become texts with spaces, nothing, or other characters, they compose, or they are bytes that are not UTF-8.
 CHARACTERS = (
@@ -121,7 +121,7 @@ def a_source(rng: random.Random) -> Pipeline:
             rng.choice((rng.choice(STEPS), rng.choice(SENTENCEPIECES))) for _ in range(rng.choice((1, 1, 2, 3)))
         )
     own = (Split(rng.choice(PATTERNS), rng.choice(BEHAVIORS)),)
-    return Pipeline(Normalizer(steps), Splitter(rng.choice((*NAMED.values(), own, own))))
+    return Pipeline(NormalizerEngine(steps), SplitterEngine(rng.choice((*NAMED.values(), own, own))))
 
 
 def check_sources(seed: int, count: int) -> int:
@@ -133,14 +133,14 @@ def check_sources(seed: int, count: int) -> int:
 def test_a_character_that_becomes_several_words_is_not_cut() -> None:
     # U+FDFA becomes four words.
     step = SentencePiece(write_charsmap({"\ufdfa": "a bc d e"}), True, True, True, False, ())
-    source = Pipeline(Normalizer((step,)), Splitter((Split("▁[^▁]*|[^▁]+"),)))
+    source = Pipeline(NormalizerEngine((step,)), SplitterEngine((Split("▁[^▁]*|[^▁]+"),)))
     assert check(source, "و\ufdfa" * 9 + " x" + "\ufdfa y" * 4) > 3
 
 
 def test_a_beginning_that_becomes_nothing() -> None:
     # What is inserted before the text then comes from no character.
     steps = (Lowercase(), Strip(), Prepend("_x"), Replace("x", "y"))
-    assert check(Pipeline(Normalizer(steps), Splitter(NAMED["whitespace"])), "\t   a, b, c d, e") > 0
+    assert check(Pipeline(NormalizerEngine(steps), SplitterEngine(NAMED["whitespace"])), "\t   a, b, c d, e") > 0
 
 
 def test_random_normalizers_and_splitters() -> None:
@@ -228,7 +228,7 @@ def blocks_of(rng: random.Random, texts: list[str], size: int) -> list[Block]:
 def test_blocks_at_every_two_places(special: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     # A mark composes with the letter of an earlier block, unless a special token or a document ends there.
     monkeypatch.setattr("subwords.normalize.pipeline.NEAR", 6)
-    source = Pipeline(Normalizer(NORMALIZERS["nfc"]), Splitter((Split(r"[\p{L} ]+|[^\p{L} ]"),)))
+    source = Pipeline(NormalizerEngine(NORMALIZERS["nfc"]), SplitterEngine((Split(r"[\p{L} ]+|[^\p{L} ]"),)))
     text = "eae\u0301 x\u0301\u0301 ye\u0301 z z z"
     ref = dict(
         count_blocks([Block(text.encode(), np.array([len(text.encode())]), "text", 0)], source, special_tokens=special)

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
+from engines import splitter
 from seeds import seed_of_run
 from strategies import SPECIALS, texts
 from subwords.corpus import word_table
@@ -23,7 +24,6 @@ from subwords.corpus.sampling import HEAD, sampled
 from subwords.errors import CorpusError
 from subwords.reference.bpe import GPT2_PATTERN, count_words
 from subwords.reference.documents import document_frequencies, is_kept
-from subwords.resolve import splitter
 
 SEED = seed_of_run()
 LENGTHS = (1, 2, 50, HEAD - 1, HEAD, HEAD + 1, 3 * HEAD)

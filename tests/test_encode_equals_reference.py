@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import subwords
 from building import tokenizer_of
+from engines import splitter
 from strategies import Pair, byte_texts, counts_of, merge_lists, model_of, small_words, texts
 from subwords.bpe.model import BPE
 from subwords.bpe.plain import first_symbols, merge, pairs_of
@@ -28,7 +29,6 @@ from subwords.kernels import layout
 from subwords.reference import bpe as reference
 from subwords.reference.bpe import GPT2_PATTERN
 from subwords.reference.bpe_ranks import encode_word_ranks
-from subwords.resolve import splitter
 
 OPTICKS = Path(__file__).parents[1] / "examples" / "opticks.txt"
 GPT2 = splitter("gpt2")

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import regex
 
+from engines import splitter
 from patterns import INVENTED
 from subwords.components.splitter import DIGIT, PATTERNS, SIGN, Split
 from subwords.errors import InputError, SubwordsError
 from subwords.reference import pattern as reference
-from subwords.resolve import splitter
 from subwords.split import fallback
 from subwords.split.fallback import behaved, compiled, find
 from subwords.split.finders import MachineFinder, RegexFinder

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from engines import splitter
 from seeds import sweep_seed
 from subwords.components.splitter import PATTERNS
 from subwords.kernels import layout
 from subwords.reference.bpe import split_bytes
-from subwords.resolve import splitter
 from subwords.split import routes
 from subwords.split.mask_routes import MaskRoute
 from subwords.split.routes import much_is_odd

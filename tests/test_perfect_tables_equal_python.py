@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from engines import splitter
 from strategies import Pair, model_of
 from subwords.bpe.last_parts import last_parts
 from subwords.bpe.merge_tables import MergeTables, open_tables, perfect_tables, without_repeats
@@ -19,7 +20,6 @@ from subwords.bpe.segmenter import BPESegmenter
 from subwords.families import encoder_of
 from subwords.kernels import layout
 from subwords.reference import bpe as reference
-from subwords.resolve import splitter
 
 WHOLE = splitter(r"(?s:.+)")
 BYTES = [bytes([byte]) for byte in range(256)]

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
+from engines import normalizer, splitter
 from splitting import class_characters, mixture, words_of
 from strategies import texts
 from subwords.components.normalizer import Prepend, Replace, Strip
@@ -19,7 +20,6 @@ from subwords.components.vocab import Vocab
 from subwords.families import encoder_of
 from subwords.normalize import pipeline
 from subwords.normalize.pipeline import Pipeline
-from subwords.resolve import normalizer, splitter
 from subwords.split.routes import SplitBuffers
 from subwords.wordpiece.model import WordPiece
 

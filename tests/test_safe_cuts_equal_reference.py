@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import subwords
 from building import tokenizer_of
+from engines import splitter
 from strategies import Pair, model_of
 from subwords.bpe.model import BPE
 from subwords.components.vocab import Vocab
@@ -25,7 +26,6 @@ from subwords.kernels import layout
 from subwords.kernels.jit import MODE
 from subwords.reference import bpe as reference
 from subwords.reference.bpe_ranks import encode_word_ranks
-from subwords.resolve import splitter
 from subwords.split.routes import SAMPLE, SplitBuffers
 
 SCRIPTS = ("的一是不了人中文字漢", "กาน้ำไทย", "한국어는말", "かなカタ。、", "ཨོམནག", "ＡｚＢ。")

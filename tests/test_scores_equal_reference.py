@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engines import splitter
 from strategies import Pair, byte_texts, merge_lists, small_words
 from subwords.bpe.model import BPE
 from subwords.components.space_rule import space_rule
@@ -20,7 +21,6 @@ from subwords.families import encoder_of
 from subwords.kernels import layout
 from subwords.reference import bpe as reference
 from subwords.reference.bpe_scores import encode_word_scores
-from subwords.resolve import splitter
 from test_modes import GUARDED, WITHOUT_NUMBA, run
 
 WHOLE = splitter(r"(?s:.+)")  # a text is one word

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engines import normalizer
 from normalizing import MAPS, RULES, SENTENCEPIECES, applied, array, in_parts, mixture, textbook_sentencepiece, to_bytes
 from strategies import INVALID, byte_texts
 from subwords.components.normalizer import SentencePiece
-from subwords.normalize.normalizer import Normalizer
-from subwords.resolve import normalizer
+from subwords.normalize.normalizer import NormalizerEngine
 
 SEED = 17
 PARTS = (
@@ -41,7 +41,7 @@ steps = pytest.mark.parametrize("step", SENTENCEPIECES, ids=range(len(SENTENCEPI
 
 
 @cache
-def rule(step: SentencePiece) -> Normalizer:
+def rule(step: SentencePiece) -> NormalizerEngine:
     return normalizer(step)
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engines import splitter
 from strategies import Pair, model_of
 from subwords.bpe.model import BPE
 from subwords.components.vocab import Vocab
@@ -17,7 +18,6 @@ from subwords.families import encoder_of
 from subwords.kernels import layout
 from subwords.kernels.bpe.pairs import fill_pairs
 from subwords.reference import bpe as reference
-from subwords.resolve import splitter
 
 WHOLE = splitter(r"(?s:.+)")
 BYTES = [bytes([byte]) for byte in range(256)]

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from engines import splitter
 from seeds import sweep_seed
 from splitting import words_of
 from strategies import BLANKS, CONTRACTIONS, FRAGMENTS, INVALID, MARKS, byte_texts
 from subwords.components.splitter import PATTERNS
 from subwords.reference.bpe import split_bytes
-from subwords.resolve import splitter
 from subwords.split import routes
 from subwords.split.mask_routes import GapsRoute
 from subwords.split.routes import CHUNK_WORDS, SplitBuffers

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from engines import splitter
 from seeds import sweep_seed
 from splitting import words_of
 from strategies import BLANKS, CONTRACTIONS, FRAGMENTS, INVALID, MARKS, byte_texts, contested, regex_classes, texts
 from subwords.components.splitter import PATTERNS, Split
 from subwords.errors import InputError
 from subwords.reference.bpe import GPT2_PATTERN, split, split_bytes
-from subwords.resolve import splitter
 from subwords.split import routes
 from subwords.split.finders import MachineFinder, RegexFinder
 from subwords.split.mask_routes import MaskRoute

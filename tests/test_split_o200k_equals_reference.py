@@ -11,13 +11,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from engines import splitter
 from seeds import sweep_seed
 from strategies import BLANKS, CONTRACTIONS, FRAGMENTS, INVALID, MARKS, byte_texts
 from subwords.components.splitter import PATTERNS
 from subwords.kernels import layout
 from subwords.kernels.split.o200k import split_o200k
 from subwords.reference.bpe import split_bytes
-from subwords.resolve import splitter
 from subwords.split import mask_routes
 from subwords.split.mask_routes import CASED, CasedRoute
 from subwords.split.routes import CHUNK_WORDS, SplitBuffers

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from characters import settled
+from engines import splitter
 from splitting import (
     DISTINCT,
     FULL,
@@ -32,8 +33,7 @@ from splitting import (
 )
 from strategies import BLANKS, byte_texts
 from subwords.components.splitter import NAMED
-from subwords.resolve import splitter
-from subwords.split.splitter import Splitter
+from subwords.split.splitter import SplitterEngine
 
 SEED = 7
 NEW_STREAMS = (1, 2, 26, 27, 31, 32, 33, 191, 192, 193, 8127, 8128, 8129, 8191, 8192, 8193, 20000)
@@ -48,7 +48,7 @@ daily = pytest.mark.rotating(4, always=("[cl100k]", "[bert]"))
 
 
 @cache
-def rule(name: str) -> Splitter:
+def rule(name: str) -> SplitterEngine:
     return splitter(name)
 
 

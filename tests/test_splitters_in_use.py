@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import subwords
+from engines import splitter
 from splitting import class_characters, mixture, reference_words
 from strategies import contested
 from subwords.components.splitter import NAMED, Prefix, Replace, Rule, Split
 from subwords.reference import bpe as reference
-from subwords.resolve import splitter
 from subwords.training import count as training
 
 SEED = 8

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engines import splitter
 from patterns import INVENTED, characters_of, small_patterns, string
 from splitting import check, class_characters, mixture, reference_words, settled_text, to_bytes, words_of
 from subwords.components.splitter import DIGIT, PATTERNS, SIGN, ByteChars, Prefix, Replace, Split, Step
 from subwords.errors import InputError
 from subwords.reference.pattern import BYTE_CHARS
-from subwords.resolve import splitter
 from subwords.split import step_routes as steps
 from subwords.split.finders import MachineFinder, finder
 from subwords.split.routes import MachineRoute

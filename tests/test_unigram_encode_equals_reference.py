@@ -13,13 +13,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import subwords
+from engines import splitter
 from strategies import small_words
 from subwords.components.vocab import Vocab
 from subwords.encode.unknown import UnknownSymbolError
 from subwords.errors import InputError
 from subwords.families import encoder_of, segmenter_of
 from subwords.reference import unigram_encode as reference
-from subwords.resolve import splitter
 from subwords.unigram.model import BYTE_PIECES, Unigram
 from subwords.unigram.sample import Paths
 

@@ -14,11 +14,11 @@ from tokenizers import models, pre_tokenizers, trainers
 
 import subwords
 from building import read_json, write_json
+from engines import splitter
 from strategies import counts_of, small_words, texts, word_counts
 from subwords.components.vocab import Vocab
 from subwords.families import encoder_of
 from subwords.reference import wordlevel as reference
-from subwords.resolve import splitter
 from subwords.wordlevel.model import WordLevel
 from subwords.wordlevel.train import WordLevelSettings, train_wordlevel
 

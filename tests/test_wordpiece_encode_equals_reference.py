@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engines import splitter
 from strategies import byte_texts, small_words
 from subwords.components.vocab import Vocab
 from subwords.families import encoder_of
 from subwords.reference import wordpiece as reference
-from subwords.resolve import splitter
 from subwords.wordpiece.model import WordPiece
 
 OPTICKS = Path(__file__).parents[1] / "examples" / "opticks.txt"

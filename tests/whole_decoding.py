@@ -24,7 +24,7 @@ from subwords.components.decoder import (
     WordPieceDecoder,
 )
 from subwords.engine.decode.decoding import CLEANED, begins_with_space, bytes_of_letters, is_byte_token, piece_bytes
-from subwords.normalize.normalizer import Normalizer
+from subwords.normalize.normalizer import NormalizerEngine
 
 _STRAY = re.compile("[\udc80-\udcff]")
 
@@ -52,7 +52,7 @@ def _pieces(decoder: SentencePieceDecoder, tokens: Sequence[str]) -> str:
             runs.append(b"")
         runs[-1] += data
     text = "".join(_STRAY.sub("\ufffd", run.decode("utf-8", "surrogateescape")) for run in runs)
-    return Normalizer(decoder.steps).normalize(text) if decoder.steps else text
+    return NormalizerEngine(decoder.steps).normalize(text) if decoder.steps else text
 
 
 def _continued(token: str, prefix: str) -> str:

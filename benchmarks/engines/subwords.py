@@ -116,8 +116,10 @@ def _chunks(splitter: Any, data: bytes) -> Any:
     import numpy as np
 
     from subwords.split.routes import SplitBuffers
+    from subwords.split.splitter import SplitterEngine
 
-    return splitter.texts(np.frombuffer(data, np.uint8), np.array([0, len(data)], np.int64), SplitBuffers())
+    engine = SplitterEngine.of(splitter)
+    return engine.texts(np.frombuffer(data, np.uint8), np.array([0, len(data)], np.int64), SplitBuffers())
 
 
 if __name__ == "__main__":

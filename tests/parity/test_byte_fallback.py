@@ -19,15 +19,15 @@ import subwords
 from building import read_json as read
 from building import tokenizer_of
 from building import write_json as write
+from engines import splitter
 from small_data import file_of
 from strategies import texts
 from subwords.bpe.model import BPE
 from subwords.components.normalizer import Prepend, Replace
 from subwords.encode.encoder import Encoder
 from subwords.families import encoder_of
-from subwords.normalize.normalizer import Normalizer
+from subwords.normalize.normalizer import NormalizerEngine
 from subwords.normalize.pipeline import Pipeline
-from subwords.resolve import splitter
 from subwords.tokenizer import Tokenizer
 
 PHI3 = ("tokenizer.json", "phi-3-mini-tokenizer.json")
@@ -166,7 +166,7 @@ def test_scores_written_as_merges(data: Path) -> None:
     peer = sentencepiece.SentencePieceProcessor(model_file=str(file_of(data, "mistral/tokenizer.model.v1")))
     model = encoder_of_rows(rows_of(peer), "bpe", fallback=True).segmenter.model
     assert isinstance(model, BPE)
-    tok = tokenizer_of(model, splitter(()), normalizer=Normalizer((Prepend("▁"), Replace(" ", "▁"))))
+    tok = tokenizer_of(model, splitter(()), normalizer=NormalizerEngine((Prepend("▁"), Replace(" ", "▁"))))
     written = write(tok)
     theirs, again = tokenizers.Tokenizer.from_buffer(written), read(written, "a.json")
     runs = ["x" + " " * n + "the " * 3 + " " * n for n in range(60)]

@@ -17,7 +17,7 @@ from small_data import file_of, is_small
 from subwords.components.splitter import NAMED
 from subwords.errors import FormatError
 from subwords.formats.gguf.pre import PRE, name_of
-from subwords.split.splitter import Splitter
+from subwords.split.splitter import SplitterEngine
 from subwords.tokenizer import Tokenizer
 
 LETTERS = "aZéÉжЖßǅʰªא中ぁ가ａＡ"
@@ -36,7 +36,7 @@ def known(char: str) -> bool:
 @settings(max_examples=50)
 @given(text=TEXTS)
 def test_the_rule_of_a_pre_tokenizer_is_llama_cpps(name: str, text: str) -> None:
-    assert Splitter(PRE[name].rule).split(text) == split(text, PATTERNS[name])
+    assert SplitterEngine(PRE[name].rule).split(text) == split(text, PATTERNS[name])
 
 
 @pytest.mark.rotating(4)
@@ -44,7 +44,7 @@ def test_the_rule_of_a_pre_tokenizer_is_llama_cpps(name: str, text: str) -> None
 def test_on_real_text(name: str, data: Path) -> None:
     text = (data / "corpora" / "multilingual.txt").read_text("utf-8")[:6_000]
     text = "".join(filter(known, text))
-    assert Splitter(PRE[name].rule).split(text) == split(text, PATTERNS[name])
+    assert SplitterEngine(PRE[name].rule).split(text) == split(text, PATTERNS[name])
 
 
 # Named rules with a pre-tokenizer, and where llama.cpp differs for those that others would expect to have one.
@@ -82,12 +82,12 @@ def test_which_named_rules_have_a_pre_tokenizer() -> None:
 @pytest.mark.parametrize("name", DIFFERENT)
 def test_named_rules_that_llama_cpp_has_not(name: str) -> None:
     pre, text = DIFFERENT[name]
-    assert Splitter(NAMED[name]).split(text) != split(text, PATTERNS[pre])
+    assert SplitterEngine(NAMED[name]).split(text) != split(text, PATTERNS[pre])
 
 
 def test_the_known_difference_an_apostrophe_and_a_long_s() -> None:
     """The two letters that case folding adds to ASCII."""
-    assert Splitter(NAMED["llama3"]).split("'ſa") == ["'ſ", "a"]
+    assert SplitterEngine(NAMED["llama3"]).split("'ſa") == ["'ſ", "a"]
     assert split("'ſa", PATTERNS["llama-bpe"]) == ["'ſa"]
 
 
@@ -176,6 +176,6 @@ def test_vectors_of_falcon(shared_data: Path, tmp_path: Path) -> None:
     """With llama.cpp's rule, and without the token that llama.cpp would find elsewhere."""
     tok = subwords.load(shared_data / "tokenizers" / "falcon" / "tokenizer.json")
     kept = [token for token in tok.added_tokens if not token.content.startswith(">>")]
-    tok.with_(splitter=Splitter(PRE["falcon"].rule), added_tokens=kept).save(tmp_path / "x.gguf")
+    tok.with_(splitter=SplitterEngine(PRE["falcon"].rule), added_tokens=kept).save(tmp_path / "x.gguf")
     again = subwords.load(tmp_path / "x.gguf")
     assert all(again.encode(text) == ids for text, ids in vectors(shared_data, "falcon"))

@@ -15,14 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import PreTokenizedString, models, pre_tokenizers
 
+from engines import normalizer
 from normalizing import BERTS, FORMS, REPLACES, STEPS, array, mixture, scalars
 from seeds import sweep_seed
 from splitting import FULL
 from strategies import texts
 from subwords.components.normalizer import Bert, ByteLevel, Form, Lowercase, Prepend, Replace, Step, Strip, StripAccents
 from subwords.formats.hf.normalizer import to_normalizer
-from subwords.normalize.normalizer import Normalizer
-from subwords.resolve import normalizer
+from subwords.normalize.normalizer import NormalizerEngine
 
 SEED = 13
 FEW, MANY = 2_000, 300_000  # bytes of a file
@@ -40,7 +40,7 @@ rules = pytest.mark.parametrize("steps", RULES, ids=str)
 
 
 @cache
-def rule(steps: tuple[Step, ...]) -> Normalizer:
+def rule(steps: tuple[Step, ...]) -> NormalizerEngine:
     return normalizer(steps)
 
 

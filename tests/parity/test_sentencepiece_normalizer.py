@@ -13,6 +13,7 @@ import pytest
 import sentencepiece
 
 from charsmap import write_charsmap
+from engines import normalizer
 from normalizing import MAPS, SENTENCEPIECES, array, mixture, scalars, to_bytes
 from peer_trained import RULES, sentencepiece_model
 from small_data import file_of
@@ -20,8 +21,7 @@ from strategies import INVALID
 from subwords.components.normalizer import Precompiled, SentencePiece
 from subwords.components.precompiled_map import read_charsmap
 from subwords.formats.sentencepiece.proto import Kind, Piece, model_class
-from subwords.normalize.normalizer import Normalizer
-from subwords.resolve import normalizer
+from subwords.normalize.normalizer import NormalizerEngine
 
 SEED = 23
 MODELS = (
@@ -50,11 +50,11 @@ def peer_of(step: SentencePiece) -> Any:
 
 
 @cache
-def real(data: Path, name: str) -> tuple[Normalizer, Any]:
+def real(data: Path, name: str) -> tuple[NormalizerEngine, Any]:
     return of_file(file_of(data, name).read_bytes())
 
 
-def of_file(content: bytes) -> tuple[Normalizer, Any]:
+def of_file(content: bytes) -> tuple[NormalizerEngine, Any]:
     message = model_class().FromString(content)
     spec = message.normalizer_spec
     users = tuple(piece.piece.decode() for piece in message.pieces if piece.type == Piece.USER_DEFINED)
@@ -63,7 +63,7 @@ def of_file(content: bytes) -> tuple[Normalizer, Any]:
     return normalizer(step), sentencepiece.SentencePieceProcessor(model_proto=content)
 
 
-def check(rule: Normalizer, peer: Any, data: bytes) -> None:
+def check(rule: NormalizerEngine, peer: Any, data: bytes) -> None:
     ref, places = peer.normalize(data, with_offsets=True)
     got, origin = rule.aligned(array(data))
     assert got.tobytes() == ref
@@ -144,7 +144,7 @@ def test_all_code_points_by_the_maps_that_the_peer_has(name: str) -> None:
     check_code_points(*of_file(sentencepiece_model("char", name)))
 
 
-def check_code_points(rule: Normalizer, peer: Any) -> None:
+def check_code_points(rule: NormalizerEngine, peer: Any) -> None:
     print(f"seed {SEED}")
     shuffled = np.random.default_rng(SEED).permutation(scalars()).tolist()
     for codes in (scalars(), shuffled):

@@ -12,11 +12,11 @@ import tiktoken
 from hypothesis import given
 
 from building import tokenizer_of
+from engines import splitter
 from small_data import file_of
 from strategies import byte_texts, contested, merge_lists, model_of, texts
 from subwords.bpe.model import BPE
 from subwords.reference.bpe import GPT2_PATTERN
-from subwords.resolve import splitter
 from subwords.tokenizer import Tokenizer
 
 BYTES = [bytes([byte]) for byte in range(256)]

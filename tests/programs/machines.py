@@ -10,6 +10,7 @@ import subwords
 from parts import part_of
 from subwords.reference.pattern import pre_tokenize
 from subwords.split.routes import SplitBuffers
+from subwords.split.splitter import SplitterEngine
 
 plain = "It's 1,234 o'clock; DON'T\n\n  stop x_y " * 12
 dense = "слово и 文字, naïve कि 12 😀\u3000 " * 12
@@ -18,7 +19,7 @@ mixed = (plain + dense * 2 + plain).encode() + b"\xff\xc3 x\xe2\x82" * 30
 texts = [b"", plain.encode(), b"", dense.encode(), far.encode(), mixed, b"1" * 900, b"1", "文".encode() * 300, b" "]
 data, bounds = np.frombuffer(b"".join(texts), np.uint8), np.cumsum([0, *map(len, texts)], dtype=np.int64)
 for name in part_of(("gpt2", "llama3", "qwen2", "deepseek-v3", "bert", "gemma")):
-    rule = subwords.splitter(name)
+    rule = SplitterEngine.of(subwords.splitter(name))
     ref = [piece for text in texts for piece, _ in pre_tokenize(text, rule.rule)]
     for room in (1024, 32768):
         got, at = [], 0

@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from engines import normalizer
 from parts import part_of
 from subwords.components.normalizer import NAMED, Prepend, Replace, Strip
 from subwords.normalize.stages import Part
 from subwords.reference import normalize as reference
-from subwords.resolve import normalizer
 
 
 def size(char):

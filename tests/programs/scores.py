@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 
+from engines import splitter
 from subwords.bpe.model import BPE
 from subwords.families import encoder_of
 from subwords.reference.bpe_scores import encode_word_scores
-from subwords.resolve import splitter
 
 rng = random.Random(3)
 for fallback in (False, True):

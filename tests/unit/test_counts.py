@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import subwords
+from engines import splitter
 from seeds import sweep_seed
 from subwords import CorpusError, FormatError, InputError, WordCounts
 from subwords.corpus.count import count_blocks
@@ -21,7 +22,6 @@ from subwords.corpus.provenance import Provenance
 from subwords.corpus.read import read_blocks
 from subwords.corpus.reading import Reading
 from subwords.reference.bpe import GPT2_PATTERN, count_words
-from subwords.resolve import splitter
 
 GPT2 = Provenance(GPT2_PATTERN)
 SIZES = (1, 2, 3, 4, 5, 7, 13, 64, 1000)

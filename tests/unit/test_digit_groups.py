@@ -18,6 +18,7 @@ from subwords.components.splitter import NAMED, Split
 from subwords.errors import InputError
 from subwords.split.digit_groups import digit_groups
 from subwords.split.finders import GroupsFinder, RegexFinder, finder
+from subwords.split.splitter import SplitterEngine
 from subwords.split.word_spans import start
 
 RIGHT = r"\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))"
@@ -105,7 +106,7 @@ def test_other_patterns_are_left_to_regex() -> None:
 
 
 def test_a_long_text_is_cut_outside_of_numbers() -> None:
-    rule = subwords.splitter(r"\p{L}+", digits="1-3-right")
+    rule = SplitterEngine.of(subwords.splitter(r"\p{L}+", digits="1-3-right"))
     text = np.frombuffer(b"ab 123456 cd", np.uint8)
     found = {rule.cut(text[:stop], stop) for stop in range(1, len(text) + 1)}
     assert found & {3, 9, 10} and not found & {4, 5, 6, 7, 8}

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from building import read_model as read
 from charsmap import write_charsmap
+from engines import normalizer
 from normalizing import MAPS, RULES
 from small_data import file_of, is_small
 from strategies import texts
@@ -24,7 +25,6 @@ from subwords.kernels import layout
 from subwords.kernels.normalize.graphemes import grapheme_sources
 from subwords.normalize.precompiled import GraphemeStage
 from subwords.reference.normalize import matches
-from subwords.resolve import normalizer
 
 MAP = MAPS[0]
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from charsmap import write_charsmap
+from engines import normalizer
 from normalizing import in_parts
 from subwords.components.normalizer import (
     NAMED,
@@ -29,8 +30,7 @@ from subwords.components.normalizer import (
 from subwords.errors import FormatError, InputError
 from subwords.formats.hf.normalizer import to_normalizer
 from subwords.normalize import stages
-from subwords.normalize.normalizer import Normalizer
-from subwords.resolve import normalizer
+from subwords.normalize.normalizer import NormalizerEngine
 
 EVERY: list[Any] = [
     *NAMED,
@@ -186,7 +186,7 @@ def test_a_megabyte_of_anything_is_quick() -> None:
 
 
 def test_normalizers_are_made_by_their_steps_alone() -> None:
-    assert Normalizer((Lowercase(),)).normalize("ÀΣ") == "àσ"
+    assert NormalizerEngine((Lowercase(),)).normalize("ÀΣ") == "àσ"
     assert normalizer(None).normalize("À") == "À"
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from engines import normalizer
 from subwords.components.added_token import AddedToken
 from subwords.engine.added_tokens import AddedTokens
 from subwords.engine.text_parts import TextParts
 from subwords.errors import InputError
-from subwords.normalize.normalizer import Normalizer
-from subwords.resolve import normalizer
+from subwords.normalize.normalizer import NormalizerEngine
 
 
-def parts_of(*tokens: AddedToken, before: Normalizer | None = None, normalizes: bool = False) -> TextParts:
+def parts_of(*tokens: AddedToken, before: NormalizerEngine | None = None, normalizes: bool = False) -> TextParts:
     added = AddedTokens(tokens, normalize=before.normalize if before else None)
     return TextParts(added, before, normalizes=normalizes)
 

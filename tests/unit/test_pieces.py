@@ -16,7 +16,7 @@ from subwords import InputError, Tokenizer
 from subwords.components.added_token import AddedToken
 from subwords.components.normalizer import Form, Lowercase, Replace
 from subwords.engine.find_strings import shortest_within
-from subwords.normalize.normalizer import Normalizer
+from subwords.normalize.normalizer import NormalizerEngine
 
 LINES = ["A line of low, lower, lowest  words; it's 2024.", "naïve 文字 ĳ Å Ω", "  spaces\tand\n lines "] * 9
 PLAIN = [AddedToken("  ", 0), AddedToken("   ", 0), AddedToken("\t\t", 0), AddedToken("Low", 0)]
@@ -125,7 +125,7 @@ def test_shortest_strings(strings: list[str], text: str) -> None:
 
 @pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
 def test_what_keeps_says_is_so(form: str) -> None:
-    one = Normalizer((Form(form),))
+    one = NormalizerEngine((Form(form),))
     every = [chr(code) for code in [*range(0xD800), *range(0xE000, 0x1FFFF), *range(0x2F700, 0x2FB00), 0xE0001]]
     kept = [*filter(one.keeps, every)]
     assert len(kept) > 110_000

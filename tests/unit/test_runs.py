@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import subwords
+from engines import splitter
 from seeds import seed_of_run
 from subwords.corpus import count as counting
 from subwords.corpus import runs as runs_module
@@ -27,7 +28,6 @@ from subwords.corpus.word_table import WordTable
 from subwords.errors import CorpusError, InputError
 from subwords.kernels import layout
 from subwords.kernels.table.words import number_of_words, share_words
-from subwords.resolve import splitter
 
 SEED = seed_of_run()
 

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import subwords
+from engines import splitter
 from strategies import FRAGMENTS
 from subwords.components.splitter import ALIASES, NAMED, PATTERNS, ByteChars, Prefix, Replace, Split
 from subwords.errors import FormatError, InputError
-from subwords.resolve import splitter
 from subwords.split import finders
-from subwords.split.splitter import Splitter
+from subwords.split.splitter import SplitterEngine
 
 TEXT = "It's 12 o'clock, 文字 & naïve  words\n " + "".join(FRAGMENTS)
 
@@ -148,7 +148,7 @@ def test_in_a_new_process() -> None:
         assert pool.map(words_elsewhere, made) == [each.split(TEXT) for each in made]
 
 
-def words_elsewhere(made: Splitter) -> list[str]:
+def words_elsewhere(made: SplitterEngine) -> list[str]:
     return made.split(TEXT)
 
 

@@ -16,6 +16,7 @@ import subwords
 from building import read_model as read
 from building import tokenizer_of
 from building import write_model as write
+from engines import normalizer, splitter
 from peer_trained import sentencepiece_model
 from seeds import sweep_seed
 from subwords import Tokenizer
@@ -26,7 +27,6 @@ from subwords.components.vocab import Vocab
 from subwords.errors import FormatError
 from subwords.formats.sentencepiece.pieces import cut_rule
 from subwords.formats.sentencepiece.proto import Kind, Piece, model_class
-from subwords.resolve import normalizer, splitter
 from subwords.unigram.model import Unigram
 
 TEXT = "the lower lowest hug pug, pugs hugging low the the lower\n" * 30

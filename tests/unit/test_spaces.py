@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from engines import splitter
 from subwords.components.space_rule import space_rule
 from subwords.components.splitter import Split
-from subwords.resolve import splitter
 
 BEFORE = (Split("▁[^▁]*|[^▁]+"),)
 BEFORE_RUN = (Split("▁+[^▁]*|[^▁]+"),)

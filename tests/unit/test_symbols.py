@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engines import splitter
 from subwords.components.space_rule import space_rule
 from subwords.components.splitter import Rule, Split, escape
-from subwords.resolve import splitter
 from subwords.split.literals import SymbolsRoute, symbols_of
 from subwords.split.routes import SplitBuffers
-from subwords.split.splitter import Splitter
+from subwords.split.splitter import SplitterEngine
 from subwords.split.step_routes import StepsRoute
 
 LETTERS = "▁ab<é>\n"
@@ -50,7 +50,7 @@ def test_same_words_as_step_by_step() -> None:
     for _ in range(60):
         rule = random_rule(rng)
         texts = ["".join(rng.choices(LETTERS, k=rng.choice([0, 1, 5, 40, 2000]))).encode() for _ in range(12)]
-        ours = Splitter(rule)
+        ours = SplitterEngine(rule)
         ref = words_of(StepsRoute(rule), texts)
         assert words_of(ours, texts) == ref, rule
         assert words_of(ours, texts, 1024) == ref, rule
@@ -68,7 +68,7 @@ def test_cuts_change_no_word() -> None:
     rng = random.Random(seed)
     found = 0
     for _ in range(150):
-        ours = Splitter(random_rule(rng))
+        ours = SplitterEngine(random_rule(rng))
         text = "".join(rng.choices(LETTERS, k=40)).encode()
         at = rng.randint(0, len(text))
         cut = ours.cut(np.frombuffer(text, np.uint8)[:at], at)

@@ -12,6 +12,7 @@ from subwords.corpus.progress import progress as progress_line
 from subwords.errors import InputError, SubwordsWarning, TrainingError
 from subwords.families import family_of
 from subwords.resolve import splitter as make_splitter
+from subwords.split.splitter import SplitterEngine
 from subwords.support.checks import check_flag
 from subwords.support.limits import bytes_of
 from subwords.support.threads import thread_count
@@ -78,7 +79,7 @@ def extend(
         max_token_length=max_token_length,
         whole_characters=whole_characters,
         max_words=max_words,
-        inner=tokenizer.splitter if whole_words else None,
+        inner=SplitterEngine.of(tokenizer.splitter) if whole_words else None,
     )
     model, family = tokenizer.model, family_of(tokenizer.model)
     learn = family.tool("extend")

@@ -20,7 +20,7 @@ from subwords.kernels.layout import MergeRules
 from subwords.learning.characters import character_rules
 from subwords.learning.limits import TIES, Step
 from subwords.learning.merging import merge_symbols
-from subwords.split.splitter import Splitter
+from subwords.split.splitter import SplitterEngine
 from subwords.support.checks import check_choice, check_flag, check_integer
 from subwords.support.threads import thread_count
 
@@ -39,7 +39,7 @@ class Extension:
     max_token_length: int | None = None
     whole_characters: bool = False
     max_words: int | None = None
-    inner: Splitter | None = None
+    inner: SplitterEngine | None = None
 
     def __post_init__(self) -> None:
         check_integer("add", self.add, 1, MOST)

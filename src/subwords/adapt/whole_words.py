@@ -10,7 +10,7 @@ from subwords.corpus.counts import WordCounts
 from subwords.errors import InputError
 from subwords.results.token_batch import TokenBatch
 from subwords.split.routes import SplitBuffers
-from subwords.split.splitter import Splitter
+from subwords.split.splitter import SplitterEngine
 from subwords.unicode.tables import property_members
 
 __all__ = ["whole_words_only"]
@@ -18,7 +18,7 @@ __all__ = ["whole_words_only"]
 JOINING = " _'\u2019"  # allowed in a word besides letters and marks
 
 
-def whole_words_only(ids: TokenBatch, model: BPE, counts: WordCounts, inner: Splitter) -> TokenBatch:
+def whole_words_only(ids: TokenBatch, model: BPE, counts: WordCounts, inner: SplitterEngine) -> TokenBatch:
     """Return the ids of coarse words; the id after the last token replaces each one that is not a word of `inner`.
 
     A word has at least one letter, and only letters, marks, spaces, underscores and apostrophes. InputError for a model
@@ -33,7 +33,7 @@ def whole_words_only(ids: TokenBatch, model: BPE, counts: WordCounts, inner: Spl
     return TokenBatch(np.where(kept, ids.ids, len(model.vocab)).astype(ids.ids.dtype), ids.offsets)
 
 
-def _borders(counts: WordCounts, inner: Splitter) -> NDArray[np.bool_]:
+def _borders(counts: WordCounts, inner: SplitterEngine) -> NDArray[np.bool_]:
     """Return where the words of the finer rule begin and end, for each byte of the coarse words."""
     found, at = np.zeros(len(counts.data) + 1, np.bool_), 0
     found[0] = True

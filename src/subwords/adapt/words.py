@@ -15,7 +15,7 @@ from subwords.families import encoder_of
 from subwords.kernels.layout import SymbolWords
 from subwords.learning.merging import order_of
 from subwords.results.token_batch import TokenBatch
-from subwords.split.splitter import Splitter
+from subwords.split.splitter import SplitterEngine
 from subwords.support.memory import zeros
 from subwords.support.threads import in_threads, thread_count
 
@@ -28,7 +28,7 @@ LONG = 32  # bytes of a word, on average, from which on cutting it is faster
 
 def word_ids(model: Model, counts: WordCounts, threads: int | None = None) -> TokenBatch:
     """Return the ids of every word, each by itself. Unknown symbols of BPE get the id after the last token."""
-    encoder, text = encoder_of(model.by_words(), Splitter(())), np.ascontiguousarray(counts.data)
+    encoder, text = encoder_of(model.by_words(), SplitterEngine(())), np.ascontiguousarray(counts.data)
     starts = [*range(0, len(counts), PART), len(counts)]
     near = neighbours_of(model) if len(text) > LONG * len(counts) else None
 

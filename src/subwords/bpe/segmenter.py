@@ -31,7 +31,7 @@ from subwords.kernels import layout
 from subwords.kernels.layout import BPEModel, BPEScratch, BPEWorkspace, IdSizes, SafeCuts, WordTable
 from subwords.kernels.stored import stored
 from subwords.results.token_batch import TokenBatch
-from subwords.split.splitter import Splitter
+from subwords.split.splitter import SplitterEngine
 from subwords.split.word_spans import WordSpans
 from subwords.support.light import distinct, random_bits
 
@@ -368,7 +368,7 @@ class BPESegmenter(Segmenter):
         from subwords.bpe.ranges import Unfused
 
         unfused = BPESegmenter(replace(self.model, fuse_unk=False))
-        return Unfused(self.model, Encoder(unfused, Splitter(())), self._lengths)
+        return Unfused(self.model, Encoder(unfused, SplitterEngine(())), self._lengths)
 
     @property
     def unk_id(self) -> int | None:  # type: ignore[override]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from subwords.components.vocab import Vocab
 from subwords.encode.encoder import Encoder
 from subwords.encode.segmenter import TokenWords
-from subwords.split.splitter import Splitter
+from subwords.split.splitter import SplitterEngine
 
 if TYPE_CHECKING:
     from subwords.encode.segmenter import Segmenter
@@ -24,7 +24,7 @@ def lost_words(segmenter: Segmenter, vocab: Vocab, ids: NDArray[np.int64]) -> ND
     if words is None:
         return ids
     bounds = np.concatenate([np.zeros(1, np.int64), words.ends])
-    made = Encoder(segmenter, Splitter(())).encode_words(words.data, bounds)
+    made = Encoder(segmenter, SplitterEngine(())).encode_words(words.data, bounds)
     alone = np.diff(made.offsets) == 1
     alone[alone] = made.ids[made.offsets[:-1][alone]] == ids[alone]
     lost: NDArray[np.int64] = ids[~alone]

@@ -17,7 +17,7 @@ from subwords.corpus.provenance import Provenance
 from subwords.corpus.specials import Part, Specials
 from subwords.corpus.word_table import WordTable, words_of
 from subwords.split.routes import SplitBuffers
-from subwords.split.splitter import Splitter
+from subwords.split.splitter import SplitterEngine
 from subwords.support.threads import in_threads
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ IN_ORDER = 3  # tables and their words in order take this many times the memory 
 CHUNK_WORDS = 1 << 18  # words split at once: fewer returns to Python mean less waiting for the GIL
 
 
-def provenance_of(words: Splitter | Pipeline, special_tokens: Sequence[str]) -> Provenance:
+def provenance_of(words: SplitterEngine | Pipeline, special_tokens: Sequence[str]) -> Provenance:
     """Return the provenance of the words of a splitter, with or without a normalizer."""
-    if isinstance(words, Splitter):
+    if isinstance(words, SplitterEngine):
         return Provenance(words.identity, None, words.unicode_version, tuple(special_tokens))
     splitter = words.splitter
     return Provenance(splitter.identity, words.normalizer.identity, splitter.unicode_version, tuple(special_tokens))
@@ -41,7 +41,7 @@ def provenance_of(words: Splitter | Pipeline, special_tokens: Sequence[str]) -> 
 
 def count_blocks(
     blocks: Iterable[Block],
-    splitter: Splitter | Pipeline,
+    splitter: SplitterEngine | Pipeline,
     *,
     special_tokens: Sequence[str] = (),
     document_frequencies: bool = False,
@@ -62,7 +62,7 @@ def count_blocks(
 def count_blocks_to(
     path: Path,
     blocks: Iterable[Block],
-    splitter: Splitter | Pipeline,
+    splitter: SplitterEngine | Pipeline,
     *,
     special_tokens: Sequence[str] = (),
     threads: int = 1,
@@ -99,7 +99,10 @@ def save_tables(
 
 
 def _fill(
-    tables: Sequence[WordTable], blocks: Iterable[Block], splitter: Splitter | Pipeline, special_tokens: Sequence[str]
+    tables: Sequence[WordTable],
+    blocks: Iterable[Block],
+    splitter: SplitterEngine | Pipeline,
+    special_tokens: Sequence[str],
 ) -> int:
     """Count the words of blocks, each thread in its own table; return the bytes of the text that has them."""
     specials = Specials(special_tokens)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from subwords.encode.encoder import Encoder
 from subwords.kernels import layout
 from subwords.split.routes import NO_OFFSETS, SplitBuffers, TracedChunk
-from subwords.split.splitter import Splitter
+from subwords.split.splitter import SplitterEngine
 from subwords.support.threads import check_stopped
 
 __all__ = ["Words", "encode_traced", "words_of"]
@@ -40,7 +40,7 @@ def _kept(traced: TracedChunk) -> Words:
 
 
 def encode_traced(
-    encoder: Encoder, splitter: Splitter, text: Bytes, bounds: Offsets
+    encoder: Encoder, splitter: SplitterEngine, text: Bytes, bounds: Offsets
 ) -> tuple[NDArray[np.uint32], Offsets, list[Words]]:
     """Return the ids of the texts text[bounds[i]:bounds[i + 1]], the offsets of the ids of each text, and the words.
 
@@ -70,7 +70,7 @@ def encode_traced(
     return out[:written].copy() if written < len(out) // 2 else out[:written], offsets, words
 
 
-def words_of(splitter: Splitter, text: Bytes, bounds: Offsets) -> list[Words]:
+def words_of(splitter: SplitterEngine, text: Bytes, bounds: Offsets) -> list[Words]:
     """Return the words of texts."""
     if not splitter.rule:
         filled = bounds[1:] > bounds[:-1]

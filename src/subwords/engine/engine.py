@@ -23,7 +23,7 @@ from subwords.engine.added_tokens import AddedTokens
 from subwords.errors import InputError
 from subwords.families import segmenter_of
 from subwords.results.token_batch import TokenBatch
-from subwords.split.splitter import Splitter
+from subwords.split.splitter import Splitter, SplitterEngine
 from subwords.support.checks import encode_text
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from subwords.engine.spans import Located
     from subwords.engine.spelling import Spelling
     from subwords.engine.text_parts import Part, TextParts
-    from subwords.normalize.normalizer import Normalizer
+    from subwords.normalize.normalizer import Normalizer, NormalizerEngine
     from subwords.split.word_spans import WordSpans
 
 __all__ = ["Engine"]
@@ -61,16 +61,20 @@ class Engine:
         self, model: Model, splitter: Splitter, normalizer: Normalizer | None, added_tokens: AddedTokens
     ) -> None:
         self.model = model
-        self.splitter = splitter
-        self.normalizer = normalizer
+        self.splitter = SplitterEngine.of(splitter)
+        self.normalizer: NormalizerEngine | None = None
+        if normalizer is not None:
+            from subwords.normalize.normalizer import NormalizerEngine
+
+            self.normalizer = NormalizerEngine.of(normalizer)
         self.added = added_tokens
         self.segmenter = segmenter_of(model)
-        self.encoder = self._encoder(splitter, normalizer)  # of whole texts
+        self.encoder = self._encoder(self.splitter, self.normalizer)  # of whole texts
 
-    def _encoder(self, splitter: Splitter, normalizer: Normalizer | None) -> Encoder:
+    def _encoder(self, splitter: SplitterEngine, normalizer: NormalizerEngine | None) -> Encoder:
         finer = self.segmenter.finer(splitter.rule)
         words = _source(splitter, normalizer)
-        encoded = words if finer == splitter.rule else _source(Splitter(finer), normalizer)
+        encoded = words if finer == splitter.rule else _source(SplitterEngine(finer), normalizer)
         return Encoder(self.segmenter, encoded, words=words)
 
     @cached_property
@@ -353,7 +357,7 @@ class Engine:
         return spelling_of(self.model.vocab, byte_level=self.model.byte_level)
 
 
-def _source(splitter: Splitter, normalizer: Normalizer | None) -> WordSource:
+def _source(splitter: SplitterEngine, normalizer: NormalizerEngine | None) -> WordSource:
     if normalizer is None:
         return splitter
     from subwords.normalize.pipeline import Pipeline

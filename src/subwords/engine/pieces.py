@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from subwords.engine.added_tokens import Finder
-from subwords.normalize.normalizer import Normalizer
+from subwords.normalize.normalizer import NormalizerEngine
 from subwords.results.token_batch import TokenBatch
 from subwords.support.checks import encode_text
 
@@ -28,7 +28,7 @@ class Pieces:
     [[1, 2, 5, 3]]
     """
 
-    def __init__(self, finder: Finder, normalizer: Normalizer | None) -> None:
+    def __init__(self, finder: Finder, normalizer: NormalizerEngine | None) -> None:
         self.texts: list[bytes] = []
         self._finder = finder
         self.normalizer = normalizer

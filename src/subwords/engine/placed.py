@@ -21,10 +21,10 @@ from subwords.errors import InputError
 from subwords.kernels import layout
 from subwords.kernels.layout import IdSizes, IdWords, Origins, Placed, Row, Source
 from subwords.kernels.named import count_characters, gather_pieces, place_ids
-from subwords.normalize.normalizer import Normalizer
+from subwords.normalize.normalizer import NormalizerEngine
 from subwords.normalize.stages import Origin
 from subwords.split.routes import NO_OFFSETS
-from subwords.split.splitter import Splitter
+from subwords.split.splitter import SplitterEngine
 from subwords.support.threads import in_threads, thread_count
 
 if TYPE_CHECKING:
@@ -91,9 +91,9 @@ class Placer:
     def __init__(
         self,
         encoder: Encoder,
-        splitter: Splitter,
-        finer: Splitter,
-        normalizer: Normalizer | None,
+        splitter: SplitterEngine,
+        finer: SplitterEngine,
+        normalizer: NormalizerEngine | None,
         sizes: IdSizes,
         spelling: Spelling,
     ) -> None:

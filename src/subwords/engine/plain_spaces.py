@@ -20,7 +20,7 @@ from subwords.encode.segmenter import Segmenter
 from subwords.engine.find_strings import MOST_IN_REGEX, RegexFinder
 from subwords.families import segmenter_of
 from subwords.results.token_batch import TokenBatch
-from subwords.split.splitter import Splitter
+from subwords.split.splitter import SplitterEngine
 from subwords.support.checks import encode_text
 
 __all__ = ["PlainSpaces", "plain_spaces"]
@@ -40,13 +40,13 @@ class PlainSpaces:
     def __init__(self, segmenter: Segmenter, rule: Rule, prefix: bytes, symbols: Sequence[str]) -> None:
         self.segmenter = segmenter
         self.prefixed = bool(prefix)
-        self._encoder = Encoder(segmenter, Splitter(rule), prefixed=self.prefixed, marked=True)
+        self._encoder = Encoder(segmenter, SplitterEngine(rule), prefixed=self.prefixed, marked=True)
         self._prefix = prefix
         # Most texts have no user-defined piece: then the step that isolates these can be left out.
         self._symbols = RegexFinder(symbols) if symbols else None
         self._without = self._encoder
         if symbols:
-            self._without = Encoder(segmenter, Splitter(rule[1:]), prefixed=self.prefixed, marked=True)
+            self._without = Encoder(segmenter, SplitterEngine(rule[1:]), prefixed=self.prefixed, marked=True)
 
     def encode(self, text: str, threads: int | None) -> NDArray[np.uint32]:
         """Return the ids of a text."""

@@ -13,7 +13,7 @@ from subwords.engine.placed import Placement, Placer, merged
 from subwords.engine.placed_one import OnePlacer
 from subwords.engine.trimmed import Trimmer
 from subwords.results.rows import Rows
-from subwords.split.splitter import Splitter
+from subwords.split.splitter import SplitterEngine
 
 if TYPE_CHECKING:
     from subwords.engine.engine import Engine
@@ -38,7 +38,7 @@ class Rich:
             return None
         source = engine.encoder.splitter
         found: Any = getattr(source, "splitter", source)  # a splitter, or a normalizer with one
-        finer: Splitter = engine.splitter if found == engine.splitter else found
+        finer: SplitterEngine = engine.splitter if found == engine.splitter else found
         placer = Placer(engine.encoder, engine.splitter, finer, engine.normalizer, segmenter.id_sizes, self._spelling)
         placer.sees_start = engine.sees_start
         return placer

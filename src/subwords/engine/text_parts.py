@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from subwords.components.trusted import Input, Special, Text, parts_of
 from subwords.engine.added_tokens import AddedTokens, Finder
 from subwords.errors import InputError
-from subwords.normalize.normalizer import Normalizer
+from subwords.normalize.normalizer import NormalizerEngine
 from subwords.split.word_spans import character_spans
 from subwords.support.checks import encode_text
 
@@ -64,7 +64,7 @@ class TextParts:
     [(b'a ', None), (b'eos', 5)]
     """
 
-    def __init__(self, added: AddedTokens, normalizer: Normalizer | None, *, normalizes: bool) -> None:
+    def __init__(self, added: AddedTokens, normalizer: NormalizerEngine | None, *, normalizes: bool) -> None:
         self._added = added
         self._normalizer = normalizer
         self._normalizes = normalizes
@@ -107,7 +107,7 @@ class TextParts:
             text = part.text
             first += len(text if isinstance(text, str) else text.decode("utf-8", "surrogateescape"))
 
-    def _normalized(self, source: bytes, first: int, finder: Finder, normalizer: Normalizer) -> Iterator[Part]:
+    def _normalized(self, source: bytes, first: int, finder: Finder, normalizer: NormalizerEngine) -> Iterator[Part]:
         """Split one part of the input at the tokens in its normalized text."""
         data, origin = normalizer.aligned(np.frombuffer(source, np.uint8))
         string = data.tobytes().decode("utf-8", "surrogateescape")

@@ -20,7 +20,7 @@ from subwords.normalize.stages import WHOLE, Origin, Part, Stage
 from subwords.split.routes import StageCall
 from subwords.support.checks import encode_text
 
-__all__ = ["Normalizer"]
+__all__ = ["Normalizer", "NormalizerEngine"]
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
@@ -45,7 +45,7 @@ class Normalizer:
         self.__dict__.update(steps=steps, name=name)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Normalizer, (self.steps,)
+        return type(self), (self.steps,)
 
     def __eq__(self, other: object) -> bool:
         return self.steps == other.steps if isinstance(other, Normalizer) else NotImplemented
@@ -71,6 +71,71 @@ class Normalizer:
         """The Unicode version of its normal forms."""
         return UNICODE_VERSION
 
+    def normalize(self, text: str) -> str:
+        """Return the normalized text.
+
+        >>> import subwords
+        >>> subwords.normalizer("bert-uncased").normalize("Ça va?")
+        'ca va?'
+        """
+        data = np.frombuffer(encode_text(text), np.uint8)
+        return text if self._keeps(text) else self._applied(data, np.array([0, len(data)]))[0].tobytes().decode()
+
+    def _keeps(self, text: str) -> bool:
+        """Whether a quick check shows that a text stays as it is; only normal forms have one.
+
+        Python's Unicode is newer than that of the forms, which may be all that differs: a text in the newer form is in
+        the older one. No assigned character changes, and for the older form an unassigned mark blocks compositions.
+        """
+        return self._forms and (text.isascii() or all(is_normalized(step.form, text) for step in self.steps))  # type: ignore[union-attr]
+
+    @cached_property
+    def _forms(self) -> bool:
+        return all(isinstance(step, Form) for step in self.steps)
+
+    def _applied(self, text: Bytes, bounds: Offsets, part: Part = WHOLE) -> tuple[Bytes, Offsets]:
+        """Return the normalized texts text[bounds[i]:bounds[i + 1]], concatenated, and their bounds, int64.
+
+        A byte that is not UTF-8 is a character of no class and stays unchanged (ALGORITHMS.md, S2). `part`: for one
+        stretch of a longer text, whether it begins and ends that text.
+        """
+        text = np.ascontiguousarray(text)
+        found = applied(self._fused, text, bounds, part) or applied(self._stages, text, bounds, part)
+        assert found is not None, "only fused stages return None"
+        return found
+
+    @cached_property
+    def _fused(self) -> tuple[Stage, ...]:
+        return stages_of(self.steps, fused=True)
+
+    @cached_property
+    def _stages(self) -> tuple[Stage, ...]:
+        return stages_of(self.steps, fused=False)
+
+    @property
+    def shown(self) -> str:
+        """The rule for messages: its name, else the names of its steps."""
+        return repr(self.name) if self.name else ", ".join(type(step).__name__ for step in self.steps)
+
+    def __repr__(self) -> str:
+        if self.name:
+            return f"Normalizer({self.name!r})"
+        # A charsmap may be long.
+        shown = self.identity if len(self.identity) <= LONGEST_SHOWN else repr(self.steps)
+        return f"Normalizer({shown if len(shown) <= LONGEST_SHOWN else shown[:LONGEST_SHOWN] + '...'})"
+
+
+class NormalizerEngine(Normalizer):
+    """A normalizer with the methods that encoding and counting use."""
+
+    @classmethod
+    def of(cls, normalizer: Normalizer) -> NormalizerEngine:
+        """Return the engine of a normalizer, which it may be already."""
+        return normalizer if isinstance(normalizer, cls) else cls(normalizer.steps)
+
+    apply = Normalizer._applied
+    keeps = Normalizer._keeps
+
     @cached_property
     def growth(self) -> int:
         """The maximum output length as a multiple of the input length."""
@@ -81,45 +146,12 @@ class Normalizer:
         """Whether a step depends on where a text begins or ends; `apply` then needs the right `part`."""
         return any(stage.sees_ends for stage in self._stages)
 
-    def normalize(self, text: str) -> str:
-        """Return the normalized text.
-
-        >>> import subwords
-        >>> subwords.normalizer("bert-uncased").normalize("Ça va?")
-        'ca va?'
-        """
-        data = np.frombuffer(encode_text(text), np.uint8)
-        return text if self.keeps(text) else self.apply(data, np.array([0, len(data)]))[0].tobytes().decode()
-
-    def keeps(self, text: str) -> bool:
-        """Whether a quick check shows that a text stays as it is; only normal forms have one.
-
-        Python's Unicode is newer than that of the forms, which may be all that differs: a text in the newer form is in
-        the older one. No assigned character changes, and for the older form an unassigned mark blocks compositions.
-        """
-        return self._forms and (text.isascii() or all(is_normalized(step.form, text) for step in self.steps))  # type: ignore[union-attr]
-
     def escaped(self, text: str) -> str:
         """Return the normalized text; both have surrogates for bytes that are not UTF-8, as of surrogateescape."""
         if self.keeps(text):
             return text
         data = np.frombuffer(text.encode("utf-8", "surrogateescape"), np.uint8)
         return self.apply(data, np.array([0, len(data)]))[0].tobytes().decode("utf-8", "surrogateescape")
-
-    @cached_property
-    def _forms(self) -> bool:
-        return all(isinstance(step, Form) for step in self.steps)
-
-    def apply(self, text: Bytes, bounds: Offsets, part: Part = WHOLE) -> tuple[Bytes, Offsets]:
-        """Return the normalized texts text[bounds[i]:bounds[i + 1]], concatenated, and their bounds, int64.
-
-        A byte that is not UTF-8 is a character of no class and stays unchanged (ALGORITHMS.md, S2). `part`: for one
-        stretch of a longer text, whether it begins and ends that text.
-        """
-        text = np.ascontiguousarray(text)
-        found = applied(self._fused, text, bounds, part) or applied(self._stages, text, bounds, part)
-        assert found is not None, "only fused stages return None"
-        return found
 
     def aligned(self, text: Bytes, part: Part = WHOLE) -> tuple[Bytes, Offsets]:
         """Return the normalized text and its origin, int64 of shape (2, n).
@@ -162,26 +194,6 @@ class Normalizer:
     @cached_property
     def _safe(self) -> Bytes:
         return _safe_in(self.steps)
-
-    @cached_property
-    def _fused(self) -> tuple[Stage, ...]:
-        return stages_of(self.steps, fused=True)
-
-    @cached_property
-    def _stages(self) -> tuple[Stage, ...]:
-        return stages_of(self.steps, fused=False)
-
-    @property
-    def shown(self) -> str:
-        """The rule for messages: its name, else the names of its steps."""
-        return repr(self.name) if self.name else ", ".join(type(step).__name__ for step in self.steps)
-
-    def __repr__(self) -> str:
-        if self.name:
-            return f"Normalizer({self.name!r})"
-        # A charsmap may be long.
-        shown = self.identity if len(self.identity) <= LONGEST_SHOWN else repr(self.steps)
-        return f"Normalizer({shown if len(shown) <= LONGEST_SHOWN else shown[:LONGEST_SHOWN] + '...'})"
 
 
 @lru_cache(maxsize=16)

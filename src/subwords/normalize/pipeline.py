@@ -8,10 +8,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.normalize.normalizer import Normalizer
+from subwords.normalize.normalizer import Normalizer, NormalizerEngine
 from subwords.normalize.stages import Part
 from subwords.split.routes import CHUNK_WORDS, SplitBuffers, SplitCall, WordChunk
-from subwords.split.splitter import Splitter
+from subwords.split.splitter import Splitter, SplitterEngine
 from subwords.split.word_spans import WordSpans
 
 __all__ = ["Pipeline"]
@@ -25,11 +25,11 @@ CONTEXT = 2 * NEAR  # bytes before a cut that decide about it, at most
 
 
 class Pipeline:
-    """Normalizes and splits text; has the methods of a Splitter that encoding and counting use."""
+    """Normalizes and splits text; has the methods of a SplitterEngine that encoding and counting use."""
 
     def __init__(self, normalizer: Normalizer, splitter: Splitter) -> None:
-        self.normalizer = normalizer
-        self.splitter = splitter
+        self.normalizer = NormalizerEngine.of(normalizer)
+        self.splitter = SplitterEngine.of(splitter)
 
     context = CONTEXT
 
@@ -38,7 +38,7 @@ class Pipeline:
         """The maximum output length as a multiple of the input length."""
         return self.normalizer.growth * self.splitter.growth
 
-    def __reduce__(self) -> tuple[type[Pipeline], tuple[Normalizer, Splitter]]:
+    def __reduce__(self) -> tuple[type[Pipeline], tuple[NormalizerEngine, SplitterEngine]]:
         return Pipeline, (self.normalizer, self.splitter)
 
     def texts(

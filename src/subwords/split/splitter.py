@@ -22,7 +22,7 @@ from subwords.support.names import looks_like_name, named
 if TYPE_CHECKING:
     from subwords.split.transducer import Machine
 
-__all__ = ["Splitter"]
+__all__ = ["Splitter", "SplitterEngine"]
 
 Bytes = NDArray[np.uint8]
 LONGEST_SHOWN = 120  # characters of a pattern
@@ -38,7 +38,6 @@ class Splitter:
     rule: Rule
     name: str | None
     route: Route
-    context = 0  # bytes before a cut, besides the last character, that decide about it
     _steps: Rule
 
     def __init__(self, rule: Rule) -> None:
@@ -55,7 +54,7 @@ class Splitter:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Splitter, (self.rule,)
+        return type(self), (self.rule,)
 
     def __eq__(self, other: object) -> bool:
         return self.rule == other.rule if isinstance(other, Splitter) else NotImplemented
@@ -81,12 +80,6 @@ class Splitter:
         return all(isinstance(step, Split) and step.behavior != "removed" for step in changing)
 
     @cached_property
-    def inside(self) -> Splitter:
-        """The splitter for text that does not start at the start of the input; itself if there is no difference."""
-        rule = tuple(step for step in self.rule if not (isinstance(step, Prefix) and step.scheme == "first"))
-        return self if rule == self.rule else Splitter(rule)
-
-    @cached_property
     def identity(self) -> str:
         """The rule as text that `subwords.splitter` accepts; identifies the rule in word counts."""
         match self._steps:
@@ -99,41 +92,6 @@ class Splitter:
     def unicode_version(self) -> str:
         """The Unicode version of its character classes."""
         return self.route.unicode_version()
-
-    @property
-    def growth(self) -> int:
-        """The maximum output length as a multiple of the input length."""
-        return self.route.growth
-
-    def texts(
-        self, text: Bytes, bounds: NDArray[np.int64], buffers: SplitBuffers, *, begins: bool = True, ends: bool = True
-    ) -> Iterator[WordChunk]:
-        """Split many texts, text[bounds[i]:bounds[i + 1]], in order; yield `routes.WordChunk`.
-
-        `begins` and `ends` are ignored: they exist for `Pipeline.texts`.
-        """
-        return self.route.texts(text, bounds, buffers)
-
-    def split_short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
-        """Split a text shorter than a chunk in one step, if possible; see `Route.split_short`."""
-        return self.route.split_short(text, buffers)
-
-    def fast_path(self, buffers: SplitBuffers, *, cuts: bool = False) -> SplitCall | None:
-        """Return the call that splits texts, if one does; see `Route.fast_path`."""
-        return self.route.fast_path(buffers, cuts=cuts)
-
-    def word_spans(self, text: Bytes) -> WordSpans:
-        """Return the words of one text, with their origin in it."""
-        return self.route.word_spans(text)
-
-    def cut(self, text: Bytes, at: int, *, begins: bool = True) -> int:
-        """Return the last known position in text[:at] where a cut changes no word, whatever follows, or 0.
-
-        Defined in ALGORITHMS.md, S4.
-
-        `begins` is ignored: it exists for `Pipeline.cut`. Only the two characters beside a cut decide about it.
-        """
-        return self.route.cut(text, at)
 
     def split(self, text: str) -> list[str]:
         """Return the words of a text after all steps of the rule.
@@ -178,6 +136,58 @@ class Splitter:
 
     def __repr__(self) -> str:
         return f"Splitter({repr(self.name) if self.name else self.identity}, route: {self.route.name})"
+
+
+class SplitterEngine(Splitter):
+    """A splitter with the methods that encoding and counting use."""
+
+    context = 0  # bytes before a cut, besides the last character, that decide about it
+
+    @classmethod
+    def of(cls, splitter: Splitter) -> SplitterEngine:
+        """Return the engine of a splitter, which it may be already."""
+        return splitter if isinstance(splitter, cls) else cls(splitter.rule)
+
+    @cached_property
+    def inside(self) -> SplitterEngine:
+        """The splitter for text that does not start at the start of the input; itself if there is no difference."""
+        rule = tuple(step for step in self.rule if not (isinstance(step, Prefix) and step.scheme == "first"))
+        return self if rule == self.rule else SplitterEngine(rule)
+
+    @property
+    def growth(self) -> int:
+        """The maximum output length as a multiple of the input length."""
+        return self.route.growth
+
+    def texts(
+        self, text: Bytes, bounds: NDArray[np.int64], buffers: SplitBuffers, *, begins: bool = True, ends: bool = True
+    ) -> Iterator[WordChunk]:
+        """Split many texts, text[bounds[i]:bounds[i + 1]], in order; yield `routes.WordChunk`.
+
+        `begins` and `ends` are ignored: they exist for `Pipeline.texts`.
+        """
+        return self.route.texts(text, bounds, buffers)
+
+    def split_short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
+        """Split a text shorter than a chunk in one step, if possible; see `Route.split_short`."""
+        return self.route.split_short(text, buffers)
+
+    def fast_path(self, buffers: SplitBuffers, *, cuts: bool = False) -> SplitCall | None:
+        """Return the call that splits texts, if one does; see `Route.fast_path`."""
+        return self.route.fast_path(buffers, cuts=cuts)
+
+    def word_spans(self, text: Bytes) -> WordSpans:
+        """Return the words of one text, with their origin in it."""
+        return self.route.word_spans(text)
+
+    def cut(self, text: Bytes, at: int, *, begins: bool = True) -> int:
+        """Return the last known position in text[:at] where a cut changes no word, whatever follows, or 0.
+
+        Defined in ALGORITHMS.md, S4.
+
+        `begins` is ignored: it exists for `Pipeline.cut`. Only the two characters beside a cut decide about it.
+        """
+        return self.route.cut(text, at)
 
 
 @lru_cache(maxsize=MOST_ROUTES)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.components.splitter import ByteChars, Prefix, Replace, Rule, Split, Step
-from subwords.split.splitter import Splitter
+from subwords.split.splitter import SplitterEngine
 
 __all__ = ["alternative_at", "alternatives_of", "cut_steps", "described"]
 
@@ -58,8 +58,8 @@ def _alternatives(pattern: str) -> tuple[str, ...]:
 
 
 @lru_cache(256)
-def _matcher(pattern: str) -> Splitter:
-    return Splitter((Split(pattern, "removed", invert=True),))
+def _matcher(pattern: str) -> SplitterEngine:
+    return SplitterEngine((Split(pattern, "removed", invert=True),))
 
 
 def alternative_at(rule: Rule, text: bytes, start: int, stop: int, guess: int | None = None) -> int | None:
@@ -95,7 +95,7 @@ def cut_steps(rule: Rule, text: NDArray[np.uint8]) -> dict[int, int]:
     for number in range(len(rule)):
         if isinstance(rule[number], ByteChars | Replace):
             continue
-        spans = Splitter(rule[: number + 1]).word_spans(text)
+        spans = SplitterEngine(rule[: number + 1]).word_spans(text)
         for place in spans.words[:-1].tolist():
             begin = int(spans.origin[0, place])
             if begin:

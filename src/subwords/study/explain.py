@@ -16,7 +16,7 @@ from subwords.corpus.counts import WordCounts
 from subwords.engine.spans import word_spans_of
 from subwords.errors import InputError
 from subwords.families import family_of, segmenter_of
-from subwords.split.splitter import Splitter
+from subwords.split.splitter import SplitterEngine
 from subwords.split.word_spans import WordSpans
 from subwords.study.cuts import alternative_at, alternatives_of, cut_steps, described
 from subwords.study.segment_bpe import BPEWords
@@ -112,7 +112,7 @@ def explain_word(
 def _inner(model: Model, text: NDArray[np.uint8], start: int) -> list[tuple[int, int]]:
     """Return the ranges of the words of a model's `space_rule` in a word that begins at `start`."""
     rule = model.space_rule
-    bounds = Splitter(rule).word_spans(text).words if rule else np.array([0, len(text)])
+    bounds = SplitterEngine(rule).word_spans(text).words if rule else np.array([0, len(text)])
     return [*pairwise((bounds + start).tolist())]
 
 
@@ -143,10 +143,10 @@ def _part(tokenizer: Tokenizer, part: Part, words: Words, only: tuple[int, int, 
     engine, source = tokenizer._engine, np.frombuffer(part.source, np.uint8)
     spans = word_spans_of(engine.encoder_of(part).words, part)
     normalized, origin = np.frombuffer(part.data, np.uint8), part.origin
-    if origin is None and tokenizer.normalizer is not None:
-        normalized, origin = tokenizer.normalizer.aligned(source)
-    splitter = tokenizer.splitter if part.at_start else tokenizer.splitter.inside
-    own = Splitter(splitter.rule).word_spans(normalized)  # the same words, with their places in the normalized text
+    if origin is None and engine.normalizer is not None:
+        normalized, origin = engine.normalizer.aligned(source)
+    splitter = engine.splitter if part.at_start else engine.splitter.inside
+    own = splitter.word_spans(normalized)  # the same words, with their places in the normalized text
     whole, window = (0, len(source)), slice(0, len(normalized))
     if only is not None:
         window = _widened(_place(own, only[0]) if splitter.rule else slice(*only[1:]), origin)
@@ -221,7 +221,7 @@ def _changes(
 
 
 def _segmented(
-    splitter: Splitter,
+    splitter: SplitterEngine,
     normalized: NDArray[np.uint8],
     spans: WordSpans,
     own: WordSpans,

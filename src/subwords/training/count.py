@@ -23,7 +23,7 @@ from subwords.errors import CorpusError, InputError, SubwordsError
 from subwords.resolve import NormalizerLike, SplitterLike
 from subwords.resolve import normalizer as make_normalizer
 from subwords.resolve import splitter as make_splitter
-from subwords.split.splitter import Splitter
+from subwords.split.splitter import Splitter, SplitterEngine
 from subwords.support.checks import check_flag, check_strings
 from subwords.support.limits import bytes_of, room_of
 from subwords.support.threads import thread_count
@@ -49,7 +49,7 @@ class WordRules(NamedTuple):
     user_defined: tuple[str, ...] = ()
 
     @property
-    def words(self) -> Splitter | Pipeline:
+    def words(self) -> SplitterEngine | Pipeline:
         """The object that splits text into words, as its encoding does."""
         if not self.user_defined:
             return words_of(self.splitter, self.normalizer)
@@ -271,7 +271,7 @@ def _seen(blocks: Iterable[Block], seen: list[int], see: Callable[[bytes], objec
 def weighted_counts(
     source: Mapping[str | bytes, int],
     reading: Reading,
-    words: Splitter | Pipeline,
+    words: SplitterEngine | Pipeline,
     special_tokens: tuple[str, ...],
     threads: int,
     see: Callable[[bytes], object],
@@ -315,10 +315,10 @@ def normalizer_or_none(rule: NormalizerLike) -> Normalizer | None:
     return made if made.steps else None
 
 
-def words_of(rule: Splitter, before: Normalizer | None) -> Splitter | Pipeline:
+def words_of(rule: Splitter, before: Normalizer | None) -> SplitterEngine | Pipeline:
     """Return the object that splits text into words: the splitter, with the normalizer before it if there is one."""
     if before is None:
-        return rule
+        return SplitterEngine.of(rule)
     from subwords.normalize.pipeline import Pipeline
 
     return Pipeline(before, rule)

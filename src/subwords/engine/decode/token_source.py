@@ -247,11 +247,11 @@ class _Normalized:
         self._steps = decoder.steps
 
     def __call__(self, whole: Traced) -> Traced:
-        from subwords.normalize.normalizer import Normalizer
+        from subwords.normalize.normalizer import NormalizerEngine
 
         data = whole.text.encode()
         of_byte = [i for i, char in enumerate(whole.text) for _ in char.encode()]
-        text, origin = Normalizer(self._steps).aligned(np.frombuffer(data, np.uint8))
+        text, origin = NormalizerEngine(self._steps).aligned(np.frombuffer(data, np.uint8))
         starts, stops = origin[:, (text & 0xC0) != 0x80].tolist()
         places = [
             (whole.places[of_byte[start]][0], whole.places[of_byte[max(start, stop - 1)]][1])

@@ -9,6 +9,7 @@ import numpy as np
 
 from subwords.bpe.model import BPE
 from subwords.families import family_of, need
+from subwords.normalize.normalizer import NormalizerEngine
 from subwords.study.checks.subject import Subject
 from subwords.study.finding import Finding
 
@@ -64,7 +65,7 @@ def check_reach(subject: Subject) -> Iterator[Finding]:
         for index in _lost(tok, typed, subject):
             token, text = subject.shown(index), typed[index]
             assert tok.normalizer is not None
-            after = tok.normalizer.escaped(text)
+            after = NormalizerEngine.of(tok.normalizer).escaped(text)
             yield Finding(
                 "normalized-token", f"{token!r}: the normalizer makes {after!r} of it", (index,), (token,), text
             )

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.normalize.normalizer import NormalizerEngine
 from subwords.study.checks.subject import Subject
 from subwords.study.finding import Finding
 from subwords.unicode.tables import property_members
@@ -92,9 +93,9 @@ def _duplicates(subject: Subject) -> Iterator[Finding]:
 
 
 def _normalized(subject: Subject) -> Iterator[Finding]:
-    normalizer = subject.tokenizer.normalizer
-    if normalizer is None:
+    if subject.tokenizer.normalizer is None:
         return
+    normalizer = NormalizerEngine.of(subject.tokenizer.normalizer)
     groups: dict[str, list[int]] = {}
     for index in subject.ordinary.tolist():
         try:

@@ -1,0 +1,19 @@
+"""Splitters and normalizers with the methods that encoding and counting use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from subwords import resolve
+from subwords.normalize.normalizer import NormalizerEngine
+from subwords.split.splitter import SplitterEngine
+
+__all__ = ["normalizer", "splitter"]
+
+
+def splitter(rule: Any, **options: Any) -> SplitterEngine:
+    return SplitterEngine.of(resolve.splitter(rule, **options))
+
+
+def normalizer(rule: Any) -> NormalizerEngine:
+    return NormalizerEngine.of(resolve.normalizer(rule))

@@ -224,11 +224,11 @@ def test_unknown_settings_survive(tmp_path: Path) -> None:
         ({"additional_special_tokens": 7}, r"additional_special_tokens"),
         (
             {"added_tokens_decoder": {"280": LISTED, "281": LISTED}},
-            r"added_tokens_decoder\.281\.content: expected a token of its own",
+            r"added_tokens_decoder\.281\.content: expected a non-empty token that is listed once",
         ),
         (
             {"added_tokens_decoder": {"280": {"content": ""}}},
-            r"added_tokens_decoder\.280\.content: expected a token of its own",
+            r"added_tokens_decoder\.280\.content: expected a non-empty token that is listed once",
         ),
     ],
 )

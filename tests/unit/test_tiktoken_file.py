@@ -44,7 +44,7 @@ def test_tokens_and_ranks() -> None:
         (b"YQ== 99999999999999999999", r"rank up to"),
         (b"YQ=" + b" 256", r"expected a token in base64, not b'YQ='"),
         (b"Y!== 256", r"expected a token in base64"),
-        (b"YWI= 7", r"expected a rank of its own, not 7, the rank of b'\\x07'"),
+        (b"YWI= 7", r"expected an unused rank, not 7, the rank of b'\\x07'"),
         (b"YQ== 256", r"expected each token once, not b'a', which also has rank 97"),
         (b"YWI= 2000000", r"ranks without large gaps, not 2000000 among 257 tokens"),
     ],

@@ -223,7 +223,7 @@ def changed(path: str, new: object) -> dict[str, Any]:
         ("model.vocab.b", 10**30, r'model.vocab\["b"\]: .*, not 1000000'),
         ("model.vocab.b", 2**21 - 2, "model.vocab: expected .* large gaps, not an id of 2097150 among 5 tokens"),
         ("model.vocab.b", 16 * 5 + 2**20 + 1, ".*among 5 tokens"),
-        ("model.vocab.b", 4, r'model.vocab\["abc"\]: expected an id of its own, not 4, the id of "b"'),
+        ("model.vocab.b", 4, r'model.vocab\["abc"\]: expected an unused id, not 4, the id of "b"'),
         ("model.vocab.\ud800", 5, r'model.vocab: expected tokens without lone surrogates, not "\\ud800"'),
         ("model.merges", None, "model.merges: expected an array, not null"),
         ("model.merges", {"a": "b"}, "model.merges: expected an array, not an object"),

@@ -69,7 +69,7 @@ def test_lines_of_merges() -> None:
     ("vocab", "merges", "message"),
     [
         ({"x": -1}, "", r"vocab\.json: \[\"x\"\]|vocab\.json: .*x.*expected an integer"),
-        ({"x": 5}, "", r"vocab\.json: .*expected an id of its own"),
+        ({"x": 5}, "", r"vocab\.json: .*expected an unused id"),
         ({}, "a b c", r"merges\.txt: merges\[0\]: expected two tokens"),
         ({}, "a", r"merges\.txt: merges\[0\]: expected two tokens"),
         ({}, "a q\nz z", r"merges\.txt: merges\[0\]: expected two tokens whose concatenation is a token"),

@@ -86,7 +86,7 @@ def test_fields_that_hf_needs_are_needed(key: str) -> None:
         ({"vocab": {}}, "unk_token: expected a token of the vocabulary"),
         ({"vocab": []}, "vocab: expected an object, not an array of 0"),
         ({"vocab": ["[UNK]"]}, "vocab: expected an object"),
-        ({"vocab": {"[UNK]": 0, "a": 0}}, r'vocab\["a"\]: expected an id of its own, not 0, the id of "\[UNK\]"'),
+        ({"vocab": {"[UNK]": 0, "a": 0}}, r'vocab\["a"\]: expected an unused id, not 0, the id of "\[UNK\]"'),
         ({"vocab": {"[UNK]": -1}}, r'vocab\["\[UNK\]"\]: expected an integer from 0'),
         ({"vocab": {"[UNK]": "0"}}, r'vocab\["\[UNK\]"\]: expected an integer from 0'),
         ({"vocab": {"[UNK]": 0, "a": 2**31}}, r'vocab\["a"\]: expected an integer from 0'),

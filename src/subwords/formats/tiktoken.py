@@ -60,7 +60,7 @@ def read_ranks(data: bytes, name: str) -> dict[bytes, int]:
         where = f"{name}: line {number}"
         token, rank = _parsed(line, where)
         if taken.setdefault(rank, token) is not token:
-            raise FormatError(f"{where}: expected a rank of its own, not {rank}, the rank of {taken[rank]!r}")
+            raise FormatError(f"{where}: expected an unused rank, not {rank}, the rank of {taken[rank]!r}")
         if token and ranks.setdefault(token, rank) != rank:
             raise FormatError(f"{where}: expected each token once, not {token!r}, which also has rank {ranks[token]}")
     check_gaps(max(ranks.values(), default=0), ranks, name, "ranks")

@@ -41,7 +41,7 @@ class Notices:
             sys.stderr.flush()
 
     def unwritable(self, folder: Path | None, reason: str) -> None:
-        """Remember that the cache cannot be written; `warn` tells the user, in the thread of the caller."""
+        """Remember that the cache cannot be written; `warn` reports it in the thread of the caller."""
         place = f" in {folder}" if folder else ""
         self._unwritable = self._unwritable or f"{place}: {reason}"
 

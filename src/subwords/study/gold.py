@@ -14,7 +14,7 @@ __all__ = ["Boundaries", "boundaries"]
 
 
 class Boundaries(NamedTuple):
-    """Borders inside words: precision, recall and F1 of the tokens' borders. None where there is no border.
+    """Borders inside words: precision, recall and F1 of the tokens' borders. None without borders.
 
     Defined in ALGORITHMS.md, V9.
     """

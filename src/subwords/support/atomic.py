@@ -176,7 +176,7 @@ def _locked(temporary: Path) -> int:
 
 
 def _sweep(folder: Path) -> None:
-    """Delete the temporary files of killed processes in a folder, as far as possible."""
+    """Delete the temporary files of killed processes in a folder; files that cannot be deleted stay."""
     if sys.platform == "win32":
         return
     with suppress(OSError):

@@ -240,7 +240,7 @@ class Remote:
             self.fs.rm_file(self.key)
 
     def remove_folder(self) -> None:
-        """Delete all objects below, as far as possible."""
+        """Delete all objects below; those that cannot be deleted stay."""
         with suppress(OSError), _as_os_error(self):
             self.fs.rm(self.key, recursive=True)
 

@@ -1,6 +1,6 @@
 """A folder as transformers reads it: tokenizer.json, and beside it the roles of special tokens and a chat template.
 
-transformers chooses a class by `tokenizer_class`. Most classes build a pipeline of their own and drop the one of the
+transformers chooses a class by `tokenizer_class`. Most classes build another pipeline and drop the one of the
 tokenizer.json. `PreTrainedTokenizerFast` keeps it, in versions 4 and 5.
 """
 
@@ -101,7 +101,7 @@ def _with_listed(spec: TokenizerSpec, decoder: Node) -> TokenizerSpec:
         entry = decoder[key]
         content = entry["content"].string()
         if content in entries or not content or not is_unicode(content):
-            raise entry["content"].wrong("a token of its own")
+            raise entry["content"].wrong("a non-empty token that is listed once")
         flags[content] = _flags(entry)
         if content not in known:
             entries[content] = entry

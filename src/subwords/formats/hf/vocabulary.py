@@ -65,7 +65,7 @@ def read_vocab(node: Node) -> dict[str, int]:
     if len(set(ids)) < len(vocab):
         first: dict[int, str] = {}
         text = next(text for text, i in vocab.items() if first.setdefault(i, text) != text)
-        raise _entry(node, text).wrong("an id of its own", f"{vocab[text]}, the id of {shown(first[vocab[text]])}")
+        raise _entry(node, text).wrong("an unused id", f"{vocab[text]}, the id of {shown(first[vocab[text]])}")
     return vocab
 
 

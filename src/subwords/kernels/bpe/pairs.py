@@ -3,9 +3,9 @@
 *Open* table: open addressing with linear probing. An entry is one uint64, left << 43 | right << 22 | rank; NONE marks a
 free slot, rank MOST_RANK two symbols that meet inside a token but do not merge.
 
-*Perfect* table, for models that know every byte: each pair has its own place, found without a search or a branch.
-The first bits of a pair's hash choose a pilot, which moves the pairs of these bits to free places. An entry is one
-uint32: a rank in its low bits, bits of the pair's hash above. So 100,000 merges fit the second cache. A pair that is no
+*Perfect* table, for models that know every byte: each pair has its own place, found without a search or a branch. The
+first bits of a pair's hash choose a pilot, which moves the pairs of these bits to free places. An entry is one uint32:
+a rank in its low bits, bits of the pair's hash above. So 100,000 merges fit the second cache. A pair that does not
 merge may have these bits too: whoever uses a rank compares the two symbols with halves[2 * rank] and the next one.
 """
 

@@ -115,7 +115,7 @@ def split_gpt2(text: U8s, start: Int, stop: Int, classes: U8s, tail: U8s, ends: 
 def split_gpt2_many(text: U8s, bounds: I64s, first: Int, classes: U8s, tail: U8s, ends: U32s, text_ends: I64s) -> Int:
     """Write the word ends of whole texts, text[bounds[i]:bounds[i + 1]] from i = first on, relative to bounds[first].
 
-    Returns the index of the first text there was no room for. text_ends[i - first + 1] is the number of words up to the
+    Returns the index of the first text without room. text_ends[i - first + 1] is the number of words up to the
     end of text i.
     """
     return scan_texts(scan, text, bounds, first, classes, tail, ends, text_ends)

@@ -360,7 +360,7 @@ def split_text(text: U8s, start: Int, stop: Int, transducer: Transducer, ends: U
 def split_texts(text: U8s, bounds: I64s, first: Int, transducer: Transducer, ends: U32s, text_ends: I64s) -> Int:
     """Write the word ends of whole texts, text[bounds[i]:bounds[i + 1]] from i = first on, relative to bounds[first].
 
-    Returns the index of the first text there was no room for. text_ends[i - first + 1] is the number of words up to the
+    Returns the index of the first text without room. text_ends[i - first + 1] is the number of words up to the
     end of text i.
     """
     m, p, b, e, mark = opened(transducer), pointer(text), pointer(bounds), pointer(ends), pointer(text_ends)

@@ -191,9 +191,9 @@ def cover_text(ids: U32s, sizes: I32s, text: U8s, prefix: Int, byte_spans: I64s,
     """Write the ranges of ids that cover a text one after the other: 1, or 0 if their sizes are not those of the text.
 
     prefix: unless it is NO_PREFIX, the ids also cover one byte before the text, and their ranges are whole characters.
-    FIRST_PREFIX: that byte has the range of the first character, and every byte that of its own one. EMPTY_PREFIX: it
-    has the empty range at the start, as the bytes of a character have, but for the last one, at theirs. `spans` is
-    empty if the text is ASCII. Same as `tests.locating.covered_text`.
+    FIRST_PREFIX: that byte has the range of the first character, and every byte that of its own character.
+    EMPTY_PREFIX: it has the empty range at the start, as the bytes of a character have, but for the last one, at
+    theirs. `spans` is empty if the text is ASCII. Same as `tests.locating.covered_text`.
     """
     i, s, p, known, size = pointer(ids), pointer(sizes), pointer(text), len(sizes), I64(len(text))
     to_bytes, to_spans, wide, whole = pointer(byte_spans), pointer(spans), len(spans) > 0, prefix != layout.NO_PREFIX

@@ -65,8 +65,8 @@ class MergeLimits:
 
     vocab_size: int
     tie_break: str
-    min_frequency: int
-    max_token_length: int | None
+    min_frequency: int = 0
+    max_token_length: int | None = None
     special_tokens: tuple[str, ...] = ()
     limit_alphabet: None = None
 

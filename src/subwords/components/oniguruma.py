@@ -21,7 +21,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-__all__ = ["escaped", "from_oniguruma", "to_oniguruma"]
+__all__ = ["escaped", "from_oniguruma", "pattern_tokens", "to_oniguruma"]
 
 _ESCAPE = r"\\(?:[xu]\{[^}]*\}|[pP]\{[^}]*\}|.)"
 _OPENING = r"\(\?[a-z-]+[:)]|\(\?<?[=!:>]|\[\^?\]?"
@@ -132,7 +132,9 @@ def _rewritten(pattern: str, translation: _Translation) -> str:
     out: list[str] = []
     groups: list[int] = []
     item = 0  # start in `out` of the item that a quantifier would repeat
-    for token, inside in _tokens(pattern):
+    for token, inside in pattern_tokens(pattern):
+        if code := _CODE.fullmatch(token):
+            token = _escaped(chr(int(code[1], 16)))
         if inside:
             out.append(translation.inside.get(token, token))
         elif token[0] in "*+?":
@@ -157,13 +159,12 @@ def _rewritten(pattern: str, translation: _Translation) -> str:
     return "".join(out)
 
 
-def _tokens(pattern: str) -> Iterator[tuple[str, bool]]:
+def pattern_tokens(pattern: str) -> Iterator[tuple[str, bool]]:
     """Yield the tokens of a pattern, each with whether it is inside a bracket expression (the opening [ is not)."""
     at = depth = 0
     while match := (_INSIDE if depth else _OUTSIDE).match(pattern, at):
         token, at = match[0], match.end()
-        code = _CODE.fullmatch(token)
-        yield _escaped(chr(int(code[1], 16))) if code else token, depth > 0
+        yield token, depth > 0
         if depth and token == "]":
             depth -= 1
         elif token.startswith("[") and not token.startswith("[:"):

@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.components.oniguruma import pattern_tokens
 from subwords.components.splitter import ByteChars, Prefix, Replace, Rule, Split, Step
 from subwords.split.splitter import SplitterEngine
 
@@ -39,21 +40,14 @@ def alternatives_of(rule: Rule) -> tuple[str, ...]:
 
 @lru_cache(16)
 def _alternatives(pattern: str) -> tuple[str, ...]:
-    found, depth, within, at = [""], 0, 0, 0
-    while at < len(pattern):
-        char = pattern[at]
-        size = 2 if char == "\\" else 1
-        if char == "[":
-            within += 1
-        elif char == "]" and within:
-            within -= 1
-        elif not within:
-            depth += (char == "(") - (char == ")")
-        if char == "|" and not depth and not within:
+    found, depth = [""], 0
+    for token, inside in pattern_tokens(pattern):
+        if not inside:
+            depth += (token[0] == "(" and token[-1] != ")") - (token == ")")
+        if token == "|" and not depth and not inside:
             found.append("")
         else:
-            found[-1] += pattern[at : at + size]
-        at += size
+            found[-1] += token
     return tuple(found)
 
 

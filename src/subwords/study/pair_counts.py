@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.adapt.extend_bpe import MergeLimits
 from subwords.adapt.words import apart_ids, symbols_of, word_ids
 from subwords.bpe.model import BPE
 from subwords.bpe.plain import first_symbols, merge
@@ -36,15 +36,6 @@ class Learned:
     count: int
     best: Pair | None = None
     best_count: int = 0
-
-
-class _Limits(NamedTuple):
-    vocab_size: int
-    tie_break: str
-    min_frequency: int = 0
-    max_token_length: int | None = None
-    special_tokens: tuple[str, ...] = ()
-    limit_alphabet: None = None
 
 
 def one_merge_each(model: BPE) -> BPE:
@@ -158,7 +149,7 @@ class _Begun:
         refused: strings that no merge may make.
         """
         words = symbols_of(self.ids, self.counts.counts, self.apart, in_order=tie_break == "first")
-        base, limits = [*self.base, *refused], _Limits(self.whole + len(refused), tie_break)
+        base, limits = [*self.base, *refused], MergeLimits(self.whole + len(refused), tie_break)
         lengths, classes = np.ones(len(base), np.int32), np.zeros(len(base), np.uint8)
         taken = np.arange(self.size, len(base), dtype=np.int32)
         rules = MergeRules(lengths, classes, np.zeros(1, np.uint8), taken) if refused else None

@@ -134,7 +134,7 @@ def test_options_of_the_other_family_are_refused(trained: Tokenizer) -> None:
             trained.sample("low", **{name: value})
     with pytest.raises(subwords.InputError, match="dropout is not an option of sample for Unigram models"):
         unigram.sample("hug", dropout=0.1)
-    with pytest.raises(subwords.InputError, match="sample that or BPE; this is WordLevel"):
+    with pytest.raises(subwords.InputError, match="sample needs a BPE or Unigram model; this is WordLevel"):
         wordlevel.sample("a")
     assert unigram.sample("hugs", seed=3) == unigram.sample("hugs", temperature=0.1, nbest=-1, seed=3)
 

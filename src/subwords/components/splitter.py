@@ -251,7 +251,6 @@ NAMED: dict[str, Rule] = {name: (Split(pattern),) for name, pattern in PATTERNS.
     "gemma": (Split(" ", "merged_with_previous"),),
 }
 
-# Other published names of the same rules; `-`, `_`, spaces and case are ignored.
 # How numbers may be cut before everything else, as regexes; the last one counts from the end of the number.
 DIGIT_POLICIES = {
     "1": r"\p{N}",
@@ -260,6 +259,7 @@ DIGIT_POLICIES = {
     "1-3-right": r"\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))",
 }
 
+# Other published names of the same rules; `-`, `_`, spaces and case are ignored.
 ALIASES: dict[str, str] = {
     # tiktoken's encodings, and OpenAI's models.
     **{name: encoding.splitter for name, encoding in ENCODINGS.items() if name not in PATTERNS},

@@ -27,7 +27,7 @@ __all__ = ["allocation", "stability"]
     help="Of the documents; may be repeated.  [default: 1/64, 1/32, 1/16, 1/8, 1/4, 1/2 and 1]",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the samples.")
-@click.option("--held-out", type=SOURCE, metavar="SOURCE", help="What to measure on.  [default: the largest sample]")
+@click.option("--held-out", type=SOURCE, metavar="SOURCE", help="Text to measure on.  [default: the largest sample]")
 @click.option(
     "--algorithm",
     type=choice(["bpe", "wordpiece", "unigram", "wordlevel", "mingram"]),

@@ -131,7 +131,7 @@ def compare(
     type=utf8,
     multiple=True,
     metavar="[NAME=]SOURCE",
-    help="What to measure on; may be repeated. With names, each is a group.  [default: SOURCE]",
+    help="Text to measure on; may be repeated. With names, each is a group.  [default: SOURCE]",
 )
 @click.option(
     "--algorithm",

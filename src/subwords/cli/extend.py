@@ -42,7 +42,7 @@ __all__ = ["extend"]
 @click.option("--whole-characters", is_flag=True, help="New tokens are whole characters or a part of one.")
 @click.option("--tie-break", type=choice(["ids", "first", "bytes"]), default="ids", show_default=True)
 @reading_options
-@click.option("--memory", metavar="AMOUNT", help="About what the process may use in all, such as 2GB.")
+@click.option("--memory", metavar="AMOUNT", help="Approximate memory of the process, such as 2GB.")
 @threads_option
 @quiet_option
 @json_option

@@ -32,9 +32,9 @@ __all__ = ["prune"]
     type=utf8,
     multiple=True,
     metavar="SOURCE",
-    help="Remove what this corpus, or file of counts, uses least. May be repeated.",
+    help="Remove the tokens that this corpus, or file of counts, uses least. May be repeated.",
 )
-@click.option("--vocab-size", type=SIZE, metavar="N", help="With --source: leave so many tokens.")
+@click.option("--vocab-size", type=SIZE, metavar="N", help="With --source: leave N tokens.")
 @click.option("--min-count", type=click.IntRange(min=1), metavar="N", help="With --source: leave tokens used so often.")
 @click.option("--compact", is_flag=True, help="New ids without gaps.  [default: tokens keep their ids]")
 @click.option("--allow-unknown", is_flag=True, help="Also remove pieces without which text becomes unknown.")

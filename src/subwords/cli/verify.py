@@ -76,7 +76,7 @@ def paths_of(sources: Sequence[str]) -> list[Path] | None:
     "--other",
     type=INPUT,
     metavar="FILE",
-    help="What it must equal, such as the file that it was converted from.  [default: TOKENIZER itself]",
+    help="The tokenizer that it must equal, such as the file that it was converted from.  [default: TOKENIZER itself]",
 )
 @comparing_options
 @click.pass_context

@@ -31,8 +31,8 @@ class Reading:
     ("replace"); or its document is left out ("skip").
     """
 
-    documents: Documents = option("file", "What a document is: each text file or row, or each of its lines.")
-    separator: str | None = option(None, "What is between documents in text files.", metavar="TEXT")
+    documents: Documents = option("file", "A document is each text file or row, or each of its lines.")
+    separator: str | None = option(None, "The text between documents in text files.", metavar="TEXT")
     text_column: str = option("text", "The field or column that holds the text.", metavar="NAME")
     max_document_bytes: int | None = option(None, "Drop what follows in a document.", least=LEAST_CAP)
     sample: float | None = option(

@@ -60,18 +60,18 @@ class Run:
     """
 
     runner: Literal["local", "ray", "dask"] = option(
-        "local", "Who works on shards of the corpus: processes, Ray or Dask. Without an option of a run, no shards."
+        "local", "Where shards of the corpus are processed. Without an option of a run, the corpus has no shards."
     )
     workers: int | None = option(None, "Processes of this machine.", least=1)
     threads: int | None = None
     memory: int | str | None = option(
         None,
-        "About what all processes may use together, such as 2GB; on a cluster, each task. What does not fit goes to "
+        "Approximate memory of all processes together, such as 2GB; on a cluster, of each task. Larger counts go to "
         "temporary files.",
         metavar="AMOUNT",
     )
     address: str | None = option(None, "With --runner ray or dask: of an existing cluster.", metavar="ADDRESS")
-    shard_bytes: int = option(SHARD, "About how large a shard is.", least=1)
+    shard_bytes: int = option(SHARD, "Approximate size of a shard.", least=1)
     rank: int | None = option(None, "Array jobs: the number of this process,", least=0, metavar="R")
     world_size: int | None = option(None, "and how many there are.", least=1)
     folder: str | PathLike[str] | None = option(

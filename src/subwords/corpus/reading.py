@@ -34,7 +34,7 @@ class Reading:
     documents: Documents = option("file", "A document is each text file or row, or each of its lines.")
     separator: str | None = option(None, "The text between documents in text files.", metavar="TEXT")
     text_column: str = option("text", "The field or column that holds the text.", metavar="NAME")
-    max_document_bytes: int | None = option(None, "Drop what follows in a document.", least=LEAST_CAP)
+    max_document_bytes: int | None = option(None, "Truncate each document to N bytes.", least=LEAST_CAP)
     sample: float | None = option(
         None, "Read this share of the documents, chosen by a hash of their text: 0.1 for a tenth.", least=0, most=1
     )

@@ -11,7 +11,7 @@ import pytest
 import subwords
 from engines import normalizer
 from subwords.corpus.count import count_blocks
-from subwords.corpus.parts import parts_of
+from subwords.corpus.parts import cut_blocks
 from subwords.corpus.read import Block
 from subwords.corpus.specials import Specials
 from subwords.normalize.pipeline import Pipeline
@@ -59,7 +59,7 @@ def test_a_long_text_is_cut(rule: str) -> None:
     # Or all of a file would have to be in memory.
     text = OPTICKS.read_text("utf-8")
     words = Pipeline(normalizer("sentencepiece"), subwords.splitter(rule))
-    parts = list(parts_of(blocks_of([text], 1 << 14), words.cut, Specials(())))
+    parts = list(cut_blocks(blocks_of([text], 1 << 14), words.cut, Specials(())))
     assert len(parts) > len(text) >> 15
     assert max(len(piece.text) for piece in parts) < 1 << 15
     assert [piece.begins for piece in parts] == [True] + [False] * (len(parts) - 1)

@@ -35,9 +35,10 @@ class Family:
     The package `subwords.<name>` contains `model.py` with `model_class`, `segmenter.py` with `<model_class>Segmenter`,
     and `train.py` with `<model_class>Settings`, `train_<name>`, `assemble_<name>` and `untrained_<name>`.
 
-    package: that of another family, for an algorithm that trains its models. trainer: the module of its settings.
-    keeps_merges: in order, so that the first ones make a smaller vocabulary. tools: what functions of other rooms do
-    for this family alone, by the name of the function; a family without an entry is refused there.
+    adds_unk: unk_token becomes the first special token if it is not among them. keeps_merges: in order, so that the
+    first ones make a smaller vocabulary. tools: what functions of other rooms do for this family alone, by the name of
+    the function; a family without an entry is refused there. package: that of another family, for an algorithm that
+    trains its models. trainer: the module of its settings.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Family:
     normalizer: str | None = None
     special_tokens: tuple[str, ...] = ()
     unk_token: str | None = None
+    adds_unk: bool = False
     min_frequency: int = 0
     unit: Literal["tokens", "steps"] = "tokens"
     package: str | None = None
@@ -133,6 +135,7 @@ FAMILIES = {
         Family(
             *("unigram", "Unigram", "sentencepiece", "sentencepiece", ("<unk>", "<s>", "</s>")),
             unk_token="<unk>",
+            adds_unk=True,
             min_frequency=2,
             unit="steps",
             tools={
@@ -163,6 +166,7 @@ ALGORITHMS = {
     "mingram": Family(
         *("mingram", "Unigram", "sentencepiece", "sentencepiece", ("<unk>", "<s>", "</s>")),
         unk_token="<unk>",
+        adds_unk=True,
         package="unigram",
         trainer="subwords.adapt.mingram",
     ),

@@ -9,7 +9,7 @@ import numpy as np
 from engines import normalizer
 from parts import part_of
 from subwords.components.normalizer import NAMED, Prepend, Replace, Strip
-from subwords.normalize.stages import Part
+from subwords.normalize.stages import Position
 from subwords.reference import normalize as reference
 
 
@@ -36,7 +36,7 @@ for rule in part_of((*NAMED, [Strip(), Prepend("▁"), Replace(" ", "▁")], ["n
         assert rule == "sentencepiece" or origin.T.tolist() == ref_origin, (rule, text)
         for at in range(0, len(data) + 1, 9):
             cut = known.cut(data, at)
-            sides = (data[:cut], Part(True, False)), (data[cut:], Part(False, True))
+            sides = (data[:cut], Position(True, False)), (data[cut:], Position(False, True))
             both = [known.apply(side, np.array([0, len(side)]), part)[0].tobytes() for side, part in sides]
             assert not cut or both[0] + both[1] == refs[-1], (rule, text, at)
     out, ends = known.apply(np.concatenate(datas), bounds)

@@ -66,8 +66,11 @@ class BPESettings:
             check_token("unk_token", self.unk_token)
             if self.unk_token not in self.special_tokens:
                 raise InputError(f"expected unk_token {self.unk_token!r} to be among special_tokens: add it to them")
-        if self.byte_level and self.alphabet == "full" and self.limit_alphabet is None:
-            check_room(256, self)
+        if self.byte_level and self.alphabet == "full":
+            if single := [token for token in self.special_tokens if len(token.encode()) == 1]:
+                raise InputError(f"expected special tokens of more than one byte; {single[0]!r} is in the alphabet")
+            if self.limit_alphabet is None:
+                check_room(256, self)
 
     @property
     def cut_out(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from subwords.errors import InputError
 from subwords.support.checks import check_token, encode_text
 
-__all__ = ["Input", "Special", "Text", "parts_of", "source_of"]
+__all__ = ["Input", "Special", "Text", "input_parts", "source_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Special:
 Input: TypeAlias = str | bytes | Sequence[Text | Special]
 
 
-def parts_of(value: object) -> tuple[Text | Special, ...]:
+def input_parts(value: object) -> tuple[Text | Special, ...]:
     """Return the parts of an input that is a list or tuple of Text and Special; InputError for anything else."""
     if isinstance(value, list | tuple):
         for part in value:
@@ -66,4 +66,4 @@ def source_of(value: Input) -> bytes:
         return value
     if isinstance(value, str):
         return encode_text(value)
-    return b"".join(source_of(part.token if isinstance(part, Special) else part.text) for part in parts_of(value))
+    return b"".join(source_of(part.token if isinstance(part, Special) else part.text) for part in input_parts(value))

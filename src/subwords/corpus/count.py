@@ -12,9 +12,9 @@ import numpy as np
 from subwords.corpus.blocks import Block
 from subwords.corpus.counts import WordCounts
 from subwords.corpus.document_table import DocumentTable
-from subwords.corpus.parts import parts_of
+from subwords.corpus.parts import cut_blocks
 from subwords.corpus.provenance import Provenance
-from subwords.corpus.specials import Part, Specials
+from subwords.corpus.specials import CorpusPart, Specials
 from subwords.corpus.word_table import WordTable, words_of
 from subwords.split.routes import SplitBuffers
 from subwords.split.splitter import SplitterEngine
@@ -108,13 +108,13 @@ def _fill(
     specials = Specials(special_tokens)
     # A table that counts documents needs each of them whole.
     cut = None if isinstance(tables[0], DocumentTable) else splitter.cut
-    parts = parts_of(blocks, cut, specials, context=splitter.context)
+    parts = cut_blocks(blocks, cut, specials, context=splitter.context)
     unused, owned = (
         [(table, SplitBuffers(CHUNK_WORDS)) for table in tables],
         dict[int, tuple[WordTable, SplitBuffers]](),
     )
 
-    def run(part: Part) -> int:
+    def run(part: CorpusPart) -> int:
         # A table stores the offset of each word's first occurrence, so it needs its parts in the order of the corpus.
         # Each thread gets its parts in this order.
         owner = get_ident()

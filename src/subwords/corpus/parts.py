@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.corpus.blocks import Block
-from subwords.corpus.specials import Part, Specials
+from subwords.corpus.specials import CorpusPart, Specials
 
-__all__ = ["Cut", "parts_of"]
+__all__ = ["Cut", "cut_blocks"]
 
 
 class Cut(Protocol):
@@ -21,7 +21,9 @@ class Cut(Protocol):
         """Return a position in text[:at] where a cut changes no word, or 0; begins: whether a document starts here."""
 
 
-def parts_of(blocks: Iterable[Block], cut_of: Cut | None, specials: Specials, *, context: int = 0) -> Iterator[Part]:
+def cut_blocks(
+    blocks: Iterable[Block], cut_of: Cut | None, specials: Specials, *, context: int = 0
+) -> Iterator[CorpusPart]:
     """Cut blocks outside of words and special tokens; the text after the last cut is joined to the next block.
 
     cut_of: None cuts only between documents. context: bytes before a cut that decide about it, besides a character.
@@ -49,7 +51,7 @@ def parts_of(blocks: Iterable[Block], cut_of: Cut | None, specials: Specials, *,
             ends_text = bool(bounds[-1] == len(text))
             if not ends_text:
                 bounds = np.append(bounds, len(text))
-            yield Part(text, bounds, place, begins_text, ends_text, number=number, before=place - started)
+            yield CorpusPart(text, bounds, place, begins_text, ends_text, number=number, before=place - started)
             if len(ends):
                 number, started = number + len(ends), place + int(bounds[len(ends)])
             begins_text = ends_text or (after_special and whole > begins)
@@ -60,7 +62,7 @@ def parts_of(blocks: Iterable[Block], cut_of: Cut | None, specials: Specials, *,
             held += len(data)
     if waiting:
         bounds = np.array([0, held], np.int64)
-        yield Part(b"".join(waiting), bounds, place, begins_text, True, number=number, before=place - started)
+        yield CorpusPart(b"".join(waiting), bounds, place, begins_text, True, number=number, before=place - started)
 
 
 def _beside_specials(data: bytes, begins: int, cut: int, cut_of: Cut, specials: Specials) -> tuple[int, bool]:

@@ -34,7 +34,7 @@ def segmented(counts: WordCounts, segmentation: Segmentation) -> WordCounts:
 
     Source: merges within morphemes, MorphBPE, Asgari et al., arXiv 2502.00894.
     """
-    parts, found, cut = _parts_of(segmentation), dict[bytes, int](), 0
+    parts, found, cut = _pieces_by_word(segmentation), dict[bytes, int](), 0
     for word, number in counts:
         lead = next((space for space in SPACES if word.startswith(space)), b"")
         pieces = parts.get(word[len(lead) :])
@@ -55,7 +55,7 @@ def segmented(counts: WordCounts, segmentation: Segmentation) -> WordCounts:
     return WordCounts(data, offsets, numbers, counts.provenance, text_bytes=counts.text_bytes)
 
 
-def _parts_of(segmentation: Segmentation) -> dict[bytes, tuple[bytes, ...]]:
+def _pieces_by_word(segmentation: Segmentation) -> dict[bytes, tuple[bytes, ...]]:
     if isinstance(segmentation, Mapping):
         pairs = [(word, tuple(parts)) for word, parts in segmentation.items()]
     else:

@@ -10,13 +10,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Part", "Specials"]
+__all__ = ["CorpusPart", "Specials"]
 
 NEAR = 1 << 12  # bytes; shorter texts are searched in Python, longer ones by a kernel that releases the GIL
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class CorpusPart:
     """A part of the corpus: the texts text[bounds[i]:bounds[i + 1]]; text[0] is at offset `place` of the corpus.
 
     begins, ends: False if the first text continues the previous part, or if the last one continues in the next part.
@@ -61,7 +61,7 @@ class Specials:
             last = stop
         return last
 
-    def remove(self, part: Part) -> Part:
+    def remove(self, part: CorpusPart) -> CorpusPart:
         """Return the part without special tokens; the stretches between them become separate texts."""
         if not self._occur(part.text, 0, len(part.text)):
             return part
@@ -75,7 +75,7 @@ class Specials:
         begins, ends = part.begins or edges[kept[:1]].any(), part.ends or edges[kept[-1:] + 1] != len(part.text)
         bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         documents = np.searchsorted(part.bounds, edges[kept], "right") - 1
-        return Part(text, bounds, part.place, bool(np.all(begins)), bool(np.all(ends)), documents)
+        return CorpusPart(text, bounds, part.place, bool(np.all(begins)), bool(np.all(ends)), documents)
 
     def _spans(self, data: bytes, start: int, stop: int) -> Iterator[tuple[int, int]]:
         if not self._occur(data, start, stop):

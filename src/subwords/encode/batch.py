@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Offsets = NDArray[np.int64]
 Encoded = tuple[NDArray[np.uint32], Offsets]
 
-__all__ = ["Places", "encode_places", "parts_of", "read_places"]
+__all__ = ["Places", "encode_places", "group_texts", "read_places"]
 
 SAMPLED, SAMPLE = 8, 512  # texts of a part that show its script, and bytes of each
 LEAST_SAMPLED = 1 << 14  # bytes of texts
@@ -37,7 +37,7 @@ PART = 1 << 18  # bytes of short texts per task of a thread
 BYTES_PER_ID = 3  # of the first guess of a part's ids
 
 
-def parts_of(texts: list[bytes]) -> list[list[bytes]]:
+def group_texts(texts: list[bytes]) -> list[list[bytes]]:
     """Return consecutive texts of about PART bytes each."""
     parts: list[list[bytes]] = []
     size = PART

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.encode.batch import parts_of
+from subwords.encode.batch import group_texts
 from subwords.encode.fast_path import FastPath, has_fast_path, new_plan, new_slot
 from subwords.encode.segmenter import Segmenter, WordSource
 from subwords.encode.state import State
@@ -122,7 +122,7 @@ class Encoder:
 
     def encode_batch(self, texts: list[bytes], threads: int | None = None) -> TokenBatch:
         """Return the ids of many texts; threads take tasks of about PART bytes."""
-        parts = parts_of(texts)
+        parts = group_texts(texts)
         count = min(len(parts), thread_count(threads))
         if count <= 1:
             return TokenBatch.join([self._encode_texts(part) for part in parts])

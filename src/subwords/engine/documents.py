@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from subwords.corpus.parts import Cut, parts_of
-from subwords.corpus.specials import Part, Specials
+from subwords.corpus.parts import Cut, cut_blocks
+from subwords.corpus.specials import CorpusPart, Specials
 from subwords.encode.unknown import TextError, UnknownSymbolError
 from subwords.errors import InputError
 from subwords.results.token_batch import TokenBatch
@@ -59,7 +59,7 @@ def encode_documents(
     """
     encoder = PartEncoder(engine, special)
 
-    def run(part: Part) -> TokenBlock:
+    def run(part: CorpusPart) -> TokenBlock:
         batch = encoder.encode(part)
         return TokenBlock(batch.ids, batch.offsets[1:] if part.ends else batch.offsets[1:-1])
 
@@ -67,11 +67,11 @@ def encode_documents(
 
 
 def in_parts(
-    blocks: Iterable[Block], cut: Cut | None, run: Callable[[Part], Result], threads: int | None
+    blocks: Iterable[Block], cut: Cut | None, run: Callable[[CorpusPart], Result], threads: int | None
 ) -> Generator[Result, None, None]:
     """Yield run(part) for the parts of blocks, in order; `run` is called on several threads."""
     count = thread_count(threads)
-    parts = parts_of(blocks, cut, Specials(()))
+    parts = cut_blocks(blocks, cut, Specials(()))
     if count == 1:
         yield from map(run, parts)
         return
@@ -88,7 +88,7 @@ class PartEncoder:
         self._streams = special == "text" and engine.streams
         self.cut = engine.encoder.splitter.cut if self._streams else None
 
-    def encode(self, part: Part) -> TokenBatch:
+    def encode(self, part: CorpusPart) -> TokenBatch:
         """Return the ids of the texts of a part; the last text may continue in the next part.
 
         InputError with the number of the document, from 0, for text that cannot be encoded.
@@ -103,10 +103,10 @@ class PartEncoder:
             raise InputError(f"document {part.number + error.number}: {error.message}") from None
         return TokenBatch(batch.ids, np.ascontiguousarray(batch.offsets))
 
-    def _texts(self, part: Part) -> list[str]:
+    def _texts(self, part: CorpusPart) -> list[str]:
         return [part.text[start:stop].decode() for start, stop in pairwise(part.bounds.tolist())]
 
-    def _unknown(self, part: Part, error: UnknownSymbolError) -> InputError:
+    def _unknown(self, part: CorpusPart, error: UnknownSymbolError) -> InputError:
         """Return the error for a symbol without an id, with its place in its document."""
         from subwords.engine.unknown import spot_of
 

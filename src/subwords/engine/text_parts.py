@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.components.trusted import Input, Special, Text, parts_of
+from subwords.components.trusted import Input, Special, Text, input_parts
 from subwords.engine.added_tokens import AddedTokens, Finder
 from subwords.errors import InputError
 from subwords.normalize.normalizer import NormalizerEngine
@@ -72,7 +72,7 @@ class TextParts:
     def cut(self, text: Input, special: str | AbstractSet[str]) -> Iterator[Part]:
         """Yield the parts of a text; `special` is explained in `AddedTokens.split`."""
         if not isinstance(text, str | bytes):
-            yield from self._joined(parts_of(text), special)
+            yield from self._joined(input_parts(text), special)
             return
         if not isinstance(text, bytes):
             encode_text(text)  # raises InputError for lone surrogates and for other types

@@ -57,7 +57,7 @@ def index_pairs(
     threshold, size, spans = int(source.settings[layout.TRAIN.threshold]), len(source.words.symbols), source.spans
     postings = zeros(3 * size + 64, np.uint32, random=True)
     numbers = zeros(size, np.uint32, random=True)  # not a part of `postings`: memory that is used later, or never
-    parts = _parts_of(source.words, spans, threads)
+    parts = _divide(source.words, spans, threads)
     sieve = _sieve(source, parts, spans, threads)
     tables = in_threads(lambda part: _counted(source, part, spans, sieve, numbers), parts, threads)
     every = tables[0] if len(tables) == 1 else _sum(tables)
@@ -71,7 +71,7 @@ def index_pairs(
     return pairs, postings
 
 
-def _parts_of(words: SymbolWords, spans: NDArray[np.uint32], threads: int) -> list[tuple[int, int]]:
+def _divide(words: SymbolWords, spans: NDArray[np.uint32], threads: int) -> list[tuple[int, int]]:
     """Return the first place and the place after the last of each thread's words."""
     size = len(words.symbols)
     most = 1 if len(spans) or size < MANY_SYMBOLS else threads  # with spans, END may be inside a token

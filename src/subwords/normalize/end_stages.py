@@ -10,7 +10,7 @@ import numpy as np
 from subwords.components.normalizer import Prepend, Strip
 from subwords.kernels.named import trim_ends
 from subwords.normalize.characters import whitespace
-from subwords.normalize.stages import WHOLE, Bytes, Offsets, Part, Result, Stage, sums
+from subwords.normalize.stages import WHOLE, Bytes, Offsets, Position, Result, Stage, sums
 
 __all__ = ["PrependStage", "StripStage"]
 
@@ -23,7 +23,7 @@ class StripStage(Stage):
     def __init__(self, step: Strip) -> None:
         self._step = step
 
-    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
+    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Position = WHOLE) -> Result | None:
         """Remove the whitespace."""
         begins, stops = np.empty(len(bounds) - 1, np.int64), np.empty(len(bounds) - 1, np.int64)
         trim_ends.by_size(len(text))(text, bounds, whitespace(), begins, stops)
@@ -53,7 +53,7 @@ class PrependStage(Stage):
         self._prefix = np.frombuffer(step.text.encode(), np.uint8)
         self.growth = 1 + len(self._prefix)
 
-    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
+    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Position = WHOLE) -> Result | None:
         """Insert the text."""
         if len(bounds) == 2 and bounds[0] < bounds[1] and len(self._prefix) and part.begins:
             return self._before(text, int(bounds[0]), int(bounds[1]), tracked)

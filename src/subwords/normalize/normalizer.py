@@ -16,7 +16,7 @@ from subwords.errors import InputError
 from subwords.kernels.named import last_safe
 from subwords.normalize.characters import UNICODE_VERSION
 from subwords.normalize.plan import aligned, applied, safe, stages_of
-from subwords.normalize.stages import WHOLE, Origin, Part, Stage
+from subwords.normalize.stages import WHOLE, Origin, Position, Stage
 from subwords.split.routes import StageCall
 from subwords.support.checks import encode_text
 
@@ -93,7 +93,7 @@ class Normalizer:
     def _forms(self) -> bool:
         return all(isinstance(step, Form) for step in self.steps)
 
-    def _applied(self, text: Bytes, bounds: Offsets, part: Part = WHOLE) -> tuple[Bytes, Offsets]:
+    def _applied(self, text: Bytes, bounds: Offsets, part: Position = WHOLE) -> tuple[Bytes, Offsets]:
         """Return the normalized texts text[bounds[i]:bounds[i + 1]], concatenated, and their bounds, int64.
 
         A byte that is not UTF-8 is a character of no class and stays unchanged (ALGORITHMS.md, S2). `part`: for one
@@ -153,7 +153,7 @@ class NormalizerEngine(Normalizer):
         data = np.frombuffer(text.encode("utf-8", "surrogateescape"), np.uint8)
         return self.apply(data, np.array([0, len(data)]))[0].tobytes().decode("utf-8", "surrogateescape")
 
-    def aligned(self, text: Bytes, part: Part = WHOLE) -> tuple[Bytes, Offsets]:
+    def aligned(self, text: Bytes, part: Position = WHOLE) -> tuple[Bytes, Offsets]:
         """Return the normalized text and its origin, int64 of shape (2, n).
 
         The origin of a byte is the byte range in `text` of the character that it comes from. Inserted bytes have the
@@ -167,7 +167,7 @@ class NormalizerEngine(Normalizer):
         data, _, origin = self.traced(text, np.array([0, len(text)]), part)
         return data, np.stack([origin.begins, origin.ends])
 
-    def traced(self, text: Bytes, bounds: Offsets, part: Part = WHOLE) -> tuple[Bytes, Offsets, Origin]:
+    def traced(self, text: Bytes, bounds: Offsets, part: Position = WHOLE) -> tuple[Bytes, Offsets, Origin]:
         """Return the normalized texts text[bounds[i]:bounds[i + 1]], their bounds, and their origin in `text`.
 
         bounds: from 0 to len(text). The origin is where the range of each byte begins, and where it ends, both int64;

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.normalize.normalizer import Normalizer, NormalizerEngine
-from subwords.normalize.stages import Part
+from subwords.normalize.stages import Position
 from subwords.split.routes import CHUNK_WORDS, SplitBuffers, SplitCall, WordChunk
 from subwords.split.splitter import Splitter, SplitterEngine
 from subwords.split.word_spans import WordSpans
@@ -74,7 +74,7 @@ class Pipeline:
         while at < len(text):
             stop = at + self._stretch(text[at:])
             bounds = np.array([0, stop - at], np.int64)
-            of = Part(begins and at == 0, ends and stop == len(text))
+            of = Position(begins and at == 0, ends and stop == len(text))
             part, _ = self.normalizer.apply(text[at:stop], bounds, of)
             part = np.concatenate([rest, part]) if len(rest) else part
             cut = len(part) if stop == len(text) else self.splitter.cut(part, len(part))
@@ -116,7 +116,7 @@ class Pipeline:
         begin = self.normalizer.cut(text[: max(0, stop - NEAR)], max(0, stop - NEAR))
         if begin == stop or stop - begin > CONTEXT or (begin == 0 and not begins):
             return 0
-        of = Part(begin == 0 and begins, False)
+        of = Position(begin == 0 and begins, False)
         part, origin = self.normalizer.aligned(text[begin:stop], of)
         cut = self.splitter.cut(part, len(part))
         while cut > 0:
@@ -126,7 +126,7 @@ class Pipeline:
             cut = self.splitter.cut(part, cut - 1)
         return 0
 
-    def _becomes(self, text: Bytes, size: int, of: Part) -> bool:
+    def _becomes(self, text: Bytes, size: int, of: Position) -> bool:
         """Whether the normalized text has this length.
 
         It differs if the cut is inside the replacement of one character. Origins do not prove it: as in HF, they may

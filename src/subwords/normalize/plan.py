@@ -141,7 +141,7 @@ def _stages_of(steps: Steps, fused: bool) -> tuple[Stage, ...]:
 def _parts(steps: Steps) -> tuple[CharMap | Stage | Form, ...]:
     parts: list[CharMap | Stage | Form] = []
     for step in steps:
-        for part in _parts_of(step):
+        for part in _stages_of(step):
             last = parts[-1] if parts else None
             if isinstance(last, CharMap) and isinstance(part, CharMap) and fits(both := last.then(part)):
                 parts[-1] = both
@@ -156,7 +156,7 @@ def _ready(part: CharMap | Stage | Form) -> Stage:
     return FormStage(part) if isinstance(part, Form) else CharStage(part)
 
 
-def _parts_of(step: Step) -> list[CharMap | Stage | Form]:
+def _stages_of(step: Step) -> list[CharMap | Stage | Form]:
     match step:
         case Bert():
             return _bert_parts(step)

@@ -11,7 +11,7 @@ from subwords.kernels.layout import Normalized, Rules
 from subwords.kernels.named import grapheme_sources, grapheme_texts
 from subwords.normalize.graphemes import grapheme_classes
 from subwords.normalize.sentencepiece import fields_of, ranges_of, replacement
-from subwords.normalize.stages import WHOLE, Bytes, Offsets, Part, Result, Stage, written
+from subwords.normalize.stages import WHOLE, Bytes, Offsets, Position, Result, Stage, written
 from subwords.split.routes import StageCall
 
 __all__ = ["GraphemeStage"]
@@ -51,7 +51,7 @@ class GraphemeStage(Stage):
         )
         self._spare = 8 * layout.LANES + 2 * longest
 
-    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
+    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Position = WHOLE) -> Result | None:
         """Replace graphemes and characters."""
         stream = np.empty(3 * layout.LANES, np.uint8)
         kernel, lost = grapheme_texts.by_size(len(text)), 0

@@ -8,7 +8,7 @@ from subwords.components.normalizer import Replace
 from subwords.kernels import layout
 from subwords.kernels.layout import Normalized, Runs
 from subwords.kernels.named import run_texts
-from subwords.normalize.stages import WHOLE, Bytes, Offsets, Part, Result, Stage, written
+from subwords.normalize.stages import WHOLE, Bytes, Offsets, Position, Result, Stage, written
 from subwords.split.pattern import Chars, Repeat, parse
 from subwords.split.routes import StageCall
 from subwords.split.sets import Members, Outside
@@ -43,7 +43,7 @@ class RunStage(Stage):
         self._runs = Runs(members.astype(np.uint8), np.array([low], np.int64), data)
         self.growth = 1 + len(content)
 
-    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
+    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Position = WHOLE) -> Result | None:
         """Replace the runs."""
         kernel, runs = run_texts.by_size(len(text)), self._runs
         spare = 2 * layout.BLOCK_GROWTH + len(runs.content)

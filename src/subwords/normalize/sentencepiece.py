@@ -14,7 +14,7 @@ from subwords.errors import FormatError
 from subwords.kernels import layout
 from subwords.kernels.layout import Children, Rules
 from subwords.kernels.named import rule_texts
-from subwords.normalize.stages import WHOLE, Bytes, Offsets, Origin, Part, Result, Stage, written
+from subwords.normalize.stages import WHOLE, Bytes, Offsets, Origin, Position, Result, Stage, written
 from subwords.split.routes import StageCall
 from subwords.unicode.tables import WHITE_SPACE
 
@@ -67,16 +67,16 @@ class RulesStage(Stage):
         settings[layout.RULE.suffix] = step.add_dummy_prefix and step.whitespace_suffix
         settings[layout.RULE.joins_high], settings[layout.RULE.joins_ascii] = high.any(), joins
         settings[layout.RULE.ranges], settings[layout.RULE.longest] = len(self._rules.ranges) // 2, self._longest
-        parts = (Part(begins, ends) for begins in (False, True) for ends in (False, True))
+        parts = (Position(begins, ends) for begins in (False, True) for ends in (False, True))
         self._by_part = {part: self._rules_of(part) for part in parts}
 
-    def _rules_of(self, part: Part) -> Rules:
+    def _rules_of(self, part: Position) -> Rules:
         """Return the rules for whole texts or for a part of one."""
         settings = self._rules.settings.copy()
         settings[layout.RULE.begins], settings[layout.RULE.ends] = part
         return self._rules._replace(settings=settings)
 
-    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
+    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Position = WHOLE) -> Result | None:
         """Normalize; the source is where each byte's string or character begins, and one entry for the text's end."""
         rules, stream = self._by_part[part], np.empty(3 * layout.LANES, np.uint8)
         spare = 8 * layout.LANES + 2 * self._longest + len(bounds) * len(self._space)
@@ -202,7 +202,7 @@ class SpacedStage(RulesStage):
         super().__init__(step)
         self._keeps_end = keeps_end
 
-    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
+    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Position = WHOLE) -> Result | None:
         """Normalize, or return None if HF's result differs."""
         if (tracked and part == WHOLE) or (self._keeps_end and _ends_with_space(text, bounds, part)):
             return None
@@ -214,7 +214,7 @@ class SpacedStage(RulesStage):
         return found and found._replace(marked=self._keeps_end)
 
 
-def _ends_with_space(text: Bytes, bounds: Offsets, part: Part) -> bool:
+def _ends_with_space(text: Bytes, bounds: Offsets, part: Position) -> bool:
     """Whether any of the texts ends with U+2581 and optional whitespace."""
     data = text.tobytes()
     if SPACE not in data:

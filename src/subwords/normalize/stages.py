@@ -26,8 +26,8 @@ __all__ = [
     "CharStage",
     "FormStage",
     "Origin",
-    "Part",
     "PatternStage",
+    "Position",
     "Result",
     "Stage",
     "fits",
@@ -46,14 +46,14 @@ ROOM = 1 << 10  # initial size of the scratch buffer, in characters
 SECONDS = 10  # time limit of the `regex` package for one text, plus 10 s for every 10 million characters
 
 
-class Part(NamedTuple):
+class Position(NamedTuple):
     """The position of a stretch in its text: whether it begins the text, and whether it ends the text."""
 
     begins: bool = True
     ends: bool = True
 
 
-WHOLE = Part()
+WHOLE = Position()
 
 
 class Origin(NamedTuple):
@@ -78,7 +78,7 @@ class Stage(ABC):
     sees_ends = False  # whether the result depends on where a text begins or ends
 
     @abstractmethod
-    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
+    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Position = WHOLE) -> Result | None:
         """Return the changed texts text[bounds[i]:bounds[i + 1]] and their bounds; None if a fused stage fails.
 
         tracked: also return the source of every byte. part: the position of a stretch in a longer text.
@@ -140,7 +140,7 @@ class CharStage(Stage):
         self._plain[changed] = np.where(ascii_, self._arena[np.where(ascii_, entries >> layout.ENTRY_SHIFT, 0)], 255)
         self._replacements = Replacements(self._plain, self._entries, self._arena)
 
-    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
+    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Position = WHOLE) -> Result | None:
         """Replace the characters."""
         kernel, replacements = map_texts.by_size(len(text)), self._replacements
 
@@ -198,7 +198,7 @@ class FormStage(Stage):
         self._pairs, self._results = np.ascontiguousarray(table[:, 0]), table[:, 1].astype(np.uint32)
         self._form = NormalForm(self._kinds, self._classes, self._entries, self._chars, self._pairs, self._results)
 
-    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
+    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Position = WHOLE) -> Result | None:
         """Convert texts to the form."""
         form = self._form
         room = Items(*np.empty((2, ROOM), np.int64))
@@ -231,7 +231,7 @@ class ByteStage(Stage):
     def __init__(self) -> None:
         self._codes = np.array([ord(char) for char in tokens_to_text([bytes([byte]) for byte in range(256)])])
 
-    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
+    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Position = WHOLE) -> Result | None:
         """Replace the bytes; each character has the origin of its byte."""
         first, text = bounds[0], text[bounds[0] : bounds[-1]]
         places = sums(np.where(self._codes < 0x80, 1, 2)[text])
@@ -261,7 +261,7 @@ class PatternStage(Stage):
         self._content = step.content.encode()
         self.growth = 1 + len(self._content)
 
-    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Part = WHOLE) -> Result | None:
+    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Position = WHOLE) -> Result | None:
         """Replace the matches; the content has the origin of the last character of the match."""
         parts, sizes, places = [], [], []
         for begin, stop in pairwise(bounds.tolist()):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from subwords.corpus.groups import grouped_blocks
 from subwords.corpus.read import read_blocks
 from subwords.corpus.reading import Reading, Tally
-from subwords.corpus.specials import Part
+from subwords.corpus.specials import CorpusPart
 from subwords.engine.documents import PartEncoder, in_parts
 from subwords.errors import InputError
 from subwords.kernels import layout
@@ -92,14 +92,14 @@ def measured(
     counts = [np.zeros(size, np.int64) for size in sizes]
     for encoder in encoders:  # what is compiled or built at the first call is not in the seconds
         with suppress(InputError):  # a model may not know this letter, which is not the caller's
-            encoder.encode(Part(b"a", np.array([0, 1], np.int64), 0, begins=True, ends=True))
+            encoder.encode(CorpusPart(b"a", np.array([0, 1], np.int64), 0, begins=True, ends=True))
     sums, seconds = _Sums(len(tokenizers)), [0.0] * len(tokenizers)
     missing: dict[str, int] = {}  # documents without text, of each group
     for name, blocks in streams:
         before = tally.empty + tally.skipped
         cut = _cut(encoders)
 
-        def run(part: Part) -> _Part:
+        def run(part: CorpusPart) -> _Part:
             return _of_part(part, encoders, sizes)
 
         for found in in_parts(blocks, cut, run, threads):
@@ -155,7 +155,7 @@ class _Part:
     begins: bool
 
 
-def _of_part(part: Part, encoders: list[PartEncoder], sizes: list[int]) -> _Part:
+def _of_part(part: CorpusPart, encoders: list[PartEncoder], sizes: list[int]) -> _Part:
     from subwords.kernels.named import count_ids, measure_texts
 
     texts = np.empty((FIELDS, len(part.bounds) - 1), np.int64)

@@ -113,16 +113,13 @@ def families_with(option: str) -> tuple[str, ...]:
 
 
 def special_tokens_of(algorithm: str, special_tokens: Sequence[str] | None, unk_token: str | None) -> tuple[str, ...]:
-    """Return the special tokens: the given ones or the family's defaults, plus Unigram's unknown token."""
+    """Return the special tokens: the given ones or the family's defaults; the unknown token first, if the family adds it."""
     family = family_named(algorithm)
     tokens = check_strings("special_tokens", family.special_tokens if special_tokens is None else special_tokens)
     if unk_token is not None:
         check_token("unk_token", unk_token)
-    if family.model_class != "Unigram":
-        return tokens
     unk = family.unk_token if unk_token is None else unk_token
-    assert unk is not None
-    return tokens if unk in tokens else (unk, *tokens)
+    return tokens if not family.adds_unk or unk is None or unk in tokens else (unk, *tokens)
 
 
 def settings_of(algorithm: str, options: Mapping[str, Any]) -> Settings:
@@ -137,12 +134,7 @@ def settings_of(algorithm: str, options: Mapping[str, Any]) -> Settings:
     given.setdefault("unk_token", family.unk_token)
     if "min_frequency" in family.options:
         given.setdefault("min_frequency", family.min_frequency)
-    settings = family.settings(**given)
-    if family.name == "bpe" and settings.byte_level and settings.alphabet == "full":
-        for token in settings.special_tokens:
-            if len(token.encode()) == 1:
-                raise InputError(f"expected special tokens of more than one byte; {token!r} is in the alphabet")
-    return settings
+    return family.settings(**given)
 
 
 def _refuse_others(family: Family, given: Mapping[str, Any]) -> None:

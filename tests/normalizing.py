@@ -30,7 +30,7 @@ from subwords.kernels import layout
 from subwords.normalize import characters as tables
 from subwords.normalize.graphemes import grapheme_classes
 from subwords.normalize.normalizer import NormalizerEngine
-from subwords.normalize.stages import WHOLE, Part
+from subwords.normalize.stages import WHOLE, Position
 from subwords.reference import normalize as reference
 
 BERTS = [Bert(*flags) for flags in itertools.product((True, False), (True, False), (None, True, False), (True, False))]
@@ -190,7 +190,7 @@ def array(data: bytes) -> NDArray[np.uint8]:
     return np.frombuffer(data, np.uint8)
 
 
-def applied(rule: NormalizerEngine, texts: list[bytes], part: Part = WHOLE) -> list[bytes]:
+def applied(rule: NormalizerEngine, texts: list[bytes], part: Position = WHOLE) -> list[bytes]:
     """The texts, normalized all at once."""
     out, bounds = rule.apply(array(b"".join(texts)), np.cumsum([0, *map(len, texts)], dtype=np.int64), part)
     return [out[a:b].tobytes() for a, b in itertools.pairwise(bounds.tolist())]
@@ -199,7 +199,7 @@ def applied(rule: NormalizerEngine, texts: list[bytes], part: Part = WHOLE) -> l
 def in_parts(rule: NormalizerEngine, data: bytes, cuts: list[int]) -> bytes:
     """A text, normalized in parts between some cuts."""
     bounds = [0, *cuts, len(data)]
-    parts = [Part(start == 0, end == len(data)) for start, end in itertools.pairwise(bounds)]
+    parts = [Position(start == 0, end == len(data)) for start, end in itertools.pairwise(bounds)]
     texts = [data[start:end] for start, end in itertools.pairwise(bounds)]
     return b"".join(applied(rule, [text], part)[0] for text, part in zip(texts, parts, strict=True))
 

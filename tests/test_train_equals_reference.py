@@ -118,7 +118,7 @@ def test_nothing_but_ties(words: dict[bytes, int], tie_break: str, threshold: in
 @contextmanager
 def small_tables(counters: int, at_once: int) -> Iterator[list[int]]:
     """Index as if there were many pairs: in 3 parts, with a sieve of at most so many counters; yields their sizes."""
-    room, parts, used = indexing._room_of_sieve, indexing._parts_of, list[int]()
+    room, parts, used = indexing._room_of_sieve, indexing._divide, list[int]()
 
     def spy(source: indexing.Unindexed) -> int:
         used.append(min(room(source), counters))
@@ -128,7 +128,7 @@ def small_tables(counters: int, at_once: int) -> Iterator[list[int]]:
         for name, value in {"MANY_SYMBOLS": 0, "FEW_TOKENS": 0, "FEW_PAIRS": 1, "AT_ONCE": at_once}.items():
             patch.setattr(indexing, name, value)
         patch.setattr(indexing, "_room_of_sieve", spy)
-        patch.setattr(indexing, "_parts_of", lambda words, spans, threads: parts(words, spans, 3))
+        patch.setattr(indexing, "_divide", lambda words, spans, threads: parts(words, spans, 3))
         yield used
 
 

@@ -46,8 +46,8 @@ from subwords.normalize.stages import (
     CharStage,
     FormStage,
     Origin,
-    Part,
     PatternStage,
+    Position,
     Stage,
     fits,
 )
@@ -62,7 +62,7 @@ MOST_UNKNOWN = 4096  # characters whose marks remain: with more of them, a fused
 
 
 def applied(
-    stages: tuple[Stage, ...], text: Bytes, bounds: Offsets, part: Part = WHOLE
+    stages: tuple[Stage, ...], text: Bytes, bounds: Offsets, part: Position = WHOLE
 ) -> tuple[Bytes, Offsets] | None:
     """Return the normalized texts text[bounds[i]:bounds[i + 1]] and their bounds; None if a fused stage fails."""
     text, bounds = text[bounds[0] : bounds[-1]], bounds - bounds[0]
@@ -75,7 +75,7 @@ def applied(
 
 
 def aligned(
-    stages: tuple[Stage, ...], text: Bytes, bounds: Offsets, part: Part = WHOLE
+    stages: tuple[Stage, ...], text: Bytes, bounds: Offsets, part: Position = WHOLE
 ) -> tuple[Bytes, Offsets, Origin] | None:
     """Return the normalized texts, their bounds and their origin, see `Normalizer.traced`; None if a stage fails."""
     origin, starts = _characters(text), bounds
@@ -141,7 +141,7 @@ def _stages_of(steps: Steps, fused: bool) -> tuple[Stage, ...]:
 def _parts(steps: Steps) -> tuple[CharMap | Stage | Form, ...]:
     parts: list[CharMap | Stage | Form] = []
     for step in steps:
-        for part in _stages_of(step):
+        for part in _step_stages(step):
             last = parts[-1] if parts else None
             if isinstance(last, CharMap) and isinstance(part, CharMap) and fits(both := last.then(part)):
                 parts[-1] = both
@@ -156,7 +156,7 @@ def _ready(part: CharMap | Stage | Form) -> Stage:
     return FormStage(part) if isinstance(part, Form) else CharStage(part)
 
 
-def _stages_of(step: Step) -> list[CharMap | Stage | Form]:
+def _step_stages(step: Step) -> list[CharMap | Stage | Form]:
     match step:
         case Bert():
             return _bert_parts(step)

@@ -113,7 +113,7 @@ def families_with(option: str) -> tuple[str, ...]:
 
 
 def special_tokens_of(algorithm: str, special_tokens: Sequence[str] | None, unk_token: str | None) -> tuple[str, ...]:
-    """Return the special tokens: the given ones or the family's defaults; the unknown token first, if the family adds it."""
+    """Return the special tokens: the given ones or the family's defaults; some families add the unknown token."""
     family = family_named(algorithm)
     tokens = check_strings("special_tokens", family.special_tokens if special_tokens is None else special_tokens)
     if unk_token is not None:

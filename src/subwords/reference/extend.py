@@ -26,7 +26,7 @@ def extend(
 ) -> tuple[list[bytes], list[Pair]]:
     """Go on with training: return the vocabulary with at most `add` more tokens, and all merges (B9).
 
-    Words are segmented by the merges; symbols that are no token split a word. `specials` are not learned again.
+    Words are segmented by the merges; symbols outside the vocabulary split a word. `specials` are not learned again.
 
     >>> extend({b"hug": 10, b"hugs": 5}, [b"g", b"h", b"s", b"u", b"ug"], [(b"u", b"g")], 1)
     ([b'g', b'h', b's', b'u', b'ug', b'hug'], [(b'u', b'g'), (b'h', b'ug')])

@@ -11,7 +11,7 @@ from subwords.reference import unigram, unigram_encode, wordpiece
 
 __all__ = ["extend_unigram", "extend_wordpiece"]
 
-Segment = Callable[[str], list[str]]  # the pieces of a word; what is no piece splits it
+Segment = Callable[[str], list[str]]  # the pieces of a word; other text splits it
 GRAINS, ROUNDS, MORE = 128, 20, 64
 
 

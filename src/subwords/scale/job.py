@@ -75,7 +75,7 @@ class Run:
     rank: int | None = option(None, "Array jobs: the number of this process,", least=0, metavar="R")
     world_size: int | None = option(None, "and how many there are.", least=1)
     folder: str | PathLike[str] | None = option(
-        None, "Where shards are kept until all are done; a second run goes on from there: OUT.parts.", metavar="FOLDER"
+        None, "Where shards are kept until all are done; a second run resumes from it: OUT.parts.", metavar="FOLDER"
     )
     keep: bool = option(False, "Keep that folder, and the counts of train.")
 

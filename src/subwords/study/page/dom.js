@@ -22,7 +22,7 @@ export const byId = (id) => document.getElementById(id);
 export const number = (value, digits = 0) =>
   value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 
-// Control, format and other invisible characters, and bytes that are no characters (lone surrogates DC80 to DCFF).
+// Control, format and other invisible characters, and bytes that are not characters (lone surrogates DC80 to DCFF).
 const INVISIBLE = /[\p{C}\p{Z}]/gu;
 const NAMES = { " ": "␣", "\n": "↵", "\t": "⇥" };
 

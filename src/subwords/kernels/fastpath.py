@@ -33,7 +33,6 @@ HEAD = 16  # bytes of an object before its own fields; its type is the last eigh
 TYPE = 8
 DATA, SIZES = HEAD, HEAD + 16  # of an array: the address of its data, that of its size
 LIST_ITEMS = HEAD + 8  # of a list: where the address of its items is
-MOST_ID = 2**32 - 1
 API = 0  # the item of what every built-in function carries: the table below
 
 # ------------------------------------------------------------------ functions and objects of Python
@@ -209,29 +208,6 @@ def new_list(carried, ids, n):
             return I64(0)
         set_item(made, k, number)
     return made
-
-
-@helper
-def read_ids(carried, ids, out, room):
-    """Write a list of at most `room` ids, each an int below 2**32, to an address as 32 bits each; their number or -1.
-
-    -1 for another type, also of an item, and for other numbers: exactly `int`, so no Python code runs here.
-    """
-    if load_at(ids + TYPE) != api_of(carried, LIST_TYPE):
-        return I64(-1)
-    n = call_at(api_of(carried, LIST_SIZE), ids)
-    if n > room:
-        return I64(-1)
-    for k in range(n):
-        number = call_at(api_of(carried, LIST_GET), ids, k)
-        if load_at(number + TYPE) != api_of(carried, INT_TYPE):
-            return I64(-1)
-        value = call_at(api_of(carried, INT_VALUE), number)
-        if value < 0 or value > MOST_ID:
-            call_at(api_of(carried, CLEAR))
-            return I64(-1)
-        store_id_at(out + 4 * k, value)
-    return n
 
 
 @inlined

@@ -72,8 +72,8 @@ class Run:
     )
     address: str | None = option(None, "With --runner ray or dask: of an existing cluster.", metavar="ADDRESS")
     shard_bytes: int = option(SHARD, "Approximate size of a shard.", least=1)
-    rank: int | None = option(None, "Array jobs: the number of this process,", least=0, metavar="R")
-    world_size: int | None = option(None, "and how many there are.", least=1)
+    rank: int | None = option(None, "Array job: rank of this process, from 0.", least=0, metavar="R")
+    world_size: int | None = option(None, "Array job: number of processes.", least=1)
     folder: str | PathLike[str] | None = option(
         None, "Where shards are kept until all are done; a second run resumes from it: OUT.parts.", metavar="FOLDER"
     )

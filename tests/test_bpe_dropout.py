@@ -129,14 +129,14 @@ def test_what_is_no_probability_is_refused(trained: Tokenizer, value: Any) -> No
 def test_options_of_the_other_family_are_refused(trained: Tokenizer) -> None:
     unigram = subwords.train(["hug hugs hugging"] * 9, algorithm="unigram", vocab_size=14)
     wordlevel = subwords.train(["a b"], algorithm="wordlevel", vocab_size=3)
-    for name, value in (("alpha", 0.1), ("nbest", -1)):
+    for name, value in (("temperature", 10), ("nbest", -1)):
         with pytest.raises(subwords.InputError, match=f"{name} is not an option of sample for BPE models"):
             trained.sample("low", **{name: value})
     with pytest.raises(subwords.InputError, match="dropout is not an option of sample for Unigram models"):
         unigram.sample("hug", dropout=0.1)
     with pytest.raises(subwords.InputError, match="sample needs a BPE or Unigram model; this is WordLevel"):
         wordlevel.sample("a")
-    assert unigram.sample("hugs", seed=3) == unigram.sample("hugs", temperature=0.1, nbest=-1, seed=3)
+    assert unigram.sample("hugs", seed=3) == unigram.sample("hugs", temperature=10, nbest=-1, seed=3)
 
 
 def test_unknown_symbols_are_the_errors_of_encode() -> None:

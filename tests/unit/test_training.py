@@ -34,7 +34,7 @@ def test_warmup_leaves_no_kernel_to_compile() -> None:
         (
             {"algorithm": "word"},
             InputError,
-            "one of bpe, wordpiece, unigram, wordlevel, not 'word'",
+            "one of bpe, wordpiece, unigram, wordlevel, mingram, not 'word'",
         ),
         ({"user_defined": ["x"]}, InputError, r"`user_defined` is for unigram, not for bpe"),
         ({"special_tokens": "<s>"}, InputError, r"to be a list of str, not the str '<s>'"),
@@ -49,8 +49,7 @@ def test_warmup_leaves_no_kernel_to_compile() -> None:
         ({"vocab_size": "300"}, InputError, r"vocab_size to be an integer .* not '300'"),
         ({"min_frequency": -1}, InputError, r"min_frequency to be an integer from 0"),
         ({"threads": 0}, InputError, r"threads to be a positive integer"),
-        ({"documents": "page"}, InputError, r"expected documents to be one of file, line, not 'page'"),
-        ({"errors": "ignore"}, InputError, r"expected errors to be one of strict, replace, skip, not 'ignore'"),
+        ({"documents": "line"}, InputError, r"'documents' is not an option of train"),
         (
             {"vocab_size": 255},
             TrainingError,

@@ -83,8 +83,8 @@ def test_training_is_a_page_with_title_candidates_and_colours(tmp_path: Path, al
 
 def test_explanations_of_texts_are_pages_of_one_style(tmp_path: Path) -> None:
     subwords.train([WORDS], vocab_size=260).save(tmp_path / "tok.json")
-    for more in ((), ("--why-not",)):
-        run("study", "explain", tmp_path / "tok.json", "--text", "lowest", *more, "--html", tmp_path / "x.html")
+    for command in ("explain", "why-not"):
+        run("study", command, tmp_path / "tok.json", "--text", "lowest", "--html", tmp_path / "x.html")
         found = _Page((tmp_path / "x.html").read_text("utf-8"))
         assert found.tags.count("h1") == found.tags.count("title") == 1
         assert "panel" in found.classes

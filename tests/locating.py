@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -98,11 +98,26 @@ def characters(data: bytes) -> int:
     return sum(byte >> 6 != 2 for byte in data)
 
 
-def gathered(pieces: Sequence[Sequence[int]], row: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """The entries (id, byte span, span, word, name, type, special, attention) of rows of pieces."""
-    found: list[tuple[Any, ...]] = []
-    for first, size, index, kind, flags, name in pieces:
-        masks = kind, flags & 1, flags >> 1
-        inserted = (index, (0, 0), (0, 0), -1, name)
-        found += [(*entry, *masks) for entry in (row[first : first + size] if first >= 0 else [inserted] * size)]
+def framed(
+    pieces: Sequence[Sequence[int]],
+    fills: Sequence[Sequence[tuple[int, int]]],
+    row: Sequence[tuple[Any, ...]],
+    length: int,
+    names: int,
+) -> list[list[tuple[Any, ...]]]:
+    """The entries (id, byte span, span, word, name, type, special, attention) of rows, given a range for each slot."""
+    found = []
+    for ranges in fills:
+        entries: list[tuple[Any, ...]] = []
+        own = sum(1 if slot == layout.INSERTED else stop - start for slot, start, stop in _sized(pieces, ranges))
+        for slot, _, index, name, kind, flags in pieces:
+            masks = kind, flags & 1, flags >> 1
+            inserted = (index, (0, 0), (0, 0), -1, name + names)
+            times = 1 if slot == layout.INSERTED else max(0, length - own)
+            entries += [(*entry, *masks) for entry in (row[slice(*ranges[slot])] if slot >= 0 else [inserted] * times)]
+        found.append(entries)
     return found
+
+
+def _sized(pieces: Sequence[Sequence[int]], ranges: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
+    yield from ((slot, *(ranges[slot] if slot >= 0 else (0, 0))) for slot, *_ in pieces)

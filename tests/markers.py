@@ -186,12 +186,12 @@ def live_markers() -> Iterator[Markers]:
     import subwords
     from subwords.encode.encoder import Encoder
     from subwords.engine.decode.stream import DecodeStream
-    from subwords.engine.placed_one import OnePlacer
+    from subwords.engine.spans import SpanFinder
     from subwords.kernels import fastpath_decode
     from subwords.support.memory import Spare
 
     markers, patch = Markers(), pytest.MonkeyPatch()
-    take, large, fast_path, place = Encoder.take, Encoder._encode_large, Encoder.fast_path, OnePlacer.place
+    take, large, fast_path, find = Encoder.take, Encoder._encode_large, Encoder.fast_path, SpanFinder.find
     built_in, lent = fastpath_decode.built_in, Spare.empty
 
     def taken(self: Any) -> Any:
@@ -222,13 +222,10 @@ def live_markers() -> Iterator[Markers]:
 
         return fast._replace(encode=after_filling(fast.encode), count_ids=after_filling(fast.count_ids))
 
-    def placed(self: Any, *args: Any) -> Any:
-        rooms = [self._rooms.pop() for _ in range(len(self._rooms))]
-        for room in rooms:
-            fill(room.unknown)
-            fill_buffers(room.buffers)
-        self._rooms.extend(rooms)
-        return place(self, *args)
+    def searched(self: Any, *args: Any) -> Any:
+        for buffers in list(self._words.buffers):
+            fill_buffers(buffers)
+        return find(self, *args)
 
     def built(kernel: Any, carried: tuple[Any, ...], **options: Any) -> Any:
         function, scratch = built_in(kernel, carried, **options), memoryview(carried[-1])
@@ -249,7 +246,7 @@ def live_markers() -> Iterator[Markers]:
         (Encoder, "take", taken),
         (Encoder, "_encode_large", encoded_large),
         (Encoder, "fast_path", found),
-        (OnePlacer, "place", placed),
+        (SpanFinder, "find", searched),
         (fastpath_decode, "built_in", built),
         (Spare, "empty", lent_again),
     ):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from itertools import accumulate, pairwise
 from typing import Any
@@ -15,19 +16,17 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import subwords
-from locating import covered_text, gathered, kind_of, places, unknown_bytes
+from locating import covered_text, framed, kind_of, places, unknown_bytes
 from strategies import texts
 from subwords import Encoding, EncodingBatch, InputError, Tokenizer
 from subwords.components.padding import Padding, Truncation
 from subwords.components.template import Template
-from subwords.engine.call import Framing, _unpadded, _whole
-from subwords.engine.framed import padded
 from subwords.kernels import layout
-from subwords.kernels.layout import IdSizes, IdWords, Origins, Placed, Row, Source, Trims
-from subwords.kernels.text.locate import count_characters, cover_text, gather_pieces, place_ids, trim_spans
-from subwords.results.rows import FIELDS
+from subwords.kernels.layout import Frame, IdSizes, IdWords, Origins, Placed, Row, Source
+from subwords.kernels.text.locate import count_characters, cover_text, frame_rows, place_ids
+from subwords.results.rows import NO_ROW
 
-NONE = np.zeros(0, np.int64)
+NONE, NO_INTS, NO_BYTES = np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.uint8)
 Ints = NDArray[np.int64]
 
 
@@ -180,7 +179,7 @@ def covering(kind: str) -> Tokenizer:
 @given(texts(20))
 def test_spans_of_known_ids_are_those_of_the_words(kind: str, text: str) -> None:
     tok = covering(kind)
-    made, whole = tok(text), _whole(tok._engine, tok._usual_framing, text, None, "text")
+    made, (whole,) = tok(text), tok([text])
     for name in ("byte_spans", "spans"):
         assert getattr(made, name).tolist() == getattr(whole, name).tolist()
         assert not getattr(made, name).flags.writeable
@@ -188,10 +187,28 @@ def test_spans_of_known_ids_are_those_of_the_words(kind: str, text: str) -> None
     assert text == "" or not text.isascii() or tok._engine.cover is not None
 
 
-@given(st.lists(st.tuples(st.integers(-1, 3), st.integers(0, 3), *[st.integers(0, 3)] * 4), max_size=6), st.booleans())
-def test_pieces_are_gathered_as_by_the_twin(pieces: list[tuple[int, ...]], wide: bool) -> None:
-    row = [(k, (k, k + 1), (9 + k, 10 + k) if wide else (), k, k - 1) for k in range(6)]
-    size = sum(piece[1] for piece in pieces)
+PIECE = st.one_of(
+    st.tuples(st.integers(0, 2), *[st.integers(0, 1)] * 5),
+    st.tuples(st.just(layout.INSERTED), *[st.integers(0, 3)] * 5),
+)
+RANGE = st.tuples(st.integers(0, 3), st.integers(0, 3)).map(lambda pair: (pair[0], pair[0] + pair[1]))
+
+
+@given(
+    st.lists(PIECE, max_size=4),
+    st.sampled_from([None, 0, -1]),
+    st.lists(st.tuples(RANGE, RANGE, RANGE), max_size=3),
+    st.booleans(),
+    st.integers(0, 9),
+)
+def test_rows_are_framed_as_by_the_twin(
+    pieces: list[tuple[int, ...]], filled: int | None, fills: list[tuple[tuple[int, int], ...]], wide: bool, length: int
+) -> None:
+    pieces = [(piece[0], piece[1] % 2, *piece[2:]) for piece in pieces]
+    if filled is not None:
+        pieces.insert(0 if filled == 0 else len(pieces), (layout.FILLING, 0, 7, 1, 2, layout.SPECIAL))
+    row = [(k, (k, k + 1), (9 + k, 10 + k) if wide else (), k, k % 3 - 1) for k in range(6)]
+    expected = framed(pieces, fills, row, length, names=2)
 
     def made(count: int, fill: bool) -> Row:
         sizes = (count, 2 * count, 2 * count if wide else 0, count, count, count, count, count)
@@ -202,34 +219,59 @@ def test_pieces_are_gathered_as_by_the_twin(pieces: list[tuple[int, ...]], wide:
                 arrays[place][:] = np.array([entry[place] for entry in row]).ravel()
         return Row(*arrays)
 
-    out = made(size, False)
-    flat = ints(value for piece in pieces for value in piece)
-    assert len(flat) == layout.PIECE.width * len(pieces)
-    assert gather_pieces(flat, made(6, True), out) == size
-    spans = out.spans.reshape(-1, 2).tolist() if wide else [()] * size
+    slots = ints(number for ranges in fills for a, b in ranges for number in (a, b - a, 0))
+    frame = Frame(
+        ints(number for piece in pieces for number in piece),
+        NONE,
+        NONE,
+        slots,
+        NO_BYTES,
+        NO_INTS,
+        NO_INTS,
+        NO_INTS,
+        NO_BYTES,
+    )
+    out, bounds, ranges = made(sum(map(len, expected)), False), ints([0] * (len(fills) + 1)), ints([0] * 4 * len(fills))
+    assert frame_rows(frame, made(6, True), out, length, 2, bounds, ranges) == sum(map(len, expected))
+    assert bounds.tolist() == [*accumulate(map(len, expected), initial=0)]
+    spans = out.spans.reshape(-1, 2).tolist() if wide else [()] * len(out.ids)
     got = zip(out.ids, out.byte_spans.reshape(-1, 2).tolist(), spans, *out[3:], strict=True)
-    expected = [(a, [*b], [*c] if wide else (), *more) for a, b, c, *more in gathered(pieces, row)]
-    assert [(int(a), b, c, *map(int, more)) for a, b, c, *more in got] == expected
+    rows = [(a, [*b], [*c] if wide else (), *more) for each in expected for a, b, c, *more in each]
+    assert [(int(a), b, c, *map(int, more)) for a, b, c, *more in got] == rows
 
 
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 2)), max_size=6),
     st.lists(st.booleans(), min_size=1, max_size=2),
+    st.sampled_from(["a", "é"]),
 )
-def test_spans_are_trimmed_as_by_the_template(rows: list[tuple[int, int, int]], keeps: list[bool]) -> None:
-    tokens = ["Ġ" * begun + "a" * length + "Ġ" * ended for begun, ended, length in rows]
+def test_spans_are_trimmed_as_by_the_template(rows: list[tuple[int, int, int]], keeps: list[bool], letter: str) -> None:
+    tokens = [" " * begun + letter * length + "\u3000" * ended for begun, ended, length in rows]
+    text = "".join(tokens)
     cuts = [*accumulate(map(len, tokens), initial=0)]
+    byte_cuts = [len(text[:cut].encode()) for cut in cuts]
     spans = np.array([*pairwise(cuts)], np.int64).reshape(-1, 2)
     expected = Template(trims=tuple(keeps)).trimmed(spans, tokens)
-    around = [(len(token) - len(token.lstrip("Ġ")), len(token) - len(token.rstrip("Ġ"))) for token in tokens]
-    begun, ended = np.array([*around, (0, 0)], np.int32).T
-    trims = Trims(np.ascontiguousarray(begun), np.ascontiguousarray(ended), np.array(keeps, np.uint8))
-    text, bounds, ids = np.full(cuts[-1], 97, np.uint8), ints([0, cuts[-1]]), np.arange(len(rows), dtype=np.uint32)
-    for wide in (False, True):
-        both = [np.ascontiguousarray(spans).ravel().copy() for _ in range(2)]
-        out = Placed(both[0], both[1] if wide else NONE, np.zeros(len(rows), np.int32), np.zeros(1, np.uint8), NONE)
-        assert trim_spans(ids, ints([0, len(rows)]), trims, text, bounds, out) == 0
-        assert [each.reshape(-1, 2).tolist() for each in both[: 1 + wide]] == [expected.tolist()] * (1 + wide)
+    around = [(len(token) - len(token.lstrip()), len(token) - len(token.rstrip())) for token in tokens]
+    begun, ended = np.ascontiguousarray(np.array([*around, (0, 0)], np.int32).T)
+    count = len(rows)
+    ids, none = np.arange(count, dtype=np.uint32), np.zeros(count, np.int32)
+    row = Row(
+        ids, ints(place for pair in pairwise(byte_cuts) for place in pair), spans.ravel(), none, none, *NO_ROW[5:]
+    )
+    out = Row(
+        ids.copy(), row.byte_spans.copy(), spans.ravel().copy(), none.copy(), none.copy(),
+        np.zeros(count, np.uint32), np.zeros(count, np.uint8), np.zeros(count, np.uint8),
+    )  # fmt: skip
+    frame = Frame(
+        ints([0, 0, 0, 0, 0, layout.ATTENDED]), ints([0, count]), ints([0, len(text.encode())]), NONE,
+        np.array(keeps, np.uint8), begun, ended, NO_INTS, np.frombuffer(text.encode(), np.uint8),
+    )  # fmt: skip
+    assert frame_rows(frame, row, out, 0, 0, ints([0, 0]), ints([0, 0])) == count
+    assert out.spans.reshape(-1, 2).tolist() == expected.tolist()
+    assert out.byte_spans.reshape(-1, 2).tolist() == [
+        [len(text[:a].encode()), len(text[:b].encode())] for a, b in expected
+    ]
 
 
 # ------------------------------------------------------------------ in bulk and one by one
@@ -274,17 +316,30 @@ FAMILIES: dict[str, Callable[[], Tokenizer]] = {
 made = cache(lambda name: FAMILIES[name]())
 
 
-def the_long_way(tok: Tokenizer, framing: Framing, rows: list[list[str]], special: str) -> list[Encoding]:
-    found = [_unpadded(tok._engine, framing, row, special) for row in rows]
-    return [*padded(found, framing.padding)] if framing.padding else found
+@cache
+def slow(name: str) -> Tokenizer:
+    """A tokenizer that finds no span by the sizes of ids: each word is segmented again."""
+    tok = Tokenizer(made(name).spec)
+    tok._engine.spans._sizes = tok._engine.spans._unknown = None
+    tok._engine.__dict__["cover"] = None
+    return tok
 
 
-def check(tok: Tokenizer, rows: list[list[str]], special: str, truncation: Any, padding: Any, threads: int) -> None:
-    given: list[Any] = [list(column) for column in zip(*rows, strict=True)]
+def one_by_one(tok: Tokenizer, rows: list[list[str]], truncation: Any, padding: Any, **options: Any) -> list[Encoding]:
+    found = [tok(*row, truncation=truncation, padding=False, **options) for row in rows]
+    filled = tok._framing(True, truncation, padding).padding
+    if filled is None:
+        return found
+    length = filled.length_for(max(map(len, found)))
+    filled = replace(filled, length=length, multiple_of=None)
+    return [tok(*row, truncation=truncation, padding=filled, **options) for row in rows]
+
+
+def check(name: str, rows: list[list[str]], special: str, truncation: Any, padding: Any, threads: int) -> None:
+    tok, given = made(name), [list(column) for column in zip(*rows, strict=True)]
     options: Any = {"special": special, "truncation": truncation, "padding": padding}
-    framing = tok._framing(True, truncation, padding)
     try:
-        expected = the_long_way(tok, framing, rows, special)
+        expected = one_by_one(slow(name), rows, **options)
     except InputError as error:
         with pytest.raises(InputError) as caught:
             tok(*given, **options, threads=threads)
@@ -293,8 +348,7 @@ def check(tok: Tokenizer, rows: list[list[str]], special: str, truncation: Any, 
     got = tok(*given, **options, threads=threads)
     assert [*got] == expected
     assert [repr(each) for each in got] == [repr(each) for each in expected]
-    alone = tok(*rows[0], special=special, truncation=truncation, padding=False)
-    assert alone == the_long_way(tok, tok._framing(True, truncation, False), rows[:1], special)[0]
+    assert one_by_one(tok, rows, **options) == expected
 
 
 PARTS = ["<s>", "low", " of", "a", " ", "é", "LOW"]
@@ -316,14 +370,14 @@ PADDINGS = st.sampled_from([None, True, 8, Padding(direction="left", multiple_of
 def test_encodings_in_bulk_are_those_made_one_by_one(
     name: str, rows: list[list[str]], special: str, truncation: Any, padding: Any
 ) -> None:
-    check(made(name), rows, special, truncation, padding, threads=1)
+    check(name, rows, special, truncation, padding, threads=1)
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_parts_and_chunks_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("subwords.engine.placed.PART", 40)
+    monkeypatch.setattr("subwords.engine.spans.PART", 40)
     rows = [[line] for line in [*LINES, *LINES, "low " * 2000, "文字" * 900]]
-    check(made(name), rows, "text", None, None, threads=2)
+    check(name, rows, "text", None, None, threads=2)
 
 
 # ------------------------------------------------------------------ the objects
@@ -353,7 +407,7 @@ def test_encodings_from_rows_are_values() -> None:
     assert same == batch
     assert same[0].overflow == batch[0].overflow != ()
     assert {*batch} == {*same}
-    assert batch == EncodingBatch(tuple(Encoding(**{f: getattr(e, f) for f in FIELDS}) for e in batch), (0, 1))
+    assert batch == EncodingBatch([*same], (0, 1))
 
 
 def test_threads_are_an_option_for_lists() -> None:

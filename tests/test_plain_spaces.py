@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from subwords.bpe.model import BPE
 from subwords.components.normalizer import Prepend, Replace, SentencePiece, Steps
 from subwords.components.splitter import Rule, Split
-from subwords.engine.call import _whole
 from subwords.engine.plain_spaces import plain_spaces
 from subwords.spec import TokenizerSpec
 from subwords.tokenizer import Tokenizer
@@ -49,7 +48,7 @@ def test_same_ids(name: str, crossing: bool, byte_fallback: bool, texts: list[st
     assert tok.encode_batch(texts).to_lists() == general
     assert [tok(text).ids.tolist() for text in texts] == general
     for text in texts:
-        whole = _whole(engine, tok._usual_framing, text, None, "text")
+        (whole,) = tok([text])
         assert tok(text).spans.tolist() == whole.spans.tolist()
         assert tok(text) == whole
 

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from subwords.corpus.reading import Reading
     from subwords.corpus.source import Source
     from subwords.encode.fast_path import FastPath
-    from subwords.engine.call import Framing
     from subwords.engine.decode.stream import DecodeStream
     from subwords.engine.engine import Engine
+    from subwords.engine.framing import Framing
     from subwords.engine.sample import Seed
     from subwords.normalize.normalizer import Normalizer
     from subwords.resolve import Changes, SplitterLike
@@ -413,7 +413,7 @@ class Tokenizer:
     _usual_framing = cached_property(lambda self: self._framing(True, None, None))  # made for each call: 3 us
 
     def _framing(self, template: bool, truncation: Truncation | int | None, padding: Padding | int | None) -> Framing:
-        from subwords.engine.call import framing_of
+        from subwords.engine.framing import framing_of
 
         return framing_of(self.spec, template, truncation, padding)
 

@@ -12,11 +12,13 @@ import pytest
 import tokenizers
 
 from subwords.components.template import Template
-from subwords.engine.framed import framed
-from subwords.engine.spans import Located
+from subwords.engine.framing import Framing
+from subwords.engine.spans import Entries
+from subwords.engine.spelling import Spelling
 from subwords.errors import InputError
 from subwords.formats.hf.post_processor import from_post_processor
 from subwords.formats.json_node import Node
+from subwords.results.encoding import Encoding
 
 PIECES = ["[CLS]", "[SEP]", "[UNK]", "a", "b", "##a", "##b", "ab", "##ba"]
 BERT = {"type": "BertProcessing", "sep": ["[SEP]", 1], "cls": ["[CLS]", 0]}
@@ -36,13 +38,30 @@ def peer(post_processor: Any) -> tokenizers.Tokenizer:
     return tokenizers.Tokenizer.from_str(json.dumps(top))
 
 
-def text_of(ids: Any, tokens: list[str], spans: Any, words: list[int]) -> Located:
-    places = np.array(spans, np.int64).reshape(-1, 2)
-    return Located(np.array(ids, np.uint32), places, places, np.array(words, np.int64), tokens, tokens)
+Entry = tuple[int, str, tuple[int, int], int]  # id, token, span, word
 
 
-def of_peer(ref: tokenizers.Encoding) -> Located:
+def text_of(ids: Any, tokens: list[str], spans: Any, words: list[int]) -> list[Entry]:
+    return [*zip(ids, tokens, spans, words, strict=True)]
+
+
+def of_peer(ref: tokenizers.Encoding) -> list[Entry]:
     return text_of(ref.ids, ref.tokens, ref.offsets, ref.word_ids)
+
+
+def framed(template: Template, texts: list[list[Entry]]) -> Encoding:
+    ids, tokens, spans, words = ([entry[k] for text in texts for entry in text] for k in range(4))
+    found = Entries(
+        ids=np.array(ids, np.uint32),
+        offsets=np.cumsum([0, *map(len, texts)]),
+        byte_spans=np.array(spans, np.int64).ravel(),
+        spans=np.zeros(0, np.int64),
+        words=np.array(words, np.int32),
+        names=np.arange(len(tokens), dtype=np.int32),
+        tokens=tokens,
+    )
+    frame = Framing(template, None, None).single if len(texts) == 1 else Framing(template, None, None).pair
+    return Encoding(frame.rows(found, [""] * len(texts), Spelling({}, {}, 0)), 0)
 
 
 def peers_word(ref: tokenizers.Encoding, place: int) -> int | None:

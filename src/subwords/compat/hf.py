@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
@@ -66,12 +67,11 @@ class HFShape:
             with suppress(InputError):  # the errors of the way below name no text, as HF's
                 columns = [[*column] for column in zip(*rows, strict=True)]
                 return [*map(HFEncoding, self._tok(*columns, special=self._special, template=add_special_tokens))]
-        found = [self._unpadded(row, add_special_tokens) for row in rows]
+        found = [self._one(row, add_special_tokens, False) for row in rows]
         padding = self._tok.spec.padding
         if padding is not None and found:
-            from subwords.engine.framed import padded
-
-            found = list(padded(found, padding))
+            filled = replace(padding, length=padding.length_for(max(map(len, found))), multiple_of=None)
+            found = [self._one(row, add_special_tokens, filled) for row in rows]
         return [HFEncoding(each) for each in found]
 
     def encode_batch_fast(
@@ -80,8 +80,8 @@ class HFShape:
         """Return `encode_batch`; HF leaves out the offsets here."""
         return self.encode_batch(input, is_pretokenized, add_special_tokens)
 
-    def _unpadded(self, row: list[str], template: bool) -> Any:
-        return self._tok(*row, special=self._special, template=template, padding=False)
+    def _one(self, row: list[str], template: bool, padding: Any) -> Any:
+        return self._tok(*row, special=self._special, template=template, padding=padding)
 
     @property
     def _special(self) -> Literal["text", "allow"]:

@@ -208,12 +208,19 @@ class Encoder:
         return TokenBatch(out[:written] if large else out[:written].copy(), offsets)
 
     def run(
-        self, state: State, chunk: WordChunk, out: NDArray[np.uint32], written: int, *, whole: bool = False
+        self,
+        state: State,
+        chunk: WordChunk,
+        out: NDArray[np.uint32],
+        written: int,
+        *,
+        whole: bool = False,
+        short: bool = False,
     ) -> tuple[int, NDArray[np.uint32]]:
-        """Append the ids of a chunk to `out`; see `resume`."""
+        """Append the ids of a chunk to `out`; see `resume`. short: keep the GIL."""
         text, base, ends, text_ends, _ = chunk
-        words = int(text_ends[-1])
-        status = self._kernel(text, base, ends, words, text_ends, len(text_ends), out, written, state.workspace)
+        words, kernel = int(text_ends[-1]), self.kernel_with_gil if short else self._kernel
+        status = kernel(text, base, ends, words, text_ends, len(text_ends), out, written, state.workspace)
         return (status, out) if status >= 0 else self.resume(state, chunk, words, out, -status, whole=whole)
 
     def resume(

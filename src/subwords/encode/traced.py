@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -48,31 +49,33 @@ def encode_traced(
     """
     state = encoder.take()
     offsets = np.zeros(len(bounds), np.int64)
-    out = np.empty(min(len(text), 1 << 16) + layout.OUT_PADDING, np.uint32)
     words = []
-    written, done = 0, 1
-    if len(bounds) == 2 and len(text) <= layout.SHORT_TEXT:
-        traced = splitter.route.short_traced(text, state.buffers)
-        chunks = iter([traced] if traced else splitter.route.traced(text, bounds, state.buffers))
-    else:
-        if len(text) > 1 << 20:
-            state.expect(len(text))
-        chunks = splitter.route.traced(text, bounds, state.buffers)
-    for traced in chunks:
+    written, done, short = 0, 1, len(text) <= layout.SHORT_TEXT
+    out = state.out if short else np.empty(min(len(text), 1 << 16) + layout.OUT_PADDING, np.uint32)
+    if len(text) > 1 << 20:
+        state.expect(len(text))
+    for traced in _chunks(splitter, text, bounds, state.buffers):
         chunk = traced.chunk
         words.append(_kept(traced))
-        written, out = encoder.run(state, chunk, out, written)
+        written, out = encoder.run(state, chunk, out, written, short=short)
         offsets[done : done + len(chunk.text_ends)] = chunk.text_ends
         done += len(chunk.text_ends) if chunk.complete else 0
         state.counters[layout.COUNTER.begin] = chunk.complete
         check_stopped()
+    # Copied before the state is given back: `out` may belong to it, and another thread may take it at once.
+    ids = out[:written].copy() if short or written < len(out) // 2 else out[:written]
     encoder.give(state)
-    return out[:written].copy() if written < len(out) // 2 else out[:written], offsets, words
+    return ids, offsets, words
 
 
-def words_of(splitter: SplitterEngine, text: Bytes, bounds: Offsets) -> list[Words]:
+def words_of(splitter: SplitterEngine, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> list[Words]:
     """Return the words of texts."""
     if not splitter.rule:
         filled = bounds[1:] > bounds[:-1]
         return [Words(0, bounds[1:][filled].astype(np.uint32), NO_OFFSETS, np.cumsum(filled), True, None, None)]
-    return [_kept(traced) for traced in splitter.route.traced(text, bounds, SplitBuffers())]
+    return [_kept(traced) for traced in _chunks(splitter, text, bounds, buffers)]
+
+
+def _chunks(splitter: SplitterEngine, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterable[TracedChunk]:
+    one = splitter.route.short_traced(text, buffers) if len(bounds) == 2 and len(text) <= layout.SHORT_TEXT else None
+    return splitter.route.traced(text, bounds, buffers) if one is None else (one,)

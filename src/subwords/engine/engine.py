@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from subwords.components.model import Model
 from subwords.components.space_rule import SPACE
-from subwords.components.trusted import Input, source_of
+from subwords.components.trusted import Input
 from subwords.encode.batch import encode_places, read_places
 from subwords.encode.encoder import THREAD_TEXT, Encoder
 from subwords.encode.fast_path import FastPath
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from subwords.engine.covered import Cover
     from subwords.engine.pieces import Pieces
     from subwords.engine.plain_spaces import PlainSpaces
-    from subwords.engine.rich import Rich
-    from subwords.engine.spans import Located
+    from subwords.engine.spans import SpanFinder
     from subwords.engine.spelling import Spelling
     from subwords.engine.text_parts import Part, TextParts
     from subwords.normalize.normalizer import Normalizer, NormalizerEngine
@@ -87,6 +86,11 @@ class Engine:
         """The encoder of normalized text that is not at the start of the input, if that makes a difference."""
         inside = self.splitter.inside
         return self._normalized if inside is self.splitter else self._encoder(inside, None)
+
+    @property
+    def inside_encoder(self) -> Encoder:
+        """The encoder of normalized text that is not at the start of the input."""
+        return self._inside
 
     def encoder_of(self, part: Part) -> Encoder:
         """Return the encoder of a part that is text."""
@@ -223,11 +227,12 @@ class Engine:
         try:
             return self._encode_batch(texts, special, threads)
         except UnknownSymbolError as error:
-            raise self._unknown_among(texts, special, error) from None
+            raise self.unknown_among(texts, special, error) from None
 
-    def _unknown_among(
+    def unknown_among(
         self, texts: Iterable[Input], special: str | AbstractSet[str], error: UnknownSymbolError
     ) -> InputError:
+        """Return the error for texts in one of which the encoder met an unknown symbol."""
         for i, text in enumerate(texts):
             try:
                 self.encode(text, special, 1)
@@ -282,7 +287,7 @@ class Engine:
                 try:
                     return encode_places(self.encoder, places, threads)
                 except UnknownSymbolError as error:
-                    raise self._unknown_among(texts_of(places), special, error) from None
+                    raise self.unknown_among(texts_of(places), special, error) from None
             return self.encode_batch(texts_of(places), special, threads)
 
     def _all_whole(self, texts: Sequence[Input], special: str | AbstractSet[str]) -> bool:
@@ -310,20 +315,11 @@ class Engine:
         return cover_of(self)
 
     @cached_property
-    def rich(self) -> Rich:
-        """Builds encodings with spans for many texts."""
-        from subwords.engine.rich import Rich
+    def spans(self) -> SpanFinder:
+        """What encodes texts with spans."""
+        from subwords.engine.spans import SpanFinder
 
-        return Rich(self)
-
-    def locate(self, text: Input, special: str | AbstractSet[str]) -> Located:
-        """Return the ids of a text, their positions in it, and their tokens."""
-        from subwords.engine.spans import located
-
-        try:
-            return located(source_of(text), self.parts.cut(text, special), self.encoder_of, self.spelled_ids)
-        except UnknownSymbolError as error:
-            raise self._unknown(text, special, error) from None
+        return SpanFinder(self)
 
     def tokens(self, text: Input, special: str | AbstractSet[str]) -> list[str]:
         """Return the tokens of a text as strings; SentencePiece's models show the text of unknown tokens instead."""
@@ -332,7 +328,9 @@ class Engine:
     def spelled(self, text: Input, ids: list[int], special: str | AbstractSet[str] = "text") -> list[str]:
         """Return the tokens of a text as strings, given its ids."""
         if self.segmenter.shows_unknown and self.segmenter.unk_id in ids:
-            return self.locate(text, special).tokens
+            found = self.spans.find((text,), special)
+            names = found.names.tolist() or [-1] * len(ids)
+            return [self._tokens[i] if name < 0 else found.tokens[name] for i, name in zip(ids, names, strict=True)]
         return [*map(self._tokens.__getitem__, ids)]
 
     @cached_property
@@ -342,12 +340,6 @@ class Engine:
     def words(self, text: str) -> WordSpans:
         """Return the words of a text without added tokens, with their positions in the text."""
         return self.encoder.words.word_spans(np.frombuffer(encode_text(text), np.uint8))
-
-    def spelled_ids(self, ids: NDArray[np.uint32]) -> tuple[list[str], list[str]]:
-        """Return the tokens of ids as text, and as files spell them."""
-        tokens, file_tokens, _ = self.spelling
-        given = ids.tolist()
-        return [tokens[index] for index in given], [file_tokens[index] for index in given]
 
     @cached_property
     def spelling(self) -> Spelling:

@@ -1,122 +1,443 @@
-"""Ids of a text with their positions in it."""
+"""Texts to ids with their spans: in bytes, in characters, and by word.
+
+Texts are joined, normalized, split and encoded together; then a kernel finds the spans from the sizes of the ids.
+Texts with added tokens are cut into parts, which are encoded as texts are. If the sizes of a text's ids do not add up
+to its words, its words are segmented again, one by one, by code that knows the bytes of each id.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.split.word_spans import WordSpans, character_spans
+from subwords.components.trusted import Input
+from subwords.encode.batch import PART
+from subwords.encode.encoder import POOL, Encoder
+from subwords.encode.traced import Words, encode_traced, words_of
+from subwords.encode.unknown import TextError, UnknownSymbolError
+from subwords.errors import InputError
+from subwords.kernels import layout
+from subwords.kernels.layout import IdWords, Origins, Placed, Source
+from subwords.kernels.named import count_characters, place_ids
+from subwords.normalize.stages import Origin
+from subwords.results.token_batch import TokenBatch
+from subwords.split.routes import NO_OFFSETS, SplitBuffers
+from subwords.split.splitter import SplitterEngine
+from subwords.split.word_spans import character_spans
+from subwords.support.threads import in_threads, thread_count
 
 if TYPE_CHECKING:
-    from subwords.encode.encoder import Encoder
-    from subwords.encode.segmenter import WordSource
+    from subwords.engine.added_tokens import Finder
+    from subwords.engine.engine import Engine
     from subwords.engine.text_parts import Part
 
-__all__ = ["Located", "located", "word_spans_of"]
+__all__ = ["Entries", "SpanFinder"]
 
-_Spans = NDArray[np.int64]
-_Tokens: TypeAlias = tuple[list[str], list[str]]
+Bytes = NDArray[np.uint8]
+Offsets = NDArray[np.int64]
+_Named = list[tuple[int, bytes]]  # entries, and the text that is their token
+
+NO_CHARS = np.zeros(0, np.int32)
+UNCHANGED = Origin(NO_OFFSETS, NO_OFFSETS)
+_TEXT = frozenset({str})
 
 
-class Located(NamedTuple):
-    """The ids of a text with positions and tokens.
+class Entries(NamedTuple):
+    """The ids of many texts and their spans: text i has the entries offsets[i] to offsets[i + 1].
 
-    ids: uint32. spans, byte_spans: int64, shape (n, 2), ranges in the text in characters and in bytes. words: int64,
-    the word of each id, -1 for none. tokens, file_tokens: the token of each id as text, and as its file spells it.
-    source: the UTF-8 of the text.
+    byte_spans, spans: ranges, flat; `spans` is empty if all texts are ASCII. words: by id, the word in the text. names:
+    by id, the index in `tokens` of a token that is not the one of its id, or -1; empty if there is none.
     """
 
     ids: NDArray[np.uint32]
-    spans: _Spans
-    byte_spans: _Spans
-    words: _Spans
+    offsets: Offsets
+    byte_spans: Offsets
+    spans: Offsets
+    words: NDArray[np.int32]
+    names: NDArray[np.int32]
     tokens: list[str]
-    file_tokens: list[str]
-    source: bytes = b""
 
-    @classmethod
-    def join(cls, parts: Sequence[Located], source: bytes = b"") -> Located:
-        """Join parts in order; `source` is the text of all."""
-        return cls(
-            np.concatenate([np.zeros(0, np.uint32), *(part.ids for part in parts)]),
-            np.concatenate([np.zeros((0, 2), np.int64), *(part.spans for part in parts)]),
-            np.concatenate([np.zeros((0, 2), np.int64), *(part.byte_spans for part in parts)]),
-            np.concatenate([np.zeros(0, np.int64), *(part.words for part in parts)]),
-            [token for part in parts for token in part.tokens],
-            [token for part in parts for token in part.file_tokens],
-            source,
+
+class _Words(NamedTuple):
+    """A splitter, an encoder of its words, and the splitter of this encoder, whose finer words have the same ids."""
+
+    encoder: Encoder
+    splitter: SplitterEngine
+    finer: SplitterEngine
+    buffers: deque[SplitBuffers]
+
+
+class _Batch(NamedTuple):
+    """Texts, or parts of texts, that are encoded together; `data` is what they are normalized to."""
+
+    words: _Words
+    source: Bytes
+    bounds: Offsets
+    data: Bytes
+    stops: Offsets
+    origin: Origin
+
+
+class _Encoded(NamedTuple):
+    batch: _Batch
+    ids: NDArray[np.uint32]
+    offsets: Offsets
+    words: list[Words]
+
+
+class SpanFinder:
+    """Encodes texts with spans."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._sizes = sizes = engine.segmenter.id_sizes
+        runs = (
+            np.flatnonzero(sizes.sizes == layout.UNKNOWN_RUN) if sizes is not None and len(sizes.kinds) else NO_OFFSETS
         )
+        self._unknown = int(runs[0]) if len(runs) else None
+        self._words = _words_of(engine.encoder, engine.splitter)
 
-    def sliced(self, start: int, stop: int) -> Located:
-        """Return a range of the tokens."""
-        part = slice(start, stop)
-        arrays = self.ids[part], self.spans[part], self.byte_spans[part], self.words[part]
-        return Located(*arrays, self.tokens[part], self.file_tokens[part], self.source)
+    @cached_property
+    def _inside(self) -> _Words:
+        """The words of a part that is not at the start of its text."""
+        inside = self._engine.splitter.inside
+        return self._words if inside is self._engine.splitter else _words_of(self._engine.inside_encoder, inside)
 
+    def find(self, texts: Sequence[Input], special: str | AbstractSet[str], threads: int | None = 1) -> Entries:
+        """Return the ids of texts with their spans. An error is a TextError if it is one of a text."""
+        finder = self._engine.added.finder(special)
+        try:
+            whole = None
+            if _TEXT.issuperset(map(type, texts)):
+                whole = self._of_whole(texts, finder, threads)  # type: ignore[arg-type]
+            return self._of_parts(texts, special, threads) if whole is None else whole
+        except UnknownSymbolError as error:
+            raise self._engine.unknown_among(texts, special, error) from None
 
-def located(
-    source: bytes,
-    parts: Iterable[Part],
-    encoder_of: Callable[[Part], Encoder],
-    spelled: Callable[[NDArray[np.uint32]], _Tokens],
-) -> Located:
-    """Return the ids of the parts of a text with their positions; `spelled` gives the tokens of ids in both forms."""
-    found: list[Located] = []
-    words = 0
-    starts = _character_starts(source)
-    for part in parts:
-        if part.id is not None:
-            name = part.data.decode("utf-8", "replace")
-            span = np.array([part.span()])
-            byte_span = span if starts is None else starts[np.minimum(span, len(starts) - 1)]
-            found.append(Located(np.array([part.id], np.uint32), span, byte_span, np.array([words]), [name], [name]))
-            words += 1
+    def _of_whole(self, texts: Sequence[str], finder: Finder, threads: int | None) -> Entries | None:
+        """Return the entries of texts without added tokens; None if there are any, or for an error of one text."""
+        one = len(texts) == 1
+        if finder.literal and finder.literal.occurs(texts[0] if one else "\n".join(texts)):
+            return None
+        sizes = [0] if one else [*map(len, texts)]
+        if sum(sizes) <= PART:
+            made = [self._joined(texts, finder)]
         else:
-            encoder = encoder_of(part)
-            word_spans = word_spans_of(encoder.words, part)
-            first = part.first if starts is None else int(starts[min(part.first, len(starts) - 1)])
-            found.append(_located(encoder, word_spans, part, words, first, spelled))
-            words += len(word_spans.words) - 1
-    return found[0]._replace(source=source) if len(found) == 1 else Located.join(found, source)
+            groups = [*_groups(texts, sizes)]
+            count = min(len(groups), thread_count(threads))
+            made = in_threads(lambda group: self._joined(group, finder), groups, count)
+        found = [each for each in made if each is not None]
+        return self._found(found, threads) if len(found) == len(made) else None
+
+    def _joined(self, texts: Sequence[str], finder: Finder) -> _Encoded | None:
+        """Return texts, encoded; None if one has a normalized added token, does not see its start, or is invalid."""
+        engine, string = self._engine, texts[0] if len(texts) == 1 else "".join(texts)
+        try:
+            text = string.encode()
+        except UnicodeEncodeError:
+            return None
+        bounds = np.zeros(len(texts) + 1, np.int64)
+        if len(texts) == 1:
+            bounds[1] = len(text)
+        else:
+            sizes = map(len, texts) if len(text) == len(string) else (len(each.encode()) for each in texts)
+            np.cumsum(np.fromiter(sizes, np.int64, len(texts)), out=bounds[1:])
+        batch = self._normalized(self._words, text, bounds)
+        if engine.sees_start and not _begins(batch):
+            return None
+        added = finder.normalized
+        if added and added.occurs(batch.data.tobytes().decode("utf-8", "surrogateescape")):
+            return None
+        return _encoded(batch)
+
+    def _normalized(self, words: _Words, text: bytes, bounds: Offsets) -> _Batch:
+        """Return a batch of texts that are not normalized yet."""
+        source, normalizer = _array(text), self._engine.normalizer
+        if normalizer is None:
+            return _Batch(words, source, bounds, source, bounds, UNCHANGED)
+        return _Batch(words, source, bounds, *normalizer.traced(source, bounds))
+
+    # ------------------------------------------------------------------ spans of encoded texts
+
+    def _found(self, made: Sequence[_Encoded], threads: int | None) -> Entries:
+        """Return the entries of encoded texts, in order."""
+        ids, offsets = (made[0].ids, made[0].offsets) if len(made) == 1 else _concatenated(made)
+        wide = any(not each.batch.source.tobytes().isascii() for each in made)
+        byte_spans, words = np.empty(2 * len(ids), np.int64), np.empty(len(ids), np.int32)
+        spans = np.empty(2 * len(ids), np.int64) if wide else NO_OFFSETS
+        found = Entries(ids, offsets, byte_spans, spans, words, NO_CHARS, [])
+        if len(made) == 1:
+            out = Placed(byte_spans, spans, words, np.zeros(len(offsets) - 1, np.uint8), NO_OFFSETS)
+            return _with_names(found, [self._place((made[0], 0, out))])
+        jobs, start = [], 0
+        for each in made:
+            stop = start + len(each.ids)
+            two = slice(2 * start, 2 * stop)
+            odd = np.zeros(len(each.offsets) - 1, np.uint8)
+            jobs.append((each, start, Placed(byte_spans[two], spans[two], words[start:stop], odd, NO_OFFSETS)))
+            start = stop
+        named = in_threads(self._place, jobs, min(len(jobs), thread_count(threads)))
+        return _with_names(found, named)
+
+    def _place(self, job: tuple[_Encoded, int, Placed]) -> _Named:
+        """Write the spans of encoded texts; return the entries from `start` on whose token is another text."""
+        (batch, ids, offsets, all_words), start, out = job
+        named: _Named = []
+        odd, size, sizes = len(out.odd), len(batch.source), self._sizes
+        chars = NO_CHARS
+        if len(out.spans):
+            chars = np.empty(size + 1, np.int32)
+            count_characters.by_size(size)(batch.source, chars)
+        if sizes is None:
+            out.odd[:] = 1
+        else:
+            if self._unknown is not None:
+                room = layout.UNKNOWNS.width * int(np.count_nonzero(ids == self._unknown))
+                out = out._replace(unknown=np.empty(room, np.int64))
+            source, at, kernel = (
+                Source(batch.bounds, chars),
+                np.zeros(layout.START.width, np.int64),
+                place_ids.by_size(size),
+            )
+            odd = first = 0
+            for words in all_words:
+                texts, before = len(words.word_ends), layout.UNKNOWNS.width * int(at[layout.START.next_unknown])
+                at[layout.START.word_base], at[layout.START.first_text], at[layout.START.ends_text] = (
+                    words.base,
+                    first,
+                    words.complete,
+                )
+                text = batch.data if words.text is None else words.text
+                id_ends = offsets[first + 1 : first + 1 + texts]
+                id_words = IdWords(words.ends, words.begins, words.word_ends, id_ends, text)
+                firsts, lasts = (NO_OFFSETS, NO_OFFSETS) if words.origin is None else words.origin
+                origins = Origins(firsts, lasts, batch.origin.begins, batch.origin.ends)
+                odd += kernel(ids, id_words, sizes, origins, source, out, at)
+                if before < (upto := layout.UNKNOWNS.width * int(at[layout.START.next_unknown])):
+                    named += _unknown_texts(out.unknown[before:upto], text, start)
+                first += texts if words.complete else texts - 1
+        if odd:
+            of = np.searchsorted(offsets, [k - start for k, _ in named], side="right") - 1
+            named = [each for each, again in zip(named, out.odd[of].tolist(), strict=True) if not again]
+            for number in np.flatnonzero(out.odd).tolist():
+                named += self._searched(job[0], number, start, out)
+        return named
+
+    def _searched(self, made: _Encoded, number: int, start: int, out: Placed) -> _Named:
+        """Write the spans of one text: segment its words again; return the entries of unknown symbols."""
+        batch, segmenter = made.batch, self._engine.segmenter
+        first, stop = batch.stops[number : number + 2].tolist()
+        begin, end = batch.bounds[number : number + 2].tolist()
+        at, upto = made.offsets[number : number + 2].tolist()
+        spans = batch.words.splitter.word_spans(batch.data[first:stop])
+        if len(batch.origin.begins):
+            spans = spans.within(np.stack([batch.origin.begins[first:stop], batch.origin.ends[first:stop]]) - begin)
+        found = batch.words.encoder.encode_words(spans.text, spans.words)
+        assert np.array_equal(found.ids, made.ids[at:upto]), "a text has the same ids word by word"
+        if at == upto:
+            return []
+        begins, ends = segmenter.token_ranges(found.ids, found.offsets, spans)
+        ranges = np.stack([spans.origin[0, begins], spans.origin[1, ends - 1]], axis=1)
+        out.byte_spans[2 * at : 2 * upto] = ranges.ravel()
+        if len(out.spans):
+            out.spans[2 * at : 2 * upto] = character_spans(batch.source[begin:end], ranges).ravel()
+        out.words[at:upto] = np.repeat(np.arange(len(spans.words) - 1), np.diff(found.offsets))
+        if not segmenter.shows_unknown:
+            return []
+        unknown = np.flatnonzero(found.ids == segmenter.unk_id).tolist()
+        return [(start + at + k, spans.text[begins[k] : ends[k]].tobytes()) for k in unknown]
+
+    # ------------------------------------------------------------------ texts with added tokens
+
+    def _of_parts(self, texts: Sequence[Any], special: str | AbstractSet[str], threads: int | None) -> Entries:
+        """Return the entries of any texts, cut at their added tokens."""
+        parts: list[Part] = []
+        counts = np.zeros(len(texts) + 1, np.int64)
+        for number, text in enumerate(texts):
+            try:
+                parts += self._engine.parts.cut(_checked(text), special)
+            except InputError as error:
+                raise TextError(number, str(error)) from None
+            counts[number + 1] = len(parts)
+        added = [k for k, part in enumerate(parts) if part.id is not None]
+        groups = [*_groups_of_parts(parts, apart=self._inside is not self._words)]
+        count = min(max(1, len(groups)), thread_count(threads))
+        made = in_threads(lambda group: _encoded(self._batch([parts[k] for k in group])), groups, count)
+        found = self._found(made, threads) if made else _NOTHING
+        order = np.array([*(k for group in groups for k in group), *added], np.int64)
+        word_counts = np.concatenate([*map(_word_counts, made), np.ones(len(added), np.int64)])
+        return _assembled(found, parts, order, word_counts, counts)
+
+    def _batch(self, parts: Sequence[Part]) -> _Batch:
+        """Return a batch of parts that are all normalized or all not, and all at the start of their text or inside."""
+        words = self._words if parts[0].at_start else self._inside  # the same, unless it matters
+        text, bounds = _joined_bytes([part.source for part in parts])
+        if parts[0].origin is None:
+            return self._normalized(words, text, bounds)
+        data, stops = _joined_bytes([part.data for part in parts])
+        shifts = np.repeat(bounds[:-1], np.diff(stops))
+        begins, ends = np.concatenate([part.origin for part in parts if part.origin is not None], axis=1) + shifts
+        return _Batch(words, _array(text), bounds, _array(data), stops, Origin(begins, ends))
 
 
-def _character_starts(source: bytes) -> _Spans | None:
-    """Return the byte where each character starts, and the length; None if every byte is a character."""
-    if source.isascii():
-        return None
-    data = np.frombuffer(source, np.uint8)
-    return np.append(np.flatnonzero((data & 0xC0) != 0x80), len(data))
+def _words_of(encoder: Encoder, splitter: SplitterEngine) -> _Words:
+    source: Any = encoder.splitter  # a splitter, or a normalizer with one
+    finer: SplitterEngine = getattr(source, "splitter", source)
+    return _Words(encoder, splitter, splitter if finer == splitter else finer, deque(maxlen=POOL))
 
 
-def word_spans_of(words: WordSource, part: Part) -> WordSpans:
-    """Return the words of a part, with their positions in its source."""
-    word_spans = words.word_spans(np.frombuffer(part.data, np.uint8))
-    return word_spans if part.origin is None else word_spans.within(part.origin)
+def _encoded(batch: _Batch) -> _Encoded:
+    if len(batch.source) > layout.MOST_BYTES or len(batch.data) > layout.MOST_BYTES:
+        raise InputError(
+            f"expected at most {layout.MOST_BYTES} bytes of text in one text with spans; encode takes more"
+        )
+    encoder, splitter, finer, pool = batch.words
+    ids, offsets, words = encode_traced(encoder, finer, batch.data, batch.stops)
+    if finer is not splitter:
+        try:
+            buffers = pool.pop()
+        except IndexError:
+            buffers = SplitBuffers()
+        words = words_of(splitter, batch.data, batch.stops, buffers)
+        pool.append(buffers)
+    if encoder.segmenter.joins:
+        joined = encoder.segmenter.joined(TokenBatch(ids, offsets))
+        ids, offsets = joined.ids, joined.offsets
+    return _Encoded(batch, ids, offsets, words)
 
 
-def _located(
-    encoder: Encoder,
-    word_spans: WordSpans,
-    part: Part,
-    words: int,
-    first: int,
-    spelled: Callable[[NDArray[np.uint32]], _Tokens],
-) -> Located:
-    batch = encoder.encode_words(word_spans.text, word_spans.words)
-    counts = np.diff(batch.offsets)
-    word_ids = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
-    if not len(batch.ids):
-        none = np.zeros((0, 2), np.int64)
-        return Located(batch.ids, none, none, word_ids, [], [])
-    begins, ends = encoder.segmenter.token_ranges(batch.ids, batch.offsets, word_spans)
-    spans = np.stack([word_spans.origin[0, begins], word_spans.origin[1, ends - 1]], axis=1)
-    tokens, file_tokens = spelled(batch.ids)
-    if encoder.segmenter.shows_unknown:
-        for i in np.flatnonzero(batch.ids == encoder.segmenter.unk_id).tolist():
-            tokens[i] = file_tokens[i] = word_spans.text[begins[i] : ends[i]].tobytes().decode("utf-8", "replace")
-    source = np.frombuffer(part.source, np.uint8)
-    places = character_spans(source, spans) + part.first
-    return Located(batch.ids, places, spans + first, word_ids + words, tokens, file_tokens)
+def _begins(batch: _Batch) -> bool:
+    """Whether each normalized text begins with the start of the text that it comes from."""
+    filled = batch.stops[:-1] < batch.stops[1:]
+    return bool((batch.origin.begins[batch.stops[:-1][filled]] == batch.bounds[:-1][filled]).all())
+
+
+def _checked(text: Any) -> Input:
+    if isinstance(text, str | list | tuple):
+        return text
+    hint = "; encode also accepts bytes" if isinstance(text, bytes) else ""
+    raise InputError(f"expected text (str), not {type(text).__name__}{hint}")
+
+
+def _groups(texts: Sequence[str], sizes: list[int]) -> Iterator[Sequence[str]]:
+    """Yield the texts in groups of about PART characters."""
+    first, size = 0, 0
+    for k, length in enumerate(sizes):
+        if size >= PART:
+            yield texts[first:k]
+            first, size = k, 0
+        size += length
+    yield texts[first:]
+
+
+def _groups_of_parts(parts: Sequence[Part], *, apart: bool) -> Iterator[list[int]]:
+    """Yield the numbers of parts that are text, in groups of about PART bytes that can be encoded together.
+
+    apart: whether parts at the start of their text have other words.
+    """
+    groups: dict[tuple[bool, bool], tuple[list[int], int]] = {}
+    for k, part in enumerate(parts):
+        if part.id is None:
+            key = not apart or part.at_start, part.origin is None
+            numbers, size = groups.get(key, ([], 0))
+            if size >= PART:
+                yield numbers
+                numbers, size = [], 0
+            numbers.append(k)
+            groups[key] = numbers, size + len(part.data)
+    for numbers, _ in groups.values():
+        yield numbers
+
+
+def _array(data: bytes) -> Bytes:
+    return np.frombuffer(data, np.uint8)
+
+
+def _joined_bytes(texts: Sequence[bytes]) -> tuple[bytes, Offsets]:
+    return b"".join(texts), _sums(np.fromiter(map(len, texts), np.int64, len(texts)))
+
+
+def _sums(sizes: Offsets) -> Offsets:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+
+
+def _concatenated(made: Sequence[_Encoded]) -> tuple[NDArray[np.uint32], Offsets]:
+    ids = np.concatenate([each.ids for each in made])
+    return ids, _sums(np.concatenate([np.diff(each.offsets) for each in made]))
+
+
+def _word_counts(made: _Encoded) -> Offsets:
+    """Return the number of words of each text."""
+    counts, first = np.zeros(len(made.offsets) - 1, np.int64), 0
+    for words in made.words:
+        texts = len(words.word_ends)
+        counts[first : first + texts] += np.diff(words.word_ends, prepend=0)
+        first += texts if words.complete else texts - 1
+    return counts
+
+
+def _unknown_texts(entries: Offsets, text: Bytes, start: int) -> Iterable[tuple[int, bytes]]:
+    data, rows = text.data, entries.reshape(-1, layout.UNKNOWNS.width).tolist()
+    return [(start + row[layout.UNKNOWNS.id], data[slice(*row[layout.UNKNOWNS.begin :])].tobytes()) for row in rows]
+
+
+def _with_names(found: Entries, named: Iterable[_Named]) -> Entries:
+    """Return the entries with tokens that are not those of their ids, each once."""
+    every = [each for some in named for each in some]
+    if not every:
+        return found
+    numbers: dict[bytes, int] = {}
+    names = np.full(len(found.ids), -1, np.int32)
+    names[[k for k, _ in every]] = [numbers.setdefault(text, len(numbers)) for _, text in every]
+    return found._replace(names=names, tokens=[text.decode("utf-8", "replace") for text in numbers])
+
+
+_NOTHING = Entries(np.zeros(0, np.uint32), np.zeros(1, np.int64), NO_OFFSETS, NO_OFFSETS, NO_CHARS, NO_CHARS, [])
+
+
+def _assembled(found: Entries, parts: Sequence[Part], order: Offsets, word_counts: Offsets, counts: Offsets) -> Entries:
+    """Return the entries of texts, given those of their parts that are text.
+
+    order: the numbers of these parts, in the order of their entries; then of the parts that are added tokens.
+    word_counts: how many words each has, in this order. counts: the number of parts up to the end of each text.
+    """
+    texts = len(found.offsets) - 1
+    added = [parts[k] for k in order[texts:].tolist()]
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    sizes = np.concatenate([np.diff(found.offsets), np.ones(len(added), np.int64)])
+    starts, sizes = _sums(sizes)[:-1][place], sizes[place]
+    ends, words = _sums(sizes), _sums(word_counts[place])
+    taken = np.repeat(starts - ends[:-1], sizes) + np.arange(ends[-1])
+    chars, at = np.array([(part.first, part.at) for part in parts], np.int64).reshape(-1, 2).T
+    wide = len(found.spans) > 0 or not np.array_equal(chars, at) or not all(part.source.isascii() for part in added)
+
+    def joined(entries: NDArray[Any], others: Sequence[Any]) -> NDArray[Any]:
+        last = np.array(others, entries.dtype).reshape(len(others), *entries.shape[1:])
+        found: NDArray[Any] = np.concatenate([entries, last])[taken]
+        return found
+
+    def moved(spans: Offsets, by: Offsets, others: Sequence[tuple[int, int]]) -> Offsets:
+        shifts = np.repeat(by[order[:texts]], np.diff(found.offsets))
+        return joined(spans.reshape(-1, 2) + shifts[:, None], others).ravel()
+
+    spans = found.spans if len(found.spans) else found.byte_spans
+    names = found.names if len(found.names) else np.full(len(found.ids), -1, np.int32)
+    shown = [part.data.decode("utf-8", "replace") for part in added]
+    number = {token: len(found.tokens) + k for k, token in enumerate(dict.fromkeys(shown))}
+    first_words = np.repeat(words[:-1] - words[np.repeat(counts[:-1], np.diff(counts))], sizes)
+    return Entries(
+        joined(found.ids, [part.id for part in added]),
+        ends[counts],
+        moved(found.byte_spans, at, [part.byte_span() for part in added]),
+        moved(spans, chars, [part.span() for part in added]) if wide else NO_OFFSETS,
+        (joined(found.words, [0] * len(added)) + first_words).astype(np.int32),
+        joined(names, [number[token] for token in shown]),
+        [*found.tokens, *number],
+    )

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import NamedTuple
 
 from subwords.components.byte_alphabet import tokens_to_text
 from subwords.components.vocab import Vocab
-
-if TYPE_CHECKING:
-    from subwords.engine.spans import Located
 
 __all__ = ["Spelled", "Spelling", "spelling_of"]
 
@@ -35,15 +29,6 @@ class Spelling(NamedTuple):
     tokens: Mapping[int, str]
     file_tokens: Mapping[int, str]
     size: int
-
-    def name(self, one: Located, names: NDArray[np.int32], tokens: list[str]) -> None:
-        """Append the tokens of a text that are not those of its ids to `tokens`, and write their numbers to `names`."""
-        given = one.ids.tolist()
-        spelled = [(self.tokens[index], self.file_tokens[index]) if index < self.size else None for index in given]
-        for place, both in enumerate(zip(one.tokens, one.file_tokens, strict=True)):
-            if both != spelled[place]:
-                names[place] = len(tokens)
-                tokens.append(both[0])
 
 
 def spelling_of(vocab: Vocab, *, byte_level: bool) -> Spelling:

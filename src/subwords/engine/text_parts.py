@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.components.trusted import Input, Special, Text, input_parts
+from subwords.components.trusted import Input, Special, Text, input_parts, source_of
 from subwords.engine.added_tokens import AddedTokens, Finder
 from subwords.errors import InputError
 from subwords.normalize.normalizer import NormalizerEngine
-from subwords.split.word_spans import character_spans
+from subwords.split.word_spans import WordSpans
 from subwords.support.checks import encode_text
+
+if TYPE_CHECKING:
+    from subwords.encode.segmenter import WordSource
 
 __all__ = ["Part", "TextParts"]
 
@@ -25,7 +28,7 @@ class Part(NamedTuple):
     """An added token, or the text between two added tokens.
 
     data: its bytes. id: the token's id; None for text.
-    source: the bytes of the input that it comes from. first: the index of the input character where `source` begins.
+    source: the bytes of the input that it comes from. first, at: the character and the byte where `source` begins.
     origin: None if data is `source` itself, not normalized yet; otherwise the byte range in `source` of each byte of
     data, int64, shape (2, len(data)).
     at_start: whether it begins at the start of the input.
@@ -35,16 +38,27 @@ class Part(NamedTuple):
     id: int | None
     source: bytes
     first: int
+    at: int
     origin: _Origin | None
     at_start: bool
 
     def span(self) -> tuple[int, int]:
         """Return the character range of the part in the input."""
-        spans = np.array([[0, len(self.source)]], np.int64)
-        if self.origin is not None:
-            spans = np.array([[self.origin[0, 0], self.origin[1, -1]]], np.int64)
-        ((start, stop),) = (character_spans(np.frombuffer(self.source, np.uint8), spans) + self.first).tolist()
-        return start, stop
+        begin, end = self._range()
+        return self.first + _size(self.source[:begin]), self.first + _size(self.source[:end])
+
+    def byte_span(self) -> tuple[int, int]:
+        """Return the byte range of the part in the input."""
+        begin, end = self._range()
+        return self.at + begin, self.at + end
+
+    def _range(self) -> tuple[int, int]:
+        return (0, len(self.source)) if self.origin is None else (int(self.origin[0, 0]), int(self.origin[1, -1]))
+
+    def word_spans(self, words: WordSource) -> WordSpans:
+        """Return the words of the part, with their positions in its source."""
+        found = words.word_spans(np.frombuffer(self.data, np.uint8))
+        return found if self.origin is None else found.within(self.origin)
 
 
 class TextParts:
@@ -78,52 +92,79 @@ class TextParts:
             encode_text(text)  # raises InputError for lone surrogates and for other types
         string = text if isinstance(text, str) else text.decode("utf-8", "surrogateescape")
         finder = self._added.finder(special)
+        at = done = 0
         for start, stop, token in finder.literal.parts(string):
+            at, done = at + _distance(string, done, start), start
             rest = string[start:stop]
             if token is None and self._normalizer and (self._normalizes or finder.normalized):
-                yield from self._normalized(rest.encode("utf-8", "surrogateescape"), start, finder, self._normalizer)
+                yield from self._normalized(_bytes(rest), start, at, finder, self._normalizer)
                 continue
             inner = [(0, len(rest), token)] if token or self._normalizer else finder.normalized.parts(rest)
             for first, last, found in inner:
-                source, at = rest[first:last].encode("utf-8", "surrogateescape"), start + first
+                source, begin = _bytes(rest[first:last]), start + first
+                at, done = at + _distance(string, done, begin), begin
                 if found:
-                    finder.check(found, at)
-                yield Part(source, found.id if found else None, source, at, None, at == 0)
+                    finder.check(found, begin)
+                yield Part(source, found.id if found else None, source, begin, at, None, begin == 0)
 
     def _joined(self, parts: Sequence[Text | Special], special: str | AbstractSet[str]) -> Iterator[Part]:
         """Yield the parts of trusted and untrusted parts in order; a place is one in all their text."""
         if special != "text":
             raise InputError(f"expected special='text' for a list of Text and Special, not {special!r:.60}")
-        first = 0
+        first = at = 0
         for part in parts:
             if isinstance(part, Special):
                 token = self._added.named(part.token)
                 data = token.content.encode()
-                yield Part(data, token.id, data, first, None, first == 0)
-                first += len(token.content)
-                continue
-            for found in self.cut(part.text, "text"):
-                yield found._replace(first=found.first + first, at_start=found.at_start and first == 0)
-            text = part.text
-            first += len(text if isinstance(text, str) else text.decode("utf-8", "surrogateescape"))
+                yield Part(data, token.id, data, first, at, None, first == 0)
+            else:
+                for found in self.cut(part.text, "text"):
+                    at_start = found.at_start and first == 0
+                    yield found._replace(first=found.first + first, at=found.at + at, at_start=at_start)
+                data = source_of(part.text)
+            first, at = first + _size(data), at + len(data)
 
-    def _normalized(self, source: bytes, first: int, finder: Finder, normalizer: NormalizerEngine) -> Iterator[Part]:
+    def _normalized(
+        self, source: bytes, first: int, at: int, finder: Finder, normalizer: NormalizerEngine
+    ) -> Iterator[Part]:
         """Split one part of the input at the tokens in its normalized text."""
         data, origin = normalizer.aligned(np.frombuffer(source, np.uint8))
         string = data.tobytes().decode("utf-8", "surrogateescape")
-        begin = done = 0
+        begin = done = counted = chars = 0  # `chars` characters begin before the byte `counted` of the source
         for start, stop, token in finder.normalized.parts(string):
-            begin += _size(string[done:start]) if start >= done else -_size(string[start:done])
-            part = string[start:stop].encode("utf-8", "surrogateescape")
-            end = begin + len(part)
-            found = origin[:, begin:end]
-            at_start = first == 0 and int(found[0, 0]) == 0
-            result = Part(part, token.id if token else None, source, first, found, at_start)
+            begin, done = begin + _distance(string, done, start), start
+            part = _bytes(string[start:stop])
+            found = origin[:, begin : begin + len(part)]
+            low, high = int(found[0].min()), int(found[1].max())
+            chars, counted = chars + _distance_in(source, counted, low), low
+            own = Part(
+                part,
+                token.id if token else None,
+                source[low:high],
+                first + chars,
+                at + low,
+                found - low,
+                first == 0 and int(found[0, 0]) == 0,
+            )
             if token and finder.refuses:
-                finder.check(token, result.span()[0])
-            yield result
-            begin, done = end, stop
+                finder.check(token, own.span()[0])
+            yield own
 
 
-def _size(text: str) -> int:
-    return len(text.encode("utf-8", "surrogateescape"))
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _size(data: bytes) -> int:
+    """Return the number of characters; each byte that is not UTF-8 is one."""
+    return len(data) if data.isascii() else len(data.decode("utf-8", "surrogateescape"))
+
+
+def _distance(text: str, start: int, stop: int) -> int:
+    """Return the number of bytes from one character to another, which may come before it."""
+    return len(_bytes(text[start:stop])) if start <= stop else -len(_bytes(text[stop:start]))
+
+
+def _distance_in(data: bytes, start: int, stop: int) -> int:
+    """Return the number of characters from one byte to another, which may come before it."""
+    return _size(data[start:stop]) if start <= stop else -_size(data[stop:start])

@@ -10,7 +10,6 @@ import numpy as np
 
 from subwords.components.trusted import Input, Special, source_of
 from subwords.encode.unknown import UnknownSymbolError, character_at, shortened
-from subwords.engine.spans import word_spans_of
 from subwords.errors import InputError
 from subwords.split.word_spans import WordSpans
 
@@ -63,8 +62,7 @@ def spot_of(engine: Engine, text: Input, special: str | AbstractSet[str]) -> Spo
         if found is None:
             continue
         spot = spot_in(part.source, *found)
-        before = source_of(text).decode("utf-8", ESCAPES)[: part.first]
-        character, byte = part.first + (spot.character or 0), len(before.encode("utf-8", ESCAPES)) + spot.byte
+        character, byte = part.first + (spot.character or 0), part.at + spot.byte
         if isinstance(text, str):
             return spot._replace(character=character, byte=byte)
         if isinstance(text, bytes):
@@ -101,7 +99,7 @@ def _found(encoder: Encoder, part: Part) -> tuple[WordSpans, UnknownSymbolError]
     """Return the first unknown symbol of a part, with the words of a stretch around it."""
     context, first, stop = _stretch(encoder, part.data)
     origin = None if part.origin is None else part.origin[:, context:stop]
-    spans = word_spans_of(encoder.words, part._replace(data=part.data[context:stop], origin=None))
+    spans = part._replace(data=part.data[context:stop], origin=None).word_spans(encoder.words)
     begins = spans.origin[0, spans.words[:-1]]
     words = spans.words[int(np.searchsorted(begins, first - context)) :]
     try:

@@ -418,7 +418,13 @@ ENDS_RUN, CONTINUES_RUN, MAY_CONTINUE = range(3)
 UNKNOWNS = row("id begin end width")
 NO_WORD = -1
 NO_PREFIX, FIRST_PREFIX, EMPTY_PREFIX = range(3)  # the prefix of a text, and its place: see `cover_text`
-PIECE = row("start size id type flags name width")
+# A piece of a template: its slot, or INSERTED or FILLING (padding); the text of a slot; the id and the name that are
+# inserted; the type id and the bits SPECIAL and ATTENDED of all its entries.
+PIECE = row("slot text id name type flags width")
+INSERTED, FILLING = -1, -2
+SPECIAL, ATTENDED = 1, 2
+# A slot of a row: its first entry, the number of entries, and where the UTF-8 of its text begins.
+FILL = row("start size base width")
 
 
 class IdWords(NamedTuple):
@@ -465,12 +471,18 @@ class Placed(NamedTuple):
     unknown: I64s  # by UNKNOWN_RUN id: its number, and its bytes in the text of the words
 
 
-class Trims(NamedTuple):
-    """By id: the whitespace that its token begins and ends with, in characters; `keeps`: see `Template.trims`."""
+class Frame(NamedTuple):
+    """The pieces of a template, and what fills its slots; the rest removes whitespace from spans, see `keeps`."""
 
-    begun: I32s
-    ended: I32s
-    keeps: U8s
+    pieces: I64s
+    offsets: I64s  # where the entries of each text begin and end: of first texts, then of second ones
+    bases: I64s  # where the UTF-8 of each text begins, if there are `spans` and `keeps`
+    fills: I64s  # by row and slot; empty if all entries of its text fill each slot
+    keeps: U8s  # `Template.trims`; empty if spans stay as they are
+    begun: I32s  # by id: the whitespace that its token begins with, in characters
+    ended: I32s  # and that it ends with
+    named: I32s  # both, by name
+    text: U8s  # the UTF-8 of the texts, if there are `spans`
 
 
 class Row(NamedTuple):

@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from dataclasses import field as _field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import FrozenInstanceError
+from functools import cached_property
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subwords.errors import InputError
-from subwords.results.rows import FIELDS, Rows
+from subwords.results.rows import FIELDS
 from subwords.support.value import Value, read_only
 
 __all__ = ["Encoding"]
 
-QUICK = frozenset({"spans", "byte_spans", "tokens", "file_tokens"})  # fields that may follow from the ids
 _MOST_SHOWN = 1000  # tokens
 
-_Ids: TypeAlias = NDArray[np.uint32]
-_Find: TypeAlias = Callable[[str, _Ids], dict[str, Any] | None]
+
+class _Rows(Protocol):
+    """Where the fields of encodings come from: `results.rows.Rows`, or a text whose ids are known."""
+
+    def field(self, name: str, index: int) -> Any:
+        """Return a field of the encoding of a row."""
+
+    def first_tokens(self, index: int, most: int) -> tuple[str, ...]:
+        """Return the first tokens of a row, at most so many."""
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Encoding(Value):
-    """One text, or a pair of texts, with one entry per token; immutable.
-
-    ids: uint32. tokens: as text; bytes that are not a complete character show as U+FFFD. file_tokens: as files spell
-    them, `"Ġof"` for " of" in byte-level BPE. spans, byte_spans: int64, shape (n, 2), ranges in the text in characters
-    and in UTF-8 bytes. word_ids: the number of the token's word in its text. type_ids: uint32. special_tokens_mask:
-    uint8, 1 for tokens of a template and of padding. attention_mask: uint8, 0 for padding. ranges: positions of the
-    tokens of each text. overflow: the pieces that truncation cut off, each with the template.
-    Tokens of a template and of padding have the span (0, 0) and the word id None.
+    """One text, or a pair of texts, with one entry per token; immutable. Its fields are made when they are first read.
 
     >>> import subwords
     >>> encoding = subwords.train(["naïve naïve"], vocab_size=270)("naïve naïve", truncation=1)
@@ -40,68 +37,77 @@ class Encoding(Value):
     (('naïve',), ('ĠnaÃ¯ve',), [[6, 13]])
     """
 
-    ids: NDArray[np.uint32]
-    tokens: tuple[str, ...]
-    file_tokens: tuple[str, ...]
-    spans: NDArray[np.int64]
-    byte_spans: NDArray[np.int64]
-    word_ids: tuple[int | None, ...]
-    type_ids: NDArray[np.uint32]
-    special_tokens_mask: NDArray[np.uint8]
-    attention_mask: NDArray[np.uint8]
-    ranges: tuple[range, ...]
-    overflow: tuple[Encoding, ...] = _field(default_factory=tuple)  # no default: `of_row` sets it later
+    _rows: _Rows
+    _index: int
 
-    def __post_init__(self) -> None:
-        for name in ("ids", "spans", "byte_spans", "type_ids", "special_tokens_mask", "attention_mask"):
-            object.__setattr__(self, name, read_only(getattr(self, name)))
+    def __init__(self, rows: _Rows, index: int) -> None:
+        """View one row; tokenizers make encodings."""
+        own = self.__dict__
+        own["_rows"], own["_index"] = rows, index
 
-    @classmethod
-    def of_row(cls, rows: Rows, index: int) -> Encoding:
-        """Return the encoding of one row; its fields are made when they are first read."""
-        found = object.__new__(cls)
-        found.__dict__["_row"] = rows, index
-        return found
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise FrozenInstanceError(f"cannot assign to field {name!r}")
 
-    @classmethod
-    def of_ids(cls, ids: list[int], make: Callable[[], Encoding], find: _Find) -> Encoding:
-        """Return an encoding with these ids; `make` is called when another field is first read.
+    def __delattr__(self, name: str) -> NoReturn:
+        raise FrozenInstanceError(f"cannot delete field {name!r}")
 
-        find: gives fields, one of QUICK among them, by their names; None if `make` must.
-        """
-        found = object.__new__(cls)
-        array = np.array(ids, np.uint32)
-        array.flags.writeable = False
-        own = found.__dict__
-        own["ids"], own["_make"], own["_find"] = array, make, find
-        return found
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return _restored, tuple([getattr(self, name) for name in FIELDS])
 
-    if not TYPE_CHECKING:
+    @cached_property
+    def ids(self) -> NDArray[np.uint32]:
+        """The id of each token, uint32."""
+        return self._rows.field("ids", self._index)  # type: ignore[no-any-return]
 
-        def __getattr__(self, name: str) -> Any:
-            own = self.__dict__
-            find = own.get("_find") if name in QUICK else None
-            found = None if find is None else find(name, own["ids"])
-            if found is None and name in FIELDS and (make := own.get("_make")) is not None:
-                found = vars(make())
-                own["_make"] = own["_find"] = None  # frees the objects they hold
-            for key, value in (found or {}).items():
-                own.setdefault(key, value)
-            if name in own:  # made above, or by another thread in between
-                return own[name]
-            if name not in FIELDS or "_row" not in own:
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            rows, index = own["_row"]
-            value = rows.field(name, index)
-            if name == "overflow":
-                value = tuple([Encoding.of_row(rows, number) for number in value])
-            return own.setdefault(name, value)
+    @cached_property
+    def tokens(self) -> tuple[str, ...]:
+        """The tokens as text; bytes that are not a complete character show as U+FFFD."""
+        return self._rows.field("tokens", self._index)  # type: ignore[no-any-return]
 
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *FIELDS})
+    @cached_property
+    def file_tokens(self) -> tuple[str, ...]:
+        """The tokens as files spell them: `"Ġof"` for " of" in byte-level BPE."""
+        return self._rows.field("file_tokens", self._index)  # type: ignore[no-any-return]
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in FIELDS}
+    @cached_property
+    def spans(self) -> NDArray[np.int64]:
+        """The range of each token in characters of its text, int64, shape (n, 2); (0, 0) for inserted tokens."""
+        return self._rows.field("spans", self._index)  # type: ignore[no-any-return]
+
+    @cached_property
+    def byte_spans(self) -> NDArray[np.int64]:
+        """The range of each token in UTF-8 bytes of its text, int64, shape (n, 2); (0, 0) for inserted tokens."""
+        return self._rows.field("byte_spans", self._index)  # type: ignore[no-any-return]
+
+    @cached_property
+    def word_ids(self) -> tuple[int | None, ...]:
+        """The number of each token's word in its text; None for tokens of a template and of padding."""
+        return self._rows.field("word_ids", self._index)  # type: ignore[no-any-return]
+
+    @cached_property
+    def type_ids(self) -> NDArray[np.uint32]:
+        """The type id of each token, uint32, as the template says."""
+        return self._rows.field("type_ids", self._index)  # type: ignore[no-any-return]
+
+    @cached_property
+    def special_tokens_mask(self) -> NDArray[np.uint8]:
+        """1 for tokens of a template and of padding, uint8."""
+        return self._rows.field("special_tokens_mask", self._index)  # type: ignore[no-any-return]
+
+    @cached_property
+    def attention_mask(self) -> NDArray[np.uint8]:
+        """0 for padding, uint8."""
+        return self._rows.field("attention_mask", self._index)  # type: ignore[no-any-return]
+
+    @cached_property
+    def ranges(self) -> tuple[range, ...]:
+        """The positions of the tokens of each text."""
+        return self._rows.field("ranges", self._index)  # type: ignore[no-any-return]
+
+    @cached_property
+    def overflow(self) -> tuple[Encoding, ...]:
+        """The pieces that truncation cut off, each with the template."""
+        return tuple([Encoding(self._rows, number) for number in self._rows.field("overflow", self._index)])
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -186,10 +192,15 @@ class Encoding(Value):
     def _first_tokens(self) -> tuple[str, ...]:
         """Return the tokens that are shown; those of a long text are not all made for it."""
         own = self.__dict__
-        if "tokens" in own or "_row" not in own:
-            return self.tokens[:_MOST_SHOWN]
-        rows, index = own["_row"]
-        return rows.first_tokens(index, _MOST_SHOWN)  # type: ignore[no-any-return]
+        return own["tokens"][:_MOST_SHOWN] if "tokens" in own else self._rows.first_tokens(self._index, _MOST_SHOWN)
+
+
+def _restored(*values: Any) -> Encoding:
+    """Return the encoding with some fields; pickles lose the read-only flag of arrays."""
+    found = Encoding.__new__(Encoding)
+    for name, value in zip(FIELDS, values, strict=True):
+        found.__dict__[name] = read_only(value) if isinstance(value, np.ndarray) else value
+    return found
 
 
 def _check_place(name: str, value: object) -> None:

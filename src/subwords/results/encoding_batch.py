@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, SupportsIndex, overload
+from collections.abc import Iterable, Sequence
+from dataclasses import FrozenInstanceError
+from functools import cached_property
+from typing import NoReturn, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +19,8 @@ from subwords.support.value import Value
 __all__ = ["EncodingBatch"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class EncodingBatch(Value, Sequence[Encoding]):
-    """The encodings of many texts or pairs, in order; immutable.
-
-    texts: the number of the text that each encoding belongs to; `with_overflow` gives a text several encodings.
+    """The encodings of many texts or pairs, in order; immutable. Encodings are made when they are first read.
 
     >>> import subwords
     >>> tok = subwords.train(["ab ab"], vocab_size=258, special_tokens=["<pad>"])
@@ -30,38 +28,30 @@ class EncodingBatch(Value, Sequence[Encoding]):
     [[1, 0, 0], [1, 1, 1]]
     """
 
-    encodings: tuple[Encoding, ...]
-    texts: tuple[int, ...]
+    def __init__(self, found: Rows | Iterable[Encoding], texts: Sequence[int]) -> None:
+        """View the first rows, one for each text, or join encodings; tokenizers make batches."""
+        own = self.__dict__
+        own["_found"], own["_texts"] = found if isinstance(found, Rows) else tuple(found), texts
 
-    @classmethod
-    def of_rows(cls, rows: Rows, count: int) -> EncodingBatch:
-        """Return the encodings of the first `count` rows, one for each text; they are made when they are first read."""
-        found = object.__new__(cls)
-        found.__dict__["_rows"] = rows, count
-        return found
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise FrozenInstanceError(f"cannot assign to field {name!r}")
 
-    if not TYPE_CHECKING:
+    def __reduce__(self) -> tuple[type[EncodingBatch], tuple[tuple[Encoding, ...], tuple[int, ...]]]:
+        return EncodingBatch, (self.encodings, self.texts)
 
-        def __getattr__(self, name: str) -> Any:
-            own = self.__dict__
-            if name not in ("encodings", "texts") or "_rows" not in own:
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            rows, count = own["_rows"]
-            if name == "texts":
-                value = tuple(range(count))
-            else:
-                value = tuple([Encoding.of_row(rows, index) for index in range(count)])
-            return own.setdefault(name, value)
+    @cached_property
+    def encodings(self) -> tuple[Encoding, ...]:
+        """The encodings."""
+        found: Rows | tuple[Encoding, ...] = self.__dict__["_found"]
+        return found if isinstance(found, tuple) else tuple([Encoding(found, index) for index in range(len(self))])
 
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), "encodings", "texts"})
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"encodings": self.encodings, "texts": self.texts}
+    @cached_property
+    def texts(self) -> tuple[int, ...]:
+        """The number of the text that each encoding belongs to; `with_overflow` gives a text several encodings."""
+        return tuple(self.__dict__["_texts"])
 
     def __len__(self) -> int:
-        rows = self.__dict__.get("_rows")
-        return rows[1] if rows else len(self.encodings)
+        return len(self.__dict__["_texts"])
 
     @overload
     def __getitem__(self, index: SupportsIndex) -> Encoding: ...

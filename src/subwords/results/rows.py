@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 from subwords.kernels import layout
 from subwords.kernels.layout import Row
 
-__all__ = ["FIELDS", "Rows"]
+__all__ = ["FIELDS", "NO_ROW", "Rows"]
+
+_KINDS = (np.uint32, np.int64, np.int64, np.int32, np.int32, np.uint32, np.uint8, np.uint8)
+NO_ROW = Row(*(np.zeros(0, kind) for kind in _KINDS))
 
 SHORT = 1 << 10  # tokens
 
@@ -26,7 +29,7 @@ _TYPES, _SPECIAL, _ATTENTION = _constant(0, np.uint32), _constant(0, np.uint8), 
 
 
 class Rows:
-    """Encodings of many texts: row i has the entries bounds[i] to bounds[i + 1] of the arrays, which must be read-only.
+    """Encodings of many texts: row i has the entries bounds[i] to bounds[i + 1] of the arrays, which become read-only.
 
     row: the arrays; empty `spans` equal `byte_spans`, empty `names` are all -1, and empty `types`, `special` and
     `attention` are all 0, 0 and 1. names: the tokens that row.names numbers. tokens, file_tokens: the token of every
@@ -39,7 +42,7 @@ class Rows:
     def __init__(
         self,
         row: Row,
-        bounds: Sequence[int] | NDArray[np.int64],
+        bounds: NDArray[np.int64],
         tokens: Mapping[int, str],
         file_tokens: Mapping[int, str],
         *,
@@ -47,6 +50,8 @@ class Rows:
         ranges: NDArray[np.int64] | None = None,
         overflow: Mapping[int, tuple[int, int]] | None = None,
     ) -> None:
+        for array in row:
+            array.flags.writeable = False
         self.row, self.bounds, self.names, self.ranges = row, bounds, names, ranges
         self.tokens, self.file_tokens, self.overflow = tokens, file_tokens, overflow or {}
 

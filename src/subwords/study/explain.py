@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from subwords.components.model import Model
 from subwords.components.trusted import source_of
 from subwords.corpus.counts import WordCounts
-from subwords.engine.spans import word_spans_of
 from subwords.errors import InputError
 from subwords.families import family_of, segmenter_of
 from subwords.split.splitter import SplitterEngine
@@ -87,7 +86,7 @@ def explain_word(
     number, first = encoding.word_ids[place], encoding.word_ids.index(encoding.word_ids[place])
     assert number is not None
     for part in tokenizer._engine.parts.cut(text, special):
-        spans = None if part.id is not None else word_spans_of(tokenizer._engine.encoder_of(part).words, part)
+        spans = None if part.id is not None else part.word_spans(tokenizer._engine.encoder_of(part).words)
         size = 1 if spans is None else len(spans.words) - 1
         if number >= size:
             number -= size
@@ -141,7 +140,7 @@ def _part(tokenizer: Tokenizer, part: Part, words: Words, only: tuple[int, int, 
     if part.id is not None:
         return Added(part.id, part.data.decode("utf-8", "replace"), part.span())
     engine, source = tokenizer._engine, np.frombuffer(part.source, np.uint8)
-    spans = word_spans_of(engine.encoder_of(part).words, part)
+    spans = part.word_spans(engine.encoder_of(part).words)
     normalized, origin = np.frombuffer(part.data, np.uint8), part.origin
     if origin is None and engine.normalizer is not None:
         normalized, origin = engine.normalizer.aligned(source)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from subwords.kernels import layout
 from subwords.kernels.jit import I64, I32s, I64s, Int, U8s, U32s, helper, inlined, kernel, pointer
-from subwords.kernels.layout import IdSizes, IdWords, Origins, Placed, Row, Source, Trims
+from subwords.kernels.layout import Frame, IdSizes, IdWords, Origins, Placed, Row, Source
 from subwords.kernels.text.utf8 import decode_at
 
 NONE = -1
@@ -223,48 +223,6 @@ def cover_text(ids: U32s, sizes: I32s, text: U8s, prefix: Int, byte_spans: I64s,
     return I64(at == size)
 
 
-@kernel
-def gather_pieces(pieces: I64s, row: Row, out: Row) -> Int:
-    """Write the entries of rows that consist of pieces: ranges of `row`, or one inserted id, repeated; their number.
-
-    PIECE.start is where a range begins, or -1 for the id PIECE.id, whose name is PIECE.name. PIECE.flags: bit 0 for the
-    special mask, bit 1 for the attention mask. Same as `tests.locating.gathered`.
-    """
-    p, n = pointer(pieces), I64(0)
-    ids, spans, byte_spans = pointer(row.ids), pointer(row.spans), pointer(row.byte_spans)
-    words, names = pointer(row.words), pointer(row.names)
-    to_ids, to_spans, to_bytes = pointer(out.ids), pointer(out.spans), pointer(out.byte_spans)
-    to_words, to_names = pointer(out.words), pointer(out.names)
-    types, special, attention = pointer(out.types), pointer(out.special), pointer(out.attention)
-    named, wide = len(row.names) > 0, len(out.spans) > 0
-    for m in range(len(pieces) // layout.PIECE.width):
-        piece = m * layout.PIECE.width
-        first, size, flags = p[piece + layout.PIECE.start], p[piece + layout.PIECE.size], p[piece + layout.PIECE.flags]
-        for k in range(n, n + size):
-            types[k], special[k], attention[k] = p[piece + layout.PIECE.type], flags & 1, flags >> 1 & 1
-        if first < 0:
-            for k in range(n, n + size):
-                to_ids[k], to_words[k], to_names[k] = (
-                    p[piece + layout.PIECE.id],
-                    layout.NO_WORD,
-                    p[piece + layout.PIECE.name],
-                )
-                to_bytes[2 * k] = to_bytes[2 * k + 1] = 0
-                if wide:
-                    to_spans[2 * k] = to_spans[2 * k + 1] = 0
-        else:
-            for k in range(size):
-                to_ids[n + k], to_words[n + k] = ids[first + k], words[first + k]
-                to_names[n + k] = names[first + k] if named else NONE
-            for k in range(2 * size):
-                to_bytes[2 * n + k] = byte_spans[2 * first + k]
-            if wide:
-                for k in range(2 * size):
-                    to_spans[2 * n + k] = spans[2 * first + k]
-        n += size
-    return n
-
-
 @inlined
 def trimmed(start, stop, begun, ended, keeps, times, leads):
     """The range of a token without its whitespace; `leads`: it is the first one of its text."""
@@ -276,40 +234,163 @@ def trimmed(start, stop, begun, ended, keeps, times, leads):
     return start, stop
 
 
+@helper
+def after_characters(p, at, stop, count):
+    """The byte after some characters of p[at:stop]."""
+    while count > 0 and at < stop:
+        at, count = at + 1, count - 1
+        while at < stop and p[at] >> 6 == 2:
+            at += 1
+    return at
+
+
+@helper
+def before_characters(p, start, at, count):
+    """The byte where the last characters of p[start:at] begin."""
+    while count > 0 and at > start:
+        at, count = at - 1, count - 1
+        while at > start and p[at] >> 6 == 2:
+            at -= 1
+    return at
+
+
+class Trimmer(NamedTuple):
+    """The pointers of a `Frame` that say which whitespace is removed."""
+
+    keeps: object
+    times: int
+    begun: object
+    ended: object
+    named: object
+    text: object
+
+
 @inlined
-def is_ascii(text, start, stop):
-    """Whether the bytes from start to stop are ASCII."""
-    while start < stop and text[start] < 0x80:
-        start += 1
-    return start >= stop
+def trim(trimmer, ids, names, byte_spans, spans, wide, base, first, k):
+    """Remove the whitespace of the token of an entry from its ranges; `first` is the first entry of its text."""
+    if names[k] >= 0:
+        begun, ended = I64(trimmer.named[2 * names[k]]), I64(trimmer.named[2 * names[k] + 1])
+    else:
+        begun, ended = I64(trimmer.begun[ids[k]]), I64(trimmer.ended[ids[k]])
+    if begun or ended:
+        start, stop = (spans[2 * k], spans[2 * k + 1]) if wide else (byte_spans[2 * k], byte_spans[2 * k + 1])
+        before, after = trimmed(start, stop, begun, ended, trimmer.keeps, trimmer.times, k == first)
+        if wide:
+            spans[2 * k], spans[2 * k + 1] = before, after
+            begin, end = base + byte_spans[2 * k], base + byte_spans[2 * k + 1]
+            byte_spans[2 * k] = after_characters(trimmer.text, begin, end, before - start) - base
+            byte_spans[2 * k + 1] = before_characters(trimmer.text, begin, end, stop - after) - base
+        else:
+            byte_spans[2 * k], byte_spans[2 * k + 1] = before, after
+
+
+class Fillings(NamedTuple):
+    """The pointers of a `Frame` that say what fills the slots."""
+
+    fills: object
+    slots: int  # of a row in `fills`; 0 if there are none
+    offsets: object
+    bases: object
+    based: bool
+    rows: int
+
+
+@inlined
+def filling(fillings, r, slot, text):
+    """The first entry of a slot of row r, the number of entries, and where their text begins."""
+    if fillings.slots > 0:
+        fill = (r * fillings.slots + slot) * layout.FILL.width
+        return (
+            fillings.fills[fill + layout.FILL.start],
+            fillings.fills[fill + layout.FILL.size],
+            fillings.fills[fill + layout.FILL.base],
+        )
+    at = text * fillings.rows + r
+    first = fillings.offsets[at]
+    return first, fillings.offsets[at + 1] - first, fillings.bases[at] if fillings.based else I64(0)
 
 
 @kernel
-def trim_spans(ids: U32s, offsets: I64s, trims: Trims, text: U8s, bounds: I64s, out: Placed) -> Int:
-    """Remove whitespace from the ranges of the ids of each text; the number of texts that are marked as odd instead.
+def frame_rows(frame: Frame, row: Row, out: Row, length: Int, names: Int, bounds: I64s, ranges: I64s) -> Int:
+    """Write the entries of rows of one template, whose slots are filled by entries of `row`; their number.
 
-    Text t has the ids offsets[t] to offsets[t + 1], counted from offsets[0]. Odd are texts in which other characters
-    than ASCII would be removed. Same as `Template.trimmed`.
+    length: rows with fewer entries are filled up to it, if the template has a piece FILLING. names: the number of names
+    of `row`, before those of the template. bounds: where each row begins and ends. ranges: by row and text, the entries
+    of its last slot. Same as `tests.locating.framed`.
     """
-    i, o, p, b = pointer(ids), pointer(offsets), pointer(text), pointer(bounds)
-    begun, ended, keeps, times = pointer(trims.begun), pointer(trims.ended), pointer(trims.keeps), len(trims.keeps)
-    spans, byte_spans, odd, found = pointer(out.spans), pointer(out.byte_spans), pointer(out.odd), I64(0)
-    wide = len(out.spans) > 0
-    for t in range(len(offsets) - 1):
-        strange = odd[t] != 0
-        for k in range(o[t] - o[0], o[t + 1] - o[0]):
-            if strange:
-                break
-            index, at = I64(i[k]), 2 * k
-            first, last = byte_spans[at], byte_spans[at + 1]
-            start, stop = (spans[at], spans[at + 1]) if wide else (first, last)
-            before, after = trimmed(start, stop, I64(begun[index]), I64(ended[index]), keeps, times, k == o[t] - o[0])
-            to, upto = first + before - start, last + after - stop
-            if wide:
-                strange = not (is_ascii(p, b[t] + first, b[t] + to) and is_ascii(p, b[t] + upto, b[t] + last))
-                spans[at], spans[at + 1] = before, after
-            byte_spans[at], byte_spans[at + 1] = to, upto
-        if strange:
-            odd[t] = 1
-            found += 1
-    return found
+    p, n = pointer(frame.pieces), I64(0)
+    ids, spans, byte_spans = pointer(row.ids), pointer(row.spans), pointer(row.byte_spans)
+    words, known = pointer(row.words), pointer(row.names)
+    to_ids, to_spans, to_bytes = pointer(out.ids), pointer(out.spans), pointer(out.byte_spans)
+    to_words, to_names = pointer(out.words), pointer(out.names)
+    types, special, attention = pointer(out.types), pointer(out.special), pointer(out.attention)
+    b, texts, wide, trims = pointer(bounds), pointer(ranges), len(out.spans) > 0, len(frame.keeps)
+    count, pieces = len(bounds) - 1, len(frame.pieces) // layout.PIECE.width
+    of_row = len(ranges) // max(count, 1)
+    fillings = Fillings(
+        pointer(frame.fills),
+        len(frame.fills) // (layout.FILL.width * max(count, 1)),
+        pointer(frame.offsets),
+        pointer(frame.bases),
+        len(frame.bases) > 0,
+        count,
+    )
+    trimmer = Trimmer(
+        pointer(frame.keeps),
+        trims,
+        pointer(frame.begun),
+        pointer(frame.ended),
+        pointer(frame.named),
+        pointer(frame.text),
+    )
+    b[0] = 0
+    for r in range(count):
+        missing, begin = length, n
+        for m in range(pieces):
+            piece = m * layout.PIECE.width
+            slot = p[piece + layout.PIECE.slot]
+            if slot == layout.INSERTED:
+                missing -= 1
+            elif slot >= 0:
+                missing -= filling(fillings, r, slot, p[piece + layout.PIECE.text])[1]
+        for m in range(pieces):
+            piece = m * layout.PIECE.width
+            slot, flags = p[piece + layout.PIECE.slot], p[piece + layout.PIECE.flags]
+            first, size, base = I64(NONE), I64(1), I64(0)
+            if slot == layout.FILLING:
+                size = max(missing, I64(0))
+            elif slot >= 0:
+                first, size, base = filling(fillings, r, slot, p[piece + layout.PIECE.text])
+            for k in range(n, n + size):
+                types[k], special[k], attention[k] = (
+                    p[piece + layout.PIECE.type],
+                    flags & layout.SPECIAL,
+                    flags >> 1 & 1,
+                )
+            if slot < 0:
+                for k in range(n, n + size):
+                    to_ids[k], to_words[k], to_names[k] = (
+                        p[piece + layout.PIECE.id],
+                        layout.NO_WORD,
+                        names + p[piece + layout.PIECE.name],
+                    )
+                    to_bytes[2 * k] = to_bytes[2 * k + 1] = 0
+                    if wide:
+                        to_spans[2 * k] = to_spans[2 * k + 1] = 0
+            else:
+                for k in range(size):
+                    to_ids[n + k], to_words[n + k] = ids[first + k], words[first + k]
+                    to_names[n + k] = known[first + k] if names > 0 else NONE
+                for k in range(2 * size):
+                    to_bytes[2 * n + k] = byte_spans[2 * first + k]
+                if wide:
+                    for k in range(2 * size):
+                        to_spans[2 * n + k] = spans[2 * first + k]
+                if trims > 0:
+                    for k in range(n, n + size):
+                        trim(trimmer, to_ids, to_names, to_bytes, to_spans, wide, base, n, k)
+                at = r * of_row + 2 * p[piece + layout.PIECE.text]
+                texts[at], texts[at + 1] = n - begin, n + size - begin
+            n += size
+        b[r + 1] = n
+    return n

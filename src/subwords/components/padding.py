@@ -1,4 +1,4 @@
-"""Padding and truncation of encoded texts, as plain data; `engine/framed.py` applies them."""
+"""Padding and truncation of encoded texts, as plain data; `engine/framing.py` applies them."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from subwords.sinks.manifest import checked_files, manifest_path, read_manifest
 from subwords.sinks.shards import Shards
 from subwords.sinks.token_file import MappedFile, TokenFile, by_offsets
 from subwords.sinks.write import misleading
-from subwords.support.atomic import as_path, place_of
+from subwords.support.atomic import place_of
 from subwords.support.checks import check_choice, check_integer
 
 __all__ = ["TokenFile", "check", "open"]
@@ -50,7 +50,7 @@ def open(
     Raises InputError for a missing file or an invalid option, FormatError for a damaged file. Hazard: a file that is
     cut shorter while it is open ends the process.
     """
-    file = as_path(path)
+    file = place_of(path, local=True)
     if format is not None:
         check_choice("format", format, FORMATS)
     if not file.exists() and manifest_path(file).is_file():  # shards that were written by this name

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from subwords.corpus.provenance import MOST, Provenance, bytes_of_text
 from subwords.errors import CorpusError, FormatError, InputError
-from subwords.support.checks import check_integer, check_path, check_strings
+from subwords.support.atomic import place_of
+from subwords.support.checks import check_integer, check_strings
 from subwords.support.memory import release
 from subwords.support.remote import local_copy
 
@@ -203,7 +204,7 @@ class WordCounts:
         """Write the counts to a file that `load` can memory-map; to Parquet if the name ends in .parquet."""
         from subwords.support.atomic import atomic_write
 
-        path = check_path("path", path)
+        path = place_of(path, "path")
         if path.suffix == ".parquet":
             from subwords.corpus.counts_parquet import write_parquet
 
@@ -225,7 +226,7 @@ class WordCounts:
     @classmethod
     def load(cls, path: str | PathLike[str]) -> WordCounts:
         """Read counts that `save` wrote; FormatError for a damaged file, CorpusError for an unreadable one."""
-        path = check_path("path", path)
+        path = place_of(path, "path")
         if path.suffix == ".parquet":
             from subwords.corpus.counts_parquet import read_parquet
 

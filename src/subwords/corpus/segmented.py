@@ -10,7 +10,7 @@ import numpy as np
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.corpus.gold import read_gold
 from subwords.errors import InputError, TrainingError
-from subwords.support.checks import check_path
+from subwords.support.atomic import place_of
 
 __all__ = ["Segmentation", "segmented"]
 
@@ -59,7 +59,7 @@ def _pieces_by_word(segmentation: Segmentation) -> dict[bytes, tuple[bytes, ...]
     if isinstance(segmentation, Mapping):
         pairs = [(word, tuple(parts)) for word, parts in segmentation.items()]
     else:
-        pairs = read_gold(check_path("segmentation", segmentation))
+        pairs = read_gold(place_of(segmentation, "segmentation"))
     found = dict[bytes, tuple[bytes, ...]]()
     for word, parts in pairs:
         if not isinstance(word, str) or not all(isinstance(part, str) and part for part in parts) or not parts:

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, TypeAlias, TypeGuard, cast
 
 from subwords.errors import CorpusError, InputError
 from subwords.support.atomic import place_of
-from subwords.support.remote import is_remote, names_place, remote_of
+from subwords.support.remote import is_remote, names_place
 
 __all__ = ["Source", "files_and_texts", "is_stream", "names_rows", "names_table", "names_text", "shown", "source_size"]
 
@@ -85,7 +85,7 @@ def files_and_texts(source: Source) -> tuple[list[Path], Iterable[object]]:
 
 def _files_at(source: str | os.PathLike[str]) -> list[Path]:
     if is_remote(source):
-        return _objects_at(remote_of(source))
+        return _objects_at(place_of(cast(str, source)))
     name = os.fspath(place_of(source) if not isinstance(source, str) or source.startswith("file://") else source)
     path = Path(name)
     try:

@@ -19,7 +19,7 @@ from subwords.corpus.source import Source, source_size
 from subwords.errors import FormatError, InputError
 from subwords.formats import target_of, write_file
 from subwords.render.report import Report, Table
-from subwords.support.atomic import as_path
+from subwords.support.atomic import place_of
 from subwords.support.checks import check_flag
 from subwords.tokenizer import Tokenizer, TokenizerLike, load, tokenizer_of
 
@@ -99,7 +99,7 @@ def convert(
     written = target_of(target)
     path, is_folder = written.path, written.kind == "folder"
     if not isinstance(tokenizer, Tokenizer):
-        _check_names(as_path(tokenizer), path)
+        _check_names(place_of(tokenizer, local=True), path)
     tok = tokenizer_of(tokenizer, "tokenizer", splitter=splitter, special_ids=special_ids)
     bare = written.kind in (".tiktoken", "pair")
     if bare:

@@ -15,7 +15,7 @@ from subwords.corpus.progress import progress as show_progress
 from subwords.corpus.reading import Reading, reading_of
 from subwords.corpus.source import Source, source_size
 from subwords.render.report import Report, Table
-from subwords.support.atomic import as_path
+from subwords.support.atomic import place_of
 from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def verify(
     True
     """
     how = reading_of(reading)
-    path = as_path(tokenizer)
+    path = place_of(tokenizer, local=True)
     given = tokenizer if other is None else other
     ours = tokenizer_of(given, splitter=splitter, special_ids=special_ids).with_(padding=None, truncation=None)
     original = open_original(path, ours)

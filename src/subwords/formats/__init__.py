@@ -16,7 +16,7 @@ from subwords.errors import FormatError, InputError
 from subwords.formats.recognize import BESIDE, GGUF, MERGES, TEMPLATES, VOCABS, Kind, kind_of
 from subwords.kernels.stored import stored
 from subwords.spec import TokenizerSpec
-from subwords.support.atomic import as_path, atomic_write
+from subwords.support.atomic import atomic_write, place_of
 from subwords.support.checks import check_flag
 from subwords.support.names import nearest
 from subwords.support.value import digest_of
@@ -47,7 +47,7 @@ def read_file(
     The format is detected from the content; only vocab.txt, which has no signature, is recognized by its suffix.
     splitter, special_ids: for formats without them, which are rank files and vocab.json with merges.txt.
     """
-    file = as_path(path)
+    file = place_of(path, local=True)
     check_flag("download", download)
     beside: dict[str, bytes] = {}
     try:
@@ -219,7 +219,7 @@ def target_of(path: str | PathLike[str]) -> Target:
     >>> target_of("new/").kind, target_of("a.gguf").kind, target_of("merges.txt").kind
     ('folder', '.gguf', 'pair')
     """
-    file = as_path(path)
+    file = place_of(path, local=True)
     try:
         if file.is_dir() or str(path).endswith(("/", os.sep)):
             return Target(file, "folder")

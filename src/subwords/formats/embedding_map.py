@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from subwords.errors import FormatError
 from subwords.formats.json_node import Node, parse
-from subwords.support.atomic import as_path, atomic_write
+from subwords.support.atomic import atomic_write, place_of
 
 __all__ = ["EmbeddingMap", "read", "write"]
 
@@ -59,7 +59,7 @@ def write(found: EmbeddingMap, path: str | PathLike[str]) -> None:
 
 def read(path: str | PathLike[str]) -> EmbeddingMap:
     """Read the file; FormatError with the place for one that cannot be read or that breaks a rule of the format."""
-    file = as_path(path)
+    file = place_of(path, local=True)
     try:
         data = file.read_bytes()
     except OSError as error:

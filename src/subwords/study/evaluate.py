@@ -18,7 +18,8 @@ from subwords.study.bootstrap import Interval, Resampled, check_confidence
 from subwords.study.distribution import Zipf, check_order, gini, renyi_efficiency, zipf
 from subwords.study.gold import Boundaries, boundaries
 from subwords.study.measured import BYTES, CHARACTERS, SPACELESS_CHARACTERS, WORDS, Measured, measured
-from subwords.support.checks import check_choice, check_flag, check_path
+from subwords.support.atomic import place_of
+from subwords.support.checks import check_choice, check_flag
 from subwords.tokenizer import tokenizer_of
 
 if TYPE_CHECKING:
@@ -223,7 +224,7 @@ def evaluate(
     """
     tokenizer = tokenizer_of(tokenizer)
     settings = settings_of(order, confidence, resamples, seed, parallel, reference)
-    words = None if gold is None else read_gold(check_path("gold", gold))
+    words = None if gold is None else read_gold(place_of(gold, "gold"))
     sums = sums_of([tokenizer], source, by, reading_of(reading), threads, progress)
     return evaluation_of(tokenizer, sums, 0, settings, None if words is None else boundaries(tokenizer, words))
 

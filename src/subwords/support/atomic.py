@@ -16,47 +16,40 @@ from subwords.support.remote import is_remote, remote_of
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["as_path", "atomic_write", "place_of"]
+__all__ = ["atomic_write", "place_of"]
 
 _BEGIN, _END = ".subwords-", ".tmp"
 
 
-def as_path(path: str | PathLike[str]) -> Path:
-    """Return a path of this machine; InputError for another type, an invalid path or a URL.
+def place_of(path: str | PathLike[str], name: str = "", *, local: bool = False) -> Path:
+    """Return a path, or for a URL an object of a store that is used like one.
 
-    >>> from subwords.support.atomic import as_path
-    >>> as_path("a.json").name
-    'a.json'
-    """
-    if isinstance(path, str) and not path:
-        raise InputError("expected a path, not an empty str")
-    if is_remote(path):
-        raise InputError(f"expected a file or folder of this machine, not {path!s:.200}: use a local file, and copy it")
-    try:
-        found = Path(path)
-    except TypeError:
-        raise InputError(f"expected a path (str or os.PathLike), not {path!r:.80} ({type(path).__name__})") from None
-    try:
-        encoded = os.fsencode(found)
-    except UnicodeEncodeError:
-        raise InputError(f"expected a path without lone surrogates, not {str(found)!a:.200}") from None
-    if b"\0" in encoded:
-        raise InputError(f"expected a path without NUL, not {str(found)!r:.200}")
-    return found
-
-
-def place_of(path: str | PathLike[str]) -> Path:
-    """Return a path, or for a URL an object of a store that is used like one; InputError as `as_path`.
+    InputError for another type and an invalid path, and with `local` for a URL. name: of the argument, for messages.
 
     >>> from subwords.support.atomic import place_of
     >>> place_of("file:///corpus/a.txt").as_posix()
     '/corpus/a.txt'
     """
+    what = f"{name} to be a path" if name else "a path"
+    if isinstance(path, str) and not path:
+        raise InputError(f"expected {what}, not an empty str")
     if is_remote(path):
-        return remote_of(path)
+        if not local:
+            return remote_of(path)
+        raise InputError(f"expected a file or folder of this machine, not {path!s:.200}: use a local file, and copy it")
     if isinstance(path, str) and path.startswith("file://"):
         path = path.removeprefix("file://")
-    return as_path(path)
+    try:
+        found = Path(path)
+    except TypeError:
+        raise InputError(f"expected {what} (str or os.PathLike), not {path!r:.80} ({type(path).__name__})") from None
+    try:
+        encoded = os.fsencode(found)
+    except UnicodeEncodeError:
+        raise InputError(f"expected {what} without lone surrogates, not {str(found)!a:.200}") from None
+    if b"\0" in encoded:
+        raise InputError(f"expected {what} without NUL, not {str(found)!r:.200}")
+    return found
 
 
 @overload

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from os import PathLike
-from pathlib import Path
 from typing import Any, TypeVar
 
 from subwords.errors import InputError
-from subwords.support.remote import is_remote, remote_of
 
 __all__ = [
     "as_list",
@@ -18,7 +14,6 @@ __all__ = [
     "check_flag",
     "check_instance",
     "check_integer",
-    "check_path",
     "check_string",
     "check_strings",
     "check_token",
@@ -82,21 +77,6 @@ def check_strings(name: str, value: Any) -> tuple[str, ...]:
             raise InputError(f"expected {name} without duplicates; {item!r:.60} occurs twice")
         seen.add(item)
     return found
-
-
-def check_path(name: str, value: Any) -> Path:
-    """Return the value as a Path; InputError if it is not a path. A URL is an object of a store."""
-    if is_remote(value):
-        return remote_of(value)
-    if not isinstance(value, str | PathLike):
-        raise InputError(f"expected {name} to be a str or pathlib.Path, not {type(value).__name__} {value!r:.60}")
-    try:
-        path = Path(value)
-        if b"\0" not in os.fsencode(path):
-            return path
-    except (TypeError, UnicodeEncodeError):  # a path of bytes, or of lone surrogates
-        pass
-    raise InputError(f"expected {name} to be a path without NUL and lone surrogates, not {value!r:.60}")
 
 
 def encode_text(text: str) -> bytes:

@@ -30,9 +30,7 @@ RIM = (
     "sinks/",
     "cli/",
     "kernels/entry.py",
-    "kernels/object_cache.py",
-    "kernels/shipped.py",
-    "kernels/sources.py",
+    "kernels/machine_code.py",
     "kernels/stored.py",
     "study/page_files.py",
     "unicode/tables.py",
@@ -104,11 +102,8 @@ def private(file: Path) -> list[str]:
     return [name for name in found if name.split(".")[0] in ("numba", "llvmlite")]
 
 
-LLVM = ("addresses", "intrinsics", "lanes", "objects", "packing")
-
-
 def test_the_files_of_instructions_import_numba() -> None:
-    assert importers("numba") == ["kernels/compile.py", *(f"kernels/llvm_{name}.py" for name in LLVM)]
+    assert importers("numba") == ["kernels/compile.py", "kernels/llvm.py"]
 
 
 def test_one_file_uses_private_interfaces_of_numba() -> None:

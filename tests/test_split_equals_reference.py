@@ -17,13 +17,14 @@ from splitting import words_of
 from strategies import BLANKS, CONTRACTIONS, FRAGMENTS, INVALID, MARKS, byte_texts, contested, regex_classes, texts
 from subwords.components.splitter import PATTERNS, Split
 from subwords.errors import InputError
+from subwords.kernels import layout
 from subwords.reference.bpe import GPT2_PATTERN, split, split_bytes
 from subwords.split import routes
 from subwords.split.finders import MachineFinder, RegexFinder
 from subwords.split.mask_routes import MaskRoute
 from subwords.split.routes import CHUNK_WORDS, MachineRoute, Route, SplitBuffers
 from subwords.split.word_spans import start
-from subwords.unicode.tables import CATEGORIES, LETTER, NUMBER, OTHER, SPACE, categories, gpt2_classes
+from subwords.unicode.tables import CATEGORIES, OTHER, categories, gpt2_classes
 
 GPT2 = splitter("gpt2")
 BY_MACHINE = MachineRoute(MachineFinder(Split(GPT2_PATTERN)).machine())
@@ -66,7 +67,7 @@ def test_classes_differ_from_regex_only_where_unassigned() -> None:
     assert (gpt2_classes() == regex_classes()).sum() == 0x110000 - len(differing)
 
 
-STANDS_FOR = {LETTER: "é", NUMBER: "½", SPACE: "\u3000", OTHER: "€"}
+STANDS_FOR = {layout.LETTER: "é", layout.NUMBER: "½", layout.SPACE: "\u3000", OTHER: "€"}
 
 
 def by_class(text: str) -> str:

@@ -19,8 +19,8 @@ import time
 import zipfile
 from pathlib import Path
 
-from subwords.kernels.declared import LEVELS
-from subwords.kernels.shipped import FEATURES, processor_features
+from subwords.kernels.machine_code import FEATURES, processor_features
+from subwords.kernels.modes import LEVELS
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = [str(ROOT / "tools" / "results.py"), str(ROOT / "examples" / "opticks.txt")]

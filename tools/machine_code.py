@@ -102,7 +102,7 @@ def build(folder: Path, names: list[str]) -> None:
     """Write the libraries of these targets, and `code.json`, into a folder."""
     from subwords.kernels.fastpath import every_address_kernel
     from subwords.kernels.jit import every_kernel
-    from subwords.kernels.sources import KERNELS, digest_of
+    from subwords.kernels.stored import KERNELS, digest_of
 
     folder.mkdir(parents=True, exist_ok=True)
     sources = digest_of(KERNELS)  # before, so that an edit meanwhile is noticed
@@ -132,12 +132,12 @@ def _compile(source: str, folder: Path) -> None:
 
 
 def _write_intermediate(folder: Path) -> None:
-    from subwords.kernels import llvm_objects
+    from subwords.kernels import llvm
     from subwords.kernels.compile import intermediate_code
     from subwords.kernels.fastpath import every_address_kernel
     from subwords.kernels.jit import every_kernel
 
-    llvm_objects.PORTABLE = True
+    llvm.PORTABLE = True
     for kernel in every_kernel() + every_address_kernel():
         (folder / f"{kernel.name}.ll").write_text(intermediate_code(kernel), "utf-8")
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The core of the tests on the newest Numba, or on another one: tools/newest_numba.sh "==0.61.0". In an environment and a
 # cache of its own. If it passes, raise the upper bounds of numba and llvmlite in pyproject.toml, and TESTED in
-# src/subwords/kernels/object_cache.py. Needs python3 with venv and pip.
+# src/subwords/kernels/machine_code.py. Needs python3 with venv and pip.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from subwords.errors import SubwordsError, SubwordsWarning
-from subwords.kernels import notice, object_cache
+from subwords.kernels import machine_code, modes
 from subwords.kernels.jit import MODE, Int, Kernel
 
 pytestmark = pytest.mark.skipif(MODE != "compiled", reason="only compiled kernels are kept")
@@ -121,13 +121,13 @@ def test_folder_of_another_digest_is_not_read(cache: Path, monkeypatch: pytest.M
     other = "0" * 16
     shutil.copytree(cache, cache.parent / other)
     with monkeypatch.context() as patch:
-        patch.setattr(object_cache, "_digest", lambda: other)
+        patch.setattr(machine_code, "_digest", lambda: other)
         assert compiled(monkeypatch) == 2
         assert compiled(monkeypatch) == 0
 
 
 def test_a_file_says_which_parameters_are_integers(cache: Path) -> None:
-    found = object_cache._read(Kernel("plus"))  # nothing but its name
+    found = machine_code._read(Kernel("plus"))  # nothing but its name
     assert found
     assert found[0] == Kernel("plus", plus).kinds == "ii"
     assert Kernel("plus")(7, 2) == 9
@@ -135,40 +135,40 @@ def test_a_file_says_which_parameters_are_integers(cache: Path) -> None:
 
 def test_many_threads_write_one_file(cache: Path) -> None:
     kernel = Kernel("plus", plus)
-    found = object_cache._read(kernel)
+    found = machine_code._read(kernel)
     assert found
 
     def work() -> None:
         for _ in range(20):
-            object_cache._write(kernel, *found)
-            assert object_cache._read(kernel) == found
+            machine_code._write(kernel, *found)
+            assert machine_code._read(kernel) == found
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert object_cache._read(kernel) == found
+    assert machine_code._read(kernel) == found
 
 
 @pytest.fixture
-def fresh_notices(monkeypatch: pytest.MonkeyPatch) -> notice.Notices:
+def fresh_notices(monkeypatch: pytest.MonkeyPatch) -> modes.Notices:
     """As in a process that has said nothing yet."""
-    found = notice.Notices()
-    for place in ("object_cache", "entry"):
+    found = modes.Notices()
+    for place in ("machine_code", "entry"):
         monkeypatch.setattr(f"subwords.kernels.{place}.NOTICES", found)
     return found
 
 
 @pytest.mark.parametrize("in_the_way", ["a file for the folder", "a folder for the file"])
 def test_cache_that_cannot_be_written_is_one_warning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh_notices: notice.Notices, in_the_way: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh_notices: modes.Notices, in_the_way: str
 ) -> None:
     monkeypatch.setenv("SUBWORDS_CACHE_DIR", str(tmp_path / "place"))
     if in_the_way == "a file for the folder":
         (tmp_path / "place").write_text("no folder")
     else:
-        (tmp_path / "place" / object_cache._digest() / "plus.o").mkdir(parents=True)
+        (tmp_path / "place" / machine_code._digest() / "plus.o").mkdir(parents=True)
     with pytest.warns(SubwordsWarning) as caught:
         assert both() == (9, 5)
         assert both() == (9, 5)
@@ -178,16 +178,16 @@ def test_cache_that_cannot_be_written_is_one_warning(
     assert warning.filename == __file__
 
 
-def test_no_home_is_a_warning(monkeypatch: pytest.MonkeyPatch, fresh_notices: notice.Notices) -> None:
-    monkeypatch.setattr(object_cache, "cache_root", lambda: None)
+def test_no_home_is_a_warning(monkeypatch: pytest.MonkeyPatch, fresh_notices: modes.Notices) -> None:
+    monkeypatch.setattr(machine_code, "cache_root", lambda: None)
     with pytest.warns(SubwordsWarning, match=r"^kernel cache cannot be used: there is no home folder\. Every"):
         assert both() == (9, 5)
 
 
 def test_warning_that_is_an_error_comes_once_and_the_kernel_works(
-    monkeypatch: pytest.MonkeyPatch, fresh_notices: notice.Notices
+    monkeypatch: pytest.MonkeyPatch, fresh_notices: modes.Notices
 ) -> None:
-    monkeypatch.setattr(object_cache, "cache_root", lambda: None)
+    monkeypatch.setattr(machine_code, "cache_root", lambda: None)
     kernel = Kernel("plus", plus)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -197,9 +197,9 @@ def test_warning_that_is_an_error_comes_once_and_the_kernel_works(
 
 
 def test_read_only_cache_that_is_complete_is_no_reason_to_warn(
-    cache: Path, monkeypatch: pytest.MonkeyPatch, fresh_notices: notice.Notices
+    cache: Path, monkeypatch: pytest.MonkeyPatch, fresh_notices: modes.Notices
 ) -> None:
-    monkeypatch.setattr(object_cache, "_write", lambda *args: pytest.fail("written"))
+    monkeypatch.setattr(machine_code, "_write", lambda *args: pytest.fail("written"))
     assert both() == (9, 5)
     assert not fresh_notices.compiling
 
@@ -215,7 +215,7 @@ def test_tested_versions_of_numba_are_those_that_can_be_installed() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["project"]
     (range_,) = [each for each in project["optional-dependencies"]["jit"] if each.startswith("numba")]
     lowest, beyond = re.fullmatch(r"numba>=0\.(\d+),<0\.(\d+)", range_).groups()  # type: ignore[union-attr]
-    assert f"0.{lowest} to 0.{int(beyond) - 1}" == object_cache.TESTED
+    assert f"0.{lowest} to 0.{int(beyond) - 1}" == machine_code.TESTED
 
 
 @pytest.mark.parametrize("error", [ImportError("JITCodeLibrary"), AttributeError("_tm"), TypeError("arguments")])

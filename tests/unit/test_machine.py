@@ -24,10 +24,11 @@ from patterns import (
     walked,
 )
 from subwords.components.splitter import DIGIT, NAMED, PATTERNS, SIGN, Split
+from subwords.kernels import layout
 from subwords.reference import pattern as reference
 from subwords.split import transducer as machines
 from subwords.split.pattern import Outside
-from subwords.split.transducer import REACH, Machine, composed, machine, unsplit
+from subwords.split.transducer import Machine, composed, machine, unsplit
 
 SEED = 6
 ALL = {**INVENTED, **PATTERNS}
@@ -136,7 +137,7 @@ def test_text_may_be_cut_in_most_places() -> None:
         assert len(safe_places(found, numbers_of(found.classes, text))) > 20, name
 
 
-@pytest.mark.parametrize("blanks", range(REACH - 3, REACH + 20))
+@pytest.mark.parametrize("blanks", range(layout.REACH - 3, layout.REACH + 20))
 @pytest.mark.parametrize("name", ["far end", "far end of many", "far end in words", "llama3", "cl100k", "bailing"])
 def test_ends_that_are_kept_aside(name: str, blanks: int) -> None:
     step = Split(ALL[name])
@@ -236,7 +237,7 @@ def test_text_left_whole() -> None:
 def test_places_told_are_within_reach() -> None:
     for pattern in ALL.values():
         found = machine_of(Split(pattern))
-        assert int(found.borders.max()) < 1 << (REACH + 1)
+        assert int(found.borders.max()) < 1 << (layout.REACH + 1)
         assert found.moves.min() >= 0
         assert found.moves.max() < len(found.moves)
         assert np.unique(found.classes).tolist() == list(range(found.count))

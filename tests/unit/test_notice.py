@@ -9,7 +9,7 @@ import pytest
 from test_progress import shown_on_a_terminal
 
 from subwords.corpus.progress import progress
-from subwords.kernels.notice import Notices
+from subwords.kernels.modes import Notices
 
 LINE = "subwords: compiling kernels for this processor, once: about 10 s ..."
 

@@ -15,7 +15,7 @@ import pytest
 
 from subwords.corpus.progress import progress
 from subwords.errors import InputError
-from subwords.kernels.notice import NOTICES
+from subwords.kernels.modes import NOTICES
 
 pty = pytest.importorskip("pty", reason="pseudo-terminals are a POSIX thing")
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from subwords.errors import SubwordsWarning
-from subwords.kernels import shipped
-from subwords.kernels.notice import NOTICES
+from subwords.kernels import machine_code
+from subwords.kernels.modes import NOTICES
 
 OLD = dict.fromkeys(("SSSE3", "SSE41", "SSE42", "POPCNT"), True)
 HASWELL = OLD | dict.fromkeys(("AVX", "AVX2", "F16C", "FMA3", "BMI", "BMI2", "LZCNT", "MOVBE"), True)
@@ -27,10 +27,10 @@ ZEN4 = SKYLAKE | dict.fromkeys(
 def names(
     monkeypatch: pytest.MonkeyPatch, features: dict[str, bool], machine: str = "x86_64", system: str = "linux"
 ) -> list[str]:
-    monkeypatch.setattr(shipped.platform, "machine", lambda: machine)
-    monkeypatch.setattr(shipped.sys, "platform", system)
-    monkeypatch.setattr(shipped, "processor_features", lambda: features)
-    return [name.removeprefix("linux-x86_64-") for name in shipped._names()]
+    monkeypatch.setattr(machine_code.platform, "machine", lambda: machine)
+    monkeypatch.setattr(machine_code.sys, "platform", system)
+    monkeypatch.setattr(machine_code, "processor_features", lambda: features)
+    return [name.removeprefix("linux-x86_64-") for name in machine_code._names()]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def names(
         (ZEN4, ["v4-vbmi2", "v4", "v3", "v2"]),
         (ZEN4 | {"BMI2": False}, ["v2"]),
         (SKYLAKE | {"AVX2": False}, ["v2"]),
-        ({name: has for name, has in HASWELL.items() if name not in shipped.BESIDES}, ["v3", "v2"]),
+        ({name: has for name, has in HASWELL.items() if name not in machine_code.BESIDES}, ["v3", "v2"]),
     ],
 )
 def test_a_level_needs_all_its_features(
@@ -61,7 +61,7 @@ def test_other_systems_and_processors(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_level_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shipped, "ASKED", "v3")
+    monkeypatch.setattr(machine_code, "ASKED", "v3")
     assert names(monkeypatch, ZEN4) == ["v3.so"]
     assert names(monkeypatch, OLD) == []
 
@@ -69,19 +69,19 @@ def test_a_level_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of machine code whose libraries are two that the system has."""
-    monkeypatch.setattr(shipped, "FOLDER", tmp_path)
-    monkeypatch.setattr(shipped, "_names", lambda: ["best.so", "other.so"])
+    monkeypatch.setattr(machine_code, "FOLDER", tmp_path)
+    monkeypatch.setattr(machine_code, "_names", lambda: ["best.so", "other.so"])
     monkeypatch.setattr(NOTICES, "without", "")
     (tmp_path / "best.so").write_bytes(b"no library")
     (tmp_path / "other.so").write_bytes(b"neither")
     checksums = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in tmp_path.iterdir()}
-    content = {"sources": shipped.sources_digest(), "libraries": checksums, "kernels": {}}
+    content = {"sources": machine_code.sources_digest(), "libraries": checksums, "kernels": {}}
     (tmp_path / "code.json").write_text(json.dumps(content), "utf-8")
     return tmp_path
 
 
 def library() -> tuple[ctypes.CDLL, dict[str, str]] | None:
-    return shipped._library.__wrapped__()
+    return machine_code._library.__wrapped__()
 
 
 def test_without_machine_code_nothing_is_said(folder: Path) -> None:
@@ -97,7 +97,7 @@ def test_a_library_that_cannot_be_loaded_is_reported(folder: Path) -> None:
 def test_a_damaged_library_is_not_loaded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "best.so").write_bytes(b"changed")
     (folder / "other.so").write_bytes(b"changed too")
-    monkeypatch.setattr(shipped.ctypes, "CDLL", lambda path: pytest.fail("loaded"))
+    monkeypatch.setattr(machine_code.ctypes, "CDLL", lambda path: pytest.fail("loaded"))
     assert library() is None
     assert NOTICES.without == "other.so is damaged: its checksum is another"
 
@@ -108,7 +108,7 @@ def test_in_place_of_a_damaged_library_the_next_one_is_used(folder: Path, monkey
 
     monkeypatch.setattr(NOTICES, "instead", "")
     (folder / "best.so").write_bytes(b"changed")
-    monkeypatch.setattr(shipped.ctypes, "CDLL", lambda path: Loaded())
+    monkeypatch.setattr(machine_code.ctypes, "CDLL", lambda path: Loaded())
     found = library()
     assert found and isinstance(found[0], Loaded)
     assert (NOTICES.without, NOTICES.instead) == ("best.so is damaged: its checksum is another", "other.so")
@@ -120,19 +120,19 @@ def test_in_place_of_a_damaged_library_the_next_one_is_used(folder: Path, monkey
 
 
 def test_code_of_other_sources_is_not_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shipped, "sources_digest", lambda: "another")
+    monkeypatch.setattr(machine_code, "sources_digest", lambda: "another")
     assert library() is None
     assert NOTICES.without == "the sources of kernels were changed after it was made"
 
 
 def test_a_processor_that_no_library_is_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shipped, "_names", list)
+    monkeypatch.setattr(machine_code, "_names", list)
     assert library() is None
     assert NOTICES.without.startswith("it has none for this processor (")
 
 
 def test_jit_takes_no_library(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shipped, "ASKED", "jit")
+    monkeypatch.setattr(machine_code, "ASKED", "jit")
     assert library() is None and NOTICES.without == ""
 
 
@@ -150,7 +150,7 @@ def test_without_code_and_without_numba_the_error_says_what_to_install(tmp_path:
         "import subwords\n"
         "subwords.splitter('gpt2').split('a b')\n"
     )
-    package = str(Path(shipped.__file__).parents[2])
+    package = str(Path(machine_code.__file__).parents[2])
     environment = {**os.environ, "PYTHONPATH": package, "SUBWORDS_CACHE_DIR": str(tmp_path), "SUBWORDS_KERNELS": "jit"}
     got = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=False)
     assert got.returncode == 1
@@ -161,5 +161,5 @@ def test_without_code_and_without_numba_the_error_says_what_to_install(tmp_path:
 def test_every_library_of_the_tool_can_be_chosen() -> None:
     machine_code = pytest.importorskip("tools.machine_code")
     assert {name.removeprefix("linux-x86_64-") for name in machine_code.TARGETS if "linux-x86_64" in name} == {
-        *shipped.FEATURES
+        *machine_code.FEATURES
     }

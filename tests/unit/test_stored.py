@@ -14,7 +14,7 @@ import subwords
 from small_data import file_of
 from subwords import formats
 from subwords.errors import FormatError
-from subwords.kernels import object_cache, sources
+from subwords.kernels import machine_code
 from subwords.kernels import stored as store
 from subwords.kernels.stored import stored
 
@@ -23,7 +23,7 @@ FILES = ("gpt2/tokenizer.json", "bert/bert-base-uncased-tokenizer.json", "t5/spi
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    assert object_cache.cache_root is store.cache_root  # it is imported by now: the kernels stay where they are
+    assert machine_code.cache_root is store.cache_root  # it is imported by now: the kernels stay where they are
     monkeypatch.setattr(store, "cache_root", lambda: tmp_path / "cache")
     monkeypatch.setenv(store.SWITCH, "on")
     return tmp_path / "cache" / store.FOLDER
@@ -61,27 +61,27 @@ def test_an_edit_of_the_package_makes_it_anew(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_every_edit_of_a_checkout_is_seen(tmp_path: Path) -> None:
-    package = sources.KERNELS.parent
-    names = {state.rsplit(" ", 2)[0] for state in sources._states(str(package))}
+    package = store.KERNELS.parent
+    names = {state.rsplit(" ", 2)[0] for state in store._states(str(package))}
     assert names == {str(path) for path in package.rglob("*.py")}
     file = tmp_path / "a.py"
     file.write_text("1")
-    before = [*sources._states(str(tmp_path))]
+    before = [*store._states(str(tmp_path))]
     os.utime(file, (1, 1))
-    assert [*sources._states(str(tmp_path))] != before
+    assert [*store._states(str(tmp_path))] != before
 
 
 def test_the_stamp_of_a_wheel_names_its_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert sources.stamp.__wrapped__() is None, "this is a checkout"
-    monkeypatch.setattr(sources, "KERNELS", tmp_path / "kernels")
-    monkeypatch.setattr(sources, "STAMP", tmp_path / "stamp")
+    assert store.stamp.__wrapped__() is None, "this is a checkout"
+    monkeypatch.setattr(store, "KERNELS", tmp_path / "kernels")
+    monkeypatch.setattr(store, "STAMP", tmp_path / "stamp")
     (tmp_path / "kernels").mkdir()
     (tmp_path / "kernels" / "a.py").write_text("1")
     seen = []
     for name, content in (("b.py", "1"), ("b.py", "2"), ("kernels/a.py", "2"), ("kernels/c.py", "2")):
         (tmp_path / name).write_text(content)
-        sources.STAMP.write_text(sources.stamped())
-        seen.append(sources.stamp.__wrapped__())
+        store.STAMP.write_text(store.stamped())
+        seen.append(store.stamp.__wrapped__())
     assert len({package for package, _ in seen}) == 4
     assert [kernels for _, kernels in seen].count(seen[0][1]) == 2
 

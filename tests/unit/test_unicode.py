@@ -16,11 +16,8 @@ from subwords.unicode import tables as unicode
 from subwords.unicode.tables import (
     CATEGORIES,
     GENERAL_CATEGORIES,
-    LETTER,
-    NUMBER,
     PROPERTIES,
     SCRIPTS,
-    SPACE,
     UNICODE_VERSION,
     WHITE_SPACE,
     case_folds,
@@ -35,7 +32,9 @@ SCALARS = [code for code in range(0x110000) if not 0xD800 <= code < 0xE000]
 
 
 @pytest.mark.rotating(2)
-@pytest.mark.parametrize(("pattern", "member"), [(r"\p{L}", LETTER), (r"\p{N}", NUMBER), (r"\s", SPACE)])
+@pytest.mark.parametrize(
+    ("pattern", "member"), [(r"\p{L}", layout.LETTER), (r"\p{N}", layout.NUMBER), (r"\s", layout.SPACE)]
+)
 def test_class_is_that_of_hf_tokenizers_on_every_character(pattern: str, member: int) -> None:
     classes = gpt2_classes()
     assert {code for code in SCALARS if classes[code] == member} == members_in_hf(pattern)
@@ -57,21 +56,23 @@ def test_category_of_a_known_character(code: int, category: str) -> None:
 def test_characters_that_unicode_16_added_have_a_class_and_those_of_17_have_none() -> None:
     assert UNICODE_VERSION == "16.0"
     garay_letter, added_later = 0x10D4A, 0x16EA0
-    assert gpt2_classes()[garay_letter] == LETTER
+    assert gpt2_classes()[garay_letter] == layout.LETTER
     assert CATEGORIES[categories()[added_later]] == "Cn"
 
 
 def test_classes_cover_all_code_points_and_cannot_be_changed() -> None:
     classes = gpt2_classes()
     assert classes.shape == (0x110000,) and not classes.flags.writeable
-    assert np.flatnonzero(classes == SPACE).tolist() == sorted(WHITE_SPACE)
+    assert np.flatnonzero(classes == layout.SPACE).tolist() == sorted(WHITE_SPACE)
 
 
 def test_cased_classes_are_those_of_gpt2_with_kinds_of_letters() -> None:
     classes, categories_of = cased_classes(), np.array(CATEGORIES)[categories()]
-    letters = classes & LETTER == LETTER
-    letters &= (classes != SPACE) & (classes != NUMBER)
-    assert np.array_equal(np.where(letters, LETTER, classes), np.where(property_members("M"), LETTER, gpt2_classes()))
+    letters = classes & layout.LETTER == layout.LETTER
+    letters &= (classes != layout.SPACE) & (classes != layout.NUMBER)
+    assert np.array_equal(
+        np.where(letters, layout.LETTER, classes), np.where(property_members("M"), layout.LETTER, gpt2_classes())
+    )
     assert np.array_equal(letters & (classes >> layout.UPPER_BIT & 1 == 1), np.isin(categories_of, ["Lu", "Lt"]))
     caseless = property_members("M") | np.isin(categories_of, ["Lm", "Lo"])
     assert np.array_equal(letters & (classes >> layout.CASELESS_BIT & 1 == 1), caseless)

@@ -81,7 +81,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 def _keep_quiet(context: click.Context, option: click.Parameter, value: bool) -> bool:
     context.meta["quiet"] = value
     if value:
-        from subwords.kernels.notice import NOTICES
+        from subwords.kernels.modes import NOTICES
 
         NOTICES.shown = True  # nothing is said about compiling
     return value

@@ -73,7 +73,7 @@ def _columns(unit: str) -> list[ProgressColumn]:
     from rich import progress as show
     from rich.text import Text
 
-    from subwords.kernels.notice import NOTICES
+    from subwords.kernels.modes import NOTICES
 
     class Label(show.TextColumn):
         """What is being done; compiling stands still for seconds, whatever the bar was about."""

@@ -19,7 +19,7 @@ def warmup(*, progress: bool | None = None) -> None:
     from subwords.kernels.fastpath import every_address_kernel
     from subwords.kernels.guard import undisturbed
     from subwords.kernels.jit import every_kernel
-    from subwords.kernels.notice import NOTICES
+    from subwords.kernels.modes import NOTICES
 
     kernels = [*undisturbed(every_kernel), *undisturbed(every_address_kernel)]
     with progress_line(len(kernels), "loading kernels", unit="steps", enabled=progress) as bar:

@@ -23,9 +23,8 @@ from numba.core.registry import cpu_target
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, models, overload, register_model
 
-from subwords.kernels.declared import HELPERS, INLINED, MODE, PRIMITIVES, SPLICED
-from subwords.kernels.llvm_intrinsics import instructions
-from subwords.kernels.llvm_objects import item_of, length_of
+from subwords.kernels.llvm import instructions, item_of, length_of
+from subwords.kernels.modes import HELPERS, INLINED, MODE, PRIMITIVES, SPLICED
 
 if TYPE_CHECKING:
     from subwords.kernels.entry import Kernel, Parameter

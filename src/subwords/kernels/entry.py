@@ -1,7 +1,7 @@
 """Entry kernels: machine code that is bound when first called, without the Python source that it was compiled from.
 
 What is bound needs to know one thing of a kernel, which parameters are integers: machine code is kept with it
-(`shipped.py`, `object_cache.py`). The source is imported only to compile a kernel, or to run it checked or interpreted.
+(`machine_code.py`). The source is imported only to compile a kernel, or to run it checked or interpreted.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from sys import modules
 from typing import Any
 
 from subwords.errors import SubwordsError
-from subwords.kernels.declared import ASKED, MODE
 from subwords.kernels.guard import undisturbed
-from subwords.kernels.notice import NOTICES
+from subwords.kernels.modes import ASKED, MODE, NOTICES
 
 __all__ = ["KNOWN", "SHORT", "Bound", "Kernel", "Parameter", "entry_kernel"]
 
@@ -85,7 +84,7 @@ class Kernel:
         if MODE == "interpreted":
             function = _quiet(self.function)
             return function, function
-        from subwords.kernels.shipped import shipped
+        from subwords.kernels.machine_code import load, shipped
 
         if MODE == "compiled" and (found := shipped(self)) is not None:
             return found
@@ -95,7 +94,7 @@ class Kernel:
 
                 function = checked(self)
                 return function, function
-            from subwords.kernels.object_cache import load
+            return load(self)
         except ModuleNotFoundError as error:
             if error.name not in ("numba", "llvmlite"):
                 raise
@@ -108,7 +107,6 @@ class Kernel:
                 f"{why}, and {error.name} is not installed, which compiles kernels: pip install 'subwords[jit]', "
                 "or set SUBWORDS_KERNELS=interpreted, which is very slow"
             ) from error
-        return load(self)
 
     def __call__(self, *args: Any) -> int:
         """Run it."""

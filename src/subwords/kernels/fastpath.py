@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.kernels.declared import MODE
 from subwords.kernels.jit import I64, Kernel, declare, helper, inlined, primitive
+from subwords.kernels.modes import MODE
 
 HEAD = 16  # bytes of an object before its own fields; its type is the last eight of them
 TYPE = 8
@@ -292,7 +292,7 @@ def available() -> bool:
 
 
 def _lists_as_expected() -> bool:
-    # Arrays and tuples are probed by heads.py.
+    # Arrays and tuples are probed by machine_code.py.
     probe = [object(), object()]
     items = ctypes.c_void_p.from_address(id(probe) + LIST_ITEMS).value or id(probe)
     return [ctypes.c_void_p.from_address(items + 8 * k).value for k in range(2)] == [*map(id, probe)]

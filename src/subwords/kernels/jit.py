@@ -6,8 +6,8 @@ arrays, or of such tuples. A call costs 0.1 microseconds for each argument: arra
 Three modes run the same source:
 
 *compiled* (the default): arrays become typed pointers when the kernel is entered; no bounds checks, no reference
-counts. A wheel has the machine code (`shipped.py`); otherwise it is stored on disk, and a process that finds it there
-never imports Numba. `SUBWORDS_KERNELS=jit` compiles here even if a wheel has it; `v2`, `v3`, `v4` and `v4-vbmi2` take
+counts. A wheel has the machine code, or else it is stored on disk, and a process that finds it there never imports
+Numba. `SUBWORDS_KERNELS=jit` compiles here even if a wheel has it; `v2`, `v3`, `v4` and `v4-vbmi2` take
 the wheel's code for that level of x86-64.
 *checked* (`SUBWORDS_KERNELS=checked`): the pointer is the array itself, and Numba checks every access.
 *interpreted* (`SUBWORDS_KERNELS=interpreted`, or `NUMBA_DISABLE_JIT=1`): Python runs the functions as they are.
@@ -24,9 +24,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from subwords.kernels.declared import HELPERS, INLINED, MODE, PRIMITIVES, SPLICED
 from subwords.kernels.entry import Kernel, entry_kernel
 from subwords.kernels.layout import F64s, I32s, I64s, U8s, U16s, U32s, U64s
+from subwords.kernels.modes import HELPERS, INLINED, MODE, PRIMITIVES, SPLICED
 
 __all__ = [
     "F32",

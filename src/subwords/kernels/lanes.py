@@ -1,4 +1,4 @@
-"""Primitives on vectors of 32-bit lanes: values that stay in registers. Compiled, they are those of `llvm_lanes.py`."""
+"""Primitives on vectors of 32-bit lanes: values that stay in registers. Compiled, they are those of `llvm.py`."""
 
 from __future__ import annotations
 

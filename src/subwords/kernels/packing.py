@@ -1,4 +1,4 @@
-"""Primitives that pack places and classes of characters by a mask. Compiled, they may be those of `llvm_packing.py`."""
+"""Primitives that pack places and classes of characters by a mask. Compiled, they may be those of `llvm.py`."""
 
 from __future__ import annotations
 

@@ -1,11 +1,14 @@
 """Tables on disk: what takes long to make from a file or a pattern, kept beside the machine code of kernels.
 
 A file is named by a digest of what its table is made from: the content of a tokenizer file with the options of the
-reader, or a pattern, and the sources of this package (`sources.py`) with the versions of Python and NumPy. So it is
+reader, or a pattern, and the sources of this package with the versions of Python and NumPy. So it is
 never stale. A file begins with a checksum of its content, against damage, and is replaced whole. Arrays lie in it as
 they are in memory, so nothing is copied after reading, and they are read-only. Cache errors are ignored: an unreadable
 table is rebuilt, and one that cannot be written is made again next time. Its folder has a limited size: the tables that
 were not used for the longest time are deleted.
+
+A wheel has a stamp, digests of its sources that were written when it was built. Files of a checkout may be edited at
+any time: each is known by its size and its time, as Python knows it when it looks for its bytecode.
 """
 
 from __future__ import annotations
@@ -17,17 +20,67 @@ import pickle
 import struct
 import sys
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import TypeVar, cast
 
-import numpy as np
+from subwords.kernels.modes import MODE
 
-from subwords.kernels.declared import MODE
-from subwords.kernels.sources import package_mark
+__all__ = ["cache_root", "digest_of", "package_mark", "private", "stamp", "stamped", "stored"]
 
-__all__ = ["cache_root", "private", "stored"]
+# ------------------------------------------------------------------ sources
+
+KERNELS = Path(__file__).parent
+STAMP = KERNELS / "stamp"
+
+
+def stamped() -> str:
+    """Return the text of the stamp: a digest of all sources of this package, and one of those of kernels."""
+    return f"{digest_of(KERNELS.parent)}\n{digest_of(KERNELS)}\n"
+
+
+def digest_of(folder: Path) -> str:
+    """Return a digest of the names and contents of all sources in a folder."""
+    state = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        state.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    return state.hexdigest()
+
+
+@cache
+def stamp() -> tuple[str, str] | None:
+    """Return the two digests of the stamp; None in a checkout."""
+    try:
+        package, kernels = STAMP.read_text("ascii").split()
+    except OSError:
+        return None
+    return package, kernels
+
+
+@cache
+def package_mark() -> bytes | None:
+    """Return bytes that differ after any change of the package; None if its sources are not files."""
+    found = stamp()
+    if found:
+        return found[0].encode()
+    try:
+        return hashlib.sha256("\n".join(_states(str(KERNELS.parent))).encode()).digest()
+    except OSError:
+        return None
+
+
+def _states(folder: str) -> Iterator[str]:
+    with os.scandir(folder) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            if entry.name.endswith(".py"):
+                found = entry.stat()
+                yield f"{entry.path} {found.st_size} {found.st_mtime_ns}"
+            elif "." not in entry.name and entry.name != "__pycache__" and entry.is_dir():
+                yield from _states(entry.path)
+
+
+# ------------------------------------------------------------------ tables
 
 Table = TypeVar("Table")
 
@@ -81,6 +134,8 @@ def _path(kind: str, source: bytes) -> Path | None:
 @cache
 def _signature() -> bytes | None:
     """A digest of all that may change a table besides its source; None if the sources of this package are not files."""
+    import numpy as np  # a build reads only the digests above
+
     mark = package_mark()
     state = repr((sys.version, np.__version__, sys.byteorder, MODE, mark)).encode()
     return None if mark is None else hashlib.sha256(state).digest()

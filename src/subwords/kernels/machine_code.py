@@ -1,0 +1,281 @@
+"""Machine code of kernels, from three places: the wheel, the cache on disk, or compiled now.
+
+A wheel has one shared library for each kind of processor. It is used only if it was built from exactly the sources that
+are here, and only if the processor has every feature that it was compiled for. Loading it needs neither Numba nor
+llvmlite.
+
+A file of the cache is in a folder that is named by a digest: of the source of every kernel, of the processor, and of
+all versions that matter. So after an edit no stale caller remains. A file repeats the digest, with the kernel's name
+and which of its parameters are integers: nothing else is needed to call it. A file that is damaged or belongs to
+another kernel is compiled again and replaced. Files are replaced whole, so two processes can write the same one. Cache
+errors are ignored: an unreadable kernel is compiled, and one that cannot be written is a warning.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import hashlib
+import json
+import os
+import platform
+import sys
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from subwords.errors import SubwordsError
+from subwords.kernels import layout
+from subwords.kernels.guard import hold_forks
+from subwords.kernels.layout import CountTable
+from subwords.kernels.modes import ASKED, LEVELS, NOTICES
+from subwords.kernels.stored import KERNELS, cache_root, digest_of, private, stamp, stored
+
+if TYPE_CHECKING:
+    from subwords.kernels.entry import Bound, Kernel
+
+__all__ = ["bound", "cache_root", "check_heads", "load", "processor_features", "shipped", "sources_digest"]
+
+# ------------------------------------------------------------------ what machine code reads of Python's objects
+
+
+def check_heads() -> None:
+    """Raise SubwordsError unless arrays and tuples are laid out as kernels read them."""
+    array, items = layout.HEADS.values()
+    probe = np.arange(7)
+    data = ctypes.c_void_p.from_address(id(probe) + array).value
+    shape = ctypes.c_void_p.from_address(id(probe) + array + 16).value
+    bundle = CountTable(probe, 1, 2, 3, 4)
+    first = ctypes.c_void_p.from_address(id(bundle) + items).value
+    if data != probe.ctypes.data or not shape or ctypes.c_ssize_t.from_address(shape).value != 7 or first != id(probe):
+        raise SubwordsError(
+            "expected arrays and tuples laid out as in CPython, found others; "
+            "set SUBWORDS_KERNELS=checked, which is slower"
+        )
+
+
+# ------------------------------------------------------------------ the wheel
+
+FOLDER = KERNELS / "machine"
+# The features, as NumPy names them, that each level of x86-64 has beyond the one before.
+V2 = ("SSSE3", "SSE41", "SSE42", "POPCNT")
+V3 = (*V2, "AVX", "AVX2", "F16C", "FMA3")
+V4 = (*V3, "AVX512F", "AVX512BW", "AVX512CD", "AVX512DQ", "AVX512VL")
+VBMI2 = (*V4, "AVX512BITALG", "AVX512IFMA", "AVX512VBMI", "AVX512VBMI2", "AVX512VNNI", "AVX512VPOPCNTDQ")
+FEATURES = dict(zip(LEVELS, (VBMI2, V4, V3, V2), strict=True))
+# Every processor with AVX2 has these too, but a virtual machine may hide them. NumPy before 2.4 does not name them.
+BESIDES = ("BMI", "BMI2", "LZCNT", "MOVBE")
+
+
+@cache
+def sources_digest() -> str:
+    """Return a digest of the source of every kernel."""
+    found = stamp()
+    return found[1] if found else stored("kernels", b"", lambda: digest_of(KERNELS))
+
+
+def shipped(kernel: Kernel) -> Bound | None:
+    """Return a kernel of the library for this processor, or None if there is none."""
+    found = _library()
+    if found is None:
+        return None
+    library, kinds = found
+    return bound(kinds[kernel.name], ctypes.cast(library[kernel.symbol], ctypes.c_void_p).value or 0)
+
+
+def bound(kinds: str, address: int) -> Bound:
+    """Return the C function at an address as two functions of Python: one releases the GIL, one keeps it."""
+    types = [ctypes.c_int64 if kind == "i" else ctypes.py_object for kind in kinds]
+    # PYFUNCTYPE keeps the GIL; kernels raise no Python exceptions.
+    free, held = (kind(ctypes.c_int64, *types) for kind in (ctypes.CFUNCTYPE, ctypes.PYFUNCTYPE))
+    return free(address), held(address)
+
+
+@cache
+def _library() -> tuple[ctypes.CDLL, dict[str, str]] | None:
+    """Return the best library for this processor, and the kinds of parameters of each kernel.
+
+    If there is none, NOTICES.without says why.
+    """
+    if ASKED == "jit":
+        return None
+    try:
+        made: dict[str, Any] = json.loads((FOLDER / "code.json").read_text("utf-8"))
+    except OSError:
+        return None  # not from a wheel
+    if made["sources"] != sources_digest():
+        NOTICES.without = "the sources of kernels were changed after it was made"
+        return None
+    names = [name for name in _names() if name in made["libraries"]]
+    NOTICES.without = "" if names else f"it has none for this processor ({platform.machine()}, {sys.platform})"
+    for name in names:
+        library = _loaded(FOLDER / name, made["libraries"][name])
+        if library is not None:
+            check_heads()
+            library.subwords_set_heads(*map(ctypes.c_int64, layout.HEADS.values()))
+            NOTICES.instead = name if NOTICES.without else ""
+            return library, made["kernels"]
+    return None
+
+
+def _loaded(path: Path, checksum: str) -> ctypes.CDLL | None:
+    try:
+        if hashlib.sha256(path.read_bytes()).hexdigest() == checksum:
+            return ctypes.CDLL(str(path))
+        NOTICES.without = f"{path.name} is damaged: its checksum is another"
+    except OSError as error:
+        NOTICES.without = f"{path.name} cannot be loaded: {error}"
+    return None
+
+
+def _names() -> list[str]:
+    """Return the names of libraries that this processor can run, the best first."""
+    machine = platform.machine().lower()
+    if sys.platform == "darwin":
+        return ["macos-arm64.dylib"] if machine == "arm64" else []
+    if machine in ("aarch64", "arm64"):
+        return ["linux-aarch64.so"] if sys.platform == "linux" else []
+    if machine not in ("x86_64", "amd64") or sys.maxsize < 2**32 or sys.platform not in ("linux", "win32"):
+        return []
+    system, suffix = ("windows", "dll") if sys.platform == "win32" else ("linux", "so")
+    found = processor_features()
+    able = [level for level, needs in FEATURES.items() if all(map(found.get, needs))]
+    if not all(found.get(each, True) for each in BESIDES):
+        able = [level for level in able if level == "v2"]
+    if ASKED in LEVELS:
+        able = [level for level in able if level == ASKED]
+    return [f"{system}-x86_64-{level}.{suffix}" for level in able]
+
+
+def processor_features() -> dict[str, bool]:
+    """Return which features this processor has, by NumPy's names."""
+    from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
+
+    return dict(_multiarray_umath.__cpu_features__)
+
+
+# ------------------------------------------------------------------ the cache
+
+TESTED = "0.61 to 0.68"  # versions of Numba; the range in pyproject.toml
+CHECKSUM = 32  # bytes of a file before its content: identity, object file
+
+
+def load(kernel: Kernel) -> Bound:
+    """Return a kernel as two functions of array objects and integers: one releases the GIL, one keeps it."""
+    found = _read(kernel)
+    if found is None:
+        NOTICES.compile()
+        NOTICES.busy += 1
+        try:
+            found = kernel.kinds, _compile(kernel)
+        finally:
+            NOTICES.busy -= 1
+        _write(kernel, *found)
+    kinds, code = found
+    from llvmlite import binding
+
+    engine = _engine(os.getpid())
+    engine.add_object_file(binding.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    return bound(kinds, engine.get_function_address(kernel.symbol))
+
+
+def _compile(kernel: Kernel) -> bytes:
+    hold_forks()
+    try:
+        from subwords.kernels.compile import machine_code
+
+        return machine_code(kernel)
+    except (ImportError, AttributeError, TypeError) as error:
+        # What a version with other private interfaces raises: see compile.py.
+        from importlib.metadata import version
+
+        raise SubwordsError(
+            f"numba {version('numba')} cannot compile kernels; tested are {TESTED} ({type(error).__name__}: {error}). "
+            "Install one of these, or set SUBWORDS_KERNELS=checked, which is slower"
+        ) from error
+
+
+@cache
+def _engine(_process: int) -> Any:
+    from llvmlite import binding
+
+    # A forked child takes its own: a lock of its parent's may be held by a thread that it does not have.
+    check_heads()
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    machine = binding.Target.from_default_triple().create_target_machine(jit=True)
+    return binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
+
+
+@cache
+def _digest() -> str:
+    import llvmlite
+    from llvmlite import binding
+
+    chosen = (os.environ.get("NUMBA_CPU_NAME"), os.environ.get("NUMBA_CPU_FEATURES"))
+    processor = (platform.machine(), binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten(), chosen)
+    versions = (sys.version, _numba_version(), llvmlite.__version__, np.__version__)
+    state = hashlib.sha256(repr((processor, versions)).encode())
+    state.update(sources_digest().encode())
+    return state.hexdigest()[:16]
+
+
+def _numba_version() -> str | bytes:
+    # From its version file, without importing it or searching all installed packages: 0.3 ms instead of 12.
+    with contextlib.suppress(OSError, AttributeError, TypeError):
+        return (Path(find_spec("numba").origin).parent / "_version.py").read_bytes()  # type: ignore[union-attr, arg-type]
+    from importlib.metadata import version
+
+    return version("numba")
+
+
+def _path(kernel: Kernel) -> Path | None:
+    root = cache_root()
+    return None if root is None else root / _digest() / f"{kernel.name}.o"
+
+
+def _identity(kernel: Kernel, kinds: str) -> bytes:
+    """The first line of a kernel's file: its name, its parameters, its sources."""
+    return f"{kernel.name} {kinds} {_digest()}".encode()
+
+
+def _read(kernel: Kernel) -> tuple[str, bytes] | None:
+    """Return what kinds of parameters a kernel has, and its machine code."""
+    with contextlib.suppress(OSError, ValueError):
+        path = _path(kernel)
+        usable = path is not None and path.is_file() and private(path)  # opening a pipe would wait for its writer
+        raw = path.read_bytes() if path is not None and usable else b""
+        if hashlib.sha256(raw[CHECKSUM:]).digest() == raw[:CHECKSUM]:
+            identity, _, body = raw[CHECKSUM:].partition(b"\n")
+            kinds = identity.split(b" ")[1].decode()
+            return (kinds, body) if identity == _identity(kernel, kinds) else None
+    return None
+
+
+def _write(kernel: Kernel, kinds: str, body: bytes) -> None:
+    path = _path(kernel)
+    if path is None:
+        NOTICES.unwritable(None, "there is no home folder")
+        return
+    import tempfile
+
+    content = _identity(kernel, kinds) + b"\n" + body
+    try:
+        # 0o700: files from here are executed, so nobody else may write here.
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(hashlib.sha256(content).digest() + content)
+            Path(temporary).replace(path)
+        except BaseException:
+            Path(temporary).unlink()
+            raise
+        if not private(path):
+            NOTICES.unwritable(path.parent, "others may write there, so what is read from it could be theirs")
+    except OSError as error:
+        NOTICES.unwritable(path.parent, error.strerror or str(error))

@@ -9,14 +9,12 @@ from subwords.corpus.source import Source, source_size
 from subwords.errors import TrainingError
 from subwords.families import family_named
 from subwords.resolve import NormalizerLike, SplitterLike
-from subwords.study.watch_merges import watch_bpe, watch_wordpiece
-from subwords.study.watch_unigram import watch_course, watch_unigram
+from subwords.study.watch_unigram import watch_course
 from subwords.study.watched import TrainingTrace
 from subwords.support.checks import check_choice, check_integer
 from subwords.training.count import counts_of
 from subwords.training.options import settings_of
 from subwords.training.train import rules_of
-from subwords.unigram.train import learned_from
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,8 +79,6 @@ def explain_training(
             f"expected at most {MOST_WORDS} different words of {MOST_LETTERS} bytes together to explain training on, "
             f"not {len(counts)} of {len(counts.data)}: pass a part of the corpus"
         )
-    if family.name == "unigram":
-        return (watch_unigram if algorithm == "unigram" else watch_course)(
-            learned_from(counts, settings), settings, limit
-        )
-    return (watch_bpe if family.name == "bpe" else watch_wordpiece)(counts, settings, limit)
+    watch = watch_course if algorithm == "unigram-course" else family.tool("explain_training")
+    found: TrainingTrace = watch(counts, settings, limit)
+    return found

@@ -15,7 +15,7 @@ from subwords.study.watched import PieceLoss, PieceStep, TrainingTrace, WordSpli
 from subwords.unigram.em import losses_of
 from subwords.unigram.plain import best_path
 from subwords.unigram.seeds import Lattice
-from subwords.unigram.train import UnigramSettings, train_unigram
+from subwords.unigram.train import UnigramSettings, learned_from, train_unigram
 
 __all__ = ["watch_course", "watch_unigram"]
 
@@ -25,7 +25,7 @@ SHARE = 0.1  # of the pieces, removed in each round of the course's training
 
 def watch_unigram(counts: WordCounts, settings: UnigramSettings, most_steps: int) -> TrainingTrace:
     """Return the rounds of Unigram training (U1-U3)."""
-    words, steps = _texts(counts), list[PieceStep]()
+    words, steps = _texts(learned_from(counts, settings)), list[PieceStep]()
 
     def note(why: str, lattice: Lattice, scores: NDArray[np.float64], kept: NDArray[np.bool_] | None) -> None:
         if len(steps) == most_steps:
@@ -51,7 +51,7 @@ def watch_course(counts: WordCounts, settings: UnigramSettings, most_steps: int)
     the logarithm of its share of all counts. Each round removes a tenth of the pieces, those whose removal raises the
     loss of the corpus least, but no characters, until vocab_size is reached.
     """
-    words, steps = _texts(counts), list[PieceStep]()
+    words, steps = _texts(learned_from(counts, settings)), list[PieceStep]()
     found, characters = _substrings(words), {char for word, _ in words for char in word}
     if not len(characters) <= settings.vocab_size:
         raise TrainingError(f"vocab_size {settings.vocab_size} is too small: there are {len(characters)} characters")

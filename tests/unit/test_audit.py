@@ -152,7 +152,7 @@ def test_behavior(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_corpus_shows_unused_tokens_and_lost_texts() -> None:
     tok = trained(splitter=" ?[a-z]+")
-    result = found(tok, "unused-token", corpus=["low new"])
+    result = found(tok, "unused-token", source=["low new"])
     assert ("lo",) not in result["unused-token"] or len(result["unused-token"]) < 280
     used = {tok.model.vocab[index] for index in tok.encode("low new")}
     assert {token[0].encode() for token in result["unused-token"]} & used == set()

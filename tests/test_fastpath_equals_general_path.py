@@ -1,4 +1,4 @@
-"""Built-in functions for short texts and for batches give what the way through Python gives: its twin."""
+"""Built-in functions for short texts and for batches give what the general path gives, which is their twin."""
 
 from __future__ import annotations
 

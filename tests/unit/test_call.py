@@ -58,7 +58,7 @@ def test_trimmed_positions_in_bytes() -> None:
 def test_places_that_wait_are_those_of_a_list(tok: Tokenizer, text: str, normalizer: str | None) -> None:
     each = tok.with_(normalizer=normalizer)
     (listed,) = each([text])
-    for read in ("spans", "ids", "ranges"):  # whichever is read first; twice, since a door refuses new words
+    for read in ("spans", "ids", "ranges"):  # whichever is read first; twice, since the fast path refuses new words
         found = each(text)
         getattr(found, read)
         assert not found.ids.flags.writeable and not found.spans.flags.writeable

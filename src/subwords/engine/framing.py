@@ -95,6 +95,7 @@ class RowFrame:
         pieces = framing.template.pieces(pair)
         self._added = framing.template.added(pair)
         self._slots = ["AB".index(piece.text) for piece in pieces if isinstance(piece, Slot)]
+        self._grows = framing.only_adds and self._slots == [*range(self._texts)]  # each row by the template's ids alone
         self._unchanged = framing.only_adds and pieces == (Slot("A"),) and not framing.template.trims
         self._names: list[str] = []
         rows: list[tuple[int, ...]] = []
@@ -126,24 +127,26 @@ class RowFrame:
         if self._unchanged:
             return Rows(row, found.offsets, spelling.tokens, spelling.file_tokens, names=found.tokens)
         offsets = found.offsets
-        count = (len(offsets) - 1) // self._texts
-        sizes = np.diff(offsets).reshape(self._texts, count)
-        lengths, wide = sizes[self._slots].sum(axis=0) + self._added, len(found.spans) > 0
+        rows = count = (len(offsets) - 1) // self._texts
+        wide, size = len(found.spans) > 0, len(found.ids) + count * self._added
         trims, bases = NOTHING, NO_OFFSETS
         if len(self._keeps):
             given = [*map(source_of, texts)] if wide else []
             trims, bases = self._trims(found, given, spelling), np.cumsum([0, *map(len, given)])
         fills, overflow, length = NO_OFFSETS, dict[int, _Range](), 0
-        if self._truncation is not None:
-            long = np.flatnonzero(sizes.sum(axis=0) > self._truncation.max_length - self._added)
-            if len(long) or self._truncation.max_length < self._added:
-                cut, overflow = self._cut(offsets, bases, sizes, long.tolist() or [0], self._truncation)
-                fills, lengths = cut.ravel(), cut[:, :, layout.FILL.size].sum(axis=1) + self._added
-        if self._padding is not None:
-            length = self._padding.length_for(int(lengths[:count].max(initial=0)))
-            _check_size(length, 1 + max((stop - start for start, stop in overflow.values()), default=0))
-            lengths = np.maximum(lengths, length)
-        size = int(lengths.sum())
+        if not self._grows:
+            sizes = np.diff(offsets).reshape(self._texts, count)
+            lengths = sizes[self._slots].sum(axis=0) + self._added
+            if self._truncation is not None:
+                long = np.flatnonzero(sizes.sum(axis=0) > self._truncation.max_length - self._added)
+                if len(long) or self._truncation.max_length < self._added:
+                    cut, overflow = self._cut(offsets, bases, sizes, long.tolist() or [0], self._truncation)
+                    fills, lengths = cut.ravel(), cut[:, :, layout.FILL.size].sum(axis=1) + self._added
+            if self._padding is not None:
+                length = self._padding.length_for(int(lengths[:count].max(initial=0)))
+                _check_size(length, 1 + max((stop - start for start, stop in overflow.values()), default=0))
+                lengths = np.maximum(lengths, length)
+            rows, size = len(lengths), int(lengths.sum())
         out = Row(
             np.empty(size, np.uint32),
             np.empty(2 * size, np.int64),
@@ -155,7 +158,7 @@ class RowFrame:
             np.empty(size, np.uint8),
         )
         frame = Frame(self._pieces, offsets, bases, fills, *trims)
-        bounds, ranges = np.empty(len(lengths) + 1, np.int64), np.zeros((len(lengths), 2 * self._texts), np.int64)
+        bounds, ranges = np.empty(rows + 1, np.int64), np.zeros((rows, 2 * self._texts), np.int64)
         frame_rows.by_size(size)(frame, row, out, length, len(found.tokens), bounds, ranges.ravel())
         return Rows(
             out,

@@ -104,8 +104,8 @@ def test_renyi_efficiency_is_the_formula_not_the_readme() -> None:
     shares = counts / counts.sum()
     for alpha in (0.5, 2.0, 2.5, 3.0, 100.0):
         expected = math.log((shares**alpha).sum()) / (1 - alpha) / math.log(5)
-        assert renyi_efficiency(counts, alpha=alpha) == pytest.approx(expected)
-    assert renyi_efficiency(counts, alpha=math.inf) == pytest.approx(-math.log(2 / 7) / math.log(5))
+        assert renyi_efficiency(counts, order=alpha) == pytest.approx(expected)
+    assert renyi_efficiency(counts, order=math.inf) == pytest.approx(-math.log(2 / 7) / math.log(5))
     assert entropy(counts, 1.0) == pytest.approx(-(shares * np.log(shares)).sum())
     assert renyi_efficiency(np.array([5, 0])) is None
 
@@ -318,7 +318,7 @@ def test_clear_errors() -> None:
         with pytest.raises(CorpusError, match="no text to evaluate"):
             subwords.evaluate(TOK, corpus)
     bad: list[tuple[dict[str, Any], str]] = [
-        ({"alpha": 0}, "alpha"),
+        ({"order": 0}, "order"),
         ({"confidence": 1}, "confidence"),
         ({"resamples": -1}, "resamples"),
         ({"seed": -1}, "seed"),

@@ -177,7 +177,7 @@ def test_counts_are_those_of_the_tokenizer() -> None:
 
 def test_clear_errors() -> None:
     tok = subwords.train(["low lower lowest"] * 9, vocab_size=260)
-    with pytest.raises(InputError, match="add"):
+    with pytest.raises(InputError, match="count"):
         subwords.extend(tok, ["a"], count=0)
     with pytest.raises(TrainingError, match="nothing to add"):
         subwords.extend(tok, ["a b c"], count=3, splitter="whitespace")

@@ -71,7 +71,7 @@ def test_parallel_text_ratios_pool_and_window() -> None:
         return max(max(Counter(turns[k : k + 12]).values()) for k in range(len(turns) - 11))
 
     ratios = {"ru": 0.1}
-    assert most(window=12, alpha=1.5, ratios=ratios) <= 6 < most(ratios=ratios)
+    assert most(window=12, window_share=1.5, ratios=ratios) <= 6 < most(ratios=ratios)
 
 
 def test_saved_and_loaded(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_clear_errors() -> None:
     for ratio in (0, -1.0, math.nan, math.inf, True, "1"):
         refused(InputError, "ratio of 'en' to be a positive number", ratios={"en": ratio})
     refused(InputError, "a window of at least 3", window=2)
-    refused(InputError, "alpha", window=9, alpha=0.5)
+    refused(InputError, "window_share", window=9, window_share=0.5)
     refused(InputError, "pooled", pooled=-1)
     refused(InputError, "tie_break", tie_break="first")
     refused(InputError, "expected counts made with splitter", languages={"en": subwords.count(["a"], splitter="bert")})

@@ -83,11 +83,11 @@ def test_removed_tokens_are_not_looked_up(tmp_path: Path) -> None:
 
 def test_clear_errors() -> None:
     tok = subwords.train([OLD] * 9, vocab_size=275)
-    with pytest.raises(InputError, match="expected one of number, drop and scripts"):
+    with pytest.raises(InputError, match="expected one of count, drop and scripts"):
         subwords.replace(tok, [NEW])
-    with pytest.raises(InputError, match="expected one of number, drop and scripts"):
+    with pytest.raises(InputError, match="expected one of count, drop and scripts"):
         subwords.replace(tok, [NEW], count=2, drop=["low"])
-    with pytest.raises(InputError, match="keep is an option for number"):
+    with pytest.raises(InputError, match="keep is an option for count"):
         subwords.replace(tok, [NEW], drop=["Ġlowest"], keep=["low"])
     with pytest.raises(InputError, match="cannot replace 500 tokens: there are 275"):
         subwords.replace(tok, [NEW], count=500)

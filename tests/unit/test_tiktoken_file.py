@@ -72,7 +72,7 @@ def test_a_splitter_is_needed_and_only_here(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"has no splitter and no special tokens.*load\(\.\.\., splitter="):
         subwords.load(tmp_path / "x.tiktoken")
     subwords.train(["ab ab"], vocab_size=258).save(tmp_path / "a.json")
-    given: list[dict[str, Any]] = [{"splitter": "gpt2"}, {"special_tokens": {"<s>": 1}}]
+    given: list[dict[str, Any]] = [{"splitter": "gpt2"}, {"special_ids": {"<s>": 1}}]
     for options in given:
         with pytest.raises(
             InputError, match=rf"{next(iter(options))} is for files without one .*a\.json says it itself"
@@ -88,7 +88,7 @@ def test_special_tokens_need_free_ids(tmp_path: Path) -> None:
         subwords.load(tmp_path / "x.tiktoken", splitter="gpt2", special_ids={"<s>": 257})
     with pytest.raises(FormatError, match="without large gaps, not 1000000000000"):
         subwords.load(tmp_path / "x.tiktoken", splitter="gpt2", special_ids={"<s>": 10**12})
-    with pytest.raises(InputError, match=r"special_tokens as a dict .*, not list"):
+    with pytest.raises(InputError, match=r"special_ids as a dict .*, not list"):
         subwords.load(tmp_path / "x.tiktoken", splitter="gpt2", special_ids=["<s>"])  # type: ignore[arg-type]
     with pytest.raises(InputError, match="id >= 0"):
         subwords.load(tmp_path / "x.tiktoken", splitter="gpt2", special_ids={"<s>": "7"})  # type: ignore[dict-item]

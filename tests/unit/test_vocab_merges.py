@@ -103,7 +103,7 @@ def test_bytes_without_a_token_and_wrong_special_tokens(folder: Path, tmp_path: 
     ):
         with pytest.raises(FormatError, match=refused):
             subwords.load(folder / "vocab.json", special_ids=special_tokens)
-    with pytest.raises(InputError, match="special_tokens of more than one byte: text needs the token '!'"):
+    with pytest.raises(InputError, match="special_ids of more than one byte: text needs the token '!'"):
         subwords.load(folder / "vocab.json", special_ids={"!": 0})
-    with pytest.raises(InputError, match="special_tokens as a dict"):
+    with pytest.raises(InputError, match="special_ids as a dict"):
         subwords.load(folder / "vocab.json", special_ids=["!"])  # type: ignore[arg-type]

@@ -36,14 +36,14 @@ def given_tokens(
     for an id that another token has, or that is far from the others.
     """
     if special_tokens is not None and not isinstance(special_tokens, Mapping):
-        raise InputError(f"expected special_tokens as a dict of ids by token, not {type(special_tokens).__name__}")
+        raise InputError(f"expected special_ids as a dict of ids by token, not {type(special_tokens).__name__}")
     added = check_added_tokens(AddedToken(content, i) for content, i in (special_tokens or {}).items())
     check_gaps(max((token.id for token in added), default=0), holders, name, "special_tokens")
     ids = {text: i for i, text in holders.items()}
     for token in added:
         text = token.content.encode()
         if len(text) == 1:
-            raise InputError(f"expected special_tokens of more than one byte: text needs the token {token.content!r}")
+            raise InputError(f"expected special_ids of more than one byte: text needs the token {token.content!r}")
         if token.id > LARGEST_ID:
             raise FormatError(f"{name}: expected ids up to {LARGEST_ID}, not {token.id} for {shown(token.content)}")
         if holders.get(token.id, text) != text:

@@ -19,7 +19,7 @@ class MachineCodeHook(BuildHookInterface):  # type: ignore[type-arg]
         if version == "editable":
             return
         sys.path[:0] = [self.root, str(Path(self.root) / "src")]
-        from subwords.kernels.sources import stamped
+        from subwords.kernels.stored import stamped
 
         stamp = Path(tempfile.mkdtemp(prefix="subwords-stamp-")) / "stamp"
         stamp.write_text(stamped(), "ascii")

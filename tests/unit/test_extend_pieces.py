@@ -33,7 +33,7 @@ def test_wordpiece_is_the_textbook(words: dict[str, int], pieces: set[str], add:
     vocab = ["[UNK]", "a", "b", "##a", "##b", *sorted(pieces)]
     model = WordPiece(Vocab([piece.encode() for piece in dict.fromkeys(vocab)]), 0, special_ids=frozenset([0]))
     found = extend_pieces.extend_wordpiece(
-        model, counts_of({word.encode(): n for word, n in words.items()}), Extension(add=add)
+        model, counts_of({word.encode(): n for word, n in words.items()}), Extension(count=add)
     )
     assert [piece.decode() for piece in found.tokens] == extend_wordpiece(words, [*dict.fromkeys(vocab)], add)
 
@@ -50,7 +50,7 @@ def test_unigram_is_the_textbook(words: dict[str, int], pieces: dict[str, int], 
     )
     add = data.draw(st.integers(1, 12))
     found = extend_pieces.extend_unigram(
-        model, counts_of({word.encode(): n for word, n in words.items()}), Extension(add=add)
+        model, counts_of({word.encode(): n for word, n in words.items()}), Extension(count=add)
     )
     got = dict(zip((piece.decode() for piece in found.tokens), found.scores, strict=True))
     assert got == extend_unigram(words, scores, add)

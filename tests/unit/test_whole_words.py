@@ -40,7 +40,7 @@ def test_the_merges_are_those_of_the_textbook(parts: list[str]) -> None:
     assert isinstance(model, BPE)
     vocab = [*model.vocab]
     expected, merges = learned(runs, vocab, len(vocab) + 6, "ids", 0, lambda a, b: a + b not in vocab)
-    tokens, got, _ = extend_bpe(model, counts_of(words), Extension(add=6, inner=TOK.splitter))
+    tokens, got, _ = extend_bpe(model, counts_of(words), Extension(count=6, inner=TOK.splitter))
     every = [*vocab, *tokens]
     assert every == expected
     assert [(every[left], every[right]) for left, right, _ in got.tolist()] == merges

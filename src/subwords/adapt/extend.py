@@ -73,7 +73,7 @@ def extend(
     tokenizer = tokenizer_of(tokenizer)
     check_flag("whole_words", whole_words)
     settings = Extension(
-        add=count,
+        count=count,
         min_frequency=min_frequency,
         tie_break=tie_break,
         max_token_length=max_token_length,

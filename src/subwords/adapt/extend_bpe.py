@@ -33,7 +33,7 @@ SPACES = {True: b" ", False: "\u2581".encode()}  # by byte_level: what a word be
 class Extension:
     """The settings of `extend`; those that are None do not apply. inner: join only whole words of this rule."""
 
-    add: int
+    count: int
     min_frequency: int = 0
     tie_break: Literal["ids", "first", "bytes"] = "ids"
     max_token_length: int | None = None
@@ -42,7 +42,7 @@ class Extension:
     inner: SplitterEngine | None = None
 
     def __post_init__(self) -> None:
-        check_integer("add", self.add, 1, MOST)
+        check_integer("count", self.count, 1, MOST)
         check_integer("min_frequency", self.min_frequency, 0, MOST)
         check_choice("tie_break", self.tie_break, TIES)
         check_flag("whole_characters", self.whole_characters)
@@ -80,10 +80,10 @@ def extend_bpe(
     if settings.inner is not None:
         ids = whole_words_only(ids, model, counts, settings.inner)
     size, in_order = len(model.vocab), settings.tie_break == "first"
-    threshold = threshold_of(ids, counts.counts, settings.add)
+    threshold = threshold_of(ids, counts.counts, settings.count)
     words = symbols_of(ids, counts.counts, apart_ids(model), in_order=in_order)
     del ids  # the index takes as much memory
-    limits = MergeLimits(size + settings.add, settings.tie_break, settings.min_frequency, settings.max_token_length)
+    limits = MergeLimits(size + settings.count, settings.tie_break, settings.min_frequency, settings.max_token_length)
     vocab, merges = merge_symbols(
         words,
         threshold,

@@ -65,7 +65,7 @@ class _Extending:
         """Return the new pieces, and the model with them."""
         _check(settings)
         tokens, times = _candidates(self.model, self.counts, settings, self.threads, on_step or (lambda *_: None))
-        left: int = min(settings.add, len(tokens))
+        left: int = min(settings.count, len(tokens))
         chosen = list(range(left))
         weights = dict(enumerate(times))
         for turn in range(ROUNDS):
@@ -127,9 +127,9 @@ def _candidates(
     lengths = np.fromiter((len(token.removeprefix(prefix).decode("utf-8", "replace")) for token in base), np.int32)
     taken = np.flatnonzero(lengths > 1).astype(np.int32)
     rules = MergeRules(lengths, np.zeros(len(base), np.uint8), np.zeros(1, np.uint8), taken)
-    most = len(base) + 2 * settings.add + MORE
+    most = len(base) + 2 * settings.count + MORE
     limits = MergeLimits(most, settings.tie_break, settings.min_frequency, settings.max_token_length)
-    threshold = threshold_of(ids, counts.counts, settings.add)
+    threshold = threshold_of(ids, counts.counts, settings.count)
     loop = CountLoop(words, threshold, base, limits, len(prefix), rules)
     loop.run(on_step)
     return list(loop.vocab.after(len(base))), loop.learned[1].astype(np.float64).tolist()

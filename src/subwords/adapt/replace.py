@@ -77,7 +77,7 @@ def replace(
     counts = counts_for(tokenizer, source, reading=reading, threads=threads, progress=progress)
     removed = _removed(tokenizer, removal, counts, count, drop, scripts, keep, threads)
     settings = Extension(
-        add=len(removed),
+        count=len(removed),
         min_frequency=min_frequency,
         tie_break=tie_break,
         max_token_length=max_token_length,

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any, TypeGuard
 
 import numpy as np
+from numpy.typing import NDArray
 
 from subwords.components.trusted import Input, Special, Text
 from subwords.encode.unknown import TextError
@@ -75,15 +76,18 @@ def _quick_ids(engine: Engine, text: str) -> list[int] | None:
 class _OneRow:
     """The row of a short text whose ids are known: what they tell is not made by splitting and encoding it again."""
 
-    __slots__ = ("_engine", "_framing", "_ids", "_quick", "_row", "_text")
+    __slots__ = ("_array", "_engine", "_framing", "_ids", "_quick", "_row", "_text")
 
     def __init__(self, engine: Engine, framing: Framing, text: str, ids: list[int]) -> None:
         self._engine, self._framing, self._text, self._ids = engine, framing, text, ids
+        self._array: NDArray[np.uint32] | None = None
         self._quick: dict[str, Any] = {}
         self._row: Rows | None = None
 
     def field(self, name: str, index: int) -> Any:
         """Return a field of the encoding."""
+        if name == "ids":
+            return self._all_ids()
         if self._row is None:
             if name not in self._quick and name in _TOLD:
                 self._quick.update(_TOLD[name](self))
@@ -96,10 +100,12 @@ class _OneRow:
         """Return the first tokens."""
         return self.field("tokens", index)[:most]  # type: ignore[no-any-return]
 
-    def _all_ids(self) -> dict[str, Any]:
-        ids = np.array(self._framing.template.apply(self._ids), np.uint32)
-        ids.flags.writeable = False
-        return {"ids": ids}
+    def _all_ids(self) -> NDArray[np.uint32]:
+        if self._array is None:
+            framing, ids = self._framing, self._ids
+            self._array = found = np.array(ids if framing.around == (0, 0) else framing.template.apply(ids), np.uint32)
+            found.flags.writeable = False
+        return self._array
 
     def _spelled(self) -> dict[str, Any]:
         """Return the tokens; nothing if the template adds some, or if they may not be those of the vocabulary."""
@@ -120,12 +126,11 @@ class _OneRow:
         engine, around = self._engine, self._framing.around
         if engine.cover is None or around is None or not engine.is_whole(self._text, "text"):
             return {}
-        found = engine.cover.places(self._text, around, self.field("ids", 0))
+        found = engine.cover.places(self._text, around, self._all_ids())
         return {} if found is None else {"byte_spans": found[0], "spans": found[1]}
 
 
 _TOLD: dict[str, Callable[[_OneRow], dict[str, Any]]] = {
-    "ids": _OneRow._all_ids,
     "tokens": _OneRow._spelled,
     "file_tokens": _OneRow._spelled,
     "spans": _OneRow._spans,

@@ -16,6 +16,7 @@ from subwords.adapt.extend_bpe import Extension, extend_bpe
 from subwords.bpe.model import BPE
 from subwords.errors import InputError
 from subwords.reference.bpe import GPT2_PATTERN, learned
+from subwords.split.splitter import SplitterEngine
 
 TEXT = "of the light of the rays, and of the rays; it's the light of the 3 rays\n"
 TOK = subwords.train([TEXT * 9], vocab_size=275)
@@ -40,7 +41,7 @@ def test_the_merges_are_those_of_the_textbook(parts: list[str]) -> None:
     assert isinstance(model, BPE)
     vocab = [*model.vocab]
     expected, merges = learned(runs, vocab, len(vocab) + 6, "ids", 0, lambda a, b: a + b not in vocab)
-    tokens, got, _ = extend_bpe(model, counts_of(words), Extension(count=6, inner=TOK.splitter))
+    tokens, got, _ = extend_bpe(model, counts_of(words), Extension(count=6, inner=SplitterEngine.of(TOK.splitter)))
     every = [*vocab, *tokens]
     assert every == expected
     assert [(every[left], every[right]) for left, right, _ in got.tolist()] == merges
